@@ -1,0 +1,341 @@
+/**
+ * The catalogue of errors. Everything that is neither a user's bad configuration (an Outcome) nor
+ * an expected refusal (a Verdict) is a GatewayError built from one row here; log level, HTTP
+ * status, retry and text follow from the row, never from the place that catches it.
+ * docs/errors.md lists the same rows; a test holds both together. Codes are never reused.
+ */
+
+/** Whose fault it is. */
+export type ErrorSource = 'downstream' | 'upstream' | 'internal'
+
+/** May the request be sent again? `reused` = only when the connection had served before. */
+export type RetryRule = 'no' | 'yes' | 'reused'
+
+interface ErrorRow {
+  readonly status: number
+  readonly source: ErrorSource
+  readonly retry: RetryRule
+  /** `reason` of access log and metrics (reference vocabulary). */
+  readonly reason: string
+  /** What the client reads; leaks no internals. */
+  readonly text: string
+  /** What a reader of the docs learns. */
+  readonly doc: string
+}
+
+const row = (
+  status: number,
+  source: ErrorSource,
+  retry: RetryRule,
+  reason: string,
+  text: string,
+  doc: string,
+): ErrorRow => ({ status, source, retry, reason, text, doc })
+
+export const errorCatalogue = {
+  bad_request: row(
+    400,
+    'downstream',
+    'no',
+    'InvalidRequest',
+    'invalid request',
+    'The request breaks HTTP/1.1 framing or syntax; the connection is closed.',
+  ),
+  request_timeout: row(
+    408,
+    'downstream',
+    'no',
+    'InvalidRequest',
+    'request head timeout',
+    'The client did not send its request head in time.',
+  ),
+  uri_too_long: row(
+    414,
+    'downstream',
+    'no',
+    'InvalidRequest',
+    'request target too long',
+    'The request line is longer than the head limit.',
+  ),
+  headers_too_large: row(
+    431,
+    'downstream',
+    'no',
+    'InvalidRequest',
+    'request header fields too large',
+    'Too many header fields, or a head larger than the limit.',
+  ),
+  not_implemented: row(
+    501,
+    'downstream',
+    'no',
+    'InvalidRequest',
+    'not implemented',
+    'A transfer coding that the gateway does not know.',
+  ),
+  version_not_supported: row(
+    505,
+    'downstream',
+    'no',
+    'InvalidRequest',
+    'HTTP version not supported',
+    'The request line names another protocol version.',
+  ),
+  expectation_failed: row(
+    417,
+    'downstream',
+    'no',
+    'InvalidRequest',
+    'expectation failed',
+    'An Expect header other than 100-continue.',
+  ),
+  method_not_allowed: row(
+    405,
+    'downstream',
+    'no',
+    'InvalidRequest',
+    'method not allowed',
+    'CONNECT is refused.',
+  ),
+  body_too_large: row(
+    413,
+    'downstream',
+    'no',
+    'InvalidRequest',
+    'request body too large',
+    'A policy needs the whole body and it exceeds maxBufferSize.',
+  ),
+  client_closed: row(
+    499,
+    'downstream',
+    'no',
+    'InvalidRequest',
+    'client closed the connection',
+    'The client went away before its response was complete; logged, never sent.',
+  ),
+  listener_not_found: row(
+    404,
+    'downstream',
+    'no',
+    'NotFound',
+    'listener not found',
+    'No listener on the port takes the host.',
+  ),
+  route_not_found: row(
+    404,
+    'downstream',
+    'no',
+    'NotFound',
+    'route not found',
+    'No rule of the listener matches the request.',
+  ),
+  misdirected: row(
+    421,
+    'downstream',
+    'no',
+    'NotFound',
+    'misdirected request',
+    'The TLS connection was made for another listener.',
+  ),
+  no_backends: row(
+    500,
+    'internal',
+    'no',
+    'NoHealthyBackend',
+    'no valid backends',
+    'The rule has no backendRef, or all have weight 0.',
+  ),
+  backend_invalid: row(
+    500,
+    'internal',
+    'no',
+    'NoHealthyBackend',
+    'backend does not exist',
+    'The chosen backendRef cannot be resolved or is not permitted.',
+  ),
+  service_not_found: row(
+    500,
+    'internal',
+    'no',
+    'NotFound',
+    'service not found',
+    'The chosen backendRef names a Service that does not exist.',
+  ),
+  backend_unsupported: row(
+    500,
+    'internal',
+    'no',
+    'NoHealthyBackend',
+    'backend is not supported yet',
+    'The backend is of a type, or has a setting, that this version cannot serve.',
+  ),
+  policy_unenforceable: row(
+    500,
+    'internal',
+    'no',
+    'Internal',
+    'a policy that covers this route cannot be enforced',
+    'A security policy is invalid or not supported yet; the route fails closed.',
+  ),
+  rule_unusable: row(
+    500,
+    'internal',
+    'no',
+    'Internal',
+    'this route rule cannot be served',
+    'The rule has a filter or match that cannot be honoured.',
+  ),
+  filter_failed: row(
+    500,
+    'internal',
+    'no',
+    'Internal',
+    'failed to apply filters',
+    'A rewrite or header change gave something that is not HTTP.',
+  ),
+  no_endpoints: row(
+    503,
+    'upstream',
+    'no',
+    'NoHealthyBackend',
+    'no healthy backends',
+    'The Service has no ready endpoint.',
+  ),
+  dns_failed: row(
+    503,
+    'upstream',
+    'yes',
+    'NoHealthyBackend',
+    'backends required DNS resolution which failed',
+    'The host of the backend could not be resolved.',
+  ),
+  connect_failed: row(
+    503,
+    'upstream',
+    'yes',
+    'UpstreamFailure',
+    'upstream call failed: connection failure',
+    'The connection was refused, reset or unreachable.',
+  ),
+  connect_timeout: row(
+    504,
+    'upstream',
+    'yes',
+    'Timeout',
+    'upstream call timeout',
+    'The connection was not made in time.',
+  ),
+  destination_refused: row(
+    403,
+    'downstream',
+    'no',
+    'Authorization',
+    'destination is not allowed',
+    'A dynamic forward proxy request names a refused address.',
+  ),
+  upstream_reset: row(
+    503,
+    'upstream',
+    'reused',
+    'UpstreamFailure',
+    'upstream call failed: connection closed before the response',
+    'The upstream closed before it sent a response head.',
+  ),
+  upstream_malformed: row(
+    502,
+    'upstream',
+    'no',
+    'UpstreamFailure',
+    'upstream call failed: malformed response',
+    'The upstream sent something that is not an HTTP/1.1 response.',
+  ),
+  upstream_upgrade: row(
+    502,
+    'upstream',
+    'no',
+    'UpstreamFailure',
+    'upgrade failed',
+    'The upstream switched to a protocol nobody asked for.',
+  ),
+  upstream_timeout: row(
+    504,
+    'upstream',
+    'yes',
+    'Timeout',
+    'upstream call timeout',
+    'The backend request timeout passed.',
+  ),
+  route_timeout: row(
+    504,
+    'upstream',
+    'no',
+    'Timeout',
+    'request timeout',
+    'The route request timeout passed.',
+  ),
+  overloaded: row(
+    503,
+    'internal',
+    'no',
+    'Internal',
+    'gateway overloaded',
+    'No buffer or connection was left for the request.',
+  ),
+  core_trapped: row(
+    500,
+    'internal',
+    'no',
+    'Internal',
+    'internal error',
+    'The WebAssembly core trapped; the instance was dropped.',
+  ),
+  bug: row(500, 'internal', 'no', 'Internal', 'internal error', 'An unexpected exception; a bug.'),
+  port_in_use: row(
+    0,
+    'internal',
+    'no',
+    'Internal',
+    'port is already in use',
+    'A listener port cannot be bound; the listener is not programmed.',
+  ),
+  event_too_large: row(
+    0,
+    'internal',
+    'no',
+    'Internal',
+    'object is too large for the event log',
+    'One event must stay below the size limit of the log.',
+  ),
+  log_conflict: row(
+    0,
+    'internal',
+    'no',
+    'Internal',
+    'the log has moved on',
+    'An append named an expected version that is no longer the last.',
+  ),
+} as const satisfies Record<string, ErrorRow>
+
+export type ErrorCode = keyof typeof errorCatalogue
+
+/** An error of the catalogue. Where it happened is added while it travels; the cause is kept. */
+export class GatewayError extends Error {
+  readonly code: ErrorCode
+  readonly row: ErrorRow
+  /** Places it passed through, innermost first, such as `endpoint 10.0.0.1:80`. */
+  readonly where: string[] = []
+
+  constructor(code: ErrorCode, detail?: string, cause?: unknown) {
+    const found = errorCatalogue[code]
+    super(detail === undefined ? found.text : `${found.text}: ${detail}`, { cause })
+    this.name = 'GatewayError'
+    this.code = code
+    this.row = found
+  }
+
+  /** Adds a location and returns the same error, for use in a rethrow. */
+  at(place: string): this {
+    this.where.push(place)
+    return this
+  }
+}

@@ -1,0 +1,127 @@
+/**
+ * What a policy sees of one request and its response. Types only: the data plane implements them
+ * over raw sockets and the WASM head reader, so nothing here may name node:http or a socket.
+ * Heads are byte spans underneath; a string is made when somebody asks for it.
+ */
+
+/** Header fields in wire order. Names are case-insensitive; values are Latin-1 text. */
+export interface HeaderFields {
+  /** First value, or undefined. */
+  get(name: string): string | undefined
+  /** Every value, in order; empty where absent. */
+  getAll(name: string): string[]
+  has(name: string): boolean
+  /** Replaces every value by one. */
+  set(name: string, value: string): void
+  /** Appends a value beside those that are there. */
+  add(name: string, value: string): void
+  remove(name: string): void
+  /** All fields as they would be sent now. */
+  entries(): Iterable<readonly [name: string, value: string]>
+}
+
+export interface RequestHead {
+  /** Case-sensitive, as sent. */
+  method: string
+  readonly scheme: 'http' | 'https'
+  /** Host with the port where the client gave one; replaces the Host header. */
+  authority: string
+  /** Path as sent: not decoded, without the query. */
+  path: string
+  /** Query without `?`; undefined where there is none. */
+  query: string | undefined
+  /** `1.0`, `1.1` or `2`. */
+  readonly version: string
+  readonly headers: HeaderFields
+}
+
+export interface ResponseHead {
+  /** 100..599. */
+  status: number
+  readonly headers: HeaderFields
+}
+
+export type BufferedBody =
+  | { readonly complete: true; readonly bytes: Uint8Array }
+  | { readonly complete: false; readonly prefix: Uint8Array }
+
+/** A step in the stream of a body; it is called in order and may hold bytes back until `end`. */
+export interface BodyTransform {
+  push(chunk: Uint8Array, emit: (bytes: Uint8Array) => void): void
+  end(emit: (bytes: Uint8Array) => void): void
+}
+
+/** A message body as a stream with back-pressure. */
+export interface Body {
+  /** Content-Length where it is known. */
+  readonly length: number | undefined
+  /** Reads up to `maxBytes` into memory; the stream can still be sent on afterwards. */
+  buffer(maxBytes: number): Promise<BufferedBody>
+  /** Sends these bytes instead; Content-Length follows. */
+  replace(bytes: Uint8Array): void
+  /** Adds a transform; framing becomes chunked where the length is no longer known. */
+  through(transform: BodyTransform): void
+}
+
+/** The peer of the connection. */
+export interface Peer {
+  readonly address: string
+  readonly port: number
+}
+
+/** Where the request landed; filled while it travels. */
+export interface RoutePlace {
+  readonly gateway: string
+  readonly listener: string
+  readonly route?: string
+  readonly rule?: string
+}
+
+export interface Exchange {
+  readonly request: RequestHead
+  readonly requestBody: Body
+  /** Set once a response exists, from the upstream or from the gateway. */
+  readonly response: ResponseHead | undefined
+  readonly responseBody: Body | undefined
+  readonly source: Peer
+  readonly local: Peer
+  readonly place: RoutePlace
+  /** Values that policies leave for later ones and for the log: `jwt`, `apiKey`, `extauthz` … */
+  readonly facts: Map<string, unknown>
+}
+
+/** What a request-phase step decides. */
+export type Verdict = { readonly kind: 'next' } | RespondVerdict
+
+export interface RespondVerdict {
+  readonly kind: 'respond'
+  readonly status: number
+  readonly headers?: readonly (readonly [string, string])[]
+  readonly body?: string | Uint8Array
+  /** `reason` of access log and metrics. */
+  readonly reason: string
+}
+
+export const next: Verdict = { kind: 'next' }
+
+/** Calls that a policy makes to other services; injected so that policies own no client. */
+export interface Callouts {
+  /** HTTP request to a resolved backend; rejects with a GatewayError. */
+  http(call: HttpCallout): Promise<HttpCalloutAnswer>
+}
+
+export interface HttpCallout {
+  readonly backend: string
+  readonly method: string
+  readonly path: string
+  readonly headers: readonly (readonly [string, string])[]
+  readonly body?: Uint8Array
+  readonly timeoutMs: number
+  readonly maxResponseBytes: number
+}
+
+export interface HttpCalloutAnswer {
+  readonly status: number
+  readonly headers: readonly (readonly [string, string])[]
+  readonly body: Uint8Array
+}

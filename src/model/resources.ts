@@ -1,0 +1,239 @@
+/**
+ * The desired state: what is digested, compared, replayed and sent to proxies. One resource is one
+ * thing that a user wrote (a listener, a route rule, a policy section and target, an EndpointSlice),
+ * children point up to their parents by key, and nothing is merged here: a one-field edit changes
+ * one small resource.
+ */
+import type { Age, ObjectName, ObjectRef } from './names.ts'
+
+/** Unique over all resources; begins with the resource's type and a slash. */
+export type ResourceKey = string
+
+export type Protocol = 'HTTP' | 'HTTPS' | 'TLS' | 'TCP' | 'UDP'
+
+/** A listener of a Gateway, or an entry of a ListenerSet. Key `listener/<kind>/<ns>/<name>/<section>`. */
+export interface ListenerResource {
+  readonly type: 'listener'
+  readonly key: ResourceKey
+  readonly gateway: ObjectName
+  /** The object whose spec has the listener: the Gateway, or a ListenerSet attached to it. */
+  readonly owner: ObjectRef
+  readonly section: string
+  /** 1..65535. */
+  readonly port: number
+  readonly protocol: Protocol
+  /** Exact, `*.suffix`, or empty for every host. Lower case. */
+  readonly hostname: string
+}
+
+export type StringMatchType = 'Exact' | 'RegularExpression'
+
+export interface NamedMatch {
+  readonly name: string
+  readonly type: StringMatchType
+  readonly value: string
+}
+
+export interface PathMatch {
+  readonly type: 'Exact' | 'PathPrefix' | 'RegularExpression'
+  readonly value: string
+}
+
+/** All conditions must hold. */
+export interface RouteMatch {
+  readonly path: PathMatch
+  readonly method?: string
+  readonly headers: readonly NamedMatch[]
+  readonly query: readonly NamedMatch[]
+}
+
+export interface HeaderValue {
+  readonly name: string
+  readonly value: string
+}
+
+/** Gateway API HTTPHeaderFilter: set, add and remove, names case-insensitive. */
+export interface HeaderChanges {
+  readonly set: readonly HeaderValue[]
+  readonly add: readonly HeaderValue[]
+  readonly remove: readonly string[]
+}
+
+export interface PathModifier {
+  readonly type: 'ReplaceFullPath' | 'ReplacePrefixMatch'
+  readonly value: string
+}
+
+export type RouteFilter =
+  | { readonly type: 'requestHeaders'; readonly changes: HeaderChanges }
+  | { readonly type: 'responseHeaders'; readonly changes: HeaderChanges }
+  | {
+      readonly type: 'redirect'
+      readonly scheme?: string
+      readonly hostname?: string
+      readonly path?: PathModifier
+      readonly port?: number
+      readonly statusCode: number
+    }
+  | { readonly type: 'rewrite'; readonly hostname?: string; readonly path?: PathModifier }
+  | {
+      readonly type: 'mirror'
+      readonly target: BackendTarget
+      /** The share of requests that is mirrored: numerator of denominator. */
+      readonly numerator: number
+      readonly denominator: number
+    }
+
+/** Where a reference leads. An invalid one keeps its weight and answers 500 for its share. */
+export type BackendTarget =
+  | {
+      readonly type: 'service'
+      readonly namespace: string
+      readonly name: string
+      readonly port: number
+    }
+  | { readonly type: 'backend'; readonly namespace: string; readonly name: string }
+  | { readonly type: 'invalid'; readonly reason: string; readonly message: string }
+
+export interface WeightedBackend {
+  /** 0..1000000; 0 gets no traffic. */
+  readonly weight: number
+  readonly target: BackendTarget
+  readonly filters: readonly RouteFilter[]
+}
+
+/** A route is served on a listener for these hostnames; an empty string is every host. */
+export interface Attachment {
+  readonly listener: ResourceKey
+  readonly hostnames: readonly string[]
+}
+
+/** One rule of a route. Key `route/<kind>/<ns>/<name>/<rule index>`. */
+export interface RouteResource extends Age {
+  readonly type: 'route'
+  readonly key: ResourceKey
+  readonly route: ObjectRef
+  readonly ruleIndex: number
+  readonly ruleName?: string
+  readonly attachments: readonly Attachment[]
+  readonly matches: readonly RouteMatch[]
+  readonly filters: readonly RouteFilter[]
+  readonly backends: readonly WeightedBackend[]
+  /** Whole request including retries and body, in milliseconds; 0 or absent = no limit. */
+  readonly requestTimeoutMs?: number
+  /** One attempt, in milliseconds; 0 or absent = no limit. */
+  readonly backendTimeoutMs?: number
+  /** Set where the rule cannot be honoured: every request it matches is answered 500. */
+  readonly unusable?: string
+}
+
+export type Destination =
+  | { readonly type: 'static'; readonly host: string; readonly port: number }
+  | { readonly type: 'dynamic' }
+  | { readonly type: 'unsupported'; readonly message: string }
+
+/** A GatewayBackend. Key `backend/<ns>/<name>`. */
+export interface BackendResource {
+  readonly type: 'backend'
+  readonly key: ResourceKey
+  readonly namespace: string
+  readonly name: string
+  readonly destination: Destination
+}
+
+export interface ServicePort {
+  readonly name: string
+  readonly port: number
+  /** Port number of the pods where it is a number; EndpointSlices carry the real one. */
+  readonly targetPort?: number
+  readonly appProtocol?: string
+}
+
+/** A Service. Key `service/<ns>/<name>`. */
+export interface ServiceResource {
+  readonly type: 'service'
+  readonly key: ResourceKey
+  readonly namespace: string
+  readonly name: string
+  readonly ports: readonly ServicePort[]
+  /** Endpoints that are not ready serve as well. */
+  readonly publishNotReady: boolean
+}
+
+export interface Endpoint {
+  readonly address: string
+  readonly ready: boolean
+  readonly zone?: string
+  readonly node?: string
+}
+
+export interface EndpointPort {
+  readonly name: string
+  readonly port: number
+  readonly appProtocol?: string
+}
+
+/** One EndpointSlice. Key `workload/<ns>/<slice>`. */
+export interface WorkloadResource {
+  readonly type: 'workload'
+  readonly key: ResourceKey
+  readonly namespace: string
+  readonly name: string
+  /** Name of the Service in the same namespace. */
+  readonly service: string
+  readonly ports: readonly EndpointPort[]
+  readonly endpoints: readonly Endpoint[]
+}
+
+export type PolicySection = 'frontend' | 'traffic' | 'backend'
+export type PolicyPhase = 'PreRouting' | 'PostRouting'
+
+/** What a policy points up to. `section` is a listener, entry, rule, port, provider or target name. */
+export interface PolicyTarget extends ObjectRef {
+  readonly section?: string
+  /** Written inside the target itself (GatewayBackend.spec.policies): beats every targetRef. */
+  readonly inline?: boolean
+}
+
+/**
+ * One field of one section of one policy on one target, unmerged.
+ * Key `policy/<section>/<ns>/<name>/<field>/<target>`.
+ */
+export interface PolicyResource extends Age {
+  readonly type: 'policy'
+  readonly key: ResourceKey
+  readonly policy: ObjectName
+  readonly section: PolicySection
+  readonly field: string
+  readonly phase: PolicyPhase
+  readonly target: PolicyTarget
+  /** Version of the shape of `config`; a proxy that does not know it fails closed. */
+  readonly configVersion: number
+  /** Canonical JSON of the compiled form. */
+  readonly config: string
+  /** Set where the policy cannot be enforced: whatever it covers is answered 500. */
+  readonly unenforceable?: string
+}
+
+export type Resource =
+  | ListenerResource
+  | RouteResource
+  | BackendResource
+  | ServiceResource
+  | WorkloadResource
+  | PolicyResource
+
+export type ResourceType = Resource['type']
+
+/** A resource as it is published: `version` is a hash of its content. */
+export interface VersionedResource {
+  readonly version: string
+  readonly resource: Resource
+}
+
+/** One published change set; `sequence` is the log position whose fold gave it. */
+export interface DesiredDelta {
+  readonly sequence: number
+  readonly upserted: readonly VersionedResource[]
+  readonly removed: readonly ResourceKey[]
+}
