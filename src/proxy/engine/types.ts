@@ -1,0 +1,123 @@
+/**
+ * The seam between the I/O engine (sockets, framing, pools, timers) and the data plane (routing,
+ * policies, logging). The engine owns bytes and connections and knows no configuration; the data
+ * plane decides and never touches a socket.
+ *
+ *   engine:  head read ----> onRequest        forward ----> upstream head ----> onResponse
+ *   plane:                   respond | forward                                  relay | respond
+ *   engine:  anything breaks before the response head is sent ----> onError ----> respond
+ *   engine:  last byte sent, or the connection is gone ----> onDone (exactly once)
+ */
+import type { GatewayError } from '../../errors.ts'
+import type { Exchange } from '../../exchange/exchange.ts'
+
+/** A concrete address to connect to; equal `pool` means connections can be shared. */
+export interface UpstreamAddress {
+  /** IP literal or host name. */
+  readonly host: string
+  readonly port: number
+  /** Identity of the pool: address and everything that makes connections differ. */
+  readonly pool: string
+}
+
+export interface ForwardOptions {
+  /** Milliseconds to connect; 0 = the engine's default of 10 s. */
+  readonly connectTimeoutMs: number
+  /** Milliseconds for this attempt, whole response; 0 = none. */
+  readonly attemptTimeoutMs: number
+  /** Milliseconds for the whole exchange since the first forward, body included; 0 = none. */
+  readonly requestTimeoutMs: number
+}
+
+/** How the exchange ended, for the log. */
+export type Ending = 'complete' | 'client-closed' | 'upstream-cut' | 'timeout'
+
+/**
+ * One request on one connection. Objects are reused between requests of a connection: nothing may
+ * keep one after onDone.
+ */
+export interface ServerExchange extends Exchange {
+  /** Port of the listener that accepted the connection. */
+  readonly port: number
+  /** `performance.now()` when the head was complete. */
+  readonly startedAt: number
+  /** Bytes of bodies, as sent on the client connection. */
+  readonly requestBytes: number
+  readonly responseBytes: number
+  /** Status that was sent to the client; 0 before. */
+  readonly sentStatus: number
+  /** Whose answer the client got. */
+  readonly answeredBy: 'gateway' | 'upstream' | 'nobody'
+  readonly ending: Ending | undefined
+  /** The error that the exchange met last, if any. */
+  readonly error: GatewayError | undefined
+  /** Scratch of the data plane for this exchange; cleared by the engine between requests. */
+  state: unknown
+  /** The head as it stands in the WASM core's record right now; valid only inside onRequest, synchronously. */
+  readonly headIsFresh: boolean
+  /** Answers without an upstream; body framing, Date and HEAD rules are the engine's. */
+  respond(
+    status: number,
+    headers: readonly (readonly [string, string])[],
+    body: string | Uint8Array | undefined,
+  ): void
+  /** Sends the request (with all edits made so far) to the address. */
+  forward(address: UpstreamAddress, options: ForwardOptions): void
+  /** Sends the upstream's response (with all edits made so far) to the client. */
+  relay(): void
+  /** Sends a copy of head and body to another address and forgets the answer; before forward. */
+  mirror(address: UpstreamAddress): void
+}
+
+export interface RequestHandler {
+  /** Ends, now or later, in exactly one respond or forward. Must not throw. */
+  onRequest(exchange: ServerExchange): void
+  /** Ends, now or later, in exactly one relay or respond. Must not throw. */
+  onResponse(exchange: ServerExchange): void
+  /** Nothing has been sent to the client; ends in one respond (or one more forward: a retry). */
+  onError(exchange: ServerExchange, error: GatewayError): void
+  /** The exchange is over; also called when it never reached onRequest's end. */
+  onDone(exchange: ServerExchange): void
+  /** A head that could not be read; the engine answers with the catalogue row and closes. */
+  onBadHead(port: number, error: GatewayError, peer: { address: string; port: number }): void
+}
+
+export interface EngineLimits {
+  /** Most header fields of a request head. */
+  maxHeaders: number
+  /** Most bytes of a request or response head. */
+  maxHeadBytes: number
+  /** Closes a kept-alive connection without a request, and a head that does not arrive. */
+  idleTimeoutMs: number
+  headTimeoutMs: number
+}
+
+/** Counters the engine keeps; read when metrics are scraped. */
+export interface EngineCounters {
+  connectionsTotal: number
+  connectionsOpen: number
+  receivedBytes: number
+  sentBytes: number
+  upstreamConnectionsTotal: number
+  upstreamConnectionsOpen: number
+  badHeads: number
+  coreTraps: number
+}
+
+export interface Engine {
+  readonly counters: EngineCounters
+  /**
+   * Binds a port (0 = any) and resolves with the bound one; rejects with GatewayError
+   * `port_in_use` (or the system's error as its cause).
+   */
+  listen(port: number, limits?: Partial<EngineLimits>): Promise<number>
+  /** Stops accepting on a port; open connections finish their request and close. */
+  unlisten(port: number): Promise<void>
+  /**
+   * Stops accepting everywhere after `minMs`, tells kept-alive clients to close from the start,
+   * and resolves when the last exchange is done or `maxMs` have passed (then cuts).
+   */
+  drain(minMs: number, maxMs: number): Promise<void>
+  /** Closes everything at once. */
+  close(): void
+}
