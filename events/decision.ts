@@ -1,0 +1,49 @@
+import { defineEvent, type EventOf } from './envelope.ts'
+import type { ResourceName } from './resource.ts'
+
+export interface ConditionsDecidedData extends ResourceName {
+  readonly generation: number
+  readonly status: Readonly<Record<string, unknown>>
+}
+
+export const conditionsDecided = defineEvent<ConditionsDecidedData>()({
+  name: 'ConditionsDecided',
+  type: 'dev.sluice.conditions.decided.v1',
+  version: 1,
+  about: 'The status of an object was decided. An output: the fold never reads it.',
+  fields: {
+    kind: 'Kubernetes kind.',
+    namespace: 'Namespace; empty for cluster-scoped kinds.',
+    name: 'Name.',
+    generation: 'Generation of the object that the status is about.',
+    status: 'The part of the status that is ours, complete.',
+  },
+})
+export type ConditionsDecided = EventOf<typeof conditionsDecided>
+
+export interface DesiredPublishedData {
+  readonly version: number
+  readonly digest: string
+  readonly statusDigest: string
+  readonly upserted: number
+  readonly removed: number
+  readonly keys?: readonly string[]
+  readonly foldVersion: string
+}
+
+export const desiredPublished = defineEvent<DesiredPublishedData>()({
+  name: 'DesiredPublished',
+  type: 'dev.sluice.desired.published.v1',
+  version: 1,
+  about: 'A new desired state was published. An output: replay compares itself with it.',
+  fields: {
+    version: 'Position of the last event that it contains.',
+    digest: 'Digest of the whole desired state.',
+    statusDigest: 'Digest of all decided conditions.',
+    upserted: 'Number of wire resources that are new or changed.',
+    removed: 'Number of wire resources that are gone.',
+    keys: 'Their keys, where they are few; replay gives them in any case.',
+    foldVersion: 'Version of the fold; digests compare only within one.',
+  },
+})
+export type DesiredPublished = EventOf<typeof desiredPublished>

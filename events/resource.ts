@@ -1,0 +1,147 @@
+import { defineEvent, type EventOf } from './envelope.ts'
+
+/** Where an object was read: only the file source knows it. Lines and columns begin at 1. */
+export interface Origin {
+  readonly file: string
+  readonly line: number
+}
+
+/** Kind, namespace and name; the namespace of cluster-scoped objects is the empty string. */
+export interface ResourceName {
+  readonly kind: string
+  readonly namespace: string
+  readonly name: string
+}
+
+/** A problem of one field, with a path such as `spec.rules[0].matches`. */
+export interface FieldProblem {
+  readonly path: string
+  readonly message: string
+}
+
+/** What a refused policy was meant for, read leniently from the invalid object. */
+export interface RefusedTarget {
+  readonly group?: string
+  readonly kind: string
+  readonly name?: string
+  readonly sectionName?: string
+  /** Set instead of a name where the policy selects its targets. */
+  readonly matchLabels?: Readonly<Record<string, string>>
+}
+
+export interface ResourceAppliedData extends ResourceName {
+  readonly uid: string
+  readonly resourceVersion: string
+  readonly generation: number
+  readonly object: Readonly<Record<string, unknown>>
+  readonly origin?: Origin
+}
+
+export const resourceApplied = defineEvent<ResourceAppliedData>()({
+  name: 'ResourceApplied',
+  type: 'dev.sluice.resource.applied.v1',
+  version: 1,
+  about: 'An object was seen for the first time, or in a new version. It is valid and redacted.',
+  fields: {
+    kind: 'Kubernetes kind.',
+    namespace: 'Namespace; empty for cluster-scoped kinds.',
+    name: 'Name.',
+    uid: 'Identity of this incarnation: deleting and creating again gives another uid.',
+    resourceVersion: 'Version of the whole object; opaque, different after every change.',
+    generation: 'Rises when the desired part of the object changes; conditions refer to it.',
+    object:
+      'The object without status, secret values, managedFields and the identity fields that stand beside it. A Secret carries `facts` instead of data.',
+    origin: 'File and line, where a file was the source.',
+  },
+})
+export type ResourceApplied = EventOf<typeof resourceApplied>
+
+export interface ResourceDeletedData extends ResourceName {
+  readonly uid: string
+  readonly resourceVersion: string
+  readonly cause: 'watch' | 'relist'
+}
+
+export const resourceDeleted = defineEvent<ResourceDeletedData>()({
+  name: 'ResourceDeleted',
+  type: 'dev.sluice.resource.deleted.v1',
+  version: 1,
+  about: 'An object is gone; its last version and any refused version no longer count.',
+  fields: {
+    kind: 'Kubernetes kind.',
+    namespace: 'Namespace; empty for cluster-scoped kinds.',
+    name: 'Name.',
+    uid: 'The incarnation that is gone.',
+    resourceVersion: 'The last version that was seen.',
+    cause: '`watch`: the deletion was seen; `relist`: a listing no longer had it.',
+  },
+})
+export type ResourceDeleted = EventOf<typeof resourceDeleted>
+
+export interface ResourceRefusedData extends ResourceName {
+  readonly uid: string
+  readonly resourceVersion: string
+  readonly generation: number
+  readonly problems: readonly FieldProblem[]
+  readonly origin?: Origin
+  readonly targets?: readonly RefusedTarget[]
+  readonly appliesTo?: readonly string[]
+}
+
+export const resourceRefused = defineEvent<ResourceRefusedData>()({
+  name: 'ResourceRefused',
+  type: 'dev.sluice.resource.refused.v1',
+  version: 1,
+  about:
+    'A version of an object is invalid. The last valid version, where there is one, stays in force.',
+  fields: {
+    kind: 'Kubernetes kind.',
+    namespace: 'Namespace; empty for cluster-scoped kinds.',
+    name: 'Name.',
+    uid: 'Identity; kept when the object becomes valid later.',
+    resourceVersion: 'Version of the refused content.',
+    generation: 'Generation that the refused content would have; conditions refer to it.',
+    problems: 'Each with the path of the field and a message; never a value.',
+    origin: 'File and line, where a file was the source.',
+    targets:
+      'What an invalid policy was meant for, so that a policy which cannot be enforced fails closed.',
+    appliesTo: 'Sections that an invalid policy sets, such as `traffic.authorization`.',
+  },
+})
+export type ResourceRefused = EventOf<typeof resourceRefused>
+
+export interface RelistStartedData {
+  readonly source: string
+  readonly scope: readonly string[]
+}
+
+export const relistStarted = defineEvent<RelistStartedData>()({
+  name: 'RelistStarted',
+  type: 'dev.sluice.relist.started.v1',
+  version: 1,
+  about: 'A source lists everything it has; the differences to what the log knows follow.',
+  fields: {
+    source: 'Name of the source, `files` or `kubernetes`.',
+    scope: 'What is listed: paths, or kinds.',
+  },
+})
+export type RelistStarted = EventOf<typeof relistStarted>
+
+export interface RelistFinishedData {
+  readonly source: string
+  readonly count: number
+  readonly digest: string
+}
+
+export const relistFinished = defineEvent<RelistFinishedData>()({
+  name: 'RelistFinished',
+  type: 'dev.sluice.relist.finished.v1',
+  version: 1,
+  about: 'The listing is complete: what the log now knows equals what the source has.',
+  fields: {
+    source: 'Name of the source.',
+    count: 'Number of valid objects in force after the listing.',
+    digest: 'Sum over their uids and resource versions; order does not matter.',
+  },
+})
+export type RelistFinished = EventOf<typeof relistFinished>

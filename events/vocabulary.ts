@@ -1,0 +1,43 @@
+import { conditionsDecided, desiredPublished } from './decision.ts'
+import { configAcked, configRejected, proxyConnected, proxyDisconnected } from './delivery.ts'
+import type { EventOf } from './envelope.ts'
+import { jwksFetched } from './fetch.ts'
+import { leaseAcquired, leaseLost } from './replica.ts'
+import {
+  relistFinished,
+  relistStarted,
+  resourceApplied,
+  resourceDeleted,
+  resourceRefused,
+} from './resource.ts'
+import { timerFired } from './timer.ts'
+
+/** Every event in its current version, in the order in which the documentation shows them. */
+export const vocabulary = [
+  resourceApplied,
+  resourceDeleted,
+  resourceRefused,
+  relistStarted,
+  relistFinished,
+  conditionsDecided,
+  desiredPublished,
+  proxyConnected,
+  proxyDisconnected,
+  configAcked,
+  configRejected,
+  leaseAcquired,
+  leaseLost,
+  timerFired,
+  jwksFetched,
+] as const
+
+/** Any event of the log, to be told apart by `type`. */
+export type SluiceEvent = EventOf<(typeof vocabulary)[number]>
+
+/** What was seen of resources: the events that a watch source yields. */
+export type ResourceEvent =
+  | EventOf<typeof resourceApplied>
+  | EventOf<typeof resourceDeleted>
+  | EventOf<typeof resourceRefused>
+  | EventOf<typeof relistStarted>
+  | EventOf<typeof relistFinished>
