@@ -8,5 +8,6 @@ export default defineConfig({
     hookTimeout: 60_000,
     retry: 0,
     reporters: ['default'],
+    globalSetup: ['src/testing/absent-parts.ts'],
   },
 })

@@ -1,0 +1,126 @@
+/**
+ * Real parts that tests start or install: programs and CRDs that no npm package brings.
+ * `test/assets/setup` makes them; a machine with Node alone has none of them, and then their tests
+ * are skipped by name and the reason stands on the last lines of the run. Where
+ * SLUICE_REQUIRE_PARTS=1 says that setup has succeeded, an absent part is a failure instead.
+ */
+import { accessSync, constants, existsSync, readFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { describe, it } from 'vitest'
+
+/** Where each part is looked for: a program by its name, a folder by the variable that names it. */
+const sources = {
+  'nats-server': { program: 'nats-server' },
+  etcd: { program: 'etcd' },
+  'kube-apiserver': { program: 'kube-apiserver' },
+  kubectl: { program: 'kubectl' },
+  helm: { program: 'helm' },
+  'gateway-api-crds': { variable: 'SLUICE_GATEWAY_API_CRDS' },
+  'inference-crds': { variable: 'SLUICE_INFERENCE_CRDS' },
+} as const satisfies Record<string, { program: string } | { variable: string }>
+
+export type PartName = keyof typeof sources
+
+/** An absolute path, or why there is none. */
+export type Part =
+  | { readonly found: true; readonly path: string }
+  | { readonly found: false; readonly reason: string }
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+declare module 'vitest' {
+  interface TaskMeta {
+    /** Why the tests of this suite were skipped; printed by absent-parts.ts when the run ends. */
+    absentPart?: string
+  }
+}
+
+/**
+ * Finds a part: programs in the folder KUBEBUILDER_ASSETS, then on PATH; CRD folders by their
+ * variable. A variable that is not set is read from what the last `test/assets/setup` wrote.
+ */
+export function findPart(name: PartName, environment: Environment = process.env): Part {
+  const source = sources[name]
+  const settings = { ...lastSetup(environment), ...environment }
+  return 'program' in source
+    ? findProgram(source.program, settings)
+    : findFolder(name, source.variable, settings)
+}
+
+/** The path of a part that the caller knows to be there, as inside `describeWithParts`. */
+export function partPath(name: PartName): string {
+  const part = findPart(name)
+  if (!part.found) throw new Error(part.reason)
+  return part.path
+}
+
+/**
+ * A `describe` whose tests need real parts. The tests are always collected, so that a skipped one
+ * is reported under its own name; call `partPath` in hooks and tests, not in the body of `define`.
+ */
+export function describeWithParts(
+  names: readonly PartName[],
+  title: string,
+  define: () => void,
+  environment: Environment = process.env,
+): void {
+  const absent = names
+    .map((name) => findPart(name, environment))
+    .flatMap((part) => (part.found ? [] : [part.reason]))
+  if (absent.length === 0) {
+    describe(title, define)
+    return
+  }
+  const reason = absent.join('; ')
+  if (environment.SLUICE_REQUIRE_PARTS !== '1') {
+    describe(title, { skip: true, meta: { absentPart: reason } }, define)
+    return
+  }
+  describe(title, () => {
+    it('has the parts that it needs', () => {
+      throw new Error(`SLUICE_REQUIRE_PARTS=1, but ${reason}`)
+    })
+  })
+}
+
+function findProgram(program: string, environment: Environment): Part {
+  const folders = [
+    environment.KUBEBUILDER_ASSETS ?? '',
+    ...(environment.PATH ?? '').split(delimiter),
+  ]
+  for (const folder of folders) {
+    if (folder !== '' && isExecutable(join(folder, program))) {
+      return { found: true, path: join(folder, program) }
+    }
+  }
+  return { found: false, reason: `no ${program} in KUBEBUILDER_ASSETS or on PATH` }
+}
+
+function findFolder(name: PartName, variable: string, environment: Environment): Part {
+  const path = environment[variable]
+  if (path === undefined || path === '') {
+    return { found: false, reason: `${name}: ${variable} is not set` }
+  }
+  return existsSync(path)
+    ? { found: true, path }
+    : { found: false, reason: `${name}: ${variable} names ${path}, which does not exist` }
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** The variables that the last setup wrote; none where it never ran. PATH is left to the shell. */
+function lastSetup(environment: Environment): Environment {
+  const caches = environment.XDG_CACHE_HOME ?? join(environment.HOME ?? homedir(), '.cache')
+  const file = join(environment.SLUICE_ASSETS ?? join(caches, 'sluice-assets'), 'env')
+  if (!existsSync(file)) return {}
+  const exported = readFileSync(file, 'utf8').matchAll(/^export (\w+)='([^']*)'$/gm)
+  return Object.fromEntries([...exported].map(([, variable, value]) => [variable, value]))
+}

@@ -1,0 +1,67 @@
+/** Child processes of tests: they end with the test process, however that ends. */
+import { spawn } from 'node:child_process'
+import { closeSync, openSync, readFileSync } from 'node:fs'
+
+/** A running program. */
+export interface Program {
+  /** Resolves with the exit code once the program has ended, by itself or by `stop`. */
+  readonly exited: Promise<number>
+  /** Has it ended? */
+  readonly hasExited: () => boolean
+  /** The last lines that it wrote, for the message of a failed test. */
+  readonly lastLines: (count?: number) => string
+  /** Kills the program and resolves when it is gone. */
+  readonly stop: () => Promise<void>
+}
+
+// A killed test worker runs no handlers, so a shell that reads from it is what notices: at the end
+// of its input it kills the program that it started. Nothing else is ever signalled.
+const guard = `
+exec 3<&0
+"$@" </dev/null 3<&- &
+child=$!
+{ cat <&3 >/dev/null; kill -KILL $child; } 2>/dev/null &
+watcher=$!
+wait $child
+code=$?
+kill $watcher 2>/dev/null
+exit $code
+`
+
+/**
+ * Starts a program with its output in `logFile`.
+ * @throws the spawn error when there is no POSIX shell
+ */
+export function startProgram(
+  command: string,
+  args: readonly string[],
+  logFile: string,
+  environment: NodeJS.ProcessEnv = process.env,
+): Program {
+  const log = openSync(logFile, 'a')
+  const child = spawn('/bin/sh', ['-c', guard, 'sh', command, ...args], {
+    stdio: ['pipe', log, log],
+    env: environment,
+  })
+  closeSync(log)
+  let ended = false
+  const exited = new Promise<number>((resolve, reject) => {
+    child.once('error', reject)
+    child.once('exit', (code) => {
+      ended = true
+      child.stdin?.end()
+      resolve(code ?? 1)
+    })
+  })
+  // An end by `stop` breaks the pipe; that is what it is for.
+  child.stdin?.on('error', () => undefined)
+  return {
+    exited,
+    hasExited: () => ended,
+    lastLines: (count = 20) => readFileSync(logFile, 'utf8').split('\n').slice(-count).join('\n'),
+    stop: async () => {
+      child.stdin?.end()
+      await exited
+    },
+  }
+}
