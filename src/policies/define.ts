@@ -31,7 +31,11 @@ export interface Step {
   onResponse?(exchange: Exchange): void | Promise<void>
 }
 
-/** What `apply.ts` exports: makes a step once per configuration, never per request. */
+/**
+ * What `apply.ts` exports: makes a step once per configuration, never per request. Where the
+ * definition merges by `append`, `config` is the array of every config that applies, least specific
+ * level first.
+ */
 export interface PolicyApply<Config> {
   bind(config: Config, callouts: Callouts): Step
 }
@@ -48,6 +52,10 @@ export interface PolicyDefinition<Spec = unknown, Config = unknown> {
   readonly merge: 'replace' | 'append'
   /** Version of Config's shape. */
   readonly configVersion: number
+  /** Kinds of targets on which it has an effect; elsewhere it is ignored, with a message. Absent: all. */
+  readonly effectiveOn?: readonly string[]
+  /** It answers instead of a backend, after the filters of the rule, so that a redirect comes first. */
+  readonly answers?: boolean
   /** Absent: the schema is accepted, and the object says that it is not supported yet. */
   readonly compile?: (spec: Spec) => Compiled<Config>
   readonly apply?: () => Promise<{ readonly default: PolicyApply<Config> }>

@@ -1,0 +1,15 @@
+import { definePolicy } from '../define.ts'
+import { compile } from './compile.ts'
+
+/** Answers every request with a configured status and body, without a backend. */
+export const directResponse = definePolicy({
+  section: 'traffic',
+  field: 'directResponse',
+  security: false,
+  preRouting: false,
+  merge: 'replace',
+  answers: true,
+  configVersion: 1,
+  compile,
+  apply: () => import('./apply.ts'),
+})

@@ -1,0 +1,19 @@
+import { next } from '../../exchange/exchange.ts'
+import { forwardingFacts } from '../../exchange/forwarding.ts'
+import type { PolicyApply } from '../define.ts'
+import type { TimeoutsConfig } from './config.ts'
+
+const apply: PolicyApply<TimeoutsConfig> = {
+  bind({ requestMs }) {
+    if (requestMs === undefined) return {}
+    return {
+      // The clock starts with the first attempt, so this only tells the forwarding step.
+      onRequest(exchange) {
+        exchange.facts.set(forwardingFacts.requestTimeoutMs, requestMs)
+        return next
+      },
+    }
+  },
+}
+
+export default apply

@@ -1,0 +1,39 @@
+/** What the data plane tells access log and metrics; implemented beside this file, or by a test. */
+import type { GatewayError } from '../../errors.ts'
+import type { ServerExchange } from '../engine/types.ts'
+
+/** One finished request. Absent values were never known. */
+export interface RequestFacts {
+  /** `namespace/name` of the Gateway. */
+  readonly gateway?: string
+  /** Name of the listener. */
+  readonly listener?: string
+  /** `namespace/name` of the route. */
+  readonly route?: string
+  /** Name of the rule; absent where it has none. */
+  readonly rule?: string
+  /** `address:port` that the last attempt went to. */
+  readonly endpoint?: string
+  /** `namespace/name` of a GatewayBackend, `service/namespace/name:port` of a Service. */
+  readonly backend?: string
+  /** `Upstream`, the reason of the error's catalogue row, or that of the policy that answered. */
+  readonly reason: string
+  /** Code and detail of the error that decided the answer. */
+  readonly error?: string
+  /** As sent; 0 where the client got nothing. */
+  readonly status: number
+  readonly durationMs: number
+  readonly protocol: 'http'
+  /** The request as the client sent it, before any rewrite. */
+  readonly method: string
+  readonly host: string
+  /** With the query. */
+  readonly path: string
+}
+
+export interface Telemetry {
+  /** Called once per exchange, before it is reused: take what is needed, keep nothing of it. */
+  onDone(exchange: ServerExchange, facts: RequestFacts): void
+  /** A head that could not be read: there was no exchange. */
+  onBadHead(port: number, error: GatewayError, peer: { address: string; port: number }): void
+}
