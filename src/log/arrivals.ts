@@ -1,0 +1,22 @@
+/** Wakes tails when events have been appended, or when there is nothing more to wait for. */
+export class Arrivals {
+  #waiting = new Set<() => void>()
+
+  /** Resolves at the next announcement or when the signal is aborted, whichever is first. */
+  next(signal?: AbortSignal): Promise<void> {
+    if (signal?.aborted) return Promise.resolve()
+    return new Promise((resolve) => {
+      const wake = () => {
+        this.#waiting.delete(wake)
+        signal?.removeEventListener('abort', wake)
+        resolve()
+      }
+      this.#waiting.add(wake)
+      signal?.addEventListener('abort', wake, { once: true })
+    })
+  }
+
+  announce(): void {
+    for (const wake of [...this.#waiting]) wake()
+  }
+}

@@ -1,0 +1,139 @@
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync, renameSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { LogError } from './log.ts'
+
+/** 'SLUI' in ASCII: tells our files from anybody else's SQLite database. */
+const applicationId = 0x53_4c_55_49
+const schemaVersion = 1
+
+const schema = `
+  CREATE TABLE events (
+    position INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    subject TEXT NOT NULL,
+    body TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX events_by_subject ON events (subject, position);
+  CREATE TABLE purged (only INTEGER PRIMARY KEY CHECK (only = 1), up_to INTEGER NOT NULL) STRICT;
+  INSERT INTO purged VALUES (1, 0);
+  CREATE TABLE snapshots (
+    position INTEGER NOT NULL,
+    fold_version TEXT NOT NULL,
+    chunk INTEGER NOT NULL,
+    body BLOB NOT NULL,
+    PRIMARY KEY (position, chunk)
+  ) STRICT;
+`
+
+/** Where a damaged file was put, and what was wrong with it. */
+export interface MovedAside {
+  readonly path: string
+  readonly reason: string
+}
+
+/** An open database that has passed its checks. */
+export interface LogFile {
+  readonly database: DatabaseSync
+  readonly movedAside: MovedAside | undefined
+}
+
+/**
+ * Opens the file of an embedded log, or makes it (mode 0600, its folder included). A damaged file
+ * is renamed to `<file>.corrupt-<n>` and a fresh one takes its place: the source of truth lies
+ * elsewhere, so that the log costs history and never correctness.
+ * @throws LogError `foreign` for a database that is not ours, `storage` where the disk refuses.
+ */
+export function openLogFile(path: string): LogFile {
+  try {
+    mkdirSync(dirname(path), { recursive: true })
+    // Created by us and not by SQLite, for the mode; -wal and -shm inherit it.
+    closeSync(openSync(path, 'a', 0o600))
+    chmodSync(path, 0o600)
+  } catch (cause) {
+    throw new LogError('storage', `cannot open the log file ${path}: ${messageOf(cause)}`, {
+      cause,
+    })
+  }
+  const damage = findDamage(path)
+  if (damage === undefined) return { database: openDatabase(path), movedAside: undefined }
+  const movedAside = { path: moveLogAside(path), reason: damage }
+  closeSync(openSync(path, 'a', 0o600))
+  return { database: openDatabase(path), movedAside }
+}
+
+/** What is wrong with the file, or undefined. Reads the whole file (`PRAGMA quick_check`). */
+function findDamage(path: string): string | undefined {
+  let database: DatabaseSync | undefined
+  try {
+    database = openDatabase(path)
+    const [first] = database.prepare('PRAGMA quick_check(1)').all()
+    const verdict = String(first?.quick_check)
+    return verdict === 'ok' ? undefined : verdict
+  } catch (error) {
+    if (isCorruption(error)) return messageOf(error)
+    throw error
+  } finally {
+    database?.close()
+  }
+}
+
+function openDatabase(path: string): DatabaseSync {
+  // Another process that reads or writes the same file is waited for.
+  const database = new DatabaseSync(path, { timeout: 5000 })
+  try {
+    database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;')
+    prepareSchema(database, path)
+    return database
+  } catch (error) {
+    database.close()
+    throw error
+  }
+}
+
+function prepareSchema(database: DatabaseSync, path: string): void {
+  database.exec('BEGIN IMMEDIATE')
+  try {
+    const id = numberOf(database, 'PRAGMA application_id')
+    const version = numberOf(database, 'PRAGMA user_version')
+    const tables = numberOf(database, 'SELECT count(*) FROM sqlite_schema')
+    if (id === 0 && version === 0 && tables === 0) {
+      database.exec(schema)
+      database.exec(`PRAGMA application_id = ${applicationId}`)
+      database.exec(`PRAGMA user_version = ${schemaVersion}`)
+    } else if (id !== applicationId) {
+      throw new LogError('foreign', `${path} is a database, but not a log of Sluice`)
+    } else if (version !== schemaVersion) {
+      throw new LogError('foreign', `${path} was written by a newer version (${version})`)
+    }
+    database.exec('COMMIT')
+  } catch (error) {
+    if (database.isTransaction) database.exec('ROLLBACK')
+    throw error
+  }
+}
+
+function numberOf(database: DatabaseSync, query: string): number {
+  return Number(Object.values(database.prepare(query).get() ?? {})[0] ?? 0)
+}
+
+/** Renames the file of a closed log, with what SQLite keeps beside it; gives the new path. */
+export function moveLogAside(path: string): string {
+  let number = 1
+  while (existsSync(`${path}.corrupt-${number}`)) number++
+  const aside = `${path}.corrupt-${number}`
+  for (const suffix of ['', '-wal', '-shm']) {
+    if (existsSync(path + suffix)) renameSync(path + suffix, aside + suffix)
+  }
+  return aside
+}
+
+/** SQLITE_CORRUPT (11) and SQLITE_NOTADB (26), with or without an extended code. */
+export function isCorruption(error: unknown): boolean {
+  const code = (error as { errcode?: unknown }).errcode
+  return typeof code === 'number' && [11, 26].includes(code & 0xff)
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

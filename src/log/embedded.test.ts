@@ -1,0 +1,150 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { DatabaseSync } from 'node:sqlite'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { routeApplied } from '../../test/contract/events.ts'
+import { openEmbeddedLog } from './embedded.ts'
+
+let folder: string
+let file: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'sluice-embedded-'))
+  file = join(folder, 'state', 'events.db')
+})
+afterEach(() => rmSync(folder, { recursive: true }))
+
+async function fill(count: number): Promise<void> {
+  const { log } = openEmbeddedLog(file)
+  await log.append(Array.from({ length: count }, (_, index) => routeApplied(`r${index}`)))
+  await log.close()
+}
+
+async function subjects(): Promise<string[]> {
+  const { log } = openEmbeddedLog(file)
+  const list: string[] = []
+  for await (const { event } of log.read()) list.push(event.subject.split('.').at(-1)!)
+  await log.close()
+  return list
+}
+
+describe('the file of the embedded log', () => {
+  it('is readable by its owner alone, with everything that lies beside it', async () => {
+    const { log } = openEmbeddedLog(file)
+    await log.append([routeApplied('a')])
+    const files = readdirSync(join(folder, 'state'))
+    expect(files).toContain('events.db-wal')
+    for (const name of files) {
+      expect(statSync(join(folder, 'state', name)).mode & 0o777).toBe(0o600)
+    }
+    await log.close()
+  })
+
+  it('is moved aside when it was cut off, and a fresh log takes its place', async () => {
+    await fill(500)
+    truncateSync(file, statSync(file).size - 6000)
+    const damaged = readFileSync(file)
+    const { log, movedAside } = openEmbeddedLog(file)
+    expect(movedAside?.path).toBe(`${file}.corrupt-1`)
+    expect(movedAside?.reason).not.toBe('')
+    expect(readFileSync(`${file}.corrupt-1`).equals(damaged)).toBe(true)
+    expect(await log.lastPosition()).toBe(0)
+    expect((await log.append([routeApplied('a')])).ok).toBe(true)
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    await log.close()
+  })
+
+  it('is moved aside when it holds something else, under a name of its own each time', async () => {
+    for (const number of [1, 2]) {
+      await fill(1)
+      writeFileSync(file, 'this is not a database, and it is long enough to be seen as none')
+      const { log, movedAside } = openEmbeddedLog(file)
+      expect(movedAside?.path).toBe(`${file}.corrupt-${number}`)
+      await log.close()
+    }
+  })
+
+  it('is moved aside when pages in its middle were overwritten', async () => {
+    await fill(500)
+    const bytes = readFileSync(file)
+    bytes.fill(0xa5, 8192, 8192 + 40_960)
+    writeFileSync(file, bytes)
+    const { log, movedAside } = openEmbeddedLog(file)
+    expect(movedAside).toBeDefined()
+    await log.close()
+  })
+
+  it('is left alone when it is the database of somebody else', () => {
+    const foreign = join(folder, 'other.db')
+    const database = new DatabaseSync(foreign)
+    database.exec('CREATE TABLE notes (text TEXT)')
+    database.close()
+    expect(() => openEmbeddedLog(foreign)).toThrow(expect.objectContaining({ code: 'foreign' }))
+    expect(existsSync(`${foreign}.corrupt-1`)).toBe(false)
+  })
+
+  it('is left alone when a newer version wrote it', async () => {
+    await fill(1)
+    const database = new DatabaseSync(file)
+    database.exec('PRAGMA user_version = 99')
+    database.close()
+    expect(() => openEmbeddedLog(file)).toThrow(/newer version \(99\)/)
+  })
+
+  it('names the path when its folder cannot be made', () => {
+    writeFileSync(join(folder, 'state'), '')
+    expect(() => openEmbeddedLog(file)).toThrow(file)
+  })
+
+  it('can be read by a second process while the first appends', async () => {
+    const { log } = openEmbeddedLog(file)
+    await log.append([routeApplied('a')])
+    expect(await subjects()).toEqual(['a'])
+    await log.append([routeApplied('b')])
+    expect(await subjects()).toEqual(['a', 'b'])
+    await log.close()
+  })
+})
+
+describe('a process that is killed while it appends', () => {
+  it('leaves whole batches only, and everything that it had acknowledged', async () => {
+    let acknowledged = 0
+    for (const round of [1, 2, 3]) {
+      acknowledged = Math.max(acknowledged, await appendUntilKilled(10 * round))
+      const list = await subjects()
+      expect(list.length % 10).toBe(0)
+      expect(list.length).toBeGreaterThanOrEqual((acknowledged + 1) * 10)
+      const expected = Array.from(list, (_, index) => `b${Math.floor(index / 10)}-${index % 10}`)
+      expect(list).toEqual(expected)
+    }
+  })
+})
+
+/** Lets a child append until it has acknowledged `batches` more, kills it, gives the last one. */
+async function appendUntilKilled(batches: number): Promise<number> {
+  const script = join(import.meta.dirname, '../../test/contract/append-forever.ts')
+  const child = spawn(process.execPath, ['--no-warnings', script, file], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const exited = once(child, 'exit')
+  let seen = 0
+  let last = -1
+  for await (const line of createInterface({ input: child.stdout })) {
+    last = Number(line)
+    if (++seen === batches) child.kill('SIGKILL')
+  }
+  expect((await exited)[1]).toBe('SIGKILL')
+  return last
+}

@@ -1,0 +1,308 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { AnyCloudEvent } from '../../events/index.ts'
+import { fail, type Outcome, succeed } from '../base/outcome.ts'
+import { Arrivals } from './arrivals.ts'
+import { isCorruption, type MovedAside, openLogFile } from './embedded-file.ts'
+import { decodeEvent, type EncodedEvent, encodeEvents, findConflict } from './encode.ts'
+import {
+  type AppendProblem,
+  beginning,
+  type EventLog,
+  type ExpectedVersion,
+  LogError,
+  type Position,
+  type ReadRange,
+  type Recorded,
+  type Snapshot,
+} from './log.ts'
+
+type Appended = Outcome<readonly Position[], AppendProblem>
+
+/** An append that waits for the next transaction. */
+interface PendingAppend {
+  readonly events: readonly EncodedEvent[]
+  readonly expectedVersion: ExpectedVersion | undefined
+  readonly resolve: (appended: Appended) => void
+  readonly reject: (error: LogError) => void
+}
+
+/** Rows that a reader takes at a time: small enough to leave the thread to others in between. */
+const pageRows = 256
+
+/**
+ * Opens the log of a single process in a SQLite file (WAL, synchronous FULL: what was acknowledged
+ * survives power loss). A damaged file is moved aside, and `movedAside` says so for the caller to
+ * print.
+ * @throws LogError `foreign` or `storage`.
+ */
+export function openEmbeddedLog(path: string): {
+  readonly log: EventLog
+  readonly movedAside: MovedAside | undefined
+} {
+  const { database, movedAside } = guard(() => openLogFile(path))
+  return { log: new EmbeddedLog(database), movedAside }
+}
+
+class EmbeddedLog implements EventLog {
+  #database: DatabaseSync
+  #statements: ReturnType<typeof prepareStatements>
+  #pending: PendingAppend[] = []
+  #flush: NodeJS.Immediate | undefined
+  #arrivals = new Arrivals()
+  #closed = false
+
+  constructor(database: DatabaseSync) {
+    this.#database = database
+    this.#statements = prepareStatements(database)
+  }
+
+  async append(
+    events: readonly AnyCloudEvent[],
+    options: { readonly expectedVersion?: ExpectedVersion } = {},
+  ): Promise<Appended> {
+    this.#assertOpen()
+    const encoded = encodeEvents(events)
+    if (!encoded.ok) return encoded
+    const { expectedVersion } = options
+    return new Promise((resolve, reject) => {
+      this.#pending.push({ events: encoded.value, expectedVersion, resolve, reject })
+      // One fsync serves every append of this turn of the event loop.
+      this.#flush ??= setImmediate(() => this.#flushPending())
+    })
+  }
+
+  async *read(range: ReadRange = {}): AsyncGenerator<Recorded> {
+    this.#assertOpen()
+    const last = this.#last()
+    const to = Math.min(range.to ?? last, last)
+    let from: number = Math.max(range.from ?? this.#first(), 1)
+    while (from <= to) {
+      const page = this.#page(from, to)
+      yield* page
+      from += page.length
+    }
+  }
+
+  async *readSubject(subject: string, range: ReadRange = {}): AsyncGenerator<Recorded> {
+    this.#assertOpen()
+    const last = this.#last()
+    const to = Math.min(range.to ?? last, last)
+    let from: number = range.from ?? beginning
+    while (from <= to) {
+      this.#assertOpen()
+      const rows = guard(() => this.#statements.bySubject.all(subject, from, to, pageRows))
+      const page = rows.map(decodeRow)
+      yield* page
+      if (page.length < pageRows) return
+      from = (page.at(-1)?.position ?? to) + 1
+    }
+  }
+
+  async *tail(
+    from: Position,
+    options: { readonly signal?: AbortSignal } = {},
+  ): AsyncGenerator<Recorded> {
+    this.#assertOpen()
+    const { signal } = options
+    for (let next: number = Math.max(from, 1); ; ) {
+      while (!this.#isOver(signal) && next > this.#last()) await this.#arrivals.next(signal)
+      if (this.#isOver(signal)) return
+      for (const recorded of this.#page(next, this.#last())) {
+        yield recorded
+        next++
+        if (this.#isOver(signal)) return
+      }
+    }
+  }
+
+  async lastPosition(): Promise<Position> {
+    this.#assertOpen()
+    return this.#last()
+  }
+
+  async firstPosition(): Promise<Position> {
+    this.#assertOpen()
+    return this.#first()
+  }
+
+  async saveSnapshot(snapshot: Snapshot): Promise<void> {
+    this.#assertOpen()
+    const { position, foldVersion, chunks } = snapshot
+    this.#transaction(() => {
+      if (position > this.#last()) {
+        throw new LogError('no-snapshot', `position ${position} has not been reached`)
+      }
+      this.#statements.dropSnapshots.run()
+      // A snapshot without chunks is a snapshot all the same: chunk -1 carries its position.
+      this.#statements.addChunk.run(position, foldVersion, -1, new Uint8Array())
+      for (const [index, chunk] of chunks.entries()) {
+        this.#statements.addChunk.run(position, foldVersion, index, chunk)
+      }
+    })
+  }
+
+  async loadSnapshot(): Promise<Snapshot | undefined> {
+    this.#assertOpen()
+    const rows = guard(() => this.#statements.chunks.all())
+    const [first, ...rest] = rows
+    if (first === undefined) return undefined
+    return {
+      position: Number(first.position) as Position,
+      foldVersion: String(first.fold_version),
+      chunks: rest.map(({ body }) => body as Uint8Array),
+    }
+  }
+
+  async purgeUpTo(position: Position): Promise<void> {
+    this.#assertOpen()
+    this.#transaction(() => {
+      const covered = Number(this.#statements.snapshotPosition.get()?.position ?? 0)
+      if (position > covered) {
+        throw new LogError('no-snapshot', `no stored snapshot covers position ${position}`)
+      }
+      this.#statements.purge.run(position)
+      this.#statements.setPurged.run(position)
+    })
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#flushPending()
+    this.#closed = true
+    this.#arrivals.announce()
+    this.#database.close()
+  }
+
+  /** Decides every waiting append in the order of the calls, in one transaction. */
+  #flushPending(): void {
+    clearImmediate(this.#flush)
+    this.#flush = undefined
+    const pending = this.#pending
+    this.#pending = []
+    if (pending.length === 0) return
+    try {
+      const results = this.#transaction(() => pending.map((append) => this.#decide(append)))
+      for (const [index, { resolve }] of pending.entries()) resolve(results[index] as Appended)
+      this.#arrivals.announce()
+    } catch (error) {
+      const failure = error instanceof LogError ? error : storageError(error)
+      for (const { reject } of pending) reject(failure)
+    }
+  }
+
+  /** Inserts all events of one append or none: whatever can refuse it is checked before. */
+  #decide({ events, expectedVersion }: PendingAppend): Appended {
+    if (expectedVersion !== undefined) {
+      const isKnown = ({ id }: EncodedEvent) => this.#statements.byId.get(id) !== undefined
+      const conflict = events.every(isKnown)
+        ? undefined
+        : findConflict(expectedVersion, {
+            purgedUpTo: this.#purgedUpTo(),
+            lastPosition: () => this.#last(),
+            lastOfSubject: (subject) => this.#lastOfSubject(subject),
+          })
+      if (conflict !== undefined) return fail(conflict)
+    }
+    let last = this.#last()
+    const positions: Position[] = []
+    for (const { id, subject, body } of events) {
+      const next = (last + 1) as Position
+      const { changes } = this.#statements.insert.run(next, id, subject, body)
+      if (Number(changes) === 1) last = next
+      positions.push(
+        Number(changes) === 1
+          ? next
+          : (Number(this.#statements.byId.get(id)?.position) as Position),
+      )
+    }
+    return succeed(positions)
+  }
+
+  #page(from: number, to: number): Recorded[] {
+    this.#assertOpen()
+    if (from < this.#first()) throw new LogError('purged', `position ${from} was purged`)
+    return guard(() => this.#statements.page.all(from, to, pageRows)).map(decodeRow)
+  }
+
+  #transaction<Result>(work: () => Result): Result {
+    return guard(() => {
+      this.#database.exec('BEGIN IMMEDIATE')
+      try {
+        const result = work()
+        this.#database.exec('COMMIT')
+        return result
+      } catch (error) {
+        if (this.#database.isTransaction) this.#database.exec('ROLLBACK')
+        throw error
+      }
+    })
+  }
+
+  #last(): Position {
+    const newest = guard(() => this.#statements.last.get()?.position)
+    return Math.max(Number(newest ?? 0), this.#purgedUpTo()) as Position
+  }
+
+  #first(): Position {
+    return (this.#purgedUpTo() + 1) as Position
+  }
+
+  #purgedUpTo(): number {
+    return Number(guard(() => this.#statements.purged.get()?.up_to))
+  }
+
+  #lastOfSubject(subject: string): Position {
+    return Number(this.#statements.lastOfSubject.get(subject)?.position ?? 0) as Position
+  }
+
+  #isOver(signal: AbortSignal | undefined): boolean {
+    return this.#closed || signal?.aborted === true
+  }
+
+  #assertOpen(): void {
+    if (this.#closed) throw new LogError('closed', 'the log is closed')
+  }
+}
+
+function prepareStatements(database: DatabaseSync) {
+  const prepare = (query: string): StatementSync => database.prepare(query)
+  return {
+    insert: prepare('INSERT OR IGNORE INTO events VALUES (?, ?, ?, ?)'),
+    byId: prepare('SELECT position FROM events WHERE id = ?'),
+    last: prepare('SELECT max(position) AS position FROM events'),
+    lastOfSubject: prepare('SELECT max(position) AS position FROM events WHERE subject = ?'),
+    page: prepare(
+      'SELECT position, body FROM events WHERE position BETWEEN ? AND ? ORDER BY position LIMIT ?',
+    ),
+    bySubject: prepare(
+      'SELECT position, body FROM events WHERE subject = ? AND position BETWEEN ? AND ? ORDER BY position LIMIT ?',
+    ),
+    purge: prepare('DELETE FROM events WHERE position <= ?'),
+    purged: prepare('SELECT up_to FROM purged'),
+    setPurged: prepare('UPDATE purged SET up_to = max(up_to, ?)'),
+    addChunk: prepare('INSERT INTO snapshots VALUES (?, ?, ?, ?)'),
+    dropSnapshots: prepare('DELETE FROM snapshots'),
+    chunks: prepare('SELECT position, fold_version, body FROM snapshots ORDER BY chunk'),
+    snapshotPosition: prepare('SELECT max(position) AS position FROM snapshots'),
+  }
+}
+
+function decodeRow(row: Record<string, unknown>): Recorded {
+  return decodeEvent(Number(row.position), String(row.body))
+}
+
+function guard<Result>(work: () => Result): Result {
+  try {
+    return work()
+  } catch (error) {
+    if (error instanceof LogError) throw error
+    throw storageError(error)
+  }
+}
+
+function storageError(cause: unknown): LogError {
+  const message = cause instanceof Error ? cause.message : String(cause)
+  return isCorruption(cause)
+    ? new LogError('corrupt', `the log file is damaged: ${message}`, { cause })
+    : new LogError('storage', `the log cannot be read or written: ${message}`, { cause })
+}

@@ -1,0 +1,6 @@
+export { openEmbeddedLog } from './embedded.ts'
+export { type MovedAside, moveLogAside } from './embedded-file.ts'
+export { maxEventBytes } from './encode.ts'
+export * from './log.ts'
+export { MemoryLog } from './memory.ts'
+export * from './subjects.ts'

@@ -1,0 +1,367 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { AppendProblem, EventLog, Position, Recorded } from '../../src/log/index.ts'
+import { beginning, LogError, maxEventBytes } from '../../src/log/index.ts'
+import { routeApplied, routeSubject } from './events.ts'
+
+/** What an implementation supplies to be held to the contract. */
+export interface LogRig {
+  /** An empty log of its own. */
+  open(): Promise<EventLog>
+  /** The same storage opened once more; absent where nothing outlives the process. */
+  reopen?(): Promise<EventLog>
+  remove(): Promise<void>
+}
+
+const at = (position: number) => position as Position
+const text = (value: string) => new TextEncoder().encode(value)
+
+async function all(events: AsyncIterable<Recorded>): Promise<Recorded[]> {
+  const list: Recorded[] = []
+  for await (const recorded of events) list.push(recorded)
+  return list
+}
+
+async function take(count: number, events: AsyncIterable<Recorded>): Promise<Recorded[]> {
+  const list: Recorded[] = []
+  for await (const recorded of events) if (list.push(recorded) === count) break
+  return list
+}
+
+const names = (list: readonly Recorded[]) =>
+  list.map(({ position, event }) => `${position} ${event.subject.split('.').at(-1)}`)
+
+const positionsOf = async (append: ReturnType<EventLog['append']>) => {
+  const appended = await append
+  return appended.ok ? appended.value : appended.problems
+}
+
+const problemOf = async (append: ReturnType<EventLog['append']>): Promise<AppendProblem> => {
+  const appended = await append
+  if (appended.ok) throw new Error('the append succeeded')
+  return appended.problems[0]!
+}
+
+/** The contract that every log keeps: embedded, in memory and on a server alike. */
+export function describeLog(name: string, makeRig: () => LogRig): void {
+  describe(`the contract of a log, kept by the ${name} log`, () => {
+    let rig: LogRig
+    let log: EventLog
+    beforeEach(async () => {
+      rig = makeRig()
+      log = await rig.open()
+    })
+    afterEach(async () => {
+      await log.close()
+      await rig.remove()
+    })
+
+    describeAppend(() => log)
+    describeVersions(() => log)
+    describeRead(() => log)
+    describeTail(() => log)
+    describeSnapshots(() => log)
+
+    it('refuses every call once it is closed', async () => {
+      await log.append([routeApplied('a')])
+      await log.close()
+      await log.close()
+      const closed = { name: 'LogError', code: 'closed' }
+      await expect(log.append([routeApplied('b')])).rejects.toMatchObject(closed)
+      await expect(log.lastPosition()).rejects.toMatchObject(closed)
+      await expect(all(log.read())).rejects.toMatchObject(closed)
+      await expect(log.loadSnapshot()).rejects.toMatchObject(closed)
+    })
+
+    it.runIf(makeRig().reopen)('finds everything again after it was closed', async () => {
+      await log.append([routeApplied('a'), routeApplied('b')])
+      await log.saveSnapshot({ position: at(1), foldVersion: '1', chunks: [text('state')] })
+      await log.purgeUpTo(at(1))
+      await log.close()
+      log = await rig.reopen!()
+      expect(names(await all(log.read()))).toEqual(['2 b'])
+      expect(await positionsOf(log.append([routeApplied('b'), routeApplied('c')]))).toEqual([2, 3])
+      expect((await log.loadSnapshot())?.chunks.map(String)).toEqual([String(text('state'))])
+    })
+
+    it.runIf(makeRig().reopen)(
+      'keeps what was appended in the turn in which it closes',
+      async () => {
+        const append = log.append([routeApplied('a')])
+        await log.close()
+        await append
+        log = await rig.reopen!()
+        expect(names(await all(log.read()))).toEqual(['1 a'])
+      },
+    )
+  })
+}
+
+function describeAppend(log: () => EventLog): void {
+  it('gives positions 1, 2, 3 without holes', async () => {
+    expect(await log().lastPosition()).toBe(beginning)
+    expect(await positionsOf(log().append([routeApplied('a'), routeApplied('b')]))).toEqual([1, 2])
+    expect(await positionsOf(log().append([routeApplied('c')]))).toEqual([3])
+    expect(await log().lastPosition()).toBe(3)
+  })
+
+  it('gives an event back exactly as it was appended', async () => {
+    const event = routeApplied('grüße-😀', 1, 'line\nquote " back \\ nul \u0000')
+    await log().append([event])
+    expect(await all(log().read())).toEqual([{ position: 1, event }])
+  })
+
+  it('takes an empty batch and changes nothing', async () => {
+    expect(await positionsOf(log().append([]))).toEqual([])
+    expect(await log().lastPosition()).toBe(beginning)
+  })
+
+  it('stores an event with a known id once, and tells where it stands', async () => {
+    await log().append([routeApplied('a'), routeApplied('b')])
+    expect(await positionsOf(log().append([routeApplied('b'), routeApplied('c')]))).toEqual([2, 3])
+    expect(await positionsOf(log().append([routeApplied('d'), routeApplied('d')]))).toEqual([4, 4])
+    expect(await log().lastPosition()).toBe(4)
+  })
+
+  it('refuses a batch whole when one event is above the limit, and says which', async () => {
+    const large = routeApplied('large', 1, 'é'.repeat(maxEventBytes / 2))
+    const problem = await problemOf(log().append([routeApplied('small'), large]))
+    expect(problem).toMatchObject({
+      reason: 'too-large',
+      id: large.id,
+      subject: routeSubject('large'),
+      limitBytes: maxEventBytes,
+    })
+    expect(problem.message).toContain(String(maxEventBytes))
+    expect(await log().lastPosition()).toBe(beginning)
+  })
+
+  it('takes an event of exactly the limit', async () => {
+    const bytes = Buffer.byteLength(JSON.stringify(routeApplied('a')))
+    const event = routeApplied('a', 1, 'x'.repeat(maxEventBytes - bytes))
+    expect(await positionsOf(log().append([event]))).toEqual([1])
+    const longer = routeApplied('b', 1, 'x'.repeat(maxEventBytes - bytes + 1))
+    expect(await problemOf(log().append([longer]))).toMatchObject({ bytes: maxEventBytes + 1 })
+  })
+
+  it('keeps the batches of concurrent appenders whole and in order', async () => {
+    const batches = Array.from({ length: 20 }, (_, batch) =>
+      Array.from({ length: 5 }, (_, index) => routeApplied(`b${batch}-${index}`)),
+    )
+    await Promise.all(batches.map((batch) => log().append(batch)))
+    const order = (await all(log().read())).map(({ event }) => event.subject.split('.').at(-1)!)
+    expect(order).toHaveLength(100)
+    for (let first = 0; first < 100; first += 5) {
+      const [batch] = order[first]!.split('-')
+      expect(order.slice(first, first + 5)).toEqual([0, 1, 2, 3, 4].map((i) => `${batch}-${i}`))
+    }
+  })
+}
+
+function describeVersions(log: () => EventLog): void {
+  it('appends at the expected position of the whole log, and at no other', async () => {
+    await log().append([routeApplied('a')], { expectedVersion: beginning })
+    const late = log().append([routeApplied('b')], { expectedVersion: beginning })
+    expect(await problemOf(late)).toMatchObject({ reason: 'conflict', expected: 0, actual: 1 })
+    const right = log().append([routeApplied('b')], { expectedVersion: at(1) })
+    expect(await positionsOf(right)).toEqual([2])
+  })
+
+  it('appends at the expected versions of subjects, whatever happens to others', async () => {
+    await log().append([routeApplied('a'), routeApplied('b')])
+    const expectedVersion = new Map([
+      [routeSubject('a'), at(1)],
+      [routeSubject('new'), beginning],
+    ])
+    await log().append([routeApplied('other')])
+    const batch = [routeApplied('a', 2), routeApplied('new')]
+    expect(await positionsOf(log().append(batch, { expectedVersion }))).toEqual([4, 5])
+  })
+
+  it('changes nothing when one subject of a batch has moved on, and names it', async () => {
+    await log().append([routeApplied('a'), routeApplied('b'), routeApplied('b', 2)])
+    const expectedVersion = new Map([
+      [routeSubject('a'), at(1)],
+      [routeSubject('b'), at(2)],
+    ])
+    const batch = [routeApplied('a', 2), routeApplied('b', 3)]
+    expect(await problemOf(log().append(batch, { expectedVersion }))).toMatchObject({
+      reason: 'conflict',
+      subject: routeSubject('b'),
+      expected: 2,
+      actual: 3,
+    })
+    expect(await log().lastPosition()).toBe(3)
+  })
+
+  it('lets exactly one of several appenders with the same belief through', async () => {
+    const racers = ['a', 'b', 'c', 'd'].map((name) =>
+      log().append([routeApplied(name)], { expectedVersion: beginning }),
+    )
+    expect((await Promise.all(racers)).filter(({ ok }) => ok)).toHaveLength(1)
+    expect(await log().lastPosition()).toBe(1)
+  })
+
+  it('takes a repeated batch as done although its expected version has passed', async () => {
+    const batch = [routeApplied('a'), routeApplied('b')]
+    await log().append(batch, { expectedVersion: beginning })
+    const again = log().append(batch, { expectedVersion: beginning })
+    expect(await positionsOf(again)).toEqual([1, 2])
+  })
+
+  it('counts a subject whose events were purged as having none', async () => {
+    await log().append([routeApplied('a'), routeApplied('b')])
+    await log().saveSnapshot({ position: at(2), foldVersion: '1', chunks: [] })
+    await log().purgeUpTo(at(1))
+    const expectedVersion = new Map([[routeSubject('a'), at(1)]])
+    expect(await positionsOf(log().append([routeApplied('a', 2)], { expectedVersion }))).toEqual([
+      3,
+    ])
+    const stale = log().append([routeApplied('a', 3)], { expectedVersion })
+    expect(await problemOf(stale)).toMatchObject({ reason: 'conflict', actual: 3 })
+  })
+}
+
+function describeRead(log: () => EventLog): void {
+  it('reads a range with both ends, from any position', async () => {
+    await log().append(['a', 'b', 'c', 'd'].map((name) => routeApplied(name)))
+    expect(names(await all(log().read({ from: at(2), to: at(3) })))).toEqual(['2 b', '3 c'])
+    expect(names(await all(log().read({ from: at(4) })))).toEqual(['4 d'])
+    expect(names(await all(log().read({ to: at(1) })))).toEqual(['1 a'])
+    expect(await all(log().read({ from: at(5), to: at(9) }))).toEqual([])
+  })
+
+  it('reads more events than any page holds, in order', async () => {
+    const batch = Array.from({ length: 1100 }, (_, index) => routeApplied(`r${index}`))
+    await log().append(batch)
+    const list = await all(log().read())
+    expect(list.map(({ position }) => position)).toEqual(batch.map((_, index) => index + 1))
+    expect(list.map(({ event }) => event.id)).toEqual(batch.map(({ id }) => id))
+  })
+
+  it('ends a reading at the event that was last when it began', async () => {
+    await log().append([routeApplied('a'), routeApplied('b')])
+    const seen: string[] = []
+    for await (const recorded of log().read()) {
+      seen.push(...names([recorded]))
+      await log().append([routeApplied('later', recorded.position)])
+    }
+    expect(seen).toEqual(['1 a', '2 b'])
+  })
+
+  it('reads one subject only, and only where it is asked', async () => {
+    await log().append([
+      routeApplied('a'),
+      routeApplied('b'),
+      routeApplied('a', 2),
+      routeApplied('a.b'),
+      routeApplied('a', 3),
+    ])
+    expect(names(await all(log().readSubject(routeSubject('a'))))).toEqual(['1 a', '3 a', '5 a'])
+    const range = { from: at(2), to: at(4) }
+    expect(names(await all(log().readSubject(routeSubject('a'), range)))).toEqual(['3 a'])
+    expect(await all(log().readSubject(routeSubject('unknown')))).toEqual([])
+  })
+
+  it('reads many events of one subject', async () => {
+    const batch = Array.from({ length: 600 }, (_, index) => routeApplied('a', index + 1))
+    await log().append(batch)
+    expect(await all(log().readSubject(routeSubject('a')))).toHaveLength(600)
+  })
+}
+
+function describeTail(log: () => EventLog): void {
+  it('shows a late reader everything from the start, then what comes', async () => {
+    await log().append([routeApplied('a'), routeApplied('b')])
+    const reading = take(4, log().tail(at(1)))
+    await log().append([routeApplied('c')])
+    await log().append([routeApplied('d')])
+    expect(names(await reading)).toEqual(['1 a', '2 b', '3 c', '4 d'])
+  })
+
+  it('begins at the position that is asked for, even one to come', async () => {
+    const reading = take(1, log().tail(at(2)))
+    await log().append([routeApplied('a')])
+    await log().append([routeApplied('b')])
+    expect(names(await reading)).toEqual(['2 b'])
+  })
+
+  it('is not held up by a reader that never reads on', async () => {
+    await log().append([routeApplied('a'), routeApplied('b')])
+    const stuck = log().tail(at(1))[Symbol.asyncIterator]()
+    await stuck.next()
+    const reading = take(3, log().tail(at(1)))
+    await log().append([routeApplied('c')])
+    expect(names(await reading)).toEqual(['1 a', '2 b', '3 c'])
+    await stuck.return?.()
+  })
+
+  it('ends when its signal is aborted, also while it waits', async () => {
+    const abort = new AbortController()
+    const reading = all(log().tail(at(1), { signal: abort.signal }))
+    await log().append([routeApplied('a')])
+    abort.abort()
+    expect((await reading).length).toBeLessThanOrEqual(1)
+  })
+
+  it('ends when the log is closed', async () => {
+    const reading = all(log().tail(at(1)))
+    await log().lastPosition()
+    await log().close()
+    expect(await reading).toEqual([])
+  })
+}
+
+function describeSnapshots(log: () => EventLog): void {
+  it('keeps the newest snapshot, chunk by chunk', async () => {
+    expect(await log().loadSnapshot()).toBeUndefined()
+    await log().append([routeApplied('a'), routeApplied('b')])
+    await log().saveSnapshot({ position: at(1), foldVersion: '1', chunks: [text('old')] })
+    const chunks = [text('one'), text(''), text('three'.repeat(100_000))]
+    await log().saveSnapshot({ position: at(2), foldVersion: '2', chunks })
+    const snapshot = await log().loadSnapshot()
+    expect(snapshot).toMatchObject({ position: 2, foldVersion: '2' })
+    expect(snapshot?.chunks.map((chunk) => Buffer.from(chunk).toString())).toEqual(
+      chunks.map((chunk) => Buffer.from(chunk).toString()),
+    )
+  })
+
+  it('keeps a snapshot of an empty state', async () => {
+    await log().append([routeApplied('a')])
+    await log().saveSnapshot({ position: at(1), foldVersion: '1', chunks: [] })
+    expect(await log().loadSnapshot()).toEqual({ position: 1, foldVersion: '1', chunks: [] })
+  })
+
+  it('refuses a snapshot of a position that was not reached', async () => {
+    const snapshot = { position: at(1), foldVersion: '1', chunks: [] }
+    await expect(log().saveSnapshot(snapshot)).rejects.toMatchObject({ code: 'no-snapshot' })
+    expect(await log().loadSnapshot()).toBeUndefined()
+  })
+
+  it('purges what a stored snapshot covers, and nothing after it', async () => {
+    await log().append(['a', 'b', 'c'].map((name) => routeApplied(name)))
+    await expect(log().purgeUpTo(at(1))).rejects.toBeInstanceOf(LogError)
+    await log().saveSnapshot({ position: at(2), foldVersion: '1', chunks: [text('state')] })
+    await expect(log().purgeUpTo(at(3))).rejects.toMatchObject({ code: 'no-snapshot' })
+    expect(await log().firstPosition()).toBe(1)
+    await log().purgeUpTo(at(2))
+    expect(await log().firstPosition()).toBe(3)
+    expect(names(await all(log().read()))).toEqual(['3 c'])
+    expect(await all(log().readSubject(routeSubject('a')))).toEqual([])
+  })
+
+  it('tells a reader of purged events so, in place of skipping them', async () => {
+    await log().append([routeApplied('a'), routeApplied('b')])
+    await log().saveSnapshot({ position: at(1), foldVersion: '1', chunks: [] })
+    await log().purgeUpTo(at(1))
+    await expect(all(log().read({ from: at(1) }))).rejects.toMatchObject({ code: 'purged' })
+    await expect(take(1, log().tail(at(1)))).rejects.toMatchObject({ code: 'purged' })
+  })
+
+  it('goes on counting where it was when everything was purged', async () => {
+    await log().append([routeApplied('a'), routeApplied('b')])
+    await log().saveSnapshot({ position: at(2), foldVersion: '1', chunks: [] })
+    await log().purgeUpTo(at(2))
+    expect(await log().lastPosition()).toBe(2)
+    expect(await positionsOf(log().append([routeApplied('c')]))).toEqual([3])
+  })
+}
