@@ -44,6 +44,7 @@ export interface ConfigAckedData {
   readonly proxy: string
   readonly gateway?: string
   readonly sequence: number
+  readonly refused?: readonly string[]
 }
 
 export const configAcked = defineEvent<ConfigAckedData>()({
@@ -55,6 +56,8 @@ export const configAcked = defineEvent<ConfigAckedData>()({
     proxy: 'Stable name of the proxy.',
     gateway: 'The Gateway that it serves, `namespace/name`.',
     sequence: 'Watermark: the position up to which the configuration is in force.',
+    refused:
+      'Keys that the proxy still refuses at this position; one that is no longer named has recovered.',
   },
 })
 export type ConfigAcked = EventOf<typeof configAcked>

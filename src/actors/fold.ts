@@ -1,0 +1,198 @@
+/**
+ * The fold: recorded events in, desired state and statuses out. Pure given the log: no network, no
+ * clock, no randomness, so that for one fold version the same log gives byte-identical results on
+ * any machine, in whatever batches it is read.
+ */
+import { initialTransition, type SnapshotFrom, transition } from 'xstate'
+import type { SluiceEvent } from '../../events/index.ts'
+import type { Graph } from '../desired/graph.ts'
+import type { ObjectState, ObservedObject } from '../desired/object-state.ts'
+import type { Status } from '../desired/status-book.ts'
+import { StatusBook } from '../desired/status-book.ts'
+import type { ObjectKey, ObjectRef } from '../model/names.ts'
+import { objectKey, parseObjectKey } from '../model/names.ts'
+import type { DesiredDelta, VersionedResource } from '../model/resources.ts'
+import { Delivery } from './delivery.ts'
+import type { ResourceInput, Sighting } from './resource.machine.ts'
+import { resourceMachine } from './resource.machine.ts'
+
+/** Changes with every change of what the fold makes of a log; digests compare only within one. */
+export const foldVersion = '1'
+
+/** An event with its place in the log. */
+export interface RecordedEvent {
+  readonly position: number
+  readonly event: SluiceEvent
+}
+
+export interface StatusChange {
+  readonly ref: ObjectRef
+  readonly generation: number
+  readonly status: Status
+}
+
+/** Everything that changed since the last call. */
+export interface FoldChange {
+  readonly delta: DesiredDelta
+  readonly statuses: readonly StatusChange[]
+  /** Did anything but delivery events happen? Then proxies should hear of the new position. */
+  readonly observed: boolean
+}
+
+export interface Digests {
+  readonly desired: string
+  readonly status: string
+}
+
+/** What a snapshot stores; JSON. */
+export interface FoldSnapshot {
+  readonly position: number
+  readonly actors: readonly (readonly [ObjectKey, unknown])[]
+  readonly delivery: unknown
+  readonly statuses: readonly (readonly [ObjectKey, Status])[]
+}
+
+type ResourceSnapshot = SnapshotFrom<typeof resourceMachine>
+
+export class Fold {
+  readonly graph: Graph
+  readonly #actors = new Map<ObjectKey, ResourceSnapshot>()
+  readonly #delivery: Delivery
+  readonly #book = new StatusBook()
+  #position = 0
+  #observed = false
+  #statuses = new Map<ObjectKey, StatusChange>()
+
+  /** `graph` comes from `desired/derivations.ts`; a fold owns its graph. */
+  constructor(graph: Graph) {
+    this.graph = graph
+    this.#delivery = new Delivery(graph)
+  }
+
+  /** Position of the last event that was folded; 0 before the first. */
+  get position(): number {
+    return this.#position
+  }
+
+  digests(): Digests {
+    return { desired: this.graph.outputs.digest, status: this.#book.digest }
+  }
+
+  resources(): readonly VersionedResource[] {
+    return [...this.graph.outputs.resources.values()]
+  }
+
+  statusOf(ref: ObjectRef): Status | undefined {
+    return this.#book.get(objectKey(ref))
+  }
+
+  /** Folds one event. Events at or below the current position are ignored. */
+  apply({ position, event }: RecordedEvent): void {
+    if (position <= this.#position) return
+    this.#position = position
+    const seen = { sequence: position, timeMs: Date.parse(event.time) }
+    if (this.#isResourceEvent(event, seen) || this.#delivery.apply(event)) {
+      this.graph.settle()
+      this.#collectStatuses(event.time)
+    }
+  }
+
+  /** Takes what changed since the last call. */
+  takeChange(): FoldChange {
+    const upserted: VersionedResource[] = []
+    const removed: string[] = []
+    for (const [key, resource] of this.graph.outputs.takeChanges()) {
+      if (resource === undefined) removed.push(key)
+      else upserted.push(resource)
+    }
+    const statuses = [...this.#statuses.values()]
+    const observed = this.#observed
+    this.#statuses = new Map()
+    this.#observed = false
+    return { delta: { sequence: this.#position, upserted, removed }, statuses, observed }
+  }
+
+  snapshot(): FoldSnapshot {
+    return {
+      position: this.#position,
+      actors: [...this.#actors].map(([key, { value, context }]) => [key, { value, context }]),
+      delivery: this.#delivery.snapshot(),
+      statuses: this.#book.entries(),
+    }
+  }
+
+  /** Continues from a snapshot of the same fold version; only on a fresh fold. */
+  restore(snapshot: FoldSnapshot): void {
+    this.#book.restore(snapshot.statuses)
+    for (const [key, persisted] of snapshot.actors) {
+      const { value, context } = persisted as Pick<ResourceSnapshot, 'value' | 'context'>
+      this.#setActor(key, resourceMachine.resolveState({ value, context }))
+    }
+    this.#delivery.restore(snapshot.delivery)
+    this.#position = snapshot.position
+    this.graph.settle()
+    this.#collectStatuses('1970-01-01T00:00:00.000Z')
+    this.takeChange()
+    this.#observed = true
+  }
+
+  #isResourceEvent(event: SluiceEvent, seen: Sighting): boolean {
+    const input = toResourceInput(event, seen)
+    if (input === undefined) return false
+    this.#observed = true
+    const { kind, namespace, name } = event.data as ObjectRef
+    const ref = { kind, namespace, name }
+    const key = objectKey(ref)
+    const before = this.#actors.get(key) ?? initialTransition(resourceMachine, { ref })[0]
+    const [after] = transition(resourceMachine, before, input)
+    if (after !== before) this.#setActor(key, after)
+    return after !== before
+  }
+
+  #setActor(key: ObjectKey, snapshot: ResourceSnapshot): void {
+    const { state } = snapshot.context
+    const before = this.graph.object(key)
+    if (state === undefined) {
+      this.#actors.delete(key)
+      this.graph.removeObject(parseObjectKey(key))
+    } else {
+      this.#actors.set(key, snapshot)
+      this.graph.setObject(state)
+    }
+    this.#delivery.noteObject(key, before, state)
+  }
+
+  #collectStatuses(time: string): void {
+    for (const [key, decided] of this.graph.outputs.takeStatuses()) {
+      const status = this.#book.decide(key, decided, time)
+      if (status === undefined) continue
+      const state = this.graph.object(key)
+      const generation = state === undefined ? 0 : generationOf(state)
+      this.#statuses.set(key, { ref: parseObjectKey(key), generation, status })
+    }
+  }
+}
+
+/** The generation that conditions speak of: of the refused version where there is no valid one. */
+export function generationOf(state: ObjectState): number {
+  return state.object === undefined ? (state.refused?.generation ?? 0) : state.generation
+}
+
+function toResourceInput(event: SluiceEvent, seen: Sighting): ResourceInput | undefined {
+  switch (event.type) {
+    case 'dev.sluice.resource.applied.v1': {
+      const { uid, resourceVersion, generation, object } = event.data
+      const observed = object as unknown as ObservedObject
+      return { type: 'APPLIED', uid, resourceVersion, generation, object: observed, seen }
+    }
+    case 'dev.sluice.resource.refused.v1': {
+      const { uid, resourceVersion, generation, problems, targets, appliesTo } = event.data
+      const refusal = { generation, problems, targets: targets ?? [], appliesTo: appliesTo ?? [] }
+      return { type: 'REFUSED', uid, resourceVersion, refusal, seen }
+    }
+    case 'dev.sluice.resource.deleted.v1':
+      return { type: 'DELETED', uid: event.data.uid }
+    default:
+      return undefined
+  }
+}

@@ -1,0 +1,154 @@
+/**
+ * The actor of one resource. It owns what is known of the resource: the last valid version, and a
+ * later refused one. It is folded with xstate's pure transition functions: no invoke, no after, no
+ * effect; facts that concern other resources are joined in `desired`.
+ *
+ * ```
+ *              APPLIED                APPLIED (newer)
+ *   absent ───────────────► inForce ◄─────────────────┐
+ *     │  ▲                   │  │ └───────────────────┘
+ *     │  └───── DELETED ─────┘  │ REFUSED
+ *     │  ▲                      ▼        APPLIED
+ *     │  └─── DELETED ── inForceButRefused ────────► inForce
+ *     └─ REFUSED ─► refused ── APPLIED ─► inForce
+ * ```
+ */
+import { assign, setup } from 'xstate'
+import type { ObjectState, ObservedObject, Refusal } from '../desired/object-state.ts'
+import type { Age, ObjectRef } from '../model/names.ts'
+
+/** When and where in the log something was seen. */
+export interface Sighting {
+  readonly sequence: number
+  /** Milliseconds since the epoch. */
+  readonly timeMs: number
+}
+
+export type ResourceInput =
+  | {
+      readonly type: 'APPLIED'
+      readonly uid: string
+      readonly resourceVersion: string
+      readonly generation: number
+      readonly object: ObservedObject
+      readonly seen: Sighting
+    }
+  | {
+      readonly type: 'REFUSED'
+      readonly uid: string
+      readonly resourceVersion: string
+      readonly refusal: Refusal
+      readonly seen: Sighting
+    }
+  | { readonly type: 'DELETED'; readonly uid: string }
+
+/** Age per Gateway API: the creation time, else the order of first sight. */
+function ageOf(object: ObservedObject, first: Sighting): Age {
+  const created = Date.parse(object.metadata.creationTimestamp ?? '')
+  if (!Number.isNaN(created)) return { created, order: 0 }
+  return { created: first.timeMs, order: first.sequence }
+}
+
+interface Context {
+  readonly ref: ObjectRef
+  readonly firstSeen: Sighting | undefined
+  readonly state: ObjectState | undefined
+}
+
+function applied(context: Context, event: ResourceInput & { type: 'APPLIED' }): Partial<Context> {
+  const before = context.state?.uid === event.uid ? context.state : undefined
+  const firstSeen = (before && context.firstSeen) ?? event.seen
+  const sameGeneration = before?.object !== undefined && before.generation === event.generation
+  return {
+    firstSeen,
+    state: {
+      ref: context.ref,
+      uid: event.uid,
+      resourceVersion: event.resourceVersion,
+      generation: event.generation,
+      generationSequence: sameGeneration ? before.generationSequence : event.seen.sequence,
+      age: ageOf(event.object, firstSeen),
+      object: event.object,
+      refused: undefined,
+    },
+  }
+}
+
+function refused(context: Context, event: ResourceInput & { type: 'REFUSED' }): Partial<Context> {
+  const before = context.state?.uid === event.uid ? context.state : undefined
+  const firstSeen = (before && context.firstSeen) ?? event.seen
+  const unseen = {
+    generation: 0,
+    generationSequence: event.seen.sequence,
+    age: { created: firstSeen.timeMs, order: firstSeen.sequence },
+    object: undefined,
+  }
+  return {
+    firstSeen,
+    state: {
+      ...unseen,
+      ...before,
+      ref: context.ref,
+      uid: event.uid,
+      resourceVersion: event.resourceVersion,
+      refused: event.refusal,
+    },
+  }
+}
+
+export const resourceMachine = setup({
+  types: {
+    context: {} as Context,
+    events: {} as ResourceInput,
+    input: {} as { ref: ObjectRef },
+  },
+  guards: {
+    isNews: ({ context, event }) =>
+      event.type === 'DELETED' ||
+      event.uid !== context.state?.uid ||
+      event.resourceVersion !== context.state.resourceVersion,
+    isThisIncarnation: ({ context, event }) => event.uid === context.state?.uid,
+  },
+  actions: {
+    takeApplied: assign(({ context, event }) =>
+      event.type === 'APPLIED' ? applied(context, event) : {},
+    ),
+    takeRefused: assign(({ context, event }) =>
+      event.type === 'REFUSED' ? refused(context, event) : {},
+    ),
+    forget: assign({ state: undefined, firstSeen: undefined }),
+  },
+}).createMachine({
+  id: 'resource',
+  context: ({ input }) => ({ ref: input.ref, firstSeen: undefined, state: undefined }),
+  initial: 'absent',
+  states: {
+    absent: {
+      on: {
+        APPLIED: { target: 'inForce', actions: 'takeApplied' },
+        REFUSED: { target: 'refused', actions: 'takeRefused' },
+      },
+    },
+    inForce: {
+      on: {
+        APPLIED: { guard: 'isNews', actions: 'takeApplied' },
+        REFUSED: { guard: 'isNews', target: 'inForceButRefused', actions: 'takeRefused' },
+        DELETED: { guard: 'isThisIncarnation', target: 'absent', actions: 'forget' },
+      },
+    },
+    inForceButRefused: {
+      on: {
+        APPLIED: { guard: 'isNews', target: 'inForce', actions: 'takeApplied' },
+        REFUSED: { guard: 'isNews', actions: 'takeRefused' },
+        DELETED: { guard: 'isThisIncarnation', target: 'absent', actions: 'forget' },
+      },
+    },
+    refused: {
+      on: {
+        APPLIED: { guard: 'isNews', target: 'inForce', actions: 'takeApplied' },
+        REFUSED: { guard: 'isNews', actions: 'takeRefused' },
+        DELETED: { guard: 'isThisIncarnation', target: 'absent', actions: 'forget' },
+      },
+    },
+  },
+})

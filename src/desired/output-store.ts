@@ -1,0 +1,91 @@
+/**
+ * The outputs of all derivations: published resources and statuses, each with an incremental digest
+ * (the sum of the hashes of its entries, so that one change costs one hash).
+ */
+import { createHash } from 'node:crypto'
+import { canonicalJson } from '../base/canonical.ts'
+import type { ObjectKey } from '../model/names.ts'
+import type { Resource, ResourceKey, VersionedResource } from '../model/resources.ts'
+
+/** First 128 bits of the SHA-256 of the canonical JSON, in hex: equal content, equal version. */
+export function contentVersion(value: unknown): string {
+  return createHash('sha256').update(canonicalJson(value)).digest('hex').slice(0, 32)
+}
+
+/** A sum of 64-bit entry hashes; order does not matter, and entries can be taken out again. */
+export class SumDigest {
+  #sum = 0n
+
+  add(entry: string): void {
+    this.#sum = BigInt.asUintN(64, this.#sum + hash64(entry))
+  }
+
+  remove(entry: string): void {
+    this.#sum = BigInt.asUintN(64, this.#sum - hash64(entry))
+  }
+
+  /** 16 hex digits. */
+  toString(): string {
+    return this.#sum.toString(16).padStart(16, '0')
+  }
+}
+
+function hash64(text: string): bigint {
+  return createHash('sha256').update(text).digest().readBigUInt64BE(0)
+}
+
+export class OutputStore {
+  readonly resources = new Map<ResourceKey, VersionedResource>()
+  readonly #digest = new SumDigest()
+  #changed = new Map<ResourceKey, VersionedResource | undefined>()
+  #statuses = new Map<ObjectKey, Readonly<Record<string, unknown>> | undefined>()
+
+  /** Digest of all resources: keys and versions. */
+  get digest(): string {
+    return this.#digest.toString()
+  }
+
+  replaceResources(before: readonly Resource[], after: readonly Resource[]): void {
+    const kept = new Set(after.map(({ key }) => key))
+    for (const { key } of before) if (!kept.has(key)) this.#remove(key)
+    for (const resource of after) this.#put(resource)
+  }
+
+  /** The decided status of an object, to be collected by `takeStatuses`. */
+  replaceStatus(key: ObjectKey, status: Readonly<Record<string, unknown>> | undefined): void {
+    this.#statuses.set(key, status)
+  }
+
+  /** What changed since the last call; a key without a resource is gone. */
+  takeChanges(): Map<ResourceKey, VersionedResource | undefined> {
+    const changed = this.#changed
+    this.#changed = new Map()
+    return changed
+  }
+
+  /** Statuses decided since the last call; undefined where the object has none any more. */
+  takeStatuses(): Map<ObjectKey, Readonly<Record<string, unknown>> | undefined> {
+    const statuses = this.#statuses
+    this.#statuses = new Map()
+    return statuses
+  }
+
+  #put(resource: Resource): void {
+    const version = contentVersion(resource)
+    const before = this.resources.get(resource.key)
+    if (before?.version === version) return
+    if (before !== undefined) this.#digest.remove(`${resource.key}\0${before.version}`)
+    this.#digest.add(`${resource.key}\0${version}`)
+    const entry = { version, resource }
+    this.resources.set(resource.key, entry)
+    this.#changed.set(resource.key, entry)
+  }
+
+  #remove(key: ResourceKey): void {
+    const before = this.resources.get(key)
+    if (before === undefined) return
+    this.#digest.remove(`${key}\0${before.version}`)
+    this.resources.delete(key)
+    this.#changed.set(key, undefined)
+  }
+}

@@ -1,0 +1,104 @@
+/**
+ * Statuses with their transition times. A condition keeps its `lastTransitionTime` until its
+ * `status` changes; then it takes the time of the event that caused the change (Gateway API,
+ * Condition). Conditions are told apart by type within the list entry they stand in.
+ */
+import { canonicalJson } from '../base/canonical.ts'
+import type { ObjectKey } from '../model/names.ts'
+import { SumDigest } from './output-store.ts'
+
+export type Status = Readonly<Record<string, unknown>>
+
+type Json = unknown
+
+/** What tells an entry of a list in a status from its siblings. */
+function identityOf(item: Json, position: number): string {
+  if (typeof item !== 'object' || item === null) return `#${position}`
+  const { type, name, parentRef, ancestorRef, controllerName } = item as Record<string, Json>
+  if (parentRef !== undefined || ancestorRef !== undefined) {
+    return canonicalJson([parentRef ?? ancestorRef, controllerName])
+  }
+  return typeof type === 'string' ? type : typeof name === 'string' ? name : `#${position}`
+}
+
+function isCondition(value: Record<string, Json>): boolean {
+  return 'type' in value && 'status' in value && 'reason' in value && 'observedGeneration' in value
+}
+
+function stampList(value: readonly Json[], before: Json, time: string): Json[] {
+  const old = new Map<string, Json>()
+  if (Array.isArray(before)) {
+    before.forEach((item, position) => {
+      old.set(identityOf(item, position), item)
+    })
+  }
+  return value.map((item, position) => stamp(item, old.get(identityOf(item, position)), time))
+}
+
+function stamp(value: Json, before: Json, time: string): Json {
+  if (Array.isArray(value)) return stampList(value, before, time)
+  if (typeof value !== 'object' || value === null) return value
+  const record = value as Record<string, Json>
+  const old = (typeof before === 'object' && before !== null ? before : {}) as Record<string, Json>
+  if (isCondition(record)) {
+    const kept = old.status === record.status ? old.lastTransitionTime : undefined
+    return { ...record, lastTransitionTime: kept ?? time }
+  }
+  const stamped: Record<string, Json> = {}
+  for (const [key, member] of Object.entries(record)) {
+    if (member !== undefined) stamped[key] = stamp(member, old[key], time)
+  }
+  return stamped
+}
+
+export class StatusBook {
+  readonly #statuses = new Map<ObjectKey, { status: Status; text: string }>()
+  readonly #digest = new SumDigest()
+
+  get digest(): string {
+    return this.#digest.toString()
+  }
+
+  get(key: ObjectKey): Status | undefined {
+    return this.#statuses.get(key)?.status
+  }
+
+  entries(): [ObjectKey, Status][] {
+    return [...this.#statuses].map(([key, { status }]) => [key, status])
+  }
+
+  /**
+   * Takes a decided status at a time. Returns the stamped status where it differs from the one in
+   * the book, undefined where nothing changed (or the object has no status any more).
+   */
+  decide(key: ObjectKey, decided: Status | undefined, time: string): Status | undefined {
+    const before = this.#statuses.get(key)
+    if (decided === undefined) {
+      this.#drop(key)
+      return undefined
+    }
+    const status = stamp(decided, before?.status, time) as Status
+    const text = canonicalJson(status)
+    if (text === before?.text) return undefined
+    this.#drop(key)
+    this.#put(key, status, text)
+    return status
+  }
+
+  /** Puts back what a snapshot holds; times are as they were. */
+  restore(entries: Iterable<readonly [ObjectKey, Status]>): void {
+    for (const [key, status] of entries) this.#put(key, status, canonicalJson(status))
+  }
+
+  #put(key: ObjectKey, status: Status, text: string): void {
+    this.#statuses.set(key, { status, text })
+    this.#digest.add(`${key}\0${text}`)
+  }
+
+  #drop(key: ObjectKey): void {
+    const before = this.#statuses.get(key)
+    if (before === undefined) return
+    this.#digest.remove(`${key}\0${before.text}`)
+    this.#statuses.delete(key)
+  }
+}
