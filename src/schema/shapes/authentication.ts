@@ -1,0 +1,64 @@
+/** Token validation and authorization shapes, shared by HTTP and MCP. */
+import { choice, type Infer, list, object, optional, required, text } from '../field.ts'
+import { celExpression, duration } from '../strings.ts'
+import { backendObjectReference } from './references.ts'
+
+export const jwtMode = choice('JWTAuthenticationMode', {
+  Strict: 'a valid token of a configured issuer must be present',
+  Optional: 'a token is validated where one is present; requests without one pass',
+  Permissive: 'no request is refused; the claims of a valid token stay visible to later steps',
+})
+
+export const credentialMode = choice('AuthenticationMode', {
+  Strict: 'valid credentials must be present',
+  Optional: 'credentials are validated where present; requests without them pass',
+})
+
+export const audiences = list(text({ max: 2048 }), { min: 1, max: 64 })
+
+/** An endpoint that serves a JSON Web Key Set (RFC 7517). */
+export const remoteJwks = object(
+  'RemoteJWKS',
+  {
+    jwksPath: required(
+      text({ min: 1, max: 2000 }),
+      'Path of the key set, relative to the root of the server.',
+    ),
+    cacheDuration: optional(duration, {
+      doc: 'How long fetched keys are used before they are fetched again.',
+      default: '5m',
+    }),
+    backendRef: required(
+      backendObjectReference,
+      'Service or static GatewayBackend that serves the keys; a GatewayPolicy with backend.tls on it decides TLS.',
+    ),
+  },
+  {
+    advice: {
+      remote: 'jwksPath and backendRef stand directly under this field',
+      inline: 'an inline key set is not possible here; give jwksPath and backendRef',
+    },
+  },
+)
+export type RemoteJwks = Infer<typeof remoteJwks>
+
+export const authorization = object('Authorization', {
+  action: optional(
+    choice('AuthorizationPolicyAction', {
+      Allow: 'a request that matches is allowed; one that matches no Allow rule is refused',
+      Deny: 'a request that matches is refused',
+      Require: 'a request that does not match is refused',
+    }),
+    { doc: 'What a match means.', default: 'Allow' },
+  ),
+  policy: required(
+    object('AuthorizationPolicy', {
+      matchExpressions: required(
+        list(celExpression, { max: 256 }),
+        'The policy matches when any of these is true.',
+      ),
+    }),
+    'When the rule matches.',
+  ),
+})
+export type AuthorizationSpec = Infer<typeof authorization>

@@ -1,0 +1,19 @@
+import { choice, type Infer, integer, list, object, optional, required, text } from '../field.ts'
+
+/** metav1.Condition. */
+export const condition = object('Condition', {
+  type: required(text({ min: 1, max: 316 }), 'What the condition is about, such as Accepted.'),
+  status: required(
+    choice('ConditionStatus', { True: 'it holds', False: 'it does not', Unknown: 'not known' }),
+    'Whether it holds.',
+  ),
+  reason: required(text({ min: 1, max: 1024 }), 'One word for programs.'),
+  message: required(text({ max: 32_768 }), 'A sentence for people.'),
+  observedGeneration: optional(integer({ min: 0 }), 'Generation of the spec it was decided for.'),
+  lastTransitionTime: required(text({ max: 64 }), 'When status last changed (RFC 3339).'),
+})
+
+/** Conditions keyed by type. */
+export const conditions = (max: number) => list(condition, { max, unique: { by: ['type'] } })
+
+export type StatusCondition = Infer<typeof condition>

@@ -1,0 +1,13 @@
+import { type Infer, integer, object, optional } from '../field.ts'
+import { duration } from '../strings.ts'
+
+/** TCP keepalive. */
+export const keepalive = object('Keepalive', {
+  retries: optional(integer({ min: 1, max: 64 }), {
+    doc: 'Unanswered probes after which the connection is dropped.',
+    default: 9,
+  }),
+  time: optional(duration, { doc: 'Idle time before the first probe.', default: '180s' }),
+  interval: optional(duration, { doc: 'Time between probes.', default: '180s' }),
+})
+export type Keepalive = Infer<typeof keepalive>

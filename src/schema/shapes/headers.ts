@@ -1,0 +1,42 @@
+/** Header shapes of the Gateway API, used by routes and policies alike. */
+import { choice, type Infer, list, object, optional, required, text } from '../field.ts'
+import { plainHeaderName } from '../strings.ts'
+
+/** Gateway API HTTPHeaderFilter value: visible characters, single spaces or tabs between them. */
+export const headerValue = text({
+  name: 'HTTPHeaderValue',
+  min: 1,
+  max: 4096,
+  pattern: '^[!-~]+([\\t ]?[!-~]+)*$',
+  expects: 'visible ASCII characters with single spaces or tabs between them',
+})
+
+const httpHeader = object('HTTPHeader', {
+  name: required(plainHeaderName, 'Field name; case does not matter.'),
+  value: required(headerValue, 'Field value.'),
+})
+
+const headersByName = list(httpHeader, { max: 16, unique: { by: ['name'] } })
+
+export const httpHeaderFilter = object('HTTPHeaderFilter', {
+  set: optional(headersByName, 'Headers that replace whatever values are there.'),
+  add: optional(headersByName, 'Headers that are added to the values that are there.'),
+  remove: optional(
+    list(text({ max: 256 }), { max: 16, unique: 'value' }),
+    'Names of headers that are removed.',
+  ),
+})
+export type HttpHeaderFilter = Infer<typeof httpHeaderFilter>
+
+export const matchType = choice('MatchType', {
+  Exact: 'the whole value is equal',
+  RegularExpression: 'the pattern matches the whole value',
+})
+
+/** Gateway API HTTPHeaderMatch. */
+export const httpHeaderMatch = object('HTTPHeaderMatch', {
+  type: optional(matchType, { doc: 'How value is compared.', default: 'Exact' }),
+  name: required(plainHeaderName, 'Field name; case does not matter.'),
+  value: required(headerValue, 'Value or pattern.'),
+})
+export type HttpHeaderMatch = Infer<typeof httpHeaderMatch>

@@ -1,0 +1,60 @@
+/** References from one object to another. */
+import { type Infer, integer, object, optional, required, text } from '../field.ts'
+import { rule } from '../rules.ts'
+import { groupName, kindName, namespaceName, objectName, sectionName } from '../strings.ts'
+
+export const portNumber = integer({ name: 'Port', min: 1, max: 65_535 })
+
+/** Names of foreign objects: length only, since kinds differ in their grammar. */
+export const referenceName = text({ name: 'ObjectName', min: 1, max: 253 })
+
+/** An object in the same namespace whose kind the field decides. */
+export const localObjectReference = object('LocalObjectReference', {
+  name: required(referenceName, 'Name of the object, in the namespace of the referring object.'),
+})
+export type LocalObjectReference = Infer<typeof localObjectReference>
+
+interface PortedReference {
+  readonly group?: string
+  readonly kind?: string
+  readonly port?: number
+}
+
+/** A reference to a core Service says which port it means. */
+export const servicePortRule = rule<PortedReference>({
+  message: 'must have port for Service reference',
+  cel: "((!has(self.group) || self.group == '') && (!has(self.kind) || self.kind == 'Service')) ? has(self.port) : true",
+  holds: (ref) =>
+    (ref.group ?? '') !== '' || (ref.kind ?? 'Service') !== 'Service' || ref.port !== undefined,
+  at: 'port',
+})
+
+export const backendReferenceFields = {
+  group: optional(groupName, { doc: 'API group; empty for a Service.', default: '' }),
+  kind: optional(kindName, { doc: 'Kind of the destination.', default: 'Service' }),
+  name: required(referenceName, 'Name of the destination.'),
+  namespace: optional(namespaceName, {
+    doc: 'Namespace of the destination; another namespace needs a ReferenceGrant there. Default: the namespace of the referring object.',
+  }),
+  port: optional(portNumber, 'Port of the destination; required for a Service.'),
+} as const
+
+/** A Service or a GatewayBackend. */
+export const backendObjectReference = object('BackendObjectReference', backendReferenceFields, {
+  rules: [servicePortRule],
+})
+export type BackendObjectReference = Infer<typeof backendObjectReference>
+
+/** Gateway API ParentReference, as it stands in status. */
+export const parentReference = object('ParentReference', {
+  group: optional(groupName, {
+    doc: 'API group of the parent.',
+    default: 'gateway.networking.k8s.io',
+  }),
+  kind: optional(kindName, { doc: 'Kind of the parent.', default: 'Gateway' }),
+  namespace: optional(namespaceName, 'Namespace of the parent.'),
+  name: required(objectName, 'Name of the parent.'),
+  sectionName: optional(sectionName, 'Listener or entry of the parent.'),
+  port: optional(portNumber, 'Port of the parent.'),
+})
+export type ParentReference = Infer<typeof parentReference>

@@ -1,0 +1,25 @@
+import { type Infer, list, object, optional, required } from '../field.ts'
+import { atLeastOneOf } from '../rules.ts'
+import { celExpression, shortString, tinyString } from '../strings.ts'
+
+const attributeAdd = object('AttributeAdd', {
+  name: required(shortString, 'Name of the attribute.'),
+  expression: required(
+    celExpression,
+    'Value of the attribute; the attribute is left out where evaluation fails.',
+  ),
+})
+
+/** Changes to the attributes of log lines and spans. Of equal names in `add` the last counts. */
+export const logTracingAttributes = object(
+  'LogTracingAttributes',
+  {
+    remove: optional(
+      list(tinyString, { min: 1, max: 32 }),
+      'Default attributes that are dropped, such as http.method.',
+    ),
+    add: optional(list(attributeAdd, { min: 1, max: 256 }), 'Attributes that are added.'),
+  },
+  { rules: [atLeastOneOf('remove', 'add')] },
+)
+export type LogTracingAttributes = Infer<typeof logTracingAttributes>
