@@ -1,0 +1,70 @@
+// docs/events.md from the vocabulary in events/ and its frozen samples.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { vocabulary } from '../../events/index.ts'
+
+const samples = join(import.meta.dirname, '../../events/samples')
+
+const introduction = `<!-- Generated from events/ by npm run generate; do not edit. -->
+# Events
+
+The log holds what was seen, what was decided and what proxies answered, one event after the other.
+Every event is a [CloudEvents 1.0](https://github.com/cloudevents/spec) envelope in JSON:
+
+| attribute | meaning |
+|---|---|
+| \`specversion\` | \`1.0\` |
+| \`id\` | unique in the log; about an object \`<epoch>:<uid>:<resourceVersion>:<type>\`, so that appending twice changes nothing |
+| \`source\` | who wrote it |
+| \`type\` | one of the types below; ends with its version |
+| \`subject\` | \`sluice.<cluster>.<kind>.<namespace>.<name>\`; bytes other than letters, digits, \`-\` and \`_\` as \`%XX\`, an empty namespace as \`_\` |
+| \`time\` | RFC 3339, UTC, milliseconds; the only clock that the fold knows |
+| \`datacontenttype\` | \`application/json\` |
+| \`dataschema\` | the section of this page |
+| \`epoch\` | extension: lease epoch of the writer, 0 without a lease |
+| \`foldversion\` | extension: version of the fold, on decisions only |
+| \`data\` | the fact itself |
+
+The log gives each event a position, 1, 2, 3 and so on; it stands beside the envelope. An event is
+at most 1 MiB. Old events are never rewritten: \`events/upcast.ts\` lifts them to their current
+version when they are read, and \`events/samples/\` keeps one of each version for ever.
+
+Secret values never enter the log. What is said of a Secret are facts: which keys it has, whether a
+certificate fits its key, how long it is valid, and a keyed digest that changes with the value.
+`
+
+const cell = (text) => text.replaceAll('|', '\\|')
+
+function section({ name, type, version, about, fields }) {
+  const file = `${type
+    .replace('dev.sluice.', '')
+    .replaceAll('.', '-')
+    .replace(/-v(\d+)$/, '.v$1')}.json`
+  const sample = JSON.parse(readFileSync(join(samples, file), 'utf8'))
+  const rows = Object.entries(fields).map(([field, text]) => `| \`${field}\` | ${cell(text)} |`)
+  return `## ${name}
+
+${about}
+
+Type \`${type}\`, version ${version}. Sample: \`events/samples/${file}\`.
+
+| field | meaning |
+|---|---|
+${rows.join('\n')}
+
+\`\`\`json
+${JSON.stringify(sample.data, null, 2)}
+\`\`\`
+`
+}
+
+/** @returns {Record<string, string>} */
+export function generate() {
+  const index = vocabulary.map(({ name, about }) => {
+    const [first] = about.split(/(?<=\.) /)
+    return `| [${name}](#${name.toLowerCase()}) | ${cell(first)} |`
+  })
+  const overview = `## Overview\n\n| event | what has happened |\n|---|---|\n${index.join('\n')}\n`
+  const page = [introduction, overview, ...vocabulary.map(section)].join('\n')
+  return { 'docs/events.md': page }
+}
