@@ -1,0 +1,187 @@
+/**
+ * Bytes to desired state. A resource that this version cannot read (a type, a word or a shape from
+ * a later version) is named and left out; the rest of its change set stands.
+ */
+import { fromBinary } from '@bufbuild/protobuf'
+import {
+  type Age as AgeMessage,
+  type Backend as BackendMessage,
+  DeltaSchema,
+  type Listener as ListenerMessage,
+  type ObjectRef as ObjectRefMessage,
+  type Policy as PolicyMessage,
+  type Resource as ResourceMessage,
+  type Service as ServiceMessage,
+  type Versioned as VersionedMessage,
+  type Workload as WorkloadMessage,
+} from '../../proto/gen/resource_pb.ts'
+import type { Age, ObjectRef } from '../model/names.ts'
+import type {
+  BackendResource,
+  DesiredDelta,
+  Destination,
+  ListenerResource,
+  PolicyResource,
+  Resource,
+  ResourceKey,
+  ServiceResource,
+  VersionedResource,
+  WorkloadResource,
+} from '../model/resources.ts'
+import { decodeRoute } from './decode-route.ts'
+import { oneOf, present, Unreadable } from './unreadable.ts'
+
+/** A resource that could not be read; the receiver rejects it by its key. */
+export interface UnreadableResource {
+  /** Empty where not even the key could be read. */
+  readonly key: ResourceKey
+  readonly version: string
+  readonly message: string
+}
+
+export interface DecodedDelta extends DesiredDelta {
+  readonly unreadable: readonly UnreadableResource[]
+}
+
+const protocols = ['HTTP', 'HTTPS', 'TLS', 'TCP', 'UDP'] as const
+const sections = ['frontend', 'traffic', 'backend'] as const
+const phases = ['PreRouting', 'PostRouting'] as const
+
+export function decodeRef(message: ObjectRefMessage | undefined, what: string): ObjectRef {
+  const { kind, namespace, name } = present(message, what)
+  return { kind, namespace, name }
+}
+
+export function decodeAge(message: AgeMessage | undefined): Age {
+  const { created, order } = present(message, 'age')
+  return { created: Number(created), order: Number(order) }
+}
+
+function decodeListener(key: ResourceKey, message: ListenerMessage): ListenerResource {
+  return {
+    type: 'listener',
+    key,
+    gateway: { namespace: message.gatewayNamespace, name: message.gatewayName },
+    owner: decodeRef(message.owner, 'owner'),
+    section: message.section,
+    port: message.port,
+    protocol: oneOf(protocols, message.protocol, 'protocol'),
+    hostname: message.hostname,
+  }
+}
+
+function decodeDestination({ destination }: BackendMessage): Destination {
+  switch (destination.case) {
+    case 'static':
+      return { type: 'static', host: destination.value.host, port: destination.value.port }
+    case 'dynamic':
+      return { type: 'dynamic' }
+    case 'unsupported':
+      return { type: 'unsupported', message: destination.value.message }
+    default:
+      throw new Unreadable('a destination of a type that this version does not know')
+  }
+}
+
+function decodeBackend(key: ResourceKey, message: BackendMessage): BackendResource {
+  const { namespace, name } = message
+  return { type: 'backend', key, namespace, name, destination: decodeDestination(message) }
+}
+
+function decodeService(key: ResourceKey, message: ServiceMessage): ServiceResource {
+  const { namespace, name, publishNotReady } = message
+  const ports = message.ports.map((port) => ({
+    name: port.name,
+    port: port.port,
+    ...(port.targetPort !== undefined && { targetPort: port.targetPort }),
+    ...(port.appProtocol !== undefined && { appProtocol: port.appProtocol }),
+  }))
+  return { type: 'service', key, namespace, name, ports, publishNotReady }
+}
+
+function decodeWorkload(key: ResourceKey, message: WorkloadMessage): WorkloadResource {
+  const { namespace, name, service } = message
+  const ports = message.ports.map((port) => ({
+    name: port.name,
+    port: port.port,
+    ...(port.appProtocol !== undefined && { appProtocol: port.appProtocol }),
+  }))
+  const endpoints = message.endpoints.map((endpoint) => ({
+    address: endpoint.address,
+    ready: endpoint.ready,
+    ...(endpoint.zone !== undefined && { zone: endpoint.zone }),
+    ...(endpoint.node !== undefined && { node: endpoint.node }),
+  }))
+  return { type: 'workload', key, namespace, name, service, ports, endpoints }
+}
+
+function decodePolicy(key: ResourceKey, message: PolicyMessage): PolicyResource {
+  const target = present(message.target, 'target')
+  return {
+    type: 'policy',
+    key,
+    ...decodeAge(message.age),
+    policy: { namespace: message.namespace, name: message.name },
+    section: oneOf(sections, message.section, 'section'),
+    field: message.field,
+    phase: oneOf(phases, message.phase, 'phase'),
+    target: {
+      ...decodeRef(target.object, 'target'),
+      ...(target.section !== undefined && { section: target.section }),
+      ...(target.inline !== undefined && { inline: target.inline }),
+    },
+    configVersion: message.configVersion,
+    config: message.config,
+    ...(message.unenforceable !== undefined && { unenforceable: message.unenforceable }),
+  }
+}
+
+function decodeResource({ key, kind }: ResourceMessage): Resource {
+  switch (kind.case) {
+    case 'listener':
+      return decodeListener(key, kind.value)
+    case 'route':
+      return decodeRoute(
+        key,
+        kind.value,
+        decodeRef(kind.value.route, 'route'),
+        decodeAge(kind.value.age),
+      )
+    case 'backend':
+      return decodeBackend(key, kind.value)
+    case 'service':
+      return decodeService(key, kind.value)
+    case 'workload':
+      return decodeWorkload(key, kind.value)
+    case 'policy':
+      return decodePolicy(key, kind.value)
+    default:
+      throw new Unreadable('a resource of a type that this version does not know')
+  }
+}
+
+function decodeVersioned(message: VersionedMessage): VersionedResource | UnreadableResource {
+  const { version, resource } = message
+  try {
+    return { version, resource: decodeResource(present(resource, 'resource')) }
+  } catch (error) {
+    if (!(error instanceof Unreadable)) throw error
+    return { key: resource?.key ?? '', version, message: error.message }
+  }
+}
+
+/**
+ * Reads a `sluice.resource.v1.Delta` message. Throws where the bytes are not one; what is one but
+ * holds resources that cannot be read comes back with them in `unreadable`.
+ */
+export function decodeDelta(bytes: Uint8Array): DecodedDelta {
+  const message = fromBinary(DeltaSchema, bytes)
+  const upserted: VersionedResource[] = []
+  const unreadable: UnreadableResource[] = []
+  for (const versioned of message.upserted) {
+    const decoded = decodeVersioned(versioned)
+    if ('resource' in decoded) upserted.push(decoded)
+    else unreadable.push(decoded)
+  }
+  return { sequence: Number(message.sequence), upserted, removed: message.removed, unreadable }
+}

@@ -1,0 +1,210 @@
+/**
+ * Desired state to bytes. A resource is encoded once per version and its bytes are shared: change
+ * sets and full states are strung together from the same pieces (a repeated field of protobuf is
+ * nothing but its elements one after the other).
+ */
+import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
+import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
+import {
+  type BackendSchema,
+  type BackendTargetSchema,
+  type PolicySchema,
+  ResourceSchema,
+  type RouteFilterSchema,
+  type RouteSchema,
+  type WeightedBackendSchema,
+} from '../../proto/gen/resource_pb.ts'
+import type { Age } from '../model/names.ts'
+import type {
+  BackendResource,
+  BackendTarget,
+  DesiredDelta,
+  HeaderChanges,
+  PolicyResource,
+  Resource,
+  ResourceKey,
+  RouteFilter,
+  RouteResource,
+  VersionedResource,
+  WeightedBackend,
+} from '../model/resources.ts'
+
+/** Field numbers of Delta and Versioned in proto/resource.proto, which are put together by hand. */
+const deltaField = { sequence: 1, upserted: 2, removed: 3 } as const
+const versionedField = { version: 1, resource: 2 } as const
+
+/** The bytes of one `Versioned` message; a piece of a Delta. */
+export type EncodedResource = Uint8Array
+
+const ageOf = (age: Age) => ({ created: BigInt(age.created), order: BigInt(age.order) })
+
+const changesOf = (changes: HeaderChanges) => ({
+  set: [...changes.set],
+  add: [...changes.add],
+  remove: [...changes.remove],
+})
+
+function targetOf(target: BackendTarget): MessageInitShape<typeof BackendTargetSchema> {
+  switch (target.type) {
+    case 'service': {
+      const { namespace, name, port } = target
+      return { kind: { case: 'service', value: { namespace, name, port } } }
+    }
+    case 'backend': {
+      const { namespace, name } = target
+      return { kind: { case: 'backend', value: { namespace, name } } }
+    }
+    case 'invalid': {
+      const { reason, message } = target
+      return { kind: { case: 'invalid', value: { reason, message } } }
+    }
+  }
+}
+
+function filterOf(filter: RouteFilter): MessageInitShape<typeof RouteFilterSchema> {
+  switch (filter.type) {
+    case 'requestHeaders':
+      return { kind: { case: 'requestHeaders', value: changesOf(filter.changes) } }
+    case 'responseHeaders':
+      return { kind: { case: 'responseHeaders', value: changesOf(filter.changes) } }
+    case 'redirect': {
+      const { scheme, hostname, path, port, statusCode } = filter
+      return { kind: { case: 'redirect', value: { scheme, hostname, path, port, statusCode } } }
+    }
+    case 'rewrite': {
+      const { hostname, path } = filter
+      return { kind: { case: 'rewrite', value: { hostname, path } } }
+    }
+    case 'mirror': {
+      const { numerator, denominator } = filter
+      const target = targetOf(filter.target)
+      return { kind: { case: 'mirror', value: { target, numerator, denominator } } }
+    }
+  }
+}
+
+const weightedOf = (backend: WeightedBackend): MessageInitShape<typeof WeightedBackendSchema> => ({
+  weight: backend.weight,
+  target: targetOf(backend.target),
+  filters: backend.filters.map(filterOf),
+})
+
+const wide = (value: number | undefined) => (value === undefined ? undefined : BigInt(value))
+
+const routeOf = (route: RouteResource): MessageInitShape<typeof RouteSchema> => ({
+  route: route.route,
+  age: ageOf(route),
+  ruleIndex: route.ruleIndex,
+  ruleName: route.ruleName,
+  attachments: route.attachments.map(({ listener, hostnames }) => ({
+    listener,
+    hostnames: [...hostnames],
+  })),
+  matches: route.matches.map(({ path, method, headers, query }) => ({
+    path,
+    method,
+    headers: [...headers],
+    query: [...query],
+  })),
+  filters: route.filters.map(filterOf),
+  backends: route.backends.map(weightedOf),
+  requestTimeoutMs: wide(route.requestTimeoutMs),
+  backendTimeoutMs: wide(route.backendTimeoutMs),
+  unusable: route.unusable,
+})
+
+function destinationOf(
+  backend: BackendResource,
+): MessageInitShape<typeof BackendSchema>['destination'] {
+  const { destination } = backend
+  switch (destination.type) {
+    case 'static':
+      return { case: 'static', value: { host: destination.host, port: destination.port } }
+    case 'dynamic':
+      return { case: 'dynamic', value: {} }
+    case 'unsupported':
+      return { case: 'unsupported', value: { message: destination.message } }
+  }
+}
+
+const policyOf = (policy: PolicyResource): MessageInitShape<typeof PolicySchema> => ({
+  namespace: policy.policy.namespace,
+  name: policy.policy.name,
+  age: ageOf(policy),
+  section: policy.section,
+  field: policy.field,
+  phase: policy.phase,
+  target: {
+    object: policy.target,
+    section: policy.target.section,
+    inline: policy.target.inline,
+  },
+  configVersion: policy.configVersion,
+  config: policy.config,
+  unenforceable: policy.unenforceable,
+})
+
+function kindOf(resource: Resource): MessageInitShape<typeof ResourceSchema>['kind'] {
+  switch (resource.type) {
+    case 'listener': {
+      const { owner, section, port, protocol, hostname } = resource
+      const { namespace: gatewayNamespace, name: gatewayName } = resource.gateway
+      return {
+        case: 'listener',
+        value: { gatewayNamespace, gatewayName, owner, section, port, protocol, hostname },
+      }
+    }
+    case 'route':
+      return { case: 'route', value: routeOf(resource) }
+    case 'backend': {
+      const { namespace, name } = resource
+      return { case: 'backend', value: { namespace, name, destination: destinationOf(resource) } }
+    }
+    case 'service': {
+      const { namespace, name, ports, publishNotReady } = resource
+      return { case: 'service', value: { namespace, name, ports: [...ports], publishNotReady } }
+    }
+    case 'workload': {
+      const { namespace, name, service, ports, endpoints } = resource
+      return {
+        case: 'workload',
+        value: { namespace, name, service, ports: [...ports], endpoints: [...endpoints] },
+      }
+    }
+    case 'policy':
+      return { case: 'policy', value: policyOf(resource) }
+  }
+}
+
+/** One resource with its version as a `Versioned` message. */
+export function encodeResource({ version, resource }: VersionedResource): EncodedResource {
+  const message = create(ResourceSchema, { key: resource.key, kind: kindOf(resource) })
+  return new BinaryWriter()
+    .tag(versionedField.version, WireType.LengthDelimited)
+    .string(version)
+    .tag(versionedField.resource, WireType.LengthDelimited)
+    .bytes(toBinary(ResourceSchema, message))
+    .finish()
+}
+
+/** A Delta from encoded resources. */
+export function assembleDelta(
+  sequence: number,
+  upserted: Iterable<EncodedResource>,
+  removed: Iterable<ResourceKey>,
+): Uint8Array<ArrayBuffer> {
+  const writer = new BinaryWriter()
+  if (sequence !== 0) writer.tag(deltaField.sequence, WireType.Varint).uint64(sequence)
+  for (const bytes of upserted) {
+    writer.tag(deltaField.upserted, WireType.LengthDelimited).bytes(bytes)
+  }
+  for (const key of removed) {
+    writer.tag(deltaField.removed, WireType.LengthDelimited).string(key)
+  }
+  return writer.finish()
+}
+
+/** A change set as a `sluice.resource.v1.Delta` message. */
+export function encodeDelta(delta: DesiredDelta): Uint8Array<ArrayBuffer> {
+  return assembleDelta(delta.sequence, delta.upserted.map(encodeResource), delta.removed)
+}

@@ -1,0 +1,264 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { BackendTarget, Resource, RouteFilter } from '../model/resources.ts'
+import { decodeDelta } from './decode.ts'
+import { assembleDelta, encodeDelta, encodeResource } from './encode.ts'
+
+const text = fc.string({ unit: 'grapheme', maxLength: 12 })
+const port = fc.integer({ min: 0, max: 65_535 })
+const count = fc.integer({ min: 0, max: 1_000_000 })
+const list = <Item>(item: fc.Arbitrary<Item>) => fc.array(item, { maxLength: 3 })
+/** A record whose members from `optional` are there or absent, never undefined. */
+const record = <All extends Record<string, unknown>, Key extends keyof All & string>(
+  members: { [Name in keyof All]: fc.Arbitrary<All[Name]> },
+  ...optional: Key[]
+) =>
+  fc.record(members, {
+    requiredKeys: Object.keys(members).filter((name) => !optional.includes(name as Key)) as never[],
+    noNullPrototype: true,
+  })
+
+const name = record({ namespace: text, name: text })
+const ref = record({ kind: text, namespace: text, name: text })
+const age = {
+  created: fc.integer({ min: -(2 ** 52), max: 2 ** 52 }),
+  order: fc.nat(Number.MAX_SAFE_INTEGER),
+}
+const named = record({
+  name: text,
+  type: fc.constantFrom('Exact', 'RegularExpression'),
+  value: text,
+})
+const header = record({ name: text, value: text })
+const changes = record({ set: list(header), add: list(header), remove: list(text) })
+const modifier = record({
+  type: fc.constantFrom('ReplaceFullPath', 'ReplacePrefixMatch'),
+  value: text,
+})
+const target = fc.oneof(
+  record({ type: fc.constant('service' as const), namespace: text, name: text, port }),
+  record({ type: fc.constant('backend' as const), namespace: text, name: text }),
+  record({ type: fc.constant('invalid' as const), reason: text, message: text }),
+) as fc.Arbitrary<BackendTarget>
+const filter = fc.oneof(
+  record({ type: fc.constant('requestHeaders' as const), changes }),
+  record({ type: fc.constant('responseHeaders' as const), changes }),
+  record(
+    {
+      type: fc.constant('redirect' as const),
+      scheme: text,
+      hostname: text,
+      path: modifier,
+      port,
+      statusCode: fc.integer({ min: 100, max: 599 }),
+    },
+    'scheme',
+    'hostname',
+    'path',
+    'port',
+  ),
+  record(
+    { type: fc.constant('rewrite' as const), hostname: text, path: modifier },
+    'hostname',
+    'path',
+  ),
+  record({ type: fc.constant('mirror' as const), target, numerator: count, denominator: count }),
+) as fc.Arbitrary<RouteFilter>
+
+const resources = {
+  listener: record({
+    type: fc.constant('listener' as const),
+    key: text,
+    gateway: name,
+    owner: ref,
+    section: text,
+    port,
+    protocol: fc.constantFrom('HTTP', 'HTTPS', 'TLS', 'TCP', 'UDP'),
+    hostname: text,
+  }),
+  route: record(
+    {
+      type: fc.constant('route' as const),
+      key: text,
+      ...age,
+      route: ref,
+      ruleIndex: count,
+      ruleName: text,
+      attachments: list(record({ listener: text, hostnames: list(text) })),
+      matches: list(
+        record(
+          {
+            path: record({
+              type: fc.constantFrom('Exact', 'PathPrefix', 'RegularExpression'),
+              value: text,
+            }),
+            method: text,
+            headers: list(named),
+            query: list(named),
+          },
+          'method',
+        ),
+      ),
+      filters: list(filter),
+      backends: list(record({ weight: count, target, filters: list(filter) })),
+      requestTimeoutMs: fc.nat(Number.MAX_SAFE_INTEGER),
+      backendTimeoutMs: fc.nat(Number.MAX_SAFE_INTEGER),
+      unusable: text,
+    },
+    'ruleName',
+    'requestTimeoutMs',
+    'backendTimeoutMs',
+    'unusable',
+  ),
+  backend: record({
+    type: fc.constant('backend' as const),
+    key: text,
+    namespace: text,
+    name: text,
+    destination: fc.oneof(
+      record({ type: fc.constant('static' as const), host: text, port }),
+      record({ type: fc.constant('dynamic' as const) }),
+      record({ type: fc.constant('unsupported' as const), message: text }),
+    ),
+  }),
+  service: record({
+    type: fc.constant('service' as const),
+    key: text,
+    namespace: text,
+    name: text,
+    ports: list(
+      record(
+        { name: text, port, targetPort: port, appProtocol: text },
+        'targetPort',
+        'appProtocol',
+      ),
+    ),
+    publishNotReady: fc.boolean(),
+  }),
+  workload: record({
+    type: fc.constant('workload' as const),
+    key: text,
+    namespace: text,
+    name: text,
+    service: text,
+    ports: list(record({ name: text, port, appProtocol: text }, 'appProtocol')),
+    endpoints: list(
+      record({ address: text, ready: fc.boolean(), zone: text, node: text }, 'zone', 'node'),
+    ),
+  }),
+  policy: record(
+    {
+      type: fc.constant('policy' as const),
+      key: text,
+      ...age,
+      policy: name,
+      section: fc.constantFrom('frontend', 'traffic', 'backend'),
+      field: text,
+      phase: fc.constantFrom('PreRouting', 'PostRouting'),
+      target: record(
+        { kind: text, namespace: text, name: text, section: text, inline: fc.boolean() },
+        'section',
+        'inline',
+      ),
+      configVersion: count,
+      config: text,
+      unenforceable: text,
+    },
+    'unenforceable',
+  ),
+} as unknown as Record<Resource['type'], fc.Arbitrary<Resource>>
+
+describe('the wire form of desired state', () => {
+  it.each(Object.entries(resources))('gives back every %s as it was', (_, arbitrary) => {
+    fc.assert(
+      fc.property(text, arbitrary, (version, resource) => {
+        const delta = { sequence: 1, upserted: [{ version, resource }], removed: [] }
+        expect(decodeDelta(encodeDelta(delta))).toStrictEqual({ ...delta, unreadable: [] })
+      }),
+      { numRuns: 60 },
+    )
+  })
+
+  it('keeps sequence, order and removals of a change set', () => {
+    const versioned = record({ version: text, resource: fc.oneof(...Object.values(resources)) })
+    fc.assert(
+      fc.property(
+        fc.nat(Number.MAX_SAFE_INTEGER),
+        list(versioned),
+        list(text),
+        (sequence, upserted, removed) => {
+          const delta = { sequence, upserted, removed }
+          expect(decodeDelta(encodeDelta(delta))).toStrictEqual({ ...delta, unreadable: [] })
+        },
+      ),
+      { numRuns: 60 },
+    )
+  })
+
+  const service: Resource = {
+    type: 'service',
+    key: 'service/ns/a',
+    namespace: 'ns',
+    name: 'a',
+    ports: [],
+    publishNotReady: false,
+  }
+
+  it('names a resource that it cannot read and keeps the others', () => {
+    const wrong = {
+      type: 'listener',
+      key: 'listener/Gateway/ns/gw/quic',
+      gateway: { namespace: 'ns', name: 'gw' },
+      owner: { kind: 'Gateway', namespace: 'ns', name: 'gw' },
+      section: 'quic',
+      port: 443,
+      protocol: 'QUIC',
+      hostname: '',
+    } as unknown as Resource
+    // Field 15 of Resource: a type from a later version.
+    const later = Uint8Array.of(10, 1, 118, 18, 5, 10, 1, 107, 122, 0)
+    const bytes = assembleDelta(
+      7,
+      [
+        encodeResource({ version: '1', resource: wrong }),
+        later,
+        encodeResource({ version: '2', resource: service }),
+      ],
+      [],
+    )
+    expect(decodeDelta(bytes)).toStrictEqual({
+      sequence: 7,
+      upserted: [{ version: '2', resource: service }],
+      removed: [],
+      unreadable: [
+        {
+          key: 'listener/Gateway/ns/gw/quic',
+          version: '1',
+          message: 'protocol "QUIC" is not known to this version',
+        },
+        {
+          key: 'k',
+          version: 'v',
+          message: 'a resource of a type that this version does not know',
+        },
+      ],
+    })
+  })
+
+  it('throws on bytes that are no change set', () => {
+    const bytes = encodeDelta({
+      sequence: 1,
+      upserted: [{ version: '1', resource: service }],
+      removed: [],
+    })
+    expect(() => decodeDelta(bytes.subarray(0, bytes.length - 1))).toThrow()
+  })
+
+  it('reads bytes in shared memory', () => {
+    const delta = { sequence: 1, upserted: [{ version: 'é', resource: service }], removed: ['ü'] }
+    const bytes = encodeDelta(delta)
+    const shared = new Uint8Array(new SharedArrayBuffer(bytes.length))
+    shared.set(bytes)
+    expect(decodeDelta(shared)).toStrictEqual({ ...delta, unreadable: [] })
+  })
+})
