@@ -5,7 +5,11 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
 const root = join(import.meta.dirname, '..')
-const generators = ['./generators/events-page.mjs']
+const generators = [
+  './generators/events-page.mjs',
+  './generators/protobuf.mjs',
+  './generators/settings-page.mjs',
+]
 
 const stale = []
 for (const path of generators) {

@@ -1,0 +1,53 @@
+import { describe, expect, it } from 'vitest'
+import { drainDeadlines, readSettings } from './settings.ts'
+
+describe('readSettings', () => {
+  it('takes the flag before the environment, and the environment before the default', () => {
+    const env = { SLUICE_WORKERS: '3', SLUICE_STATS_ADDRESS: ':9', LOG_FORMAT: '' }
+    expect(readSettings({ workers: '2' }, env)).toMatchObject({
+      ok: true,
+      value: { workers: 2, statsAddress: ':9', accessLog: 'text', adminAddress: '127.0.0.1:15000' },
+    })
+  })
+
+  it.each(['off', ':0', '127.0.0.1:15000', 'localhost:1', '[::1]:65535'])(
+    'reads the address %s',
+    (adminAddress) =>
+      expect(readSettings({ adminAddress }, {})).toMatchObject({ value: { adminAddress } }),
+  )
+
+  it.each(['15000', 'localhost', '127.0.0.1:65536', '::1:80', 'a b:1', 'host:-1'])(
+    'refuses the address %j',
+    (adminAddress) => expect(readSettings({ adminAddress }, {}).ok).toBe(false),
+  )
+
+  it('names every problem with its source at once', () => {
+    expect(readSettings({ workers: '0' }, { LOG_FORMAT: 'xml' })).toEqual({
+      ok: false,
+      problems: [
+        { source: '--workers', message: '"0" is not 1 to 256, or `auto`' },
+        { source: 'LOG_FORMAT', message: '"xml" is not `text` or `json`' },
+      ],
+    })
+  })
+})
+
+describe('drainDeadlines', () => {
+  const of = (env: Record<string, string>) => {
+    const read = readSettings({}, env)
+    return read.ok ? drainDeadlines(read.value) : undefined
+  }
+
+  it.each([
+    [{}, 0, 5_000],
+    [{ CONNECTION_MIN_TERMINATION_DEADLINE: '10s' }, 10_000, 10_000],
+    [{ TERMINATION_GRACE_PERIOD_SECONDS: '60' }, 0, 55_000],
+    [{ TERMINATION_GRACE_PERIOD_SECONDS: '10' }, 0, 9_000],
+    [{ TERMINATION_GRACE_PERIOD_SECONDS: '1' }, 0, 1_000],
+    [
+      { TERMINATION_GRACE_PERIOD_SECONDS: '60', CONNECTION_TERMINATION_DEADLINE: '1m30s' },
+      0,
+      90_000,
+    ],
+  ])('reads %j', (env, minMs, maxMs) => expect(of(env)).toEqual({ minMs, maxMs }))
+})

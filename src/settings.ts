@@ -1,0 +1,185 @@
+/**
+ * The settings of a process that carries traffic: one row is a command-line option, an environment
+ * variable and a line of docs/settings.md. A flag wins over the environment, which wins over the
+ * default. The two deadlines and LOG_FORMAT keep the names that GatewayParameters documents.
+ */
+import { parseDurationMs } from './base/duration.ts'
+import { failAll, type Outcome, succeed } from './base/outcome.ts'
+
+export interface SettingProblem {
+  /** The flag or variable that the value came from. */
+  readonly source: string
+  readonly message: string
+}
+
+export interface SettingRow<Value> {
+  /** Without the leading dashes; absent where only the environment sets it. */
+  readonly flag?: string
+  readonly env: string
+  /** What a value looks like, for the docs and for the message that refuses one. */
+  readonly form: string
+  /** Undefined where the text is not of that form. */
+  readonly read: (text: string) => Value | undefined
+  readonly default: Value
+  /** How the default reads in the docs, where it is not the value itself. */
+  readonly defaultText?: string
+  readonly doc: string
+}
+
+const row = <Value>(setting: SettingRow<Value>): SettingRow<Value> => setting
+
+const addressPattern = /^(?:\[[0-9A-Fa-f:.]+\]|[^\s:[\]]*):([0-9]{1,5})$/
+
+function readAddress(text: string): string | undefined {
+  if (text === 'off') return text
+  const port = addressPattern.exec(text)?.[1]
+  return port !== undefined && Number(port) <= 65_535 ? text : undefined
+}
+
+function readWorkers(text: string): number | 'auto' | undefined {
+  if (text === 'auto') return text
+  const count = Number(text)
+  return /^[0-9]{1,3}$/.test(text) && count >= 1 && count <= 256 ? count : undefined
+}
+
+const readHost = (text: string) => (/^[^\s/]+$/.test(text) ? text : undefined)
+
+const readWord =
+  <const Word extends string>(...words: Word[]) =>
+  (text: string): Word | undefined =>
+    words.find((known) => known === text)
+
+/** Whole seconds, or a duration such as `1m30s`; gives milliseconds. */
+function readDelay(text: string): number | undefined {
+  return /^[0-9]{1,6}$/.test(text) ? Number(text) * 1_000 : parseDurationMs(text)
+}
+
+const addressForm = '`host:port`, `:port` or `off`'
+const delayForm = 'seconds, or a duration such as `30s`'
+
+export const settings = {
+  bindAddress: row({
+    flag: 'bind-address',
+    env: 'SLUICE_BIND_ADDRESS',
+    form: 'an IP address',
+    read: readHost,
+    default: '0.0.0.0',
+    doc: 'Address on which the ports of listeners are bound.',
+  }),
+  workers: row<number | 'auto'>({
+    flag: 'workers',
+    env: 'SLUICE_WORKERS',
+    form: '1 to 256, or `auto`',
+    read: readWorkers,
+    default: 1,
+    doc: 'Threads that carry traffic. More than one needs Linux, where they share each port; `auto` is one for each processor there, and one elsewhere.',
+  }),
+  adminAddress: row({
+    flag: 'admin-address',
+    env: 'SLUICE_ADMIN_ADDRESS',
+    form: addressForm,
+    read: readAddress,
+    default: '127.0.0.1:15000',
+    doc: 'Serves `/config_dump`, `/logging` and `/quitquitquit`; whoever reaches it can stop the process.',
+  }),
+  statsAddress: row({
+    flag: 'stats-address',
+    env: 'SLUICE_STATS_ADDRESS',
+    form: addressForm,
+    read: readAddress,
+    default: '0.0.0.0:15020',
+    doc: 'Serves metrics for Prometheus on `/metrics` and `/stats/prometheus`.',
+  }),
+  readinessAddress: row({
+    flag: 'readiness-address',
+    env: 'SLUICE_READINESS_ADDRESS',
+    form: addressForm,
+    read: readAddress,
+    default: '0.0.0.0:15021',
+    doc: 'Serves `/healthz/ready`.',
+  }),
+  accessLog: row({
+    flag: 'access-log',
+    env: 'LOG_FORMAT',
+    form: '`text` or `json`',
+    read: readWord('text', 'json'),
+    default: 'text' as const,
+    doc: 'Format of the access log on standard output, one line for each request.',
+  }),
+  minTerminationMs: row({
+    env: 'CONNECTION_MIN_TERMINATION_DEADLINE',
+    form: delayForm,
+    read: readDelay,
+    default: 0,
+    defaultText: '`0s`',
+    doc: 'When told to stop, how long new connections are still accepted.',
+  }),
+  maxTerminationMs: row<number | undefined>({
+    env: 'CONNECTION_TERMINATION_DEADLINE',
+    form: delayForm,
+    read: readDelay,
+    default: undefined,
+    defaultText: 'from `TERMINATION_GRACE_PERIOD_SECONDS`, else `5s`',
+    doc: 'When told to stop, how long requests in flight may take before they are cut.',
+  }),
+  gracePeriodMs: row<number | undefined>({
+    env: 'TERMINATION_GRACE_PERIOD_SECONDS',
+    form: delayForm,
+    read: readDelay,
+    default: undefined,
+    defaultText: 'none',
+    doc: 'When the platform kills the process. Requests are cut 5 s before it, or 1 s before it where it is at most 10 s.',
+  }),
+} as const
+
+export type SettingName = keyof typeof settings
+export type Settings = {
+  readonly [Name in SettingName]: (typeof settings)[Name] extends SettingRow<infer Value>
+    ? Value
+    : never
+}
+
+/** How long to wait for what when told to stop, in milliseconds. */
+export interface DrainDeadlines {
+  readonly minMs: number
+  readonly maxMs: number
+}
+
+/**
+ * Reads every setting. `flags` has the texts given on the command line by setting name; `env` is
+ * the environment, where an empty variable counts as unset. All problems are named at once.
+ */
+export function readSettings(
+  flags: Partial<Record<SettingName, string | undefined>>,
+  env: Readonly<Record<string, string | undefined>>,
+): Outcome<Settings, SettingProblem> {
+  const values: Record<string, unknown> = {}
+  const problems: SettingProblem[] = []
+  for (const [name, setting] of Object.entries(settings)) {
+    const flag = flags[name as SettingName]
+    const text = flag ?? (env[setting.env] || undefined)
+    const value = text === undefined ? setting.default : setting.read(text)
+    if (text !== undefined && value === undefined) {
+      const source = flag === undefined ? setting.env : `--${setting.flag}`
+      problems.push({ source, message: `${JSON.stringify(text)} is not ${setting.form}` })
+    }
+    values[name] = value
+  }
+  return problems.length > 0 ? failAll(problems) : succeed(values as Settings)
+}
+
+/**
+ * The deadlines of a drain, both counted from the signal: an explicit maximum wins over what the
+ * grace period leaves, and cutting never comes before accepting has ended.
+ */
+export function drainDeadlines(
+  from: Pick<Settings, 'minTerminationMs' | 'maxTerminationMs' | 'gracePeriodMs'>,
+): DrainDeadlines {
+  const minMs = from.minTerminationMs
+  return { minMs, maxMs: Math.max(from.maxTerminationMs ?? leftOf(from.gracePeriodMs), minMs) }
+}
+
+function leftOf(graceMs: number | undefined): number {
+  if (graceMs === undefined) return 5_000
+  return Math.max(graceMs - (graceMs <= 10_000 ? 1_000 : 5_000), 1_000)
+}
