@@ -1,0 +1,63 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { findPart } from './parts.ts'
+
+describe('finding a real part', () => {
+  let folder: string
+  /** A machine that has nothing but an empty cache. */
+  let bare: Record<string, string>
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'sluice-parts-'))
+    bare = { PATH: '', SLUICE_ASSETS: join(folder, 'cache') }
+  })
+  afterEach(() => rmSync(folder, { recursive: true }))
+
+  const program = (place: string, mode = 0o755) => {
+    mkdirSync(join(folder, place), { recursive: true })
+    const path = join(folder, place, 'etcd')
+    writeFileSync(path, '')
+    chmodSync(path, mode)
+    return path
+  }
+
+  it('says why a program or a folder is absent', () => {
+    expect(findPart('etcd', bare)).toEqual({
+      found: false,
+      reason: 'no etcd in KUBEBUILDER_ASSETS or on PATH',
+    })
+    expect(findPart('gateway-api-crds', bare)).toEqual({
+      found: false,
+      reason: 'gateway-api-crds: SLUICE_GATEWAY_API_CRDS is not set',
+    })
+    const gone = join(folder, 'gone')
+    expect(findPart('gateway-api-crds', { ...bare, SLUICE_GATEWAY_API_CRDS: gone })).toEqual({
+      found: false,
+      reason: `gateway-api-crds: SLUICE_GATEWAY_API_CRDS names ${gone}, which does not exist`,
+    })
+  })
+
+  it('prefers KUBEBUILDER_ASSETS to PATH, and passes over what is not executable', () => {
+    const assets = program('assets')
+    const onPath = program('path')
+    program('data', 0o644)
+    const PATH = `${join(folder, 'data')}:${join(folder, 'path')}`
+    const KUBEBUILDER_ASSETS = join(folder, 'assets')
+    expect(findPart('etcd', { ...bare, PATH, KUBEBUILDER_ASSETS })).toEqual({
+      found: true,
+      path: assets,
+    })
+    expect(findPart('etcd', { ...bare, PATH })).toEqual({ found: true, path: onPath })
+  })
+
+  it('finds what the last setup made without its variables', () => {
+    const path = program('assets')
+    mkdirSync(join(folder, 'cache'))
+    writeFileSync(
+      join(folder, 'cache', 'env'),
+      `export KUBEBUILDER_ASSETS='${join(folder, 'assets')}'\n`,
+    )
+    expect(findPart('etcd', bare)).toEqual({ found: true, path })
+  })
+})
