@@ -1,8 +1,11 @@
+import { spawnSync } from 'node:child_process'
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { findPart } from './parts.ts'
+
+const vitest = join(import.meta.dirname, '..', '..', 'node_modules', 'vitest', 'vitest.mjs')
 
 describe('finding a real part', () => {
   let folder: string
@@ -59,5 +62,49 @@ describe('finding a real part', () => {
       `export KUBEBUILDER_ASSETS='${join(folder, 'assets')}'\n`,
     )
     expect(findPart('etcd', bare)).toEqual({ found: true, path })
+  })
+})
+
+describe('a test run on a machine without the parts', () => {
+  let folder: string
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'sluice-parts-'))
+    writeFileSync(
+      join(folder, 'absent.check.ts'),
+      `import { describeWithParts } from '${join(import.meta.dirname, 'parts.ts')}'
+       describeWithParts(['etcd'], 'a store', () => { it('keeps what it is given', () => {}) })`,
+    )
+    writeFileSync(
+      join(folder, 'config.mjs'),
+      `export default { test: { globals: true, include: ['*.check.ts'],
+       globalSetup: ['${join(import.meta.dirname, 'absent-parts.ts')}'] } }`,
+    )
+  })
+  afterEach(() => rmSync(folder, { recursive: true }))
+
+  const run = (required: Record<string, string>) =>
+    spawnSync(
+      process.execPath,
+      [vitest, 'run', '--root', folder, '--config', 'config.mjs', '--reporter=verbose'],
+      {
+        encoding: 'utf8',
+        env: { PATH: '', SLUICE_ASSETS: folder, NO_COLOR: '1', ...required },
+      },
+    )
+
+  it('passes, names the skipped tests, and ends with the reason', () => {
+    const { status, stdout } = run({})
+    expect(status).toBe(0)
+    expect(stdout).toContain('a store > keeps what it is given')
+    expect(stdout.trimEnd().split('\n').slice(-2)).toEqual([
+      '1 test skipped: no etcd in KUBEBUILDER_ASSETS or on PATH',
+      'test/assets/setup makes what is absent',
+    ])
+  })
+
+  it('fails with the reason when the parts are required', () => {
+    const { status, stderr } = run({ SLUICE_REQUIRE_PARTS: '1' })
+    expect(status).toBe(1)
+    expect(stderr).toContain('no etcd in KUBEBUILDER_ASSETS or on PATH')
   })
 })
