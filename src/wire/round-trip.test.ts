@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { BackendTarget, Resource, RouteFilter } from '../model/resources.ts'
+import type { BackendTarget, DesiredDelta, Resource, RouteFilter } from '../model/resources.ts'
 import { decodeDelta } from './decode.ts'
 import { assembleDelta, encodeDelta, encodeResource } from './encode.ts'
 
@@ -187,7 +187,7 @@ describe('the wire form of desired state', () => {
         list(versioned),
         list(text),
         (sequence, upserted, removed) => {
-          const delta = { sequence, upserted, removed }
+          const delta = { sequence, upserted, removed } as DesiredDelta
           expect(decodeDelta(encodeDelta(delta))).toStrictEqual({ ...delta, unreadable: [] })
         },
       ),

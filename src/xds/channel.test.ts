@@ -1,0 +1,102 @@
+import { describe, expect, it } from 'vitest'
+import type { ServiceResource, VersionedResource } from '../model/resources.ts'
+import type { ConfigUpdate } from '../wire/channel.ts'
+import { decodeDelta } from '../wire/decode.ts'
+import { createChannel } from './channel.ts'
+
+const service = (name: string, port: number): VersionedResource => ({
+  version: `${name}:${port}`,
+  resource: {
+    type: 'service',
+    key: `service/ns/${name}`,
+    namespace: 'ns',
+    name,
+    ports: [{ name: 'http', port }],
+    publishNotReady: false,
+  } satisfies ServiceResource,
+})
+
+function openChannel() {
+  const answers: unknown[][] = []
+  const channel = createChannel({
+    onAck: (...answer) => answers.push(['ack', ...answer]),
+    onReject: (...answer) => answers.push(['reject', ...answer]),
+    onRecover: (...answer) => answers.push(['recover', ...answer]),
+  })
+  const subscribe = () => {
+    const updates: ConfigUpdate[] = []
+    const unsubscribe = channel.subscribe((update) => updates.push(update))
+    const keys = () =>
+      updates.map(({ bytes }) => {
+        const { sequence, upserted, removed } = decodeDelta(bytes)
+        return [sequence, upserted.map(({ version }) => version), removed]
+      })
+    return { updates, keys, unsubscribe }
+  }
+  return { channel, answers, subscribe }
+}
+
+describe('the in-process channel', () => {
+  it('sends nothing before something is published, then even an empty state', () => {
+    const { channel, subscribe } = openChannel()
+    const early = subscribe()
+    expect(early.updates).toEqual([])
+    channel.publish({ sequence: 3, upserted: [], removed: [] })
+    expect(early.keys()).toEqual([[3, [], []]])
+  })
+
+  it('gives a late subscriber the full state first, then change sets', () => {
+    const { channel, subscribe } = openChannel()
+    channel.publish({ sequence: 1, upserted: [service('a', 1), service('b', 1)], removed: [] })
+    channel.publish({ sequence: 2, upserted: [service('a', 2)], removed: ['service/ns/b'] })
+    const late = subscribe()
+    channel.publish({ sequence: 3, upserted: [service('c', 1)], removed: ['service/ns/a'] })
+    expect(late.keys()).toEqual([
+      [2, ['a:2'], []],
+      [3, ['c:1'], ['service/ns/a']],
+    ])
+  })
+
+  it('shares one piece of memory among all subscribers', () => {
+    const { channel, subscribe } = openChannel()
+    channel.publish({ sequence: 1, upserted: [service('a', 1)], removed: [] })
+    const [one, two] = [subscribe(), subscribe()]
+    channel.publish({ sequence: 2, upserted: [service('b', 1)], removed: [] })
+    expect(one.updates.map(({ bytes }) => bytes.buffer)).toEqual(
+      two.updates.map(({ bytes }) => bytes.buffer),
+    )
+    expect(one.updates[0]?.bytes.buffer).toBe(two.updates[0]?.bytes.buffer)
+    expect(one.updates[1]?.bytes.buffer).toBe(two.updates[1]?.bytes.buffer)
+    expect(one.updates[1]?.bytes.buffer).toBeInstanceOf(SharedArrayBuffer)
+  })
+
+  it('sends nothing after the end of a subscription', () => {
+    const { channel, subscribe } = openChannel()
+    const { updates, unsubscribe } = subscribe()
+    unsubscribe()
+    channel.publish({ sequence: 1, upserted: [], removed: [] })
+    expect(updates).toEqual([])
+  })
+
+  it('leaves out a resource that cannot be encoded, names it, and keeps what it had', () => {
+    const { channel, answers, subscribe } = openChannel()
+    channel.publish({ sequence: 1, upserted: [service('a', 1)], removed: [] })
+    channel.publish({ sequence: 2, upserted: [service('a', -1), service('b', 1)], removed: [] })
+    expect(answers).toEqual([
+      ['reject', 'publisher', 2, 'service/ns/a', 'bug', expect.stringContaining('encoded')],
+    ])
+    expect(subscribe().keys()).toEqual([[2, ['a:1', 'b:1'], []]])
+  })
+
+  it('passes on what proxies answer', () => {
+    const { channel, answers } = openChannel()
+    channel.reject('local', 4, { key: 'k', code: 'port_in_use', message: 'taken' })
+    channel.recover('local', 4, 'k')
+    channel.ack('local', 4)
+    expect(answers).toEqual([
+      ['reject', 'local', 4, 'k', 'port_in_use', 'taken'],
+      ['recover', 'local', 4, 'k'],
+      ['ack', 'local', 4],
+    ])
+  })
+})
