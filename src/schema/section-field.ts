@@ -14,8 +14,6 @@ export interface SectionField<
   readonly section: Section
   readonly field: Field
   readonly schema: Schema<T>
-  /** Protects something: where it cannot be enforced, traffic is refused. */
-  readonly security: boolean
 }
 
 /** Declares a field of a section; keeps the literal names for the types of the spec. */

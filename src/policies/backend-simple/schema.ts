@@ -1,0 +1,16 @@
+/** The settings that every kind of backend takes. */
+import { type Infer, object, optional } from '../../schema/field.ts'
+import { backendAuth, backendAuthField } from './auth.ts'
+import { backendHttp, backendHttpField } from './http.ts'
+import { backendTcp, backendTcpField } from './tcp.ts'
+import { backendTls, backendTlsField } from './tls.ts'
+
+export const backendSimpleFields = {
+  tcp: optional(backendTcp, backendTcpField.doc),
+  tls: optional(backendTls, backendTlsField.doc),
+  http: optional(backendHttp, backendHttpField.doc),
+  auth: optional(backendAuth, backendAuthField.doc),
+} as const
+
+export const backendSimple = object('BackendSimple', backendSimpleFields)
+export type BackendSimpleSpec = Infer<typeof backendSimple>

@@ -1,0 +1,50 @@
+import { type Infer, integer, object, optional } from '../../schema/field.ts'
+import { atLeastOneOf } from '../../schema/rules.ts'
+import { sectionField } from '../../schema/section-field.ts'
+import { duration } from '../../schema/strings.ts'
+
+const fields = {
+  maxBufferSize: optional(integer({ min: 1 }), {
+    doc: 'Largest body that is held in memory for a policy that needs all of it; a larger one is answered 413.',
+    unit: 'bytes',
+    default: 2_097_152,
+  }),
+  http1MaxHeaders: optional(integer({ min: 1, max: 4096 }), {
+    doc: 'Most header fields of a request; one with more is answered 431.',
+    default: 100,
+  }),
+  http1IdleTimeout: optional(duration, {
+    doc: 'An HTTP/1.1 connection that is unused for this long is closed.',
+    default: '10m',
+  }),
+  http2WindowSize: optional(integer({ min: 1 }), {
+    doc: 'First flow-control window of a stream for received data.',
+    unit: 'bytes',
+  }),
+  http2ConnectionWindowSize: optional(integer({ min: 1 }), {
+    doc: 'First flow-control window of a connection for received data.',
+    unit: 'bytes',
+  }),
+  http2FrameSize: optional(integer({ min: 16_384, max: 1_677_215 }), {
+    doc: 'Largest HTTP/2 frame that is received.',
+    unit: 'bytes',
+    default: 16_384,
+  }),
+  http2KeepaliveInterval: optional(duration, 'Time between HTTP/2 pings; no pings where unset.'),
+  http2KeepaliveTimeout: optional(
+    duration,
+    'A connection whose ping is not answered for this long is closed.',
+  ),
+} as const
+
+export const frontendHttp = object('FrontendHTTP', fields, {
+  rules: [atLeastOneOf(...Object.keys(fields))],
+})
+export type FrontendHttpSpec = Infer<typeof frontendHttp>
+
+export const frontendHttpField = sectionField({
+  section: 'frontend',
+  field: 'http',
+  schema: frontendHttp,
+  doc: 'HTTP settings of accepted connections.',
+})

@@ -1,0 +1,36 @@
+import { choice, type Infer, list, object, optional, required } from '../../schema/field.ts'
+import { sectionField } from '../../schema/section-field.ts'
+import { backendObjectReference } from '../../schema/shapes/references.ts'
+import { logTracingAttributes } from '../../schema/shapes/telemetry.ts'
+import { celExpression, shortString } from '../../schema/strings.ts'
+
+const resourceAdd = object('ResourceAdd', {
+  name: required(shortString, 'Name of the resource attribute.'),
+  expression: required(celExpression, 'Value of the resource attribute.'),
+})
+
+export const tracing = object('Tracing', {
+  backendRef: required(backendObjectReference, 'Service or GatewayBackend that takes OTLP.'),
+  protocol: optional(
+    choice('TracingProtocol', { HTTP: 'OTLP over HTTP', GRPC: 'OTLP over gRPC' }),
+    { doc: 'How spans are sent.', default: 'HTTP' },
+  ),
+  attributes: optional(logTracingAttributes, 'Changes to the attributes of spans.'),
+  resources: optional(list(resourceAdd, { max: 256 }), 'Attributes that describe the proxy.'),
+  randomSampling: optional(celExpression, {
+    doc: 'Share (0.0 to 1.0, or true or false) of requests without a trace that start one.',
+    default: 'false',
+  }),
+  clientSampling: optional(celExpression, {
+    doc: 'Share (0.0 to 1.0, or true or false) of requests with a trace that get a span.',
+    default: 'true',
+  }),
+})
+export type TracingSpec = Infer<typeof tracing>
+
+export const tracingField = sectionField({
+  section: 'frontend',
+  field: 'tracing',
+  schema: tracing,
+  doc: 'Sends spans to an OpenTelemetry collector.',
+})
