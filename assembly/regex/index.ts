@@ -1,0 +1,195 @@
+// Regular expressions in linear time: text -> tree (parse.ts) -> program (compile.ts) -> lazily built DFA
+// with a simulation behind it (run.ts). Syntax and classes are RE2's, the choice among matches is
+// leftmost-first as in JavaScript; docs and the case files in test/core/regex name the differences.
+//
+// A compiled regex is a record of 32 bytes:
+//
+//   +0  forward program   +4  reverse program or 0   +8  caches of the three modes, 0: none
+//   +20 flags             +24 bytes simulated without a cache
+//
+// Handles index a table, so that a wrong handle is an error and never a wild read.
+import { arenaMark, arenaReset, blockAlloc, blockFree, isReadable } from '../arena'
+import { clearError, errorCode, fail, MAX_PATTERN_BYTES, REGEX_ALL_FLAGS, REGEX_BAD_HANDLE, REGEX_MATCH_ONLY, REGEX_NO_SPANS, REGEX_OUT_OF_MEMORY, REGEX_PATTERN_TOO_LONG, REGEX_SYNTAX_FLAGS } from './codes'
+import { growCaches, MODE_SEARCH, releaseCaches } from './cache'
+import { compileTree } from './compile'
+import { nodesStart } from './node'
+import { parse } from './parse'
+import { P_COUNT } from './program'
+import { rangesStart } from './ranges'
+import { checkUtf8 } from './reader'
+import { matchesWhole, NONE, R_FORWARD, R_REVERSE, runBackward, runForward } from './run'
+import { ensureScratch } from './step'
+
+const RECORD_BYTES: usize = 32
+const R_FLAGS: usize = 20
+
+// --- handles ---------------------------------------------------------------------------------
+//
+// Table of u32: the record's address, or, for a free slot, the next free index << 1 | 1.
+
+let table: usize = 0
+let tableSize: i32 = 0
+let tableUsed: i32 = 0
+let freeSlot: i32 = -1
+let liveCount: i32 = 0
+
+/** The record of a handle, or 0. */
+export function regexOf(handle: i32): usize {
+  if (handle <= 0 || handle > tableUsed) return 0
+  const record = load<u32>(table + (<usize>(handle - 1) << 2))
+  return record & 1 ? 0 : record
+}
+
+function growTable(): bool {
+  const size = tableSize == 0 ? 64 : tableSize * 2
+  const bigger = blockAlloc(<usize>size << 2)
+  if (bigger == 0) return false
+  memory.copy(bigger, table, <usize>tableUsed << 2)
+  blockFree(table)
+  table = bigger
+  tableSize = size
+  return true
+}
+
+function newHandle(record: usize): i32 {
+  let index = freeSlot
+  if (index >= 0) {
+    freeSlot = <i32>load<u32>(table + (<usize>index << 2)) >> 1
+  } else {
+    if (tableUsed == tableSize && !growTable()) return REGEX_OUT_OF_MEMORY
+    index = tableUsed++
+  }
+  store<u32>(table + (<usize>index << 2), <u32>record)
+  liveCount++
+  return index + 1
+}
+
+// --- compiling -------------------------------------------------------------------------------
+
+/** Programs of the compile in progress, freed again when it fails. */
+let forward: usize = 0
+let reverse: usize = 0
+
+function compilePrograms(pattern: usize, length: i32, flags: i32): void {
+  nodesStart(length)
+  rangesStart()
+  const root = parse(pattern, length, flags & REGEX_SYNTAX_FLAGS)
+  if (errorCode != 0) return
+  forward = compileTree(root, false)
+  if (errorCode != 0 || flags & REGEX_MATCH_ONLY) return
+  reverse = compileTree(root, true)
+}
+
+function newRecord(flags: i32): i32 {
+  const needed = max(load<u32>(forward, P_COUNT), reverse == 0 ? 0 : load<u32>(reverse, P_COUNT))
+  if (!ensureScratch(needed)) return REGEX_OUT_OF_MEMORY
+  const record = blockAlloc(RECORD_BYTES)
+  if (record == 0) return REGEX_OUT_OF_MEMORY
+  memory.fill(record, 0, RECORD_BYTES)
+  store<u32>(record, <u32>forward, R_FORWARD)
+  store<u32>(record, <u32>reverse, R_REVERSE)
+  store<u32>(record, <u32>flags, R_FLAGS)
+  const handle = newHandle(record)
+  if (handle < 0) blockFree(record)
+  return handle
+}
+
+/**
+ * Compiles `length` bytes of pattern (UTF-8) under REGEX_* flags. Answers a handle (> 0) or a REGEX_*
+ * code (< 0); then `regexErrorOffset()` is the byte offset of what is wrong. Takes O(pattern) time times
+ * its repetition counts, bounded by MAX_COMPILE_STEPS.
+ */
+export function regexCompile(pattern: usize, length: i32, flags: i32): i32 {
+  clearError()
+  if (length < 0 || length > MAX_PATTERN_BYTES) {
+    fail(REGEX_PATTERN_TOO_LONG, MAX_PATTERN_BYTES)
+    return REGEX_PATTERN_TOO_LONG
+  }
+  if (!isReadable(pattern, length) || !checkUtf8(pattern, length)) return errorCode == 0 ? REGEX_BAD_HANDLE : errorCode
+  const place = arenaMark()
+  forward = 0
+  reverse = 0
+  compilePrograms(pattern, length, flags & REGEX_ALL_FLAGS)
+  arenaReset(place)
+  const handle = errorCode == 0 ? newRecord(flags) : errorCode
+  if (handle < 0) {
+    blockFree(forward)
+    blockFree(reverse)
+    return handle
+  }
+  // Search, full match and the way back: what one regex in use can fill.
+  growCaches(liveCount * 3)
+  return handle
+}
+
+/** Frees a regex; its handle may be given out again. Unknown handles are ignored. */
+export function regexFree(handle: i32): void {
+  const record = regexOf(handle)
+  if (record == 0) return
+  releaseCaches(record)
+  blockFree(load<u32>(record, R_FORWARD))
+  blockFree(load<u32>(record, R_REVERSE))
+  blockFree(record)
+  store<u32>(table + (<usize>(handle - 1) << 2), <u32>((freeSlot << 1) | 1))
+  freeSlot = handle - 1
+  liveCount--
+}
+
+// --- matching --------------------------------------------------------------------------------
+
+/** Does the regex match the whole of the text? False for an unknown handle. O(length). */
+export function regexIsFullMatch(handle: i32, text: usize, length: i32): bool {
+  const record = regexOf(handle)
+  if (record == 0 || length < 0) return false
+  return matchesWhole(record, text, length)
+}
+
+/** Does the regex match anywhere in the text? False for an unknown handle. O(length). */
+export function regexIsMatch(handle: i32, text: usize, length: i32): bool {
+  const record = regexOf(handle)
+  if (record == 0 || length < 0) return false
+  return runForward(record, MODE_SEARCH, text, length, 0, true) != NONE
+}
+
+/**
+ * The preferred match that begins leftmost at byte `from` or later: writes its start and end to `out`
+ * (2 u32) and answers 1, or 0 for none, or a REGEX_* code. O(length - from).
+ */
+export function regexFind(handle: i32, text: usize, length: i32, from: i32, out: usize): i32 {
+  const record = regexOf(handle)
+  if (record == 0) return REGEX_BAD_HANDLE
+  if (load<u32>(record, R_REVERSE) == 0) return REGEX_NO_SPANS
+  if (from < 0 || from > length) return 0
+  const end = runForward(record, MODE_SEARCH, text, length, from, false)
+  if (end == NONE) return 0
+  store<u32>(out, <u32>runBackward(record, text, length, end, from))
+  store<u32>(out, <u32>end, 4)
+  return 1
+}
+
+/**
+ * All matches from the left, not overlapping: (start, end) pairs of u32 at `out`, at most `limit` pairs;
+ * answers how many, or a REGEX_* code. As in JavaScript an empty match directly behind another match
+ * counts, and the search goes on one character after an empty match.
+ */
+export function regexFindAll(handle: i32, text: usize, length: i32, out: usize, limit: i32): i32 {
+  let count = 0
+  let from = 0
+  while (count < limit && from <= length) {
+    const place = out + (<usize>count << 3)
+    const found = regexFind(handle, text, length, from, place)
+    if (found < 0) return found
+    if (found == 0) break
+    count++
+    from = <i32>load<u32>(place, 4)
+    if (<i32>load<u32>(place) == from) from = afterCharacter(text, length, from)
+  }
+  return count
+}
+
+/** The offset after the character at `at`; a stray byte counts as one. */
+function afterCharacter(text: usize, length: i32, at: i32): i32 {
+  let next = at + 1
+  while (next < length && (load<u8>(text + next) & 0xc0) == 0x80) next++
+  return next
+}

@@ -1,0 +1,154 @@
+// Runs of an automaton over text, forwards and backwards: by the DFA where the regex has a cache, by
+// simulation where it has none or where the cache would be refilled all the time. Both answer the same.
+import { addProgress, cacheFor, MODE_FULL, MODE_REVERSE, MODE_SEARCH, refresh, refreshedMeta, ROW_HEAD, startState, startThread, T_BITS, T_DEAD, T_FULL, T_MATCH, T_UNKNOWN, threadsOf, transition } from './cache'
+import { P_CLASS_OF, P_CLASSES } from './program'
+import { addWork, BEFORE_NOTHING, factsKept, kernelBefore, kernelCount, seedKernel, stepThreads, swapKernels } from './step'
+
+/** No match. */
+export const NONE: i32 = -1
+
+/** Offsets in a regex record; see index.ts. */
+export const R_FORWARD: usize = 0
+export const R_REVERSE: usize = 4
+
+// @ts-ignore: decorator
+@inline
+function classAt(program: usize, text: usize, offset: i32): u32 {
+  return <u32>load<u8>(program + load<u8>(text + offset), P_CLASS_OF)
+}
+
+/** Simulates from `offset` on with the threads in `kernelBefore`; the run's last match, or `found`. */
+function simulateForward(program: usize, text: usize, length: i32, offset: i32, meta: u32, mode: u32, isFirst: bool, found: i32): i32 {
+  const edge = load<u32>(program, P_CLASSES)
+  let count = meta >> 3
+  let before = meta & 7
+  let last = found
+  let i = offset
+  while (true) {
+    const c = i < length ? classAt(program, text, i) : edge
+    if (stepThreads(program, kernelBefore, count, before, c, mode == MODE_SEARCH)) {
+      last = i
+      if (isFirst) return i
+    }
+    if (kernelCount == 0) return last
+    swapKernels()
+    count = kernelCount
+    before = factsKept(program, c)
+    i++
+  }
+}
+
+function simulateBackward(program: usize, text: usize, low: i32, offset: i32, meta: u32, found: i32): i32 {
+  const edge = load<u32>(program, P_CLASSES)
+  let count = meta >> 3
+  let before = meta & 7
+  let last = found
+  let i = offset
+  while (true) {
+    const c = i > 0 ? classAt(program, text, i - 1) : edge
+    if (stepThreads(program, kernelBefore, count, before, c, false)) last = i
+    // At `low` the byte before was only looked at.
+    if (kernelCount == 0 || i <= low) return last
+    swapKernels()
+    count = kernelCount
+    before = factsKept(program, c)
+    i--
+  }
+}
+
+/**
+ * The end of the preferred match that begins leftmost at `from` or later, or NONE; with `isFirst` the
+ * first position at which any match is known to end. MODE_FULL: the last position at which a match that
+ * begins at `from` ends (the text's end only if the whole text matches).
+ */
+export function runForward(regex: usize, mode: u32, text: usize, length: i32, from: i32, isFirst: bool): i32 {
+  const program = <usize>load<u32>(regex, R_FORWARD)
+  const before = from > 0 ? factsKept(program, classAt(program, text, from - 1)) : BEFORE_NOTHING
+  const cache = cacheFor(regex, program, mode, length - from)
+  let state = cache == 0 ? 0 : startState(cache, before)
+  if (state == 0) {
+    seedKernel(startThread(program, mode))
+    return simulateForward(program, text, length, from, 8 | before, mode, isFirst, NONE)
+  }
+  const rows = cache + ROW_HEAD
+  const edge = load<u32>(program, P_CLASSES)
+  let last = NONE
+  let read = from
+  let i = from
+  while (true) {
+    const c = i < length ? classAt(program, text, i) : edge
+    let entry = load<u32>(rows + state + (<usize>c << 2))
+    if (entry & T_BITS) {
+      if (entry == T_UNKNOWN) {
+        entry = transition(cache, state, c)
+        if (entry == T_FULL) {
+          state = refresh(cache, state, i - read)
+          addWork(i - read)
+          read = i
+          if (state != 0) entry = transition(cache, state, c)
+          if (state == 0 || entry == T_FULL) {
+            const meta = state == 0 ? refreshedMeta : threadsOf(cache, state)
+            return simulateForward(program, text, length, i, meta, mode, isFirst, last)
+          }
+        }
+      }
+      if (entry & T_MATCH) last = i
+      if (entry & T_DEAD || (isFirst && last >= 0)) {
+        addWork(i - read)
+        addProgress(cache, i - read)
+        return last
+      }
+    }
+    state = entry & ~T_BITS
+    i++
+  }
+}
+
+/** The leftmost position from `low` on at which a match that ends at `end` begins. */
+export function runBackward(regex: usize, text: usize, length: i32, end: i32, low: i32): i32 {
+  const program = <usize>load<u32>(regex, R_REVERSE)
+  const before = end < length ? factsKept(program, classAt(program, text, end)) : BEFORE_NOTHING
+  const cache = cacheFor(regex, program, MODE_REVERSE, end - low)
+  let state = cache == 0 ? 0 : startState(cache, before)
+  if (state == 0) {
+    seedKernel(startThread(program, MODE_REVERSE))
+    return simulateBackward(program, text, low, end, 8 | before, NONE)
+  }
+  const rows = cache + ROW_HEAD
+  const edge = load<u32>(program, P_CLASSES)
+  let last = NONE
+  let read = end
+  let i = end
+  while (true) {
+    const c = i > 0 ? classAt(program, text, i - 1) : edge
+    let entry = load<u32>(rows + state + (<usize>c << 2))
+    if (entry & T_BITS) {
+      if (entry == T_UNKNOWN) {
+        entry = transition(cache, state, c)
+        if (entry == T_FULL) {
+          state = refresh(cache, state, read - i)
+          addWork(read - i)
+          read = i
+          if (state != 0) entry = transition(cache, state, c)
+          if (state == 0 || entry == T_FULL) {
+            const meta = state == 0 ? refreshedMeta : threadsOf(cache, state)
+            return simulateBackward(program, text, low, i, meta, last)
+          }
+        }
+      }
+      if (entry & T_MATCH) last = i
+    }
+    if (entry & T_DEAD || i <= low) {
+      addWork(read - i)
+      addProgress(cache, read - i)
+      return last
+    }
+    state = entry & ~T_BITS
+    i--
+  }
+}
+
+/** Does the pattern match the text from its first to its last byte? */
+export function matchesWhole(regex: usize, text: usize, length: i32): bool {
+  return runForward(regex, MODE_FULL, text, length, 0, false) == length
+}

@@ -1,0 +1,173 @@
+// One step of the automaton: from the ordered list of instructions where threads stand (a *kernel*) and
+// the next byte's class to the list after that byte. Both engines are this step: the DFA remembers its
+// results, the simulation does not. Its cost is at most the program's size, whatever the text.
+import { blockAlloc, blockFree } from '../arena'
+import { ASSERT_CHARACTER, ASSERT_LINE_END, ASSERT_LINE_START, ASSERT_TEXT_END, ASSERT_TEXT_START, ASSERT_WORD } from './node'
+import { FACT_CONTINUATION, FACT_NEWLINE, FACT_WORD, OP_ASSERT, OP_ENTER, OP_JUMP, OP_MATCH, OP_RANGE, OP_SPARSE, OP_SPLIT, P_BITS, P_CLASSES, P_COUNT, P_ENTRIES, P_FACTS, P_INSTRUCTIONS, PROGRAM_LINES, PROGRAM_WORDS } from './program'
+
+/** What lies before the position: the facts of the byte before, and BEFORE_NOTHING at the text's edge. */
+export const BEFORE_NOTHING: u32 = 4
+
+/** Instructions there is scratch for, and the scratch: one block, its parts by size. */
+let scratchSize: u32 = 0
+let marks: usize = 0
+let stack: usize = 0
+let list: usize = 0
+/** The list after the step, `kernelCount` instructions. */
+export let kernel: usize = 0
+/** The list before the step, for an engine that has it nowhere else. */
+export let kernelBefore: usize = 0
+export let kernelCount: u32 = 0
+let generation: u32 = 0
+
+/** Visits of instructions since the module started: the unit in which linear time is tested. */
+export let work: u64 = 0
+
+/** Counts work that is not done here. */
+export function addWork(units: i32): void {
+  work += <u64>units
+}
+
+/** Makes scratch for programs of `count` instructions, so that matching need not; false without room. */
+export function ensureScratch(count: u32): bool {
+  if (count <= scratchSize) return true
+  let size: u32 = max(scratchSize, 256)
+  while (size < count) size <<= 1
+  // Every visited instruction pushes at most two others.
+  const bytes = <usize>size * 4
+  const block = blockAlloc(bytes * 6 + 64)
+  if (block == 0) return false
+  blockFree(marks)
+  marks = block
+  memory.fill(marks, 0, bytes)
+  generation = 0
+  list = marks + bytes
+  kernel = list + bytes
+  kernelBefore = kernel + bytes
+  stack = kernelBefore + bytes
+  scratchSize = size
+  return true
+}
+
+/** A new set of visited instructions. */
+function nextGeneration(): u32 {
+  if (++generation == 0) {
+    memory.fill(marks, 0, <usize>scratchSize * 4)
+    generation = 1
+  }
+  return generation
+}
+
+/** Facts about a byte of class `c` that the program's assertions can ask about afterwards. */
+export function factsKept(program: usize, c: u32): u32 {
+  const bits = load<u32>(program, P_BITS)
+  const kept: u32 = (bits & PROGRAM_WORDS ? FACT_WORD : 0) | (bits & PROGRAM_LINES ? FACT_NEWLINE : 0)
+  return <u32>load<u8>(program + c, P_FACTS) & kept
+}
+
+function holds(kind: u32, before: u32, after: u32, isEnd: bool): bool {
+  if (kind == ASSERT_TEXT_START) return (before & BEFORE_NOTHING) != 0
+  if (kind == ASSERT_TEXT_END) return isEnd
+  if (kind == ASSERT_LINE_START) return (before & (BEFORE_NOTHING | FACT_NEWLINE)) != 0
+  if (kind == ASSERT_LINE_END) return isEnd || (after & FACT_NEWLINE) != 0
+  if (kind == ASSERT_CHARACTER) return (after & FACT_CONTINUATION) == 0
+  return ((before & FACT_WORD) != (after & FACT_WORD)) == (kind == ASSERT_WORD)
+}
+
+/** True when the walk from one thread met the match instruction. */
+let sawMatch: bool = false
+let listCount: u32 = 0
+
+/** Appends to `list` the consuming instructions that `start` leads to, in order of preference. */
+function explore(program: usize, start: u32, before: u32, c: u32, isCut: bool): void {
+  const code = <usize>load<u32>(program, P_INSTRUCTIONS)
+  const after = <u32>load<u8>(program + c, P_FACTS)
+  const isEnd = c == load<u32>(program, P_CLASSES)
+  const seen = generation
+  let depth: usize = 4
+  store<u32>(stack, start)
+  while (depth > 0) {
+    depth -= 4
+    const pc = load<u32>(stack + depth)
+    const mark = marks + (<usize>pc << 2)
+    if (load<u32>(mark) == seen) continue
+    store<u32>(mark, seen)
+    work++
+    const at = code + (<usize>pc << 4)
+    const op = <u32>load<u8>(at)
+    if (op <= OP_SPARSE) {
+      store<u32>(list + (<usize>(listCount++) << 2), pc)
+    } else if (op == OP_SPLIT || op == OP_ENTER) {
+      if (op == OP_ENTER) store<u32>(marks + (<usize>load<u32>(at, 12) << 2), seen)
+      store<u32>(stack + depth, load<u32>(at, 8))
+      store<u32>(stack + depth, load<u32>(at, 4), 4)
+      depth += 8
+    } else if (op == OP_JUMP || (op == OP_ASSERT && holds(load<u8>(at, 3), before, after, isEnd))) {
+      store<u32>(stack + depth, load<u32>(at, 4))
+      depth += 4
+    } else if (op == OP_MATCH) {
+      sawMatch = true
+      if (isCut) return
+    }
+  }
+}
+
+/** Appends `pc` to the new kernel unless it is there. */
+// @ts-ignore: decorator
+@inline
+function addToKernel(pc: u32): void {
+  const mark = marks + (<usize>pc << 2)
+  if (load<u32>(mark) == generation) return
+  store<u32>(mark, generation)
+  store<u32>(kernel + (<usize>(kernelCount++) << 2), pc)
+}
+
+function consume(program: usize, c: u32): void {
+  const code = <usize>load<u32>(program, P_INSTRUCTIONS)
+  const entries = <usize>load<u32>(program, P_ENTRIES)
+  for (let i: u32 = 0; i < listCount; i++) {
+    const at = code + (<usize>load<u32>(list + (<usize>i << 2)) << 4)
+    if (load<u8>(at) == OP_RANGE) {
+      if (c >= <u32>load<u8>(at, 1) && c <= <u32>load<u8>(at, 2)) addToKernel(load<u32>(at, 4))
+      continue
+    }
+    let entry = entries + (<usize>load<u32>(at, 12) << 3)
+    const end = entry + (<usize>load<u32>(at, 8) << 3)
+    work += <u64>(end - entry) >> 3
+    for (; entry < end; entry += 8) {
+      if (c >= <u32>load<u8>(entry) && c <= <u32>load<u8>(entry, 1)) addToKernel(load<u32>(entry, 4))
+    }
+  }
+}
+
+/**
+ * Steps the `count` threads at `threads` over a byte of class `c` (the class count: the text's edge);
+ * `before` says what lies before. Leaves the threads after it in `kernel`, `kernelCount`; answers whether
+ * a match ends at the position *before* the byte. With `isCut`, threads behind a match are dropped: a
+ * better one has won.
+ */
+export function stepThreads(program: usize, threads: usize, count: u32, before: u32, c: u32, isCut: bool): bool {
+  nextGeneration()
+  sawMatch = false
+  listCount = 0
+  for (let i: u32 = 0; i < count; i++) {
+    explore(program, load<u32>(threads + (<usize>i << 2)), before, c, isCut)
+    if (sawMatch && isCut) break
+  }
+  nextGeneration()
+  kernelCount = 0
+  if (c != load<u32>(program, P_CLASSES)) consume(program, c)
+  return sawMatch
+}
+
+/** Makes the kernel after the last step the one before the next. */
+export function swapKernels(): void {
+  const after = kernel
+  kernel = kernelBefore
+  kernelBefore = after
+}
+
+/** Begins a kernel of one thread in `kernelBefore`. */
+export function seedKernel(pc: u32): void {
+  store<u32>(kernelBefore, pc)
+}

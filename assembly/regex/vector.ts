@@ -1,0 +1,44 @@
+// Growing byte vectors of the compiler, in arena scratch: they die with the reset that ends a compile.
+// A push that finds no memory records the failure and hands out the start of the old buffer: callers
+// write there harmlessly and look at `errorCode` when they are done.
+import { arenaAlloc } from '../arena'
+import { fail, REGEX_OUT_OF_MEMORY } from './codes'
+
+@unmanaged
+export class Vector {
+  data: usize
+  used: u32
+  capacity: u32
+}
+
+const FIRST_BYTES: u32 = 4096
+/** Where pushes go when there is not even a first buffer. */
+const BLACK_HOLE: usize = memory.data(4096)
+
+/** An empty vector in fresh scratch. */
+export function vectorStart(vector: Vector): void {
+  vector.used = 0
+  vector.capacity = FIRST_BYTES
+  vector.data = arenaAlloc(FIRST_BYTES)
+  if (vector.data != 0) return
+  vector.data = BLACK_HOLE
+  fail(REGEX_OUT_OF_MEMORY, 0)
+}
+
+/** The address of `bytes` (at most 4096) new bytes at the vector's end. */
+export function vectorPush(vector: Vector, bytes: u32): usize {
+  if (vector.used + bytes > vector.capacity) {
+    const bigger = arenaAlloc(vector.capacity * 2)
+    if (bigger == 0) {
+      fail(REGEX_OUT_OF_MEMORY, 0)
+      vector.used = bytes
+      return vector.data
+    }
+    memory.copy(bigger, vector.data, vector.used)
+    vector.data = bigger
+    vector.capacity *= 2
+  }
+  const at = vector.data + vector.used
+  vector.used += bytes
+  return at
+}
