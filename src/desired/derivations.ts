@@ -1,0 +1,76 @@
+/**
+ * All derivations, in the order in which they depend on each other: a stage reads values and
+ * relations of the stages above it only.
+ */
+import { backendStage } from './derive/backend.ts'
+import { gatewayStage } from './derive/gateway.ts'
+import { gatewayClassStage } from './derive/gateway-class.ts'
+import { gatewayStatusStage, listenerSetStatusStage } from './derive/gateway-status.ts'
+import { httpRouteStage } from './derive/http-route.ts'
+import type { CheckRegex } from './derive/http-rule.ts'
+import { otherRoutesStage } from './derive/other-routes.ts'
+import { policyStage } from './derive/policy.ts'
+import { serviceStage, workloadStage } from './derive/service.ts'
+import { Graph, type IndexDefinition, type Stage } from './graph.ts'
+import { type ListenerSetSpec, specOf } from './shapes.ts'
+
+export interface DerivationOptions {
+  readonly checkRegex: CheckRegex
+}
+
+function stages({ checkRegex }: DerivationOptions): readonly Stage[] {
+  return [
+    gatewayClassStage,
+    // Which listeners there are; reads ListenerSets, so that conflicts are settled in one place.
+    gatewayStage,
+    serviceStage,
+    workloadStage,
+    backendStage,
+    // Attaches to listeners; contributes `attached` (route counts) and `reach` (backend -> Gateway).
+    httpRouteStage(checkRegex),
+    otherRoutesStage,
+    // Targets anything above.
+    policyStage,
+    // Last: counts attached routes.
+    gatewayStatusStage,
+    listenerSetStatusStage,
+  ]
+}
+
+/** Kinds that a policy may select by label. */
+const targetable = [
+  'Gateway',
+  'ListenerSet',
+  'HTTPRoute',
+  'GRPCRoute',
+  'TLSRoute',
+  'TCPRoute',
+  'Service',
+  'GatewayBackend',
+]
+
+const indexes: readonly IndexDefinition[] = [
+  {
+    name: 'listener-sets',
+    kinds: ['ListenerSet'],
+    keys: ({ object, ref }) => {
+      if (object === undefined) return []
+      const { parentRef } = specOf<ListenerSetSpec>(object)
+      return [`${parentRef.namespace ?? ref.namespace}/${parentRef.name}`]
+    },
+  },
+  { name: 'grants', kinds: ['ReferenceGrant'], keys: ({ ref }) => [ref.namespace] },
+  {
+    name: 'labelled',
+    kinds: targetable,
+    keys: ({ object, ref }) =>
+      Object.keys(object?.metadata.labels ?? {}).length === 0
+        ? []
+        : [`${ref.kind}/${ref.namespace}`],
+  },
+]
+
+/** A fresh, empty graph. */
+export function createGraph(options: DerivationOptions): Graph {
+  return new Graph(stages(options), indexes)
+}

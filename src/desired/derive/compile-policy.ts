@@ -1,0 +1,107 @@
+/** Spec of one policy field -> wire resources, with the problems that its object reports. */
+import { canonicalJson } from '../../base/canonical.ts'
+import type { Age, ObjectName } from '../../model/names.ts'
+import { objectKey } from '../../model/names.ts'
+import type {
+  PolicyPhase,
+  PolicyResource,
+  PolicySection,
+  PolicyTarget,
+} from '../../model/resources.ts'
+import type { PolicyDefinition } from '../../policies/define.ts'
+import { findPolicy } from '../../policies/registry.ts'
+
+/** How bad a finding is for the object that has it. */
+export type Severity =
+  /** A protection is missing: the object is not accepted and what it covers answers 500. */
+  | 'closed'
+  /** The field has no effect. */
+  | 'ineffective'
+  /** Everything works; there is something to know. */
+  | 'note'
+
+export interface Finding {
+  readonly severity: Severity
+  readonly message: string
+}
+
+export interface PolicyField {
+  readonly owner: ObjectName
+  readonly age: Age
+  readonly section: PolicySection
+  readonly field: string
+  readonly phase: PolicyPhase
+  /** Path of the field in the object, such as `spec.traffic.csrf`. */
+  readonly path: string
+  readonly spec: unknown
+}
+
+export interface CompiledField {
+  readonly definition: PolicyDefinition | undefined
+  readonly config: string
+  readonly configVersion: number
+  readonly unenforceable: string | undefined
+  /** Should anything be sent to the proxy? */
+  readonly effective: boolean
+  readonly findings: readonly Finding[]
+}
+
+const nothing = { config: 'null', configVersion: 0, unenforceable: undefined, effective: false }
+
+/** A security field that does not work: everything it covers must be refused. */
+function closed(definition: PolicyDefinition | undefined, message: string): CompiledField {
+  const findings = [{ severity: 'closed', message } as const]
+  return { ...nothing, definition, unenforceable: message, effective: true, findings }
+}
+
+function ineffective(definition: PolicyDefinition | undefined, message: string): CompiledField {
+  return { ...nothing, definition, findings: [{ severity: 'ineffective', message }] }
+}
+
+/** Compiles one field; it does not depend on the target. */
+export function compileField({ section, field, path, spec }: PolicyField): CompiledField {
+  const definition = findPolicy(section, field)
+  if (definition === undefined) return closed(undefined, `${path} is not known to this version`)
+  if (definition.compile === undefined) {
+    const message = `${path} is not supported yet`
+    return definition.security
+      ? closed(definition, `${message}; the traffic it covers is refused`)
+      : ineffective(definition, message)
+  }
+  const { config, problems } = definition.compile(spec)
+  const text = problems.map((problem) => `${path}.${problem.path}: ${problem.message}`).join('; ')
+  if (definition.security && problems.length > 0) return closed(definition, text)
+  if (config === undefined) return ineffective(definition, text)
+  return {
+    definition,
+    config: canonicalJson(config),
+    configVersion: definition.configVersion,
+    unenforceable: undefined,
+    effective: true,
+    findings: text === '' ? [] : [{ severity: 'ineffective', message: text }],
+  }
+}
+
+/** The wire resource of a compiled field on one target. */
+export function policyResource(
+  { owner, age, section, field, phase }: PolicyField,
+  { config, configVersion, unenforceable }: CompiledField,
+  target: PolicyTarget,
+): PolicyResource {
+  const part = target.section === undefined ? '' : `#${target.section}`
+  const place = `${target.inline === true ? 'inline:' : ''}${objectKey(target)}${part}`
+  return {
+    type: 'policy',
+    key: `policy/${section}/${owner.namespace}/${owner.name}/${field}/${place}`,
+    policy: { namespace: owner.namespace, name: owner.name },
+    section,
+    field,
+    phase,
+    created: age.created,
+    order: age.order,
+    target,
+    configVersion,
+    config,
+    ...(unenforceable !== undefined && { unenforceable }),
+  }
+}

@@ -1,0 +1,78 @@
+/** GatewayClass: is it ours, and are its parameters there? */
+import { conditionFalse, conditionTrue } from '../conditions.ts'
+import type { Derived, Reader, Stage } from '../graph.ts'
+import type { ObjectState } from '../object-state.ts'
+import {
+  controllerName,
+  defaultClassName,
+  type GatewayClassSpec,
+  ownGroup,
+  type ParametersRef,
+  specOf,
+} from '../shapes.ts'
+
+/** Features of Gateway API that work, sorted; conformance tools read them from the status. */
+const supportedFeatures = [
+  'Gateway',
+  'GatewayHTTPListenerIsolation',
+  'GatewayPort8080',
+  'HTTPRoute',
+  'HTTPRouteBackendRequestHeaderModification',
+  'HTTPRouteBackendTimeout',
+  'HTTPRouteDestinationPortMatching',
+  'HTTPRouteHostRewrite',
+  'HTTPRouteMethodMatching',
+  'HTTPRouteParentRefPort',
+  'HTTPRoutePathRedirect',
+  'HTTPRoutePathRewrite',
+  'HTTPRoutePortRedirect',
+  'HTTPRouteQueryParamMatching',
+  'HTTPRouteRequestMirror',
+  'HTTPRouteRequestMultipleMirrors',
+  'HTTPRouteRequestPercentageMirror',
+  'HTTPRouteRequestTimeout',
+  'HTTPRouteResponseHeaderModification',
+  'HTTPRouteSchemeRedirect',
+  'ListenerSet',
+  'ReferenceGrant',
+].map((name) => ({ name }))
+
+/** Why a parameters reference cannot be used, or undefined. Same rule for class and Gateway. */
+export function parametersProblem(
+  reference: ParametersRef | undefined,
+  namespace: string | undefined,
+  read: Reader,
+): string | undefined {
+  if (reference === undefined) return undefined
+  const { group, kind, name } = reference
+  if (group !== ownGroup || kind !== 'GatewayParameters') {
+    return `parametersRef must name a GatewayParameters of ${ownGroup}, not ${kind} of ${group}`
+  }
+  const place = namespace ?? reference.namespace
+  if (place === undefined) return 'parametersRef of a GatewayClass needs a namespace'
+  if (read.object('GatewayParameters', place, name)?.object !== undefined) return undefined
+  return `GatewayParameters ${place}/${name} does not exist`
+}
+
+export const gatewayClassStage: Stage = {
+  name: 'gateway-class',
+  kinds: ['GatewayClass'],
+  derive(self: ObjectState, read: Reader): Derived {
+    if (self.object === undefined) return {}
+    const spec = specOf<GatewayClassSpec>(self.object)
+    if (spec.controllerName !== controllerName) return {}
+    const problem = parametersProblem(spec.parametersRef, undefined, read)
+    const accepted =
+      problem === undefined
+        ? conditionTrue('Accepted', 'Accepted', self.generation)
+        : conditionFalse('Accepted', 'InvalidParameters', self.generation, problem)
+    return { status: { conditions: [accepted], supportedFeatures } }
+  },
+}
+
+/** Does the class belong to this controller? The default class exists without a manifest. */
+export function isOurClass(name: string, read: Reader): boolean {
+  const state = read.object('GatewayClass', '', name)
+  if (state?.object === undefined) return name === defaultClassName
+  return specOf<GatewayClassSpec>(state.object).controllerName === controllerName
+}

@@ -1,0 +1,193 @@
+/** Statuses of Gateways and ListenerSets: listeners, attached routes, and what is programmed. */
+import type { DecidedCondition } from '../../model/conditions.ts'
+import { conditionFalse, conditionOf, conditionTrue, type Failure } from '../conditions.ts'
+import type { Derived, Reader, Stage } from '../graph.ts'
+import type { ObjectState } from '../object-state.ts'
+import { gatewayGroup, type ListenerSetSpec, specOf } from '../shapes.ts'
+import { type GatewayView, gatewayStage } from './gateway.ts'
+import { isUsable, type ListenerView } from './listeners.ts'
+
+/** Listeners rejected by the proxy (such as a port that is taken) are valid but not programmed. */
+function programmedFailure(
+  listener: ListenerView,
+  isProgrammed: boolean,
+  read: Reader,
+): Failure | undefined {
+  if (listener.conflict !== null) return listener.conflict
+  if (listener.accepted !== null) {
+    return { reason: 'Invalid', message: listener.accepted.message }
+  }
+  const rejected = read.fact<string>(`rejected:${listener.key}`)
+  if (rejected !== undefined) return { reason: 'PortUnavailable', message: rejected }
+  return isProgrammed ? undefined : waiting
+}
+
+const waiting: Failure = {
+  reason: 'Pending',
+  message: 'no proxy has acknowledged this configuration yet',
+}
+
+function listenerConditions(
+  listener: ListenerView,
+  programmed: Failure | undefined,
+  generation: number,
+): DecidedCondition[] {
+  const { accepted, conflict, resolvedRefs } = listener
+  const conflicted =
+    conflict === null
+      ? conditionFalse('Conflicted', 'NoConflicts', generation, '')
+      : conditionTrue('Conflicted', conflict.reason, generation, conflict.message)
+  return [
+    conditionOf('Accepted', conflict ?? accepted ?? undefined, 'Accepted', generation),
+    conflicted,
+    conditionOf('Programmed', programmed, 'Programmed', generation),
+    conditionOf('ResolvedRefs', resolvedRefs ?? undefined, 'ResolvedRefs', generation),
+  ]
+}
+
+interface ListenerStatuses {
+  readonly listeners: readonly unknown[]
+  readonly usable: number
+  readonly broken: readonly string[]
+  readonly rejected: string | undefined
+}
+
+function listenerStatuses(
+  listeners: readonly ListenerView[],
+  generation: number,
+  isProgrammed: boolean,
+  read: Reader,
+): ListenerStatuses {
+  const broken: string[] = []
+  let rejected: string | undefined
+  const statuses = listeners.map((listener) => {
+    if (!isUsable(listener)) broken.push(listener.section)
+    const programmed = programmedFailure(listener, isProgrammed, read)
+    if (programmed?.reason === 'PortUnavailable') rejected ??= programmed.message
+    return {
+      name: listener.section,
+      supportedKinds: listener.kinds.map((kind) => ({ group: gatewayGroup, kind })),
+      attachedRoutes: read.count('attached', listener.key),
+      conditions: listenerConditions(listener, programmed, generation),
+    }
+  })
+  return { listeners: statuses, usable: listeners.length - broken.length, broken, rejected }
+}
+
+function acceptedCondition(
+  failure: Failure | null,
+  { usable, broken }: ListenerStatuses,
+  generation: number,
+  notes: readonly string[],
+): DecidedCondition {
+  if (failure !== null) return conditionOf('Accepted', failure, '', generation)
+  const message = broken.length === 0 ? '' : `listeners not valid: ${broken.join(', ')}`
+  if (usable === 0 && broken.length > 0) {
+    return conditionFalse('Accepted', 'ListenersNotValid', generation, message)
+  }
+  const reason = broken.length === 0 ? 'Accepted' : 'ListenersNotValid'
+  const text = [message, ...notes].filter((part) => part !== '').join('; ')
+  return conditionTrue('Accepted', reason, generation, text)
+}
+
+function programmedCondition(
+  accepted: DecidedCondition,
+  statuses: ListenerStatuses,
+  isProgrammed: boolean,
+  generation: number,
+): DecidedCondition {
+  if (accepted.status === 'False') {
+    return conditionFalse('Programmed', 'Invalid', generation, accepted.message)
+  }
+  if (statuses.rejected !== undefined) {
+    return conditionFalse('Programmed', 'NoResources', generation, statuses.rejected)
+  }
+  const failure = isProgrammed ? undefined : waiting
+  return conditionOf('Programmed', failure, 'Programmed', generation)
+}
+
+function addressesOf(name: string, read: Reader): { type: string; value: string }[] {
+  const text = read.fact<string>(`addresses:${name}`)
+  const isIp = (value: string) => /^[0-9.]+$/.test(value) || value.includes(':')
+  return (text === undefined ? [] : text.split(','))
+    .slice(0, 16)
+    .map((value) => ({ type: isIp(value) ? 'IPAddress' : 'Hostname', value }))
+}
+
+export const gatewayStatusStage: Stage = {
+  name: 'gateway-status',
+  kinds: ['Gateway'],
+  derive(self: ObjectState, read: Reader): Derived {
+    const view = read.value<GatewayView>(gatewayStage.name, self.ref)
+    if (view === undefined) return refusedGateway(self)
+    const { generation } = self
+    const name = `${self.ref.namespace}/${self.ref.name}`
+    const isProgrammed = read.fact<number>(`programmed:${name}`) === generation
+    const own = view.listeners.filter(({ owner }) => owner.kind === 'Gateway')
+    const statuses = listenerStatuses(own, generation, isProgrammed, read)
+    const accepted = acceptedCondition(view.failure, statuses, generation, view.notes)
+    const programmed = programmedCondition(accepted, statuses, isProgrammed, generation)
+    const attachedSets = Object.keys(view.listenerSets).filter((set) =>
+      view.listeners.some((listener) => isOfSet(listener, set) && isUsable(listener)),
+    )
+    return {
+      status: {
+        addresses: addressesOf(name, read),
+        conditions: [accepted, programmed],
+        listeners: statuses.listeners,
+        attachedListenerSets: attachedSets.length,
+      },
+    }
+  },
+}
+
+function refusedGateway(self: ObjectState): Derived {
+  if (self.object !== undefined || self.refused === undefined) return {}
+  const message = self.refused.problems.map((problem) => `${problem.path}: ${problem.message}`)
+  const accepted = conditionFalse(
+    'Accepted',
+    'Invalid',
+    self.refused.generation,
+    message.join('; '),
+  )
+  return { status: { conditions: [accepted] } }
+}
+
+function isOfSet({ owner }: ListenerView, set: string): boolean {
+  return owner.kind === 'ListenerSet' && `${owner.namespace}/${owner.name}` === set
+}
+
+export const listenerSetStatusStage: Stage = {
+  name: 'listener-set-status',
+  kinds: ['ListenerSet'],
+  derive(self: ObjectState, read: Reader): Derived {
+    if (self.object === undefined) return {}
+    const { parentRef } = specOf<ListenerSetSpec>(self.object)
+    const namespace = parentRef.namespace ?? self.ref.namespace
+    const gateway = { kind: 'Gateway', namespace, name: parentRef.name }
+    const view = read.value<GatewayView>(gatewayStage.name, gateway)
+    if (view === undefined) return {}
+    const { generation } = self
+    const set = `${self.ref.namespace}/${self.ref.name}`
+    if (view.listenerSets[set] !== true) return notAllowed(generation)
+    const isProgrammed =
+      read.fact<number>(`programmed:${namespace}/${parentRef.name}`) !== undefined
+    const own = view.listeners.filter((listener) => isOfSet(listener, set))
+    const statuses = listenerStatuses(own, generation, isProgrammed, read)
+    const parentFailure =
+      view.failure === null
+        ? null
+        : { reason: 'ParentNotAccepted', message: 'the parent Gateway is not accepted' }
+    const accepted = acceptedCondition(parentFailure, statuses, generation, [])
+    const programmed = programmedCondition(accepted, statuses, isProgrammed, generation)
+    return { status: { conditions: [accepted, programmed], listeners: statuses.listeners } }
+  },
+}
+
+function notAllowed(generation: number): Derived {
+  const message = 'spec.allowedListeners of the Gateway does not admit this namespace'
+  const conditions = ['Accepted', 'Programmed'].map((type) =>
+    conditionFalse(type, 'NotAllowed', generation, message),
+  )
+  return { status: { conditions } }
+}

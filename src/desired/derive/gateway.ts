@@ -1,0 +1,124 @@
+/** Gateway and its ListenerSets: which listeners there are, who may attach, what goes wrong. */
+import type { Failure } from '../conditions.ts'
+import type { Derived, Reader, Stage } from '../graph.ts'
+import type { ObjectState } from '../object-state.ts'
+import {
+  type AllowedNamespaces,
+  type GatewaySpec,
+  type ListenerSetSpec,
+  matchesSelector,
+  specOf,
+} from '../shapes.ts'
+import { isOurClass, parametersProblem } from './gateway-class.ts'
+import {
+  type Candidate,
+  isUsable,
+  type ListenerView,
+  listenerResource,
+  markConflicts,
+  viewListener,
+} from './listeners.ts'
+
+/** What other stages read of a Gateway of ours; absent for all others. */
+export interface GatewayView {
+  /** Why the Gateway as a whole is not accepted. */
+  readonly failure: Failure | null
+  /** Settings that have no effect yet, in words. */
+  readonly notes: readonly string[]
+  readonly listeners: readonly ListenerView[]
+  /** ListenerSets that refer to the Gateway: `namespace/name` -> may it attach? */
+  readonly listenerSets: Readonly<Record<string, boolean>>
+}
+
+/** Labels of a namespace; the name label is there even where the object has none (or is unknown). */
+export function namespaceLabels(namespace: string, read: Reader): Record<string, string> {
+  const state = read.object('Namespace', '', namespace)
+  return { 'kubernetes.io/metadata.name': namespace, ...state?.object?.metadata.labels }
+}
+
+/** Does a rule about namespaces admit one? `fallback` is what an unset `from` means. */
+export function admitsNamespace(
+  rule: AllowedNamespaces | undefined,
+  fallback: 'Same' | 'None',
+  own: string,
+  candidate: string,
+  read: Reader,
+): boolean {
+  switch (rule?.from ?? fallback) {
+    case 'All':
+      return true
+    case 'Same':
+      return own === candidate
+    case 'Selector':
+      return matchesSelector(rule?.selector, namespaceLabels(candidate, read))
+    default:
+      return false
+  }
+}
+
+function addressFailure(spec: GatewaySpec): Failure | null {
+  const unknown = (spec.addresses ?? []).find(
+    ({ type = 'IPAddress' }) => type !== 'IPAddress' && type !== 'Hostname',
+  )
+  if (unknown === undefined) return null
+  return { reason: 'UnsupportedAddress', message: `address type ${unknown.type} is not supported` }
+}
+
+function gatewayFailure(self: ObjectState, spec: GatewaySpec, read: Reader): Failure | null {
+  const reference = spec.infrastructure?.parametersRef
+  const problem = parametersProblem(reference, self.ref.namespace, read)
+  if (problem !== undefined) return { reason: 'InvalidParameters', message: problem }
+  return addressFailure(spec)
+}
+
+function gatewayNotes(spec: GatewaySpec): string[] {
+  const notes: string[] = []
+  if (spec.tls?.frontend !== undefined) notes.push('spec.tls.frontend is not supported yet')
+  if (spec.tls?.backend !== undefined) notes.push('spec.tls.backend is not supported yet')
+  return notes
+}
+
+function candidatesOfSets(
+  self: ObjectState,
+  spec: GatewaySpec,
+  read: Reader,
+): { candidates: Candidate[]; sets: Record<string, boolean> } {
+  const gateway = { namespace: self.ref.namespace, name: self.ref.name }
+  const candidates: Candidate[] = []
+  const sets: Record<string, boolean> = {}
+  for (const set of read.index('listener-sets', `${gateway.namespace}/${gateway.name}`)) {
+    if (set.object === undefined) continue
+    const rule = spec.allowedListeners?.namespaces
+    const allowed = admitsNamespace(rule, 'None', gateway.namespace, set.ref.namespace, read)
+    sets[`${set.ref.namespace}/${set.ref.name}`] = allowed
+    if (!allowed) continue
+    for (const listener of specOf<ListenerSetSpec>(set.object).listeners ?? []) {
+      candidates.push({ view: viewListener(gateway, set.ref, listener), ownerAge: set.age })
+    }
+  }
+  return { candidates, sets }
+}
+
+export const gatewayStage: Stage = {
+  name: 'gateway',
+  kinds: ['Gateway'],
+  derive(self: ObjectState, read: Reader): Derived {
+    if (self.object === undefined) return {}
+    const spec = specOf<GatewaySpec>(self.object)
+    if (!isOurClass(spec.gatewayClassName, read)) return {}
+    const gateway = { namespace: self.ref.namespace, name: self.ref.name }
+    const own = (spec.listeners ?? []).map((listener) => ({
+      view: viewListener(gateway, self.ref, listener),
+      ownerAge: self.age,
+    }))
+    const { candidates, sets } = candidatesOfSets(self, spec, read)
+    const view: GatewayView = {
+      failure: gatewayFailure(self, spec, read),
+      notes: gatewayNotes(spec),
+      listeners: markConflicts([...own, ...candidates]),
+      listenerSets: sets,
+    }
+    const usable = view.failure === null ? view.listeners.filter(isUsable) : []
+    return { value: view, resources: usable.map(listenerResource) }
+  },
+}

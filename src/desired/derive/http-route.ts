@@ -1,0 +1,170 @@
+/** HTTPRoute: one wire resource per rule, and one status entry per parentRef. */
+import type { DecidedCondition } from '../../model/conditions.ts'
+import { objectKey } from '../../model/names.ts'
+import type { Attachment, RouteResource } from '../../model/resources.ts'
+import { conditionOf, conditionTrue, type Failure } from '../conditions.ts'
+import type { Contribution, Derived, Reader, Stage } from '../graph.ts'
+import type { ObjectState } from '../object-state.ts'
+import { controllerName, type RouteSpec, specOf } from '../shapes.ts'
+import { type CheckRegex, type ViewedRule, viewRule } from './http-rule.ts'
+import { isUsable } from './listeners.ts'
+import { attachToParent, type ParentAttachment } from './route-attachment.ts'
+
+/** What policies read of a route. */
+export interface RouteView {
+  /** Gateways that accept the route, `namespace/name`, sorted. */
+  readonly gateways: readonly string[]
+  readonly ruleNames: readonly string[]
+}
+
+interface RuleFindings {
+  readonly rules: readonly ViewedRule[]
+  /** Set where no rule at all can be honoured. */
+  readonly wholly: Failure | undefined
+  /** Set where some rules cannot. */
+  readonly partly: Failure | undefined
+  readonly refs: Failure | undefined
+  readonly notes: string
+}
+
+function judge(rules: readonly ViewedRule[]): RuleFindings {
+  const failures = rules.flatMap(({ unusable }) => (unusable === undefined ? [] : [unusable]))
+  const first = failures[0]
+  const message = failures.map((failure) => failure.message).join('; ')
+  const combined = first === undefined ? undefined : { reason: first.reason, message }
+  const all = failures.length === rules.length
+  return {
+    rules,
+    wholly: all ? combined : undefined,
+    partly: all ? undefined : combined,
+    refs: rules.find(({ refs }) => refs !== undefined)?.refs,
+    notes: rules.flatMap(({ notes }) => notes).join('; '),
+  }
+}
+
+function conditionsOf(
+  parent: ParentAttachment,
+  findings: RuleFindings,
+  generation: number,
+): DecidedCondition[] {
+  const failure = parent.failure ?? findings.wholly
+  const conditions = [
+    conditionOf('Accepted', failure, 'Accepted', generation, findings.notes),
+    conditionOf('ResolvedRefs', findings.refs, 'ResolvedRefs', generation),
+  ]
+  if (failure === undefined && findings.partly !== undefined) {
+    const message = `Dropped Rule: ${findings.partly.message}; requests of these rules are answered 500`
+    conditions.push(conditionTrue('PartiallyInvalid', 'UnsupportedValue', generation, message))
+  }
+  return conditions
+}
+
+/** Attachments to listeners that serve, one per listener, hostnames united. */
+function attachmentsOf(parents: readonly ParentAttachment[]): Attachment[] {
+  const byListener = new Map<string, Set<string>>()
+  for (const { listener, hostnames } of parents.flatMap(({ attached }) => attached)) {
+    if (!isUsable(listener)) continue
+    const known = byListener.get(listener.key) ?? new Set()
+    for (const hostname of hostnames) known.add(hostname)
+    byListener.set(listener.key, known)
+  }
+  return [...byListener]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([listener, hostnames]) => ({ listener, hostnames: [...hostnames].sort() }))
+}
+
+function resourcesOf(
+  self: ObjectState,
+  spec: RouteSpec,
+  rules: readonly ViewedRule[],
+  attachments: readonly Attachment[],
+): RouteResource[] {
+  return rules.map(({ unusable, refs: _refs, notes: _notes, ...rule }, ruleIndex) => {
+    const ruleName = spec.rules?.[ruleIndex]?.name
+    return {
+      type: 'route',
+      key: `route/${objectKey(self.ref)}/${ruleIndex}`,
+      route: self.ref,
+      ruleIndex,
+      ...(ruleName !== undefined && { ruleName }),
+      ...self.age,
+      attachments,
+      ...rule,
+      ...(unusable !== undefined && { unusable: unusable.message }),
+    }
+  })
+}
+
+function contributionsOf(
+  self: ObjectState,
+  parents: readonly ParentAttachment[],
+  rules: readonly ViewedRule[],
+): Contribution[] {
+  const route = objectKey(self.ref)
+  const contributions: Contribution[] = []
+  const listeners = new Set(
+    parents.flatMap(({ attached }) => attached.map(({ listener }) => listener.key)),
+  )
+  for (const listener of listeners) contributions.push(['attached', listener, route])
+  const gateways = new Set(acceptedGateways(parents))
+  const targets = new Set(
+    rules.flatMap(({ backends }) => backends.map(({ target }) => reachKey(target)).filter(isText)),
+  )
+  for (const target of targets) {
+    for (const gateway of gateways) contributions.push(['reach', target, gateway])
+  }
+  return contributions
+}
+
+function reachKey(target: ViewedRule['backends'][number]['target']): string | undefined {
+  if (target.type === 'invalid') return undefined
+  const kind = target.type === 'service' ? 'Service' : 'GatewayBackend'
+  return objectKey({ kind, namespace: target.namespace, name: target.name })
+}
+
+function isText(value: string | undefined): value is string {
+  return value !== undefined
+}
+
+function acceptedGateways(parents: readonly ParentAttachment[]): string[] {
+  const accepted = parents.filter(({ failure }) => failure === undefined)
+  return [...new Set(accepted.map(({ gateway }) => gateway))].sort()
+}
+
+export function httpRouteStage(checkRegex: CheckRegex): Stage {
+  return {
+    name: 'http-route',
+    kinds: ['HTTPRoute'],
+    derive(self: ObjectState, read: Reader): Derived {
+      if (self.object === undefined) return {}
+      const spec = specOf<RouteSpec>(self.object)
+      const hostnames = spec.hostnames ?? []
+      const parents = (spec.parentRefs ?? []).flatMap((parentRef) => {
+        const attachment = attachToParent(self.ref, hostnames, parentRef, read)
+        return attachment === undefined ? [] : [attachment]
+      })
+      if (parents.length === 0) return {}
+      const from = { kind: 'HTTPRoute', namespace: self.ref.namespace }
+      const specs = spec.rules ?? [{}]
+      const rules = specs.map((rule, index) => viewRule(rule, index, from, read, checkRegex))
+      const findings = judge(rules)
+      const attachments = attachmentsOf(parents)
+      const view: RouteView = {
+        gateways: acceptedGateways(parents),
+        ruleNames: specs.flatMap(({ name }) => (name === undefined ? [] : [name])),
+      }
+      return {
+        value: view,
+        resources: attachments.length === 0 ? [] : resourcesOf(self, spec, rules, attachments),
+        contributions: contributionsOf(self, parents, rules),
+        status: {
+          parents: parents.map((parent) => ({
+            parentRef: parent.parentRef,
+            controllerName,
+            conditions: conditionsOf(parent, findings, self.generation),
+          })),
+        },
+      }
+    },
+  }
+}

@@ -1,0 +1,191 @@
+/** One HTTPRoute rule: spec -> wire form, with everything that stands in its way. */
+import { parseDurationMs } from '../../base/duration.ts'
+import type {
+  HeaderChanges,
+  NamedMatch,
+  PathModifier,
+  RouteFilter,
+  RouteMatch,
+  WeightedBackend,
+} from '../../model/resources.ts'
+import type { Failure } from '../conditions.ts'
+import type { Reader } from '../graph.ts'
+import type {
+  FilterSpec,
+  HeaderFilterSpec,
+  HttpMatchSpec,
+  HttpRuleSpec,
+  NamedMatchSpec,
+  PathModifierSpec,
+} from '../shapes.ts'
+import { type Referrer, resolveBackend } from './references.ts'
+
+/** Checks a pattern with the engine that will run it; undefined where it is fine. */
+export type CheckRegex = (pattern: string) => string | undefined
+
+export interface ViewedRule {
+  readonly matches: readonly RouteMatch[]
+  readonly filters: readonly RouteFilter[]
+  readonly backends: readonly WeightedBackend[]
+  readonly requestTimeoutMs?: number
+  readonly backendTimeoutMs?: number
+  /** Why the rule cannot be honoured: its requests are answered 500. */
+  readonly unusable: Failure | undefined
+  /** The first reference that does not resolve. */
+  readonly refs: Failure | undefined
+  /** Fields that have no effect yet. */
+  readonly notes: readonly string[]
+}
+
+interface Context {
+  readonly path: string
+  readonly from: Referrer
+  readonly read: Reader
+  readonly checkRegex: CheckRegex
+  unusable: Failure | undefined
+  refs: Failure | undefined
+  readonly notes: string[]
+}
+
+function refuse(context: Context, reason: string, message: string): void {
+  context.unusable ??= { reason, message: `${context.path}.${message}` }
+}
+
+function namedMatches(
+  specs: readonly NamedMatchSpec[] | undefined,
+  field: string,
+  context: Context,
+): NamedMatch[] {
+  const seen = new Set<string>()
+  const matches: NamedMatch[] = []
+  for (const { name, value, type = 'Exact' } of specs ?? []) {
+    // The first entry of a repeated name counts; header names do not differ by case.
+    const identity = field === 'headers' ? name.toLowerCase() : name
+    if (seen.has(identity)) continue
+    seen.add(identity)
+    if (type === 'RegularExpression') checkPattern(value, `${field}[${name}]`, context)
+    matches.push({ name: identity, type, value })
+  }
+  return matches
+}
+
+function checkPattern(pattern: string, field: string, context: Context): void {
+  const problem = context.checkRegex(pattern)
+  if (problem !== undefined) refuse(context, 'UnsupportedValue', `${field}: ${problem}`)
+}
+
+function viewMatch(spec: HttpMatchSpec, context: Context): RouteMatch {
+  const type = spec.path?.type ?? 'PathPrefix'
+  const value = spec.path?.value ?? '/'
+  if (type === 'RegularExpression') checkPattern(value, 'matches.path', context)
+  return {
+    path: { type, value },
+    ...(spec.method !== undefined && { method: spec.method }),
+    headers: namedMatches(spec.headers, 'headers', context),
+    query: namedMatches(spec.queryParams, 'queryParams', context),
+  }
+}
+
+function headerChanges(spec: HeaderFilterSpec | undefined): HeaderChanges {
+  return { set: spec?.set ?? [], add: spec?.add ?? [], remove: spec?.remove ?? [] }
+}
+
+function pathModifier(spec: PathModifierSpec | undefined): { path?: PathModifier } {
+  if (spec === undefined) return {}
+  const value = spec.replaceFullPath ?? spec.replacePrefixMatch ?? ''
+  return { path: { type: spec.type, value } }
+}
+
+function viewMirror(spec: FilterSpec, context: Context): RouteFilter[] {
+  const mirror = spec.requestMirror
+  if (mirror === undefined) return []
+  const { target, failure } = resolveBackend(mirror.backendRef, context.from, context.read)
+  if (failure !== undefined) {
+    context.refs ??= failure
+    return []
+  }
+  const { numerator, denominator = 100 } = mirror.fraction ?? { numerator: mirror.percent ?? 100 }
+  return [{ type: 'mirror', target, numerator, denominator }]
+}
+
+function viewFilter(spec: FilterSpec, context: Context): RouteFilter[] {
+  switch (spec.type) {
+    case 'RequestHeaderModifier':
+      return [{ type: 'requestHeaders', changes: headerChanges(spec.requestHeaderModifier) }]
+    case 'ResponseHeaderModifier':
+      return [{ type: 'responseHeaders', changes: headerChanges(spec.responseHeaderModifier) }]
+    case 'RequestRedirect': {
+      const { path, statusCode = 302, ...rest } = spec.requestRedirect ?? {}
+      return [{ type: 'redirect', ...rest, ...pathModifier(path), statusCode }]
+    }
+    case 'URLRewrite': {
+      const { path, ...rest } = spec.urlRewrite ?? {}
+      return [{ type: 'rewrite', ...rest, ...pathModifier(path) }]
+    }
+    case 'RequestMirror':
+      return viewMirror(spec, context)
+    case 'ExtensionRef':
+      context.refs ??= { reason: 'InvalidKind', message: 'no kind is supported in extensionRef' }
+      refuse(context, 'UnsupportedValue', 'filters: ExtensionRef is not supported')
+      return []
+    default:
+      // A filter that is left out could let something through (Gateway API, HTTPRouteFilter).
+      refuse(context, 'UnsupportedValue', `filters: ${spec.type} is not supported yet`)
+      return []
+  }
+}
+
+function viewFilters(specs: readonly FilterSpec[] | undefined, context: Context): RouteFilter[] {
+  const filters = (specs ?? []).flatMap((spec) => viewFilter(spec, context))
+  const has = (type: RouteFilter['type']) => filters.some((filter) => filter.type === type)
+  if (has('redirect') && has('rewrite')) {
+    const message = 'filters: RequestRedirect and URLRewrite cannot stand in one rule'
+    refuse(context, 'IncompatibleFilters', message)
+  }
+  return filters
+}
+
+function timeoutMs(text: string | undefined): number | undefined {
+  return text === undefined ? undefined : parseDurationMs(text)
+}
+
+function noteUnsupported(spec: HttpRuleSpec, context: Context): void {
+  for (const field of ['retry', 'sessionPersistence'] as const) {
+    if (spec[field] !== undefined)
+      context.notes.push(`${context.path}.${field} is not supported yet`)
+  }
+}
+
+export function viewRule(
+  spec: HttpRuleSpec,
+  index: number,
+  from: Referrer,
+  read: Reader,
+  checkRegex: CheckRegex,
+): ViewedRule {
+  const path = `spec.rules[${index}]`
+  const empty = { unusable: undefined, refs: undefined, notes: [] }
+  const context: Context = { path, from, read, checkRegex, ...empty }
+  const given = spec.matches ?? []
+  const matches = (given.length === 0 ? [{}] : given).map((match) => viewMatch(match, context))
+  const filters = viewFilters(spec.filters, context)
+  const backends = (spec.backendRefs ?? []).map((reference): WeightedBackend => {
+    const { target, failure } = resolveBackend(reference, from, read)
+    context.refs ??= failure
+    const { weight = 1 } = reference
+    return { weight, target, filters: viewFilters(reference.filters, context) }
+  })
+  noteUnsupported(spec, context)
+  const requestTimeoutMs = timeoutMs(spec.timeouts?.request)
+  const backendTimeoutMs = timeoutMs(spec.timeouts?.backendRequest)
+  return {
+    matches,
+    filters,
+    backends,
+    ...(requestTimeoutMs !== undefined && { requestTimeoutMs }),
+    ...(backendTimeoutMs !== undefined && { backendTimeoutMs }),
+    unusable: context.unusable,
+    refs: context.refs,
+    notes: context.notes,
+  }
+}

@@ -1,0 +1,190 @@
+/** What a GatewayPolicy points at: does it exist, may this section be set there, which Gateways see it? */
+import { type ObjectRef, objectKey } from '../../model/names.ts'
+import type { PolicySection, PolicyTarget } from '../../model/resources.ts'
+import type { Reader } from '../graph.ts'
+import type { ObjectState } from '../object-state.ts'
+import {
+  type BackendSpec,
+  gatewayGroup,
+  type ListenerSetSpec,
+  ownGroup,
+  type PolicySpec,
+  type PolicyTargetRef,
+  type ServiceSpec,
+  specOf,
+} from '../shapes.ts'
+import { type GatewayView, gatewayStage } from './gateway.ts'
+import type { RouteView } from './http-route.ts'
+
+export interface ResolvedTarget {
+  readonly target: PolicyTarget
+  /** Gateways that the target concerns, `namespace/name`. */
+  readonly gateways: readonly string[]
+  /** Why the policy cannot be attached there; undefined where it can. */
+  readonly problem: string | undefined
+}
+
+interface TargetKind {
+  readonly group: string
+  /** Sections that may be set on the kind. */
+  readonly sections: readonly PolicySection[]
+  /** Names that sectionName may have; undefined where every name is refused. */
+  sectionNames(target: ObjectState, read: Reader): readonly string[]
+  gateways(target: ObjectRef, read: Reader): readonly string[]
+}
+
+function viewOf(target: ObjectRef, read: Reader): GatewayView | undefined {
+  return read.value<GatewayView>(gatewayStage.name, target)
+}
+
+const nameOf = ({ namespace, name }: ObjectRef): string => `${namespace}/${name}`
+
+function listenerNames(state: ObjectState): readonly string[] {
+  const spec = state.object === undefined ? {} : specOf<Partial<ListenerSetSpec>>(state.object)
+  return (spec.listeners ?? []).map(({ name }) => name)
+}
+
+function gatewaysOfSet(target: ObjectRef, read: Reader): readonly string[] {
+  const set = read.object('ListenerSet', target.namespace, target.name)?.object
+  if (set === undefined) return []
+  const { parentRef } = specOf<ListenerSetSpec>(set)
+  const namespace = parentRef.namespace ?? target.namespace
+  const gateway = { kind: 'Gateway', namespace, name: parentRef.name }
+  const view = viewOf(gateway, read)
+  return view?.listenerSets[nameOf(target)] === true ? [nameOf(gateway)] : []
+}
+
+/** Stages of route kinds, by kind. */
+const routeStages: Readonly<Record<string, string>> = { HTTPRoute: 'http-route' }
+
+function routeView(target: ObjectRef, read: Reader): RouteView | undefined {
+  const stage = routeStages[target.kind]
+  return stage === undefined ? undefined : read.value<RouteView>(stage, target)
+}
+
+const reached = (target: ObjectRef, read: Reader) => read.members('reach', objectKey(target))
+
+function route(sections: readonly PolicySection[]): TargetKind {
+  return {
+    group: gatewayGroup,
+    sections,
+    sectionNames: (state, read) => routeView(state.ref, read)?.ruleNames ?? [],
+    gateways: (target, read) => routeView(target, read)?.gateways ?? [],
+  }
+}
+
+function portNames(state: ObjectState): string[] {
+  const spec = state.object === undefined ? {} : specOf<ServiceSpec>(state.object)
+  return (spec.ports ?? []).flatMap(({ name, port }) =>
+    name === undefined ? [String(port)] : [name, String(port)],
+  )
+}
+
+function subBackendNames(state: ObjectState): string[] {
+  const spec = state.object === undefined ? {} : specOf<BackendSpec>(state.object)
+  const ai = spec.ai as
+    | { groups?: readonly { providers?: readonly { name: string }[] }[] }
+    | undefined
+  const providers = (ai?.groups ?? []).flatMap(({ providers: named = [] }) => named)
+  return [...providers, ...(spec.mcp?.targets ?? [])].map(({ name }) => name)
+}
+
+const targetKinds: Readonly<Record<string, TargetKind>> = {
+  Gateway: {
+    group: gatewayGroup,
+    sections: ['frontend', 'traffic', 'backend'],
+    sectionNames: listenerNames,
+    gateways: (target, read) => (viewOf(target, read) === undefined ? [] : [nameOf(target)]),
+  },
+  ListenerSet: {
+    group: gatewayGroup,
+    sections: ['traffic', 'backend'],
+    sectionNames: listenerNames,
+    gateways: gatewaysOfSet,
+  },
+  HTTPRoute: route(['traffic', 'backend']),
+  GRPCRoute: route(['traffic', 'backend']),
+  TLSRoute: route(['backend']),
+  TCPRoute: route(['backend']),
+  Service: { group: '', sections: ['backend'], sectionNames: portNames, gateways: reached },
+  GatewayBackend: {
+    group: ownGroup,
+    sections: ['backend'],
+    sectionNames: subBackendNames,
+    gateways: reached,
+  },
+}
+
+/** May this section be set on this target? Undefined where it may. */
+export function sectionProblem(section: PolicySection, target: PolicyTarget): string | undefined {
+  const kind = targetKinds[target.kind]
+  if (kind !== undefined && !kind.sections.includes(section)) {
+    return `spec.${section} may not target a ${target.kind}`
+  }
+  if (section === 'frontend' && target.section !== undefined) {
+    return 'spec.frontend may target only a whole Gateway, without sectionName'
+  }
+  return undefined
+}
+
+function resolveOne(reference: PolicyTargetRef, namespace: string, read: Reader): ResolvedTarget {
+  const { group, kind, name, sectionName } = reference
+  const ref = { kind, namespace, name }
+  const target = { ...ref, ...(sectionName !== undefined && { section: sectionName }) }
+  const known = Object.hasOwn(targetKinds, kind) ? targetKinds[kind] : undefined
+  if (known === undefined || known.group !== group) {
+    const problem = `${kind} of group "${group}" cannot be targeted`
+    return { target, gateways: [], problem }
+  }
+  const state = read.object(kind, namespace, name)
+  if (state?.object === undefined) {
+    return { target, gateways: [], problem: `${kind} ${namespace}/${name} does not exist` }
+  }
+  if (sectionName !== undefined && !known.sectionNames(state, read).includes(sectionName)) {
+    const problem = `${kind} ${namespace}/${name} has no section ${sectionName}`
+    return { target, gateways: [], problem }
+  }
+  const gateways = known.gateways(ref, read)
+  const problem =
+    gateways.length === 0 ? `${kind} ${namespace}/${name} is not attached to a Gateway` : undefined
+  return { target, gateways, problem }
+}
+
+/** All targets of a policy, selectors evaluated; each target once. */
+export function resolveTargets(
+  spec: PolicySpec,
+  namespace: string,
+  read: Reader,
+): readonly ResolvedTarget[] {
+  const resolved = (spec.targetRefs ?? []).map((ref) => resolveOne(ref, namespace, read))
+  for (const { group, kind, matchLabels, sectionName } of spec.targetSelectors ?? []) {
+    const found = read
+      .index('labelled', `${kind}/${namespace}`)
+      .filter(({ object }) => {
+        const labels = object?.metadata.labels ?? {}
+        return Object.entries(matchLabels).every(([key, value]) => labels[key] === value)
+      })
+      .map(({ ref }) =>
+        resolveOne(
+          { group, kind, name: ref.name, ...(sectionName && { sectionName }) },
+          namespace,
+          read,
+        ),
+      )
+    resolved.push(...found)
+    if (found.length === 0) {
+      const target = { kind, namespace, name: '' }
+      resolved.push({ target, gateways: [], problem: `no ${kind} matches the selector` })
+    }
+  }
+  return uniqueTargets(resolved)
+}
+
+function uniqueTargets(targets: readonly ResolvedTarget[]): ResolvedTarget[] {
+  const seen = new Map<string, ResolvedTarget>()
+  for (const item of targets) {
+    const key = `${objectKey(item.target)}#${item.target.section ?? ''}`
+    if (!seen.has(key)) seen.set(key, item)
+  }
+  return [...seen.values()]
+}

@@ -1,0 +1,120 @@
+/** Following references: does the target exist, is it permitted, can it be served? */
+import type { BackendTarget } from '../../model/resources.ts'
+import type { Failure } from '../conditions.ts'
+import type { Reader } from '../graph.ts'
+import {
+  type BackendRef,
+  gatewayGroup,
+  ownGroup,
+  type ReferenceGrantSpec,
+  type ServiceSpec,
+  specOf,
+} from '../shapes.ts'
+
+export interface Referrer {
+  readonly kind: string
+  readonly namespace: string
+}
+
+/** Is a cross-namespace reference granted? (Gateway API ReferenceGrant.) */
+function isGranted(
+  from: Referrer,
+  to: { readonly group: string; readonly kind: string; readonly namespace: string; name: string },
+  read: Reader,
+): boolean {
+  if (from.namespace === to.namespace) return true
+  return read.index('grants', to.namespace).some(({ object }) => {
+    if (object === undefined) return false
+    const grant = specOf<ReferenceGrantSpec>(object)
+    const fromMatches = grant.from.some(
+      ({ group, kind, namespace }) =>
+        group === gatewayGroup && kind === from.kind && namespace === from.namespace,
+    )
+    const toMatches = grant.to.some(
+      ({ group, kind, name }) =>
+        group === to.group && kind === to.kind && (name === undefined || name === to.name),
+    )
+    return fromMatches && toMatches
+  })
+}
+
+/** Application protocols of a Service port that are plain HTTP/1.1. */
+const servedAppProtocols = ['http', 'kubernetes.io/ws']
+const pendingAppProtocols = [
+  'https',
+  'grpc',
+  'http2',
+  'h2c',
+  'kubernetes.io/h2c',
+  'kubernetes.io/wss',
+]
+
+export interface ResolvedBackend {
+  readonly target: BackendTarget
+  /** Set exactly where the target is invalid. */
+  readonly failure: Failure | undefined
+}
+
+function invalid(reason: string, message: string): ResolvedBackend {
+  return { target: { type: 'invalid', reason, message }, failure: { reason, message } }
+}
+
+/**
+ * Resolves a backendRef of a route. Existence and permission decide ResolvedRefs; a backend that
+ * exists but cannot be served yet keeps its place and answers 500.
+ */
+export function resolveBackend(
+  reference: BackendRef,
+  from: Referrer,
+  read: Reader,
+): ResolvedBackend {
+  const { group = '', kind = 'Service', name } = reference
+  const namespace = reference.namespace ?? from.namespace
+  const isService = group === '' && kind === 'Service'
+  if (!isService && !(group === ownGroup && kind === 'GatewayBackend')) {
+    return invalid('InvalidKind', `backendRef to ${kind} of group "${group}" is not supported`)
+  }
+  if (!isGranted(from, { group, kind, namespace, name }, read)) {
+    const message = `no ReferenceGrant in namespace ${namespace} permits ${from.kind}s of ${from.namespace} to refer to ${kind} ${name}`
+    return invalid('RefNotPermitted', message)
+  }
+  return isService ? resolveService(reference, namespace, read) : resolveOwn(name, namespace, read)
+}
+
+function resolveOwn(name: string, namespace: string, read: Reader): ResolvedBackend {
+  if (read.object('GatewayBackend', namespace, name)?.object === undefined) {
+    return invalid('BackendNotFound', `GatewayBackend ${namespace}/${name} does not exist`)
+  }
+  return { target: { type: 'backend', namespace, name }, failure: undefined }
+}
+
+function resolveService(reference: BackendRef, namespace: string, read: Reader): ResolvedBackend {
+  const { name, port } = reference
+  const service = read.object('Service', namespace, name)?.object
+  if (service === undefined) {
+    return invalid('BackendNotFound', `Service ${namespace}/${name} does not exist`)
+  }
+  if (port === undefined) {
+    return invalid('BackendNotFound', `backendRef to Service ${namespace}/${name} has no port`)
+  }
+  const spec = specOf<ServiceSpec>(service)
+  if (spec.type === 'ExternalName') {
+    const message = `Service ${namespace}/${name} is of type ExternalName; use a GatewayBackend`
+    return invalid('UnsupportedValue', message)
+  }
+  const found = spec.ports?.find((candidate) => candidate.port === port)
+  if (found === undefined) {
+    return invalid('BackendNotFound', `Service ${namespace}/${name} has no port ${port}`)
+  }
+  const protocol = found.appProtocol
+  if (protocol !== undefined && pendingAppProtocols.includes(protocol.toLowerCase())) {
+    const message = `appProtocol ${protocol} of Service ${namespace}/${name} port ${port} is not supported yet`
+    return invalid('UnsupportedProtocol', message)
+  }
+  return { target: { type: 'service', namespace, name, port }, failure: undefined }
+}
+
+/** Is a Service port's application protocol one that is known to be plain HTTP/1.1? */
+export function isServedAppProtocol(protocol: string | undefined): boolean {
+  return protocol === undefined || servedAppProtocols.includes(protocol.toLowerCase())
+}

@@ -1,0 +1,82 @@
+/** Services and EndpointSlices: what the proxy needs to find endpoints. Neither has conditions. */
+import { compareText } from '../../model/names.ts'
+import type { Endpoint, ServicePort, WorkloadResource } from '../../model/resources.ts'
+import type { Derived, Stage } from '../graph.ts'
+import type { ObjectState } from '../object-state.ts'
+import { type EndpointSliceFields, type ServiceSpec, specOf } from '../shapes.ts'
+import { isServedAppProtocol } from './references.ts'
+
+function servicePort(port: NonNullable<ServiceSpec['ports']>[number]): ServicePort {
+  const { name = '', targetPort, appProtocol } = port
+  return {
+    name,
+    port: port.port,
+    ...(typeof targetPort === 'number' && { targetPort }),
+    ...(appProtocol !== undefined && { appProtocol }),
+  }
+}
+
+export const serviceStage: Stage = {
+  name: 'service',
+  kinds: ['Service'],
+  derive(self: ObjectState): Derived {
+    if (self.object === undefined) return {}
+    const { namespace, name } = self.ref
+    const spec = specOf<ServiceSpec>(self.object)
+    const ports = (spec.ports ?? [])
+      .filter((port) => (port.protocol ?? 'TCP') === 'TCP' && isServedAppProtocol(port.appProtocol))
+      .map(servicePort)
+    return {
+      resources: [
+        {
+          type: 'service',
+          key: `service/${namespace}/${name}`,
+          namespace,
+          name,
+          ports,
+          publishNotReady: spec.publishNotReadyAddresses === true,
+        },
+      ],
+    }
+  },
+}
+
+type SliceEndpoint = NonNullable<EndpointSliceFields['endpoints']>[number]
+
+/** `ready` unset means ready (discovery.k8s.io/v1); terminating endpoints take no new requests. */
+function endpointsOf({ addresses = [], conditions, zone, nodeName }: SliceEndpoint): Endpoint[] {
+  if (conditions?.terminating === true) return []
+  return addresses.map((address) => ({
+    address,
+    ready: conditions?.ready ?? true,
+    ...(zone !== undefined && { zone }),
+    ...(nodeName !== undefined && { node: nodeName }),
+  }))
+}
+
+export const workloadStage: Stage = {
+  name: 'workload',
+  kinds: ['EndpointSlice'],
+  derive(self: ObjectState): Derived {
+    const service = self.object?.metadata.labels?.['kubernetes.io/service-name']
+    if (self.object === undefined || service === undefined) return {}
+    const { namespace, name } = self.ref
+    const fields = self.object as EndpointSliceFields
+    const resource: WorkloadResource = {
+      type: 'workload',
+      key: `workload/${namespace}/${name}`,
+      namespace,
+      name,
+      service,
+      ports: (fields.ports ?? []).flatMap(({ name: port = '', port: number, appProtocol }) =>
+        number === undefined
+          ? []
+          : [{ name: port, port: number, ...(appProtocol !== undefined && { appProtocol }) }],
+      ),
+      endpoints: (fields.endpoints ?? [])
+        .flatMap(endpointsOf)
+        .sort((a, b) => compareText(a.address, b.address)),
+    }
+    return { resources: [resource] }
+  },
+}

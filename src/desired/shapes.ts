@@ -1,0 +1,245 @@
+/**
+ * The parts of specs that derivations read. Objects were validated at the edge, so these are plain
+ * views, and a field that may be absent in a valid object is optional here.
+ */
+import type { ObservedObject } from './object-state.ts'
+
+export const gatewayGroup = 'gateway.networking.k8s.io'
+export const ownGroup = 'sluice.dev'
+export const controllerName = 'sluice.dev/gateway-controller'
+/** The class that exists without anybody creating it. */
+export const defaultClassName = 'agentgateway'
+
+export interface LabelSelector {
+  readonly matchLabels?: Readonly<Record<string, string>>
+  readonly matchExpressions?: readonly {
+    readonly key: string
+    readonly operator: string
+    readonly values?: readonly string[]
+  }[]
+}
+
+export interface AllowedNamespaces {
+  readonly from?: 'Same' | 'All' | 'Selector' | 'None'
+  readonly selector?: LabelSelector
+}
+
+export interface ListenerSpec {
+  readonly name: string
+  readonly port: number
+  readonly protocol: string
+  readonly hostname?: string
+  readonly tls?: unknown
+  readonly allowedRoutes?: {
+    readonly namespaces?: AllowedNamespaces
+    readonly kinds?: readonly { readonly group?: string; readonly kind: string }[]
+  }
+}
+
+export interface GatewayClassSpec {
+  readonly controllerName: string
+  readonly parametersRef?: ParametersRef
+}
+
+export interface ParametersRef {
+  readonly group: string
+  readonly kind: string
+  readonly name: string
+  readonly namespace?: string
+}
+
+export interface GatewaySpec {
+  readonly gatewayClassName: string
+  readonly listeners?: readonly ListenerSpec[]
+  readonly addresses?: readonly { readonly type?: string; readonly value?: string }[]
+  readonly allowedListeners?: { readonly namespaces?: AllowedNamespaces }
+  readonly infrastructure?: { readonly parametersRef?: ParametersRef }
+  readonly tls?: { readonly frontend?: unknown; readonly backend?: unknown }
+}
+
+export interface ListenerSetSpec {
+  readonly parentRef: ParentRef
+  readonly listeners?: readonly ListenerSpec[]
+}
+
+export interface ParentRef {
+  readonly group?: string
+  readonly kind?: string
+  readonly namespace?: string
+  readonly name: string
+  readonly sectionName?: string
+  readonly port?: number
+}
+
+export interface BackendRef {
+  readonly group?: string
+  readonly kind?: string
+  readonly namespace?: string
+  readonly name: string
+  readonly port?: number
+  readonly weight?: number
+  readonly filters?: readonly FilterSpec[]
+}
+
+export interface NamedMatchSpec {
+  readonly type?: 'Exact' | 'RegularExpression'
+  readonly name: string
+  readonly value: string
+}
+
+export interface HttpMatchSpec {
+  readonly path?: {
+    readonly type?: 'Exact' | 'PathPrefix' | 'RegularExpression'
+    readonly value?: string
+  }
+  readonly method?: string
+  readonly headers?: readonly NamedMatchSpec[]
+  readonly queryParams?: readonly NamedMatchSpec[]
+}
+
+export interface HeaderFilterSpec {
+  readonly set?: readonly { readonly name: string; readonly value: string }[]
+  readonly add?: readonly { readonly name: string; readonly value: string }[]
+  readonly remove?: readonly string[]
+}
+
+export interface PathModifierSpec {
+  readonly type: 'ReplaceFullPath' | 'ReplacePrefixMatch'
+  readonly replaceFullPath?: string
+  readonly replacePrefixMatch?: string
+}
+
+export interface FilterSpec {
+  readonly type: string
+  readonly requestHeaderModifier?: HeaderFilterSpec
+  readonly responseHeaderModifier?: HeaderFilterSpec
+  readonly requestRedirect?: {
+    readonly scheme?: string
+    readonly hostname?: string
+    readonly path?: PathModifierSpec
+    readonly port?: number
+    readonly statusCode?: number
+  }
+  readonly urlRewrite?: { readonly hostname?: string; readonly path?: PathModifierSpec }
+  readonly requestMirror?: {
+    readonly backendRef: BackendRef
+    readonly percent?: number
+    readonly fraction?: { readonly numerator: number; readonly denominator?: number }
+  }
+}
+
+export interface HttpRuleSpec {
+  readonly name?: string
+  readonly matches?: readonly HttpMatchSpec[]
+  readonly filters?: readonly FilterSpec[]
+  readonly backendRefs?: readonly BackendRef[]
+  readonly timeouts?: { readonly request?: string; readonly backendRequest?: string }
+  readonly retry?: unknown
+  readonly sessionPersistence?: unknown
+}
+
+export interface RouteSpec {
+  readonly parentRefs?: readonly ParentRef[]
+  readonly hostnames?: readonly string[]
+  readonly rules?: readonly HttpRuleSpec[]
+}
+
+export interface ReferenceGrantSpec {
+  readonly from: readonly {
+    readonly group: string
+    readonly kind: string
+    readonly namespace: string
+  }[]
+  readonly to: readonly { readonly group: string; readonly kind: string; readonly name?: string }[]
+}
+
+export interface ServiceSpec {
+  readonly type?: string
+  readonly publishNotReadyAddresses?: boolean
+  readonly ports?: readonly {
+    readonly name?: string
+    readonly port: number
+    readonly targetPort?: number | string
+    readonly protocol?: string
+    readonly appProtocol?: string
+  }[]
+}
+
+/** EndpointSlice has no spec: these are its top-level fields. */
+export interface EndpointSliceFields {
+  readonly addressType?: string
+  readonly ports?: readonly {
+    readonly name?: string
+    readonly port?: number
+    readonly protocol?: string
+    readonly appProtocol?: string
+  }[]
+  readonly endpoints?: readonly {
+    readonly addresses?: readonly string[]
+    readonly conditions?: {
+      readonly ready?: boolean
+      readonly serving?: boolean
+      readonly terminating?: boolean
+    }
+    readonly zone?: string
+    readonly nodeName?: string
+  }[]
+}
+
+export interface BackendSpec {
+  readonly static?: { readonly host: string; readonly port: number }
+  readonly dynamicForwardProxy?: object
+  readonly ai?: object
+  readonly mcp?: { readonly targets?: readonly { readonly name: string }[] }
+  readonly policies?: Readonly<Record<string, unknown>>
+}
+
+export interface PolicyTargetRef {
+  readonly group: string
+  readonly kind: string
+  readonly name: string
+  readonly sectionName?: string
+}
+
+export interface PolicySpec {
+  readonly targetRefs?: readonly PolicyTargetRef[]
+  readonly targetSelectors?: readonly {
+    readonly group: string
+    readonly kind: string
+    readonly matchLabels: Readonly<Record<string, string>>
+    readonly sectionName?: string
+  }[]
+  readonly frontend?: Readonly<Record<string, unknown>>
+  readonly traffic?: Readonly<Record<string, unknown>> & { readonly phase?: string }
+  readonly backend?: Readonly<Record<string, unknown>>
+}
+
+/** The spec of a validated object; an absent spec reads as an empty one. */
+export function specOf<Spec>(object: ObservedObject): Spec {
+  return (object.spec ?? {}) as Spec
+}
+
+/** Kubernetes label selector semantics; an empty selector matches everything. */
+export function matchesSelector(
+  selector: LabelSelector | undefined,
+  labels: Readonly<Record<string, string>>,
+): boolean {
+  for (const [key, value] of Object.entries(selector?.matchLabels ?? {})) {
+    if (labels[key] !== value) return false
+  }
+  return (selector?.matchExpressions ?? []).every(({ key, operator, values = [] }) => {
+    const label = labels[key]
+    switch (operator) {
+      case 'In':
+        return label !== undefined && values.includes(label)
+      case 'NotIn':
+        return label === undefined || !values.includes(label)
+      case 'Exists':
+        return label !== undefined
+      case 'DoesNotExist':
+        return label === undefined
+      default:
+        return false
+    }
+  })
+}
