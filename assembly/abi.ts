@@ -25,8 +25,8 @@ export const NO_LISTENER: i32 = -6 // no listener takes this hostname
 export const NO_ROUTE: i32 = -7 // the listener has no route for this request
 // -100 ... -199 are the regular expressions'
 
-// --- codes: heads and bodies: -(status * 100 + reason). A response that is refused has 502 as its
-// status and the same reasons, as in ERROR_RESPONSE - reason.
+// --- codes: heads and bodies: -(status * 100 + reason). Reasons are unique; a response that is
+// refused has 502 as its status and the same reason: ERROR_RESPONSE - reason.
 export const BAD_METHOD: i32 = -40001 // the method is not a token
 export const BAD_TARGET: i32 = -40002 // the request target has a forbidden byte or form
 export const BAD_VERSION: i32 = -40003 // not HTTP/digit.digit
@@ -48,13 +48,13 @@ export const BAD_CHUNK_EXTENSION: i32 = -40018 // a control character, or more t
 export const BAD_CHUNK_END: i32 = -40019 // chunk data not followed by CRLF
 export const BAD_TRAILER: i32 = -40020 // a malformed trailer field or a field that trailers may not carry
 export const BAD_STATUS: i32 = -40021 // a response's status line is malformed
-export const TARGET_TOO_LONG: i32 = -41401 // the head limit was reached inside the request line
-export const HEAD_TOO_LARGE: i32 = -43101 // more bytes than the caller allows
-export const TOO_MANY_FIELDS: i32 = -43102 // more fields than the record holds
-export const TRAILERS_TOO_LARGE: i32 = -43103 // more trailer bytes than the caller allows
-export const METHOD_TOO_LONG: i32 = -50101 // longer than 32 bytes
-export const VERSION_UNSUPPORTED: i32 = -50501 // HTTP, but neither 1.0 nor 1.1
-export const HTTP2_PREFACE: i32 = -50502 // `PRI * HTTP/2.0`: a host that speaks HTTP/2 switches
+export const TARGET_TOO_LONG: i32 = -41430 // the head limit was reached inside the request line
+export const HEAD_TOO_LARGE: i32 = -43131 // more bytes than the caller allows
+export const TOO_MANY_FIELDS: i32 = -43132 // more fields than the record holds
+export const TRAILERS_TOO_LARGE: i32 = -43133 // more trailer bytes than the caller allows
+export const METHOD_TOO_LONG: i32 = -50140 // longer than 32 bytes
+export const VERSION_UNSUPPORTED: i32 = -50541 // HTTP, but neither 1.0 nor 1.1
+export const HTTP2_PREFACE: i32 = -50542 // `PRI * HTTP/2.0`: a host that speaks HTTP/2 switches
 export const ERROR_RESPONSE: i32 = -50200 // malformed response: ERROR_RESPONSE - reason
 
 // --- head record -----------------------------------------------------------------------------------
@@ -72,7 +72,7 @@ export const ERROR_RESPONSE: i32 = -50200 // malformed response: ERROR_RESPONSE 
 //      +128 fields: NAME s e, VALUE s e, INFO: 20 bytes each, in order of arrival
 //
 export const HEAD_END: i32 = 0 // address of the first byte after the head
-export const HEAD_RESUME: i32 = 4 // where to go on after INCOMPLETE; pass it back in
+export const HEAD_RESUME: i32 = 4 // after INCOMPLETE: bytes that need no second look; pass it back in
 export const HEAD_STATUS: i32 = 8 // of a response, 100 to 999; 0 in a request
 export const HEAD_MINOR: i32 = 12 // of HTTP/1.x: 0 or 1
 export const HEAD_METHOD: i32 = 16 // span
@@ -150,26 +150,27 @@ export const NOMINATION_LIMIT: i32 = 32 // names that Connection fields may nomi
 //
 //      +0  PHASE     +4  REMAINING +8  DIGITS    +12 EXTENSION_BYTES
 //      +16 TRAILER_BYTES  +20 TRAILER_LIMIT      +24 FLAGS   +28 SPAN_COUNT
-//      +32 TRAILER s e (of this call)
-//      +40 spans of chunk data of this call: s e, at most 32
+//      +32 TRAILER s e             +40 CONSUMED  +44 unused
+//      +48 spans of chunk data of this call: s e, at most 32
 //
 export const BODY_PHASE: i32 = 0 // private; 0 at the start of a body
 export const BODY_REMAINING: i32 = 4 // private; bytes left of the current chunk
-export const BODY_DIGITS: i32 = 8 // private
+export const BODY_DIGITS: i32 = 8 // private; digits of the current size
 export const BODY_EXTENSION_BYTES: i32 = 12 // extension bytes seen in this body
 export const BODY_TRAILER_BYTES: i32 = 16 // trailer bytes seen in this body
 export const BODY_TRAILER_LIMIT: i32 = 20 // set by chunks_start
 export const BODY_FLAGS: i32 = 24 // bits BODY_HAS_*
 export const BODY_SPAN_COUNT: i32 = 28 // data spans of the last call
-export const BODY_TRAILER: i32 = 32 // span: the part of the last call's bytes that lies in the trailer section
-export const BODY_SPANS: i32 = 40 // the first data span
+export const BODY_TRAILER: i32 = 32 // span: what the last call saw of the trailer fields, without the empty line
+export const BODY_CONSUMED: i32 = 40 // address after the last byte that the last call took
+export const BODY_SPANS: i32 = 48 // the first data span
 export const BODY_SPAN_LIMIT: i32 = 32 // data spans a call reports at most
-export const BODY_SIZE: i32 = 296 // bytes of the record
+export const BODY_SIZE: i32 = 304 // bytes of the record
 export const BODY_HAS_EXTENSIONS: i32 = 1 // raw bytes may not be forwarded: extensions are dropped
 export const BODY_HAS_TRAILERS: i32 = 2 // at least one trailer field
-export const CHUNKS_MORE: i32 = 0 // all bytes consumed, the body goes on
-export const CHUNKS_END: i32 = 1 // the body is complete; consumed up to `chunks_consumed`
-export const CHUNKS_AGAIN: i32 = 2 // the span list is full; call again from `chunks_consumed`
+export const CHUNKS_MORE: i32 = 0 // all bytes taken, the body goes on
+export const CHUNKS_END: i32 = 1 // the body is complete at BODY_CONSUMED
+export const CHUNKS_AGAIN: i32 = 2 // the span list is full; call again from BODY_CONSUMED
 export const EXTENSION_LIMIT: i32 = 16384 // bytes of chunk extensions a body may carry
 
 // --- route specification: what route_add reads; all fields i32 but one, offsets relative to it -----

@@ -1,0 +1,55 @@
+/** host[:port] (RFC 9110 4.2, RFC 3986 3.2.2), without user information. */
+import { BAD_HOST, HEAD_AUTHORITY, HEAD_HOST, HEAD_PORT, HOST_LIMIT } from '../abi'
+import { hexValue, isDigit, skipRegName } from '../bytes'
+import { refuse } from '../refusal'
+
+/** Address after the host that begins at `start`; 0 when it is malformed. */
+function skipHost(start: usize, end: usize): usize {
+  if (start < end && load<u8>(start) == 0x5b) {
+    let p = start + 1
+    while (p < end && (hexValue(load<u8>(p)) >= 0 || load<u8>(p) == 0x3a || load<u8>(p) == 0x2e)) p++
+    return p < end && p > start + 2 && load<u8>(p) == 0x5d ? p + 1 : 0
+  }
+  const stop = skipRegName(start, end)
+  for (let p = start; p < stop; p++) {
+    if (load<u8>(p) != 0x25) continue
+    if (p + 2 >= stop || hexValue(load<u8>(p + 1)) < 0 || hexValue(load<u8>(p + 2)) < 0) return 0
+  }
+  return stop
+}
+
+/** Reads digits up to `end`; -1 for none, -2 for what is no port. */
+function readPort(start: usize, end: usize): i32 {
+  if (start == end) return -1
+  if (end - start > 5) return -2
+  let port = 0
+  for (let p = start; p < end; p++) {
+    if (!isDigit(load<u8>(p))) return -2
+    port = port * 10 + <i32>load<u8>(p) - 0x30
+  }
+  return port <= 65535 ? port : -2
+}
+
+/** Writes AUTHORITY, HOST and PORT of the record; 0, or `code` when the bytes are no authority. */
+export function readAuthority(record: usize, start: usize, end: usize, code: i32): i32 {
+  if (end - start > <usize>HOST_LIMIT) return refuse(code, start)
+  const stop = skipHost(start, end)
+  if (stop == 0) return refuse(code, start)
+  let port = -1
+  if (stop < end) {
+    if (load<u8>(stop) != 0x3a || stop == start) return refuse(code, stop)
+    port = readPort(stop + 1, end)
+    if (port == -2) return refuse(code, stop + 1)
+  }
+  store<u32>(record + HEAD_AUTHORITY, <u32>start)
+  store<u32>(record + HEAD_AUTHORITY, <u32>end, 4)
+  store<u32>(record + HEAD_HOST, <u32>start)
+  store<u32>(record + HEAD_HOST, <u32>stop, 4)
+  store<i32>(record + HEAD_PORT, port)
+  return 0
+}
+
+/** The Host field: an authority, or empty (RFC 9112 3.2). */
+export function readHostField(record: usize, start: usize, end: usize): i32 {
+  return readAuthority(record, start, end, BAD_HOST)
+}

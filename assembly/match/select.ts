@@ -1,0 +1,193 @@
+/**
+ * Which listener and which route a request belongs to (Gateway API: Listener.hostname,
+ * HTTPRoute.hostnames, HTTPRouteRule.matches). The listener is the one with the most specific
+ * hostname, and there is no second choice. Inside it hostname groups are tried from the most
+ * specific on, and a group without a match gives way to the next.
+ *
+ * Cost: one look-up for each label of the host, one for each path segment that some route shares,
+ * and the predicates of the routes met on the way back up.
+ */
+import {
+  ERROR_ARGUMENT,
+  HEAD_FIELDS,
+  HEAD_FIELD_COUNT,
+  HEAD_FIELD_LIMIT,
+  HEAD_HOST,
+  HEAD_PATH,
+  HEAD_ROUTE,
+  HEAD_SCOPE,
+  HOST_ANY,
+  HOST_EXACT,
+  HOST_LIMIT,
+  HOST_WILDCARD,
+  NO_LISTENER,
+  NO_ROUTE,
+  PATH_REGEX,
+  ROUTE_ID,
+  ROUTE_PATH_KIND,
+  ROUTE_PATH_REGEX,
+} from '../abi'
+import { isReadable } from '../arena'
+import { copyFolded } from '../bytes'
+import { fail } from '../refusal'
+import { isPatternMatch } from './pattern'
+import { isMet } from './predicate'
+import { Route, specOf } from './routes'
+import { findNode, KIND_GROUP, KIND_LISTENER, KIND_SEGMENT, Node, Table, tableOf } from './table'
+
+/** The request's hostname in lower case; copies run up to 7 bytes over. */
+const HOST: usize = memory.data(264)
+let hostLength: usize = 0
+
+/** Is there a hostname that could equal one of the table's? */
+function foldHost(record: usize): bool {
+  const start = <usize>load<u32>(record + HEAD_HOST)
+  if (load<i32>(record + HEAD_HOST) < 0) return false
+  hostLength = <usize>load<u32>(record + HEAD_HOST, 4) - start
+  if (hostLength == 0 || hostLength > <usize>HOST_LIMIT) return false
+  copyFolded(HOST, start, hostLength)
+  return true
+}
+
+/** Offset of the next dot of HOST after `from`; `hostLength` when there is none. */
+// @ts-ignore: decorator
+@inline
+function nextDot(from: usize): usize {
+  let p = from + 1
+  while (p < hostLength && load<u8>(HOST + p) != 0x2e) p++
+  return min(p, hostLength)
+}
+
+// --- listener ---------------------------------------------------------------------------------------------
+
+function findListener(table: Table, record: usize): Node | null {
+  if (foldHost(record)) {
+    const exact = findNode(table, KIND_LISTENER + HOST_EXACT, 0, HOST, hostLength)
+    if (exact) return exact
+    let dot = table.wildcards == 0 ? hostLength : nextDot(0)
+    for (; dot < hostLength; dot = nextDot(dot)) {
+      const kind = KIND_LISTENER + HOST_WILDCARD
+      const wildcard = findNode(table, kind, 0, HOST + dot, hostLength - dot)
+      if (wildcard) return wildcard
+    }
+  }
+  return findNode(table, KIND_LISTENER + HOST_ANY, 0, 0, 0)
+}
+
+// --- route ---------------------------------------------------------------------------------------------------
+
+/** The first route of a list that the request meets: its id, or NO_ROUTE. */
+function tryList(first: u32, record: usize): i32 {
+  let at = first
+  while (at != 0) {
+    const route = changetype<Route>(<usize>at)
+    const spec = specOf(route)
+    if (isMet(spec, record) && isPathMet(spec, record)) return load<i32>(spec + ROUTE_ID)
+    at = route.next
+  }
+  return NO_ROUTE
+}
+
+/** Exact and prefix paths are met by the place of the route; a regex has yet to be asked. */
+function isPathMet(spec: usize, record: usize): bool {
+  if (load<i32>(spec + ROUTE_PATH_KIND) != PATH_REGEX) return true
+  const start = <usize>load<u32>(record + HEAD_PATH)
+  const length = <usize>load<u32>(record + HEAD_PATH, 4) - start
+  return isPatternMatch(load<i32>(spec + ROUTE_PATH_REGEX), start, length)
+}
+
+/** Did `descend` consume the whole path? */
+let isWholePath: bool = false
+
+/** The deepest node that the path's segments lead to. */
+function descend(table: Table, group: Node, start: usize, end: usize): Node {
+  let node = group
+  let p = start
+  isWholePath = false
+  while (true) {
+    const segment = p + 1
+    let stop = segment
+    while (stop < end && load<u8>(stop) != 0x2f) stop++
+    const length = stop > segment ? stop - segment : 0
+    const parent = <u32>changetype<usize>(node)
+    const child = findNode(table, KIND_SEGMENT, parent, segment, length)
+    if (!child) return node
+    node = child
+    p = stop
+    if (p >= end) {
+      isWholePath = true
+      return node
+    }
+  }
+}
+
+/** Exact, then prefixes from the longest on. A path that does not begin with `/` has neither. */
+function tryPath(table: Table, group: Node, record: usize): i32 {
+  const start = <usize>load<u32>(record + HEAD_PATH)
+  const end = <usize>load<u32>(record + HEAD_PATH, 4)
+  if (start < end && load<u8>(start) != 0x2f) return NO_ROUTE
+  let node = descend(table, group, start, end)
+  if (isWholePath) {
+    const exact = tryList(node.first, record)
+    if (exact >= 0) return exact
+  }
+  while (true) {
+    const prefix = tryList(node.second, record)
+    if (prefix >= 0 || node.kind != KIND_SEGMENT) return prefix
+    node = changetype<Node>(<usize>node.parent)
+  }
+}
+
+function tryGroup(table: Table, kind: u32, scope: u32, host: usize, length: usize, record: usize): i32 {
+  const group = findNode(table, kind, scope, host, length)
+  if (!group) return NO_ROUTE
+  const found = tryPath(table, group, record)
+  return found >= 0 ? found : tryList(group.first, record)
+}
+
+function findRoute(table: Table, scope: u32, record: usize): i32 {
+  if (foldHost(record)) {
+    const exact = tryGroup(table, KIND_GROUP + HOST_EXACT, scope, HOST, hostLength, record)
+    if (exact >= 0) return exact
+    let dot = table.wildcards == 0 ? hostLength : nextDot(0)
+    for (; dot < hostLength; dot = nextDot(dot)) {
+      const kind = KIND_GROUP + HOST_WILDCARD
+      const wildcard = tryGroup(table, kind, scope, HOST + dot, hostLength - dot, record)
+      if (wildcard >= 0) return wildcard
+    }
+  }
+  return tryGroup(table, KIND_GROUP + HOST_ANY, scope, 0, 0, record)
+}
+
+/** Can the record's counted fields be read? Spans are the caller's promise. */
+function isSane(record: usize): bool {
+  if (!isReadable(record, HEAD_FIELDS)) return false
+  const count = load<i32>(record + HEAD_FIELD_COUNT)
+  return count >= 0 && count <= load<i32>(record + HEAD_FIELD_LIMIT)
+}
+
+/** The scope of the request's listener, written to HEAD_SCOPE too; NO_LISTENER or ERROR_ARGUMENT. */
+export function matchListener(handle: i32, record: usize): i32 {
+  const table = tableOf(handle)
+  if (!table || !isSane(record)) return fail(ERROR_ARGUMENT)
+  const listener = findListener(table, record)
+  const scope = listener ? <i32>listener.first : NO_LISTENER
+  store<i32>(record + HEAD_SCOPE, listener ? scope : -1)
+  return scope
+}
+
+/** The id of the request's route in a scope, written to HEAD_ROUTE too; NO_ROUTE or ERROR_ARGUMENT. */
+export function matchRoute(handle: i32, scope: i32, record: usize): i32 {
+  const table = tableOf(handle)
+  if (!table || scope < 0 || !isSane(record)) return fail(ERROR_ARGUMENT)
+  const id = findRoute(table, <u32>scope, record)
+  store<i32>(record + HEAD_SCOPE, scope)
+  store<i32>(record + HEAD_ROUTE, id >= 0 ? id : -1)
+  return id
+}
+
+/** Listener, then route: the id, NO_LISTENER, NO_ROUTE or ERROR_ARGUMENT. */
+export function matchRequest(handle: i32, record: usize): i32 {
+  const scope = matchListener(handle, record)
+  return scope < 0 ? scope : matchRoute(handle, scope, record)
+}
