@@ -298,6 +298,22 @@ export const errorCatalogue = {
     'port is already in use',
     'A listener port cannot be bound; the listener is not programmed.',
   ),
+  protocol_unsupported: row(
+    0,
+    'internal',
+    'no',
+    'Internal',
+    'protocol is not served by this version',
+    'A listener has a protocol that the proxy does not serve yet; the listener is not programmed.',
+  ),
+  resource_unreadable: row(
+    0,
+    'internal',
+    'no',
+    'Internal',
+    'configuration resource cannot be read',
+    'A proxy received a resource of a type or shape that its version does not know.',
+  ),
   event_too_large: row(
     0,
     'internal',
