@@ -1,0 +1,294 @@
+/** Every ExactlyOneOf, AtLeastOneOf and AtMostOneOf group of the three kinds. */
+import { backendPlace, type CaseGroup, type Place, policyPlace, type SchemaCase } from './case.ts'
+
+/** Members of a group, each with a value that is valid alone. */
+type Members = Readonly<Record<string, unknown>>
+
+const backendRef = { name: 'a', port: 80 }
+const expressions = { matchExpressions: ['true'] }
+const authorization = { policy: expressions }
+const static_ = { host: 'a.example', port: 80 }
+const provider = { vendorA: {} }
+const secretRef = { name: 'a' }
+const jwks = { jwksPath: '/keys', backendRef }
+const regex = { builtins: ['Email'] }
+
+const vendors: Members = {
+  vendorA: {},
+  vendorB: { endpoint: 'a.example', deploymentName: 'd' },
+  vendorC: {},
+  vendorD: {},
+  vendorE: { projectId: 'p', region: 'global' },
+  vendorF: {},
+}
+
+const simple: Members = {
+  tcp: { connectTimeout: '5s' },
+  tls: {},
+  http: { version: 'HTTP2' },
+  auth: { passthrough: {} },
+}
+const ai: Members = { ai: { modelAliases: { fast: 'small' } } }
+const mcp: Members = { mcp: { authorization } }
+
+const refused = (at: Place, written: string, value: unknown, message: string): SchemaCase => ({
+  written: `${at.path} ${written}`,
+  kind: at.kind,
+  spec: at.spec(value),
+  refusedAt: at.path,
+  message,
+})
+
+/** Each member alone. */
+const alone = (at: Place, members: Members): readonly SchemaCase[] =>
+  Object.entries(members).map(([name, value]) => ({
+    written: `${at.path} with ${name} alone`,
+    kind: at.kind,
+    spec: at.spec({ [name]: value }),
+  }))
+
+function exactlyOne(type: string, members: Members, ...places: readonly Place[]): CaseGroup {
+  const names = Object.keys(members)
+  const message = `exactly one of ${names.join(', ')} must be set`
+  const pairs = names.slice(1).map((name) => [names[0] ?? '', name] as const)
+  return {
+    id: `${type}.exactlyOneOf`,
+    shows: ['rule.ExactlyOneOf'],
+    cases: places.flatMap((at) => [
+      refused(at, 'with none of them', {}, message),
+      ...pairs.map(([one, two]) => {
+        const both = { [one]: members[one], [two]: members[two] }
+        return refused(at, `with ${one} and ${two}`, both, message)
+      }),
+      ...alone(at, members),
+    ]),
+  }
+}
+
+function atLeastOne(type: string, members: Members, ...places: readonly Place[]): CaseGroup {
+  const message = `at least one of ${Object.keys(members).join(', ')} must be set`
+  return {
+    id: `${type}.atLeastOneOf`,
+    shows: ['rule.AtLeastOneOf'],
+    cases: places.flatMap((at) => [
+      refused(at, 'with none of them', {}, message),
+      ...alone(at, members),
+      { written: `${at.path} with all of them`, kind: at.kind, spec: at.spec(members) },
+    ]),
+  }
+}
+
+const aiPath = 'spec.ai'
+const provider0 = 'spec.ai.groups[0].providers[0]'
+const target0 = 'spec.mcp.targets[0]'
+const guards = 'spec.backend.ai.promptGuard'
+
+const exactlyOneOf: readonly CaseGroup[] = [
+  exactlyOne(
+    'BackendSpec',
+    {
+      ai: { provider },
+      static: static_,
+      dynamicForwardProxy: {},
+      mcp: { targets: [{ name: 'a', static: static_ }] },
+    },
+    backendPlace('spec'),
+  ),
+  exactlyOne(
+    'AIBackend',
+    { provider, groups: [{ providers: [{ name: 'a', ...provider }] }] },
+    backendPlace(aiPath),
+  ),
+  exactlyOne('LLMProvider', vendors, backendPlace('spec.ai.provider')),
+  exactlyOne('NamedLLMProvider', vendors, backendPlace(provider0, { [provider0]: { name: 'a' } })),
+  exactlyOne(
+    'PromptguardRequest',
+    { regex, webhook: { backendRef }, vendorAModeration: {} },
+    policyPlace(`${guards}.request[0]`),
+  ),
+  exactlyOne(
+    'PromptguardResponse',
+    { regex, webhook: { backendRef } },
+    policyPlace(`${guards}.response[0]`),
+  ),
+  exactlyOne(
+    'McpTargetSelector',
+    { selector: { services: {} }, static: static_ },
+    backendPlace(target0, { [target0]: { name: 'a' } }),
+  ),
+  exactlyOne(
+    'PolicySpec',
+    {
+      targetRefs: [{ group: '', kind: 'Service', name: 'a' }],
+      targetSelectors: [{ group: '', kind: 'Service', matchLabels: { a: 'b' } }],
+    },
+    { kind: 'GatewayPolicy', path: 'spec', spec: (value) => value },
+  ),
+  exactlyOne(
+    'ExtAuth',
+    { grpc: {}, http: {} },
+    policyPlace('spec.traffic.extAuth', { 'spec.traffic.extAuth': { backendRef } }),
+  ),
+  exactlyOne(
+    'LocalRateLimit',
+    { requests: 1, tokens: 1 },
+    policyPlace('spec.traffic.rateLimit.local[0]', {
+      'spec.traffic.rateLimit.local[0]': { unit: 'Seconds' },
+    }),
+  ),
+  exactlyOne(
+    'BackendAuth',
+    { key: 'k', secretRef, passthrough: {}, aws: { secretRef } },
+    policyPlace('spec.backend.auth'),
+    backendPlace('spec.policies.auth', { spec: { static: static_ } }),
+  ),
+  exactlyOne(
+    'JWKS',
+    { remote: jwks, inline: '{"keys":[]}' },
+    policyPlace('spec.traffic.jwtAuthentication.providers[0].jwks', {
+      'spec.traffic.jwtAuthentication.providers[0]': { issuer: 'https://issuer.example' },
+    }),
+  ),
+  exactlyOne(
+    'BasicAuthentication',
+    { users: ['a:$apr1$x$y'], secretRef },
+    policyPlace('spec.traffic.basicAuthentication'),
+  ),
+  exactlyOne(
+    'APIKeyAuthentication',
+    { secretRef, secretSelector: { matchLabels: { a: 'b' } } },
+    policyPlace('spec.traffic.apiKeyAuthentication'),
+  ),
+]
+
+const header = { name: 'x-a', value: "'b'" }
+
+const atLeastOneOf: readonly CaseGroup[] = [
+  atLeastOne(
+    'BackendFull',
+    { ...simple, ...mcp, ...ai },
+    policyPlace('spec.backend'),
+    backendPlace('spec.policies', { spec: { static: static_ } }),
+  ),
+  atLeastOne(
+    'BackendWithAI',
+    { ...simple, ...ai },
+    backendPlace(`${provider0}.policies`, { [provider0]: { name: 'a', vendorA: {} } }),
+  ),
+  atLeastOne(
+    'BackendWithMCP',
+    { ...simple, ...mcp },
+    backendPlace(`${target0}.static.policies`, {
+      [target0]: { name: 'a' },
+      [`${target0}.static`]: static_,
+    }),
+  ),
+  atLeastOne(
+    'BackendAI',
+    {
+      prompt: { prepend: [{ role: 'SYSTEM', content: 'a' }] },
+      promptGuard: { request: [{ regex }] },
+      defaults: [{ field: 'a', value: 1 }],
+      overrides: [{ field: 'a', value: { b: [null] } }],
+      modelAliases: { fast: 'small' },
+      promptCaching: {},
+      routes: { '*': 'Passthrough' },
+    },
+    policyPlace('spec.backend.ai'),
+  ),
+  atLeastOne('AIPromptGuard', { request: [{ regex }], response: [{ regex }] }, policyPlace(guards)),
+  atLeastOne(
+    'CustomResponse',
+    { message: 'no', statusCode: 400 },
+    policyPlace(`${guards}.request[0].response`, { [`${guards}.request[0]`]: { regex } }),
+  ),
+  atLeastOne(
+    'McpSelector',
+    { namespaces: { matchLabels: { a: 'b' } }, services: {} },
+    backendPlace(`${target0}.selector`, { [target0]: { name: 'a' } }),
+  ),
+  atLeastOne(
+    'BackendMCP',
+    { authorization, authentication: { jwks } },
+    policyPlace('spec.backend.mcp'),
+  ),
+  atLeastOne('FrontendTCP', { keepalive: {} }, policyPlace('spec.frontend.tcp')),
+  atLeastOne(
+    'FrontendTLS',
+    {
+      handshakeTimeout: '10s',
+      alpnProtocols: ['h2'],
+      minProtocolVersion: '1.2',
+      maxProtocolVersion: '1.3',
+      cipherSuites: ['TLS13_AES_128_GCM_SHA256'],
+    },
+    policyPlace('spec.frontend.tls'),
+  ),
+  atLeastOne(
+    'FrontendHTTP',
+    {
+      maxBufferSize: 1,
+      http1MaxHeaders: 1,
+      http1IdleTimeout: '1m',
+      http2WindowSize: 65_535,
+      http2ConnectionWindowSize: 65_535,
+      http2FrameSize: 16_384,
+      http2KeepaliveInterval: '1m',
+      http2KeepaliveTimeout: '10s',
+    },
+    policyPlace('spec.frontend.http'),
+  ),
+  atLeastOne(
+    'LogTracingAttributes',
+    { remove: ['http.method'], add: [{ name: 'a', expression: 'request.path' }] },
+    policyPlace('spec.frontend.accessLog.attributes'),
+    policyPlace('spec.frontend.tracing.attributes', { 'spec.frontend.tracing': { backendRef } }),
+  ),
+  atLeastOne(
+    'Transformation',
+    { request: { body: "'a'" }, response: { body: "'a'" } },
+    policyPlace('spec.traffic.transformation'),
+  ),
+  atLeastOne(
+    'Transform',
+    { set: [header], add: [header], remove: ['x-a'], body: "'a'" },
+    policyPlace('spec.traffic.transformation.request'),
+    policyPlace('spec.traffic.transformation.response'),
+  ),
+  atLeastOne(
+    'RateLimits',
+    {
+      local: [{ requests: 1, unit: 'Hours' }],
+      global: {
+        backendRef,
+        domain: 'd',
+        descriptors: [{ entries: [{ name: 'a', expression: 'source.address' }] }],
+      },
+    },
+    policyPlace('spec.traffic.rateLimit'),
+  ),
+  atLeastOne(
+    'HeaderModifiers',
+    { request: { set: [{ name: 'x-a', value: 'b' }] }, response: { remove: ['x-a'] } },
+    policyPlace('spec.traffic.headerModifiers'),
+  ),
+]
+
+const tls = policyPlace('spec.backend.tls')
+const atMost = { verifySubjectAltNames: ['a.example'], insecureSkipVerify: 'Hostname' }
+
+const atMostOneOf: CaseGroup = {
+  id: 'rule.AtMostOneOf',
+  cases: [
+    refused(
+      tls,
+      'with both of them',
+      atMost,
+      'at most one of verifySubjectAltNames, insecureSkipVerify may be set',
+    ),
+    { written: 'spec.backend.tls with none of them', kind: tls.kind, spec: tls.spec({}) },
+    ...alone(tls, atMost),
+  ],
+}
+
+export const groupCases: readonly CaseGroup[] = [...exactlyOneOf, ...atLeastOneOf, atMostOneOf]
