@@ -21,6 +21,22 @@ describe('readSettings', () => {
     (adminAddress) => expect(readSettings({ adminAddress }, {}).ok).toBe(false),
   )
 
+  it('reads lists of addresses and CIDRs, and refuses a list with anything else', () => {
+    const read = (dynamicAllow: string) => readSettings({ dynamicAllow }, {})
+    const dynamicAllow = ['127.0.0.0/8', '::1', 'fd00::/8']
+    expect(read('127.0.0.0/8, ::1,fd00::/8')).toMatchObject({ value: { dynamicAllow } })
+    for (const wrong of [
+      '127.0.0.0/33',
+      '127.0.0',
+      'localhost',
+      '::1/129',
+      '1.2.3.4,',
+      '1.2.3.4/',
+    ]) {
+      expect(read(wrong).ok).toBe(false)
+    }
+  })
+
   it('names every problem with its source at once', () => {
     expect(readSettings({ workers: '0' }, { LOG_FORMAT: 'xml' })).toEqual({
       ok: false,

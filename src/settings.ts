@@ -3,6 +3,7 @@
  * variable and a line of docs/settings.md. A flag wins over the environment, which wins over the
  * default. The two deadlines and LOG_FORMAT keep the names that GatewayParameters documents.
  */
+import { isIP } from 'node:net'
 import { parseDurationMs } from './base/duration.ts'
 import { failAll, type Outcome, succeed } from './base/outcome.ts'
 
@@ -48,6 +49,20 @@ const readWord =
   <const Word extends string>(...words: Word[]) =>
   (text: string): Word | undefined =>
     words.find((known) => known === text)
+
+/** Addresses and CIDRs; each is checked here, so that a typing error never opens or closes a door. */
+function readRanges(text: string): readonly string[] | undefined {
+  const ranges = text.split(',').map((part) => part.trim())
+  return ranges.every(isRange) ? ranges : undefined
+}
+
+function isRange(text: string): boolean {
+  const [address = '', bits, ...rest] = text.split('/')
+  const family = isIP(address)
+  if (family === 0 || rest.length > 0) return false
+  if (bits === undefined) return true
+  return /^[0-9]{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128)
+}
 
 /** Whole seconds, or a duration such as `1m30s`; gives milliseconds. */
 function readDelay(text: string): number | undefined {
@@ -105,6 +120,32 @@ export const settings = {
     read: readWord('text', 'json'),
     default: 'text' as const,
     doc: 'Format of the access log on standard output, one line for each request.',
+  }),
+  dynamicAllow: row<readonly string[]>({
+    flag: 'dynamic-allow',
+    env: 'SLUICE_DYNAMIC_ALLOW',
+    form: 'addresses and CIDRs, with commas between',
+    read: readRanges,
+    default: [],
+    defaultText: 'none',
+    doc: 'What a dynamic forward proxy may reach although it is refused by default, such as `127.0.0.0/8`.',
+  }),
+  dynamicRefuse: row<readonly string[]>({
+    flag: 'dynamic-refuse',
+    env: 'SLUICE_DYNAMIC_REFUSE',
+    form: 'addresses and CIDRs, with commas between',
+    read: readRanges,
+    default: [],
+    defaultText: 'none',
+    doc: 'What a dynamic forward proxy may not reach, beside link-local and cloud metadata addresses.',
+  }),
+  clusterDomain: row({
+    flag: 'cluster-domain',
+    env: 'SLUICE_CLUSTER_DOMAIN',
+    form: 'a domain',
+    read: readHost,
+    default: 'cluster.local',
+    doc: 'Last part of the names of Services.',
   }),
   minTerminationMs: row({
     env: 'CONNECTION_MIN_TERMINATION_DEADLINE',

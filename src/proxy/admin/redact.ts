@@ -1,0 +1,49 @@
+/**
+ * Takes out of a configuration dump what may be a credential. Values of Secrets never reach the
+ * dump; this is for credentials that a user has written inline.
+ */
+const hidden = '<redacted>'
+
+const secretMembers = new Set([
+  'apikey',
+  'authorization',
+  'clientsecret',
+  'key',
+  'password',
+  'privatekey',
+  'secret',
+  'token',
+])
+
+const secretHeaders = new Set([
+  'api-key',
+  'authorization',
+  'cookie',
+  'proxy-authorization',
+  'set-cookie',
+  'x-api-key',
+  'x-goog-api-key',
+])
+
+/** Is this `{ name, value }` of a header that carries a credential? */
+function isSecretHeader(value: Readonly<Record<string, unknown>>): boolean {
+  return (
+    typeof value.name === 'string' &&
+    typeof value.value === 'string' &&
+    secretHeaders.has(value.name.toLowerCase())
+  )
+}
+
+/** A copy of a JSON value with credentials hidden; `key` at the top of a resource is its name. */
+export function redact(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(redact)
+  if (value === null || typeof value !== 'object') return value
+  const record = value as Readonly<Record<string, unknown>>
+  const copy: Record<string, unknown> = {}
+  for (const [name, member] of Object.entries(record)) {
+    const isSecret = secretMembers.has(name.toLowerCase()) && typeof member === 'string'
+    copy[name] = isSecret ? hidden : redact(member)
+  }
+  if (isSecretHeader(record)) copy.value = hidden
+  return copy
+}

@@ -1,0 +1,67 @@
+/** Paths of the readiness, stats and admin servers. */
+import { prometheusContentType } from '../telemetry/prometheus.ts'
+import { type Respond, type Routes, sendText } from './server.ts'
+
+/** The level of the operational log; a pino logger is one. */
+export interface LevelControl {
+  level: string
+}
+
+const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
+
+/** `pending` names what startup still waits for; empty when ready. */
+export function readinessRoutes(pending: () => readonly string[]): Routes {
+  const ready: Respond = (_request, response) => {
+    const waiting = pending()
+    if (waiting.length === 0) sendText(response, 200, 'ready\n')
+    else sendText(response, 500, `not ready, pending: ${waiting.join(', ')}\n`)
+  }
+  return { '/healthz/ready': { GET: ready } }
+}
+
+/** `scrape` gives the text of all metrics. */
+export function statsRoutes(scrape: () => Promise<string>): Routes {
+  const metrics: Respond = async (_request, response) => {
+    sendText(response, 200, await scrape(), prometheusContentType)
+  }
+  return { '/metrics': { GET: metrics }, '/stats/prometheus': { GET: metrics } }
+}
+
+export interface AdminParts {
+  dump(): string
+  /** Absent where the process has no operational log. */
+  readonly log?: LevelControl
+  /** Somebody asked the process to stop. */
+  quit(): void
+}
+
+export function adminRoutes({ dump, log, quit }: AdminParts): Routes {
+  const original = log?.level
+  const show: Respond = (_request, response) => {
+    sendText(response, 200, `current log level is ${log?.level ?? 'unknown'}\n`)
+  }
+  const change: Respond = (request, response, url) => {
+    const wanted = url.searchParams.has('reset') ? original : url.searchParams.get('level')
+    if (wanted !== null && wanted !== undefined) {
+      if (log === undefined || !levels.includes(wanted)) {
+        const known = levels.join(', ')
+        return sendText(response, 400, `unknown level ${JSON.stringify(wanted)}: use ${known}\n`)
+      }
+      log.level = wanted
+    }
+    return show(request, response, url)
+  }
+  return {
+    '/config_dump': {
+      GET: (_request, response) =>
+        sendText(response, 200, dump(), 'application/json; charset=utf-8'),
+    },
+    '/logging': { GET: show, POST: change },
+    '/quitquitquit': {
+      POST: (_request, response) => {
+        sendText(response, 200, 'shutting down\n')
+        quit()
+      },
+    },
+  }
+}

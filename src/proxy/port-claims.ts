@@ -1,0 +1,57 @@
+/**
+ * Keeps workers from sharing a port with a stranger. Where several workers bind one port, the
+ * system lets any other process of the same user join in; so the first worker to want a port waits
+ * until a bind without sharing has shown that the port is free.
+ */
+import { createServer } from 'node:net'
+
+interface Claim {
+  readonly holders: Set<number>
+  readonly probe: Promise<string | undefined>
+}
+
+export class PortClaims {
+  readonly #host: string
+  readonly #isShared: boolean
+  readonly #claims = new Map<number, Claim>()
+
+  /** `isShared`: do several workers bind each port? Where not, binding itself finds strangers. */
+  constructor(host: string, isShared: boolean) {
+    this.#host = host
+    this.#isShared = isShared
+  }
+
+  /** Why the worker must not bind the port; undefined where it may. */
+  async claim(port: number, worker: number): Promise<string | undefined> {
+    if (!this.#isShared || port === 0) return undefined
+    let claim = this.#claims.get(port)
+    if (claim === undefined) {
+      claim = { holders: new Set(), probe: probe(this.#host, port) }
+      this.#claims.set(port, claim)
+    }
+    claim.holders.add(worker)
+    const problem = await claim.probe
+    if (problem !== undefined) this.release(port, worker)
+    return problem
+  }
+
+  release(port: number, worker: number): void {
+    const claim = this.#claims.get(port)
+    claim?.holders.delete(worker)
+    if (claim?.holders.size === 0) this.#claims.delete(port)
+  }
+
+  /** A worker that is gone holds nothing. */
+  releaseAll(worker: number): void {
+    for (const port of [...this.#claims.keys()]) this.release(port, worker)
+  }
+}
+
+/** Binds the port and lets it go again; gives what the system said where that fails. */
+function probe(host: string, port: number): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const server = createServer()
+    server.once('error', (error) => resolve(error.message))
+    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(undefined)))
+  })
+}

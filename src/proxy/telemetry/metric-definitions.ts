@@ -1,0 +1,85 @@
+/**
+ * Every metric, as data: the writer, the sums over workers and the docs follow from it. Names get
+ * the prefix `sluice_`.
+ */
+export interface MetricDefinition {
+  readonly type: 'counter' | 'gauge' | 'histogram'
+  readonly help: string
+  readonly labels: readonly string[]
+  /** Upper bounds in ascending order, `+Inf` left out; only for histograms. */
+  readonly buckets?: readonly number[]
+}
+
+const routeLabels = ['bind', 'gateway', 'listener', 'route', 'route_rule'] as const
+const requestLabels = ['backend', 'protocol', 'method', 'status', 'reason', ...routeLabels] as const
+const connectionLabels = ['bind', 'gateway', 'listener', 'protocol'] as const
+
+const durations = [
+  0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80,
+]
+const connects = [
+  0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.5, 1, 2, 4, 8,
+]
+
+type Row = MetricDefinition
+const counter = (help: string, labels: readonly string[] = []): Row => ({
+  type: 'counter',
+  help,
+  labels,
+})
+const gauge = (help: string, labels: readonly string[] = []): Row => ({
+  type: 'gauge',
+  help,
+  labels,
+})
+const histogram = (help: string, labels: readonly string[], buckets: readonly number[]): Row => ({
+  type: 'histogram',
+  help,
+  labels,
+  buckets,
+})
+
+export const metricDefinitions = {
+  build_info: gauge('Version of the proxy.', ['tag']),
+  requests_total: counter('Requests that have ended.', requestLabels),
+  request_duration_seconds: histogram(
+    'From the complete request head to the last byte of the response.',
+    requestLabels,
+    durations,
+  ),
+  response_bytes_total: counter('Bytes of response bodies sent to clients.', requestLabels),
+  upstream_connect_duration_seconds: histogram(
+    'Time to connect to a backend.',
+    ['transport'],
+    connects,
+  ),
+  downstream_connections_total: counter('Client connections accepted.', connectionLabels),
+  downstream_connections: gauge('Client connections open now.', connectionLabels),
+  downstream_received_bytes_total: counter('Bytes read from clients.', connectionLabels),
+  downstream_sent_bytes_total: counter('Bytes written to clients.', connectionLabels),
+  upstream_connections_total: counter('Connections to backends that were made.'),
+  upstream_connections: gauge('Connections to backends open now.'),
+  malformed_requests_total: counter('Request heads that could not be read.'),
+  core_traps_total: counter('Traps of the WebAssembly core; each is a bug.'),
+  access_log_dropped_lines_total: counter('Access log lines lost because nobody read them.'),
+  config_sequence: gauge('Log position up to which the configuration is in force in all workers.'),
+  config_rejected_resources: gauge('Configuration resources that are not in force.', ['code']),
+  workers: gauge('Worker threads that carry traffic.'),
+  worker_restarts_total: counter('Worker threads that died and were replaced.'),
+  process_resident_memory_bytes: gauge('Resident memory of the process.'),
+  process_cpu_seconds_total: counter('User and system CPU time of the process.'),
+} as const satisfies Record<string, MetricDefinition>
+
+export type MetricName = keyof typeof metricDefinitions
+
+/**
+ * One label combination. `values` is the number of a counter or gauge; of a histogram the count of
+ * each bucket (not cumulative, the last one beyond all bounds) and then the sum.
+ */
+export interface Series {
+  readonly labels: readonly string[]
+  readonly values: readonly number[]
+}
+
+/** What a worker answers to a scrape. */
+export type MetricsSnapshot = Partial<Record<MetricName, readonly Series[]>>

@@ -1,0 +1,81 @@
+/** Sums over workers, and the Prometheus text format (version 0.0.4). */
+import {
+  type MetricDefinition,
+  type MetricName,
+  type MetricsSnapshot,
+  metricDefinitions,
+  type Series,
+} from './metric-definitions.ts'
+
+export const prometheusContentType = 'text/plain; version=0.0.4; charset=utf-8'
+
+const names = Object.keys(metricDefinitions) as MetricName[]
+
+/** Adds up snapshots, series by series. */
+export function sumSnapshots(snapshots: readonly MetricsSnapshot[]): MetricsSnapshot {
+  const sums: Partial<Record<MetricName, readonly Series[]>> = {}
+  for (const name of names) {
+    const present = snapshots.map((snapshot) => snapshot[name] ?? [])
+    const filled = present.filter((series) => series.length > 0)
+    if (filled.length > 0) sums[name] = filled.length === 1 ? filled[0] : sumSeries(filled.flat())
+  }
+  return sums
+}
+
+function sumSeries(all: readonly Series[]): Series[] {
+  const sums = new Map<string, { labels: readonly string[]; values: number[] }>()
+  for (const { labels, values } of all) {
+    const key = labels.join('\0')
+    const known = sums.get(key)
+    if (known === undefined) sums.set(key, { labels, values: [...values] })
+    else
+      values.forEach((value, at) => {
+        known.values[at] = (known.values[at] ?? 0) + value
+      })
+  }
+  return [...sums.values()]
+}
+
+/** Label values: backslash, quote and line feed are escaped. */
+const escapes: Readonly<Record<string, string>> = { '\\': '\\\\', '"': '\\"', '\n': '\\n' }
+const escapeLabel = (value: string) => value.replace(/[\\"\n]/g, (found) => escapes[found] ?? '')
+
+function labelText(names: readonly string[], values: readonly string[], extra = ''): string {
+  const pairs = names.map((name, at) => `${name}="${escapeLabel(values[at] ?? 'unknown')}"`)
+  if (extra !== '') pairs.push(extra)
+  return pairs.length === 0 ? '' : `{${pairs.join(',')}}`
+}
+
+function histogramLines(name: string, definition: MetricDefinition, series: Series): string {
+  const { labels } = definition
+  let total = 0
+  let lines = ''
+  const bounds = [...(definition.buckets ?? []), Number.POSITIVE_INFINITY]
+  bounds.forEach((bound, at) => {
+    total += series.values[at] ?? 0
+    const le = bound === Number.POSITIVE_INFINITY ? '+Inf' : String(bound)
+    lines += `${name}_bucket${labelText(labels, series.labels, `le="${le}"`)} ${total}\n`
+  })
+  const own = labelText(labels, series.labels)
+  const sum = series.values[bounds.length] ?? 0
+  return `${lines}${name}_sum${own} ${sum}\n${name}_count${own} ${total}\n`
+}
+
+/** The text of a scrape; metrics without a series are left out. */
+export function writePrometheus(snapshot: MetricsSnapshot): string {
+  let text = ''
+  for (const short of names) {
+    const all = snapshot[short]
+    if (all === undefined || all.length === 0) continue
+    const definition: MetricDefinition = metricDefinitions[short]
+    const name = `sluice_${short}`
+    text += `# HELP ${name} ${definition.help}\n# TYPE ${name} ${definition.type}\n`
+    for (const series of all) {
+      text +=
+        definition.type === 'histogram'
+          ? histogramLines(name, definition, series)
+          : `${name}${labelText(definition.labels, series.labels)} ${series.values[0] ?? 0}\n`
+    }
+  }
+  return text
+}

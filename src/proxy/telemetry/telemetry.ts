@@ -1,0 +1,93 @@
+/** Access log and counters of one worker. */
+import type { GatewayError } from '../../errors.ts'
+import type { EngineCounters, ServerExchange } from '../engine/types.ts'
+import { type AccessLogFormat, lineFormats, statusOf } from './access-line.ts'
+import type { AccessLog } from './access-log.ts'
+import { type MetricsSnapshot, metricDefinitions, type Series } from './metric-definitions.ts'
+import { RequestCounters } from './request-series.ts'
+import { Timestamps } from './timestamp.ts'
+import type { RequestFacts, Telemetry } from './types.ts'
+
+/** Methods that get a label of their own; a client may send any other word. */
+const methods = new Set([
+  'GET',
+  'HEAD',
+  'POST',
+  'PUT',
+  'PATCH',
+  'DELETE',
+  'OPTIONS',
+  'TRACE',
+  'CONNECT',
+])
+
+export interface TelemetryOptions {
+  readonly log: AccessLog
+  readonly format: AccessLogFormat
+}
+
+export interface WorkerTelemetry extends Telemetry {
+  snapshot(engine: Readonly<EngineCounters>): MetricsSnapshot
+}
+
+const number = (value: number, labels: readonly string[] = []): Series[] => [
+  { labels, values: [value] },
+]
+
+/** Connections are counted by the engine, which knows no listeners. */
+const connection = ['unknown', 'unknown', 'unknown', 'http']
+
+function engineSeries(engine: Readonly<EngineCounters>): MetricsSnapshot {
+  return {
+    downstream_connections_total: number(engine.connectionsTotal, connection),
+    downstream_connections: number(engine.connectionsOpen, connection),
+    downstream_received_bytes_total: number(engine.receivedBytes, connection),
+    downstream_sent_bytes_total: number(engine.sentBytes, connection),
+    upstream_connections_total: number(engine.upstreamConnectionsTotal),
+    upstream_connections: number(engine.upstreamConnectionsOpen),
+    malformed_requests_total: number(engine.badHeads),
+    core_traps_total: number(engine.coreTraps),
+  }
+}
+
+/** The telemetry of a worker. */
+export function createTelemetry({ log, format }: TelemetryOptions): WorkerTelemetry {
+  const lines = lineFormats[format]
+  const timestamps = new Timestamps()
+  const requests = new RequestCounters(metricDefinitions.request_duration_seconds.buckets ?? [])
+  return {
+    onDone(exchange: ServerExchange, facts: RequestFacts): void {
+      log.write(lines.request(timestamps.now(), exchange, facts))
+      const labels = [
+        facts.backend ?? '',
+        facts.protocol,
+        methods.has(facts.method) ? facts.method : 'OTHER',
+        statusOf(exchange, facts) || '',
+        facts.reason,
+        exchange.port,
+        facts.gateway ?? '',
+        facts.listener ?? '',
+        facts.route ?? '',
+        facts.rule ?? '',
+      ]
+      requests.record(labels, facts.durationMs / 1_000, exchange.responseBytes)
+    },
+
+    onBadHead(port: number, error: GatewayError, peer): void {
+      log.write(lines.badHead(timestamps.now(), peer, error))
+      const { status, reason } = error.row
+      requests.record(['', 'http', '', status, reason, port, '', '', '', ''], 0, 0)
+    },
+
+    snapshot(engine) {
+      const all = requests.snapshot()
+      return {
+        requests_total: all.map(({ count }) => count),
+        request_duration_seconds: all.map(({ duration }) => duration),
+        response_bytes_total: all.map(({ bytes }) => bytes),
+        access_log_dropped_lines_total: number(log.droppedLines),
+        ...engineSeries(engine),
+      }
+    },
+  }
+}

@@ -1,0 +1,31 @@
+/**
+ * RFC 3339 UTC with microseconds, as the access log writes it. The part up to the second is made
+ * once a second; the finer part comes from the monotonic clock, set by the wall clock each second.
+ */
+export class Timestamps {
+  readonly #wallMs: () => number
+  readonly #monotonicMs: () => number
+  #second = Number.NaN
+  #prefix = ''
+  #offsetMs: number
+
+  constructor(wallMs: () => number = Date.now, monotonicMs = () => performance.now()) {
+    this.#wallMs = wallMs
+    this.#monotonicMs = monotonicMs
+    this.#offsetMs = wallMs() - monotonicMs()
+  }
+
+  now(): string {
+    let micros = Math.floor((this.#offsetMs + this.#monotonicMs()) * 1_000)
+    let second = Math.floor(micros / 1_000_000)
+    if (second !== this.#second) {
+      this.#offsetMs = this.#wallMs() - this.#monotonicMs()
+      micros = Math.floor((this.#offsetMs + this.#monotonicMs()) * 1_000)
+      second = Math.floor(micros / 1_000_000)
+      this.#second = second
+      this.#prefix = new Date(second * 1_000).toISOString().slice(0, 20)
+    }
+    const fraction = micros - second * 1_000_000
+    return `${this.#prefix}${String(fraction).padStart(6, '0')}Z`
+  }
+}

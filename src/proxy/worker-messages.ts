@@ -1,0 +1,54 @@
+/** What the main thread and its workers tell each other. */
+import type { Rejection } from '../wire/channel.ts'
+import type { AccessLogFormat } from './telemetry/access-line.ts'
+import type { MetricsSnapshot } from './telemetry/metric-definitions.ts'
+import type { DestinationRules } from './upstream/destination-rules.ts'
+
+/** Given to a worker when it starts. */
+export interface WorkerSettings {
+  /** IP address on which listener ports are bound. */
+  readonly bindAddress: string
+  /** Do several workers share each port? */
+  readonly reusePort: boolean
+  readonly accessLog: { readonly fd: number; readonly format: AccessLogFormat }
+  /** What a dynamic forward proxy may reach. */
+  readonly destinations: DestinationRules
+  readonly clusterDomain?: string
+}
+
+export type ToWorker =
+  | {
+      readonly type: 'config'
+      readonly sequence: number
+      readonly bytes: Uint8Array<SharedArrayBuffer>
+    }
+  /** Answer to `claim`: may the port be bound? */
+  | { readonly type: 'claimed'; readonly port: number; readonly problem?: string }
+  | { readonly type: 'scrape'; readonly id: number }
+  | { readonly type: 'drain'; readonly minMs: number; readonly maxMs: number }
+
+/** A resource that the worker does not have in force. */
+export interface WorkerRejection extends Rejection {
+  /** Position of the change set that brought the resource. */
+  readonly sequence: number
+}
+
+/** Everything that is true of a worker now; each one replaces the one before. */
+export interface WorkerState {
+  /** Position up to which the configuration is in force. */
+  readonly sequence: number
+  readonly rejected: readonly WorkerRejection[]
+  readonly bound: readonly number[]
+  /** Ports that listeners want and that could not be bound. */
+  readonly unbound: readonly number[]
+}
+
+export type FromWorker =
+  | { readonly type: 'started' }
+  | { readonly type: 'state'; readonly state: WorkerState }
+  | { readonly type: 'claim'; readonly port: number }
+  | { readonly type: 'released'; readonly port: number }
+  | { readonly type: 'metrics'; readonly id: number; readonly snapshot: MetricsSnapshot }
+  /** Something went wrong that is nobody's configuration: a bug. */
+  | { readonly type: 'fault'; readonly message: string }
+  | { readonly type: 'drained' }

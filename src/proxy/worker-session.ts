@@ -1,0 +1,168 @@
+/**
+ * What a worker does with its messages, in order, one at a time: a change set is read, applied,
+ * its ports are bound, and the state that follows is told. Whatever is wrong with a change set, the
+ * worker lives on and names what it does not have in force.
+ */
+import { GatewayError } from '../errors.ts'
+import type { DesiredDelta, ResourceKey } from '../model/resources.ts'
+import type { Rejection } from '../wire/channel.ts'
+import { type DecodedDelta, decodeDelta } from '../wire/decode.ts'
+import type { Engine } from './engine/types.ts'
+import { ListenerPorts } from './listener-ports.ts'
+import type { AccessLog } from './telemetry/access-log.ts'
+import type { WorkerTelemetry } from './telemetry/telemetry.ts'
+import type { FromWorker, ToWorker, WorkerRejection } from './worker-messages.ts'
+
+/** The part of the data plane that takes configuration; names what it refuses. */
+export interface ConfigReceiver {
+  apply(delta: DesiredDelta): { readonly rejected: readonly Rejection[] }
+}
+
+export interface WorkerParts {
+  readonly engine: Engine
+  readonly plane: ConfigReceiver
+  readonly telemetry: WorkerTelemetry
+  readonly log: AccessLog
+  readonly send: (message: FromWorker) => void
+}
+
+interface Waiter {
+  resolve(): void
+  reject(error: GatewayError): void
+}
+
+export class WorkerSession {
+  readonly #parts: WorkerParts
+  readonly #ports: ListenerPorts
+  readonly #rejected = new Map<ResourceKey, WorkerRejection>()
+  readonly #claims = new Map<number, Waiter>()
+  #sequence: number | undefined
+  #queue: Promise<void> = Promise.resolve()
+
+  constructor(parts: WorkerParts) {
+    this.#parts = parts
+    this.#ports = new ListenerPorts({
+      engine: parts.engine,
+      claim: (port) => this.#claim(port),
+      release: (port) => parts.send({ type: 'released', port }),
+      onChange: () => this.#tell(),
+    })
+  }
+
+  receive(message: ToWorker): void {
+    switch (message.type) {
+      case 'config':
+        this.#enqueue(() => this.#configure(message.sequence, message.bytes))
+        break
+      case 'claimed':
+        this.#claimed(message.port, message.problem)
+        break
+      case 'scrape': {
+        const snapshot = this.#parts.telemetry.snapshot(this.#parts.engine.counters)
+        this.#parts.send({ type: 'metrics', id: message.id, snapshot })
+        break
+      }
+      case 'drain':
+        this.#drain(message.minMs, message.maxMs).catch((error) => this.#fault('drain', error))
+        break
+    }
+  }
+
+  #enqueue(work: () => Promise<void>): void {
+    this.#queue = this.#queue.then(work).catch((error) => this.#fault('configuration', error))
+  }
+
+  #fault(what: string, error: unknown): void {
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
+    this.#parts.send({ type: 'fault', message: `${what}: ${text}` })
+  }
+
+  async #configure(sequence: number, bytes: Uint8Array): Promise<void> {
+    const delta = this.#read(sequence, bytes)
+    if (delta === undefined) return this.#tell()
+    for (const key of delta.removed) this.#rejected.delete(key)
+    for (const { resource } of delta.upserted) this.#rejected.delete(resource.key)
+    for (const { key, message } of delta.unreadable) {
+      this.#reject(sequence, { key, code: 'resource_unreadable', message })
+    }
+    for (const rejection of this.#apply(delta)) this.#reject(sequence, rejection)
+    await this.#ports.update(delta)
+    this.#sequence = sequence
+    this.#tell()
+  }
+
+  #reject(sequence: number, { key, code, message }: Rejection): void {
+    this.#rejected.set(key, { key, code, message, sequence })
+  }
+
+  #read(sequence: number, bytes: Uint8Array): DecodedDelta | undefined {
+    try {
+      return decodeDelta(bytes)
+    } catch (error) {
+      const { code, message } = new GatewayError('resource_unreadable', `change set ${sequence}`)
+      this.#reject(sequence, { key: '', code, message })
+      this.#fault(`change set ${sequence} cannot be read`, error)
+      return undefined
+    }
+  }
+
+  /** Where a change set as a whole throws, each of its parts is tried alone, to find the bad one. */
+  #apply(delta: DesiredDelta): readonly Rejection[] {
+    const { plane } = this.#parts
+    try {
+      return plane.apply(delta).rejected
+    } catch (error) {
+      this.#fault(`change set ${delta.sequence}`, error)
+    }
+    const { sequence } = delta
+    const parts: DesiredDelta[] = [
+      { sequence, upserted: [], removed: delta.removed },
+      ...delta.upserted.map((one) => ({ sequence, upserted: [one], removed: [] })),
+    ]
+    return parts.flatMap((part) => {
+      try {
+        return plane.apply(part).rejected
+      } catch (error) {
+        const message = error instanceof Error ? error.message : String(error)
+        const key = part.upserted[0]?.resource.key ?? ''
+        return [{ key, code: 'bug', message }]
+      }
+    })
+  }
+
+  #tell(): void {
+    const rejected = new Map<ResourceKey, WorkerRejection>(this.#rejected)
+    for (const rejection of this.#ports.rejections()) rejected.set(rejection.key, rejection)
+    const state = {
+      sequence: this.#sequence ?? -1,
+      rejected: [...rejected.values()],
+      bound: this.#ports.bound(),
+      unbound: this.#ports.unbound(),
+    }
+    this.#parts.send({ type: 'state', state })
+  }
+
+  #claim(port: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#claims.set(port, { resolve, reject })
+      this.#parts.send({ type: 'claim', port })
+    })
+  }
+
+  #claimed(port: number, problem: string | undefined): void {
+    const waiter = this.#claims.get(port)
+    this.#claims.delete(port)
+    if (problem === undefined) waiter?.resolve()
+    else waiter?.reject(new GatewayError('port_in_use', undefined, new Error(problem)))
+  }
+
+  async #drain(minMs: number, maxMs: number): Promise<void> {
+    this.#ports.stop()
+    try {
+      await this.#parts.engine.drain(minMs, maxMs)
+    } finally {
+      await this.#parts.log.close()
+      this.#parts.send({ type: 'drained' })
+    }
+  }
+}
