@@ -1,0 +1,129 @@
+/** The core kinds that the pipeline reads: only what it needs is typed, the rest is kept. */
+import {
+  boolean,
+  integer,
+  intOrString,
+  jsonObject,
+  list,
+  map,
+  object,
+  optional,
+  required,
+  text,
+  withRules,
+} from '../schema/field.ts'
+import { rule } from '../schema/rules.ts'
+
+const open = { open: true } as const
+const word = text()
+
+const servicePort = object(
+  'ServicePort',
+  {
+    name: optional(word, 'Name; empty where there is one port.'),
+    port: required(integer({ min: 1, max: 65_535 }), 'Port of the Service.'),
+    protocol: optional(word, 'TCP where unset.'),
+    targetPort: optional(intOrString(), 'Port of the pods; port where unset.'),
+    appProtocol: optional(word, 'Protocol of the application.'),
+  },
+  open,
+)
+
+export const serviceBody = {
+  spec: optional(
+    object(
+      'ServiceSpec',
+      {
+        type: optional(word, 'ClusterIP where unset.'),
+        clusterIP: optional(word, 'None for a headless Service.'),
+        externalName: optional(word, 'Host name, for type ExternalName.'),
+        ports: optional(list(servicePort), 'Ports.'),
+        selector: optional(map(word), 'Pods.'),
+        publishNotReadyAddresses: optional(boolean(), 'Endpoints count before they are ready.'),
+      },
+      open,
+    ),
+    'Spec.',
+  ),
+  status: optional(jsonObject(), 'Status.'),
+} as const
+
+const endpoint = object(
+  'Endpoint',
+  {
+    addresses: required(list(word, { min: 1, max: 100 }), 'Addresses; the first is used.'),
+    conditions: optional(
+      object(
+        'EndpointConditions',
+        {
+          ready: optional(boolean(), 'Ready; true where unset.'),
+          serving: optional(boolean(), 'Ready, whether terminating or not.'),
+          terminating: optional(boolean(), 'Going away.'),
+        },
+        open,
+      ),
+      'Conditions.',
+    ),
+    hostname: optional(word, 'Host name of the pod.'),
+    nodeName: optional(word, 'Node.'),
+    zone: optional(word, 'Zone.'),
+    targetRef: optional(jsonObject(), 'The pod.'),
+  },
+  open,
+)
+
+const endpointPort = object(
+  'EndpointPort',
+  {
+    name: optional(word, 'Name of the Service port.'),
+    port: optional(integer({ min: 0, max: 65_535 }), 'Port.'),
+    protocol: optional(word, 'TCP where unset.'),
+    appProtocol: optional(word, 'Protocol of the application.'),
+  },
+  open,
+)
+
+export const endpointSliceBody = {
+  addressType: required(word, 'IPv4, IPv6 or FQDN.'),
+  endpoints: optional(list(endpoint, { max: 1000 }), 'Endpoints.'),
+  ports: optional(list(endpointPort, { max: 100 }), 'Ports of every endpoint.'),
+} as const
+
+const encoded = /^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
+
+// Line breaks inside are ignored, as the API server does.
+const base64 = withRules(
+  text(),
+  rule<string>({
+    message: 'must be base64; for plain text use stringData',
+    holds: (value) => encoded.test(value.replaceAll(/[\r\n]/g, '')),
+  }),
+)
+
+const dataKey = text({
+  min: 1,
+  max: 253,
+  pattern: '^[-._a-zA-Z0-9]+$',
+  expects: "letters, digits, '-', '_' and '.'",
+})
+
+export const secretBody = {
+  type: optional(word, 'Kind of secret; Opaque where unset.'),
+  data: optional(map(base64, { keys: dataKey }), { doc: 'Values in base64.', secret: true }),
+  stringData: optional(map(word, { keys: dataKey }), {
+    doc: 'Values as text; they win over data.',
+    secret: true,
+  }),
+  immutable: optional(boolean(), 'May it change?'),
+} as const
+
+export const configMapBody = {
+  data: optional(map(word, { keys: dataKey }), 'Values as text.'),
+  binaryData: optional(map(base64, { keys: dataKey }), 'Values in base64.'),
+  immutable: optional(boolean(), 'May it change?'),
+} as const
+
+export const namespaceBody = {
+  spec: optional(jsonObject(), 'Spec.'),
+  status: optional(jsonObject(), 'Status.'),
+} as const

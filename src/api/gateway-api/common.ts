@@ -1,0 +1,150 @@
+/** Shapes that several Gateway API kinds share (Gateway API 1.6). */
+import {
+  choice,
+  integer,
+  jsonObject,
+  list,
+  map,
+  object,
+  optional,
+  required,
+  text,
+} from '../../schema/field.ts'
+import { rule } from '../../schema/rules.ts'
+import { portNumber, referenceName } from '../../schema/shapes/references.ts'
+import { groupName, kindName, namespaceName, sectionName } from '../../schema/strings.ts'
+
+export const gatewayGroup = 'gateway.networking.k8s.io'
+
+/** Status is written by controllers, never read from manifests: any object will do. */
+export const status = optional(jsonObject(), 'What controllers found out.')
+
+const refRule = rule<{ readonly group?: string; readonly kind?: string; readonly port?: number }>({
+  message: 'must have port for Service reference',
+  holds: (ref) =>
+    (ref.group ?? '') !== '' || (ref.kind ?? 'Service') !== 'Service' || ref.port !== undefined,
+  at: 'port',
+})
+
+const backendFields = {
+  group: optional(groupName, { doc: 'API group; empty for a Service.', fill: '' }),
+  kind: optional(kindName, { doc: 'Kind.', fill: 'Service' }),
+  name: required(referenceName, 'Name.'),
+  namespace: optional(namespaceName, 'Namespace; that of the route where unset.'),
+  port: optional(portNumber, 'Port; required for a Service.'),
+} as const
+
+/** BackendObjectReference with the defaults that the upstream CRD writes. */
+export const backendObjectRef = object('BackendObjectReference', backendFields, {
+  rules: [refRule],
+})
+
+export const weightedFields = {
+  ...backendFields,
+  weight: optional(integer({ min: 0, max: 1_000_000 }), { doc: 'Share of requests.', fill: 1 }),
+} as const
+
+export const weightedBackendRules = [refRule]
+
+/** BackendRef: a weighted reference without filters. */
+export const backendRef = object('BackendRef', weightedFields, { rules: weightedBackendRules })
+
+interface Parent {
+  readonly group?: string
+  readonly kind?: string
+  readonly namespace?: string
+  readonly name: string
+  readonly sectionName?: string
+  readonly port?: number
+}
+
+const parentIdentity = (ref: Parent): string =>
+  JSON.stringify([ref.group ?? gatewayGroup, ref.kind ?? 'Gateway', ref.namespace ?? '', ref.name])
+
+const parentPart = (ref: Parent): string => JSON.stringify([ref.sectionName ?? '', ref.port ?? 0])
+
+const partKind = (ref: Parent): string =>
+  JSON.stringify([(ref.sectionName ?? '') === '', (ref.port ?? 0) === 0])
+
+function sameParents(refs: readonly Parent[]): readonly (readonly Parent[])[] {
+  return [...Map.groupBy(refs, parentIdentity).values()]
+}
+
+const parentRef = object('ParentReference', {
+  group: optional(groupName, { doc: 'API group.', fill: gatewayGroup }),
+  kind: optional(kindName, { doc: 'Kind.', fill: 'Gateway' }),
+  namespace: optional(namespaceName, 'Namespace; that of the route where unset.'),
+  name: required(referenceName, 'Name.'),
+  sectionName: optional(sectionName, 'Listener or entry; all where unset.'),
+  port: optional(portNumber, 'Port of the listeners; all where unset.'),
+})
+
+const parentRefs = list(parentRef, {
+  max: 32,
+  rules: [
+    rule<readonly Parent[]>({
+      message:
+        'sectionName or port must be specified when parentRefs includes 2 or more references to the same parent',
+      holds: (refs) => sameParents(refs).every((group) => new Set(group.map(partKind)).size <= 1),
+    }),
+    rule<readonly Parent[]>({
+      message:
+        'sectionName or port must be unique when parentRefs includes 2 or more references to the same parent',
+      holds: (refs) =>
+        sameParents(refs).every((group) => new Set(group.map(parentPart)).size === group.length),
+    }),
+  ],
+})
+
+const fromAllOrNone = choice('GatewayDefaultScope', { All: 'every route', None: 'no route' })
+
+/** Fields that every route kind has. */
+export const routeFields = {
+  parentRefs: optional(parentRefs, 'Gateways and ListenerSets that the route wants to attach to.'),
+  useDefaultGateways: optional(fromAllOrNone, {
+    doc: 'Attaches to default Gateways (experimental).',
+    support: 'pending',
+  }),
+} as const
+
+export const defaultScope = fromAllOrNone
+
+/** Rule names must differ within a route. */
+export const uniqueRuleNames = rule<readonly { readonly name?: string }[]>({
+  message: 'rule name must be unique within the route',
+  holds: (rules) => {
+    const names = rules.flatMap(({ name }) => (name === undefined ? [] : [name]))
+    return new Set(names).size === names.length
+  },
+})
+
+/** All matches of all rules of a route are limited together. */
+export const matchBudget = rule<readonly { readonly matches?: readonly unknown[] }[]>({
+  message: 'the total number of matches across all rules in a route must be at most 128',
+  holds: (rules) => rules.reduce((sum, { matches }) => sum + (matches?.length ?? 0), 0) <= 128,
+})
+
+export const annotationValue = text({ max: 4096 })
+export const tlsOptions = map(annotationValue, { max: 16 })
+
+/** A reference in the same namespace, with group and kind. */
+export const localRef = object('LocalObjectReference', {
+  group: required(groupName, 'API group; empty for the core group.'),
+  kind: required(kindName, 'Kind.'),
+  name: required(referenceName, 'Name.'),
+})
+
+/** A reference that may leave the namespace. */
+export const objectRef = object('ObjectReference', {
+  group: required(groupName, 'API group; empty for the core group.'),
+  kind: required(kindName, 'Kind.'),
+  name: required(referenceName, 'Name.'),
+  namespace: optional(namespaceName, 'Namespace; that of the referring object where unset.'),
+})
+
+export const secretRef = object('SecretObjectReference', {
+  group: optional(groupName, { doc: 'API group.', fill: '' }),
+  kind: optional(kindName, { doc: 'Kind.', fill: 'Secret' }),
+  name: required(referenceName, 'Name.'),
+  namespace: optional(namespaceName, 'Namespace; that of the Gateway where unset.'),
+})

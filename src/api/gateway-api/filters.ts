@@ -1,0 +1,269 @@
+/** Filters of HTTPRoute and GRPCRoute rules. */
+import {
+  type AnyProperty,
+  choice,
+  integer,
+  integerChoice,
+  list,
+  object,
+  optional,
+  type Rule,
+  required,
+  text,
+} from '../../schema/field.ts'
+import { rule } from '../../schema/rules.ts'
+import { corsFields } from '../../schema/shapes/cors.ts'
+import { httpHeaderFilter } from '../../schema/shapes/headers.ts'
+import { portNumber } from '../../schema/shapes/references.ts'
+import { preciseHostname } from '../../schema/strings.ts'
+import { backendObjectRef, localRef } from './common.ts'
+
+interface PathModifierValue {
+  readonly type: string
+  readonly replaceFullPath?: string
+  readonly replacePrefixMatch?: string
+}
+
+const pathMember = (type: string, member: 'replaceFullPath' | 'replacePrefixMatch') => [
+  rule<PathModifierValue>({
+    message: `${member} must be specified when type is set to '${type}'`,
+    holds: (path) => path.type !== type || path[member] !== undefined,
+  }),
+  rule<PathModifierValue>({
+    message: `type must be '${type}' when ${member} is set`,
+    holds: (path) => path[member] === undefined || path.type === type,
+  }),
+]
+
+const pathModifier = object(
+  'HTTPPathModifier',
+  {
+    type: required(
+      choice('HTTPPathModifierType', {
+        ReplaceFullPath: 'the whole path is replaced',
+        ReplacePrefixMatch: 'the matched prefix is replaced',
+      }),
+      'What is replaced.',
+    ),
+    replaceFullPath: optional(text({ max: 1024 }), 'New path.'),
+    replacePrefixMatch: optional(text({ max: 1024 }), 'New prefix.'),
+  },
+  {
+    rules: [
+      ...pathMember('ReplaceFullPath', 'replaceFullPath'),
+      ...pathMember('ReplacePrefixMatch', 'replacePrefixMatch'),
+    ],
+  },
+)
+
+const requestRedirect = object('HTTPRequestRedirectFilter', {
+  scheme: optional(choice('RedirectScheme', { http: '', https: '' }), 'Scheme of Location.'),
+  hostname: optional(preciseHostname, 'Host of Location.'),
+  path: optional(pathModifier, 'Path of Location.'),
+  port: optional(portNumber, 'Port of Location.'),
+  statusCode: optional(integerChoice(301, 302, 303, 307, 308), { doc: 'Status.', fill: 302 }),
+})
+
+const urlRewrite = object('HTTPURLRewriteFilter', {
+  hostname: optional(preciseHostname, 'New host.'),
+  path: optional(pathModifier, 'New path.'),
+})
+
+const fraction = object(
+  'Fraction',
+  {
+    numerator: required(integer({ min: 0 }), 'Part.'),
+    denominator: optional(integer({ min: 1 }), { doc: 'Whole.', fill: 100 }),
+  },
+  {
+    rules: [
+      rule<{ readonly numerator: number; readonly denominator?: number }>({
+        message: 'numerator must be less than or equal to denominator',
+        holds: ({ numerator, denominator }) => numerator <= (denominator ?? 100),
+      }),
+    ],
+  },
+)
+
+const requestMirror = object(
+  'HTTPRequestMirrorFilter',
+  {
+    backendRef: required(backendObjectRef, 'Where copies go.'),
+    percent: optional(integer({ min: 0, max: 100 }), 'Share of requests; all where unset.'),
+    fraction: optional(fraction, 'Share of requests; all where unset.'),
+  },
+  {
+    rules: [
+      rule<{ readonly percent?: number; readonly fraction?: object }>({
+        message: 'only one of percent or fraction may be specified',
+        holds: ({ percent, fraction: part }) => percent === undefined || part === undefined,
+      }),
+    ],
+  },
+)
+
+const headerNames = list(text({ max: 256 }), { max: 64, unique: 'value' })
+
+const protocolMember = (protocol: string, member: 'grpc' | 'http') => [
+  rule<{ readonly protocol: string; readonly grpc?: object; readonly http?: object }>({
+    message: `${member} must be specified when protocol is set to '${protocol}'`,
+    holds: (auth) => auth.protocol !== protocol || auth[member] !== undefined,
+  }),
+  rule<{ readonly protocol: string; readonly grpc?: object; readonly http?: object }>({
+    message: `protocol must be '${protocol}' when ${member} is set`,
+    holds: (auth) => auth[member] === undefined || auth.protocol === protocol,
+  }),
+]
+
+const externalAuth = object(
+  'HTTPExternalAuthFilter',
+  {
+    protocol: required(choice('ExternalAuthProtocol', { HTTP: '', GRPC: '' }), 'Protocol.'),
+    backendRef: required(backendObjectRef, 'Service that is asked.'),
+    grpc: optional(
+      object('GRPCAuthConfig', { allowedHeaders: optional(headerNames, 'Headers that are sent.') }),
+      'Settings for GRPC.',
+    ),
+    http: optional(
+      object('HTTPAuthConfig', {
+        path: optional(
+          text({
+            max: 1024,
+            pattern: "^(?:[-A-Za-z0-9/._~!$&'()*+,;=:@]|[%][0-9a-fA-F]{2})+$",
+            expects: 'a path',
+          }),
+          'Prefix of the path that is asked.',
+        ),
+        allowedHeaders: optional(headerNames, 'Headers that are sent.'),
+        allowedResponseHeaders: optional(headerNames, 'Headers that are taken over.'),
+      }),
+      'Settings for HTTP.',
+    ),
+    forwardBody: optional(
+      object('ForwardBodyConfig', { maxSize: optional(integer(), 'Most bytes that are sent.') }),
+      'Sends the body too.',
+    ),
+  },
+  { rules: [...protocolMember('GRPC', 'grpc'), ...protocolMember('HTTP', 'http')] },
+)
+
+const corsMaxAge = optional(integer({ min: 1 }), { doc: 'Seconds.', fill: 5 })
+
+/** Members of the filter union, by the type that selects them. */
+const members = {
+  RequestHeaderModifier: ['requestHeaderModifier', httpHeaderFilter],
+  ResponseHeaderModifier: ['responseHeaderModifier', httpHeaderFilter],
+  RequestMirror: ['requestMirror', requestMirror],
+  RequestRedirect: ['requestRedirect', requestRedirect],
+  URLRewrite: ['urlRewrite', urlRewrite],
+  ExtensionRef: ['extensionRef', localRef],
+  CORS: ['cors', object('HTTPCORSFilter', { ...corsFields, maxAge: corsMaxAge })],
+  ExternalAuth: ['externalAuth', externalAuth],
+} as const
+
+type FilterValue = Readonly<Record<string, unknown>> & { readonly type: string }
+
+/** Exactly the member that `type` names may stand in a filter. */
+function unionRules(types: readonly (keyof typeof members)[]): readonly Rule[] {
+  return types.flatMap((type) => {
+    const [member] = members[type]
+    return [
+      rule<FilterValue>({
+        message: `${member} must not be set if the filter type is not ${type}`,
+        holds: (filter) => filter[member] === undefined || filter.type === type,
+        at: member,
+      }),
+      rule<FilterValue>({
+        message: `${member} must be specified for filter type ${type}`,
+        holds: (filter) => filter[member] !== undefined || filter.type !== type,
+        at: member,
+      }),
+    ]
+  })
+}
+
+const once = (type: string): Rule =>
+  rule<readonly FilterValue[]>({
+    message: `${type} filter cannot be repeated`,
+    holds: (filters) => filters.filter((filter) => filter.type === type).length <= 1,
+  })
+
+const httpFilter = object(
+  'HTTPRouteFilter',
+  {
+    type: required(
+      choice('HTTPRouteFilterType', {
+        RequestHeaderModifier: '',
+        ResponseHeaderModifier: '',
+        RequestMirror: '',
+        RequestRedirect: '',
+        URLRewrite: '',
+        ExtensionRef: '',
+        CORS: '',
+        ExternalAuth: '',
+      }),
+      'Which member is set.',
+    ),
+    requestHeaderModifier: optional(httpHeaderFilter, 'Changes request headers.'),
+    responseHeaderModifier: optional(httpHeaderFilter, 'Changes response headers.'),
+    requestMirror: optional(requestMirror, 'Copies requests.'),
+    requestRedirect: optional(requestRedirect, 'Redirects.'),
+    urlRewrite: optional(urlRewrite, 'Rewrites host and path.'),
+    extensionRef: optional(localRef, 'A filter of an implementation.'),
+    cors: optional(members.CORS[1], 'Answers cross-origin requests.'),
+    externalAuth: optional(externalAuth, { doc: 'Asks a service (experimental).', security: true }),
+  },
+  { rules: unionRules(Object.keys(members) as (keyof typeof members)[]) },
+)
+
+export const httpFilters = list(httpFilter, {
+  max: 16,
+  rules: [
+    rule<readonly FilterValue[]>({
+      message: 'may specify either RequestRedirect or URLRewrite, but not both',
+      holds: (filters) => {
+        const types = new Set(filters.map(({ type }) => type))
+        return !(types.has('RequestRedirect') && types.has('URLRewrite'))
+      },
+    }),
+    ...[
+      'CORS',
+      'RequestHeaderModifier',
+      'ResponseHeaderModifier',
+      'RequestRedirect',
+      'URLRewrite',
+    ].map(once),
+  ],
+})
+
+const grpcFilter = object(
+  'GRPCRouteFilter',
+  {
+    type: required(
+      choice('GRPCRouteFilterType', {
+        RequestHeaderModifier: '',
+        ResponseHeaderModifier: '',
+        RequestMirror: '',
+        ExtensionRef: '',
+      }),
+      'Which member is set.',
+    ),
+    requestHeaderModifier: optional(httpHeaderFilter, 'Changes request headers.'),
+    responseHeaderModifier: optional(httpHeaderFilter, 'Changes response headers.'),
+    requestMirror: optional(requestMirror, 'Copies requests.'),
+    extensionRef: optional(localRef, 'A filter of an implementation.'),
+  } satisfies Record<string, AnyProperty>,
+  {
+    rules: unionRules([
+      'RequestHeaderModifier',
+      'ResponseHeaderModifier',
+      'RequestMirror',
+      'ExtensionRef',
+    ]),
+  },
+)
+
+export const grpcFilters = list(grpcFilter, {
+  max: 16,
+  rules: ['RequestHeaderModifier', 'ResponseHeaderModifier'].map(once),
+})

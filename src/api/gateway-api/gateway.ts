@@ -1,0 +1,155 @@
+import { choice, list, map, object, optional, required, text } from '../../schema/field.ts'
+import { rule } from '../../schema/rules.ts'
+import { portNumber, referenceName } from '../../schema/shapes/references.ts'
+import { labelSelector } from '../../schema/shapes/selectors.ts'
+import { controllerName, groupName, kindName, namespaceName } from '../../schema/strings.ts'
+import {
+  annotationValue,
+  defaultScope,
+  gatewayGroup,
+  localRef,
+  objectRef,
+  secretRef,
+} from './common.ts'
+import { listeners } from './listeners.ts'
+
+export const gatewayClassSpec = object('GatewayClassSpec', {
+  controllerName: required(controllerName, 'Controller that owns the class.'),
+  parametersRef: optional(objectRef, 'Parameters of the class.'),
+  description: optional(text({ max: 64 }), 'For readers.'),
+})
+
+interface Address {
+  readonly type?: string
+  readonly value?: string
+}
+
+const hostnamePattern = /^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
+
+const uniqueOf = (type: string) =>
+  rule<readonly Address[]>({
+    message: `${type} values must be unique`,
+    holds: (all) => {
+      const values = all.flatMap((address) =>
+        (address.type ?? 'IPAddress') === type && address.value !== undefined
+          ? [address.value]
+          : [],
+      )
+      return new Set(values).size === values.length
+    },
+  })
+
+const address = object(
+  'GatewaySpecAddress',
+  {
+    type: optional(text({ min: 1, max: 253 }), { doc: 'Kind of address.', fill: 'IPAddress' }),
+    value: optional(text({ max: 253 }), 'Address; one is chosen where unset.'),
+  },
+  {
+    rules: [
+      rule<Address>({
+        message: 'Hostname value must be empty or contain only valid characters',
+        holds: ({ type, value }) =>
+          type !== 'Hostname' || value === undefined || hostnamePattern.test(value),
+        at: 'value',
+      }),
+    ],
+  },
+)
+
+const infrastructure = object('GatewayInfrastructure', {
+  labels: optional(map(text({ max: 63 }), { max: 8 }), 'Labels of generated objects.'),
+  annotations: optional(map(annotationValue, { max: 16 }), 'Annotations of generated objects.'),
+  parametersRef: optional(localRef, 'Parameters of this Gateway.'),
+})
+
+const clientValidation = object('TLSConfig', {
+  validation: optional(
+    object('FrontendTLSValidation', {
+      caCertificateRefs: required(
+        list(objectRef, { min: 1, max: 16 }),
+        'Authorities that client certificates must come from.',
+      ),
+      mode: optional(
+        choice('FrontendValidationModeType', {
+          AllowValidOnly: 'a valid certificate is required',
+          AllowInsecureFallback: 'a missing or invalid certificate is let through',
+        }),
+        { doc: 'What happens without a valid certificate.', fill: 'AllowValidOnly' },
+      ),
+    }),
+    'Client certificates.',
+  ),
+})
+
+const gatewayTls = object('GatewayTLSConfig', {
+  backend: optional(
+    object('GatewayBackendTLS', {
+      clientCertificateRef: optional(secretRef, 'Certificate presented to backends.'),
+    }),
+    'TLS to backends.',
+  ),
+  frontend: optional(
+    object('FrontendTLSConfig', {
+      default: required(clientValidation, 'For every port without an entry of its own.'),
+      perPort: optional(
+        list(
+          object('TLSPortConfig', {
+            port: required(portNumber, 'Port.'),
+            tls: required(clientValidation, 'For listeners on the port.'),
+          }),
+          { max: 64, unique: { by: ['port'] } },
+        ),
+        'For single ports.',
+      ),
+    }),
+    'TLS from clients.',
+  ),
+})
+
+const allowedListeners = object('AllowedListeners', {
+  namespaces: optional(
+    object('ListenerNamespaces', {
+      from: optional(
+        choice('FromListenerNamespaces', {
+          All: 'every namespace',
+          Selector: 'namespaces that the selector takes',
+          Same: 'the namespace of the Gateway',
+          None: 'no ListenerSet may attach',
+        }),
+        { doc: 'Namespaces of ListenerSets.', fill: 'None' },
+      ),
+      selector: optional(labelSelector, 'Namespaces, where from is Selector.'),
+    }),
+    { doc: 'Namespaces that ListenerSets may come from.', fill: { from: 'None' } },
+  ),
+})
+
+export const gatewaySpec = object('GatewaySpec', {
+  gatewayClassName: required(referenceName, 'Class.'),
+  listeners: required(listeners, 'What is listened on.'),
+  addresses: optional(
+    list(address, { max: 16, rules: [uniqueOf('IPAddress'), uniqueOf('Hostname')] }),
+    'Requested addresses.',
+  ),
+  infrastructure: optional(infrastructure, 'Generated objects.'),
+  allowedListeners: optional(allowedListeners, 'ListenerSets that may attach.'),
+  tls: optional(gatewayTls, 'TLS beyond single listeners.'),
+  defaultScope: optional(defaultScope, {
+    doc: 'Takes routes with useDefaultGateways (experimental).',
+    support: 'pending',
+  }),
+})
+
+export const listenerSetSpec = object('ListenerSetSpec', {
+  parentRef: required(
+    object('ParentGatewayReference', {
+      group: optional(groupName, { doc: 'API group.', fill: gatewayGroup }),
+      kind: optional(kindName, { doc: 'Kind.', fill: 'Gateway' }),
+      name: required(referenceName, 'Name.'),
+      namespace: optional(namespaceName, 'Namespace; that of the ListenerSet where unset.'),
+    }),
+    'The Gateway that the listeners join.',
+  ),
+  listeners: required(listeners, 'What is listened on.'),
+})

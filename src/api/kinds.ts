@@ -1,0 +1,279 @@
+/** The table of every kind that is read: ours, those of the Gateway API, and a few of the core. */
+import { optional, required, type Schema } from '../schema/field.ts'
+import {
+  configMapBody,
+  endpointSliceBody,
+  namespaceBody,
+  secretBody,
+  serviceBody,
+} from './core-kinds.ts'
+import { gatewayGroup, status } from './gateway-api/common.ts'
+import { gatewayClassSpec, gatewaySpec, listenerSetSpec } from './gateway-api/gateway.ts'
+import { backendTlsPolicySpec, referenceGrantSpec } from './gateway-api/grants.ts'
+import { grpcRouteSpec } from './gateway-api/grpc-route.ts'
+import { httpRouteSpec } from './gateway-api/http-route.ts'
+import {
+  tcpRouteAlphaSpec,
+  tcpRouteSpec,
+  tlsRouteAlphaSpec,
+  tlsRouteSpec,
+  udpRouteAlphaSpec,
+  udpRouteSpec,
+} from './gateway-api/stream-routes.ts'
+import { gatewayBackendSpec, gatewayBackendStatus } from './gateway-backend.ts'
+import { gatewayParametersSpec, gatewayParametersStatus } from './gateway-parameters.ts'
+import { gatewayPolicySpec, gatewayPolicyStatus } from './gateway-policy.ts'
+import { type ApiKind, defineKind, type ObjectOfKind, type PrinterColumn } from './kind.ts'
+
+/** The API group of our own kinds. */
+export const ownGroup = 'sluice.dev'
+
+const age: PrinterColumn = {
+  name: 'Age',
+  type: 'date',
+  description: 'Time since the object was created.',
+  jsonPath: '.metadata.creationTimestamp',
+}
+
+const conditionColumn = (name: string, path: string, description: string): PrinterColumn => ({
+  name,
+  type: 'string',
+  description,
+  jsonPath: `${path}[?(@.type=="${name}")].status`,
+})
+
+const specOnly = <T>(spec: Schema<T>) => ({ spec: required(spec, 'What is wanted.'), status })
+
+const ownRow = { group: ownGroup, versions: ['v1alpha1'], namespaced: true, own: true } as const
+
+const gatewayBackend = defineKind({
+  ...ownRow,
+  kind: 'GatewayBackend',
+  plural: 'gatewaybackends',
+  doc: 'A destination of traffic: a language model, MCP servers, a fixed host, or whatever clients name.',
+  shortNames: ['gwbe'],
+  columns: [
+    conditionColumn('Accepted', '.status.conditions', 'Whether the backend can be used.'),
+    age,
+  ],
+  body: {
+    spec: required(gatewayBackendSpec, 'What is wanted.'),
+    status: optional(gatewayBackendStatus, 'What the controller found out.'),
+  },
+})
+
+const gatewayPolicy = defineKind({
+  ...ownRow,
+  kind: 'GatewayPolicy',
+  plural: 'gatewaypolicies',
+  doc: 'Settings attached to gateways, listeners, routes, route rules, Services or backends.',
+  shortNames: ['gwpol'],
+  columns: [
+    conditionColumn('Accepted', '.status.ancestors[*].conditions', 'Whether it is valid.'),
+    conditionColumn('Attached', '.status.ancestors[*].conditions', 'Whether it is in force.'),
+    age,
+  ],
+  body: {
+    spec: required(gatewayPolicySpec, 'What is wanted.'),
+    status: optional(gatewayPolicyStatus, 'What the controller found out.'),
+  },
+})
+
+const gatewayParameters = defineKind({
+  ...ownRow,
+  kind: 'GatewayParameters',
+  plural: 'gatewayparameters',
+  doc: 'How the proxy of a Gateway is deployed.',
+  shortNames: ['gwparam'],
+  columns: [age],
+  body: {
+    spec: required(gatewayParametersSpec, { doc: 'What is wanted.', support: 'schema' }),
+    status: optional(gatewayParametersStatus, { doc: 'Not written.', support: 'schema' }),
+  },
+})
+
+const gatewayRow = { group: gatewayGroup, namespaced: true, own: false } as const
+
+const upstreamKinds = [
+  defineKind({
+    ...gatewayRow,
+    kind: 'GatewayClass',
+    versions: ['v1', 'v1beta1'],
+    plural: 'gatewayclasses',
+    namespaced: false,
+    doc: 'A kind of Gateway, and the controller that serves it.',
+    body: specOnly(gatewayClassSpec),
+  }),
+  defineKind({
+    ...gatewayRow,
+    kind: 'Gateway',
+    versions: ['v1', 'v1beta1'],
+    plural: 'gateways',
+    doc: 'Listeners that traffic comes in by.',
+    body: specOnly(gatewaySpec),
+  }),
+  defineKind({
+    ...gatewayRow,
+    kind: 'ListenerSet',
+    versions: ['v1'],
+    plural: 'listenersets',
+    doc: 'More listeners for a Gateway.',
+    body: specOnly(listenerSetSpec),
+  }),
+  defineKind({
+    ...gatewayRow,
+    kind: 'HTTPRoute',
+    versions: ['v1', 'v1beta1'],
+    plural: 'httproutes',
+    doc: 'Where HTTP requests go.',
+    body: specOnly(httpRouteSpec),
+  }),
+  defineKind({
+    ...gatewayRow,
+    kind: 'GRPCRoute',
+    versions: ['v1', 'v1alpha2'],
+    plural: 'grpcroutes',
+    doc: 'Where gRPC calls go.',
+    body: specOnly(grpcRouteSpec),
+  }),
+  defineKind({
+    ...gatewayRow,
+    kind: 'TLSRoute',
+    versions: ['v1', 'v1alpha3', 'v1alpha2'],
+    plural: 'tlsroutes',
+    doc: 'Where TLS connections go, by server name.',
+    body: specOnly(tlsRouteSpec),
+    olderBodies: { v1alpha2: specOnly(tlsRouteAlphaSpec) },
+  }),
+  defineKind({
+    ...gatewayRow,
+    kind: 'TCPRoute',
+    versions: ['v1', 'v1alpha2'],
+    plural: 'tcproutes',
+    doc: 'Where TCP connections go.',
+    body: specOnly(tcpRouteSpec),
+    olderBodies: { v1alpha2: specOnly(tcpRouteAlphaSpec) },
+  }),
+  defineKind({
+    ...gatewayRow,
+    kind: 'UDPRoute',
+    versions: ['v1', 'v1alpha2'],
+    plural: 'udproutes',
+    doc: 'Where datagrams go.',
+    body: specOnly(udpRouteSpec),
+    olderBodies: { v1alpha2: specOnly(udpRouteAlphaSpec) },
+  }),
+  defineKind({
+    ...gatewayRow,
+    kind: 'ReferenceGrant',
+    versions: ['v1', 'v1beta1', 'v1alpha2'],
+    plural: 'referencegrants',
+    doc: 'References from other namespaces that are allowed.',
+    body: specOnly(referenceGrantSpec),
+  }),
+  defineKind({
+    ...gatewayRow,
+    kind: 'BackendTLSPolicy',
+    versions: ['v1', 'v1alpha3'],
+    plural: 'backendtlspolicies',
+    doc: 'TLS to the backends of a Service.',
+    body: specOnly(backendTlsPolicySpec),
+  }),
+] as const
+
+const coreRow = { group: '', versions: ['v1'], namespaced: true, own: false } as const
+
+const coreKinds = [
+  defineKind({
+    ...coreRow,
+    kind: 'Service',
+    plural: 'services',
+    doc: 'Ports of a set of pods.',
+    body: serviceBody,
+  }),
+  defineKind({
+    ...coreRow,
+    kind: 'EndpointSlice',
+    group: 'discovery.k8s.io',
+    plural: 'endpointslices',
+    doc: 'Addresses behind a Service.',
+    body: endpointSliceBody,
+  }),
+  defineKind({
+    ...coreRow,
+    kind: 'Secret',
+    plural: 'secrets',
+    doc: 'Credentials and certificates.',
+    body: secretBody,
+  }),
+  defineKind({
+    ...coreRow,
+    kind: 'ConfigMap',
+    plural: 'configmaps',
+    doc: 'Certificates of authorities and other text.',
+    body: configMapBody,
+  }),
+  defineKind({
+    ...coreRow,
+    kind: 'Namespace',
+    plural: 'namespaces',
+    namespaced: false,
+    doc: 'Labels of a namespace.',
+    body: namespaceBody,
+  }),
+] as const
+
+const table = [
+  gatewayBackend,
+  gatewayPolicy,
+  gatewayParameters,
+  ...upstreamKinds,
+  ...coreKinds,
+] as const
+
+/** Every kind that is read. */
+export const kinds: readonly ApiKind[] = table
+
+/** An object of any kind that is read, after validation; `kind` tells which. */
+export type ApiObject = ObjectOfKind<(typeof table)[number]>
+
+export type KindName = ApiObject['kind']
+
+/** The object type of one kind. */
+export type ObjectOf<Kind extends KindName> = Extract<ApiObject, { readonly kind: Kind }>
+
+export type GatewayBackend = ObjectOf<'GatewayBackend'>
+export type GatewayPolicy = ObjectOf<'GatewayPolicy'>
+export type GatewayParameters = ObjectOf<'GatewayParameters'>
+export type GatewayClass = ObjectOf<'GatewayClass'>
+export type Gateway = ObjectOf<'Gateway'>
+export type ListenerSet = ObjectOf<'ListenerSet'>
+export type HTTPRoute = ObjectOf<'HTTPRoute'>
+export type GRPCRoute = ObjectOf<'GRPCRoute'>
+export type TLSRoute = ObjectOf<'TLSRoute'>
+export type TCPRoute = ObjectOf<'TCPRoute'>
+export type UDPRoute = ObjectOf<'UDPRoute'>
+export type ReferenceGrant = ObjectOf<'ReferenceGrant'>
+export type BackendTLSPolicy = ObjectOf<'BackendTLSPolicy'>
+export type Service = ObjectOf<'Service'>
+export type EndpointSlice = ObjectOf<'EndpointSlice'>
+export type Secret = ObjectOf<'Secret'>
+export type ConfigMap = ObjectOf<'ConfigMap'>
+export type Namespace = ObjectOf<'Namespace'>
+
+/** Splits `group/version`; the core group is empty. */
+export function splitApiVersion(apiVersion: string): {
+  readonly group: string
+  readonly version: string
+} {
+  const slash = apiVersion.indexOf('/')
+  return { group: apiVersion.slice(0, Math.max(slash, 0)), version: apiVersion.slice(slash + 1) }
+}
+
+/** The row for a kind in any version that is read, or undefined. */
+export function findKind(apiVersion: string, kind: string): ApiKind | undefined {
+  const { group, version } = splitApiVersion(apiVersion)
+  return kinds.find(
+    (row) => row.kind === kind && row.group === group && row.versions.includes(version),
+  )
+}
