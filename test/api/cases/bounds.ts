@@ -112,7 +112,7 @@ const types: readonly CaseGroup[] = [
     min: 1,
     max: 1024,
   }),
-  bounded('type.CELExpression', {
+  bounded('bounds of CELExpression', {
     at: policyPlace('spec.frontend.accessLog.filter'),
     of: letters,
     min: 1,
