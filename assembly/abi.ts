@@ -23,7 +23,33 @@ export const ERROR_DUPLICATE: i32 = -4 // the id or the listener hostname is tak
 export const ERROR_UNKNOWN: i32 = -5 // no such id or listener
 export const NO_LISTENER: i32 = -6 // no listener takes this hostname
 export const NO_ROUTE: i32 = -7 // the listener has no route for this request
-// -100 ... -199 are the regular expressions'
+
+// --- codes: regular expressions; last_error_offset is the byte of the pattern that is to blame -------
+export const REGEX_PATTERN_TOO_LONG: i32 = -102 // more than 8192 bytes
+export const REGEX_PROGRAM_TOO_LARGE: i32 = -103 // more than 32768 instructions, by classes and counts
+export const REGEX_NESTED_TOO_DEEP: i32 = -104 // groups within groups, more than 200
+export const REGEX_NO_SPANS: i32 = -105 // spans are asked of a regex compiled with REGEX_MATCH_ONLY
+export const REGEX_BAD_UTF8: i32 = -110 // the pattern is not UTF-8
+export const REGEX_UNBALANCED_PAREN: i32 = -111 // a parenthesis without its partner
+export const REGEX_UNCLOSED_CLASS: i32 = -112 // `[` without its `]`
+export const REGEX_BAD_RANGE: i32 = -113 // runs backwards, or ends in a class
+export const REGEX_BAD_ESCAPE: i32 = -114 // the syntax does not define it
+export const REGEX_TRAILING_BACKSLASH: i32 = -115 // nothing follows the backslash
+export const REGEX_NOTHING_TO_REPEAT: i32 = -116 // a quantifier with nothing before it
+export const REGEX_NESTED_QUANTIFIER: i32 = -117 // a quantifier directly after a quantifier
+export const REGEX_BAD_REPEAT: i32 = -118 // a count above 1000, or {n,m} with n > m
+export const REGEX_BAD_GROUP: i32 = -119 // unknown after `(?`, or a malformed name
+export const REGEX_UNKNOWN_CLASS: i32 = -120 // no such \p{...} or [:name:]
+export const REGEX_LOOKAROUND: i32 = -130 // not in linear time: refused
+export const REGEX_BACKREFERENCE: i32 = -131 // not in linear time: refused
+export const REGEX_ATOMIC: i32 = -132 // atomic group or possessive quantifier: refused
+
+// --- flags of regex_compile: as if the pattern began with (?i), (?m), (?s), (?U) ---------------------
+export const REGEX_CASE_INSENSITIVE: i32 = 1
+export const REGEX_MULTI_LINE: i32 = 2
+export const REGEX_DOT_ALL: i32 = 4
+export const REGEX_SWAP_GREED: i32 = 8
+export const REGEX_MATCH_ONLY: i32 = 16 // no spans will be asked: half the memory
 
 // --- codes: heads and bodies: -(status * 100 + reason). Reasons are unique; a response that is
 // refused has 502 as its status and the same reason: ERROR_RESPONSE - reason.

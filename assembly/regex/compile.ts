@@ -8,7 +8,8 @@
 // and that gives the rule for `*` by itself: coming back to the loop without having consumed finds it
 // visited. A bounded optional repetition gets a jump of its own behind its body, and OP_ENTER marks
 // that jump as visited before the body is explored. RE2 and Go decide differently here.
-import { errorCode, fail, MAX_COMPILE_STEPS, REGEX_PROGRAM_TOO_LARGE } from './codes'
+import { REGEX_PROGRAM_TOO_LARGE } from '../abi'
+import { errorCode, fail, MAX_COMPILE_STEPS } from './codes'
 import { ASSERT_CHARACTER, ASSERT_LINE_END, ASSERT_LINE_START, ASSERT_TEXT_END, ASSERT_TEXT_START, ASSERT_WORD, Node, NODE_ALTERNATE, NODE_ASSERT, NODE_CHARACTER, NODE_CLASS, NODE_CONCAT, NODE_REPEAT } from './node'
 import { builderStart, emit, emitAssert, emitRange, finishProgram, NOWHERE, OP_ENTER, OP_JUMP, OP_MATCH, OP_SPLIT, patch, PROGRAM_LINES, PROGRAM_REVERSE, PROGRAM_WORDS } from './program'
 import { addRange, dropRanges, rangeCount } from './ranges'

@@ -1,8 +1,9 @@
 // Escapes and Perl, POSIX and Unicode classes: what stands for a character or adds ranges to a class.
-import { fail, MAX_CODE_POINT, REGEX_BACKREFERENCE, REGEX_BAD_ESCAPE, REGEX_TRAILING_BACKSLASH, REGEX_UNKNOWN_CLASS } from './codes'
-import { addTable } from './ranges'
+import { REGEX_BACKREFERENCE, REGEX_BAD_ESCAPE, REGEX_TRAILING_BACKSLASH, REGEX_UNKNOWN_CLASS } from '../abi'
+import { fail, MAX_CODE_POINT } from './codes'
+import { addTable, finishItem, rangeCount } from './ranges'
 import { accept, atEnd, hexValue, isDigit, isLetter, nextCodePoint, peek, position, sameName, seek, textAt } from './reader'
-import { findProperty, propertyCount, propertyRanges } from './unicode'
+import { addProperty, findProperty } from './unicode'
 
 /** `readEscape` results that are not a code point. */
 export const ESCAPE_CLASS: i32 = -1
@@ -104,8 +105,10 @@ function readProperty(start: i32, isUpper: bool, isFolded: bool): i32 {
     length = position - from
   }
   const property = findProperty(textAt(from), length)
-  if (property < 0) return error(REGEX_UNKNOWN_CLASS, start)
-  addTable(propertyRanges(property), propertyCount(property), isFolded, isNegated)
+  if (property == 0) return error(REGEX_UNKNOWN_CLASS, start)
+  const begin = rangeCount()
+  addProperty(property)
+  finishItem(begin, isFolded, isNegated)
   return ESCAPE_CLASS
 }
 

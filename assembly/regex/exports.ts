@@ -1,27 +1,30 @@
 // The regex part of the ABI: what assembly/index.ts exports. Every span is checked here, once.
 import { ERROR_ARGUMENT } from '../abi'
 import { isReadable } from '../arena'
-import { errorOffset, REGEX_BAD_HANDLE } from './codes'
+import { fail, refuse, setOrigin } from '../refusal'
+import { errorOffset } from './codes'
 import { regexCompile, regexFind, regexFindAll, regexFree, regexIsFullMatch, regexIsMatch, regexOf } from './index'
 import { work } from './step'
 
-/** See regexCompile. */
+/**
+ * Compiles `length` bytes of pattern under REGEX_* flags: a handle, or a code, with last_error_offset at
+ * what is wrong in the pattern. The pattern's bytes are not kept.
+ */
 export function regex_compile(pattern: usize, length: i32, flags: i32): i32 {
-  return regexCompile(pattern, length, flags)
+  const handle = regexCompile(pattern, length, flags)
+  if (handle > 0) return handle
+  setOrigin(pattern)
+  return refuse(handle, pattern + errorOffset)
 }
 
-/** Byte offset in the pattern of what the last failed `regex_compile` refused. */
-export function regex_error_offset(): i32 {
-  return errorOffset
-}
-
+/** Frees a regex; its handle may be given out again. Unknown handles are ignored. */
 export function regex_free(handle: i32): void {
   regexFree(handle)
 }
 
 function check(handle: i32, text: usize, length: i32): i32 {
-  if (regexOf(handle) == 0) return REGEX_BAD_HANDLE
-  return length >= 0 && isReadable(text, length) ? 0 : ERROR_ARGUMENT
+  const isGood = regexOf(handle) != 0 && length >= 0 && isReadable(text, length)
+  return isGood ? 0 : fail(ERROR_ARGUMENT)
 }
 
 /** 1 when the regex matches anywhere in the text, 0 when not, or a code. */

@@ -1,5 +1,6 @@
 // What follows an opening parenthesis: (?:  (?i)  (?i-s:  (?P<name>  (?<name>, and what is refused.
-import { fail, REGEX_ATOMIC, REGEX_BACKREFERENCE, REGEX_BAD_GROUP, REGEX_CASE_INSENSITIVE, REGEX_DOT_ALL, REGEX_LOOKAROUND, REGEX_MULTI_LINE, REGEX_SWAP_GREED } from './codes'
+import { REGEX_ATOMIC, REGEX_BACKREFERENCE, REGEX_BAD_GROUP, REGEX_CASE_INSENSITIVE, REGEX_DOT_ALL, REGEX_LOOKAROUND, REGEX_MULTI_LINE, REGEX_SWAP_GREED } from '../abi'
+import { fail } from './codes'
 import { accept, atEnd, isDigit, isLetter, peek, position, seek } from './reader'
 
 /** Added to the flags when the group was `(?flags)`: it has no body. */

@@ -9,7 +9,8 @@
 //
 // Handles index a table, so that a wrong handle is an error and never a wild read.
 import { arenaMark, arenaReset, blockAlloc, blockFree, isReadable } from '../arena'
-import { clearError, errorCode, fail, MAX_PATTERN_BYTES, REGEX_ALL_FLAGS, REGEX_BAD_HANDLE, REGEX_MATCH_ONLY, REGEX_NO_SPANS, REGEX_OUT_OF_MEMORY, REGEX_PATTERN_TOO_LONG, REGEX_SYNTAX_FLAGS } from './codes'
+import { ERROR_ARGUMENT, ERROR_MEMORY, REGEX_MATCH_ONLY, REGEX_NO_SPANS, REGEX_PATTERN_TOO_LONG } from '../abi'
+import { clearError, errorCode, fail, MAX_PATTERN_BYTES, REGEX_ALL_FLAGS, REGEX_SYNTAX_FLAGS } from './codes'
 import { growCaches, MODE_SEARCH, releaseCaches } from './cache'
 import { compileTree } from './compile'
 import { nodesStart } from './node'
@@ -56,7 +57,7 @@ function newHandle(record: usize): i32 {
   if (index >= 0) {
     freeSlot = <i32>load<u32>(table + (<usize>index << 2)) >> 1
   } else {
-    if (tableUsed == tableSize && !growTable()) return REGEX_OUT_OF_MEMORY
+    if (tableUsed == tableSize && !growTable()) return ERROR_MEMORY
     index = tableUsed++
   }
   store<u32>(table + (<usize>index << 2), <u32>record)
@@ -82,9 +83,9 @@ function compilePrograms(pattern: usize, length: i32, flags: i32): void {
 
 function newRecord(flags: i32): i32 {
   const needed = max(load<u32>(forward, P_COUNT), reverse == 0 ? 0 : load<u32>(reverse, P_COUNT))
-  if (!ensureScratch(needed)) return REGEX_OUT_OF_MEMORY
+  if (!ensureScratch(needed)) return ERROR_MEMORY
   const record = blockAlloc(RECORD_BYTES)
-  if (record == 0) return REGEX_OUT_OF_MEMORY
+  if (record == 0) return ERROR_MEMORY
   memory.fill(record, 0, RECORD_BYTES)
   store<u32>(record, <u32>forward, R_FORWARD)
   store<u32>(record, <u32>reverse, R_REVERSE)
@@ -105,7 +106,7 @@ export function regexCompile(pattern: usize, length: i32, flags: i32): i32 {
     fail(REGEX_PATTERN_TOO_LONG, MAX_PATTERN_BYTES)
     return REGEX_PATTERN_TOO_LONG
   }
-  if (!isReadable(pattern, length) || !checkUtf8(pattern, length)) return errorCode == 0 ? REGEX_BAD_HANDLE : errorCode
+  if (!isReadable(pattern, length) || !checkUtf8(pattern, length)) return errorCode == 0 ? ERROR_ARGUMENT : errorCode
   const place = arenaMark()
   forward = 0
   reverse = 0
@@ -157,7 +158,7 @@ export function regexIsMatch(handle: i32, text: usize, length: i32): bool {
  */
 export function regexFind(handle: i32, text: usize, length: i32, from: i32, out: usize): i32 {
   const record = regexOf(handle)
-  if (record == 0) return REGEX_BAD_HANDLE
+  if (record == 0) return ERROR_ARGUMENT
   if (load<u32>(record, R_REVERSE) == 0) return REGEX_NO_SPANS
   if (from < 0 || from > length) return 0
   const end = runForward(record, MODE_SEARCH, text, length, from, false)

@@ -1,7 +1,8 @@
 // The syntax tree: fixed-size nodes in arena scratch, children in a doubly linked list (the compiler
 // generates code from the last child to the first).
 import { arenaAlloc } from '../arena'
-import { fail, REGEX_OUT_OF_MEMORY } from './codes'
+import { ERROR_MEMORY } from '../abi'
+import { fail } from './codes'
 
 /** Matches the empty text. */
 export const NODE_EMPTY: u32 = 0
@@ -51,7 +52,7 @@ export function nodesStart(patternBytes: i32): void {
 
 /** A new node without children; 0 when there is no room. */
 export function newNode(kind: u32): usize {
-  if (nodesLeft == 0) return fail(REGEX_OUT_OF_MEMORY, 0)
+  if (nodesLeft == 0) return fail(ERROR_MEMORY, 0)
   nodesLeft--
   const at = nextNode
   nextNode += offsetof<Node>()

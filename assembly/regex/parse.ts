@@ -1,7 +1,8 @@
 // Pattern text -> syntax tree. Recursive descent over RE2's syntax (github.com/google/re2/wiki/Syntax)
 // without \C; recursion is bounded by MAX_NESTING. What cannot be matched in linear time is refused
 // with its own code: look-around, back-references, atomic groups, possessive quantifiers.
-import { errorCode, fail, MAX_CODE_POINT, MAX_NESTING, MAX_REPEAT, REGEX_ATOMIC, REGEX_BAD_RANGE, REGEX_BAD_REPEAT, REGEX_CASE_INSENSITIVE, REGEX_DOT_ALL, REGEX_MULTI_LINE, REGEX_NESTED_QUANTIFIER, REGEX_NESTED_TOO_DEEP, REGEX_NOTHING_TO_REPEAT, REGEX_SWAP_GREED, REGEX_UNBALANCED_PAREN, REGEX_UNCLOSED_CLASS } from './codes'
+import { REGEX_ATOMIC, REGEX_BAD_RANGE, REGEX_BAD_REPEAT, REGEX_CASE_INSENSITIVE, REGEX_DOT_ALL, REGEX_MULTI_LINE, REGEX_NESTED_QUANTIFIER, REGEX_NESTED_TOO_DEEP, REGEX_NOTHING_TO_REPEAT, REGEX_SWAP_GREED, REGEX_UNBALANCED_PAREN, REGEX_UNCLOSED_CLASS } from '../abi'
+import { errorCode, fail, MAX_CODE_POINT, MAX_NESTING, MAX_REPEAT } from './codes'
 import { ESCAPE_CLASS, ESCAPE_ERROR, readEscape, readPosixClass } from './escape'
 import { GROUP_FLAGS_ONLY, readGroupHead } from './group'
 import { appendChild, ASSERT_LINE_END, ASSERT_LINE_START, ASSERT_NOT_WORD, ASSERT_TEXT_END, ASSERT_TEXT_START, ASSERT_WORD, newNode, Node, NODE_ALTERNATE, NODE_ASSERT, NODE_CHARACTER, NODE_CLASS, NODE_CONCAT, NODE_EMPTY, NODE_REPEAT } from './node'

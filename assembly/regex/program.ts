@@ -11,7 +11,8 @@
 // order of their bytes, so that a byte range is a class range. While a program is being built, `low`
 // and `high` are bytes; in the finished one they are classes.
 import { blockAlloc } from '../arena'
-import { errorCode, fail, MAX_INSTRUCTIONS, REGEX_OUT_OF_MEMORY, REGEX_PROGRAM_TOO_LARGE } from './codes'
+import { ERROR_MEMORY, REGEX_PROGRAM_TOO_LARGE } from '../abi'
+import { errorCode, fail, MAX_INSTRUCTIONS } from './codes'
 import { Vector, vectorPush, vectorStart } from './vector'
 
 /** Consumes a byte of low...high, goes to x. */
@@ -191,7 +192,7 @@ export function finishProgram(anchored: u32, search: u32, bits: u32): usize {
   if (errorCode != 0) return 0
   const bytes = P_BODY + instructions.used + entries.used
   const program = blockAlloc(bytes)
-  if (program == 0) return fail(REGEX_OUT_OF_MEMORY, 0)
+  if (program == 0) return fail(ERROR_MEMORY, 0)
   const body = program + P_BODY
   store<u32>(program, instructionCount(), P_COUNT)
   store<u32>(program, anchored, P_ANCHORED)

@@ -2,7 +2,7 @@
 // items are appended as they are read, then sorted, merged, folded and complemented in place.
 import { MAX_CODE_POINT } from './codes'
 import { Vector, vectorPush, vectorStart } from './vector'
-import { FOLD_COUNT, FOLD_TABLE } from './unicode-fold'
+import { firstFold, foldEnd } from './unicode'
 
 const ranges = changetype<Vector>(memory.data(16))
 
@@ -152,18 +152,6 @@ function foldRun(run: usize, low: u32, high: u32): void {
   for (let point = from; point <= to; point += stride) addRange(point + delta, point + delta)
 }
 
-/** First run that ends at `point` or later. */
-function firstRun(point: u32): u32 {
-  let low: u32 = 0
-  let high = FOLD_COUNT
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (load<u32>(FOLD_TABLE + (<usize>middle << 4), 4) < point) low = middle + 1
-    else high = middle
-  }
-  return low
-}
-
 /** Adds every other case of the ranges from `begin` to the vector's end. */
 export function fold(begin: u32): void {
   for (let pass = 0; pass < 3; pass++) {
@@ -172,11 +160,7 @@ export function fold(begin: u32): void {
     for (let i = begin; i < end; i++) {
       const low = rangeLow(i)
       const high = rangeHigh(i)
-      for (let k = firstRun(low); k < FOLD_COUNT; k++) {
-        const run = FOLD_TABLE + (<usize>k << 4)
-        if (load<u32>(run) > high) break
-        foldRun(run, low, high)
-      }
+      for (let run = firstFold(low); run < foldEnd() && load<u32>(run) <= high; run += 16) foldRun(run, low, high)
     }
   }
   canonicalize(begin)

@@ -1,5 +1,6 @@
 // The pattern's text: a cursor over validated UTF-8.
-import { fail, REGEX_BAD_UTF8 } from './codes'
+import { REGEX_BAD_UTF8 } from '../abi'
+import { fail } from './codes'
 
 let text: usize = 0
 let end: i32 = 0

@@ -2,7 +2,8 @@
 // A push that finds no memory records the failure and hands out the start of the old buffer: callers
 // write there harmlessly and look at `errorCode` when they are done.
 import { arenaAlloc } from '../arena'
-import { fail, REGEX_OUT_OF_MEMORY } from './codes'
+import { ERROR_MEMORY } from '../abi'
+import { fail } from './codes'
 
 @unmanaged
 export class Vector {
@@ -22,7 +23,7 @@ export function vectorStart(vector: Vector): void {
   vector.data = arenaAlloc(FIRST_BYTES)
   if (vector.data != 0) return
   vector.data = BLACK_HOLE
-  fail(REGEX_OUT_OF_MEMORY, 0)
+  fail(ERROR_MEMORY, 0)
 }
 
 /** The address of `bytes` (at most 4096) new bytes at the vector's end. */
@@ -30,7 +31,7 @@ export function vectorPush(vector: Vector, bytes: u32): usize {
   if (vector.used + bytes > vector.capacity) {
     const bigger = arenaAlloc(vector.capacity * 2)
     if (bigger == 0) {
-      fail(REGEX_OUT_OF_MEMORY, 0)
+      fail(ERROR_MEMORY, 0)
       vector.used = bytes
       return vector.data
     }
