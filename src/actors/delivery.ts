@@ -67,6 +67,10 @@ export class Delivery {
     return true
   }
 
+  proxies(): readonly string[] {
+    return [...this.#proxies.keys()].sort()
+  }
+
   snapshot(): Persisted {
     return {
       proxies: [...this.#proxies].map(([key, { value, context }]) => [key, { value, context }]),

@@ -10,7 +10,7 @@ import type { ObjectState, ObservedObject } from '../desired/object-state.ts'
 import type { Status } from '../desired/status-book.ts'
 import { StatusBook } from '../desired/status-book.ts'
 import type { ObjectKey, ObjectRef } from '../model/names.ts'
-import { objectKey, parseObjectKey } from '../model/names.ts'
+import { compareText, objectKey, parseObjectKey } from '../model/names.ts'
 import type { DesiredDelta, VersionedResource } from '../model/resources.ts'
 import { Delivery } from './delivery.ts'
 import type { ResourceInput, Sighting } from './resource.machine.ts'
@@ -121,7 +121,10 @@ export class Fold {
     }
   }
 
-  /** Continues from a snapshot of the same fold version; only on a fresh fold. */
+  /**
+   * Continues from a snapshot of the same fold version; only on a fresh fold. Afterwards every
+   * resource counts as changed, and no status does.
+   */
   restore(snapshot: FoldSnapshot): void {
     this.#book.restore(snapshot.statuses)
     for (const [key, persisted] of snapshot.actors) {
@@ -132,8 +135,21 @@ export class Fold {
     this.#position = snapshot.position
     this.graph.settle()
     this.#collectStatuses('1970-01-01T00:00:00.000Z')
-    this.takeChange()
+    this.#statuses = new Map()
     this.#observed = true
+  }
+
+  /** Names of the proxies that are connected, sorted. */
+  proxies(): readonly string[] {
+    return this.#delivery.proxies()
+  }
+
+  /** Every object that has a status, with it; sorted by kind, namespace and name. */
+  statuses(): readonly (readonly [ObjectRef, Status])[] {
+    return this.#book
+      .entries()
+      .sort(([a], [b]) => compareText(a, b))
+      .map(([key, status]) => [parseObjectKey(key), status])
   }
 
   #isResourceEvent(event: SluiceEvent, seen: Sighting): boolean {

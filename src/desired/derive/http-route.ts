@@ -8,7 +8,7 @@ import type { ObjectState } from '../object-state.ts'
 import { controllerName, type RouteSpec, specOf } from '../shapes.ts'
 import { type CheckRegex, type ViewedRule, viewRule } from './http-rule.ts'
 import { isUsable } from './listeners.ts'
-import { attachToParent, type ParentAttachment } from './route-attachment.ts'
+import { attachToParent, type ParentAttachment, statusParentRef } from './route-attachment.ts'
 
 /** What policies read of a route. */
 export interface RouteView {
@@ -159,7 +159,7 @@ export function httpRouteStage(checkRegex: CheckRegex): Stage {
         contributions: contributionsOf(self, parents, rules),
         status: {
           parents: parents.map((parent) => ({
-            parentRef: parent.parentRef,
+            parentRef: statusParentRef(parent.parentRef),
             controllerName,
             conditions: conditionsOf(parent, findings, self.generation),
           })),

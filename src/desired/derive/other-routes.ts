@@ -3,7 +3,7 @@ import { conditionFalse, conditionTrue } from '../conditions.ts'
 import type { Derived, Reader, Stage } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
 import { controllerName, type RouteSpec, specOf } from '../shapes.ts'
-import { attachToParent } from './route-attachment.ts'
+import { attachToParent, statusParentRef } from './route-attachment.ts'
 
 export const otherRoutesStage: Stage = {
   name: 'other-routes',
@@ -22,7 +22,11 @@ export const otherRoutesStage: Stage = {
     ]
     return {
       status: {
-        parents: parents.map((parentRef) => ({ parentRef, controllerName, conditions })),
+        parents: parents.map((parentRef) => ({
+          parentRef: statusParentRef(parentRef),
+          controllerName,
+          conditions,
+        })),
       },
     }
   },

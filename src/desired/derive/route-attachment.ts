@@ -66,6 +66,11 @@ function findParent(parentRef: ParentRef, namespace: string, read: Reader): Pare
   }
 }
 
+/** The reference as a status echoes it: with the defaults that the API server would have filled in. */
+export function statusParentRef(parentRef: ParentRef): ParentRef {
+  return { group: gatewayGroup, kind: 'Gateway', ...parentRef }
+}
+
 /** Undefined where the parent is not ours: then we write no status for it. */
 export function attachToParent(
   route: ObjectRef,

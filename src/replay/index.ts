@@ -1,0 +1,53 @@
+/**
+ * Replays a recorded log: the same fold, without sources, proxies or clocks. Given the same fold
+ * version, it arrives at the same digests that the running controller recorded.
+ */
+import { Fold, foldVersion, type RecordedEvent } from '../actors/fold.ts'
+import { createGraph, type DerivationOptions } from '../desired/derivations.ts'
+
+export { type Digests, Fold, foldVersion, type RecordedEvent } from '../actors/fold.ts'
+
+/** One published state of the log beside what replay makes of the same events. */
+export interface Comparison {
+  /** Position of the last event that the published state contains. */
+  readonly version: number
+  readonly recorded: { readonly desired: string; readonly status: string }
+  readonly replayed: { readonly desired: string; readonly status: string } | undefined
+  /** Undefined where the state was published by another fold version: nothing can be claimed. */
+  readonly equal: boolean | undefined
+  readonly foldVersion: string
+}
+
+export interface Replay {
+  readonly fold: Fold
+  /** Number of events that were read. */
+  readonly events: number
+  readonly comparisons: readonly Comparison[]
+  /** Version of the fold that replayed. */
+  readonly foldVersion: string
+}
+
+/** Folds recorded events from the beginning, in order. */
+export async function replay(
+  events: AsyncIterable<RecordedEvent> | Iterable<RecordedEvent>,
+  options: DerivationOptions,
+): Promise<Replay> {
+  const fold = new Fold(createGraph(options))
+  const digestsAt = new Map<number, { desired: string; status: string }>()
+  const comparisons: Comparison[] = []
+  let count = 0
+  for await (const entry of events) {
+    count++
+    fold.apply(entry)
+    digestsAt.set(entry.position, fold.digests())
+    const { event } = entry
+    if (event.type !== 'dev.sluice.desired.published.v1') continue
+    const { version, digest, statusDigest, foldVersion: writer } = event.data
+    const recorded = { desired: digest, status: statusDigest }
+    const replayed = digestsAt.get(version)
+    const same = replayed?.desired === recorded.desired && replayed.status === recorded.status
+    const equal = writer === foldVersion ? same : undefined
+    comparisons.push({ version, recorded, replayed, equal, foldVersion: writer })
+  }
+  return { fold, events: count, comparisons, foldVersion }
+}
