@@ -1,0 +1,104 @@
+import { globSync, readFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { describe, expect, it } from 'vitest'
+
+const root = join(import.meta.dirname, '..')
+const boundaries = JSON.parse(readFileSync(join(root, 'boundaries.json'), 'utf8')) as {
+  rules: Record<string, string[]>
+  packages: Record<string, string[]>
+}
+const sources = globSync('{src,events,proto/gen}/**/*.ts', { cwd: root }).sort()
+const production = sources.filter((file) => !file.endsWith('.test.ts'))
+
+interface Import {
+  readonly from: string
+  readonly specifier: string
+}
+
+function importsOf(file: string): Import[] {
+  const text = readFileSync(join(root, file), 'utf8')
+  const pattern =
+    /(?:^|\n)\s*(?:import|export)\b[^'";]*?from\s+'([^']+)'|import\(\s*'([^']+)'\s*\)|(?:^|\n)import\s+'([^']+)'/g
+  return [...text.matchAll(pattern)].map((match) => ({
+    from: file,
+    specifier: match[1] ?? match[2] ?? match[3] ?? '',
+  }))
+}
+
+function target({ from, specifier }: Import): string {
+  return relative(root, join(root, dirname(from), specifier))
+}
+
+/** The rule whose key is the longest prefix of the path. */
+function areaOf(file: string): string | undefined {
+  const path = file.replace(/\.(test\.)?ts$/, '')
+  return Object.keys(boundaries.rules)
+    .filter((key) => path === key || path.startsWith(`${key}/`))
+    .sort((a, b) => b.length - a.length)[0]
+}
+
+const own = production.flatMap(importsOf).filter(({ specifier }) => specifier.startsWith('.'))
+
+describe('boundaries', () => {
+  it('knows an area for every source file', () => {
+    expect(production.filter((file) => areaOf(file) === undefined)).toEqual([])
+  })
+
+  it('lets a file import only what boundaries.json lists for its area', () => {
+    const forbidden = own.filter((entry) => {
+      const from = areaOf(entry.from) ?? ''
+      const to = areaOf(target(entry)) ?? target(entry)
+      const allowed = boundaries.rules[from] ?? []
+      return from !== to && !allowed.includes('*') && !allowed.includes(to)
+    })
+    expect(forbidden.map((entry) => `${entry.from} -> ${target(entry)}`)).toEqual([])
+  })
+
+  it('keeps each package to the folders that may use it', () => {
+    const used = production
+      .filter((file) => !file.startsWith('src/testing/'))
+      .flatMap(importsOf)
+      .filter(({ specifier }) => !specifier.startsWith('.') && !specifier.startsWith('node:'))
+    const misplaced = used.filter(({ from, specifier }) => {
+      const entry = Object.entries(boundaries.packages).find(
+        ([name]) => specifier === name || specifier.startsWith(`${name}/`),
+      )
+      return entry !== undefined && !entry[1].some((area) => from.startsWith(`${area}`))
+    })
+    expect(misplaced.map(({ from, specifier }) => `${from} -> ${specifier}`)).toEqual([])
+  })
+
+  it('has no cycle between areas', () => {
+    const edges = new Map<string, Set<string>>()
+    for (const entry of own) {
+      const from = areaOf(entry.from) ?? entry.from
+      const to = areaOf(target(entry)) ?? target(entry)
+      if (from === to) continue
+      edges.set(from, (edges.get(from) ?? new Set()).add(to))
+    }
+    const reaches = (from: string, goal: string, seen = new Set<string>()): boolean =>
+      [...(edges.get(from) ?? [])].some(
+        (next) => next === goal || (!seen.has(next) && reaches(next, goal, seen.add(next))),
+      )
+    expect([...edges.keys()].filter((area) => reaches(area, area))).toEqual([])
+  })
+
+  it('keeps the fold free of clocks, randomness and I/O', () => {
+    const pure = production.filter((file) => /^src\/(actors|desired|model|policies)\//.test(file))
+    const impure =
+      /Date\.now|new Date\(\)|Math\.random|performance\.|setTimeout|setInterval|setImmediate|randomUUID|process\.|node:(fs|net|http|os|child_process|worker_threads)/
+    const decided = pure.filter(
+      (file) => !file.endsWith('/apply.ts') && impure.test(readFileSync(join(root, file), 'utf8')),
+    )
+    expect(decided).toEqual([])
+  })
+})
+
+describe('size', () => {
+  it('keeps every source file under 400 lines', () => {
+    const long = production
+      .filter((file) => !file.startsWith('proto/gen/') && !file.includes('/generated/'))
+      .filter((file) => readFileSync(join(root, file), 'utf8').split('\n').length > 401)
+    expect(long).toEqual([])
+  })
+})
