@@ -21,6 +21,14 @@ export interface Rule {
   readonly presence?: true
   /** Field below the value that the problem is about, such as `max`. */
   readonly at?: string
+  /** The group that the rule is about, where it is about one. */
+  readonly group?: FieldGroup
+}
+
+/** How many of a group of fields may be set. */
+export interface FieldGroup {
+  readonly count: 'exactly one' | 'at least one' | 'at most one'
+  readonly fields: readonly string[]
 }
 
 interface NodeBase {

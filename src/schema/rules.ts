@@ -29,6 +29,7 @@ export function exactlyOneOf(...fields: readonly string[]): Rule {
     cel: `${celCount(fields)} == 1`,
     holds: (value: object) => countPresent(fields, value) === 1,
     presence: true,
+    group: { count: 'exactly one', fields },
   }
 }
 
@@ -39,6 +40,7 @@ export function atLeastOneOf(...fields: readonly string[]): Rule {
     cel: celAny(fields),
     holds: (value: object) => countPresent(fields, value) >= 1,
     presence: true,
+    group: { count: 'at least one', fields },
   }
 }
 
@@ -49,6 +51,7 @@ export function atMostOneOf(...fields: readonly string[]): Rule {
     cel: `${celCount(fields)} <= 1`,
     holds: (value: object) => countPresent(fields, value) <= 1,
     presence: true,
+    group: { count: 'at most one', fields },
   }
 }
 
