@@ -58,6 +58,11 @@ export function sealMemory(): void {
   isSealed = true
 }
 
+/** Can memory still grow? What only saves time stays small where it cannot. */
+export function isMemorySealed(): bool {
+  return isSealed
+}
+
 /** Bytes never given out yet, without growing. */
 export function untouchedBytes(): usize {
   const present = <usize>memory.size() * PAGE

@@ -10,7 +10,7 @@
 //
 // A state is named by its row's offset in the cache (a multiple of 8, never 0); a transition is that
 // name and three bits. Nothing here allocates but `growCaches`, which compiling calls.
-import { blockAlloc } from '../arena'
+import { blockAlloc, isMemorySealed } from '../arena'
 import { CACHE_BYTES, MAX_CACHES } from './codes'
 import { P_ANCHORED, P_CLASSES, P_SEARCH } from './program'
 import { factsKept, kernel, kernelBefore, kernelCount, seedKernel, stepThreads } from './step'
@@ -61,9 +61,11 @@ const CACHES = memory.data(4 * 16)
 let cacheCount: i32 = 0
 let clock: u32 = 0
 
-/** Makes caches for `wanted` automata while there is room; having none is no error. */
+/** Makes caches for `wanted` automata, of a sealed memory at most an eighth; having none is no error. */
 export function growCaches(wanted: i32): void {
-  while (cacheCount < wanted && cacheCount < MAX_CACHES) {
+  const share = isMemorySealed() ? (<u32>memory.size() << 13) / CACHE_BYTES : MAX_CACHES
+  const limit = min(min(wanted, MAX_CACHES), <i32>share)
+  while (cacheCount < limit) {
     const cache = blockAlloc(CACHE_BYTES)
     if (cache == 0) return
     store<u32>(cache, 0, C_OWNER)

@@ -3,8 +3,8 @@
 //   +0   instruction count   +4  anchored start   +8  search start   +12 class count
 //   +16  PROGRAM_* bits      +20 instructions     +24 entries        +28 bytes of the block
 //   +32  class of each byte (256)
-//   +288 FACT_* bits of each class, the end of the text being the last class (257)
-//   +560 instructions, 16 bytes:  op u8 | low u8 | high u8 | kind u8 | x u32 | y u32 | arg u32
+//   +288 FACT_* bits of each class, the end of the text being the last class (2 to 257 bytes)
+//   then instructions, 16 bytes:  op u8 | low u8 | high u8 | kind u8 | x u32 | y u32 | arg u32
 //        entries, 8 bytes:        low u8 | high u8 | unused u16 | target u32
 //
 // Bytes that no instruction and no assertion tells apart form a class, and classes are numbered in the
@@ -47,7 +47,6 @@ export const P_ENTRIES: usize = 24
 export const P_SIZE: usize = 28
 export const P_CLASS_OF: usize = 32
 export const P_FACTS: usize = 288
-const P_BODY: usize = 560
 
 /** No instruction. */
 export const NOWHERE: u32 = 0xffffffff
@@ -166,8 +165,15 @@ function findCuts(bits: u32, isSearch: bool): void {
   if (isSearch) cut(0x80, 0xbf)
 }
 
-/** Numbers the classes into `program`; their count. */
-function numberClasses(program: usize): u32 {
+/** How many classes the cuts make. */
+function countClasses(): u32 {
+  let count: u32 = 1
+  for (let byte: u32 = 1; byte < 256; byte++) count += load<u8>(CUTS + byte)
+  return count
+}
+
+/** Numbers the classes into `program`. */
+function numberClasses(program: usize): void {
   let current: u32 = 0
   for (let byte: u32 = 0; byte < 256; byte++) {
     if (byte > 0 && load<u8>(CUTS + byte)) current++
@@ -178,7 +184,6 @@ function numberClasses(program: usize): u32 {
     store<u8>(program + current, facts, P_FACTS)
   }
   store<u8>(program + current + 1, 0, P_FACTS)
-  return current + 1
 }
 
 /** Turns the byte range at `place` into a class range. */
@@ -190,10 +195,13 @@ function toClasses(program: usize, place: usize): void {
 /** The finished program in a block of its own; 0 after a failure. */
 export function finishProgram(anchored: u32, search: u32, bits: u32): usize {
   if (errorCode != 0) return 0
-  const bytes = P_BODY + instructions.used + entries.used
+  findCuts(bits, search != NOWHERE)
+  const classes = countClasses()
+  const head = (P_FACTS + classes + 1 + 7) & ~7
+  const bytes = head + instructions.used + entries.used
   const program = blockAlloc(bytes)
   if (program == 0) return fail(ERROR_MEMORY, 0)
-  const body = program + P_BODY
+  const body = program + head
   store<u32>(program, instructionCount(), P_COUNT)
   store<u32>(program, anchored, P_ANCHORED)
   store<u32>(program, search, P_SEARCH)
@@ -203,8 +211,8 @@ export function finishProgram(anchored: u32, search: u32, bits: u32): usize {
   store<u32>(program, <u32>bytes, P_SIZE)
   memory.copy(body, instructions.data, instructions.used)
   memory.copy(body + instructions.used, entries.data, entries.used)
-  findCuts(bits, search != NOWHERE)
-  store<u32>(program, numberClasses(program), P_CLASSES)
+  numberClasses(program)
+  store<u32>(program, classes, P_CLASSES)
   const split = body + instructions.used
   for (let place = body; place < split; place += 16) if (load<u8>(place) == OP_RANGE) toClasses(program, place + 1)
   for (let place = split; place < split + entries.used; place += 8) toClasses(program, place)
