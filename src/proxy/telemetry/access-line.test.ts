@@ -1,0 +1,126 @@
+import { describe, expect, it } from 'vitest'
+import { GatewayError } from '../../errors.ts'
+import type { ServerExchange } from '../engine/types.ts'
+import { lineFormats } from './access-line.ts'
+import type { RequestFacts } from './types.ts'
+
+const time = '2026-01-02T03:04:05.678901Z'
+const source = { address: '10.0.0.9', port: 40_000 }
+const exchange = (error?: GatewayError) =>
+  ({ source, request: { version: '1.1' }, error }) as unknown as ServerExchange
+
+const full: RequestFacts = {
+  gateway: 'default/public',
+  listener: 'web',
+  route: 'default/shop',
+  rule: 'carts',
+  endpoint: '10.1.2.3:8080',
+  backend: 'service/default/shop:80',
+  reason: 'Upstream',
+  status: 200,
+  durationMs: 12.9,
+  protocol: 'http',
+  method: 'GET',
+  host: 'shop.example.com',
+  path: '/carts?id=1',
+}
+
+const failed: RequestFacts = {
+  reason: 'NotFound',
+  error: 'route_not_found: "a" and\nb',
+  status: 404,
+  durationMs: 0,
+  protocol: 'http',
+  method: 'GET',
+  host: 'x',
+  path: '/',
+}
+
+describe('a line of the access log as text', () => {
+  const text = lineFormats.text
+
+  it('has the fields in their order, tabs before them and spaces between', () =>
+    expect(text.request(time, exchange(), full)).toBe(
+      `${time}\tinfo\trequest gateway=default/public listener=web route_rule=carts` +
+        ' route=default/shop endpoint=10.1.2.3:8080 src.addr=10.0.0.9:40000 http.method=GET' +
+        ' http.host=shop.example.com http.path=/carts?id=1 http.version=HTTP/1.1' +
+        ' http.status=200 protocol=http duration=12ms\n',
+    ))
+
+  it('leaves out what is absent, quotes the error and gives the reason of a refusal', () =>
+    expect(text.request(time, exchange(), failed)).toBe(
+      `${time}\tinfo\trequest src.addr=10.0.0.9:40000 http.method=GET http.host=x http.path=/` +
+        ' http.version=HTTP/1.1 http.status=404 protocol=http' +
+        ' error="route_not_found: \\"a\\" and\\nb" reason=NotFound duration=0ms\n',
+    ))
+
+  it.each(['a b', 'a\nb', 'a\u001b[31mb', 'a\u0085b', 'a\u2028b'])(
+    'keeps %j in one value on one line',
+    (path) => {
+      const line = text.request(time, exchange(), { ...failed, path })
+      const value = / http\.path=("(?:[^"\\]|\\.)*") http\.version=/.exec(line)?.[1]
+      expect(JSON.parse(value ?? '""')).toBe(path)
+      for (const bad of ['\n', '\u001b', '\u0085', '\u2028']) {
+        expect(line.slice(0, -1)).not.toContain(bad)
+      }
+    },
+  )
+
+  it('takes the status of the error where the client got none', () => {
+    const gone = { ...failed, status: 0 }
+    expect(text.request(time, exchange(new GatewayError('client_closed')), gone)).toContain(
+      ' http.status=499 ',
+    )
+    expect(text.request(time, exchange(), gone)).not.toContain('http.status')
+  })
+
+  it('writes IPv6 addresses in brackets', () => {
+    const v6 = { ...exchange(), source: { address: '::1', port: 5 } }
+    expect(text.request(time, v6, failed)).toContain(' src.addr=[::1]:5 ')
+  })
+
+  it('has a line for a head that could not be read', () =>
+    expect(text.badHead(time, source, new GatewayError('bad_request', 'bare LF'))).toBe(
+      `${time}\tinfo\trequest src.addr=10.0.0.9:40000 http.status=400 protocol=http` +
+        ' error="invalid request: bare LF" reason=InvalidRequest duration=0ms\n',
+    ))
+})
+
+describe('a line of the access log as JSON', () => {
+  const json = lineFormats.json
+
+  it('is one object with the same fields at the top, in the same order', () => {
+    const line = json.request(time, exchange(), full)
+    expect(line.endsWith('}\n')).toBe(true)
+    expect(Object.entries(JSON.parse(line))).toEqual([
+      ['level', 'info'],
+      ['time', time],
+      ['scope', 'request'],
+      ['gateway', 'default/public'],
+      ['listener', 'web'],
+      ['route_rule', 'carts'],
+      ['route', 'default/shop'],
+      ['endpoint', '10.1.2.3:8080'],
+      ['src.addr', '10.0.0.9:40000'],
+      ['http.method', 'GET'],
+      ['http.host', 'shop.example.com'],
+      ['http.path', '/carts?id=1'],
+      ['http.version', 'HTTP/1.1'],
+      ['http.status', 200],
+      ['protocol', 'http'],
+      ['duration', '12ms'],
+    ])
+  })
+
+  it('stays one line and valid whatever a client sends', () => {
+    const path = '/"\\\n\u0001\u2028é'
+    const line = json.request(time, exchange(), { ...failed, path })
+    expect(line.indexOf('\n')).toBe(line.length - 1)
+    expect(JSON.parse(line)).toMatchObject({ 'http.path': path, error: failed.error })
+  })
+
+  it('has a line for a head that could not be read', () =>
+    expect(
+      JSON.parse(json.badHead(time, source, new GatewayError('headers_too_large'))),
+    ).toMatchObject({ 'http.status': 431, reason: 'InvalidRequest', protocol: 'http' }))
+})

@@ -1,0 +1,86 @@
+import { spawn } from 'node:child_process'
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { AccessLog } from './access-log.ts'
+
+describe('AccessLog', () => {
+  let folder = ''
+  let fd = -1
+  const read = () => readFileSync(join(folder, 'log'), 'utf8')
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'sluice-access-log-'))
+    fd = openSync(join(folder, 'log'), 'a')
+  })
+  afterEach(() => {
+    closeSync(fd)
+    rmSync(folder, { recursive: true })
+  })
+
+  it('writes a lone line within a short time, without being asked to', async () => {
+    const log = new AccessLog({ fd, isShared: false })
+    log.write('one\n')
+    await vi.waitFor(() => expect(read()).toBe('one\n'))
+    await log.close()
+  })
+
+  it('keeps order and loses nothing over many batches', async () => {
+    const log = new AccessLog({ fd, isShared: false })
+    const lines = Array.from({ length: 5_000 }, (_, at) => `line ${at} ${'x'.repeat(at % 300)}\n`)
+    for (const line of lines) log.write(line)
+    await log.close()
+    expect(read()).toBe(lines.join(''))
+    expect(log.droppedLines).toBe(0)
+  })
+
+  it('writes what is left when the thread is about to end', async () => {
+    const log = new AccessLog({ fd, isShared: false })
+    log.write('last\n')
+    log.flushSync()
+    expect(read()).toBe('last\n')
+    await log.close()
+  })
+
+  it('writes to a shared pipe in pieces that stay whole', async () => {
+    const fifo = join(folder, 'pipe')
+    await new Promise((resolve) => spawn('mkfifo', [fifo]).once('exit', resolve))
+    const reader = spawn('cat', [fifo], { stdio: ['ignore', 'pipe', 'inherit'] })
+    const writers = [openSync(fifo, 'w'), openSync(fifo, 'w')]
+    const logs = writers.map((writer) => new AccessLog({ fd: writer, isShared: true }))
+    let out = ''
+    reader.stdout.setEncoding('utf8').on('data', (chunk) => {
+      out += chunk
+    })
+    const line = (name: number, at: number) => `${name} ${at} ${'y'.repeat((at * 7) % 500)}.\n`
+    for (let at = 0; at < 2_000; at++) {
+      logs.forEach((log, name) => {
+        log.write(line(name, at))
+      })
+    }
+    await Promise.all(logs.map((log) => log.close()))
+    for (const writer of writers) closeSync(writer)
+    await new Promise((resolve) => reader.once('close', resolve))
+    for (const name of [0, 1]) {
+      const own = out.split('\n').filter((found) => found.startsWith(`${name} `))
+      expect(own).toEqual(Array.from({ length: 2_000 }, (_, at) => line(name, at).trimEnd()))
+    }
+  })
+
+  it('counts what it cannot write once the reader has gone, and lives on', async () => {
+    const fifo = join(folder, 'pipe')
+    await new Promise((resolve) => spawn('mkfifo', [fifo]).once('exit', resolve))
+    const reader = spawn('head', ['-c', '1', fifo], { stdio: 'ignore' })
+    const writer = openSync(fifo, 'w')
+    const log = new AccessLog({ fd: writer, isShared: false })
+    log.write('seen\n')
+    await new Promise((resolve) => reader.once('exit', resolve))
+    await vi.waitFor(() => {
+      log.write('lost\n')
+      expect(log.droppedLines).toBeGreaterThan(0)
+    })
+    await log.close()
+    closeSync(writer)
+  })
+})

@@ -1,0 +1,38 @@
+import { describe, expect, it } from 'vitest'
+import { Timestamps } from './timestamp.ts'
+
+function clocks() {
+  let wall = Date.UTC(2026, 0, 2, 3, 4, 5)
+  let monotonic = 100
+  const advance = (ms: number, jump = 0) => {
+    wall += ms + jump
+    monotonic += ms
+  }
+  return {
+    timestamps: new Timestamps(
+      () => wall,
+      () => monotonic,
+    ),
+    advance,
+  }
+}
+
+describe('time stamps of the access log', () => {
+  it('are RFC 3339 in UTC with six digits', () => {
+    const { timestamps, advance } = clocks()
+    expect(timestamps.now()).toBe('2026-01-02T03:04:05.000000Z')
+    advance(0.25)
+    expect(timestamps.now()).toBe('2026-01-02T03:04:05.000250Z')
+    advance(999)
+    expect(timestamps.now()).toBe('2026-01-02T03:04:05.999250Z')
+    advance(1)
+    expect(timestamps.now()).toBe('2026-01-02T03:04:06.000250Z')
+  })
+
+  it('follow a wall clock that was set', () => {
+    const { timestamps, advance } = clocks()
+    timestamps.now()
+    advance(1_000, 3_600_000)
+    expect(timestamps.now()).toBe('2026-01-02T04:04:06.000000Z')
+  })
+})
