@@ -1,0 +1,14 @@
+export { DigestKey, openDigestKey, randomDigestKey } from './digest-key.ts'
+export { FileSource, type FileSourceOptions, type FileSourceTiming } from './files.ts'
+export type { Claim, ClaimContent, ObserveOptions, Validate } from './observed.ts'
+export { type Manifests, readManifests } from './read-manifests.ts'
+export {
+  type JsonObject,
+  knownSecretPaths,
+  redact,
+  type SecretPaths,
+  type SecretSink,
+  secretPlaceholder,
+} from './redact.ts'
+export { type IndexEntry, type IndexState, ResourceIndex } from './resource-index.ts'
+export { formatProblem, type SourceProblem, type SourceProblemReason } from './source-problem.ts'

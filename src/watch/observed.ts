@@ -1,0 +1,203 @@
+import { createHash } from 'node:crypto'
+import type { FieldProblem, Origin, RefusedTarget, ResourceName } from '../../events/index.ts'
+import { findKind } from '../api/kinds.ts'
+import { defaultNamespace, isForeign } from '../api/validate.ts'
+import { canonicalJson } from '../base/canonical.ts'
+import type { Outcome } from '../base/outcome.ts'
+import { maxEventBytes } from '../log/index.ts'
+import type { ManifestObject } from './manifest.ts'
+import { type JsonObject, type RedactionOptions, redact } from './redact.ts'
+import { keyOf } from './resource-index.ts'
+import type { SourceProblem } from './source-problem.ts'
+
+/** Checks an object and gives the form to be recorded, or every problem with the field's path. */
+export type Validate = (object: unknown) => Outcome<unknown, FieldProblem>
+
+export interface ObserveOptions extends RedactionOptions {
+  readonly validate: Validate
+}
+
+/** What a file says about one object. */
+export interface Claim {
+  readonly key: string
+  readonly name: ResourceName
+  readonly origin: Origin
+  readonly column: number
+  readonly content: ClaimContent
+}
+
+export type ClaimContent =
+  | {
+      readonly state: 'valid'
+      readonly object: JsonObject
+      readonly version: ContentVersion
+    }
+  | {
+      readonly state: 'refused'
+      readonly problems: readonly FieldProblem[]
+      readonly targets: readonly RefusedTarget[]
+      readonly appliesTo: readonly string[]
+      readonly version: ContentVersion
+    }
+  /** The file cannot be read at present: whatever the log has of the object stays. */
+  | { readonly state: 'retained' }
+
+/** Digests by which two contents are compared: of the desired part, and of the metadata. */
+export interface ContentVersion {
+  readonly spec: string
+  readonly metadata: string
+}
+
+export interface Observed {
+  readonly claim?: Claim
+  readonly problems: readonly SourceProblem[]
+}
+
+/** Room in an event for the envelope and the identity beside the object. */
+const envelopeBytes = 8192
+/** Problems of one object beyond this many are counted only. */
+const shownProblems = 50
+
+/** Identifies, validates and redacts one object of a file. */
+export function observe(written: ManifestObject, file: string, options: ObserveOptions): Observed {
+  const identity = identify(written.value, options.validate)
+  if (!identity.ok) {
+    const [problem] = identity.problems as [IdentityProblem]
+    const place = written.placeOf(problem.path)
+    const isIgnored = problem.reason === 'ignored'
+    return { problems: [{ severity: isIgnored ? 'warning' : 'error', file, ...place, ...problem }] }
+  }
+  const { name, object } = identity.value
+  const content = contentOf(object, options)
+  const claim = {
+    key: keyOf(name),
+    name,
+    origin: { file, line: written.place.line },
+    column: written.place.column,
+    content,
+  }
+  if (content.state !== 'refused') return { claim, problems: [] }
+  const problems = content.problems.map((problem) => ({
+    severity: 'error' as const,
+    reason: 'invalid' as const,
+    file,
+    ...written.placeOf(problem.path),
+    ...name,
+    ...problem,
+  }))
+  return { claim, problems }
+}
+
+interface IdentityProblem extends FieldProblem {
+  readonly reason: 'invalid' | 'ignored'
+}
+
+/** Kind, namespace and name, with the default namespace put in where one is due. */
+function identify(
+  value: unknown,
+  validate: Validate,
+): Outcome<{ name: ResourceName; object: JsonObject }, IdentityProblem> {
+  const error = (path: string, message: string): Outcome<never, IdentityProblem> => ({
+    ok: false,
+    problems: [{ reason: 'invalid', path, message }],
+  })
+  if (!isObject(value)) return error('', 'must be an object')
+  const { apiVersion, kind } = value
+  const row = isName(apiVersion) && isName(kind) ? findKind(apiVersion, kind) : undefined
+  if (isForeign(value)) {
+    const message = `${apiVersion} ${kind} is not read and has no effect`
+    return { ok: false, problems: [{ reason: 'ignored', path: 'kind', message }] }
+  }
+  if (row === undefined) {
+    const checked = validate(value)
+    const [problem] = checked.ok ? [] : checked.problems
+    return error(problem?.path ?? 'kind', problem?.message ?? 'is not known')
+  }
+  const metadata = isObject(value.metadata) ? value.metadata : {}
+  if (!isName(metadata.name)) return error('metadata.name', 'is required and must be a string')
+  const namespace = row.namespaced ? metadata.namespace || defaultNamespace : ''
+  if (typeof namespace !== 'string') return error('metadata.namespace', 'must be a string')
+  const object = row.namespaced ? { ...value, metadata: { ...metadata, namespace } } : value
+  return { ok: true, value: { name: { kind: row.kind, namespace, name: metadata.name }, object } }
+}
+
+function contentOf(object: JsonObject, options: ObserveOptions): ClaimContent {
+  const checked = options.validate(object)
+  if (!checked.ok) return refuse(object, checked.problems, options)
+  const redacted = redact(checked.value as JsonObject, options)
+  const { metadata, ...desired } = redacted
+  const text = canonicalJson(desired)
+  const metadataText = canonicalJson(metadata)
+  const bytes = Buffer.byteLength(text) + Buffer.byteLength(metadataText)
+  if (bytes > maxEventBytes - envelopeBytes) return refuse(object, [tooLarge(bytes)], options)
+  const version = { spec: sha256(text), metadata: sha256(metadataText) }
+  return { state: 'valid', object: redacted, version }
+}
+
+function refuse(
+  object: JsonObject,
+  problems: readonly FieldProblem[],
+  { digestKey }: ObserveOptions,
+): ClaimContent {
+  const { metadata, status: _, ...desired } = object
+  const hidden = problems.length - shownProblems
+  const more = { path: '', message: `and ${hidden} more problems` }
+  // Refused content is not redacted, so that its digests need the key.
+  const keyed = (value: unknown) => digestKey.digest(`refused ${canonicalJson(value)}`).slice(0, 16)
+  return {
+    state: 'refused',
+    problems: hidden > 0 ? [...problems.slice(0, shownProblems), more] : problems,
+    targets: targetsOf(object),
+    appliesTo: sectionsOf(object),
+    version: { spec: keyed(desired), metadata: keyed(metadata) },
+  }
+}
+
+function tooLarge(bytes: number): FieldProblem {
+  const limit = maxEventBytes - envelopeBytes
+  return { path: '', message: `the object has ${bytes} bytes and may have at most ${limit}` }
+}
+
+/** The targets of a policy, as far as an invalid object tells them. */
+function targetsOf({ spec }: JsonObject): RefusedTarget[] {
+  if (!isObject(spec)) return []
+  const lists = [spec.targetRefs, spec.targetSelectors].filter(Array.isArray)
+  return lists.flat().flatMap((target: unknown) => {
+    if (!isObject(target) || !isName(target.kind)) return []
+    const { group, kind, name, sectionName, matchLabels } = target
+    return [
+      {
+        kind,
+        ...(typeof group === 'string' && { group }),
+        ...(isName(name) && { name }),
+        ...(isName(sectionName) && { sectionName }),
+        ...(isLabels(matchLabels) && { matchLabels }),
+      },
+    ]
+  })
+}
+
+/** `traffic.authorization` for every field that a policy sets in one of its three sections. */
+function sectionsOf({ spec }: JsonObject): string[] {
+  if (!isObject(spec)) return []
+  return ['frontend', 'traffic', 'backend'].flatMap((section) => {
+    const fields = spec[section]
+    return isObject(fields) ? Object.keys(fields).map((field) => `${section}.${field}`) : []
+  })
+}
+
+function isLabels(value: unknown): value is Readonly<Record<string, string>> {
+  return isObject(value) && Object.values(value).every((label) => typeof label === 'string')
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isName(value: unknown): value is string {
+  return typeof value === 'string' && value !== ''
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 16)
+}
