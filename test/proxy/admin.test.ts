@@ -1,0 +1,181 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import type { PolicyResource, VersionedResource } from '../../src/model/resources.ts'
+import { configDump } from '../../src/proxy/admin/config-dump.ts'
+import { adminRoutes, readinessRoutes, statsRoutes } from '../../src/proxy/admin/routes.ts'
+import { type Routes, type SmallServer, serve } from '../../src/proxy/admin/server.ts'
+import { createChannel } from '../../src/xds/channel.ts'
+
+const servers: SmallServer[] = []
+afterEach(async () => {
+  await Promise.all(servers.splice(0).map((server) => server.close()))
+})
+
+async function open(routes: Routes, address = '127.0.0.1:0') {
+  const server = await serve('test', address, routes)
+  if (server === undefined) throw new Error('off')
+  servers.push(server)
+  return async (method: string, path: string) => {
+    const response = await fetch(`http://${server.address}${path}`, { method })
+    const type = response.headers.get('content-type')
+    return { status: response.status, type, text: await response.text() }
+  }
+}
+
+describe('readiness', () => {
+  it('names what it waits for, then is ready, and takes GET only', async () => {
+    let pending = ['configuration of worker 0', 'port 80']
+    const call = await open(readinessRoutes(() => pending))
+    expect(await call('GET', '/healthz/ready')).toMatchObject({
+      status: 500,
+      text: 'not ready, pending: configuration of worker 0, port 80\n',
+    })
+    pending = []
+    expect(await call('GET', '/healthz/ready')).toMatchObject({ status: 200, text: 'ready\n' })
+    for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS']) {
+      expect((await call(method, '/healthz/ready')).status).toBe(405)
+    }
+    expect((await call('GET', '/')).status).toBe(404)
+    expect((await call('GET', '/constructor')).status).toBe(404)
+  })
+})
+
+describe('stats', () => {
+  it('serves the text format on both paths', async () => {
+    const call = await open(statsRoutes(() => Promise.resolve('sluice_workers 1\n')))
+    for (const path of ['/metrics', '/stats/prometheus']) {
+      expect(await call('GET', path)).toEqual({
+        status: 200,
+        type: 'text/plain; version=0.0.4; charset=utf-8',
+        text: 'sluice_workers 1\n',
+      })
+    }
+  })
+
+  it('hides what went wrong inside', async () => {
+    const call = await open(statsRoutes(() => Promise.reject(new Error('inner'))))
+    expect(await call('GET', '/metrics')).toMatchObject({ status: 500, text: 'internal error\n' })
+  })
+})
+
+describe('admin', () => {
+  const parts = () => {
+    const quits: string[] = []
+    const log = { level: 'info' }
+    return { log, quits, dump: () => '{}', quit: () => quits.push('quit') }
+  }
+
+  it('shows and sets the level of the operational log', async () => {
+    const admin = parts()
+    const call = await open(adminRoutes(admin))
+    const current = (level: string) => ({ status: 200, text: `current log level is ${level}\n` })
+    expect(await call('GET', '/logging')).toMatchObject(current('info'))
+    expect(await call('POST', '/logging?level=debug')).toMatchObject(current('debug'))
+    expect(admin.log.level).toBe('debug')
+    expect(await call('POST', '/logging')).toMatchObject(current('debug'))
+    expect((await call('POST', '/logging?level=loud')).status).toBe(400)
+    expect(await call('POST', '/logging?reset')).toMatchObject(current('info'))
+  })
+
+  it('asks for the end of the process only when posted to', async () => {
+    const admin = parts()
+    const call = await open(adminRoutes(admin))
+    expect((await call('GET', '/quitquitquit')).status).toBe(405)
+    expect(admin.quits).toEqual([])
+    expect((await call('POST', '/quitquitquit')).status).toBe(200)
+    expect(admin.quits).toEqual(['quit'])
+  })
+})
+
+describe('addresses', () => {
+  it('may be off', async () => expect(await serve('test', 'off', {})).toBeUndefined())
+
+  it('may leave out the host', async () => {
+    const server = await serve(
+      'test',
+      ':0',
+      statsRoutes(() => Promise.resolve('')),
+    )
+    if (server !== undefined) servers.push(server)
+    const port = server?.address.split(':').at(-1)
+    expect((await fetch(`http://127.0.0.1:${port}/metrics`)).status).toBe(200)
+  })
+
+  it('that are taken are named with their server', async () => {
+    await open({})
+    const address = servers[0]?.address ?? ''
+    await expect(serve('readiness', address, {})).rejects.toMatchObject({
+      code: 'port_in_use',
+      message: `port is already in use: readiness address ${address}`,
+    })
+  })
+})
+
+describe('the configuration dump', () => {
+  const policy = (config: string): VersionedResource => ({
+    version: 'v1',
+    resource: {
+      type: 'policy',
+      key: 'policy/traffic/ns/p/auth/x',
+      created: 0,
+      order: 1,
+      policy: { namespace: 'ns', name: 'p' },
+      section: 'traffic',
+      field: 'auth',
+      phase: 'PostRouting',
+      target: { kind: 'Gateway', namespace: 'ns', name: 'gw' },
+      configVersion: 1,
+      config,
+    } satisfies PolicyResource,
+  })
+  const facts = {
+    version: '1.2.3',
+    sequence: 4,
+    rejected: [],
+    workers: [{ index: 0, sequence: 4 }],
+  }
+
+  it('shows versions, resources by type and the compiled form of policies, without credentials', () => {
+    const ignore = () => undefined
+    const channel = createChannel({ onAck: ignore, onReject: ignore, onRecover: ignore })
+    const config = {
+      mode: 'Strict',
+      key: 'hunter2',
+      set: [
+        { name: 'Authorization', value: 'Bearer hunter2' },
+        { name: 'x-team', value: 'blue' },
+      ],
+    }
+    channel.publish({ sequence: 4, upserted: [policy(JSON.stringify(config))], removed: [] })
+    const text = configDump(channel, facts)
+    expect(text).not.toContain('hunter2')
+    expect(JSON.parse(text)).toMatchObject({
+      version: '1.2.3',
+      published: 4,
+      sequence: 4,
+      workers: [{ index: 0, sequence: 4 }],
+      resources: {
+        policy: [
+          {
+            key: 'policy/traffic/ns/p/auth/x',
+            version: 'v1',
+            field: 'auth',
+            config: {
+              mode: 'Strict',
+              key: '<redacted>',
+              set: [
+                { name: 'Authorization', value: '<redacted>' },
+                { name: 'x-team', value: 'blue' },
+              ],
+            },
+          },
+        ],
+      },
+    })
+  })
+
+  it('is there before anything is published', () => {
+    const ignore = () => undefined
+    const channel = createChannel({ onAck: ignore, onReject: ignore, onRecover: ignore })
+    expect(JSON.parse(configDump(channel, facts))).toMatchObject({ published: -1, resources: {} })
+  })
+})

@@ -1,0 +1,89 @@
+import { describe, expect, it } from 'vitest'
+import { Answers } from '../../src/proxy/answers.ts'
+import type { WorkerRejection, WorkerState } from '../../src/proxy/worker-messages.ts'
+import { createChannel } from '../../src/xds/channel.ts'
+
+const rejection = (key: string, sequence: number, message = 'taken'): WorkerRejection => ({
+  key,
+  sequence,
+  code: 'port_in_use',
+  message,
+})
+
+const state = (sequence: number, ...rejected: WorkerRejection[]): WorkerState => ({
+  sequence,
+  rejected,
+  bound: [],
+  unbound: [],
+})
+
+function open() {
+  const calls: unknown[][] = []
+  const channel = createChannel({
+    onAck: (...answer) => calls.push(['ack', ...answer]),
+    onReject: (...answer) => calls.push(['reject', ...answer]),
+    onRecover: (...answer) => calls.push(['recover', ...answer]),
+  })
+  const answers = new Answers('local', channel)
+  const told = (...states: (WorkerState | undefined)[]) => {
+    calls.length = 0
+    answers.update(states)
+    return [...calls]
+  }
+  return { told, answers }
+}
+
+describe('what a proxy of several workers answers', () => {
+  it('is the position that the slowest has reached, once', () => {
+    const { told } = open()
+    expect(told(state(3), state(-1))).toEqual([])
+    expect(told(state(3), state(2))).toEqual([['ack', 'local', 2]])
+    expect(told(state(4), state(2))).toEqual([])
+    expect(told(state(4), state(4))).toEqual([['ack', 'local', 4]])
+  })
+
+  it('waits for a worker that is being replaced, and never goes back', () => {
+    const { told, answers } = open()
+    told(state(3, rejection('a', 3)), state(3))
+    expect(told(undefined, state(4))).toEqual([])
+    expect(told(state(-1), state(4))).toEqual([])
+    expect(answers.watermark).toBe(3)
+    expect(told(state(4), state(4))).toEqual([
+      ['recover', 'local', 4, 'a'],
+      ['ack', 'local', 4],
+    ])
+  })
+
+  it('names a rejected resource before the ack that passes it, once for all workers', () => {
+    const { told } = open()
+    expect(told(state(5, rejection('a', 5)), state(5, rejection('a', 5)))).toEqual([
+      ['reject', 'local', 5, 'a', 'port_in_use', 'taken'],
+      ['ack', 'local', 5],
+    ])
+    expect(told(state(6, rejection('a', 5)), state(6, rejection('a', 5)))).toEqual([
+      ['ack', 'local', 6],
+    ])
+  })
+
+  it('names it again where it was sent again, or fails in another way', () => {
+    const { told } = open()
+    told(state(5, rejection('a', 5)))
+    expect(told(state(7, rejection('a', 7)))).toEqual([
+      ['reject', 'local', 7, 'a', 'port_in_use', 'taken'],
+      ['ack', 'local', 7],
+    ])
+    expect(told(state(7, rejection('a', 7, 'denied')))).toEqual([
+      ['reject', 'local', 7, 'a', 'port_in_use', 'denied'],
+    ])
+  })
+
+  it('tells a recovery when the last worker has it, and acks the same position again', () => {
+    const { told } = open()
+    told(state(5, rejection('a', 5)), state(5, rejection('a', 5)))
+    expect(told(state(5), state(5, rejection('a', 5)))).toEqual([])
+    expect(told(state(5), state(5))).toEqual([
+      ['recover', 'local', 5, 'a'],
+      ['ack', 'local', 5],
+    ])
+  })
+})

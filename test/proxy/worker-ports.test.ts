@@ -1,0 +1,169 @@
+import { createServer, type Server } from 'node:net'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import type { ListenerResource } from '../../src/model/resources.ts'
+import { ListenerPorts } from '../../src/proxy/listener-ports.ts'
+import { PortClaims } from '../../src/proxy/port-claims.ts'
+import { freePort, hold } from './free-port.ts'
+
+const host = '127.0.0.1'
+
+/** Binds with plain servers, the way the engine does. */
+class Binder {
+  readonly servers = new Map<number, Server>()
+  async listen(port: number): Promise<number> {
+    this.servers.set(port, await hold(port))
+    return port
+  }
+  async unlisten(port: number): Promise<void> {
+    const server = this.servers.get(port)
+    this.servers.delete(port)
+    await new Promise((resolve) => server?.close(resolve))
+  }
+}
+
+const listener = (
+  name: string,
+  port: number,
+  protocol: ListenerResource['protocol'] = 'HTTP',
+): ListenerResource => ({
+  type: 'listener',
+  key: `listener/Gateway/ns/gw/${name}`,
+  gateway: { namespace: 'ns', name: 'gw' },
+  owner: { kind: 'Gateway', namespace: 'ns', name: 'gw' },
+  section: name,
+  port,
+  protocol,
+  hostname: '',
+})
+
+const change = (sequence: number, upserted: ListenerResource[], removed: string[] = []) => ({
+  sequence,
+  upserted: upserted.map((resource) => ({ version: `${sequence}`, resource })),
+  removed,
+})
+
+describe('the ports of a worker', () => {
+  const cleanups: (() => unknown)[] = []
+  afterEach(async () => {
+    for (const cleanup of cleanups.splice(0)) await cleanup()
+  })
+
+  function open() {
+    const binder = new Binder()
+    const changes: number[][] = []
+    const ports: ListenerPorts = new ListenerPorts({
+      engine: binder,
+      claim: () => Promise.resolve(),
+      release: () => undefined,
+      onChange: () => changes.push(ports.bound()),
+    })
+    cleanups.push(async () => {
+      ports.stop()
+      for (const port of [...binder.servers.keys()]) await binder.unlisten(port)
+    })
+    return { ports, changes }
+  }
+
+  it('are bound once for all listeners, and let go with the last one', async () => {
+    const { ports } = open()
+    const port = await freePort()
+    await ports.update(change(1, [listener('a', port), listener('b', port)]))
+    expect(ports.bound()).toEqual([port])
+    await ports.update(change(2, [], ['listener/Gateway/ns/gw/a']))
+    expect(ports.bound()).toEqual([port])
+    await ports.update(change(3, [], ['listener/Gateway/ns/gw/b']))
+    await vi.waitFor(() => expect(ports.bound()).toEqual([]))
+    const stranger = await vi.waitFor(() => hold(port))
+    cleanups.push(() => stranger.close())
+  })
+
+  it('follow a listener that moves', async () => {
+    const { ports } = open()
+    const [from, to] = [await freePort(), await freePort()]
+    await ports.update(change(1, [listener('a', from)]))
+    await ports.update(change(2, [listener('a', to)]))
+    await vi.waitFor(() => expect(ports.bound()).toEqual([to]))
+  })
+
+  it('do not stop one another: every listener of a taken port is rejected, and it recovers', async () => {
+    const { ports, changes } = open()
+    const [taken, free] = [await freePort(), await freePort()]
+    const stranger = await hold(taken)
+    await ports.update(change(4, [listener('a', taken), listener('b', taken), listener('c', free)]))
+    expect(ports.bound()).toEqual([free])
+    expect(ports.unbound()).toEqual([taken])
+    expect(ports.rejections()).toEqual(
+      ['a', 'b'].map((name) => ({
+        key: `listener/Gateway/ns/gw/${name}`,
+        sequence: 4,
+        code: 'port_in_use',
+        message: expect.stringMatching(
+          new RegExp(`^port is already in use: port ${taken}: .*EADDRINUSE`),
+        ),
+      })),
+    )
+    await new Promise((resolve) => stranger.close(resolve))
+    await vi.waitFor(() => expect(ports.rejections()).toEqual([]), { timeout: 10_000 })
+    expect(changes.at(-1)).toEqual([taken, free])
+    expect(ports.unbound()).toEqual([])
+  })
+
+  it('are not tried any more when nobody wants them', async () => {
+    const { ports } = open()
+    const taken = await freePort()
+    const stranger = await hold(taken)
+    cleanups.push(() => stranger.close())
+    await ports.update(change(1, [listener('a', taken)]))
+    await ports.update(change(2, [], ['listener/Gateway/ns/gw/a']))
+    expect(ports.rejections()).toEqual([])
+    expect(ports.unbound()).toEqual([])
+  })
+
+  it('serve HTTP only: another protocol is rejected by name, not ignored', async () => {
+    const { ports } = open()
+    await ports.update(change(1, [listener('a', await freePort(), 'TCP')]))
+    expect(ports.bound()).toEqual([])
+    expect(ports.unbound()).toEqual([])
+    expect(ports.rejections()).toMatchObject([
+      { code: 'protocol_unsupported', message: 'protocol is not served by this version: TCP' },
+    ])
+  })
+
+  describe('claimed for several workers', () => {
+    it('are given to every worker of the proxy while they are free or its own', async () => {
+      const claims = new PortClaims(host, true)
+      const port = await freePort()
+      expect(await Promise.all([claims.claim(port, 0), claims.claim(port, 1)])).toEqual([
+        undefined,
+        undefined,
+      ])
+      const own = await hold(port)
+      cleanups.push(() => own.close())
+      expect(await claims.claim(port, 2)).toBeUndefined()
+    })
+
+    it('are refused while a stranger holds them, although the system would share', async () => {
+      const claims = new PortClaims(host, true)
+      const port = await freePort()
+      const stranger = createServer()
+      await new Promise<void>((resolve) =>
+        stranger.listen({ host, port, reusePort: true }, () => resolve()),
+      )
+      expect(await claims.claim(port, 0)).toContain('EADDRINUSE')
+      await new Promise((resolve) => stranger.close(resolve))
+      expect(await claims.claim(port, 0)).toBeUndefined()
+    })
+
+    it('are asked for again after the last worker has let go', async () => {
+      const claims = new PortClaims(host, true)
+      const port = await freePort()
+      await claims.claim(port, 0)
+      await claims.claim(port, 1)
+      claims.releaseAll(0)
+      claims.release(port, 1)
+      const stranger = await hold(port)
+      cleanups.push(() => stranger.close())
+      expect(await claims.claim(port, 0)).toContain('EADDRINUSE')
+    })
+  })
+})
