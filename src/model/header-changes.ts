@@ -36,3 +36,34 @@ function writeAuthority(head: EditableHead, name: string, value: string): boolea
   head.authority = value
   return true
 }
+
+/** RFC 9110 5.1: a field name is a token. */
+export function isFieldName(name: string): boolean {
+  return /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(name)
+}
+
+/** RFC 9110 5.5, without the surrounding white space; obs-text is Latin-1, one byte a character. */
+export function isFieldValue(value: string): boolean {
+  return /^(?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?$/.test(value)
+}
+
+/** What in the changes could not be sent, as path and message; empty where all is well. */
+export function headerProblems(changes: HeaderChanges): { path: string; message: string }[] {
+  const problems: { path: string; message: string }[] = []
+  for (const list of ['set', 'add'] as const) {
+    changes[list].forEach(({ name, value }, at) => {
+      if (!isFieldName(name)) problems.push(notName(`${list}[${at}].name`))
+      if (!isFieldValue(value)) problems.push(notValue(`${list}[${at}].value`))
+    })
+  }
+  changes.remove.forEach((name, at) => {
+    if (!isFieldName(name)) problems.push(notName(`remove[${at}]`))
+  })
+  return problems
+}
+
+const notName = (path: string) => ({ path, message: 'is not an HTTP field name' })
+const notValue = (path: string) => ({
+  path,
+  message: 'holds characters that an HTTP field value cannot carry',
+})

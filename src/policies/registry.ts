@@ -22,7 +22,10 @@ const trafficPolicies: readonly PolicyDefinition[] = [
   // After local credentials: a call to a service is dear, and it may be told the verified claims.
   pendingPolicy('traffic', 'extAuth', { security: true, preRouting: true }),
   // Its rules may use the claims of every authentication above, extAuth's metadata included.
-  pendingPolicy('traffic', 'authorization', { security: true, preRouting: true }),
+  {
+    ...pendingPolicy('traffic', 'authorization', { security: true, preRouting: true }),
+    merge: 'append',
+  },
   // Only decides what later failures may do; here so that a refused caller never arms it.
   pendingPolicy('traffic', 'retry', { security: false }),
   // After authorization: a refused request takes nothing from anybody's limit.

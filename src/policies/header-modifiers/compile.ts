@@ -1,5 +1,6 @@
+import { headerProblems } from '../../model/header-changes.ts'
 import type { HeaderChanges, HeaderValue } from '../../model/resources.ts'
-import type { Compiled } from '../define.ts'
+import type { Compiled, PolicyProblem } from '../define.ts'
 import type { HeaderModifiersConfig } from './config.ts'
 
 /** A Gateway API HTTPHeaderFilter as users write it. */
@@ -15,14 +16,17 @@ export interface HeaderModifiersSpec {
   readonly response?: HeaderFilterSpec
 }
 
+/** Values that no HTTP field can carry are problems: the schema checks names and bounds only. */
 export function compile(spec: HeaderModifiersSpec): Compiled<HeaderModifiersConfig> {
-  return {
-    config: {
-      request: spec.request && changesOf(spec.request),
-      response: spec.response && changesOf(spec.response),
-    },
-    problems: [],
-  }
+  const request = spec.request && changesOf(spec.request)
+  const response = spec.response && changesOf(spec.response)
+  const problems = [...problemsOf('request', request), ...problemsOf('response', response)]
+  return problems.length > 0 ? { problems } : { config: { request, response }, problems }
+}
+
+function problemsOf(half: string, changes: HeaderChanges | undefined): PolicyProblem[] {
+  if (changes === undefined) return []
+  return headerProblems(changes).map(({ path, message }) => ({ path: `${half}.${path}`, message }))
 }
 
 function changesOf(filter: HeaderFilterSpec): HeaderChanges {

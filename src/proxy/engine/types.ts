@@ -9,7 +9,7 @@
  *   engine:  last byte sent, or the connection is gone ----> onDone (exactly once)
  */
 import type { GatewayError } from '../../errors.ts'
-import type { Exchange } from '../../exchange/exchange.ts'
+import type { Exchange, RoutePlace } from '../../exchange/exchange.ts'
 
 /** A concrete address to connect to; equal `pool` means connections can be shared. */
 export interface UpstreamAddress {
@@ -51,6 +51,8 @@ export interface ServerExchange extends Exchange {
   readonly ending: Ending | undefined
   /** The error that the exchange met last, if any. */
   readonly error: GatewayError | undefined
+  /** Set by the data plane, to an object it shares between requests; reset by the engine. */
+  place: RoutePlace
   /** Scratch of the data plane for this exchange; cleared by the engine between requests. */
   state: unknown
   /** The head as it stands in the WASM core's record right now; valid only inside onRequest, synchronously. */

@@ -1,0 +1,109 @@
+/**
+ * Where requests land: a listener, or a rule on a listener. Policies are merged here, on the first
+ * request after a change, and kept until the next one.
+ */
+import type { RoutePlace } from '../../exchange/exchange.ts'
+import type { ObjectRef } from '../../model/names.ts'
+import type { ListenerResource } from '../../model/resources.ts'
+import {
+  backendLevels,
+  gatewayLevels,
+  type ListenerPlace,
+  listenerLevels,
+  ruleLevels,
+} from '../../policies/merge.ts'
+import type { BoundPolicies, PolicyIndex } from './policies.ts'
+import type { CompiledRule, NamedTarget } from './rules.ts'
+
+/** A listener that serves. */
+export class ListenerPlacement {
+  readonly resource: ListenerResource
+  /** Handle of the listener in the route table of its port. */
+  readonly scope: number
+  readonly place: RoutePlace
+  readonly levels: ListenerPlace
+  readonly #policies: PolicyIndex
+  #merged: { generation: number; preRouting: BoundPolicies } | undefined
+
+  constructor(resource: ListenerResource, scope: number, policies: PolicyIndex) {
+    this.resource = resource
+    this.scope = scope
+    this.#policies = policies
+    const { gateway, section, owner } = resource
+    this.place = { gateway: `${gateway.namespace}/${gateway.name}`, listener: section }
+    this.levels = { gateway: { kind: 'Gateway', ...gateway }, owner, section }
+  }
+
+  /** PreRouting policies; closed as well where a frontend policy cannot be enforced. */
+  preRouting(): BoundPolicies {
+    const { generation } = this.#policies
+    if (this.#merged?.generation === generation) return this.#merged.preRouting
+    const merge = this.#policies.merge.bind(this.#policies)
+    const frontend = merge('frontend', 'PostRouting', gatewayLevels(this.levels.gateway))
+    const traffic = merge('traffic', 'PreRouting', listenerLevels(this.levels))
+    const preRouting = { ...traffic, closed: frontend.closed ?? traffic.closed }
+    this.#merged = { generation, preRouting }
+    return preRouting
+  }
+}
+
+interface MergedRule {
+  readonly generation: number
+  readonly policies: BoundPolicies
+  readonly byBackend: Map<NamedTarget, BoundPolicies>
+}
+
+/** A rule as it is served on one listener. */
+export class RulePlacement {
+  readonly listener: ListenerPlacement
+  readonly rule: CompiledRule
+  readonly place: RoutePlace
+  readonly #policies: PolicyIndex
+  #merged: MergedRule | undefined
+
+  constructor(listener: ListenerPlacement, rule: CompiledRule, policies: PolicyIndex) {
+    this.listener = listener
+    this.rule = rule
+    this.#policies = policies
+    const { route, ruleName } = rule.resource
+    this.place = { ...listener.place, route: `${route.namespace}/${route.name}`, rule: ruleName }
+  }
+
+  /** PostRouting policies. */
+  postRouting(): BoundPolicies {
+    return this.#current().policies
+  }
+
+  /** Backend policies of a destination; `sections` are the names of the part that is used. */
+  backend(target: NamedTarget, sections: () => readonly string[]): BoundPolicies {
+    const { byBackend } = this.#current()
+    let merged = byBackend.get(target)
+    if (merged === undefined) {
+      const levels = backendLevels(this.#levels(), {
+        backend: refOf(target),
+        sections: sections(),
+      })
+      merged = this.#policies.merge('backend', 'PostRouting', levels)
+      byBackend.set(target, merged)
+    }
+    return merged
+  }
+
+  #current(): MergedRule {
+    const { generation } = this.#policies
+    if (this.#merged?.generation === generation) return this.#merged
+    const policies = this.#policies.merge('traffic', 'PostRouting', this.#levels())
+    this.#merged = { generation, policies, byBackend: new Map() }
+    return this.#merged
+  }
+
+  #levels() {
+    return ruleLevels(this.listener.levels, this.rule.resource)
+  }
+}
+
+function refOf({ target }: NamedTarget): ObjectRef {
+  if (target.type === 'invalid') return { kind: '', namespace: '', name: '' }
+  const kind = target.type === 'service' ? 'Service' : 'GatewayBackend'
+  return { kind, namespace: target.namespace, name: target.name }
+}

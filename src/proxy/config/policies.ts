@@ -1,0 +1,150 @@
+/** Policies as they arrived, bound to their configs once, and merged on demand. */
+import type { Callouts } from '../../exchange/exchange.ts'
+import type { PolicyPhase, PolicyResource, PolicySection } from '../../model/resources.ts'
+import type { PolicyApply, PolicyDefinition, Step } from '../../policies/define.ts'
+import { type Levels, mergePolicies, targetKey } from '../../policies/merge.ts'
+import { findPolicy, policyName, policyRegistry } from '../../policies/registry.ts'
+
+/** What every `apply.ts` exports, by `section.field`; loaded once at start. */
+export type PolicyAppliers = ReadonlyMap<string, PolicyApply<unknown>>
+
+export async function loadPolicyAppliers(): Promise<PolicyAppliers> {
+  const loaded = new Map<string, PolicyApply<unknown>>()
+  for (const { section, field, apply } of policyRegistry) {
+    if (apply === undefined) continue
+    const { default: applier } = await apply()
+    loaded.set(policyName(section, field), applier)
+  }
+  return loaded
+}
+
+/** What holds at one place, ready to run. */
+export interface BoundPolicies {
+  /** In order of execution, without those that answer. */
+  readonly steps: readonly Step[]
+  /** Those that answer instead of a backend. */
+  readonly answers: readonly Step[]
+  /** Why nothing may pass here; absent where all is enforced. */
+  readonly closed?: string
+}
+
+const none: BoundPolicies = { steps: [], answers: [] }
+
+/** A policy with what became of its config. */
+interface BoundPolicy {
+  readonly resource: PolicyResource
+  readonly config: unknown
+  readonly step: Step | undefined
+  readonly closed: string | undefined
+}
+
+export class PolicyIndex {
+  readonly #appliers: PolicyAppliers
+  readonly #callouts: Callouts
+  readonly #byKey = new Map<string, BoundPolicy>()
+  readonly #byTarget = new Map<string, PolicyResource[]>()
+  /** Rises with every change; what was merged under another generation is merged again. */
+  generation = 0
+
+  constructor(appliers: PolicyAppliers, callouts: Callouts) {
+    this.#appliers = appliers
+    this.#callouts = callouts
+  }
+
+  /**
+   * Takes a policy in. Returns why it cannot be applied: then it fails closed, because its last good
+   * version may allow what the new one forbids.
+   */
+  set(resource: PolicyResource): string | undefined {
+    this.remove(resource.key)
+    const bound = this.#bind(resource)
+    this.#byKey.set(resource.key, bound)
+    const target = targetKey(resource.target)
+    const siblings = this.#byTarget.get(target)
+    if (siblings === undefined) this.#byTarget.set(target, [resource])
+    else siblings.push(resource)
+    this.generation++
+    return resource.unenforceable === undefined ? bound.closed : undefined
+  }
+
+  remove(key: string): void {
+    const bound = this.#byKey.get(key)
+    if (bound === undefined) return
+    this.#byKey.delete(key)
+    const target = targetKey(bound.resource.target)
+    const left = this.#byTarget.get(target)?.filter((policy) => policy.key !== key) ?? []
+    if (left.length === 0) this.#byTarget.delete(target)
+    else this.#byTarget.set(target, left)
+    this.generation++
+  }
+
+  /**
+   * Merges one section at one place. A winning policy that cannot be enforced, or a pending
+   * security policy, closes the place: every request it covers is answered 500.
+   */
+  merge(section: PolicySection, phase: PolicyPhase, levels: Levels): BoundPolicies {
+    if (this.#byKey.size === 0) return none
+    const found = mergePolicies(
+      bySection[section],
+      phase,
+      levels,
+      (target) => this.#byTarget.get(target) ?? [],
+    )
+    if (found.length === 0) return none
+    const steps: Step[] = []
+    const answers: Step[] = []
+    let closed: string | undefined
+    for (const { definition, policies } of found) {
+      const bound = policies.flatMap(({ key }) => this.#byKey.get(key) ?? [])
+      closed ??= bound.find((policy) => policy.closed !== undefined)?.closed
+      const step = this.#stepOf(definition, bound)
+      if (step !== undefined) (definition.answers === true ? answers : steps).push(step)
+    }
+    return { steps, answers, closed }
+  }
+
+  #stepOf(definition: PolicyDefinition, bound: readonly BoundPolicy[]): Step | undefined {
+    if (definition.merge === 'replace') return bound[0]?.step
+    const applier = this.#appliers.get(policyName(definition.section, definition.field))
+    return applier?.bind(
+      bound.map(({ config }) => config),
+      this.#callouts,
+    )
+  }
+
+  /** Binds once per policy and version, so that state in a step (a bucket) outlives other changes. */
+  #bind(resource: PolicyResource): BoundPolicy {
+    const name = policyName(resource.section, resource.field)
+    const closed = (why: string): BoundPolicy => ({
+      resource,
+      config: undefined,
+      step: undefined,
+      closed: `${name} of ${resource.policy.namespace}/${resource.policy.name}: ${why}`,
+    })
+    if (resource.unenforceable !== undefined) return closed(resource.unenforceable)
+    const definition = findPolicy(resource.section, resource.field)
+    if (definition === undefined) return closed('this proxy does not know the policy')
+    const applier = this.#appliers.get(name)
+    if (applier === undefined) {
+      // Pending: accepted by the schema, not enforced yet. Whatever protects must not be skipped.
+      if (definition.security) return closed('is not supported yet')
+      return { resource, config: undefined, step: undefined, closed: undefined }
+    }
+    if (resource.configVersion !== definition.configVersion) {
+      return closed(`this proxy does not know version ${resource.configVersion} of its form`)
+    }
+    try {
+      const config: unknown = JSON.parse(resource.config)
+      const step = definition.merge === 'replace' ? applier.bind(config, this.#callouts) : undefined
+      return { resource, config, step, closed: undefined }
+    } catch (error) {
+      return closed(`its compiled form cannot be used: ${String(error)}`)
+    }
+  }
+}
+
+const bySection = {
+  frontend: policyRegistry.filter(({ section }) => section === 'frontend'),
+  traffic: policyRegistry.filter(({ section }) => section === 'traffic'),
+  backend: policyRegistry.filter(({ section }) => section === 'backend'),
+} satisfies Record<PolicySection, readonly PolicyDefinition[]>

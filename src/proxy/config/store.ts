@@ -1,0 +1,292 @@
+/**
+ * The configuration that is in force. Change sets are applied one resource at a time: a changed
+ * route costs its own entries, a changed listener those of its routes, a changed policy a new merge
+ * where it is next used. What requests have picked up are immutable objects, so a change never
+ * reaches a request that is under way.
+ *
+ *   policy ----target----> gateway, listener, route, rule, service, backend   (by name)
+ *   route --attachments--> listener     --backends--> service | backend       (by key, by name)
+ *   workload ------------> service                                            (by name)
+ */
+import type { IoCore } from '../../core/io-core.ts'
+import type { ErrorCode } from '../../errors.ts'
+import type { Callouts } from '../../exchange/exchange.ts'
+import type {
+  DesiredDelta,
+  ListenerResource,
+  Resource,
+  ResourceKey,
+  ResourceType,
+  RouteResource,
+} from '../../model/resources.ts'
+import { BackendTable } from '../upstream/backends.ts'
+import { ServiceTable } from '../upstream/services.ts'
+import type { ListenerPlacement } from './placement.ts'
+import { type PolicyAppliers, PolicyIndex } from './policies.ts'
+import { type EntryIds, PortTable } from './port-table.ts'
+import { type CompiledRule, closeRule, compileRule } from './rules.ts'
+
+/** A resource that is not in force as it was sent. */
+export interface RejectedResource {
+  readonly key: ResourceKey
+  readonly code: ErrorCode
+  readonly message: string
+}
+
+export interface ApplyResult {
+  readonly rejected: readonly RejectedResource[]
+  /** Every port that has a listener to serve, ascending. */
+  readonly ports: readonly number[]
+}
+
+/** A route rule with its entries, by listener. */
+interface InstalledRoute {
+  readonly rule: CompiledRule
+  readonly entries: Map<ResourceKey, { table: PortTable; ids: EntryIds }>
+}
+
+/** Later types lead to earlier ones, so that a change set is complete before routes go live. */
+const applyOrder: readonly ResourceType[] = [
+  'service',
+  'workload',
+  'backend',
+  'policy',
+  'listener',
+  'route',
+]
+
+export class ConfigStore {
+  readonly services = new ServiceTable()
+  readonly backends = new BackendTable()
+  readonly policies: PolicyIndex
+  readonly #core: IoCore
+  readonly #ports = new Map<number, PortTable>()
+  readonly #resources = new Map<ResourceKey, Resource>()
+  readonly #routes = new Map<ResourceKey, InstalledRoute>()
+  readonly #routesByListener = new Map<ResourceKey, Set<ResourceKey>>()
+  #rejected: RejectedResource[] = []
+
+  constructor(core: IoCore, appliers: PolicyAppliers, callouts: Callouts) {
+    this.#core = core
+    this.policies = new PolicyIndex(appliers, callouts)
+  }
+
+  /** What is served on a port; undefined where nothing is. */
+  port(number: number): PortTable | undefined {
+    return this.#ports.get(number)
+  }
+
+  /**
+   * Takes a change set in. A resource that cannot be applied is named in the result: its last good
+   * version stays in force, or what it covers is answered 500; the others are applied.
+   */
+  apply(delta: DesiredDelta): ApplyResult {
+    this.#rejected = []
+    for (const key of delta.removed) this.#remove(key)
+    for (const type of applyOrder) {
+      for (const { resource } of delta.upserted) if (resource.type === type) this.#set(resource)
+    }
+    const ports = [...this.#ports.keys()].sort((a, b) => a - b)
+    return { rejected: this.#rejected, ports }
+  }
+
+  #reject(key: ResourceKey, code: ErrorCode, message: string): void {
+    this.#rejected.push({ key, code, message })
+  }
+
+  #set(resource: Resource): void {
+    switch (resource.type) {
+      case 'service':
+        this.services.setService(resource)
+        // Policies may name its ports.
+        this.policies.generation++
+        break
+      case 'workload':
+        this.#replaceSlice(resource.key)
+        this.services.setSlice(resource)
+        break
+      case 'backend':
+        this.backends.set(resource)
+        break
+      case 'policy': {
+        const problem = this.policies.set(resource)
+        if (problem !== undefined) this.#reject(resource.key, 'policy_unenforceable', problem)
+        break
+      }
+      case 'listener':
+        this.#setListener(resource)
+        break
+      case 'route':
+        if (!this.#setRoute(resource)) return
+    }
+    this.#resources.set(resource.key, resource)
+  }
+
+  #remove(key: ResourceKey): void {
+    const resource = this.#resources.get(key)
+    if (resource === undefined) return
+    this.#resources.delete(key)
+    switch (resource.type) {
+      case 'service':
+        this.services.removeService(resource)
+        this.policies.generation++
+        break
+      case 'workload':
+        this.services.removeSlice(resource)
+        break
+      case 'backend':
+        this.backends.remove(resource)
+        break
+      case 'policy':
+        this.policies.remove(key)
+        break
+      case 'listener':
+        this.#dropListener(resource)
+        break
+      case 'route':
+        this.#dropRoute(key)
+    }
+  }
+
+  /** A slice may have moved to another Service. */
+  #replaceSlice(key: ResourceKey): void {
+    const old = this.#resources.get(key)
+    if (old?.type === 'workload') this.services.removeSlice(old)
+  }
+
+  // Listeners ------------------------------------------------------------------------------------
+
+  #setListener(listener: ListenerResource): void {
+    const old = this.#resources.get(listener.key)
+    if (old?.type === 'listener') this.#dropListener(old)
+    this.#resources.set(listener.key, listener)
+    // Other protocols are bound by nobody yet, and say so in their status.
+    if (listener.protocol !== 'HTTP') return
+    let table = this.#ports.get(listener.port)
+    if (table === undefined) {
+      table = new PortTable(this.#core.createRouteTable(), this.policies)
+      this.#ports.set(listener.port, table)
+    }
+    table.claim(listener)
+    this.#settle(table, listener.hostname)
+    if (table.contest(listener.hostname).first !== listener) {
+      const message = `another listener has port ${listener.port} and the same hostname`
+      this.#reject(listener.key, 'port_in_use', message)
+    }
+  }
+
+  #dropListener(listener: ListenerResource): void {
+    const table = this.#ports.get(listener.port)
+    if (table === undefined || listener.protocol !== 'HTTP') return
+    table.unclaim(listener)
+    this.#settle(table, listener.hostname)
+    if (!table.isEmpty) return
+    this.#ports.delete(listener.port)
+    table.free()
+  }
+
+  /** Brings who serves a hostname in line with who may. */
+  #settle(table: PortTable, hostname: string): void {
+    const { first, serving } = table.contest(hostname)
+    if (serving?.resource === first) return
+    if (serving !== undefined) {
+      for (const { entries } of this.#routesOf(serving)) {
+        table.remove(entries.get(serving.resource.key)?.ids ?? [])
+        entries.delete(serving.resource.key)
+      }
+      table.close(serving)
+    }
+    if (first === undefined) return
+    const opened = table.open(first)
+    if (typeof opened === 'string') {
+      this.#reject(first.key, 'rule_unusable', opened)
+      return
+    }
+    for (const route of this.#routesOf(opened)) this.#enter(route, table, opened)
+  }
+
+  #routesOf({ resource }: ListenerPlacement): InstalledRoute[] {
+    const keys = this.#routesByListener.get(resource.key) ?? []
+    return [...keys].flatMap((key) => this.#routes.get(key) ?? [])
+  }
+
+  // Routes ---------------------------------------------------------------------------------------
+
+  /** False where the old version stays in force. */
+  #setRoute(resource: RouteResource): boolean {
+    const old = this.#routes.get(resource.key)
+    const route: InstalledRoute = { rule: compileRule(resource), entries: new Map() }
+    const refused = this.#enterAll(route)
+    if (refused.length > 0) {
+      this.#leaveAll(route)
+      if (old === undefined) this.#closeRoute(route, refused)
+      else this.#reject(resource.key, 'rule_unusable', refused.join('; '))
+      return old === undefined
+    }
+    if (old !== undefined) this.#dropRoute(resource.key)
+    this.#keepRoute(route)
+    return true
+  }
+
+  /**
+   * A rule that the core refuses in part, with no last good version: what can be matched is
+   * answered 500 rather than left to other, perhaps more open, rules.
+   */
+  #closeRoute({ rule }: InstalledRoute, refused: readonly string[]): void {
+    const why = refused.join('; ')
+    const closed = { rule: closeRule(rule, why), entries: new Map() }
+    this.#enterAll(closed)
+    this.#keepRoute(closed)
+    this.#reject(rule.resource.key, 'rule_unusable', why)
+  }
+
+  #keepRoute(route: InstalledRoute): void {
+    const { key, attachments } = route.rule.resource
+    this.#routes.set(key, route)
+    for (const { listener } of attachments) {
+      const keys = this.#routesByListener.get(listener) ?? new Set()
+      this.#routesByListener.set(listener, keys.add(key))
+    }
+  }
+
+  #dropRoute(key: ResourceKey): void {
+    const route = this.#routes.get(key)
+    if (route === undefined) return
+    this.#leaveAll(route)
+    this.#routes.delete(key)
+    for (const { listener } of route.rule.resource.attachments) {
+      const keys = this.#routesByListener.get(listener)
+      keys?.delete(key)
+      if (keys?.size === 0) this.#routesByListener.delete(listener)
+    }
+  }
+
+  /** Enters a route on every listener that serves now; the others find it when they open. */
+  #enterAll(route: InstalledRoute): string[] {
+    const refused: string[] = []
+    for (const { listener: key } of route.rule.resource.attachments) {
+      const listener = this.#resources.get(key)
+      if (listener?.type !== 'listener' || route.entries.has(key)) continue
+      const table = this.#ports.get(listener.port)
+      const serving = table?.servingOf(listener)
+      if (table === undefined || serving === undefined) continue
+      route.entries.set(key, { table, ids: table.add(serving, route.rule, refused) })
+    }
+    return refused
+  }
+
+  /** Enters a route on a listener that has just opened. */
+  #enter(route: InstalledRoute, table: PortTable, listener: ListenerPlacement): void {
+    const refused: string[] = []
+    const ids = table.add(listener, route.rule, refused)
+    route.entries.set(listener.resource.key, { table, ids })
+    if (refused.length === 0) return
+    this.#leaveAll(route)
+    this.#closeRoute(route, refused)
+  }
+
+  #leaveAll({ entries }: InstalledRoute): void {
+    for (const { table, ids } of entries.values()) table.remove(ids)
+    entries.clear()
+  }
+}

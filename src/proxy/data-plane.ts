@@ -1,0 +1,214 @@
+/**
+ * The data plane: takes configuration in, and answers the engine's callbacks by walking each
+ * exchange through `phases.ts` and back through `response.ts`.
+ */
+import type { HeadRecord } from '../core/head-record.ts'
+import type { IoCore } from '../core/io-core.ts'
+import { GatewayError } from '../errors.ts'
+import type { Callouts, RespondVerdict } from '../exchange/exchange.ts'
+import type { DesiredDelta } from '../model/resources.ts'
+import { loadPolicyAppliers } from './config/policies.ts'
+import { type ApplyResult, ConfigStore } from './config/store.ts'
+import type { RequestHandler, ServerExchange } from './engine/types.ts'
+import { factsOf } from './facts.ts'
+import { LocalExchange } from './local-exchange.ts'
+import { forwardOptions, type PhaseContext, requestPhases } from './phases.ts'
+import { type LocalResponse, rescue, toGatewayError } from './rescue.ts'
+import { changeResponse, changesResponse } from './response.ts'
+import { MatchableHeads } from './route.ts'
+import type { Telemetry } from './telemetry/types.ts'
+import { type DestinationRules, destinationFilter } from './upstream/destination-rules.ts'
+import { type Lookup, lookupBySystem } from './upstream/dynamic.ts'
+import { Walk } from './walk.ts'
+
+export interface DataPlaneSettings {
+  /** What a dynamic forward proxy may reach. */
+  readonly destinations: DestinationRules
+  /** Last part of the names of Services; `cluster.local` where absent. */
+  readonly clusterDomain?: string
+  /** Uniform in [0, 1); Math.random where absent. */
+  readonly random?: () => number
+  /** Resolves host names of the dynamic forward proxy; the system's resolver where absent. */
+  readonly lookup?: Lookup
+}
+
+export interface DataPlaneParts {
+  readonly core: IoCore
+  /** The record into which the engine reads request heads; without it every head is written anew. */
+  readonly requestHead?: HeadRecord
+  readonly telemetry: Telemetry
+  readonly settings: DataPlaneSettings
+}
+
+export interface DataPlane {
+  /** Takes a change set in; the next request sees it, requests under way keep what they have. */
+  apply(delta: DesiredDelta): ApplyResult
+  readonly handler: RequestHandler
+}
+
+/** Loads what policies need on requests, once, and makes a data plane without configuration. */
+export async function createDataPlane(parts: DataPlaneParts): Promise<DataPlane> {
+  const { destinations, clusterDomain, random, lookup } = parts.settings
+  const config = new ConfigStore(parts.core, await loadPolicyAppliers(), noCallouts)
+  const context: PhaseContext = {
+    config,
+    heads: new MatchableHeads(parts.core, parts.requestHead),
+    random: random ?? Math.random,
+    resolver: {
+      lookup: lookup ?? lookupBySystem,
+      isAllowed: destinationFilter(destinations),
+      clusterDomain: clusterDomain ?? 'cluster.local',
+    },
+  }
+  return {
+    apply: (delta) => config.apply(delta),
+    handler: new WalkHandler(context, parts.telemetry),
+  }
+}
+
+/** No policy that works today calls out; those that will are closed until they do. */
+const noCallouts: Callouts = {
+  http: () => Promise.reject(new GatewayError('bug')),
+}
+
+class WalkHandler implements RequestHandler {
+  readonly #context: PhaseContext
+  readonly #telemetry: Telemetry
+
+  constructor(context: PhaseContext, telemetry: Telemetry) {
+    this.#context = context
+    this.#telemetry = telemetry
+  }
+
+  onRequest(exchange: ServerExchange): void {
+    const walk = new Walk(exchange)
+    exchange.state = walk
+    this.#walk(walk, 0)
+  }
+
+  onResponse(exchange: ServerExchange): void {
+    const walk = walkOf(exchange)
+    if (!changesResponse(walk)) {
+      exchange.relay()
+      return
+    }
+    this.#attempt(
+      walk,
+      () => changeResponse(walk, exchange),
+      () => exchange.relay(),
+    )
+  }
+
+  onError(exchange: ServerExchange, error: GatewayError): void {
+    const walk = walkOf(exchange)
+    const [next, ...left] = error.code === 'connect_failed' ? walk.addressesLeft : []
+    if (next === undefined) {
+      this.#fail(walk, error)
+      return
+    }
+    walk.addressesLeft = left
+    walk.address = next
+    exchange.forward(next, forwardOptions(walk))
+  }
+
+  onDone(exchange: ServerExchange): void {
+    const walk = walkOf(exchange)
+    walk.over = true
+    const endpoint = walk.address && walk.destination?.endpoint
+    if (endpoint !== undefined) endpoint.outstanding--
+    this.#telemetry.onDone(exchange, factsOf(walk))
+  }
+
+  onBadHead(port: number, error: GatewayError, peer: { address: string; port: number }): void {
+    this.#telemetry.onBadHead(port, error, peer)
+  }
+
+  /** Goes on from a phase; phases that need no time are run in one go. */
+  #walk(walk: Walk, from: number): void {
+    try {
+      for (let at = from; at < requestPhases.length; at++) {
+        const result = requestPhases[at]?.(walk, this.#context)
+        if (result === undefined) continue
+        if (result instanceof Promise) this.#wait(walk, result, at + 1)
+        else this.#answer(walk, result)
+        return
+      }
+    } catch (error) {
+      this.#fail(walk, toGatewayError(error))
+    }
+  }
+
+  #wait(walk: Walk, pending: Promise<RespondVerdict | undefined>, from: number): void {
+    pending.then(
+      (result) => {
+        if (walk.over) return
+        if (result === undefined) this.#walk(walk, from)
+        else this.#answer(walk, result)
+      },
+      (error: unknown) => {
+        if (!walk.over) this.#fail(walk, toGatewayError(error))
+      },
+    )
+  }
+
+  #answer(walk: Walk, { status, headers, body, reason }: RespondVerdict): void {
+    walk.reason = reason
+    this.#send(walk, { status, headers: headers ?? [], body })
+  }
+
+  #fail(walk: Walk, error: GatewayError): void {
+    walk.error = error
+    walk.reason = error.row.reason
+    this.#send(walk, rescue(error, walk.exchange.request.headers))
+  }
+
+  /** Answers in the gateway's own name; what has taken effect so far changes this response too. */
+  #send(walk: Walk, response: LocalResponse): void {
+    const { exchange } = walk
+    if (!changesResponse(walk)) {
+      exchange.respond(response.status, response.headers, response.body)
+      return
+    }
+    const local = new LocalExchange(exchange, response)
+    this.#attempt(
+      walk,
+      () => changeResponse(walk, local),
+      () => {
+        const { status, headers, body } = local.finished()
+        exchange.respond(status, headers, body)
+      },
+    )
+  }
+
+  /** Runs response steps, then what comes after them; a step that throws ends in a plain error. */
+  #attempt(walk: Walk, change: () => void | Promise<void>, then: () => void): void {
+    const giveUp = (thrown: unknown) => {
+      if (walk.over) return
+      forgetResponseChanges(walk)
+      this.#fail(walk, toGatewayError(thrown))
+    }
+    try {
+      const pending = change()
+      if (pending === undefined) then()
+      else pending.then(() => walk.over || then()).catch(giveUp)
+    } catch (error) {
+      giveUp(error)
+    }
+  }
+}
+
+/** After a response step has failed, none is run again: the same one would fail again. */
+function forgetResponseChanges(walk: Walk): void {
+  walk.preRoutingDone = 0
+  walk.postRoutingDone = 0
+  walk.ruleFilters = false
+  walk.backendFilters = false
+}
+
+/** The walk of an exchange; a new one where it ended before it had begun. */
+function walkOf(exchange: ServerExchange): Walk {
+  if (exchange.state instanceof Walk) return exchange.state
+  const walk = new Walk(exchange)
+  exchange.state = walk
+  return walk
+}

@@ -1,0 +1,30 @@
+import type { GatewayError } from '../errors.ts'
+import type { RequestFacts } from './telemetry/types.ts'
+import { originalOf, type Walk } from './walk.ts'
+
+/** What log and metrics learn of a finished exchange. */
+export function factsOf(walk: Walk): RequestFacts {
+  const { exchange, placement, listener, backend, address } = walk
+  const place = placement?.place ?? listener?.place
+  const error = exchange.error ?? walk.error
+  return {
+    gateway: place?.gateway,
+    listener: place?.listener,
+    route: place?.route,
+    rule: place?.rule,
+    endpoint: address?.pool,
+    backend: backend?.label,
+    reason: walk.reason ?? error?.row.reason ?? 'Upstream',
+    error: error && textOf(error),
+    // A client that left early is logged with the status that says so, although it was not sent.
+    status: exchange.sentStatus || (error?.row.status ?? 0),
+    durationMs: performance.now() - exchange.startedAt,
+    protocol: 'http',
+    ...(walk.original ?? originalOf(exchange)),
+  }
+}
+
+/** `outermost place: ... : text: detail`. */
+function textOf(error: GatewayError): string {
+  return [...error.where.toReversed(), error.message].join(': ')
+}

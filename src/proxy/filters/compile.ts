@@ -1,0 +1,67 @@
+/** The filters of a rule or of a backendRef, sorted by the place where the walk needs them. */
+import { headerProblems } from '../../model/header-changes.ts'
+import type { HeaderChanges, PathModifier, RouteFilter } from '../../model/resources.ts'
+import { isPath } from './path.ts'
+import type { RedirectFilter } from './redirect.ts'
+
+export type RewriteFilter = Extract<RouteFilter, { type: 'rewrite' }>
+export type MirrorFilter = Extract<RouteFilter, { type: 'mirror' }>
+type RequestHeadersFilter = Extract<RouteFilter, { type: 'requestHeaders' }>
+
+export interface CompiledFilters {
+  /** Changes of the request, in the order in which they are written. */
+  readonly edits: readonly (RequestHeadersFilter | RewriteFilter)[]
+  readonly responseHeaders: readonly HeaderChanges[]
+  readonly redirect: RedirectFilter | undefined
+  readonly mirrors: readonly MirrorFilter[]
+  /** A rewrite gives the host, so that no other host rewrite applies. */
+  readonly setsHost: boolean
+  /** What cannot be sent; a rule with it fails closed. */
+  readonly problem: string | undefined
+}
+
+/** Sorts filters, and checks once what would otherwise have to be checked on every request. */
+export function compileFilters(filters: readonly RouteFilter[]): CompiledFilters {
+  const edits = filters.filter(
+    (filter) => filter.type === 'requestHeaders' || filter.type === 'rewrite',
+  )
+  return {
+    edits,
+    responseHeaders: filters
+      .filter((filter) => filter.type === 'responseHeaders')
+      .map(({ changes }) => changes),
+    redirect: filters.find((filter) => filter.type === 'redirect'),
+    mirrors: filters.filter((filter) => filter.type === 'mirror'),
+    setsHost: edits.some((edit) => edit.type === 'rewrite' && edit.hostname !== undefined),
+    problem: filters.map(problemOf).find((problem) => problem !== undefined),
+  }
+}
+
+function problemOf(filter: RouteFilter): string | undefined {
+  switch (filter.type) {
+    case 'requestHeaders':
+    case 'responseHeaders':
+      return headerProblem(filter.changes)
+    case 'rewrite':
+      return hostProblem(filter.hostname) ?? pathProblem(filter.path)
+    case 'redirect':
+      return hostProblem(filter.hostname) ?? pathProblem(filter.path)
+    case 'mirror':
+      return undefined
+  }
+}
+
+function headerProblem(changes: HeaderChanges): string | undefined {
+  const [first] = headerProblems(changes)
+  return first && `${first.path} ${first.message}`
+}
+
+function hostProblem(hostname: string | undefined): string | undefined {
+  if (hostname === undefined || /^[0-9A-Za-z.\-_[\]:]+$/.test(hostname)) return undefined
+  return `${JSON.stringify(hostname)} is not a host name`
+}
+
+function pathProblem(path: PathModifier | undefined): string | undefined {
+  if (path === undefined || isPath(path.value)) return undefined
+  return `${JSON.stringify(path.value)} is not a path`
+}

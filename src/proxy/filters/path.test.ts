@@ -1,0 +1,33 @@
+import { describe, expect, it } from 'vitest'
+import { modifyPath } from './path.ts'
+
+/** The table of Gateway API's HTTPPathModifier.replacePrefixMatch. */
+const prefixCases = [
+  ['/foo/bar', '/foo', '/xyz', '/xyz/bar'],
+  ['/foo/bar', '/foo', '/xyz/', '/xyz/bar'],
+  ['/foo/bar', '/foo/', '/xyz', '/xyz/bar'],
+  ['/foo/bar', '/foo/', '/xyz/', '/xyz/bar'],
+  ['/foo', '/foo', '/xyz', '/xyz'],
+  ['/foo/', '/foo', '/xyz', '/xyz/'],
+  ['/foo/bar', '/foo', '', '/bar'],
+  ['/foo/', '/foo', '', '/'],
+  ['/foo', '/foo', '', '/'],
+  ['/foo/', '/foo', '/', '/'],
+  ['/foo', '/foo', '/', '/'],
+  ['/a/b', '/', '/x', '/x/a/b'],
+  ['/', '/', '/x', '/x/'],
+] as const
+
+describe('modifyPath', () => {
+  it.each(prefixCases)('%s with prefix %s replaced by %j is %s', (path, prefix, value, expected) =>
+    expect(modifyPath(path, { type: 'ReplacePrefixMatch', value }, prefix)).toBe(expected),
+  )
+
+  it('replaces a whole path', () =>
+    expect(modifyPath('/a/b', { type: 'ReplaceFullPath', value: '/x' }, undefined)).toBe('/x'))
+
+  it('cannot replace the prefix of a path that did not match as a prefix', () =>
+    expect(modifyPath('/a', { type: 'ReplacePrefixMatch', value: '/x' }, undefined)).toBe(
+      undefined,
+    ))
+})

@@ -1,0 +1,31 @@
+import type { PathModifier } from '../../model/resources.ts'
+
+/**
+ * The path after a Gateway API HTTPPathModifier. `prefix` is the matched PathPrefix; undefined
+ * where the match was of another type, and then ReplacePrefixMatch gives undefined.
+ */
+export function modifyPath(
+  path: string,
+  modifier: PathModifier,
+  prefix: string | undefined,
+): string | undefined {
+  if (modifier.type === 'ReplaceFullPath') return withSlash(modifier.value)
+  if (prefix === undefined) return undefined
+  // Prefixes match whole segments and trailing slashes do not count, on either side: what follows
+  // the matched segments begins with a slash or is empty, so the two join with exactly one.
+  const rest = path.slice(withoutTrailingSlashes(prefix).length)
+  return withSlash(withoutTrailingSlashes(modifier.value) + rest)
+}
+
+/** Can the text stand as the path of a request target? */
+export function isPath(text: string): boolean {
+  return /^[\x21-\x7e]*$/.test(text) && !/[?#]/.test(text)
+}
+
+function withoutTrailingSlashes(text: string): string {
+  let end = text.length
+  while (end > 0 && text[end - 1] === '/') end--
+  return text.slice(0, end)
+}
+
+const withSlash = (path: string): string => (path.startsWith('/') ? path : `/${path}`)

@@ -1,0 +1,229 @@
+/**
+ * The way of a request through the gateway, as one list. A phase answers (a verdict), throws a
+ * GatewayError, or passes on by returning nothing; the last one forwards. Responses go back through
+ * `response.ts`.
+ */
+import { GatewayError } from '../errors.ts'
+import type { RespondVerdict, Verdict } from '../exchange/exchange.ts'
+import { forwardingFacts } from '../exchange/forwarding.ts'
+import type { Step } from '../policies/define.ts'
+import { pickBackend } from './config/rules.ts'
+import type { ConfigStore } from './config/store.ts'
+import { editRequest } from './filters/edit.ts'
+import { redirectLocation } from './filters/redirect.ts'
+import { findListener, findRoute, type MatchableHeads } from './route.ts'
+import { type DestinationResolver, resolveDestination } from './upstream/resolve.ts'
+import type { Walk } from './walk.ts'
+
+/** What phases may use besides the walk. */
+export interface PhaseContext {
+  readonly config: ConfigStore
+  readonly heads: MatchableHeads
+  readonly resolver: DestinationResolver
+  /** Uniform in [0, 1). */
+  readonly random: () => number
+}
+
+type PhaseResult = RespondVerdict | undefined
+type Phase = (walk: Walk, context: PhaseContext) => PhaseResult | Promise<PhaseResult>
+
+export const requestPhases: readonly Phase[] = [
+  // The listener comes first: it is what policies of a Gateway hang on, whatever the route.
+  selectListener,
+  // Before routing, because these policies may change what routes match on, or refuse at once.
+  applyPreRouting,
+  // After PreRouting, so that a header set there can decide the route.
+  selectRoute,
+  // One draw per request and before the policies, which may be told where the request will go.
+  chooseBackend,
+  // Every protection of the route; nothing below may answer a request that these refuse.
+  applyPostRouting,
+  // After the policies: the filters of the rule are more specific and have the last word.
+  applyRuleFilters,
+  // Filters of the rule precede answers of policies, so a redirect beats a direct response.
+  redirect,
+  // Needs no backend, so it comes before one is looked for.
+  answerDirectly,
+  // Only now: an unauthenticated caller must not learn whether a backend exists.
+  resolveBackend,
+  // Mirrors see what the backend would see, without what is meant for this one backend alone.
+  startMirrors,
+  // The most specific edits, of the chosen backendRef.
+  applyBackendFilters,
+  // After every edit that may set the host, and once the destination's name is known.
+  rewriteHost,
+  forward,
+]
+
+function selectListener(walk: Walk, { config, heads }: PhaseContext): undefined {
+  findListener(walk, config, heads)
+  if (walk.listener === undefined) throw new GatewayError('listener_not_found')
+  walk.exchange.place = walk.listener.place
+}
+
+function applyPreRouting(walk: Walk): PhaseResult | Promise<PhaseResult> {
+  const policies = walk.listener?.preRouting()
+  if (policies === undefined) return undefined
+  if (policies.closed !== undefined) throw new GatewayError('policy_unenforceable', policies.closed)
+  walk.preRouting = policies
+  if (policies.steps.length === 0) return undefined
+  walk.keepOriginal()
+  // The route was found together with the listener, by the head before these steps.
+  walk.isRouteKnown = false
+  return runSteps(walk, policies.steps, () => {
+    walk.preRoutingDone++
+  })
+}
+
+function selectRoute(walk: Walk, { config, heads }: PhaseContext): undefined {
+  findRoute(walk, config, heads)
+  if (walk.placement === undefined) throw new GatewayError('route_not_found')
+  walk.exchange.place = walk.placement.place
+}
+
+function chooseBackend(walk: Walk, { random }: PhaseContext): undefined {
+  const rule = walk.placement?.rule
+  if (rule !== undefined) walk.backend = pickBackend(rule, random())
+}
+
+function applyPostRouting(walk: Walk): PhaseResult | Promise<PhaseResult> {
+  const policies = walk.placement?.postRouting()
+  if (policies === undefined) return undefined
+  if (policies.closed !== undefined) throw new GatewayError('policy_unenforceable', policies.closed)
+  walk.postRouting = policies
+  if (policies.steps.length === 0) return undefined
+  walk.keepOriginal()
+  return runSteps(walk, policies.steps, () => {
+    walk.postRoutingDone++
+  })
+}
+
+function applyRuleFilters(walk: Walk): undefined {
+  const rule = walk.placement?.rule
+  if (rule === undefined) return
+  if (rule.unusable !== undefined) throw new GatewayError('rule_unusable', rule.unusable)
+  walk.ruleFilters = rule.filters.responseHeaders.length > 0
+  if (rule.filters.edits.length === 0) return
+  walk.keepOriginal()
+  editRequest(walk.exchange.request, rule.filters, walk.prefix)
+}
+
+function redirect(walk: Walk): PhaseResult {
+  const filter = walk.placement?.rule.filters.redirect
+  if (filter === undefined) return undefined
+  const { exchange, prefix } = walk
+  const location = redirectLocation(filter, exchange.request, exchange.port, prefix)
+  if (location === undefined) throw new GatewayError('filter_failed', 'no location to redirect to')
+  const headers = [['location', location]] as const
+  return { kind: 'respond', status: filter.statusCode, headers, reason: 'DirectResponse' }
+}
+
+function answerDirectly(walk: Walk): PhaseResult | Promise<PhaseResult> {
+  const answers = walk.postRouting?.answers
+  if (answers === undefined || answers.length === 0) return undefined
+  return runSteps(walk, answers, () => {})
+}
+
+function resolveBackend(walk: Walk, context: PhaseContext): undefined | Promise<undefined> {
+  const { backend, placement } = walk
+  if (backend === undefined || placement === undefined) throw new GatewayError('no_backends')
+  const found = resolveDestination(context, placement, backend, walk.exchange.request)
+  if (!(found instanceof Promise)) {
+    walk.destination = found
+    return undefined
+  }
+  return found.then((destination) => {
+    walk.destination = destination
+    return undefined
+  })
+}
+
+function startMirrors(walk: Walk, context: PhaseContext): undefined | Promise<undefined> {
+  const { placement } = walk
+  if (placement === undefined || placement.rule.mirrors.length === 0) return undefined
+  return sendMirrors(walk, context)
+}
+
+async function sendMirrors(walk: Walk, context: PhaseContext): Promise<undefined> {
+  const { placement, exchange } = walk
+  if (placement === undefined) return
+  for (const mirror of placement.rule.mirrors) {
+    const { numerator, denominator } = mirror.filter
+    if (context.random() * denominator >= numerator) continue
+    try {
+      const found = await resolveDestination(context, placement, mirror, exchange.request)
+      if (!walk.over) exchange.mirror(found.address)
+    } catch (error) {
+      // A mirror never matters to the request; one that cannot be resolved is not sent.
+      if (!(error instanceof GatewayError)) throw error
+    }
+  }
+}
+
+function applyBackendFilters(walk: Walk): undefined {
+  const filters = walk.backend?.filters
+  if (filters === undefined) return
+  walk.backendFilters = filters.responseHeaders.length > 0
+  if (filters.edits.length === 0) return
+  walk.keepOriginal()
+  editRequest(walk.exchange.request, filters, walk.prefix)
+}
+
+function rewriteHost(walk: Walk): undefined {
+  const { destination, exchange, placement, backend } = walk
+  if (destination === undefined) return
+  if (placement?.rule.filters.setsHost === true || backend?.filters.setsHost === true) return
+  const byDefault = destination.isHostname ? 'Auto' : 'None'
+  if ((exchange.facts.get(forwardingFacts.hostRewrite) ?? byDefault) !== 'Auto') return
+  walk.keepOriginal()
+  exchange.request.authority = destination.authority
+}
+
+function forward(walk: Walk): undefined {
+  const { destination, exchange } = walk
+  if (destination === undefined) throw new GatewayError('no_backends')
+  if (destination.endpoint !== undefined) destination.endpoint.outstanding++
+  walk.address = destination.address
+  walk.addressesLeft = destination.others
+  exchange.forward(destination.address, forwardOptions(walk))
+}
+
+/** The rule's own timeouts beat those of a policy; an explicit 0 of the rule lifts the policy's. */
+export function forwardOptions({ placement, exchange }: Walk) {
+  const rule = placement?.rule.resource
+  const byPolicy = exchange.facts.get(forwardingFacts.requestTimeoutMs)
+  return {
+    connectTimeoutMs: 0,
+    attemptTimeoutMs: rule?.backendTimeoutMs ?? 0,
+    requestTimeoutMs: rule?.requestTimeoutMs ?? (typeof byPolicy === 'number' ? byPolicy : 0),
+  }
+}
+
+/** Runs steps in order until one answers; `passed` is called after each that does not. */
+function runSteps(
+  walk: Walk,
+  steps: readonly Step[],
+  passed: () => void,
+  from = 0,
+): PhaseResult | Promise<PhaseResult> {
+  for (let at = from; at < steps.length; at++) {
+    const verdict = steps[at]?.onRequest?.(walk.exchange)
+    if (verdict instanceof Promise) {
+      return verdict.then((settled) => {
+        if (walk.over) return undefined
+        const answer = answerOf(settled)
+        if (answer !== undefined) return answer
+        passed()
+        return runSteps(walk, steps, passed, at + 1)
+      })
+    }
+    const answer = answerOf(verdict)
+    if (answer !== undefined) return answer
+    passed()
+  }
+  return undefined
+}
+
+function answerOf(verdict: Verdict | undefined): RespondVerdict | undefined {
+  return verdict?.kind === 'respond' ? verdict : undefined
+}

@@ -1,0 +1,59 @@
+/** The only place that turns a GatewayError into a response. */
+import { type ErrorCode, GatewayError } from '../errors.ts'
+import type { HeaderFields } from '../exchange/exchange.ts'
+
+/** A response that the gateway makes itself. */
+export interface LocalResponse {
+  readonly status: number
+  readonly headers: readonly (readonly [string, string])[]
+  readonly body: string | Uint8Array | undefined
+}
+
+/** What is thrown and is no GatewayError is a bug; its text stays inside. */
+export function toGatewayError(thrown: unknown): GatewayError {
+  if (thrown instanceof GatewayError) return thrown
+  return new GatewayError('bug', undefined, thrown)
+}
+
+/**
+ * The answer to a request that met an error: the catalogue's status and text, never the detail,
+ * which may name internals. gRPC clients cannot read HTTP statuses and get 200 with a grpc-status.
+ */
+export function rescue(error: GatewayError, requestHeaders: HeaderFields): LocalResponse {
+  const { status, text } = error.row
+  if (isGrpc(requestHeaders.get('content-type'))) {
+    return {
+      status: 200,
+      headers: [
+        ['content-type', 'application/grpc'],
+        ['grpc-status', `${grpcStatus(error.code, status)}`],
+        ['grpc-message', encodeURIComponent(text).replaceAll('%20', ' ')],
+      ],
+      body: undefined,
+    }
+  }
+  return { status, headers: [['content-type', 'text/plain']], body: text }
+}
+
+/** `application/grpc`, `application/grpc+proto` …; parameters do not count. */
+function isGrpc(contentType: string | undefined): boolean {
+  return contentType !== undefined && /^application\/grpc(?:\+[^;]*)?\s*(?:;|$)/i.test(contentType)
+}
+
+const grpcByStatus: Readonly<Record<number, number>> = {
+  400: 13,
+  401: 16,
+  403: 7,
+  404: 12,
+  407: 16,
+  429: 14,
+  502: 14,
+  503: 14,
+  504: 14,
+}
+
+/** gRPC's mapping of HTTP statuses; a rule without backends is unavailable, not unknown. */
+function grpcStatus(code: ErrorCode, status: number): number {
+  if (code === 'no_backends') return 14
+  return grpcByStatus[status] ?? 2
+}

@@ -1,0 +1,71 @@
+/** Which listener and which rule a request belongs to: the WASM core decides, this asks it. */
+import { NO_LISTENER } from '../core/abi.ts'
+import type { HeadRecord } from '../core/head-record.ts'
+import type { IoCore } from '../core/io-core.ts'
+import { GatewayError } from '../errors.ts'
+import type { ConfigStore } from './config/store.ts'
+import type { ServerExchange } from './engine/types.ts'
+import type { Walk } from './walk.ts'
+
+/** Room for a head that is written into the core by hand: what the engine admits at most. */
+const maxFields = 4096
+const textBytes = 256 * 1024
+
+/** Heads in the form that the core can match. */
+export class MatchableHeads {
+  readonly #read: HeadRecord | undefined
+  readonly #core: IoCore
+  #written: HeadRecord | undefined
+
+  /** `read`: the record into which the engine reads request heads. */
+  constructor(core: IoCore, read: HeadRecord | undefined) {
+    this.#core = core
+    this.#read = read
+  }
+
+  /** The head as the engine has just read it, without a copy; else written anew. */
+  current(exchange: ServerExchange): HeadRecord {
+    return exchange.headIsFresh && this.#read !== undefined ? this.#read : this.written(exchange)
+  }
+
+  /** The head with all edits. Throws `headers_too_large` where it has outgrown its room. */
+  written({ request }: ServerExchange): HeadRecord {
+    this.#written ??= this.#core.createHead({ maxFields, textBytes })
+    const { method, authority, path, query, headers } = request
+    const fits = this.#written.assign({
+      method,
+      authority,
+      path,
+      query,
+      headers: headers.entries(),
+    })
+    if (!fits) throw new GatewayError('headers_too_large')
+    return this.#written
+  }
+}
+
+/** Sets the walk's listener, if one takes the host, and remembers the route for `findRoute`. */
+export function findListener(walk: Walk, config: ConfigStore, heads: MatchableHeads): void {
+  const table = config.port(walk.exchange.port)
+  if (table === undefined) return
+  const head = heads.current(walk.exchange)
+  const id = table.routes.match(head)
+  if (id === NO_LISTENER) return
+  walk.listener = table.listener(head.scope)
+  walk.routeId = id
+  walk.isRouteKnown = true
+}
+
+/** Sets the walk's rule, if one matches, and the prefix by which it did. */
+export function findRoute(walk: Walk, config: ConfigStore, heads: MatchableHeads): void {
+  const table = config.port(walk.exchange.port)
+  if (table === undefined || walk.listener === undefined) return
+  // Steps may have taken time, and the listener may have been changed or removed meanwhile.
+  if (table.listener(walk.listener.scope) !== walk.listener) findListener(walk, config, heads)
+  const id = walk.isRouteKnown
+    ? walk.routeId
+    : table.routes.matchInScope(walk.listener.scope, heads.written(walk.exchange))
+  const entry = id < 0 ? undefined : table.entry(id)
+  walk.placement = entry?.placement
+  walk.prefix = entry?.prefix
+}

@@ -1,0 +1,47 @@
+import { describe, expect, it } from 'vitest'
+import { destinationFilter } from './destination-rules.ts'
+
+const none = { allow: [], refuse: [] }
+
+describe('destinationFilter', () => {
+  const isAllowed = destinationFilter({ ...none, loopback: true })
+
+  it.each([
+    '169.254.169.254',
+    '169.254.0.1',
+    '::ffff:169.254.169.254',
+    '::ffff:a9fe:a9fe',
+    '64:ff9b::169.254.169.254',
+    '64:ff9b::a9fe:a9fe',
+    'fe80::1',
+    'fe80::1%eth0',
+    'fd00:ec2::254',
+    '100.100.100.200',
+  ])('refuses %s, link-local or a metadata service', (address) =>
+    expect(isAllowed(address)).toBe(false),
+  )
+
+  it.each(['10.0.0.1', '192.168.1.1', '127.0.0.1', '::1', 'fd00::1', '93.184.216.34'])(
+    'allows %s',
+    (address) => expect(isAllowed(address)).toBe(true),
+  )
+
+  it.each(['127.0.0.1', '127.9.9.9', '::1', '0.0.0.0', '::', '::ffff:127.0.0.1'])(
+    'refuses %s where loopback is refused',
+    (address) => expect(destinationFilter({ ...none, loopback: false })(address)).toBe(false),
+  )
+
+  it('lets the lists of the setting add and lift', () => {
+    const rules = { allow: ['169.254.1.0/24'], refuse: ['10.0.0.0/8', 'fd00::/8'], loopback: true }
+    const isAllowed = destinationFilter(rules)
+    expect(isAllowed('169.254.1.7')).toBe(true)
+    expect(isAllowed('169.254.2.7')).toBe(false)
+    expect(isAllowed('10.1.2.3')).toBe(false)
+    expect(isAllowed('fd00::1')).toBe(false)
+  })
+
+  it('names a rule that is no address', () =>
+    expect(() => destinationFilter({ ...none, refuse: ['10.0.0/8'], loopback: true })).toThrow(
+      '10.0.0/8 is not an IP address or CIDR',
+    ))
+})

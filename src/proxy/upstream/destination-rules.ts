@@ -1,0 +1,58 @@
+/**
+ * Which resolved addresses a dynamic forward proxy may reach. Checked after resolution, because a
+ * name or an odd spelling of a number (`2852039166`) may lead anywhere.
+ */
+import { BlockList, isIP } from 'node:net'
+
+export interface DestinationRules {
+  /** CIDRs or addresses that are allowed although a default would refuse them. */
+  readonly allow: readonly string[]
+  /** CIDRs or addresses that are refused as well. */
+  readonly refuse: readonly string[]
+  /** Loopback may be reached: right for a gateway on one's own machine, wrong inside a pod. */
+  readonly loopback: boolean
+}
+
+/** Link-local, and where cloud providers serve credentials to whoever asks from inside. */
+const alwaysRefused = [
+  '169.254.0.0/16',
+  'fe80::/10',
+  '100.100.100.200',
+  '168.63.129.16',
+  '192.0.0.192',
+  'fd00:ec2::254',
+  'fd20:ce::254',
+]
+/** 0.0.0.0 and :: connect to the own machine. */
+const loopbackRanges = ['127.0.0.0/8', '0.0.0.0/8', '::1', '::']
+
+/** A predicate over IP literals; throws a RangeError where a rule is not an address or CIDR. */
+export function destinationFilter(rules: DestinationRules): (address: string) => boolean {
+  const allowed = blockList(rules.allow)
+  const refused = blockList([
+    ...alwaysRefused,
+    ...(rules.loopback ? [] : loopbackRanges),
+    ...rules.refuse,
+  ])
+  return (address) => holds(allowed, address) || !holds(refused, address)
+}
+
+function holds(list: BlockList, address: string): boolean {
+  const bare = address.split('%')[0] ?? address
+  return list.check(bare, isIP(bare) === 4 ? 'ipv4' : 'ipv6')
+}
+
+/** IPv4 entries cover their IPv6 spellings: BlockList knows the mapped ones, NAT64 is added. */
+function blockList(entries: readonly string[]): BlockList {
+  const list = new BlockList()
+  for (const entry of entries) {
+    const [address = '', bits] = entry.split('/')
+    const family = isIP(address)
+    if (family === 0) throw new RangeError(`${entry} is not an IP address or CIDR`)
+    const length = bits === undefined ? (family === 4 ? 32 : 128) : Number(bits)
+    list.addSubnet(address, length, family === 4 ? 'ipv4' : 'ipv6')
+    // RFC 6052 well-known prefix: the last 32 bits are an IPv4 destination.
+    if (family === 4) list.addSubnet(`64:ff9b::${address}`, 96 + length, 'ipv6')
+  }
+  return list
+}

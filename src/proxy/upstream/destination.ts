@@ -1,0 +1,14 @@
+import type { UpstreamAddress } from '../engine/types.ts'
+import type { UpstreamEndpoint } from './endpoint.ts'
+
+/** The place where a backend's requests go. */
+export interface Destination {
+  readonly address: UpstreamAddress
+  /** Other addresses of the same name, tried where the connection to the first fails. */
+  readonly others: readonly UpstreamAddress[]
+  /** What `hostRewrite: Auto` sends: the host, and the port unless it is the scheme's default. */
+  readonly authority: string
+  /** A host name that the user wrote, rather than a Service or an address: Auto by default. */
+  readonly isHostname: boolean
+  readonly endpoint?: UpstreamEndpoint
+}

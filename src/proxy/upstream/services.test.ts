@@ -1,0 +1,111 @@
+import { describe, expect, it } from 'vitest'
+import type { ServiceResource, WorkloadResource } from '../../model/resources.ts'
+import { chooseEndpoint, plainAddress, type UpstreamEndpoint } from './endpoint.ts'
+import { portSections, ServiceTable } from './services.ts'
+
+const service: ServiceResource = {
+  type: 'service',
+  key: 'service/ns/web',
+  namespace: 'ns',
+  name: 'web',
+  ports: [
+    { name: 'http', port: 80 },
+    { name: 'admin', port: 81 },
+  ],
+  publishNotReady: false,
+}
+
+function slice(
+  name: string,
+  addresses: Record<string, boolean>,
+  ports = { http: 8080 },
+): WorkloadResource {
+  return {
+    type: 'workload',
+    key: `workload/ns/${name}`,
+    namespace: 'ns',
+    name,
+    service: 'web',
+    ports: Object.entries(ports).map(([name, port]) => ({ name, port })),
+    endpoints: Object.entries(addresses).map(([address, ready]) => ({ address, ready })),
+  }
+}
+
+function tableOf(...parts: (ServiceResource | WorkloadResource)[]): ServiceTable {
+  const table = new ServiceTable()
+  for (const part of parts) {
+    if (part.type === 'service') table.setService(part)
+    else table.setSlice(part)
+  }
+  return table
+}
+
+const pools = (endpoints: readonly UpstreamEndpoint[]) =>
+  endpoints.map(({ address }) => address.pool)
+
+describe('ServiceTable', () => {
+  it('joins slices and Service by the name of the port, whichever comes first', () => {
+    const slices = [slice('a', { '10.0.0.1': true }), slice('b', { '10.0.0.2': true })]
+    const expected = ['10.0.0.1:8080', '10.0.0.2:8080']
+    expect(pools(tableOf(service, ...slices).endpoints('ns/web', 80))).toEqual(expected)
+    expect(pools(tableOf(...slices, service).endpoints('ns/web', 80))).toEqual(expected)
+    expect(tableOf(service, ...slices).endpoints('ns/web', 81)).toEqual([])
+    expect(tableOf(service, ...slices).endpoints('ns/web', 82)).toEqual([])
+  })
+
+  it('serves endpoints that are not ready only where the Service publishes them', () => {
+    const slices = slice('a', { '10.0.0.1': true, '10.0.0.2': false })
+    expect(pools(tableOf(service, slices).endpoints('ns/web', 80))).toEqual(['10.0.0.1:8080'])
+    const published = { ...service, publishNotReady: true }
+    expect(tableOf(published, slices).endpoints('ns/web', 80)).toHaveLength(2)
+  })
+
+  it('counts an address once, and keeps its count over changes', () => {
+    const table = tableOf(
+      service,
+      slice('a', { '10.0.0.1': true }),
+      slice('b', { '10.0.0.1': true }),
+    )
+    const [before] = table.endpoints('ns/web', 80)
+    expect(table.endpoints('ns/web', 80)).toHaveLength(1)
+    before!.outstanding = 3
+    table.removeSlice(slice('a', {}))
+    expect(table.endpoints('ns/web', 80)[0]?.outstanding).toBe(3)
+  })
+
+  it('knows no Service without its object, and forgets what is gone', () => {
+    const table = tableOf(slice('a', { '10.0.0.1': true }))
+    expect(table.find('ns/web')).toBe(undefined)
+    expect(table.endpoints('ns/web', 80)).toEqual([])
+    table.setService(service)
+    expect(table.endpoints('ns/web', 80)).toHaveLength(1)
+    table.removeService(service)
+    expect(table.endpoints('ns/web', 80)).toEqual([])
+  })
+
+  it('names a port for policies by name and number', () => {
+    expect(portSections(service.ports, 80)).toEqual(['http', '80'])
+    expect(portSections([{ name: '', port: 80 }], 80)).toEqual(['80'])
+  })
+})
+
+describe('chooseEndpoint', () => {
+  const endpoint = (port: number, outstanding: number): UpstreamEndpoint => ({
+    address: plainAddress('10.0.0.1', port),
+    outstanding,
+  })
+
+  it('takes the less busy of two different ones', () => {
+    const busy = endpoint(1, 5)
+    const idle = endpoint(2, 0)
+    for (const draw of [0, 0.49, 0.5, 0.99]) {
+      expect(chooseEndpoint([busy, idle], () => draw)).toBe(idle)
+    }
+  })
+
+  it('takes the only one, or none', () => {
+    const only = endpoint(1, 9)
+    expect(chooseEndpoint([only], Math.random)).toBe(only)
+    expect(chooseEndpoint([], Math.random)).toBe(undefined)
+  })
+})

@@ -1,0 +1,123 @@
+/**
+ * Services and their endpoints. EndpointSlices name their Service; a Service port and the ports of
+ * its slices meet by name. Endpoints of one port are put together when first asked for, and again
+ * after a change of that Service only.
+ */
+import type { ServicePort, ServiceResource, WorkloadResource } from '../../model/resources.ts'
+import { addressText, plainAddress, type UpstreamEndpoint } from './endpoint.ts'
+
+/** `namespace/name` of a Service. */
+export type ServiceName = string
+
+interface ServiceEntry {
+  service: ServiceResource | undefined
+  readonly slices: Map<string, WorkloadResource>
+  /** By port number of the Service; cleared by a change. */
+  readonly byPort: Map<number, readonly UpstreamEndpoint[]>
+  /** By address, so that counts survive a change of the slices. */
+  known: Map<string, UpstreamEndpoint>
+}
+
+export class ServiceTable {
+  readonly #entries = new Map<ServiceName, ServiceEntry>()
+
+  setService(service: ServiceResource): void {
+    const entry = this.#entry(`${service.namespace}/${service.name}`)
+    entry.service = service
+    entry.byPort.clear()
+  }
+
+  removeService(service: ServiceResource): void {
+    this.#change(`${service.namespace}/${service.name}`, (entry) => {
+      entry.service = undefined
+    })
+  }
+
+  setSlice(slice: WorkloadResource): void {
+    const entry = this.#entry(`${slice.namespace}/${slice.service}`)
+    entry.slices.set(slice.key, slice)
+    entry.byPort.clear()
+  }
+
+  removeSlice(slice: WorkloadResource): void {
+    this.#change(`${slice.namespace}/${slice.service}`, (entry) => {
+      entry.slices.delete(slice.key)
+    })
+  }
+
+  /** The Service itself, or undefined where there is none. */
+  find(name: ServiceName): ServiceResource | undefined {
+    return this.#entries.get(name)?.service
+  }
+
+  /** Endpoints of a port that may be used; empty where there are none, or no such port. */
+  endpoints(name: ServiceName, port: number): readonly UpstreamEndpoint[] {
+    const entry = this.#entries.get(name)
+    if (entry?.service === undefined) return []
+    let endpoints = entry.byPort.get(port)
+    if (endpoints === undefined) {
+      endpoints = collectEndpoints(entry, entry.service, port)
+      entry.byPort.set(port, endpoints)
+    }
+    return endpoints
+  }
+
+  #entry(name: ServiceName): ServiceEntry {
+    let entry = this.#entries.get(name)
+    if (entry === undefined) {
+      entry = { service: undefined, slices: new Map(), byPort: new Map(), known: new Map() }
+      this.#entries.set(name, entry)
+    }
+    return entry
+  }
+
+  #change(name: ServiceName, change: (entry: ServiceEntry) => void): void {
+    const entry = this.#entries.get(name)
+    if (entry === undefined) return
+    change(entry)
+    entry.byPort.clear()
+    if (entry.service === undefined && entry.slices.size === 0) this.#entries.delete(name)
+  }
+}
+
+/** Every ready address once, although several slices may name it while endpoints move. */
+function collectEndpoints(
+  entry: ServiceEntry,
+  service: ServiceResource,
+  portNumber: number,
+): readonly UpstreamEndpoint[] {
+  const port = service.ports.find(({ port }) => port === portNumber)
+  if (port === undefined) return []
+  const found = new Map<string, UpstreamEndpoint>()
+  for (const slice of entry.slices.values()) {
+    const target = slice.ports.find(({ name }) => name === port.name)
+    if (target === undefined) continue
+    for (const { address, ready } of slice.endpoints) {
+      if (!(ready || service.publishNotReady)) continue
+      const text = addressText(address, target.port)
+      if (found.has(text)) continue
+      const endpoint = entry.known.get(text) ?? {
+        address: plainAddress(address, target.port),
+        outstanding: 0,
+      }
+      found.set(text, endpoint)
+      entry.known.set(text, endpoint)
+    }
+  }
+  forgetIdle(entry, found)
+  return [...found.values()]
+}
+
+/** Drops counts of addresses that have left and have nothing under way. */
+function forgetIdle(entry: ServiceEntry, current: ReadonlyMap<string, UpstreamEndpoint>): void {
+  if (entry.known.size <= current.size * 2 + 16) return
+  entry.known = new Map(
+    [...entry.known].filter(([text, { outstanding }]) => outstanding > 0 || current.has(text)),
+  )
+}
+
+/** How policies may name a Service port: by name and by number. */
+export function portSections(ports: readonly ServicePort[], portNumber: number): string[] {
+  const name = ports.find(({ port }) => port === portNumber)?.name ?? ''
+  return name === '' ? [`${portNumber}`] : [name, `${portNumber}`]
+}

@@ -1,0 +1,63 @@
+import type { GatewayError } from '../errors.ts'
+import type { ListenerPlacement, RulePlacement } from './config/placement.ts'
+import type { BoundPolicies } from './config/policies.ts'
+import type { CompiledBackend } from './config/rules.ts'
+import type { ServerExchange, UpstreamAddress } from './engine/types.ts'
+import type { Destination } from './upstream/destination.ts'
+
+/** The request as the client sent it, for the log. */
+export interface OriginalRequest {
+  readonly method: string
+  readonly host: string
+  readonly path: string
+}
+
+/**
+ * What the data plane knows of one exchange. The parts of the configuration that a request has met
+ * are kept here, so that a swap in the middle changes nothing for it.
+ */
+export class Walk {
+  readonly exchange: ServerExchange
+  listener: ListenerPlacement | undefined
+  placement: RulePlacement | undefined
+  /** The matched PathPrefix; undefined where the path matched in another way. */
+  prefix: string | undefined
+  /** Id of the route that was found together with the listener; negative where there is none. */
+  routeId = -1
+  /** False once the head may have changed. */
+  isRouteKnown = false
+  preRouting: BoundPolicies | undefined
+  postRouting: BoundPolicies | undefined
+  /** How many steps of each phase have run: those see the response. */
+  preRoutingDone = 0
+  postRoutingDone = 0
+  backend: CompiledBackend | undefined
+  destination: Destination | undefined
+  /** Where the last attempt went; undefined before the first. */
+  address: UpstreamAddress | undefined
+  /** Addresses that are left to try. */
+  addressesLeft: readonly UpstreamAddress[] = []
+  /** Filters that have taken effect, and so change the response as well. */
+  ruleFilters = false
+  backendFilters = false
+  original: OriginalRequest | undefined
+  /** Why the gateway answered; undefined where the upstream did. */
+  reason: string | undefined
+  error: GatewayError | undefined
+  /** The exchange is gone: its object may serve another request already. */
+  over = false
+
+  constructor(exchange: ServerExchange) {
+    this.exchange = exchange
+  }
+
+  /** Remembers the request before something may change it. */
+  keepOriginal(): void {
+    this.original ??= originalOf(this.exchange)
+  }
+}
+
+export function originalOf({ request }: ServerExchange): OriginalRequest {
+  const { method, authority, path, query } = request
+  return { method, host: authority, path: query === undefined ? path : `${path}?${query}` }
+}
