@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path'
 
 const root = join(import.meta.dirname, '..')
 const generators = [
+  './generators/core-abi.mjs',
   './generators/events-page.mjs',
   './generators/protobuf.mjs',
   './generators/settings-page.mjs',

@@ -350,7 +350,7 @@ function isSane(record: usize, start: usize, end: usize, resume: i32, maxBytes: 
   if (end < start || resume < 0 || <usize>resume > end - start || maxBytes <= 0) return false
   if (!isReadable(start, end - start) || !isReadable(record, HEAD_FIELDS)) return false
   const limit = load<i32>(record + HEAD_FIELD_LIMIT)
-  return limit >= 0 && limit <= 4096 && isReadable(record, HEAD_FIELDS + <usize>(limit * FIELD_SIZE))
+  return limit >= 0 && limit <= 4096 && isReadable(record, <usize>(HEAD_FIELDS + limit * FIELD_SIZE))
 }
 
 /**

@@ -1,0 +1,83 @@
+// What hosts of core.wasm need to know, from the AssemblyScript sources: assembly/core.abi.json for
+// hosts of any language, src/core/abi.ts for ours.
+import { readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+
+const root = join(import.meta.dirname, '..', '..')
+const constantSources = ['assembly/abi.ts', 'assembly/regex/codes.ts']
+const constantLine = /^export const (\w+): [iu]32 = (-?\d+(?: << \d+)?)(?: \/\/ (.*))?$/
+const exportPattern =
+  /(?:\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\s*)?export function (\w+)\(([^)]*)\): (\w+)/g
+
+const evaluate = (text) => {
+  const [left, shift] = text.split(' << ').map(Number)
+  return shift === undefined ? left : left << shift
+}
+
+const plain = (comment = '') =>
+  comment
+    .replace(/^\s*\* ?/gm, '')
+    .replace(/\s+/g, ' ')
+    .trim()
+
+/** Constants with what their comment says, in order of appearance. */
+function readConstants(file) {
+  const constants = []
+  let before = ''
+  for (const line of readFileSync(join(root, file), 'utf8').split('\n')) {
+    const [, name, value, after] = constantLine.exec(line) ?? []
+    if (name) constants.push({ name, value: evaluate(value), meaning: after ?? before })
+    before = /^\/\*\* (.*) \*\/$/.exec(line)?.[1] ?? ''
+  }
+  return constants
+}
+
+const typeOf = (text) => (text === 'usize' ? 'address' : text)
+
+const readParameters = (text) =>
+  text
+    .split(',')
+    .map((parameter) => parameter.trim())
+    .filter((parameter) => parameter !== '')
+    .map((parameter) => {
+      const [name, type] = parameter.split(': ')
+      return { name, type: typeOf(type) }
+    })
+
+/** The exported functions of a file and of the files that it re-exports whole. */
+function readExports(file) {
+  const text = readFileSync(join(root, file), 'utf8')
+  const own = [...text.matchAll(exportPattern)].map(([, comment, name, parameters, result]) => ({
+    name,
+    parameters: readParameters(parameters),
+    result: typeOf(result),
+    meaning: plain(comment),
+  }))
+  const others = [...text.matchAll(/^export \* from '(.+)'$/gm)].flatMap(([, path]) =>
+    readExports(`${join(dirname(file), path)}.ts`),
+  )
+  return [...own, ...others]
+}
+
+function typescript(constants) {
+  const lines = constants.flatMap(({ name, value, meaning }) => [
+    ...(meaning === '' ? [] : [`/** ${meaning} */`]),
+    `export const ${name} = ${value}`,
+  ])
+  return `// Generated from assembly/ by npm run generate; do not edit.\n${lines.join('\n')}\n`
+}
+
+/** @returns {Record<string, string>} */
+export function generate() {
+  const constants = constantSources.flatMap(readConstants)
+  const abi = {
+    comment: 'Generated from assembly/ by npm run generate. An address is an unsigned 32-bit i32.',
+    version: constants.find(({ name }) => name === 'ABI_VERSION').value,
+    exports: readExports('assembly/index.ts'),
+    constants,
+  }
+  return {
+    'assembly/core.abi.json': `${JSON.stringify(abi, null, 2)}\n`,
+    'src/core/abi.ts': typescript(constants),
+  }
+}

@@ -1,0 +1,60 @@
+/**
+ * The exports of core.wasm as TypeScript sees them. What each does, takes and gives stands in
+ * `assembly/core.abi.json`, generated from the module's sources; a test compares the names.
+ * Addresses come back signed where they pass 2^31: use `>>> 0`.
+ */
+export interface CoreExports {
+  readonly memory: WebAssembly.Memory
+
+  abi_version(): number
+  features(): number
+  last_error(): number
+  last_error_offset(): number
+
+  alloc(size: number): number
+  mark(): number
+  reset(place: number): void
+  block_new(size: number): number
+  block_free(block: number): void
+  reserve(pages: number): number
+  seal(): void
+  untouched(): number
+
+  head_request(record: number, start: number, end: number, resume: number, maxBytes: number): number
+  head_response(
+    record: number,
+    start: number,
+    end: number,
+    resume: number,
+    maxBytes: number,
+  ): number
+  head_trailers(record: number, start: number, end: number): number
+  chunks_start(body: number, trailerLimit: number): number
+  chunks_read(body: number, start: number, end: number): number
+
+  table_new(): number
+  table_free(table: number): number
+  listener_add(table: number, kind: number, host: number, length: number, scope: number): number
+  listener_remove(table: number, kind: number, host: number, length: number): number
+  route_add(table: number, spec: number, size: number): number
+  route_remove(table: number, id: number): number
+  route_count(table: number): number
+  match_listener(table: number, record: number): number
+  match_route(table: number, scope: number, record: number): number
+  match_request(table: number, record: number): number
+
+  regex_compile(pattern: number, length: number, flags: number): number
+  regex_free(handle: number): void
+  regex_is_match(handle: number, text: number, length: number): number
+  regex_full_match(handle: number, text: number, length: number): number
+  regex_find(handle: number, text: number, length: number, from: number, out: number): number
+  regex_find_all(
+    handle: number,
+    text: number,
+    length: number,
+    from: number,
+    out: number,
+    limit: number,
+  ): number
+  regex_work(): number
+}

@@ -1,0 +1,269 @@
+import {
+  FIELD_INFO,
+  FIELD_NAME,
+  FIELD_SIZE,
+  FIELD_VALUE,
+  HEAD_AUTHORITY,
+  HEAD_CONTENT_LENGTH,
+  HEAD_END,
+  HEAD_FIELD_COUNT,
+  HEAD_FIELD_LIMIT,
+  HEAD_FIELDS,
+  HEAD_FLAGS,
+  HEAD_HOP_COUNT,
+  HEAD_HOST,
+  HEAD_HOST_FIELD,
+  HEAD_METHOD,
+  HEAD_METHOD_ID,
+  HEAD_MINOR,
+  HEAD_PATH,
+  HEAD_PORT,
+  HEAD_QUERY,
+  type HEAD_REASON,
+  HEAD_RESUME,
+  HEAD_ROUTE,
+  HEAD_SCHEME,
+  HEAD_SCOPE,
+  HEAD_SIZE,
+  HEAD_STATUS,
+  HEAD_TARGET,
+  type HEAD_UPGRADE,
+  INFO_HOP,
+} from './abi.ts'
+import { CoreError } from './errors.ts'
+import type { IoCore } from './io-core.ts'
+
+/** Offsets (HEAD_*) of a record's spans; `start` and `end` take one. */
+export type HeadSpan =
+  | typeof HEAD_METHOD
+  | typeof HEAD_TARGET
+  | typeof HEAD_PATH
+  | typeof HEAD_QUERY
+  | typeof HEAD_AUTHORITY
+  | typeof HEAD_HOST
+  | typeof HEAD_UPGRADE
+  | typeof HEAD_REASON
+
+/** A request that does not come as HTTP/1.1 bytes, for `HeadRecord.assign`. Latin-1 text. */
+export interface AssignedRequest {
+  readonly method: string
+  /** host[:port]; empty when there is none. */
+  readonly authority: string
+  readonly path: string
+  /** Without `?`; undefined where there is none. */
+  readonly query: string | undefined
+  readonly headers: Iterable<readonly [name: string, value: string]>
+}
+
+/** Host without port; an IPv6 address keeps its brackets. */
+function hostLength(authority: string): number {
+  const colon = authority.indexOf(':', authority.startsWith('[') ? authority.indexOf(']') : 0)
+  return colon < 0 ? authority.length : colon
+}
+
+/**
+ * What the head reader found in one head: numbers and spans (addresses in `core.bytes`, end
+ * exclusive, -1 for absent). Valid until the next read into this record or until the bytes that
+ * were read are overwritten. Accessors read memory; no string is made but by `text` and `value`.
+ */
+export class HeadRecord {
+  readonly address: number
+  readonly maxFields: number
+  readonly #core: IoCore
+  readonly #words: Int32Array
+  readonly #base: number
+  readonly #textSize: number
+  #text = 0
+  #written = 0
+
+  /** Made by `IoCore.createHead`. */
+  constructor(core: IoCore, maxFields: number, textBytes: number) {
+    this.#core = core
+    this.maxFields = maxFields
+    this.#textSize = textBytes
+    this.address = core.allocate(HEAD_SIZE + maxFields * FIELD_SIZE)
+    this.#words = core.words
+    this.#base = this.address >> 2
+    this.#words.fill(-1, this.#base, this.#base + (HEAD_SIZE >> 2))
+    this.#set(HEAD_FIELD_LIMIT, maxFields)
+    this.#set(HEAD_FIELD_COUNT, 0)
+  }
+
+  #get(offset: number): number {
+    return this.#words[this.#base + (offset >> 2)] ?? -1
+  }
+
+  #set(offset: number, value: number): void {
+    this.#words[this.#base + (offset >> 2)] = value
+  }
+
+  /** Address after the empty line. */
+  get end(): number {
+    return this.#get(HEAD_END)
+  }
+
+  /** After INCOMPLETE: what to pass as `resume` with the next read of the same, longer bytes. */
+  get resume(): number {
+    return this.#get(HEAD_RESUME)
+  }
+
+  get status(): number {
+    return this.#get(HEAD_STATUS)
+  }
+
+  /** x of HTTP/1.x. */
+  get minor(): number {
+    return this.#get(HEAD_MINOR)
+  }
+
+  /** FLAG_* bits. */
+  get flags(): number {
+    return this.#get(HEAD_FLAGS)
+  }
+
+  /** METHOD_*; 0 for any other. */
+  get methodId(): number {
+    return this.#get(HEAD_METHOD_ID)
+  }
+
+  /** SCHEME_* of an absolute-form target, else 0. */
+  get scheme(): number {
+    return this.#get(HEAD_SCHEME)
+  }
+
+  /** Of the authority; -1 when it has none. */
+  get port(): number {
+    return this.#get(HEAD_PORT)
+  }
+
+  /** Bytes; -1 without the field. */
+  get contentLength(): number {
+    return this.#core.floats[(this.address + HEAD_CONTENT_LENGTH) >> 3] ?? -1
+  }
+
+  get fieldCount(): number {
+    return this.#get(HEAD_FIELD_COUNT)
+  }
+
+  /** How many fields are hop-by-hop. */
+  get hopCount(): number {
+    return this.#get(HEAD_HOP_COUNT)
+  }
+
+  /** Index of the Host field; -1 when there is none. */
+  get hostField(): number {
+    return this.#get(HEAD_HOST_FIELD)
+  }
+
+  /** Scope that the last match found; -1 for no listener. */
+  get scope(): number {
+    return this.#get(HEAD_SCOPE)
+  }
+
+  /** Route that the last match found; -1 for none. */
+  get route(): number {
+    return this.#get(HEAD_ROUTE)
+  }
+
+  /** Start of a span; -1 when the part is absent. */
+  start(span: HeadSpan): number {
+    return this.#get(span)
+  }
+
+  /** End of a span. */
+  stop(span: HeadSpan): number {
+    return this.#get(span + 4)
+  }
+
+  nameStart(index: number): number {
+    return this.#get(HEAD_FIELDS + index * FIELD_SIZE + FIELD_NAME)
+  }
+
+  nameEnd(index: number): number {
+    return this.#get(HEAD_FIELDS + index * FIELD_SIZE + FIELD_NAME + 4)
+  }
+
+  valueStart(index: number): number {
+    return this.#get(HEAD_FIELDS + index * FIELD_SIZE + FIELD_VALUE)
+  }
+
+  valueEnd(index: number): number {
+    return this.#get(HEAD_FIELDS + index * FIELD_SIZE + FIELD_VALUE + 4)
+  }
+
+  /** INFO_* bits and, in the low 8 bits, NAME_*. */
+  info(index: number): number {
+    return this.#get(HEAD_FIELDS + index * FIELD_SIZE + FIELD_INFO)
+  }
+
+  /** Must this field be removed when the message is forwarded (RFC 9110 7.6.1)? */
+  isHopByHop(index: number): boolean {
+    return (this.info(index) & INFO_HOP) !== 0
+  }
+
+  /** A span as Latin-1 text; undefined when it is absent. */
+  text(span: HeadSpan): string | undefined {
+    const start = this.start(span)
+    return start < 0 ? undefined : this.#core.bytes.toString('latin1', start, this.stop(span))
+  }
+
+  /** Name of a field as sent. */
+  name(index: number): string {
+    return this.#core.bytes.toString('latin1', this.nameStart(index), this.nameEnd(index))
+  }
+
+  /** Value of a field as Latin-1 text. */
+  value(index: number): string {
+    return this.#core.bytes.toString('latin1', this.valueStart(index), this.valueEnd(index))
+  }
+
+  /**
+   * Fills the record by hand for matching: a request of HTTP/2, or one that a policy has edited.
+   * Its bytes go to the record's own text space. False when they, or the fields, do not fit.
+   */
+  assign(request: AssignedRequest): boolean {
+    if (this.#textSize === 0) throw new CoreError(-3, 'assigning to a record without text space')
+    if (this.#text === 0) this.#text = this.#core.allocate(this.#textSize)
+    this.#words.fill(-1, this.#base, this.#base + (HEAD_SIZE >> 2))
+    this.#set(HEAD_FIELD_LIMIT, this.maxFields)
+    this.#set(HEAD_FIELD_COUNT, 0)
+    this.#set(HEAD_FLAGS, 0)
+    this.#written = 0
+    const { method, authority, path, query } = request
+    const host = this.#text + method.length
+    if (!this.#write(HEAD_METHOD, method) || !this.#write(HEAD_AUTHORITY, authority)) return false
+    this.#set(HEAD_HOST, host)
+    this.#set(HEAD_HOST + 4, host + hostLength(authority))
+    if (!this.#write(HEAD_PATH, path)) return false
+    if (query !== undefined && !(this.#write(HEAD_TARGET, '?') && this.#write(HEAD_QUERY, query))) {
+      return false
+    }
+    this.#set(HEAD_TARGET, this.#get(HEAD_PATH))
+    this.#set(HEAD_TARGET + 4, this.#text + this.#written)
+    return this.#writeFields(request.headers)
+  }
+
+  #writeFields(headers: AssignedRequest['headers']): boolean {
+    let count = 0
+    for (const [name, value] of headers) {
+      if (count === this.maxFields) return false
+      const field = HEAD_FIELDS + count * FIELD_SIZE
+      if (!this.#write(field + FIELD_NAME, name)) return false
+      if (!this.#write(field + FIELD_VALUE, value)) return false
+      this.#set(field + FIELD_INFO, 0)
+      count++
+    }
+    this.#set(HEAD_FIELD_COUNT, count)
+    return true
+  }
+
+  #write(span: number, text: string): boolean {
+    if (this.#written + text.length > this.#textSize) return false
+    const start = this.#text + this.#written
+    this.#core.bytes.write(text, start, 'latin1')
+    this.#written += text.length
+    this.#set(span, start)
+    this.#set(span + 4, start + text.length)
+    return true
+  }
+}

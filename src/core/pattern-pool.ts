@@ -1,0 +1,54 @@
+import { fail, type Outcome, succeed } from '../base/outcome.ts'
+import { REGEX_MATCH_ONLY } from './abi.ts'
+import { nameOfCode } from './errors.ts'
+import type { CoreInstance } from './instance.ts'
+
+/** Why the core does not take what it was given. */
+export interface CoreProblem {
+  /** A negative code of the abi. */
+  readonly code: number
+  readonly message: string
+}
+
+/** Regexes that routes share: one handle per source, freed with its last user. */
+export class PatternPool {
+  readonly #core: CoreInstance
+  readonly #patterns = new Map<string, { handle: number; users: number }>()
+
+  constructor(core: CoreInstance) {
+    this.#core = core
+  }
+
+  /** A handle of the regex for full matches; every success needs one `release`. */
+  acquire(source: string): Outcome<number, CoreProblem> {
+    const present = this.#patterns.get(source)
+    if (present !== undefined) {
+      present.users++
+      return succeed(present.handle)
+    }
+    const handle = this.#compile(source)
+    if (handle < 0) {
+      const offset = this.#core.exports.last_error_offset()
+      return fail({ code: handle, message: `${nameOfCode(handle)} at byte ${offset}: ${source}` })
+    }
+    this.#patterns.set(source, { handle, users: 1 })
+    return succeed(handle)
+  }
+
+  #compile(source: string): number {
+    const bytes = Buffer.from(source)
+    return this.#core.withScratch(bytes.length + 16, (address) => {
+      this.#core.bytes.set(bytes, address)
+      return this.#core.run('regex_compile', (exports) =>
+        exports.regex_compile(address, bytes.length, REGEX_MATCH_ONLY),
+      )
+    })
+  }
+
+  release(source: string): void {
+    const present = this.#patterns.get(source)
+    if (present === undefined || --present.users > 0) return
+    this.#patterns.delete(source)
+    this.#core.exports.regex_free(present.handle)
+  }
+}

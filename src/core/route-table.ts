@@ -1,0 +1,155 @@
+import { fail, type Outcome, succeed } from '../base/outcome.ts'
+import { NO_LISTENER, NO_ROUTE } from './abi.ts'
+import { CoreError, nameOfCode } from './errors.ts'
+import type { HeadRecord } from './head-record.ts'
+import type { IoCore } from './io-core.ts'
+import type { CoreProblem } from './pattern-pool.ts'
+import { encodeRoute, hostKey, type RouteSpec, regexSources } from './route-spec.ts'
+
+/**
+ * Listeners and routes of one port. Adding or removing one entry touches that entry only, whatever
+ * the table's size. `match` and its parts make no string and no garbage.
+ */
+export class RouteTable {
+  readonly #core: IoCore
+  readonly #handle: number
+  readonly #specs = new Map<number, RouteSpec>()
+  readonly #listeners = new Map<string, number>()
+
+  /** Made by `IoCore.createRouteTable`. Throws CoreError without room. */
+  constructor(core: IoCore) {
+    this.#core = core
+    this.#handle = core.run('table_new', (exports) => exports.table_new())
+    if (this.#handle < 0) throw new CoreError(this.#handle, 'making a route table')
+  }
+
+  get size(): number {
+    return this.#specs.size
+  }
+
+  /** Runs a call that needs some bytes in the core's memory. */
+  #withBytes(during: string, bytes: Buffer, call: (address: number) => number): number {
+    return this.#core.withScratch(bytes.length + 16, (address) => {
+      this.#core.bytes.set(bytes, address)
+      return this.#core.run(during, () => call(address))
+    })
+  }
+
+  #answer(code: number, about: string): Outcome<undefined, CoreProblem> {
+    return code < 0 ? fail({ code, message: `${about}: ${nameOfCode(code)}` }) : succeed(undefined)
+  }
+
+  /**
+   * Requests for this hostname (`a.b`, `*.b`, undefined for all others) belong to `scope`, a number
+   * from 0 that the host chooses. Fails with ERROR_DUPLICATE when the hostname is taken, with
+   * ERROR_MEMORY without room.
+   */
+  addListener(hostname: string | undefined, scope: number): Outcome<undefined, CoreProblem> {
+    const { kind, bytes } = hostKey(hostname)
+    const code = this.#withBytes('listener_add', bytes, (address) =>
+      this.#core.exports.listener_add(this.#handle, kind, address, bytes.length, scope),
+    )
+    if (code === 0) this.#listeners.set((hostname ?? '').toLowerCase(), scope)
+    return this.#answer(code, `listener ${hostname ?? '*'}`)
+  }
+
+  /** Forgets a listener's hostname; its routes stay until they are removed. False when unknown. */
+  removeListener(hostname: string | undefined): boolean {
+    const { kind, bytes } = hostKey(hostname)
+    const code = this.#withBytes('listener_remove', bytes, (address) =>
+      this.#core.exports.listener_remove(this.#handle, kind, address, bytes.length),
+    )
+    this.#listeners.delete((hostname ?? '').toLowerCase())
+    return code === 0
+  }
+
+  /** Fails on a bad regex or path, a taken id, or want of room; then nothing has changed. */
+  addRoute(spec: RouteSpec): Outcome<undefined, CoreProblem> {
+    const handles: number[] = []
+    const taken: string[] = []
+    for (const source of regexSources(spec)) {
+      const pattern = this.#core.patterns.acquire(source)
+      if (!pattern.ok) {
+        this.#release(taken)
+        return pattern
+      }
+      taken.push(source)
+      handles.push(pattern.value)
+    }
+    const bytes = encodeRoute(spec, handles)
+    const code = this.#withBytes('route_add', bytes, (address) =>
+      this.#core.exports.route_add(this.#handle, address, bytes.length),
+    )
+    if (code === 0) this.#specs.set(spec.id, spec)
+    else this.#release(taken)
+    return this.#answer(code, `route ${spec.name} rule ${spec.ruleIndex} match ${spec.matchIndex}`)
+  }
+
+  #release(sources: readonly string[]): void {
+    for (const source of sources) this.#core.patterns.release(source)
+  }
+
+  /** False when no route has this id. */
+  removeRoute(id: number): boolean {
+    const spec = this.#specs.get(id)
+    if (spec === undefined) return false
+    this.#core.run('route_remove', (exports) => exports.route_remove(this.#handle, id))
+    this.#specs.delete(id)
+    this.#release(regexSources(spec))
+    return true
+  }
+
+  /**
+   * The route for the request in the record: its id, NO_LISTENER or NO_ROUTE; scope and id stand in
+   * the record too. Throws CoreTrap.
+   */
+  match(head: HeadRecord): number {
+    if (this.#core.trap !== undefined) throw this.#core.trap
+    try {
+      return this.#checked(this.#core.exports.match_request(this.#handle, head.address))
+    } catch (error) {
+      throw this.#core.failed('match_request', error)
+    }
+  }
+
+  /** The scope of the request's listener, or NO_LISTENER. */
+  matchListener(head: HeadRecord): number {
+    const code = this.#core.run('match_listener', (exports) =>
+      exports.match_listener(this.#handle, head.address),
+    )
+    return this.#checked(code)
+  }
+
+  /** The route in a scope that is known already (SNI, a request edited after its first match). */
+  matchInScope(scope: number, head: HeadRecord): number {
+    const code = this.#core.run('match_route', (exports) =>
+      exports.match_route(this.#handle, scope, head.address),
+    )
+    return this.#checked(code)
+  }
+
+  #checked(code: number): number {
+    if (code < 0 && code !== NO_LISTENER && code !== NO_ROUTE) throw new CoreError(code, 'matching')
+    return code
+  }
+
+  /** The same listeners and routes in another core, as after a trap. Throws CoreError. */
+  copyTo(core: IoCore): RouteTable {
+    const copy = core.createRouteTable()
+    const outcomes = [
+      ...[...this.#listeners].map(([hostname, scope]) => copy.addListener(hostname, scope)),
+      ...[...this.#specs.values()].map((spec) => copy.addRoute(spec)),
+    ]
+    for (const outcome of outcomes) {
+      if (!outcome.ok) throw new CoreError(outcome.problems[0]?.code ?? -1, 'copying a route table')
+    }
+    return copy
+  }
+
+  /** Frees the table's memory; the table must not be used again. */
+  free(): void {
+    this.#core.run('table_free', (exports) => exports.table_free(this.#handle))
+    for (const spec of this.#specs.values()) this.#release(regexSources(spec))
+    this.#specs.clear()
+  }
+}
