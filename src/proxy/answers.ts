@@ -30,7 +30,9 @@ export class Answers {
   /** Takes in the states of all workers; undefined for one that has none yet. */
   update(states: readonly (WorkerState | undefined)[]): void {
     // A worker that starts knows nothing yet: what was told still stands.
-    const known = states.filter((state) => state !== undefined && state.sequence >= 0)
+    const known = states
+      .filter((state) => state !== undefined)
+      .filter((state) => state.sequence >= 0)
     if (known.length < states.length) return
     const lowest = Math.min(...known.map(({ sequence }) => sequence))
     const recovered = this.#settleRejections(known, Math.max(lowest, this.#watermark))
