@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path'
 
 const root = join(import.meta.dirname, '..')
 const generators = [
+  './generators/api.mjs',
   './generators/core-abi.mjs',
   './generators/events-page.mjs',
   './generators/protobuf.mjs',

@@ -1,0 +1,98 @@
+/** Every field of our kinds, and how far this version supports it. */
+import { findPolicy } from '../policies/registry.ts'
+import type { AnyProperty, Node, Support } from '../schema/field.ts'
+import { typeLabel } from '../schema/label.ts'
+import type { SectionName } from '../schema/section-field.ts'
+import { kinds } from './kinds.ts'
+
+/** One field of a kind. */
+export interface FieldStatus {
+  readonly kind: string
+  /** Such as `spec.ai.groups[].providers[].name`; `[]` for items, `{}` for values of a map. */
+  readonly path: string
+  /** Name of the object type that has the field. */
+  readonly owner: string
+  readonly field: string
+  readonly type: string
+  readonly required: boolean
+  readonly support: Support
+  /** What it covers is refused, not let through, while it does not work. */
+  readonly security: boolean
+  readonly secret: boolean
+}
+
+const sections: Readonly<Record<string, SectionName>> = {
+  Frontend: 'frontend',
+  Traffic: 'traffic',
+  BackendFull: 'backend',
+  BackendSimple: 'backend',
+  BackendWithAI: 'backend',
+  BackendWithMCP: 'backend',
+}
+
+interface Inherited {
+  readonly support: Support
+  readonly security: boolean
+}
+
+/** Every field of our kinds below spec and status, in the order of the reference pages. */
+export function listFields(): FieldStatus[] {
+  return kinds
+    .filter((row) => row.own)
+    .flatMap((row) =>
+      walk(row.kind, { type: 'object', name: row.kind, fields: row.body }, '', {
+        support: 'works',
+        security: false,
+      }),
+    )
+}
+
+/** Paths of a kind's fields that hold secrets, in the notation of `FieldStatus.path`. */
+export function secretPaths(kind: string): readonly string[] {
+  const row = kinds.find((one) => one.kind === kind)
+  if (row === undefined) return []
+  const root: Node = { type: 'object', name: kind, fields: row.body }
+  return walk(kind, root, '', { support: 'works', security: false })
+    .filter(({ secret }) => secret)
+    .map(({ path }) => path)
+}
+
+function walk(kind: string, node: Node, path: string, inherited: Inherited): FieldStatus[] {
+  if (node.type === 'list') return walk(kind, node.items, `${path}[]`, inherited)
+  if (node.type === 'map') return walk(kind, node.values, `${path}{}`, inherited)
+  if (node.type !== 'object') return []
+  const owner = node.name ?? ''
+  return Object.entries(node.fields).flatMap(([field, property]) => {
+    const own = judge(owner, field, property, inherited)
+    const at = path === '' ? field : `${path}.${field}`
+    const { node: below } = property.schema
+    const status = {
+      kind,
+      path: at,
+      owner,
+      field,
+      type: typeLabel(below),
+      required: property.required,
+      secret: property.secret === true,
+      ...own,
+    }
+    return [status, ...walk(kind, below, at, own)]
+  })
+}
+
+/** What does not work above does not work below; policy fields work where they can be compiled. */
+function judge(
+  owner: string,
+  field: string,
+  property: AnyProperty,
+  inherited: Inherited,
+): Inherited {
+  const section = sections[owner]
+  const policy = section === undefined ? undefined : findPolicy(section, field)
+  const ofPolicy = policy !== undefined && policy.compile === undefined ? 'pending' : undefined
+  const own = property.support ?? ofPolicy ?? 'works'
+  return {
+    support: inherited.support === 'works' ? own : inherited.support,
+    security: inherited.security || property.security === true || policy?.security === true,
+  }
+}

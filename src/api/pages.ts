@@ -1,0 +1,104 @@
+/** The generated files of the API: CRDs, editor schemas, reference pages, the table of support. */
+import { toJsonSchema } from '../schema/json-schema.ts'
+import { cell, table, typeSections } from '../schema/reference-page.ts'
+import { type FieldStatus, listFields } from './fields.ts'
+import { type ApiKind, apiVersionOf } from './kind.ts'
+import { kinds } from './kinds.ts'
+
+const ownKinds = (): readonly ApiKind[] => kinds.filter((row) => row.own)
+
+/** `GatewayBackend` -> `gateway-backend`. */
+export function fileName(kind: string): string {
+  return kind.replaceAll(/(?<=[a-z])(?=[A-Z])/g, '-').toLowerCase()
+}
+
+/** A reference page for each of our kinds, by file name without ending. */
+export function referencePages(): ReadonlyMap<string, string> {
+  return new Map(ownKinds().map((row) => [fileName(row.kind), referencePage(row)]))
+}
+
+function referencePage(row: ApiKind): string {
+  const short = (row.shortNames ?? []).map((name) => `\`${name}\``).join(', ')
+  const facts = `\`apiVersion: ${apiVersionOf(row)}\`, \`kind: ${row.kind}\`; namespaced; short name ${short}.`
+  const root = { type: 'object', name: row.kind, fields: row.body } as const
+  return `# ${row.kind}\n\n${row.doc}\n\n${facts}\n\n${typeSections(root)}`
+}
+
+/** A JSON Schema for each of our kinds, by file name without ending. */
+export function editorSchemas(): ReadonlyMap<string, object> {
+  return new Map(
+    ownKinds().map((row) => [
+      fileName(row.kind),
+      {
+        $schema: 'https://json-schema.org/draft/2020-12/schema',
+        title: row.kind,
+        description: row.doc,
+        ...toJsonSchema({
+          type: 'object',
+          fields: {
+            apiVersion: fixed('Group and version.', apiVersionOf(row)),
+            kind: fixed('Kind.', row.kind),
+            metadata: {
+              doc: 'Name, namespace, labels.',
+              required: true,
+              schema: { node: { type: 'json', objectOnly: true } },
+            },
+            ...row.body,
+          },
+        }),
+      },
+    ]),
+  )
+}
+
+const fixed = (doc: string, value: string) =>
+  ({ doc, required: true, schema: { node: { type: 'text', values: [value] } } }) as const
+
+const words = {
+  works: 'works',
+  pending: 'not supported yet',
+  schema: 'schema only',
+} as const
+
+/** The table of every field of the API and whether it works. */
+export function supportPage(): string {
+  const fields = listFields()
+  const parts = ownKinds().map(({ kind }) => supportSection(kind, fields))
+  return `# What works\n\n${supportIntroduction}\n${parts.join('\n')}`
+}
+
+const supportIntroduction = `Every field of our kinds, and what this version does with it:
+
+- **works**: it does what its reference page says.
+- **not supported yet**: it is checked, and an object that sets it says so in its conditions. Where
+  the field is marked *security*, the object is not accepted and what it covers answers 500, because
+  a protection that is not enforced must never let traffic through.
+- **schema only**: it is checked, and nothing reads it yet.
+`
+
+function supportSection(kind: string, all: readonly FieldStatus[]): string {
+  const fields = all.filter((field) => field.kind === kind)
+  const owners = Map.groupBy(fields, ({ owner }) => owner)
+  const rows = [...owners].flatMap(([owner, members]) =>
+    [...Map.groupBy(members, ({ field }) => field)].map(([field, places]) => [
+      `\`${owner}.${field}\``,
+      cell(places[0]?.type ?? ''),
+      statusOf(places),
+    ]),
+  )
+  return `## ${kind}\n\n${table(['Field', 'Type', 'Status'], rows)}`
+}
+
+/** A type may stand in several places; where they differ, each place is named. */
+function statusOf(places: readonly FieldStatus[]): string {
+  const byStatus = Map.groupBy(
+    places,
+    ({ support, security }) =>
+      `${words[support]}${security && support !== 'works' ? ', *security*' : ''}`,
+  )
+  const [only, ...others] = byStatus.keys()
+  if (others.length === 0) return only ?? ''
+  return [...byStatus]
+    .map(([status, at]) => `${status} (${at.map(({ path }) => `\`${path}\``).join(', ')})`)
+    .join('; ')
+}
