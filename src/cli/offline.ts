@@ -1,0 +1,103 @@
+/** Reading a state without a running gateway: from manifests, or from a recorded log. */
+import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import type { SluiceEvent } from '../../events/index.ts'
+import { systemClock } from '../base/clock.ts'
+import { readExport } from '../log/export.ts'
+import { MemoryLog, openEmbeddedLog, type Recorded } from '../log/index.ts'
+import { apiBinding, builtInObjects } from '../pipeline/api-binding.ts'
+import { randomDigestKey } from '../watch/digest-key.ts'
+import { FileSource } from '../watch/files.ts'
+import { ResourceIndex } from '../watch/resource-index.ts'
+import type { SourceProblem } from '../watch/source-problem.ts'
+import { UsageError } from './output.ts'
+
+export interface OfflineOptions {
+  /** Manifest files and folders. */
+  readonly file?: readonly string[]
+  /** A log file of a run, or an export of one (`sluice log -o json`). */
+  readonly logFile?: string
+  readonly nats?: string
+}
+
+export interface Recording {
+  readonly events: readonly Recorded[]
+  /** Problems of the manifests; empty where a log was read. */
+  readonly problems: readonly SourceProblem[]
+}
+
+/** @throws UsageError where nothing, or several things, are named, or the input is unreadable. */
+export async function readRecording(options: OfflineOptions): Promise<Recording> {
+  const { file, logFile, nats } = options
+  if (nats !== undefined) throw new UsageError('--nats is not supported yet')
+  if (file !== undefined && logFile === undefined) return listManifests(file)
+  if (logFile !== undefined && file === undefined) {
+    return { events: await readLogFile(logFile), problems: [] }
+  }
+  throw new UsageError('name either manifests (-f) or a log (--log-file)')
+}
+
+/** What a first listing of the manifests would record. */
+export async function listManifests(paths: readonly string[]): Promise<Recording> {
+  const missing = paths.find((path) => !existsSync(path))
+  if (missing !== undefined) throw new UsageError(`${missing} does not exist`)
+  const log = new MemoryLog()
+  const source = new FileSource({
+    ...apiBinding,
+    paths,
+    clock: systemClock,
+    cluster: 'local',
+    index: new ResourceIndex('/sluice/files'),
+    digestKey: randomDigestKey(),
+    builtIn: builtInObjects,
+    onChange: async (events: readonly SluiceEvent[]) => void (await log.append(events)),
+    onProblem: () => undefined,
+  })
+  await source.start()
+  const problems = source.problems()
+  await source.close()
+  const events = await Array.fromAsync(log.read())
+  await log.close()
+  return { events, problems }
+}
+
+const sqliteMagic = 'SQLite format 3\0'
+
+function isDatabase(path: string): boolean {
+  const head = Buffer.alloc(sqliteMagic.length)
+  const file = openSync(path, 'r')
+  try {
+    readSync(file, head, 0, head.length, 0)
+  } finally {
+    closeSync(file)
+  }
+  return head.toString('latin1') === sqliteMagic
+}
+
+async function readLogFile(path: string): Promise<Recorded[]> {
+  if (!existsSync(path) || !statSync(path).isFile()) {
+    throw new UsageError(`${path} is not a log file`)
+  }
+  if (!isDatabase(path)) return Array.fromAsync(readExport(path))
+  assertReadable(path)
+  const { log } = openEmbeddedLog(path)
+  try {
+    return await Array.fromAsync(log.read())
+  } finally {
+    await log.close()
+  }
+}
+
+/** A reader must never move a damaged log aside: it may belong to a running gateway. */
+function assertReadable(path: string): void {
+  const database = new DatabaseSync(path, { readOnly: true })
+  try {
+    database.prepare('PRAGMA quick_check(1)').all()
+  } catch (error) {
+    throw new UsageError(
+      `${path} cannot be read: ${error instanceof Error ? error.message : error}`,
+    )
+  } finally {
+    database.close()
+  }
+}

@@ -1,0 +1,86 @@
+/** `sluice status`: conditions of every object, as the fold decides them. */
+import type { Condition } from '../model/conditions.ts'
+import type { ObjectRef } from '../model/names.ts'
+import { regexProblem } from '../pipeline/regex-problem.ts'
+import { type Fold, foldVersion, replay } from '../replay/index.ts'
+import { type OfflineOptions, readRecording } from './offline.ts'
+import { exitCode, type Output, type OutputFormat, table } from './output.ts'
+
+/** Where a condition stands in a status: the object itself, or one of its lists. */
+interface PlacedCondition {
+  readonly place: string
+  readonly condition: Condition
+}
+
+type Json = Readonly<Record<string, unknown>>
+
+const lists: readonly (readonly [field: string, label: (entry: Json) => string])[] = [
+  ['listeners', ({ name }) => `listener ${String(name)}`],
+  ['parents', ({ parentRef }) => `parent ${refText(parentRef)}`],
+  ['ancestors', ({ ancestorRef }) => `ancestor ${refText(ancestorRef)}`],
+]
+
+function refText(ref: unknown): string {
+  const { kind, name, sectionName } = (ref ?? {}) as Record<string, string | undefined>
+  return `${kind ?? ''} ${name ?? ''}${sectionName === undefined ? '' : `#${sectionName}`}`.trim()
+}
+
+function placedConditions(status: Json): PlacedCondition[] {
+  const at = (place: string, holder: Json): PlacedCondition[] =>
+    ((holder.conditions ?? []) as Condition[]).map((condition) => ({ place, condition }))
+  const nested = lists.flatMap(([field, label]) =>
+    ((status[field] ?? []) as Json[]).flatMap((entry) => at(label(entry), entry)),
+  )
+  return [...at('', status), ...nested]
+}
+
+function statusRows(fold: Fold): string[][] {
+  return fold
+    .statuses()
+    .flatMap(([ref, status]) =>
+      placedConditions(status).map(({ place, condition }) => [
+        objectText(ref),
+        place,
+        condition.type,
+        condition.status,
+        condition.reason,
+        condition.message,
+      ]),
+    )
+}
+
+export function objectText({ kind, namespace, name }: ObjectRef): string {
+  return namespace === '' ? `${kind} ${name}` : `${kind} ${namespace}/${name}`
+}
+
+/** Versions of objects that were refused, and why. */
+function refusals(fold: Fold) {
+  return [...fold.graph.objects()].flatMap(({ ref, refused }) =>
+    refused === undefined ? [] : [{ ...ref, problems: refused.problems }],
+  )
+}
+
+export async function status(
+  options: OfflineOptions,
+  format: OutputFormat,
+  output: Output,
+): Promise<number> {
+  const { events } = await readRecording(options)
+  const { fold } = await replay(events, { checkRegex: regexProblem })
+  const refused = refusals(fold)
+  if (format === 'json') {
+    const objects = fold.statuses().map(([ref, decided]) => ({ ...ref, status: decided }))
+    const digests = fold.digests()
+    const text = JSON.stringify({ objects, refused, digests, foldVersion }, undefined, 2)
+    output.print(text)
+    return exitCode.fine
+  }
+  const header = ['OBJECT', 'PLACE', 'CONDITION', 'STATUS', 'REASON', 'MESSAGE']
+  output.print(table([header, ...statusRows(fold)]))
+  for (const { problems, ...ref } of refused) {
+    for (const { path, message } of problems) {
+      output.print(`refused: ${objectText(ref)}: ${path}: ${message}`)
+    }
+  }
+  return exitCode.fine
+}

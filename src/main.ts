@@ -1,0 +1,163 @@
+/** The command line. Each command is a function of its options and an output; see src/cli. */
+import { Command, CommanderError, Option } from 'commander'
+import type { OfflineOptions } from './cli/offline.ts'
+import { exitCode, type OutputFormat, processOutput as output, UsageError } from './cli/output.ts'
+import { LogError } from './log/index.ts'
+import { type SettingName, settings } from './settings.ts'
+
+type Action<Options> = (options: Options) => Promise<number>
+
+function perform<Options>(action: Action<Options>): (options: Options) => Promise<void> {
+  return async (options) => {
+    process.exitCode = await action(options)
+  }
+}
+
+const collect = (value: string, before: readonly string[] = []): string[] => [...before, value]
+
+const manifests = () =>
+  new Option('-f, --file <path>', 'manifest file or folder; may be repeated').argParser(collect)
+const format = () =>
+  new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text')
+
+/** Options of every command that looks at a state without running a gateway. */
+function offline(command: Command): Command {
+  return command
+    .addOption(manifests())
+    .option('--log-file <path>', 'event log of a run, or an export of one')
+    .option('--nats <url>', 'event log on a NATS server')
+    .addOption(format())
+}
+
+type Offline = OfflineOptions & { readonly output: OutputFormat }
+
+const program = new Command('sluice')
+  .description('Gateway for AI, MCP and HTTP traffic.')
+  .exitOverride()
+  .showHelpAfterError()
+
+const runCommand = program
+  .command('run')
+  .description('run a gateway on manifests')
+  .addOption(manifests().makeOptionMandatory())
+  .addOption(new Option('--log-file <path>', 'keep the event log here').conflicts('ephemeral'))
+  .option('--ephemeral', 'keep the event log in memory')
+
+for (const [name, row] of Object.entries(settings)) {
+  if (row.flag !== undefined) runCommand.option(`--${row.flag} <value>`, row.doc)
+  void name
+}
+
+runCommand.action(
+  perform(async (given: Record<string, string> & { file: string[]; ephemeral?: boolean }) => {
+    const { run } = await import('./cli/run.ts')
+    const flags: Partial<Record<SettingName, string>> = {}
+    for (const name of Object.keys(settings) as SettingName[]) {
+      const value = given[name]
+      if (value !== undefined) flags[name] = value
+    }
+    const { file, logFile, ephemeral } = given
+    return run(
+      { file, flags, ...(logFile && { logFile }), ...(ephemeral && { ephemeral }) },
+      output,
+    )
+  }),
+)
+
+program
+  .command('validate')
+  .description('check manifests; exit code 1 when an object is invalid')
+  .addOption(manifests().makeOptionMandatory())
+  .addOption(format())
+  .action(
+    perform(async ({ file, output: form }: { file: string[]; output: OutputFormat }) => {
+      const { validate } = await import('./cli/validate.ts')
+      return validate(file, form, output)
+    }),
+  )
+
+offline(program.command('status').description('show the conditions of every object')).action(
+  perform(async (options: Offline) => {
+    const { status } = await import('./cli/status.ts')
+    return status(options, options.output, output)
+  }),
+)
+
+offline(program.command('log').description('show the events, in order'))
+  .option('--subject <text>', 'only events about subjects that contain this')
+  .action(
+    perform(async (options: Offline) => {
+      const { printLog } = await import('./cli/log.ts')
+      return printLog(options, options.output, output)
+    }),
+  )
+
+offline(
+  program
+    .command('replay')
+    .description('fold a recorded log again; exit code 1 when a published state differs'),
+).action(
+  perform(async (options: Offline) => {
+    const { replayLog } = await import('./cli/replay.ts')
+    return replayLog(options, options.output, output)
+  }),
+)
+
+program
+  .command('crds')
+  .description('print the custom resource definitions')
+  .addOption(
+    new Option('-o, --output <format>', 'output format').choices(['yaml', 'json']).default('yaml'),
+  )
+  .action(
+    perform(async ({ output: form }: { output: 'yaml' | 'json' }) => {
+      const { printCrds } = await import('./cli/crds.ts')
+      return printCrds(form, output)
+    }),
+  )
+
+program
+  .command('version')
+  .description('print the version')
+  .action(
+    perform(async () => {
+      const { packageVersion } = await import('./cli/version.ts')
+      output.print(packageVersion())
+      return exitCode.fine
+    }),
+  )
+
+for (const [name, what] of [
+  ['controller', 'run the control plane in a cluster'],
+  ['proxy', 'run a proxy of a controller'],
+  ['explain', 'say why an object has its conditions'],
+  ['diff', 'compare two states'],
+  ['bisect', 'find the event that changed an outcome'],
+  ['idp', 'prepare an identity provider'],
+] as const) {
+  program
+    .command(name)
+    .description(`${what} (not supported yet)`)
+    .allowUnknownOption()
+    .allowExcessArguments()
+    .action(() => {
+      throw new UsageError(`sluice ${name} is not supported yet`)
+    })
+}
+
+/** Wrong usage and unreadable input are told in a line; anything else is a bug and shows its stack. */
+function fail(error: unknown): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? exitCode.fine : exitCode.usage
+  if (error instanceof UsageError || error instanceof LogError) {
+    output.report(`sluice: ${error.message}`)
+    return exitCode.usage
+  }
+  output.report(`sluice: bug: ${error instanceof Error ? error.stack : String(error)}`)
+  return exitCode.bug
+}
+
+try {
+  await program.parseAsync()
+} catch (error) {
+  process.exitCode = fail(error)
+}

@@ -1,0 +1,163 @@
+/**
+ * The wiring of a standalone gateway. Every stage in order; each line says what it reads and what it
+ * writes.
+ *
+ *   log         reads a file            writes the events that everything below lives on
+ *   fold        reads the log           writes desired state and statuses, in memory
+ *   reconciler  reads log and fold      writes published changes; decisions into the log
+ *   channel     reads published changes writes them, encoded, to the proxy
+ *   proxy       reads the channel       writes answers (acknowledged, rejected); serves traffic
+ *   recorder    reads answers           writes them into the log
+ *   source      reads manifests         writes observations into the log
+ *
+ * A controller in a cluster is the same pipeline with other parts: Kubernetes as the source, NATS as
+ * the log, gRPC as the channel.
+ */
+import { randomUUID } from 'node:crypto'
+import { networkInterfaces } from 'node:os'
+import type { ResourceEvent, SluiceEvent } from '../events/index.ts'
+import { Fold, type FoldSnapshot, foldVersion } from './actors/fold.ts'
+import { systemClock } from './base/clock.ts'
+import { createGraph } from './desired/derivations.ts'
+import { beginning, type EventLog, type Position } from './log/index.ts'
+import { apiBinding, builtInObjects } from './pipeline/api-binding.ts'
+import { type OpenedLog, openLog } from './pipeline/open-log.ts'
+import { Reconciler } from './pipeline/reconciler.ts'
+import { regexProblem } from './pipeline/regex-problem.ts'
+import { type ProxyOptions, type RunningProxy, startProxy } from './proxy/supervisor.ts'
+import { FileSource } from './watch/index.ts'
+import { type IndexState, ResourceIndex } from './watch/resource-index.ts'
+import type { SourceProblem } from './watch/source-problem.ts'
+import { createChannel } from './xds/channel.ts'
+import { DeliveryRecorder } from './xds/delivery-recorder.ts'
+
+export interface PipelineOptions {
+  /** Files and folders with manifests. */
+  readonly paths: readonly string[]
+  readonly logFile?: string
+  readonly ephemeral?: boolean
+  readonly proxy: Omit<ProxyOptions, 'channel' | 'name'>
+  onProblem(problem: SourceProblem): void
+  onNotice(text: string): void
+  /** A bug, or storage that failed: the pipeline may be behind from here on. */
+  onFault(error: unknown): void
+}
+
+export interface Pipeline {
+  readonly proxy: RunningProxy
+  readonly logPath: string | undefined
+  /** Drains the proxy, stores a snapshot and closes the log. */
+  stop(): Promise<void>
+}
+
+/** Name of the cluster in subjects; a standalone gateway is its own. */
+const cluster = 'local'
+const fileSource = '/sluice/files'
+const proxyName = 'local'
+
+interface StoredState {
+  readonly fold: FoldSnapshot
+  readonly index: IndexState
+}
+
+export async function startPipeline(options: PipelineOptions): Promise<Pipeline> {
+  const opened = openLog(options.paths, options)
+  opened.notices.forEach((notice) => {
+    options.onNotice(notice)
+  })
+  const { log } = opened
+  const { fold, index, from } = await restoreState(log)
+  const record = (events: readonly SluiceEvent[]) => {
+    log.append(events).catch(options.onFault)
+  }
+  const run = randomUUID()
+  const recorder = new DeliveryRecorder({ clock: systemClock, cluster, run, append: record })
+  const channel = createChannel(recorder)
+  let isCatchingUp = true
+  const reconciler = new Reconciler({
+    log,
+    fold,
+    cluster,
+    clock: systemClock,
+    observe: (event) => {
+      if (isCatchingUp) index.apply(event)
+    },
+    publish: (delta) => channel.publish(delta),
+    onFault: options.onFault,
+  })
+  await reconciler.start(from)
+  isCatchingUp = false
+  // Proxies of an earlier run that was killed did not say goodbye.
+  for (const gone of fold.proxies()) recorder.disconnected(gone, 'the process has ended')
+  recorder.connected(proxyName, serviceAddress(options.proxy.bindAddress))
+  const source = createSource(options, opened, index)
+  await source.start()
+  await reconciler.folded(await log.lastPosition())
+  reconciler.open()
+  const proxy = await startProxy({ ...options.proxy, name: proxyName, channel })
+  const stop = async () => {
+    await source.close()
+    await proxy.drain()
+    recorder.disconnected(proxyName, 'the gateway was stopped')
+    recorder.close()
+    await reconciler.folded(await log.lastPosition())
+    await reconciler.stop()
+    await storeState(log, fold, index)
+    await opened.close()
+  }
+  return { proxy, logPath: opened.path, stop }
+}
+
+/** The fold and the source's index as the snapshot has them, and where to read on. */
+async function restoreState(
+  log: EventLog,
+): Promise<{ fold: Fold; index: ResourceIndex; from: Position }> {
+  const fold = new Fold(createGraph({ checkRegex: regexProblem }))
+  const snapshot = await log.loadSnapshot()
+  if (snapshot === undefined || snapshot.foldVersion !== foldVersion) {
+    return { fold, index: new ResourceIndex(fileSource), from: (beginning + 1) as Position }
+  }
+  const text = Buffer.concat(snapshot.chunks).toString('utf8')
+  const stored = JSON.parse(text) as StoredState
+  fold.restore(stored.fold)
+  const index = new ResourceIndex(fileSource, stored.index)
+  return { fold, index, from: (snapshot.position + 1) as Position }
+}
+
+async function storeState(log: EventLog, fold: Fold, index: ResourceIndex): Promise<void> {
+  const stored: StoredState = { fold: fold.snapshot(), index: index.toState() }
+  const chunks = [Buffer.from(JSON.stringify(stored), 'utf8')]
+  await log.saveSnapshot({ position: fold.position as Position, foldVersion, chunks })
+}
+
+function createSource(
+  options: PipelineOptions,
+  { log, digestKey }: OpenedLog,
+  index: ResourceIndex,
+): FileSource {
+  return new FileSource({
+    ...apiBinding,
+    paths: options.paths,
+    clock: systemClock,
+    cluster,
+    index,
+    digestKey,
+    builtIn: builtInObjects,
+    onChange: (events) => appendAll(log, events),
+    onProblem: options.onProblem,
+  })
+}
+
+async function appendAll(log: EventLog, events: readonly ResourceEvent[]): Promise<void> {
+  const appended = await log.append(events)
+  if (!appended.ok) throw new Error(appended.problems.map(({ message }) => message).join('; '))
+}
+
+/** The address that a Gateway shows: the bound one, or the machine's first where all are bound. */
+function serviceAddress(bindAddress: string): string {
+  if (bindAddress !== '0.0.0.0' && bindAddress !== '::') return bindAddress
+  const addresses = Object.values(networkInterfaces()).flatMap((entries) => entries ?? [])
+  return (
+    addresses.find(({ internal, family }) => !internal && family === 'IPv4')?.address ?? '127.0.0.1'
+  )
+}

@@ -1,0 +1,19 @@
+/** What a source needs to know of the API, and the objects that exist without a manifest. */
+import { validateObject } from '../api/validate.ts'
+import { controllerName, defaultClassName, gatewayGroup } from '../desired/shapes.ts'
+import { knownSecretPaths, type SecretPaths, type Validate } from '../watch/index.ts'
+
+export const apiBinding: { readonly validate: Validate; readonly secretPaths: SecretPaths } = {
+  validate: validateObject,
+  secretPaths: knownSecretPaths,
+}
+
+/** The default GatewayClass; a manifest may say otherwise. */
+export const builtInObjects: readonly object[] = [
+  {
+    apiVersion: `${gatewayGroup}/v1`,
+    kind: 'GatewayClass',
+    metadata: { name: defaultClassName },
+    spec: { controllerName },
+  },
+]

@@ -1,0 +1,92 @@
+/** Which log a run uses, and the guarantee that no other process writes to it. */
+import { createHash } from 'node:crypto'
+import { mkdirSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { type EventLog, MemoryLog, openEmbeddedLog } from '../log/index.ts'
+import { type DigestKey, openDigestKey, randomDigestKey } from '../watch/digest-key.ts'
+
+export interface OpenedLog {
+  readonly log: EventLog
+  readonly digestKey: DigestKey
+  /** Where it is kept; undefined in memory. */
+  readonly path: string | undefined
+  /** What the user should know, such as a damaged file that was moved aside. */
+  readonly notices: readonly string[]
+  /** Closes the log and lets other processes have it. */
+  close(): Promise<void>
+}
+
+/** Another process has the log open for writing. */
+export class LogInUseError extends Error {}
+
+/**
+ * Takes the log for this process until it ends, however it ends: the lock is SQLite's own on a
+ * file beside the log, which the system releases with the process.
+ */
+function takeLock(path: string): () => void {
+  const lock = new DatabaseSync(`${path}.lock`)
+  try {
+    lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
+  } catch {
+    lock.close()
+    throw new LogInUseError(`${path} is in use by another process`)
+  }
+  return () => lock.close()
+}
+
+/** The log of a run without --log-file: one per set of manifests, below the user's state folder. */
+export function defaultLogPath(paths: readonly string[]): string {
+  const state = process.env.XDG_STATE_HOME ?? join(homedir(), '.local', 'state')
+  const identity = JSON.stringify(paths.map((path) => resolve(path)).sort())
+  const name = createHash('sha256').update(identity).digest('hex').slice(0, 16)
+  return join(state, 'sluice', name, 'events.db')
+}
+
+function memoryLog(notices: readonly string[]): OpenedLog {
+  const log = new MemoryLog()
+  const close = () => log.close()
+  return { log, digestKey: randomDigestKey(), path: undefined, notices, close }
+}
+
+/** @throws LogInUseError, LogError, or the system's error where the place cannot be written. */
+function fileLog(path: string): OpenedLog {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  const unlock = takeLock(path)
+  try {
+    const { log, movedAside } = openEmbeddedLog(path)
+    const notices =
+      movedAside === undefined
+        ? []
+        : [
+            `${path} was damaged (${movedAside.reason}) and is now ${movedAside.path}; history before now is lost, the manifests are listed again`,
+          ]
+    const close = async () => {
+      await log.close()
+      unlock()
+    }
+    return { log, digestKey: openDigestKey(`${path}.key`), path, notices, close }
+  } catch (error) {
+    unlock()
+    throw error
+  }
+}
+
+/**
+ * `logFile` given: that file, or an error. Otherwise the default place, and memory (with a notice)
+ * where that is taken or cannot be written.
+ */
+export function openLog(
+  paths: readonly string[],
+  options: { readonly logFile?: string; readonly ephemeral?: boolean },
+): OpenedLog {
+  if (options.ephemeral === true) return memoryLog([])
+  if (options.logFile !== undefined) return fileLog(resolve(options.logFile))
+  try {
+    return fileLog(defaultLogPath(paths))
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    return memoryLog([`the log is kept in memory only: ${reason}`])
+  }
+}
