@@ -1,17 +1,13 @@
-import { gatewayBackendSpec } from '../../src/api/gateway-backend.ts'
-import { gatewayParametersSpec } from '../../src/api/gateway-parameters.ts'
-import { gatewayPolicySpec } from '../../src/api/gateway-policy.ts'
-import { check, type FieldProblem } from '../../src/schema/check.ts'
+import { type FieldProblem, validateObject } from '../../src/api/validate.ts'
 import type { SchemaCase } from './cases/case.ts'
 
-const specs = {
-  GatewayBackend: gatewayBackendSpec,
-  GatewayPolicy: gatewayPolicySpec,
-  GatewayParameters: gatewayParametersSpec,
+/** The object of a case, as a user would write it. */
+export function objectOf({ kind, spec }: Pick<SchemaCase, 'kind' | 'spec'>, name = 'example') {
+  return { apiVersion: 'sluice.dev/v1alpha1', kind, metadata: { name }, spec }
 }
 
-/** What offline validation says of an example. */
-export function problemsOf({ kind, spec }: SchemaCase): readonly FieldProblem[] {
-  const outcome = check<unknown>(specs[kind], spec, ['spec'])
+/** What offline validation says of an object. */
+export function problemsOf(object: unknown): readonly FieldProblem[] {
+  const outcome = validateObject(object)
   return outcome.ok ? [] : outcome.problems
 }

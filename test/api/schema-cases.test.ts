@@ -1,15 +1,16 @@
 import { describe, expect, it } from 'vitest'
 import { boundCases } from './cases/bounds.ts'
+import { byTitle } from './cases/case.ts'
 import { groupCases } from './cases/groups.ts'
 import { requiredCases } from './cases/required.ts'
-import { problemsOf } from './offline.ts'
+import { objectOf, problemsOf } from './offline.ts'
 
 // The ids are shown where the API server refuses the same; see test/cluster/crds.test.ts.
 describe.each([...groupCases, ...boundCases, requiredCases])(
   'offline validation: $id',
   ({ cases }) => {
-    it.each(cases)('$written', (example) => {
-      const problems = problemsOf(example)
+    it.each(byTitle(cases))('%s', (_, example) => {
+      const problems = problemsOf(objectOf(example))
       if (example.refusedAt === undefined) {
         expect(problems).toEqual([])
       } else {

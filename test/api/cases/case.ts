@@ -60,3 +60,8 @@ export function policyPlace(path: string, beside: Readonly<Record<string, object
 export function backendPlace(path: string, beside: Readonly<Record<string, object>> = {}): Place {
   return place('GatewayBackend', path, beside)
 }
+
+/** Rows for `it.each`, whose `%s` is the title in full. */
+export function byTitle(cases: readonly SchemaCase[]): (readonly [string, SchemaCase])[] {
+  return cases.map((example) => [example.written, example])
+}

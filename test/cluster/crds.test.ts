@@ -1,0 +1,232 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { customResourceDefinitions } from '../../src/api/crds.ts'
+import { type ApiServer, apiServerParts, startApiServer } from '../../src/testing/api-server.ts'
+import { type Crd, installCrds, readCrds } from '../../src/testing/crds.ts'
+import { describeWithParts, partPath } from '../../src/testing/parts.ts'
+import { boundCases } from '../api/cases/bounds.ts'
+import { byTitle, type CaseGroup, type SchemaCase } from '../api/cases/case.ts'
+import { groupCases } from '../api/cases/groups.ts'
+import { requiredCases } from '../api/cases/required.ts'
+import { objectOf, problemsOf } from '../api/offline.ts'
+
+const run = promisify(execFile)
+const apiVersion = 'sluice.dev/v1alpha1'
+const plurals = {
+  GatewayBackend: 'gatewaybackends',
+  GatewayPolicy: 'gatewaypolicies',
+  GatewayParameters: 'gatewayparameters',
+} as const
+type OurKind = keyof typeof plurals
+
+const collection = (kind: OurKind, namespace = 'default') =>
+  `/apis/${apiVersion}/namespaces/${namespace}/${plurals[kind]}`
+
+/** A valid spec of each kind, and a change to it that is valid too. */
+const examples = [
+  [
+    'GatewayBackend',
+    { static: { host: 'a.example', port: 80 } },
+    { static: { host: 'b.example', port: 81 } },
+  ],
+  [
+    'GatewayPolicy',
+    {
+      targetRefs: [{ group: '', kind: 'Service', name: 'a' }],
+      traffic: { directResponse: { status: 200 } },
+    },
+    {
+      targetRefs: [{ group: '', kind: 'Service', name: 'b' }],
+      traffic: { directResponse: { status: 404, body: 'no' } },
+    },
+  ],
+  ['GatewayParameters', { logging: { level: 'info' } }, { shutdown: { min: 1, max: 2 } }],
+] as const satisfies readonly (readonly [OurKind, object, object])[]
+
+/** Title of a group: its id in brackets where it is a row of the coverage table. */
+const titleOf = ({ id, shows = [] }: CaseGroup) =>
+  [id, ...shows].map((row) => (row.includes('.') ? `[${row}]` : row)).join(' ')
+
+describeWithParts(
+  [...apiServerParts, 'gateway-api-crds', 'kubectl'],
+  'a cluster with our custom resource definitions',
+  () => {
+    let server: ApiServer
+    beforeAll(async () => {
+      server = await startApiServer()
+      await installCrds(server, customResourceDefinitions() as readonly Crd[])
+      await installCrds(server, readCrds(join(partPath('gateway-api-crds'), 'standard')))
+    }, 150_000)
+    afterAll(() => server?.stop())
+
+    describe.each(examples)('%s', (kind, spec, changed) => {
+      it(`[endpoint.${kind}] is created, read, updated, listed and deleted`, async () => {
+        const created = await server.request(
+          'POST',
+          collection(kind),
+          objectOf({ kind, spec }, 'one'),
+        )
+        expect(created.status).toBe(201)
+        expect(created.body.spec).toEqual(spec)
+
+        const updated = await server.request('PUT', `${collection(kind)}/one`, {
+          ...created.body,
+          spec: changed,
+        })
+        expect(updated.status).toBe(200)
+        expect(updated.body.metadata.generation).toBe(2)
+        const read = await server.request('GET', `${collection(kind)}/one`)
+        expect(read.body.spec).toEqual(changed)
+
+        const listed = await server.request('GET', collection(kind))
+        expect(listed.body.items).toHaveLength(1)
+        expect(listed.body.items[0].spec).toEqual(changed)
+
+        expect((await server.request('DELETE', `${collection(kind)}/one`)).status).toBe(200)
+        expect((await server.request('GET', `${collection(kind)}/one`)).status).toBe(404)
+      })
+
+      it(`[rule.lists] is served as ${kind}List with list metadata`, async () => {
+        const { body } = await server.request('GET', `/apis/${apiVersion}/${plurals[kind]}`)
+        expect(body).toMatchObject({ apiVersion, kind: `${kind}List`, items: [] })
+        expect(body.metadata.resourceVersion).toMatch(/^\d+$/)
+      })
+
+      it('[rule.objectMeta] is namespaced, carries apiVersion and kind, and leaves metadata optional', async () => {
+        const resources = (await server.request('GET', `/apis/${apiVersion}`)).body.resources
+        const resource = resources.find((entry: { name: string }) => entry.name === plurals[kind])
+        expect(resource).toMatchObject({ namespaced: true, kind })
+
+        const created = await server.request(
+          'POST',
+          collection(kind),
+          objectOf({ kind, spec }, 'two'),
+        )
+        expect(created.body).toMatchObject({ apiVersion, kind, metadata: { namespace: 'default' } })
+        await server.request('DELETE', `${collection(kind)}/two`)
+
+        const other = { ...objectOf({ kind, spec }, 'three'), kind: 'Other' }
+        const refused = await server.request('POST', collection(kind), other)
+        expect(refused.status).toBe(422)
+        expect(causesOf(refused.body)).toMatchObject([{ field: 'kind' }])
+
+        const crd = customResourceDefinitions().find((one) => one.spec.names.kind === kind)
+        expect(crd?.spec.versions[0]?.schema.openAPIV3Schema.required).not.toContain('metadata')
+      })
+
+      it('[version.v1alpha1] is served as v1alpha1 only, and another version is named when it is refused', async () => {
+        const groups = await server.request('GET', '/apis/sluice.dev')
+        expect(groups.body.versions).toEqual([
+          { groupVersion: 'sluice.dev/v1alpha1', version: 'v1alpha1' },
+        ])
+        const later = { ...objectOf({ kind, spec }, 'later'), apiVersion: 'sluice.dev/v1beta1' }
+        const refused = await server.request('POST', collection(kind), later)
+        expect(refused.status).toBe(400)
+        expect(refused.body.message).toContain('sluice.dev/v1beta1')
+        expect(refused.body.message).toContain('sluice.dev/v1alpha1')
+        expect(problemsOf(later)).toEqual([
+          {
+            path: 'apiVersion',
+            message: `sluice.dev/v1beta1 is not known for ${kind}; known: sluice.dev/v1alpha1`,
+          },
+        ])
+      })
+
+      it('refuses a field that nobody knows', async () => {
+        const unknown = objectOf({ kind, spec: { ...spec, colour: 'red' } })
+        const path = `${collection(kind)}?fieldValidation=Strict`
+        const { status, body } = await server.request('POST', path, unknown)
+        expect(status).toBe(400)
+        expect(body.message).toContain('unknown field "spec.colour"')
+      })
+    })
+
+    it.each([
+      ['gwbe', { static: { host: 'a.example', port: 80 } }, ['NAME', 'ACCEPTED', 'AGE']],
+      ['gwpol', examples[1][1], ['NAME', 'ACCEPTED', 'ATTACHED', 'AGE']],
+    ])(
+      'lists %s by its short name, with its conditions in columns',
+      async (short, spec, columns) => {
+        const kind = short === 'gwbe' ? 'GatewayBackend' : 'GatewayPolicy'
+        const path = `${collection(kind)}/shown`
+        await server.request('POST', collection(kind), objectOf({ kind, spec }, 'shown'))
+        const conditions = ['Accepted', 'Attached'].map((type) => ({
+          type,
+          status: type === 'Accepted' ? 'True' : 'False',
+          reason: type,
+          message: '',
+          lastTransitionTime: '2026-01-01T00:00:00Z',
+        }))
+        const status =
+          kind === 'GatewayBackend'
+            ? { conditions }
+            : {
+                ancestors: [
+                  {
+                    ancestorRef: { name: 'g' },
+                    controllerName: 'sluice.dev/gateway-controller',
+                    conditions,
+                  },
+                ],
+              }
+        const patched = await server.request('PATCH', `${path}/status`, { status })
+        expect(patched.status).toBe(200)
+        const { stdout } = await run(partPath('kubectl'), [
+          `--kubeconfig=${server.kubeconfig}`,
+          'get',
+          short,
+        ])
+        const [head, row] = stdout
+          .trim()
+          .split('\n')
+          .map((line) => line.split(/\s+/))
+        expect(head).toEqual(columns)
+        expect(row?.slice(0, -1)).toEqual(['shown', 'True', 'False'].slice(0, columns.length - 1))
+        await server.request('DELETE', path)
+      },
+    )
+
+    describe.each(
+      [...groupCases, ...boundCases, requiredCases].map(
+        (group) => [titleOf(group), group] as const,
+      ),
+    )('%s', (_, { cases }) => {
+      it.each(byTitle(cases))('%s: the server and offline validation agree', async (_, example) => {
+        const { status, body } = await dryRun(server, example)
+        const offline = problemsOf(objectOf(example))
+        if (example.refusedAt === undefined) {
+          expect(causesOf(body)).toEqual([])
+          expect(status).toBe(201)
+          expect(offline).toEqual([])
+          return
+        }
+        expect(status).toBe(422)
+        const causes = causesOf(body)
+        expect([...new Set(causes.map(({ field }) => field))]).toEqual([example.refusedAt])
+        expect(offline.map(({ path }) => path)).toEqual([example.refusedAt])
+        if (example.message !== undefined) {
+          expect(causes[0]?.message).toContain(example.message)
+          expect(offline[0]?.message).toBe(example.message)
+        }
+      })
+    })
+  },
+)
+
+/**
+ * The server's complaints. It adds one about no field where it left rules unjudged because a part
+ * that they read is invalid; that one repeats the others.
+ */
+function causesOf(body: {
+  details?: { causes?: { field: string; message: string }[] }
+}): { field: string; message: string }[] {
+  return (body.details?.causes ?? []).filter(({ field }) => field !== '<nil>')
+}
+
+/** Asks the server about an object without storing it. */
+function dryRun(server: ApiServer, example: SchemaCase) {
+  const path = `${collection(example.kind)}?dryRun=All&fieldValidation=Strict`
+  return server.request('POST', path, objectOf(example))
+}
