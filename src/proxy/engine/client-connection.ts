@@ -1,0 +1,346 @@
+import type { Socket } from 'node:net'
+import { FLAG_EXPECT_OTHER, HTTP2_PREFACE, INCOMPLETE, METHOD_CONNECT } from '../../core/index.ts'
+import { GatewayError } from '../../errors.ts'
+import type { Peer } from '../../exchange/exchange.ts'
+import type { EngineParts } from './engine-parts.ts'
+import { refusedRequest } from './head-reader.ts'
+import { discardLimit, HttpExchange } from './http-exchange.ts'
+import type { MessageBody } from './message-body.ts'
+import { reasonPhrase } from './status-line.ts'
+import { Timer, type TimerOwner } from './timer-wheel.ts'
+import { Transport, type TransportOwner } from './transport.ts'
+import type { EngineLimits } from './types.ts'
+
+/** `open`: requests are read. `tunnel`: bytes are copied. `closing`: only the end is awaited. */
+type State = 'open' | 'tunnel' | 'closing' | 'closed'
+
+/** Bytes that may wait unread before the socket is paused. */
+const unreadLimit = 16 * 1024
+/** How long a client may take to read the last response before its connection is dropped. */
+const lingerMs = 2_000
+const nothing = Buffer.alloc(0)
+
+/** One HTTP/1.1 client connection: requests strictly one after the other (RFC 9112 9.3). */
+export class ClientConnection implements TransportOwner, TimerOwner {
+  readonly #parts: EngineParts
+  readonly #limits: EngineLimits
+  readonly port: number
+  readonly transport: Transport
+  readonly #timer = new Timer(this)
+  #state: State = 'open'
+  #exchange: HttpExchange | undefined
+  /** The exchange is over; the rest of its request is read away. */
+  #isDiscarding = false
+  #discardFrom = 0
+  /** Bytes that have arrived and are not read yet. */
+  #bytes: Buffer = nothing
+  #start = 0
+  #end = 0
+  #isPumping = false
+  #isFeeding = false
+  /** Head bytes of the next request have arrived, and its time runs. */
+  #isHeadTimed = false
+  #source: Peer | undefined
+  #local: Peer | undefined
+  /** This request's 100 (Continue) has been sent. */
+  hasContinued = false
+  /** The response under way is the last one. */
+  mustClose = false
+
+  constructor(parts: EngineParts, limits: EngineLimits, port: number, socket: Socket) {
+    this.#parts = parts
+    this.#limits = limits
+    this.port = port
+    this.transport = Transport.overEvents(socket, this, parts.clientMeter)
+    parts.connections.add(this)
+    parts.counters.connectionsTotal++
+    parts.counters.connectionsOpen++
+    parts.timers.arm(this.#timer, limits.idleTimeoutMs)
+  }
+
+  get source(): Peer {
+    const { remoteAddress, remotePort } = this.transport.socket
+    this.#source ??= { address: remoteAddress ?? '', port: remotePort ?? 0 }
+    return this.#source
+  }
+
+  get local(): Peer {
+    const { localAddress, localPort } = this.transport.socket
+    this.#local ??= { address: localAddress ?? '', port: localPort ?? 0 }
+    return this.#local
+  }
+
+  /** A request is being served. */
+  get isBusy(): boolean {
+    return this.#exchange !== undefined && !this.#isDiscarding
+  }
+
+  onBytes(bytes: Buffer, start: number, end: number): void {
+    if (this.#state === 'tunnel') {
+      this.#exchange?.tunnelFromClient(bytes, start, end)
+      return
+    }
+    if (this.#state !== 'open') return
+    if (this.#start === this.#end) {
+      this.#bytes = bytes
+      this.#start = start
+      this.#end = end
+    } else {
+      const waiting = this.#bytes.subarray(this.#start, this.#end)
+      this.#bytes = Buffer.concat([waiting, bytes.subarray(start, end)])
+      this.#start = 0
+      this.#end = this.#bytes.length
+    }
+    this.#pump()
+  }
+
+  /** Reads on: heads while no request is served, else what is wanted of the body. */
+  #pump(): void {
+    if (this.#isPumping) return
+    this.#isPumping = true
+    while (this.#state === 'open' && this.#step()) {
+      // Each step takes one head or one piece of a body.
+    }
+    this.#isPumping = false
+    if (this.#state !== 'open') return
+    if (this.#end - this.#start >= unreadLimit) this.transport.pause()
+    else if (this.#exchange?.requestBody.blocked === true) this.transport.pause()
+    else this.transport.resume()
+  }
+
+  /** One step; false when there is nothing to do before more bytes or a drain. */
+  #step(): boolean {
+    if (this.#exchange !== undefined) return this.#feedBody()
+    if (this.#start === this.#end) {
+      this.#bytes = nothing
+      this.#start = 0
+      this.#end = 0
+      return false
+    }
+    return !this.transport.needsDrain && this.#readHead()
+  }
+
+  #readHead(): boolean {
+    const { reader } = this.#parts
+    let code: number
+    try {
+      code = reader.readRequest(this.#bytes, this.#start, this.#end, this.#limits.maxHeadBytes)
+    } catch (trap) {
+      this.#parts.counters.coreTraps++
+      this.#refuse(new GatewayError('core_trapped', undefined, trap))
+      return false
+    }
+    if (code === INCOMPLETE) {
+      if (!this.#isHeadTimed) {
+        this.#isHeadTimed = true
+        this.#parts.timers.arm(this.#timer, this.#limits.headTimeoutMs)
+      }
+      return false
+    }
+    const error = code < 0 ? refusedRequest(code) : this.#refusedHead()
+    if (error !== undefined) {
+      this.#refuse(error, code === HTTP2_PREFACE)
+      return false
+    }
+    this.#isHeadTimed = false
+    this.#parts.timers.disarm(this.#timer)
+    const exchange = this.#parts.spareExchanges.pop() ?? new HttpExchange(this.#parts)
+    exchange.request.load(reader, this.#bytes, this.#start)
+    this.#start += reader.headLength
+    this.#exchange = exchange
+    this.hasContinued = false
+    this.mustClose = this.#parts.isDraining || this.#isLast || !exchange.request.isPersistent
+    exchange.begin(this)
+    return true
+  }
+
+  /** Heads that are well-formed but not served (RFC 9110 9.3.6, 10.1.1). */
+  #refusedHead(): GatewayError | undefined {
+    const { reader } = this.#parts
+    if (reader.fieldCount > this.#limits.maxHeaders) return new GatewayError('headers_too_large')
+    if (reader.methodId === METHOD_CONNECT) return new GatewayError('method_not_allowed')
+    if ((reader.flags & FLAG_EXPECT_OTHER) !== 0) return new GatewayError('expectation_failed')
+    return undefined
+  }
+
+  #feedBody(): boolean {
+    const exchange = this.#exchange
+    if (exchange === undefined || this.#isFeeding) return false
+    const body = exchange.requestBody
+    if (!body.wantsBytes || this.#start === this.#end) return false
+    this.#isFeeding = true
+    const next = body.feed(this.#bytes, this.#start, this.#end)
+    this.#isFeeding = false
+    if (next < 0) {
+      this.#start = this.#end
+      exchange.onBadRequestBody(refusedRequest(next))
+      if (this.#isDiscarding) this.close()
+      return false
+    }
+    this.#start = next
+    if (this.#isDiscarding) this.#afterDiscard(body)
+    return true
+  }
+
+  /** The body of the request is wanted now. */
+  wantBody(): void {
+    const request = this.#exchange?.request
+    if (request === undefined) return
+    if (this.#start === this.#end && request.expectsContinue && !this.hasContinued) {
+      if (!this.#isDiscarding && !this.transport.closed) {
+        this.hasContinued = true
+        this.transport.appendText('HTTP/1.1 100 Continue\r\n\r\n')
+        this.transport.flush()
+      }
+    }
+    if (!this.#isPumping) this.#pump()
+    else
+      while (this.#feedBody()) {
+        // Inside the pump the body is fed at once, so that head and body leave together.
+      }
+  }
+
+  /**
+   * Before a response head is written: may the connection be kept? Not when the request's body
+   * would have to be read away at length, or may or may not come (a 100 was not sent).
+   */
+  prepareClose(body: MessageBody): boolean {
+    if (this.#parts.isDraining) this.mustClose = true
+    if (!body.ended) {
+      const { remaining } = body
+      if (remaining !== undefined && remaining > discardLimit) this.mustClose = true
+      if (this.#exchange?.request.expectsContinue === true && !this.hasContinued) {
+        this.mustClose = true
+      }
+    }
+    return !this.mustClose
+  }
+
+  startTunnel(): void {
+    this.#state = 'tunnel'
+    const bytes = this.#bytes
+    const [start, end] = [this.#start, this.#end]
+    this.#bytes = nothing
+    this.#start = 0
+    this.#end = 0
+    this.transport.resume()
+    if (start < end) this.#exchange?.tunnelFromClient(bytes, start, end)
+  }
+
+  /** The exchange has ended; called once for each. */
+  exchangeOver(exchange: HttpExchange): void {
+    const body = exchange.requestBody
+    if (!body.ended && !this.mustClose && !this.transport.closed) {
+      this.#isDiscarding = true
+      this.#discardFrom = body.receivedBytes
+      this.#parts.timers.arm(this.#timer, this.#limits.headTimeoutMs)
+      body.discard()
+      return
+    }
+    this.#release(exchange)
+    if (this.transport.closed) this.#gone()
+    else if (this.mustClose) this.close()
+    else {
+      this.#parts.timers.arm(this.#timer, this.#limits.idleTimeoutMs)
+      this.#pump()
+    }
+  }
+
+  #afterDiscard(body: MessageBody): void {
+    const exchange = this.#exchange
+    if (exchange === undefined) return
+    if (body.ended) {
+      this.#isDiscarding = false
+      this.#release(exchange)
+      if (this.#parts.isDraining || this.#isLast) this.close()
+      else this.#parts.timers.arm(this.#timer, this.#limits.idleTimeoutMs)
+    } else if (body.receivedBytes - this.#discardFrom > discardLimit) this.close()
+  }
+
+  #release(exchange: HttpExchange): void {
+    this.#exchange = undefined
+    exchange.recycle()
+    this.#parts.onQuieter()
+  }
+
+  /** Answers a head that is not served, and closes. */
+  #refuse(error: GatewayError, isSilent = false): void {
+    this.#parts.counters.badHeads++
+    this.#parts.handler.onBadHead(this.port, error, this.source)
+    const { status, text } = error.row
+    const body = isSilent ? '' : text
+    this.transport.appendText(
+      `HTTP/1.1 ${status} ${reasonPhrase(status)}\r\ncontent-type: text/plain\r\n` +
+        `content-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`,
+    )
+    this.close()
+  }
+
+  #isLast = false
+
+  /** Closes now if nothing is served, else after the response under way. */
+  closeSoon(): void {
+    this.#isLast = true
+    if (this.isBusy) this.mustClose = true
+    else if (this.#start === this.#end && this.#state === 'open') this.close()
+  }
+
+  /** Sends what is written, then ends; what still comes is read away for a while (RFC 9112 9.6). */
+  close(): void {
+    if (this.#state === 'closing' || this.#state === 'closed') return
+    this.#state = 'closing'
+    this.#bytes = nothing
+    this.#start = 0
+    this.#end = 0
+    this.#isDiscarding = false
+    const exchange = this.#exchange
+    if (exchange !== undefined) this.#release(exchange)
+    this.transport.end()
+    this.transport.resume()
+    this.#parts.timers.arm(this.#timer, lingerMs)
+  }
+
+  /** Drops the connection and whatever is served on it. */
+  cut(): void {
+    const exchange = this.#exchange
+    if (!this.transport.closed) this.transport.destroy()
+    if (exchange !== undefined && !this.#isDiscarding) exchange.onClientGone()
+    else this.#gone()
+  }
+
+  onEnd(): void {
+    if (this.#state === 'tunnel') this.#exchange?.tunnelClientEnd()
+    else this.cut()
+  }
+
+  onClose(): void {
+    this.cut()
+  }
+
+  onDrain(): void {
+    if (this.#state === 'closing') return
+    const exchange = this.#exchange
+    if (exchange !== undefined && !this.#isDiscarding) exchange.onClientDrain()
+    this.#pump()
+  }
+
+  onTimer(): void {
+    if (this.#state === 'open' && this.#isHeadTimed) {
+      this.#refuse(new GatewayError('request_timeout'))
+    } else if (this.#state === 'open' && this.#exchange === undefined) this.close()
+    else this.cut()
+  }
+
+  #gone(): void {
+    if (this.#state === 'closed') return
+    this.#state = 'closed'
+    this.#bytes = nothing
+    const exchange = this.#exchange
+    this.#exchange = undefined
+    exchange?.recycle()
+    this.#parts.timers.disarm(this.#timer)
+    this.#parts.connections.delete(this)
+    this.#parts.counters.connectionsOpen--
+    this.#parts.onQuieter()
+  }
+}

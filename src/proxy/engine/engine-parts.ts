@@ -1,0 +1,30 @@
+import type { ClientConnection } from './client-connection.ts'
+import type { HeadReader } from './head-reader.ts'
+import type { HttpExchange } from './http-exchange.ts'
+import type { Pools } from './pool.ts'
+import type { ReadBuffers } from './read-buffers.ts'
+import type { EngineClock, TimerWheel } from './timer-wheel.ts'
+import type { ByteMeter } from './transport.ts'
+import type { EngineCounters, EngineLimits, RequestHandler } from './types.ts'
+
+/** What the parts of one engine share. */
+export interface EngineParts {
+  readonly reader: HeadReader
+  readonly handler: RequestHandler
+  readonly clock: EngineClock
+  readonly timers: TimerWheel
+  readonly pools: Pools
+  readonly readBuffers: ReadBuffers
+  readonly limits: EngineLimits
+  readonly counters: EngineCounters
+  readonly clientMeter: ByteMeter
+  readonly upstreamMeter: ByteMeter
+  /** Client connections that are open. */
+  readonly connections: Set<ClientConnection>
+  /** Exchanges that are over and may be used again. */
+  readonly spareExchanges: HttpExchange[]
+  /** Responses tell clients to close. */
+  isDraining: boolean
+  /** An exchange or a connection is over: whoever waits for silence looks again. */
+  onQuieter(): void
+}

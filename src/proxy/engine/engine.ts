@@ -1,0 +1,169 @@
+import { createServer, type Server, type Socket } from 'node:net'
+import type { HeadRecord, IoCore } from '../../core/index.ts'
+import { GatewayError } from '../../errors.ts'
+import { ClientConnection } from './client-connection.ts'
+import type { EngineParts } from './engine-parts.ts'
+import { HeadReader } from './head-reader.ts'
+import { Pools } from './pool.ts'
+import { ReadBuffers } from './read-buffers.ts'
+import { type EngineClock, platformClock, Timer, TimerWheel } from './timer-wheel.ts'
+import { socketHighWaterMark } from './transport.ts'
+import type { Engine, EngineCounters, EngineLimits, RequestHandler } from './types.ts'
+
+export interface EngineOptions {
+  /** The I/O instance of the core, of this thread. */
+  readonly core: IoCore
+  /** The record that request heads are read into; the data plane matches routes against it. */
+  readonly head: HeadRecord
+  readonly handler: RequestHandler
+  readonly limits?: Partial<EngineLimits>
+  /** Where listeners bind: an IPv4 or IPv6 address; `::` for both. */
+  readonly bindAddress: string
+  /** Several workers bind the same port, and the kernel spreads connections (Linux). */
+  readonly reusePort: boolean
+  readonly clock?: EngineClock
+}
+
+export const defaultLimits: EngineLimits = {
+  maxHeaders: 100,
+  maxHeadBytes: 16 * 1024,
+  idleTimeoutMs: 600_000,
+  headTimeoutMs: 30_000,
+}
+
+/** An I/O engine on this thread. Ports are bound with `listen`. */
+export function createEngine(options: EngineOptions): Engine {
+  return new SocketEngine(options)
+}
+
+class SocketEngine implements Engine {
+  readonly #options: EngineOptions
+  readonly #parts: EngineParts
+  readonly #servers = new Map<number, Server>()
+  readonly #drainTimer = new Timer({ onTimer: () => this.#onDrainTimer() })
+  #drain: { stopsAccepting: boolean; maxMs: number; resolve(): void } | undefined
+
+  constructor(options: EngineOptions) {
+    this.#options = options
+    const clock = options.clock ?? platformClock()
+    const clientMeter = { received: 0, sent: 0 }
+    this.#parts = {
+      reader: new HeadReader(options.core, options.head),
+      handler: options.handler,
+      clock,
+      timers: new TimerWheel(clock),
+      pools: new Pools(() => this.#parts),
+      readBuffers: new ReadBuffers(options.core),
+      limits: { ...defaultLimits, ...options.limits },
+      counters: startCounters(clientMeter),
+      clientMeter,
+      upstreamMeter: { received: 0, sent: 0 },
+      connections: new Set(),
+      spareExchanges: [],
+      isDraining: false,
+      onQuieter: () => this.#onQuieter(),
+    }
+  }
+
+  get counters(): EngineCounters {
+    return this.#parts.counters
+  }
+
+  listen(port: number, limits?: Partial<EngineLimits>): Promise<number> {
+    const all = { ...this.#parts.limits, ...limits }
+    const { bindAddress, reusePort } = this.#options
+    let bound = port
+    const server = createServer(
+      { allowHalfOpen: true, noDelay: true, highWaterMark: socketHighWaterMark },
+      (socket: Socket) => {
+        new ClientConnection(this.#parts, all, bound, socket)
+      },
+    )
+    return new Promise((resolve, reject) => {
+      server.once('error', (error: NodeJS.ErrnoException) => {
+        const detail = `${bindAddress}:${port}: ${error.code}`
+        reject(new GatewayError('port_in_use', detail, error))
+      })
+      const ipv6Only = bindAddress.includes(':') && bindAddress !== '::'
+      server.listen({ port, host: bindAddress, backlog: 4096, reusePort, ipv6Only }, () => {
+        const address = server.address()
+        if (address !== null && typeof address === 'object') bound = address.port
+        this.#servers.set(bound, server)
+        // Failures to accept (no descriptors left) must not end the process.
+        server.on('error', () => {})
+        resolve(bound)
+      })
+    })
+  }
+
+  unlisten(port: number): Promise<void> {
+    const server = this.#servers.get(port)
+    this.#servers.delete(port)
+    server?.close()
+    for (const connection of [...this.#parts.connections]) {
+      if (connection.port === port) connection.closeSoon()
+    }
+    return Promise.resolve()
+  }
+
+  drain(minMs: number, maxMs: number): Promise<void> {
+    this.#parts.isDraining = true
+    return new Promise((resolve) => {
+      this.#drain = { stopsAccepting: false, maxMs: Math.max(maxMs, minMs) - minMs, resolve }
+      if (minMs > 0) this.#parts.timers.arm(this.#drainTimer, minMs)
+      else this.#onDrainTimer()
+    })
+  }
+
+  #onDrainTimer(): void {
+    const drain = this.#drain
+    if (drain === undefined) return
+    if (drain.stopsAccepting) {
+      this.close()
+      return
+    }
+    drain.stopsAccepting = true
+    for (const port of [...this.#servers.keys()]) void this.unlisten(port)
+    for (const connection of [...this.#parts.connections]) connection.closeSoon()
+    this.#parts.timers.arm(this.#drainTimer, drain.maxMs)
+    this.#onQuieter()
+  }
+
+  /** An exchange or a connection has ended: is the drain over? */
+  #onQuieter(): void {
+    const drain = this.#drain
+    if (drain === undefined || !drain.stopsAccepting) return
+    for (const connection of this.#parts.connections) if (connection.isBusy) return
+    this.#drain = undefined
+    this.#parts.timers.disarm(this.#drainTimer)
+    drain.resolve()
+  }
+
+  close(): void {
+    for (const server of this.#servers.values()) server.close()
+    this.#servers.clear()
+    for (const connection of [...this.#parts.connections]) connection.cut()
+    this.#parts.pools.close()
+    this.#parts.timers.clear()
+    const drain = this.#drain
+    this.#drain = undefined
+    drain?.resolve()
+  }
+}
+
+function startCounters(meter: { received: number; sent: number }): EngineCounters {
+  return {
+    connectionsTotal: 0,
+    connectionsOpen: 0,
+    get receivedBytes() {
+      return meter.received
+    },
+    get sentBytes() {
+      return meter.sent
+    },
+    upstreamConnectionsTotal: 0,
+    upstreamConnectionsOpen: 0,
+    badHeads: 0,
+    coreTraps: 0,
+  }
+}

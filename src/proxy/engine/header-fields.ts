@@ -1,0 +1,242 @@
+import { GatewayError } from '../../errors.ts'
+import type { HeaderFields } from '../../exchange/exchange.ts'
+import { type HeadReader, infoHop, infoName, type NameBits, nameBit } from './head-reader.ts'
+
+/** Numbers that describe one field: name start and end, value start and end, info. */
+const stride = 5
+
+const tokenPattern = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+const valuePattern = /^[\t\x20-\x7e\x80-\xff]*$/
+
+/** Fields that the engine writes itself; edits to them are ignored. */
+const engineFields = new Set([
+  'connection',
+  'content-length',
+  'expect',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
+
+/**
+ * Refuses what could not be sent as one field line (RFC 9110 5.1, 5.5).
+ * @throws GatewayError filter_failed
+ */
+export function checkField(name: string, value: string): void {
+  if (!tokenPattern.test(name)) throw new GatewayError('filter_failed', 'bad header name')
+  if (!valuePattern.test(value)) throw new GatewayError('filter_failed', `bad value of ${name}`)
+}
+
+/** ASCII lower case of a byte, so that names compare as RFC 9110 wants and no further. */
+function fold(byte: number): number {
+  return byte >= 0x41 && byte <= 0x5a ? byte | 0x20 : byte
+}
+
+/**
+ * The fields of one head: spans over its bytes, and edits beside them. Strings are made for the
+ * fields that somebody asks for; without edits the head is sent on as it came.
+ *
+ * Hop-by-hop fields and those in `hidden` belong to the engine: readers do not see them.
+ */
+export class FieldList implements HeaderFields {
+  #bytes: Buffer = Buffer.alloc(0)
+  /** Where the head begins in `#bytes`; spans are relative to it. */
+  #base = 0
+  #spans = new Int32Array(32 * stride)
+  #count = 0
+  /** Relative start of the line after the last field. */
+  #end = 0
+  readonly #hidden: NameBits
+  #removed: Uint8Array | undefined
+  #removedCount = 0
+  /** Name, value, name, value … of fields that were set or added. */
+  readonly #added: string[] = []
+
+  readonly #host: { authority: string } | undefined
+
+  /** With `host`, the Host field is the authority of that head and no field of this list. */
+  constructor(hidden: NameBits, host?: { authority: string }) {
+    this.#hidden = hidden
+    this.#host = host
+  }
+
+  /** Takes over the fields of the head that the reader has just read from `bytes` at `base`. */
+  load(reader: HeadReader, bytes: Buffer, base: number): void {
+    this.reset()
+    this.#bytes = bytes
+    this.#base = base
+    const count = reader.fieldCount
+    if (count * stride > this.#spans.length) this.#spans = new Int32Array(count * stride)
+    reader.copyFields(this.#spans)
+    this.#count = count
+    this.#end = reader.headLength - 2
+  }
+
+  /** The same head now lies elsewhere. */
+  moved(bytes: Buffer, base: number): void {
+    this.#bytes = bytes
+    this.#base = base
+  }
+
+  /** No fields at all. */
+  reset(): void {
+    this.#count = 0
+    this.#added.length = 0
+    if (this.#removedCount > 0) {
+      this.#removed?.fill(0)
+      this.#removedCount = 0
+    }
+  }
+
+  get(name: string): string | undefined {
+    for (let index = 0; index < this.#count; index++) {
+      if (this.#isVisible(index) && this.#isNamed(index, name)) return this.#value(index)
+    }
+    const lower = name.toLowerCase()
+    for (let at = 0; at < this.#added.length; at += 2) {
+      if (this.#added[at]?.toLowerCase() === lower) return this.#added[at + 1]
+    }
+    return undefined
+  }
+
+  getAll(name: string): string[] {
+    const values: string[] = []
+    for (let index = 0; index < this.#count; index++) {
+      if (this.#isVisible(index) && this.#isNamed(index, name)) values.push(this.#value(index))
+    }
+    const lower = name.toLowerCase()
+    for (let at = 0; at < this.#added.length; at += 2) {
+      if (this.#added[at]?.toLowerCase() === lower) values.push(this.#added[at + 1] ?? '')
+    }
+    return values
+  }
+
+  has(name: string): boolean {
+    return this.get(name) !== undefined
+  }
+
+  set(name: string, value: string): void {
+    checkField(name, value)
+    if (this.#isTaken(name, value)) return
+    this.#drop(name)
+    this.#added.push(name, value)
+  }
+
+  add(name: string, value: string): void {
+    checkField(name, value)
+    if (this.#isTaken(name, value)) return
+    this.#added.push(name, value)
+  }
+
+  remove(name: string): void {
+    if (engineFields.has(name.toLowerCase())) return
+    this.#drop(name)
+  }
+
+  *entries(): Iterable<readonly [name: string, value: string]> {
+    for (let index = 0; index < this.#count; index++) {
+      if (this.#isVisible(index)) yield [this.#name(index), this.#value(index)]
+    }
+    for (let at = 0; at < this.#added.length; at += 2) {
+      yield [this.#added[at] ?? '', this.#added[at + 1] ?? '']
+    }
+  }
+
+  /**
+   * The field lines as they are sent on. Hop-by-hop fields and those in `dropped` are left out;
+   * lines that stay together are copied together. `from` >= 0 starts the copy earlier in the head
+   * (a start line that is sent on as it came).
+   */
+  text(dropped: NameBits, from: number): string {
+    let out = ''
+    let start = from
+    for (let index = 0; index < this.#count; index++) {
+      if (this.#isSent(index, dropped)) {
+        if (start < 0) start = this.#span(index, 0)
+      } else if (start >= 0) {
+        out += this.#slice(start, this.#span(index, 0))
+        start = -1
+      }
+    }
+    if (start >= 0) out += this.#slice(start, this.#end)
+    for (let at = 0; at < this.#added.length; at += 2) {
+      out += `${this.#added[at]}: ${this.#added[at + 1]}\r\n`
+    }
+    return out
+  }
+
+  /** Value of the first field of a known name, hop-by-hop or not. */
+  known(bit: NameBits): string | undefined {
+    for (let index = 0; index < this.#count; index++) {
+      if (nameBit(this.#span(index, 4) & infoName) === bit) return this.#value(index)
+    }
+    return undefined
+  }
+
+  /** Fields that are not this list's to edit. */
+  #isTaken(name: string, value: string): boolean {
+    const lower = name.toLowerCase()
+    if (this.#host !== undefined && lower === 'host') {
+      this.#host.authority = value
+      return true
+    }
+    return engineFields.has(lower)
+  }
+
+  #isSent(index: number, dropped: NameBits): boolean {
+    const info = this.#span(index, 4)
+    if ((info & infoHop) !== 0 || (nameBit(info & infoName) & dropped) !== 0) return false
+    return this.#removedCount === 0 || this.#removed?.[index] !== 1
+  }
+
+  #isVisible(index: number): boolean {
+    return this.#isSent(index, this.#hidden)
+  }
+
+  #isNamed(index: number, name: string): boolean {
+    const start = this.#span(index, 0)
+    if (this.#span(index, 1) - start !== name.length) return false
+    const offset = this.#base + start
+    for (let at = 0; at < name.length; at++) {
+      const byte = this.#bytes[offset + at]
+      if (byte === undefined || fold(byte) !== fold(name.charCodeAt(at))) return false
+    }
+    return true
+  }
+
+  #drop(name: string): void {
+    for (let index = 0; index < this.#count; index++) {
+      if (!this.#isVisible(index) || !this.#isNamed(index, name)) continue
+      if (this.#removed === undefined || this.#removed.length < this.#count) {
+        const grown = new Uint8Array(Math.max(64, this.#count))
+        if (this.#removed !== undefined) grown.set(this.#removed)
+        this.#removed = grown
+      }
+      this.#removed[index] = 1
+      this.#removedCount++
+    }
+    const lower = name.toLowerCase()
+    for (let at = this.#added.length - 2; at >= 0; at -= 2) {
+      if (this.#added[at]?.toLowerCase() === lower) this.#added.splice(at, 2)
+    }
+  }
+
+  #name(index: number): string {
+    return this.#slice(this.#span(index, 0), this.#span(index, 1))
+  }
+
+  #value(index: number): string {
+    return this.#slice(this.#span(index, 2), this.#span(index, 3))
+  }
+
+  #span(index: number, part: number): number {
+    return this.#spans[index * stride + part] ?? 0
+  }
+
+  #slice(start: number, end: number): string {
+    return this.#bytes.toString('latin1', this.#base + start, this.#base + end)
+  }
+}

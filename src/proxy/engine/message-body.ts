@@ -1,0 +1,346 @@
+import { GatewayError } from '../../errors.ts'
+import type { Body, BodyTransform, BufferedBody } from '../../exchange/exchange.ts'
+import { type ChunkSink, ChunkState, type HeadReader } from './head-reader.ts'
+import type { Transport } from './transport.ts'
+
+/** How a body is framed where it comes from (RFC 9112 6.3). */
+export type BodyKind = 'none' | 'length' | 'chunked' | 'close'
+
+/** The connection that a body is read from. */
+export interface BodySource {
+  /** The body is wanted, or wanted again. */
+  resumeBody(): void
+}
+
+/** Gets a copy of what is sent. */
+export interface BodyTap {
+  onSent(bytes: Buffer, start: number, end: number): void
+  onSentEnd(): void
+  /** The message will not be complete. */
+  onAbandon(): void
+}
+
+/** Most bytes that are kept so that a request can be sent again. */
+const replayLimit = 64 * 1024
+
+type Mode = 'waiting' | 'buffering' | 'flowing' | 'discarding'
+
+interface Waiter {
+  readonly limit: number
+  resolve(body: BufferedBody): void
+  reject(error: Error): void
+}
+
+/**
+ * The body of one message between the connection it comes from and the one it goes to: read
+ * strictly, held while nobody wants it, transformed where asked, and written in framing of our own.
+ *
+ * The connection that feeds it looks at `ended` (the source is complete) and `sent` (everything
+ * has been written) afterwards; this class calls nobody back but `resumeBody`.
+ */
+export class MessageBody implements Body, ChunkSink {
+  readonly #reader: HeadReader
+  readonly #source: BodySource
+  /** Bytes given to `feed` are overwritten after the call. */
+  readonly #isBorrowed: boolean
+  readonly #chunks = new ChunkState()
+  #kind: BodyKind = 'none'
+  #length = 0
+  #remaining = 0
+  #mode: Mode = 'waiting'
+  #sink: Transport | undefined
+  #isChunkedOut = false
+  #held: Buffer[] = []
+  #heldBytes = 0
+  #recorded: Buffer[] | undefined
+  #recordedBytes = 0
+  #transforms: BodyTransform[] | undefined
+  #replacement: Buffer | undefined
+  #waiter: Waiter | undefined
+  #hasFlowed = false
+  tap: BodyTap | undefined
+  /** Trailer fields are sent on; they can only be when the body is chunked. */
+  passesTrailers = true
+  /** Nothing more comes from the source. */
+  ended = true
+  /** Everything has been handed to the sink. */
+  sent = false
+  /** The sink is slow: feed no more until `drained`. */
+  blocked = false
+  /** Payload bytes received and sent, without chunk framing. */
+  receivedBytes = 0
+  sentBytes = 0
+
+  constructor(reader: HeadReader, source: BodySource, isBorrowed: boolean) {
+    this.#reader = reader
+    this.#source = source
+    this.#isBorrowed = isBorrowed
+  }
+
+  /** A message begins. `length` counts for the kind `length` only. */
+  start(kind: BodyKind, length: number, isReplayable: boolean): void {
+    this.#kind = kind
+    this.#length = length
+    this.#remaining = length
+    this.#mode = 'waiting'
+    this.#sink = undefined
+    this.ended = kind === 'none' || (kind === 'length' && length === 0)
+    this.sent = false
+    this.blocked = false
+    this.receivedBytes = 0
+    this.sentBytes = 0
+    this.#hasFlowed = false
+    if (this.#heldBytes > 0) this.#held = []
+    this.#heldBytes = 0
+    this.#recorded = isReplayable && !this.ended ? [] : undefined
+    this.#recordedBytes = 0
+    this.#transforms = undefined
+    this.#replacement = undefined
+    this.#waiter = undefined
+    this.tap = undefined
+    this.passesTrailers = true
+    this.#chunks.trailers = ''
+    if (kind === 'chunked') this.#reader.startChunks(this.#chunks)
+  }
+
+  get length(): number | undefined {
+    if (this.#replacement !== undefined) return this.#replacement.length
+    if (this.#kind === 'none') return 0
+    return this.#kind === 'length' ? this.#length : undefined
+  }
+
+  get kind(): BodyKind {
+    return this.#kind
+  }
+
+  /** Bytes of the source that are still to come, where that is known. */
+  get remaining(): number | undefined {
+    if (this.ended) return 0
+    return this.#kind === 'length' ? this.#remaining : undefined
+  }
+
+  get wantsBytes(): boolean {
+    return !this.ended && !this.blocked && this.#mode !== 'waiting'
+  }
+
+  /** The body can be sent from its beginning (again). */
+  get isReplayable(): boolean {
+    if (!this.#hasFlowed || this.#kind === 'none' || this.#replacement !== undefined) return true
+    return this.#recorded !== undefined && this.#transforms === undefined
+  }
+
+  /** The framing the body needs when sent: as it came, of a known other length, or unknown. */
+  get framing(): 'as-is' | 'chunked' | { readonly length: number } {
+    if (this.#transforms !== undefined) return 'chunked'
+    if (this.#replacement !== undefined) return { length: this.#replacement.length }
+    return 'as-is'
+  }
+
+  buffer(maxBytes: number): Promise<BufferedBody> {
+    return new Promise((resolve, reject) => {
+      if (this.#mode === 'flowing' || this.#waiter !== undefined) {
+        reject(new GatewayError('bug', 'the body is already being read'))
+        return
+      }
+      this.#waiter = { limit: maxBytes, resolve, reject }
+      this.#mode = 'buffering'
+      this.#settle()
+      if (this.wantsBytes) this.#source.resumeBody()
+    })
+  }
+
+  replace(bytes: Uint8Array): void {
+    this.#replacement = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  }
+
+  through(transform: BodyTransform): void {
+    this.#transforms ??= []
+    this.#transforms.push(transform)
+  }
+
+  /**
+   * Sends what is there and from now on what comes; the head must already be in the sink.
+   * `flushLater`: more of the body is at hand, and the caller flushes after it.
+   */
+  flow(sink: Transport, isChunked: boolean, flushLater: boolean): void {
+    this.#sink = sink
+    this.#isChunkedOut = isChunked
+    this.#hasFlowed = true
+    this.#mode = 'flowing'
+    if (this.#replacement !== undefined) {
+      this.#emit(this.#replacement, 0, this.#replacement.length)
+      if (!this.ended) this.#mode = 'discarding'
+      this.#end()
+    } else {
+      const held = this.#held
+      if (held.length > 0) {
+        this.#held = []
+        this.#heldBytes = 0
+        for (const piece of held) this.#send(piece, 0, piece.length)
+      }
+      if (this.ended) this.#end()
+    }
+    if (this.wantsBytes) this.#source.resumeBody()
+    if (this.sent || !flushLater) this.blocked = !sink.flush()
+  }
+
+  /** Reads the rest and forgets it. */
+  discard(): void {
+    this.#mode = 'discarding'
+    this.#sink = undefined
+    this.blocked = false
+    if (!this.ended) this.#source.resumeBody()
+  }
+
+  /** From now on the body cannot be sent again. */
+  stopRecording(): void {
+    this.#recorded = undefined
+  }
+
+  /** Back to before `flow`; the body must be replayable. */
+  rewind(): void {
+    if (this.#recorded !== undefined && this.#recorded.length > 0) {
+      this.#held = [...this.#recorded, ...this.#held]
+      this.#heldBytes += this.#recordedBytes
+      this.#recorded = []
+      this.#recordedBytes = 0
+    }
+    this.#mode = 'waiting'
+    this.#sink = undefined
+    this.sent = false
+    this.blocked = false
+    this.sentBytes = 0
+    this.tap?.onAbandon()
+    this.tap = undefined
+  }
+
+  /** The sink has room again. */
+  drained(): void {
+    if (!this.blocked) return
+    this.blocked = false
+    if (this.wantsBytes) this.#source.resumeBody()
+  }
+
+  /**
+   * Takes the body's part of the bytes. Returns the offset after it, or a refusal of the core
+   * (negative): the body is malformed.
+   */
+  feed(bytes: Buffer, start: number, end: number): number {
+    let next = end
+    if (this.#kind === 'chunked') {
+      next = this.#reader.readChunks(this.#chunks, bytes, start, end, this)
+      if (next < 0) return next
+      if (this.#chunks.ended) this.ended = true
+    } else if (this.#kind === 'length') {
+      next = Math.min(end, start + this.#remaining)
+      this.#remaining -= next - start
+      this.onData(bytes, start, next)
+      if (this.#remaining === 0) this.ended = true
+    } else this.onData(bytes, start, end)
+    this.#afterFeed()
+    return next
+  }
+
+  /** The source was closed where that ends the body; false where it cuts it. */
+  finish(): boolean {
+    if (this.ended) return true
+    if (this.#kind !== 'close') return false
+    this.ended = true
+    this.#afterFeed()
+    return true
+  }
+
+  /** The source is gone: whoever waits for the body learns why. */
+  fail(error: GatewayError): void {
+    this.#waiter?.reject(error)
+    this.#waiter = undefined
+    this.#mode = 'waiting'
+    this.ended = true
+  }
+
+  onData(bytes: Buffer, start: number, end: number): void {
+    this.receivedBytes += end - start
+    if (this.#mode === 'flowing') this.#send(bytes, start, end)
+    else if (this.#mode !== 'discarding') {
+      this.#held.push(this.#keep(bytes, start, end))
+      this.#heldBytes += end - start
+    }
+  }
+
+  #afterFeed(): void {
+    if (this.#mode === 'flowing') {
+      if (this.ended) this.#end()
+      if (this.#sink !== undefined) this.blocked = !this.#sink.flush()
+    } else if (this.#mode === 'buffering') this.#settle()
+  }
+
+  /** Answers whoever asked for the body in memory, once that is decided. */
+  #settle(): void {
+    const waiter = this.#waiter
+    if (waiter === undefined) return
+    const isOver = this.#heldBytes > waiter.limit
+    if (!isOver && !this.ended) return
+    this.#waiter = undefined
+    this.#mode = 'waiting'
+    const all = Buffer.concat(this.#held)
+    this.#held = all.length === 0 ? [] : [all]
+    waiter.resolve(
+      isOver
+        ? { complete: false, prefix: all.subarray(0, waiter.limit) }
+        : { complete: true, bytes: all },
+    )
+  }
+
+  #keep(bytes: Buffer, start: number, end: number): Buffer {
+    const piece = bytes.subarray(start, end)
+    return this.#isBorrowed ? Buffer.from(piece) : piece
+  }
+
+  #send(bytes: Buffer, start: number, end: number): void {
+    if (this.#recorded !== undefined) {
+      this.#recordedBytes += end - start
+      if (this.#recordedBytes > replayLimit) this.#recorded = undefined
+      else this.#recorded.push(this.#keep(bytes, start, end))
+    }
+    this.#emit(bytes, start, end)
+  }
+
+  #emit(bytes: Buffer, start: number, end: number): void {
+    if (this.#transforms === undefined) this.#write(bytes, start, end)
+    // A transform may hold bytes back, so they must be its own.
+    else this.#push(0, Buffer.from(bytes.subarray(start, end)))
+  }
+
+  #push(index: number, bytes: Uint8Array): void {
+    const transform = this.#transforms?.[index]
+    if (transform === undefined) {
+      const all = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+      this.#write(all, 0, all.length)
+    } else transform.push(bytes, (out) => this.#push(index + 1, out))
+  }
+
+  #end(): void {
+    if (this.#transforms !== undefined) {
+      for (let index = 0; index < this.#transforms.length; index++) {
+        this.#transforms[index]?.end((out) => this.#push(index + 1, out))
+      }
+    }
+    if (this.#isChunkedOut) {
+      const trailers = this.passesTrailers ? this.#chunks.trailers : ''
+      this.#sink?.appendText(`0\r\n${trailers}\r\n`)
+    }
+    this.tap?.onSentEnd()
+    this.sent = true
+  }
+
+  #write(bytes: Buffer, start: number, end: number): void {
+    const length = end - start
+    const sink = this.#sink
+    if (length === 0 || sink === undefined) return
+    this.sentBytes += length
+    if (this.#isChunkedOut) sink.appendText(`${length.toString(16)}\r\n`)
+    sink.appendBytes(bytes, start, end)
+    if (this.#isChunkedOut) sink.appendText('\r\n')
+    this.tap?.onSent(bytes, start, end)
+  }
+}

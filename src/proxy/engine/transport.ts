@@ -1,0 +1,153 @@
+import type { Socket } from 'node:net'
+
+/** What a connection hears from its socket. */
+export interface TransportOwner {
+  /** The bytes are the owner's only during the call, unless the transport is `stable`. */
+  onBytes(bytes: Buffer, start: number, end: number): void
+  /** The peer sends nothing more. */
+  onEnd(): void
+  /** The socket is gone; called once, never after the owner destroyed it. */
+  onClose(error: Error | undefined): void
+  /** Everything that was written has reached the kernel. */
+  onDrain(): void
+}
+
+/** Bytes moved by all transports of one side. */
+export interface ByteMeter {
+  received: number
+  sent: number
+}
+
+/**
+ * Writes up to this size are made as one Latin-1 string (a copy, so the source may be reused);
+ * larger ones are views of the source, which then must rest until the socket has drained.
+ */
+const copyLimit = 16 * 1024
+
+/** Also the sockets' own mark, so that a pending view always ends in a drain event. */
+export const socketHighWaterMark = copyLimit
+
+/**
+ * A socket with gathered writes: small parts collect in one string until `flush`, so that a head
+ * and a short body leave in one system call.
+ */
+export class Transport {
+  readonly socket: Socket
+  readonly #meter: ByteMeter
+  owner: TransportOwner
+  paused = false
+  /** Destroyed by us or closed by the system. */
+  closed = false
+  #text = ''
+  #corked = false
+  #failure: Error | undefined
+
+  constructor(socket: Socket, owner: TransportOwner, meter: ByteMeter) {
+    this.socket = socket
+    this.owner = owner
+    this.#meter = meter
+    socket.on('error', (error) => {
+      this.#failure = error
+    })
+    socket.on('end', () => {
+      if (!this.closed) this.owner.onEnd()
+    })
+    socket.on('drain', () => {
+      if (!this.closed) this.owner.onDrain()
+    })
+    socket.on('close', () => {
+      if (this.closed) return
+      this.closed = true
+      this.owner.onClose(this.#failure)
+    })
+  }
+
+  /** A transport whose bytes come as buffers of their own. */
+  static overEvents(socket: Socket, owner: TransportOwner, meter: ByteMeter): Transport {
+    const transport = new Transport(socket, owner, meter)
+    socket.on('data', (chunk: Buffer) => {
+      transport.received(chunk, 0, chunk.length)
+    })
+    return transport
+  }
+
+  received(bytes: Buffer, start: number, end: number): void {
+    this.#meter.received += end - start
+    if (!this.closed) this.owner.onBytes(bytes, start, end)
+  }
+
+  /** Bytes wait for the peer: write no more until onDrain. */
+  get needsDrain(): boolean {
+    return this.socket.writableNeedDrain
+  }
+
+  appendText(latin1: string): void {
+    this.#text += latin1
+    if (this.#text.length > copyLimit) this.#write()
+  }
+
+  appendBytes(bytes: Buffer, start: number, end: number): void {
+    if (end - start <= copyLimit) {
+      this.appendText(bytes.toString('latin1', start, end))
+      return
+    }
+    if (this.closed) return
+    if (!this.#corked) {
+      this.#corked = true
+      this.socket.cork()
+    }
+    this.#write()
+    this.#meter.sent += end - start
+    this.socket.write(bytes.subarray(start, end))
+  }
+
+  /** Hands what was appended to the kernel; false when the peer is slow. */
+  flush(): boolean {
+    this.#write()
+    if (this.#corked) {
+      this.#corked = false
+      this.socket.uncork()
+    }
+    return !this.socket.writableNeedDrain
+  }
+
+  pause(): void {
+    if (this.paused) return
+    this.paused = true
+    this.socket.pause()
+  }
+
+  resume(): void {
+    if (!this.paused || this.closed) return
+    this.paused = false
+    this.socket.resume()
+  }
+
+  /** Sends what is left, then the end of the stream. */
+  end(): void {
+    if (this.closed) return
+    this.flush()
+    this.socket.end()
+  }
+
+  /** Drops the connection; the owner hears nothing more. */
+  destroy(): void {
+    this.closed = true
+    this.socket.destroy()
+  }
+
+  /** Drops the connection so that the peer sees an error, never a clean end. */
+  reset(): void {
+    this.closed = true
+    this.socket.resetAndDestroy()
+  }
+
+  #write(): void {
+    const text = this.#text
+    if (text.length === 0) return
+    this.#text = ''
+    if (this.closed || !this.socket.writable) return
+    this.#meter.sent += text.length
+    this.socket.write(text, 'latin1')
+  }
+}

@@ -1,0 +1,352 @@
+import { connect, type NetConnectOpts } from 'node:net'
+import { INCOMPLETE } from '../../core/index.ts'
+import { GatewayError } from '../../errors.ts'
+import type { EngineParts } from './engine-parts.ts'
+import { refusedResponse } from './head-reader.ts'
+import type { BodyKind, BodySource, MessageBody } from './message-body.ts'
+import type { Pool } from './pool.ts'
+import { type ReadBuffer, readBufferSize } from './read-buffers.ts'
+import type { ResponseHeadView } from './response-head.ts'
+import { Timer, type TimerOwner } from './timer-wheel.ts'
+import { socketHighWaterMark, Transport, type TransportOwner } from './transport.ts'
+
+/** Who sent the request that a connection answers: an exchange or a mirror. */
+export interface UpstreamUser extends BodySource {
+  readonly response: ResponseHeadView | undefined
+  readonly responseHead: ResponseHeadView
+  readonly responseBody: MessageBody
+  /** The response to HEAD has no body. */
+  readonly isHead: boolean
+  /** The protocol that the request asked to switch to. */
+  readonly upgrade: string | undefined
+  /** The request has been written to its end. */
+  readonly isRequestSent: boolean
+  onUpstreamReady(connection: UpstreamConnection): void
+  /** A 1xx response other than 101 lies in `responseHead`. */
+  onInterim(): void
+  onResponseHead(connection: UpstreamConnection): void
+  /** Bytes of the body have been fed, perhaps the last ones (`responseBody.ended`). */
+  onResponseBody(connection: UpstreamConnection): void
+  /** What came with the head has been fed: what was written can leave. */
+  onReadEnd(): void
+  /** Nothing more comes from this connection, which is closed already. */
+  onUpstreamFailure(connection: UpstreamConnection, error: GatewayError): void
+  onUpstreamDrain(): void
+  /** Bytes of a tunnel. */
+  onTunnelBytes(bytes: Buffer, start: number, end: number): void
+  onTunnelEnd(): void
+}
+
+type State = 'connecting' | 'idle' | 'head' | 'body' | 'tunnel' | 'closed'
+
+/** Interim responses that one request may get before its final one. */
+const interimLimit = 32
+const defaultConnectTimeoutMs = 10_000
+export const idleTimeoutMs = 90_000
+
+/** One HTTP/1.1 connection to an upstream: at most one request at a time, read strictly. */
+export class UpstreamConnection implements TransportOwner, TimerOwner {
+  readonly #parts: EngineParts
+  readonly #pool: Pool
+  readonly #buffer: ReadBuffer
+  readonly transport: Transport
+  readonly #timer = new Timer(this)
+  #user: UpstreamUser | undefined
+  #state: State = 'connecting'
+  /** Bytes that came before they could be used. */
+  #held: Buffer | undefined
+  #interims = 0
+  #mayReuse = true
+  /** Counts requests: a user object may come back for its next one while we are in a call to it. */
+  #turn = 0
+  /** Requests that were answered completely. */
+  served = 0
+  /** A client still reads from the read buffer: nobody else may get it. */
+  isLent = false
+  /** A byte of the current response has arrived. */
+  hasAnswered = false
+
+  constructor(parts: EngineParts, pool: Pool, user: UpstreamUser, connectTimeoutMs: number) {
+    this.#parts = parts
+    this.#pool = pool
+    this.#user = user
+    this.#buffer = parts.readBuffers.lease()
+    const socket = connect(this.#socketOptions())
+    this.transport = new Transport(socket, this, parts.upstreamMeter)
+    socket.on('connect', () => this.#onConnect())
+    parts.timers.arm(this.#timer, connectTimeoutMs > 0 ? connectTimeoutMs : defaultConnectTimeoutMs)
+    parts.counters.upstreamConnectionsTotal++
+    parts.counters.upstreamConnectionsOpen++
+  }
+
+  #socketOptions(): NetConnectOpts {
+    const { host, port } = this.#pool.address
+    const { memory, start } = this.#buffer
+    return {
+      host,
+      port,
+      noDelay: true,
+      allowHalfOpen: true,
+      highWaterMark: socketHighWaterMark,
+      onread: {
+        buffer: memory.subarray(start, start + readBufferSize),
+        callback: (length) => {
+          this.transport.received(memory, start, start + length)
+          return !this.transport.paused
+        },
+      },
+    } as NetConnectOpts
+  }
+
+  get isIdle(): boolean {
+    return this.#state === 'idle'
+  }
+
+  /** Hands an idle connection to the next request. */
+  use(user: UpstreamUser): void {
+    this.#parts.timers.disarm(this.#timer)
+    this.#begin(user)
+  }
+
+  #onConnect(): void {
+    const user = this.#user
+    if (this.#state !== 'connecting' || user === undefined) return
+    this.#parts.timers.disarm(this.#timer)
+    this.#begin(user)
+  }
+
+  #begin(user: UpstreamUser): void {
+    this.#user = user
+    this.#state = 'head'
+    this.#turn++
+    this.#mayReuse = true
+    this.#interims = 0
+    this.hasAnswered = false
+    user.onUpstreamReady(this)
+  }
+
+  onBytes(bytes: Buffer, start: number, end: number): void {
+    const user = this.#user
+    if (user === undefined || this.#state === 'idle') {
+      // Bytes that nobody asked for: whatever they are, no later request may read them.
+      this.close()
+      return
+    }
+    this.hasAnswered = true
+    if (this.#state === 'tunnel') user.onTunnelBytes(bytes, start, end)
+    else if (this.#state === 'body') this.#readBody(user, bytes, start, end)
+    else this.#readHead(user, bytes, start, end)
+  }
+
+  #readHead(user: UpstreamUser, bytes: Buffer, start: number, end: number): void {
+    let [from, at, to] = [bytes, start, end]
+    if (this.#held !== undefined) {
+      from = Buffer.concat([this.#held, bytes.subarray(start, end)])
+      at = 0
+      to = from.length
+      this.#held = undefined
+    }
+    const reader = this.#parts.reader
+    while (at < to) {
+      const code = reader.readResponse(from, at, to, this.#parts.limits.maxHeadBytes)
+      if (code === INCOMPLETE) {
+        this.#held = Buffer.from(from.subarray(at, to))
+        return
+      }
+      if (code < 0) {
+        this.#fail(refusedResponse(code))
+        return
+      }
+      user.responseHead.load(reader, from, at, from === this.#buffer.memory)
+      at += reader.headLength
+      if (user.responseHead.status >= 200 || user.responseHead.status === 101) {
+        this.#takeHead(user, from, at, to)
+        return
+      }
+      this.#interims++
+      if (this.#interims > interimLimit) {
+        this.#fail(new GatewayError('upstream_malformed', 'too many interim responses'))
+        return
+      }
+      const turn = this.#turn
+      user.onInterim()
+      if (this.#turn !== turn || this.#user === undefined) return
+    }
+  }
+
+  /** The final head is there; what lies behind it is body, or must not be there. */
+  #takeHead(user: UpstreamUser, bytes: Buffer, start: number, end: number): void {
+    const head = user.responseHead
+    if (head.status === 101 && !switchesAsAsked(user, head)) {
+      this.#fail(new GatewayError('upstream_upgrade'))
+      return
+    }
+    const kind = bodyKind(head, user.isHead)
+    user.responseBody.start(kind, Math.max(0, head.contentLength), false)
+    this.#mayReuse =
+      head.status !== 101 && head.isPersistent && kind !== 'close' && user.isRequestSent
+    if (user.responseBody.ended && start < end) this.#mayReuse = false
+    this.#state = 'body'
+    const turn = this.#turn
+    user.onResponseHead(this)
+    if (this.#turn !== turn || this.#user === undefined) return
+    if (this.#isTunnel()) {
+      if (start < end) user.onTunnelBytes(bytes, start, end)
+    } else if (head.status === 101) this.#hold(bytes, start, end)
+    else this.#readBody(user, bytes, start, end)
+    if (this.#turn !== turn || this.#user === undefined) return
+    head.detach()
+    user.onReadEnd()
+  }
+
+  #isTunnel(): boolean {
+    return this.#state === 'tunnel'
+  }
+
+  #readBody(user: UpstreamUser, bytes: Buffer, start: number, end: number): void {
+    const body = user.responseBody
+    let at = start
+    if (!body.ended) {
+      if (!body.wantsBytes) {
+        this.#hold(bytes, at, end)
+        return
+      }
+      if (at === end) return
+      at = body.feed(bytes, at, end)
+      if (at < 0) {
+        this.#fail(refusedResponse(at))
+        return
+      }
+      if (body.blocked) this.transport.pause()
+    }
+    if (body.ended && at < end) this.#mayReuse = false
+    user.onResponseBody(this)
+  }
+
+  #hold(bytes: Buffer, start: number, end: number): void {
+    this.transport.pause()
+    if (start === end) return
+    const piece = bytes.subarray(start, end)
+    this.#held = this.#held === undefined ? Buffer.from(piece) : Buffer.concat([this.#held, piece])
+  }
+
+  /** The user wants (more of) the body. */
+  resumeBody(): void {
+    const user = this.#user
+    const held = this.#held
+    if (user !== undefined && held !== undefined && this.#state === 'body') {
+      this.#held = undefined
+      const turn = this.#turn
+      this.#readBody(user, held, 0, held.length)
+      if (this.#turn !== turn || this.#user === undefined) return
+      if (this.#held !== undefined || user.responseBody.blocked) return
+    }
+    this.transport.resume()
+  }
+
+  /** From now on bytes are copied both ways. */
+  startTunnel(): void {
+    this.#state = 'tunnel'
+    this.transport.resume()
+    const held = this.#held
+    this.#held = undefined
+    if (held !== undefined) this.#user?.onTunnelBytes(held, 0, held.length)
+  }
+
+  /**
+   * The user has done with a complete response: back to the pool, or closed where that is not
+   * safe (bytes after the body, a request that was not sent to its end, no keep-alive).
+   */
+  release(): void {
+    const user = this.#user
+    this.#user = undefined
+    if (this.#state === 'closed') return
+    const isClean = user?.responseBody.ended === true && user.isRequestSent
+    if (!this.#mayReuse || !isClean || this.#held !== undefined || this.transport.needsDrain) {
+      this.close()
+      return
+    }
+    this.served++
+    this.#state = 'idle'
+    this.transport.resume()
+    this.#pool.keep(this)
+    this.#parts.timers.arm(this.#timer, idleTimeoutMs)
+  }
+
+  /** Drops the connection; the user hears nothing more. */
+  close(): void {
+    if (this.#state === 'closed') return
+    if (this.#state === 'idle') this.#pool.forget(this)
+    // After a tunnel, too, the client may still be reading from the buffer.
+    if (this.#state !== 'tunnel' && !this.isLent) this.#giveBackBuffer()
+    this.#state = 'closed'
+    this.#user = undefined
+    this.#held = undefined
+    this.#parts.timers.disarm(this.#timer)
+    this.#parts.counters.upstreamConnectionsOpen--
+    this.#pool.closed(this)
+    this.transport.destroy()
+  }
+
+  #giveBackBuffer(): void {
+    const socket = this.transport.socket
+    if (socket.closed) this.#parts.readBuffers.giveBack(this.#buffer)
+    else socket.once('close', () => this.#parts.readBuffers.giveBack(this.#buffer))
+  }
+
+  onEnd(): void {
+    const user = this.#user
+    if (this.#state === 'tunnel') {
+      user?.onTunnelEnd()
+      return
+    }
+    if (user !== undefined && this.#state === 'body' && user.responseBody.finish()) {
+      this.#mayReuse = false
+      user.onResponseBody(this)
+      return
+    }
+    this.#fail(new GatewayError('upstream_reset'))
+  }
+
+  onClose(error: Error | undefined): void {
+    if (this.#state === 'connecting') this.#fail(connectError(error))
+    else this.#fail(new GatewayError('upstream_reset', error?.message, error))
+  }
+
+  onDrain(): void {
+    this.#user?.onUpstreamDrain()
+  }
+
+  onTimer(): void {
+    if (this.#state === 'connecting') this.#fail(new GatewayError('connect_timeout'))
+    else this.close()
+  }
+
+  #fail(error: GatewayError): void {
+    const user = this.#user
+    const { host, port } = this.#pool.address
+    this.close()
+    user?.onUpstreamFailure(this, error.at(`endpoint ${host}:${port}`))
+  }
+}
+
+/** RFC 9112 6.3, for a final response or 101. */
+function bodyKind(head: ResponseHeadView, isHead: boolean): BodyKind {
+  const { status } = head
+  if (isHead || status === 101 || status === 204 || status === 304) return 'none'
+  if (head.isChunked) return 'chunked'
+  return head.contentLength >= 0 ? 'length' : 'close'
+}
+
+/** A 101 names one of the protocols that were asked for (RFC 9110 7.8: names ignore case). */
+function switchesAsAsked(user: UpstreamUser, head: ResponseHeadView): boolean {
+  const given = head.upgrade?.trim().toLowerCase()
+  const wanted = user.upgrade?.split(',') ?? []
+  return wanted.some((protocol) => protocol.trim().toLowerCase() === given)
+}
+
+function connectError(error: Error | undefined): GatewayError {
+  const call = (error as NodeJS.ErrnoException | undefined)?.syscall
+  if (call === 'getaddrinfo') return new GatewayError('dns_failed', error?.message, error)
+  return new GatewayError('connect_failed', error?.message, error)
+}
