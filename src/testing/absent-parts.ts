@@ -8,11 +8,10 @@ export default function setup(project: TestProject): () => void {
   return () => {
     const skipped = new Map<string, number>()
     for (const module of project.vitest.state.getTestModules()) {
-      for (const suite of module.children.allSuites()) {
-        const reason = suite.meta().absentPart
-        if (reason === undefined) continue
-        const tests = [...suite.children.allTests()].length
-        skipped.set(reason, (skipped.get(reason) ?? 0) + tests)
+      // Tests inherit the mark of the suites around them.
+      for (const test of module.children.allTests()) {
+        const reason = test.meta().absentPart
+        if (reason !== undefined) skipped.set(reason, (skipped.get(reason) ?? 0) + 1)
       }
     }
     for (const [reason, count] of skipped) {

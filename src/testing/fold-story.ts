@@ -2,7 +2,12 @@
  * Given / when / then for the fold: objects in as events, statuses and resources out. The story
  * assigns positions, uids and generations as a real source does.
  */
-import { createEvent, resourceApplied, resourceDeleted, type SluiceEvent } from '../../events/index.ts'
+import {
+  createEvent,
+  resourceApplied,
+  resourceDeleted,
+  type SluiceEvent,
+} from '../../events/index.ts'
 import { Fold } from '../actors/fold.ts'
 import { createGraph } from '../desired/derivations.ts'
 import type { Status } from '../desired/status-book.ts'

@@ -72,7 +72,10 @@ describe('a test run on a machine without the parts', () => {
     writeFileSync(
       join(folder, 'absent.check.ts'),
       `import { describeWithParts } from '${join(import.meta.dirname, 'parts.ts')}'
-       describeWithParts(['etcd'], 'a store', () => { it('keeps what it is given', () => {}) })`,
+       describeWithParts(['etcd'], 'a store', () => {
+         it('keeps what it is given', () => {})
+         describe('after a restart', () => { it('has it still', () => {}) })
+       })`,
     )
     writeFileSync(
       join(folder, 'config.mjs'),
@@ -96,8 +99,9 @@ describe('a test run on a machine without the parts', () => {
     const { status, stdout } = run({})
     expect(status).toBe(0)
     expect(stdout).toContain('a store > keeps what it is given')
+    expect(stdout).toContain('a store > after a restart > has it still')
     expect(stdout.trimEnd().split('\n').slice(-2)).toEqual([
-      '1 test skipped: no etcd in KUBEBUILDER_ASSETS or on PATH',
+      '2 tests skipped: no etcd in KUBEBUILDER_ASSETS or on PATH',
       'test/assets/setup makes what is absent',
     ])
   })
