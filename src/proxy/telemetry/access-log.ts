@@ -3,7 +3,10 @@
  * enough have come together or after 100 ms; only a kill -9 or a reader that never reads loses any.
  */
 import { fstatSync } from 'node:fs'
-import { SonicBoom } from 'sonic-boom'
+// The package is CommonJS: Node finds no named export in it.
+import sonicBoom from 'sonic-boom'
+
+const { SonicBoom } = sonicBoom
 
 /** Batches below PIPE_BUF are written whole even where several threads share one pipe. */
 const atomicBytes = 4_096
@@ -21,7 +24,7 @@ export interface AccessLogOptions {
 export class AccessLog {
   /** Lines that were lost: the reader is gone, or does not read. */
   droppedLines = 0
-  readonly #sink: SonicBoom
+  readonly #sink: InstanceType<typeof SonicBoom>
   readonly #batchBytes: number
   readonly #timer: NodeJS.Timeout
   #pending = ''
