@@ -1,0 +1,283 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { validateObject } from '../api/validate.ts'
+import { openEmbeddedLog } from '../log/index.ts'
+import { DigestKey, openDigestKey, randomDigestKey } from './digest-key.ts'
+import { FileSource } from './files.ts'
+import { type JsonObject, knownSecretPaths, redact, secretPlaceholder } from './redact.ts'
+import { ResourceIndex } from './resource-index.ts'
+
+const digestKey = new DigestKey(new Uint8Array(32).fill(7))
+const options = { digestKey, secretPaths: knownSecretPaths }
+
+describe('redaction', () => {
+  it('drops status, identity, managedFields and the last-applied copy, and nothing else', () => {
+    const object = {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: {
+        name: 'a',
+        namespace: 'b',
+        uid: 'u',
+        resourceVersion: '1',
+        generation: 2,
+        managedFields: [{}],
+        creationTimestamp: '2026-01-02T03:04:05Z',
+        labels: { team: 'x' },
+        annotations: { 'kubectl.kubernetes.io/last-applied-configuration': '{}', keep: 'me' },
+      },
+      spec: { ports: [{ port: 80 }] },
+      status: { loadBalancer: {} },
+    }
+    expect(redact(object, options)).toEqual({
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: {
+        name: 'a',
+        namespace: 'b',
+        creationTimestamp: '2026-01-02T03:04:05Z',
+        labels: { team: 'x' },
+        annotations: { keep: 'me' },
+      },
+      spec: { ports: [{ port: 80 }] },
+    })
+  })
+
+  it('puts placeholders in place of inline secrets wherever they stand', () => {
+    const policy = {
+      kind: 'GatewayPolicy',
+      spec: {
+        backend: { auth: { key: 'hunter2' } },
+        traffic: { basicAuthentication: { realm: 'r', users: ['a:{SHA}x', 'b:{SHA}y'] } },
+      },
+    }
+    expect(redact(policy, options)).toMatchObject({
+      spec: {
+        backend: { auth: { key: secretPlaceholder(digestKey.digest('hunter2')) } },
+        traffic: {
+          basicAuthentication: {
+            realm: 'r',
+            users: ['a:{SHA}x', 'b:{SHA}y'].map((line) =>
+              secretPlaceholder(digestKey.digest(line)),
+            ),
+          },
+        },
+      },
+    })
+  })
+
+  it.each([
+    ['spec.a.b', true],
+    ['spec.*.b', true],
+    ['**.b', true],
+    ['spec.list[].c', false],
+    ['spec.a', false],
+    ['b', false],
+  ])('reads the path %s', (path, isHit) => {
+    const object = { kind: 'K', spec: { a: { b: 'value' }, list: [{ c: 'other' }] } }
+    const redacted = redact(object, { digestKey, secretPaths: () => [path] })
+    expect((redacted.spec as typeof object.spec).a.b === 'value').toBe(!isHit)
+  })
+
+  it('hands values to whoever keeps them, by digest', () => {
+    const kept = new Map<string, string>()
+    const keepSecret = (digest: string, value: Uint8Array) => {
+      kept.set(digest, Buffer.from(value).toString())
+    }
+    const secret = { kind: 'Secret', data: { a: 'aHVudGVyMg==' }, stringData: { b: 'plain' } }
+    redact(secret, { ...options, keepSecret })
+    redact(
+      { kind: 'GatewayBackend', spec: { x: { auth: { key: 'k' } } } },
+      { ...options, keepSecret },
+    )
+    expect(kept).toEqual(
+      new Map(['hunter2', 'plain', 'k'].map((value) => [digestKey.digest(value), value])),
+    )
+  })
+})
+
+describe('facts about a Secret', () => {
+  const entriesOf = (stringData: Record<string, string>) => {
+    const secret: JsonObject = { kind: 'Secret', type: 'Opaque', stringData }
+    const { facts, ...rest } = redact(secret, options) as { facts: { entries: JsonObject } }
+    expect(rest).toEqual({ kind: 'Secret', type: 'Opaque', metadata: {} })
+    return facts.entries
+  }
+  const fixture = (name: string) =>
+    readFileSync(join(import.meta.dirname, 'fixtures', name), 'utf8')
+
+  it('say whether certificate and key pair, for which names and until when', () => {
+    const entries = entriesOf({
+      'tls.crt': fixture('server.crt'),
+      'tls.key': fixture('server.key'),
+      'other.key': fixture('other.key'),
+      'ca.crt': `${fixture('server.crt')}\n-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n`,
+    })
+    const certificate = {
+      isValid: true,
+      names: ['shop.example', '*.shop.example', '192.0.2.1'],
+      notBefore: expect.stringMatching(/^20\d\d-.*Z$/),
+      notAfter: expect.stringMatching(/^2\d{3}-.*Z$/),
+      isAuthority: false,
+    }
+    expect(entries).toMatchObject({
+      'tls.crt': { certificates: [certificate] },
+      'tls.key': { privateKey: { type: 'ec', pairsWith: ['tls.crt', 'ca.crt'] } },
+      'other.key': { privateKey: { type: 'ec', pairsWith: [] } },
+      'ca.crt': { certificates: [certificate, { isValid: false }] },
+    })
+  })
+
+  it('call a damaged key unreadable', () => {
+    const entries = entriesOf({
+      'tls.key': fixture('server.key').replace(/\n[A-Za-z0-9+/]{20}/, '\nAA'),
+    })
+    expect(entries['tls.key']).toMatchObject({ privateKey: { type: 'unreadable', pairsWith: [] } })
+  })
+
+  it('give a verdict on every line of .htaccess', () => {
+    const bcrypt = `$2y$05$${'a'.repeat(53)}`
+    const lines = [
+      '# users',
+      `a:${bcrypt}`,
+      'b:$apr1$salt$0123456789abcdefghijkl',
+      'c:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=',
+      'd:rqXexS6ZhobKA',
+      '',
+      'e:plain password',
+      'no colon',
+    ]
+    const entries = entriesOf({ '.htaccess': lines.join('\r\n') })
+    expect(entries['.htaccess']).toMatchObject({
+      htpasswd: [
+        { line: 2, hash: 'bcrypt' },
+        { line: 3, hash: 'apr1' },
+        { line: 4, hash: 'sha1' },
+        { line: 5, hash: 'crypt' },
+        { line: 7, hash: 'unsupported' },
+        { line: 8, hash: 'malformed' },
+      ],
+    })
+    expect(entriesOf({ other: 'a:b' }).other).not.toHaveProperty('htpasswd')
+  })
+
+  it.each([
+    ['sk-123', 'plain'],
+    ['{"key":"sk-123","metadata":{"group":"a"}}', 'json'],
+    ['{"key":""}', 'json-without-key'],
+    ['{"metadata":{}}', 'json-without-key'],
+    ['{"key":', 'not-json'],
+    [' \n', 'empty'],
+  ])('call the API-key entry %j %s', (value, apiKey) => {
+    expect(entriesOf({ entry: value }).entry).toMatchObject({ apiKey })
+  })
+
+  it('call bytes that are no text so', () => {
+    const redacted = redact({ kind: 'Secret', data: { a: '/w==' } }, options)
+    expect(redacted).toMatchObject({ facts: { entries: { a: { apiKey: 'not-text' } } } })
+  })
+
+  it('have the same digest for the same value, and under another key another', () => {
+    const entries = entriesOf({ a: 'same', b: 'same', c: 'else' }) as Record<
+      string,
+      { digest: string }
+    >
+    expect(entries.a?.digest).toBe(entries.b?.digest)
+    expect(entries.a?.digest).not.toBe(entries.c?.digest)
+    expect(randomDigestKey().digest('same')).not.toBe(entries.a?.digest)
+  })
+})
+
+describe('the digest key and the log on disk', () => {
+  let folder: string
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'sluice-redact-'))
+  })
+  afterEach(() => rmSync(folder, { recursive: true }))
+
+  it('stays the same from run to run in a file for its owner alone', () => {
+    const file = join(folder, 'digest-key')
+    const digest = openDigestKey(file).digest('value')
+    expect(openDigestKey(file).digest('value')).toBe(digest)
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+  })
+
+  it('is replaced where the file holds no key', () => {
+    const file = join(folder, 'digest-key')
+    writeFileSync(file, 'short')
+    const digest = openDigestKey(file).digest('value')
+    expect(openDigestKey(file).digest('value')).toBe(digest)
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+  })
+
+  it('never hold a value: not of Secrets, not of inline keys, not of refused objects', async () => {
+    const values = [
+      'hunter2-plain',
+      'hunter2-data',
+      'hunter2-inline',
+      'hunter2-refused',
+      'hunter2-typo',
+    ]
+    const manifests = [
+      secret('a', { stringData: { key: values[0], json: `{"key":"${values[0]}"}` } }),
+      secret('b', { data: { key: Buffer.from(values[1]!).toString('base64') } }),
+      backend('c', { auth: { key: values[2] } }),
+      backend('d', { auth: { key: values[3], unknown: true } }),
+      secret('e', { stringDate: { key: values[4] } }),
+    ]
+    const path = join(folder, 'manifests.yaml')
+    writeFileSync(path, manifests.map((object) => JSON.stringify(object)).join('\n---\n'))
+    const { log } = openEmbeddedLog(join(folder, 'state', 'events.db'))
+    const problems: unknown[] = []
+    const source = new FileSource({
+      paths: [path],
+      index: new ResourceIndex('/sluice/test/files'),
+      cluster: 'test',
+      digestKey: openDigestKey(join(folder, 'state', 'digest-key')),
+      validate: validateObject,
+      secretPaths: knownSecretPaths,
+      clock: { now: () => 0 },
+      onProblem: (problem) => problems.push(problem),
+      onChange: async (events) => void (await log.append(events)),
+    })
+    await source.start()
+    expect(problems).toHaveLength(2)
+    const applied: string[] = []
+    for await (const { event } of log.read()) applied.push(event.type.split('.').at(-2)!)
+    expect(applied).toEqual([
+      'started',
+      'applied',
+      'applied',
+      'applied',
+      'refused',
+      'refused',
+      'finished',
+    ])
+    writeFileSync(path, `${JSON.stringify(manifests[0])}\n  hunter2: [`)
+    await vi.waitFor(() => expect(problems.length).toBeGreaterThan(2))
+    const files = readdirSync(join(folder, 'state'))
+    const bytes = Buffer.concat(files.map((file) => readFileSync(join(folder, 'state', file))))
+    const everything = bytes.toString('latin1') + JSON.stringify(problems)
+    for (const value of values) {
+      expect(everything).not.toContain(value)
+      expect(everything).not.toContain(Buffer.from(value).toString('base64').slice(0, -4))
+    }
+    await source.close()
+    await log.close()
+  })
+})
+
+function secret(name: string, body: object): object {
+  return { apiVersion: 'v1', kind: 'Secret', metadata: { name }, ...body }
+}
+
+function backend(name: string, policies: object): object {
+  return {
+    apiVersion: 'sluice.dev/v1alpha1',
+    kind: 'GatewayBackend',
+    metadata: { name },
+    spec: { static: { host: 'a.example', port: 80 }, policies },
+  }
+}
