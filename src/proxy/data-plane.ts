@@ -34,8 +34,8 @@ export interface DataPlaneSettings {
 
 export interface DataPlaneParts {
   readonly core: IoCore
-  /** The record into which the engine reads request heads; without it every head is written anew. */
-  readonly requestHead?: HeadRecord
+  /** The record into which the engine reads request heads: routes are matched against it. */
+  readonly head: HeadRecord
   readonly telemetry: Telemetry
   readonly settings: DataPlaneSettings
 }
@@ -52,7 +52,7 @@ export async function createDataPlane(parts: DataPlaneParts): Promise<DataPlane>
   const config = new ConfigStore(parts.core, await loadPolicyAppliers(), noCallouts)
   const context: PhaseContext = {
     config,
-    heads: new MatchableHeads(parts.core, parts.requestHead),
+    heads: new MatchableHeads(parts.core, parts.head),
     random: random ?? Math.random,
     resolver: {
       lookup: lookup ?? lookupBySystem,

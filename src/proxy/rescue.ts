@@ -1,4 +1,5 @@
 /** The only place that turns a GatewayError into a response. */
+import { CoreTrap } from '../core/errors.ts'
 import { type ErrorCode, GatewayError } from '../errors.ts'
 import type { HeaderFields } from '../exchange/exchange.ts'
 
@@ -12,6 +13,7 @@ export interface LocalResponse {
 /** What is thrown and is no GatewayError is a bug; its text stays inside. */
 export function toGatewayError(thrown: unknown): GatewayError {
   if (thrown instanceof GatewayError) return thrown
+  if (thrown instanceof CoreTrap) return new GatewayError('core_trapped', undefined, thrown)
   return new GatewayError('bug', undefined, thrown)
 }
 

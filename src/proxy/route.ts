@@ -13,19 +13,19 @@ const textBytes = 256 * 1024
 
 /** Heads in the form that the core can match. */
 export class MatchableHeads {
-  readonly #read: HeadRecord | undefined
+  readonly #read: HeadRecord
   readonly #core: IoCore
   #written: HeadRecord | undefined
 
   /** `read`: the record into which the engine reads request heads. */
-  constructor(core: IoCore, read: HeadRecord | undefined) {
+  constructor(core: IoCore, read: HeadRecord) {
     this.#core = core
     this.#read = read
   }
 
   /** The head as the engine has just read it, without a copy; else written anew. */
   current(exchange: ServerExchange): HeadRecord {
-    return exchange.headIsFresh && this.#read !== undefined ? this.#read : this.written(exchange)
+    return exchange.headIsFresh ? this.#read : this.written(exchange)
   }
 
   /** The head with all edits. Throws `headers_too_large` where it has outgrown its room. */
