@@ -17,6 +17,11 @@ export function regex_compile(pattern: usize, length: i32, flags: i32): i32 {
   return refuse(handle, pattern + errorOffset)
 }
 
+/** Byte offset in the pattern of what the last failed `regex_compile` refused. */
+export function regex_error_offset(): i32 {
+  return errorOffset
+}
+
 /** Frees a regex; its handle may be given out again. Unknown handles are ignored. */
 export function regex_free(handle: i32): void {
   regexFree(handle)
@@ -43,15 +48,25 @@ export function regex_full_match(handle: i32, text: usize, length: i32): i32 {
 export function regex_find(handle: i32, text: usize, length: i32, from: i32, out: usize): i32 {
   const code = check(handle, text, length)
   if (code < 0) return code
-  return isReadable(out, 8) ? regexFind(handle, text, length, from, out) : ERROR_ARGUMENT
+  return isReadable(out, 8) ? regexFind(handle, text, length, from, out) : fail(ERROR_ARGUMENT)
 }
 
-/** How many (start, end) pairs of u32 were written to `out`, at most `limit`, or a code. */
-export function regex_find_all(handle: i32, text: usize, length: i32, out: usize, limit: i32): i32 {
+/**
+ * All matches from `from` on: how many (start, end) pairs of u32 were written to `out`, at most `limit`,
+ * or a code. To go on after `limit` pairs, begin at the last end, or one character after an empty match.
+ */
+export function regex_find_all(
+  handle: i32,
+  text: usize,
+  length: i32,
+  from: i32,
+  out: usize,
+  limit: i32,
+): i32 {
   const code = check(handle, text, length)
   if (code < 0) return code
-  if (limit < 0 || limit > 0x7ffffff || !isReadable(out, <usize>limit << 3)) return ERROR_ARGUMENT
-  return regexFindAll(handle, text, length, out, limit)
+  const isRoom = limit >= 0 && limit <= 0x7ffffff && isReadable(out, <usize>limit << 3)
+  return isRoom && from >= 0 ? regexFindAll(handle, text, length, from, out, limit) : fail(ERROR_ARGUMENT)
 }
 
 /** Units of work done since the module started: what tests of linear time count. */

@@ -169,21 +169,21 @@ export function regexFind(handle: i32, text: usize, length: i32, from: i32, out:
 }
 
 /**
- * All matches from the left, not overlapping: (start, end) pairs of u32 at `out`, at most `limit` pairs;
+ * All matches from byte `from` on, not overlapping: (start, end) pairs of u32 at `out`, at most `limit` pairs;
  * answers how many, or a REGEX_* code. As in JavaScript an empty match directly behind another match
  * counts, and the search goes on one character after an empty match.
  */
-export function regexFindAll(handle: i32, text: usize, length: i32, out: usize, limit: i32): i32 {
+export function regexFindAll(handle: i32, text: usize, length: i32, from: i32, out: usize, limit: i32): i32 {
   let count = 0
-  let from = 0
-  while (count < limit && from <= length) {
+  let next = from
+  while (count < limit && next <= length) {
     const place = out + (<usize>count << 3)
-    const found = regexFind(handle, text, length, from, place)
+    const found = regexFind(handle, text, length, next, place)
     if (found < 0) return found
     if (found == 0) break
     count++
-    from = <i32>load<u32>(place, 4)
-    if (<i32>load<u32>(place) == from) from = afterCharacter(text, length, from)
+    next = <i32>load<u32>(place, 4)
+    if (<i32>load<u32>(place) == next) next = afterCharacter(text, length, next)
   }
   return count
 }

@@ -1,0 +1,44 @@
+import * as abi from './abi.ts'
+import { nameOfCode } from './errors.ts'
+
+/** Why a pattern is refused. */
+export interface RegexProblem {
+  /** REGEX_* of the abi. */
+  readonly code: number
+  /** For the pattern's author; ends with the place. */
+  readonly message: string
+  /** Index in the source string of what is wrong. */
+  readonly offset: number
+}
+
+const messages = new Map<number, string>([
+  [abi.REGEX_PATTERN_TOO_LONG, 'the pattern is longer than 8192 bytes'],
+  [abi.REGEX_PROGRAM_TOO_LARGE, 'the pattern is too large once its repetitions are written out'],
+  [abi.REGEX_NESTED_TOO_DEEP, 'groups nest deeper than 200'],
+  [abi.REGEX_BAD_UTF8, 'the pattern is not valid UTF-8'],
+  [abi.REGEX_UNBALANCED_PAREN, 'a parenthesis has no partner'],
+  [abi.REGEX_UNCLOSED_CLASS, 'a character class has no closing bracket'],
+  [abi.REGEX_BAD_RANGE, 'a range in a character class runs backwards or ends in a class'],
+  [abi.REGEX_BAD_ESCAPE, 'unknown escape'],
+  [abi.REGEX_TRAILING_BACKSLASH, 'nothing follows the backslash'],
+  [abi.REGEX_NOTHING_TO_REPEAT, 'a quantifier has nothing to repeat'],
+  [abi.REGEX_NESTED_QUANTIFIER, 'a quantifier follows a quantifier'],
+  [abi.REGEX_BAD_REPEAT, 'a repetition count is above 1000, or the lower one exceeds the upper'],
+  [abi.REGEX_BAD_GROUP, 'unknown group syntax'],
+  [abi.REGEX_UNKNOWN_CLASS, 'unknown character class name'],
+  [abi.REGEX_LOOKAROUND, 'look-around is not supported: it cannot be matched in linear time'],
+  [abi.REGEX_BACKREFERENCE, 'back-references are not supported: no linear-time match exists'],
+  [abi.REGEX_ATOMIC, 'atomic groups and possessive quantifiers are not supported'],
+])
+
+/** The string index of a byte offset in the string's UTF-8. */
+function indexOfByte(source: string, offset: number): number {
+  return Buffer.from(source).subarray(0, offset).toString().length
+}
+
+/** The problem of a negative code at a byte offset of the pattern. */
+export function regexProblem(source: string, code: number, byteOffset: number): RegexProblem {
+  const offset = indexOfByte(source, Math.max(0, byteOffset))
+  const message = messages.get(code) ?? nameOfCode(code)
+  return { code, offset, message: `${message} (at character ${offset + 1})` }
+}

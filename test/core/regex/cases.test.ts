@@ -1,0 +1,61 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { codeOf, type Pair, RawRegex } from './raw-regex.ts'
+
+interface MatchCase {
+  readonly name: string
+  readonly pattern: string
+  readonly text?: string
+  /** The text, where it is not UTF-8. */
+  readonly hex?: string
+  /** All matches, in bytes. */
+  readonly spans: readonly Pair[]
+  readonly full?: boolean
+}
+
+interface RefusedCase {
+  readonly pattern: string
+  readonly code: string
+  /** In bytes of the pattern. */
+  readonly offset: number
+}
+
+const folder = join(import.meta.dirname, 'cases')
+const read = <Case>(file: string): Case[] => JSON.parse(readFileSync(join(folder, file), 'utf8'))
+const raw = new RawRegex()
+
+const textOf = ({ text, hex }: MatchCase) =>
+  hex === undefined ? Buffer.from(text ?? '') : Buffer.from(hex, 'hex')
+
+for (const file of readdirSync(folder).filter((name) => name !== 'refused.json')) {
+  describe(`regex cases of ${file}`, () => {
+    it.each(read<MatchCase>(file))('$name: $pattern', (example) => {
+      const handle = raw.compile(Buffer.from(example.pattern))
+      expect(handle).toBeGreaterThan(0)
+      const text = textOf(example)
+      expect(raw.spans(handle, text)).toEqual(example.spans)
+      expect(raw.isMatch(handle, text)).toBe(example.spans.length > 0)
+      if (example.full !== undefined) expect(raw.fullMatch(handle, text)).toBe(example.full)
+      raw.free(handle)
+    })
+  })
+}
+
+describe('regex patterns that are refused', () => {
+  it.each(read<RefusedCase>('refused.json'))('$pattern is $code at $offset', (example) => {
+    const code = raw.compile(Buffer.from(example.pattern))
+    const offset = raw.core.exports.last_error_offset()
+    expect({ code, offset }).toEqual({ code: codeOf(example.code), offset: example.offset })
+  })
+
+  it('names a pattern that is too long, nests too deep or is not UTF-8', () => {
+    expect(raw.compile(Buffer.from('a'.repeat(8193)))).toBe(codeOf('REGEX_PATTERN_TOO_LONG'))
+    expect(raw.compile(Buffer.from('a'.repeat(8192)))).toBeGreaterThan(0)
+    const nested = (depth: number) => Buffer.from(`${'('.repeat(depth)}a${')'.repeat(depth)}`)
+    expect(raw.compile(nested(201))).toBe(codeOf('REGEX_NESTED_TOO_DEEP'))
+    expect(raw.compile(nested(200))).toBeGreaterThan(0)
+    expect(raw.compile(Buffer.from([97, 0xff]))).toBe(codeOf('REGEX_BAD_UTF8'))
+    expect(raw.core.exports.last_error_offset()).toBe(1)
+  })
+})
