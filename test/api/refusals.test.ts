@@ -1,0 +1,14 @@
+import { describe, expect, it } from 'vitest'
+import { validateObject } from '../../src/api/validate.ts'
+import { refusalCases } from './cases/refusals.ts'
+
+describe.each(refusalCases)('offline validation: $id', ({ cases }) => {
+  it.each(cases.map((example) => [example.written, example] as const))('%s', (_, example) => {
+    const { kind, spec, refusedAt, message } = example
+    const object = { apiVersion: 'sluice.dev/v1alpha1', kind, metadata: { name: 'a' }, spec }
+    const outcome = validateObject(object)
+    const problems = outcome.ok ? [] : outcome.problems
+    expect(problems.map(({ path }) => path)).toEqual(refusedAt === undefined ? [] : [refusedAt])
+    if (message !== undefined) expect(problems[0]?.message).toBe(message)
+  })
+})
