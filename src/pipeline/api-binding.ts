@@ -1,11 +1,12 @@
 /** What a source needs to know of the API, and the objects that exist without a manifest. */
+import { secretPaths } from '../api/fields.ts'
 import { validateObject } from '../api/validate.ts'
 import { controllerName, defaultClassName, gatewayGroup } from '../desired/shapes.ts'
-import { knownSecretPaths, type SecretPaths, type Validate } from '../watch/index.ts'
+import type { SecretPaths, Validate } from '../watch/index.ts'
 
 export const apiBinding: { readonly validate: Validate; readonly secretPaths: SecretPaths } = {
   validate: validateObject,
-  secretPaths: knownSecretPaths,
+  secretPaths,
 }
 
 /** The default GatewayClass; a manifest may say otherwise. */

@@ -12,11 +12,11 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { ResourceEvent } from '../../events/index.ts'
+import { secretPaths } from '../api/fields.ts'
 import { validateObject } from '../api/validate.ts'
 import { MemoryLog } from '../log/index.ts'
 import { randomDigestKey } from './digest-key.ts'
 import { FileSource, type FileSourceOptions } from './files.ts'
-import { knownSecretPaths } from './redact.ts'
 import { ResourceIndex } from './resource-index.ts'
 import { formatProblem } from './source-problem.ts'
 
@@ -60,7 +60,7 @@ async function run(paths = [folder], more: Partial<FileSourceOptions> = {}): Pro
     cluster: 'test',
     digestKey,
     validate: validateObject,
-    secretPaths: knownSecretPaths,
+    secretPaths,
     clock: { now: () => 1_767_323_045_678 },
     onProblem: (problem) => problems.push(formatProblem(problem).replaceAll(`${folder}/`, '')),
     onChange: async (events) => {

@@ -4,7 +4,6 @@ export type { Claim, ClaimContent, ObserveOptions, Validate } from './observed.t
 export { type Manifests, readManifests } from './read-manifests.ts'
 export {
   type JsonObject,
-  knownSecretPaths,
   redact,
   type SecretPaths,
   type SecretSink,

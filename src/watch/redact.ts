@@ -8,8 +8,8 @@ export type JsonObject = Readonly<Record<string, unknown>>
 export type SecretSink = (digest: string, value: Uint8Array) => void
 
 /**
- * Which string fields of a kind are secret, as paths: fields by dot, `[]` for every item of a list,
- * `*` for every field of an object, and `**` in front for any depth.
+ * The paths of a kind's fields that are secret: fields by dot, `[]` for every item of a list, `{}`
+ * for every value of a map, such as `spec.providers[].auth.key`. All that is below counts too.
  */
 export type SecretPaths = (kind: string) => readonly string[]
 
@@ -17,14 +17,6 @@ export interface RedactionOptions {
   readonly digestKey: DigestKey
   readonly secretPaths: SecretPaths
   readonly keepSecret?: SecretSink
-}
-
-/** The inline secrets that the interface has; a schema that marks its own takes the place of this. */
-export const knownSecretPaths: SecretPaths = (kind) => secretPathsByKind[kind] ?? []
-
-const secretPathsByKind: Readonly<Record<string, readonly string[]>> = {
-  GatewayPolicy: ['**.auth.key', '**.basicAuthentication.users[]'],
-  GatewayBackend: ['**.auth.key'],
 }
 
 /** What stands in place of an inline secret; still a string, so that the object keeps its shape. */
@@ -45,10 +37,42 @@ export function redact(object: JsonObject, options: RedactionOptions): JsonObjec
   const { status: _, metadata, ...rest } = object
   const clean = { ...rest, metadata: redactMetadata(metadata) }
   if (object.kind === 'Secret') return redactSecret(clean, options)
-  const kind = String(object.kind)
-  const patterns = options.secretPaths(kind).map((path) => path.replaceAll('[]', '.[]').split('.'))
-  if (patterns.length === 0) return clean
-  return redactFields(clean, [], patterns, options) as JsonObject
+  const hide = (text: string): string => {
+    const digest = options.digestKey.digest(text)
+    options.keepSecret?.(digest, Buffer.from(text))
+    return secretPlaceholder(digest)
+  }
+  const paths = parsedPaths(options.secretPaths, String(object.kind))
+  return paths.reduce<JsonObject>((part, path) => hideAt(part, path, hide) as JsonObject, clean)
+}
+
+const parsed = new WeakMap<SecretPaths, Map<string, readonly (readonly string[])[]>>()
+
+/** The steps of every secret path of a kind; found once, since a schema is large. */
+function parsedPaths(secretPaths: SecretPaths, kind: string): readonly (readonly string[])[] {
+  const byKind = parsed.get(secretPaths) ?? new Map<string, readonly (readonly string[])[]>()
+  parsed.set(secretPaths, byKind)
+  const known = byKind.get(kind)
+  if (known !== undefined) return known
+  const paths = secretPaths(kind).map((path) => path.match(/\[\]|\{\}|[^.[\]{}]+/g) ?? [])
+  byKind.set(kind, paths)
+  return paths
+}
+
+/** A copy in which everything at the path is hidden; the same value where there is nothing. */
+function hideAt(value: unknown, path: readonly string[], hide: (text: string) => string): unknown {
+  const [step, ...rest] = path
+  if (typeof value === 'string') return step === undefined ? hide(value) : value
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) {
+    if (step !== undefined && step !== '[]') return value
+    return value.map((item) => hideAt(item, rest, hide))
+  }
+  const isEvery = step === undefined || step === '{}'
+  const fields = Object.entries(value).map(([field, member]) =>
+    isEvery || field === step ? [field, hideAt(member, rest, hide)] : [field, member],
+  )
+  return Object.fromEntries(fields)
 }
 
 function redactMetadata(metadata: unknown): JsonObject {
@@ -79,34 +103,4 @@ function secretEntries({ data, stringData }: JsonObject): ReadonlyMap<string, Ui
     ([name, value]) => [name, Buffer.from(String(value ?? ''))] as const,
   )
   return new Map([...encoded, ...plain])
-}
-
-function redactFields(
-  value: unknown,
-  path: readonly string[],
-  patterns: readonly (readonly string[])[],
-  options: RedactionOptions,
-): unknown {
-  if (Array.isArray(value)) {
-    return value.map((item) => redactFields(item, [...path, '[]'], patterns, options))
-  }
-  if (value !== null && typeof value === 'object') {
-    const fields = Object.entries(value).map(([field, member]) => [
-      field,
-      redactFields(member, [...path, field], patterns, options),
-    ])
-    return Object.fromEntries(fields)
-  }
-  if (typeof value !== 'string' || !patterns.some((pattern) => matches(pattern, path))) return value
-  const digest = options.digestKey.digest(value)
-  options.keepSecret?.(digest, Buffer.from(value))
-  return secretPlaceholder(digest)
-}
-
-function matches(pattern: readonly string[], path: readonly string[]): boolean {
-  const isDeep = pattern[0] === '**'
-  const steps = isDeep ? pattern.slice(1) : pattern
-  if (isDeep ? path.length < steps.length : path.length !== steps.length) return false
-  const tail = path.slice(path.length - steps.length)
-  return steps.every((step, index) => step === '*' || step === tail[index])
 }
