@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { sumSnapshots, writePrometheus } from './prometheus.ts'
-import { RequestCounters } from './request-series.ts'
+import { type Label, RequestCounters } from './request-series.ts'
+
+const describeLabels = (labels: readonly Label[]) => labels.map(String)
 
 describe('RequestCounters', () => {
   it('keeps a series for each combination of labels', () => {
-    const counters = new RequestCounters([0.125, 1])
+    const counters = new RequestCounters([0.125, 1], describeLabels)
     counters.record(['a', 200, ''], 0.125, 5)
     counters.record(['a', 200, ''], 0.25, 6)
     counters.record(['b', 200, ''], 3, 0)
@@ -12,14 +14,14 @@ describe('RequestCounters', () => {
     counters.record(['a', 200, ''], 9, 1)
     expect(counters.snapshot()).toEqual([
       {
-        count: { labels: ['a', '200', 'unknown'], values: [3] },
-        bytes: { labels: ['a', '200', 'unknown'], values: [12] },
-        duration: { labels: ['a', '200', 'unknown'], values: [1, 1, 1, 9.375] },
+        count: { labels: ['a', '200', ''], values: [3] },
+        bytes: { labels: ['a', '200', ''], values: [12] },
+        duration: { labels: ['a', '200', ''], values: [1, 1, 1, 9.375] },
       },
       {
-        count: { labels: ['b', '200', 'unknown'], values: [1] },
-        bytes: { labels: ['b', '200', 'unknown'], values: [0] },
-        duration: { labels: ['b', '200', 'unknown'], values: [0, 0, 1, 3] },
+        count: { labels: ['b', '200', ''], values: [1] },
+        bytes: { labels: ['b', '200', ''], values: [0] },
+        duration: { labels: ['b', '200', ''], values: [0, 0, 1, 3] },
       },
       {
         count: { labels: ['a', '404', 'x'], values: [1] },
@@ -30,7 +32,7 @@ describe('RequestCounters', () => {
   })
 
   it('counts everything beyond its bound as one series', () => {
-    const counters = new RequestCounters([1], 2)
+    const counters = new RequestCounters([1], describeLabels, 2)
     for (const label of ['a', 'b', 'c', 'd', 'a']) counters.record([label, 'x'], 0, 0)
     expect(counters.snapshot().map(({ count }) => [count.labels, count.values[0]])).toEqual([
       [['a', 'x'], 2],

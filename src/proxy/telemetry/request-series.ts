@@ -5,7 +5,7 @@
  */
 import type { Series } from './metric-definitions.ts'
 
-type Label = string | number
+export type Label = string | number
 
 class Node {
   readonly #children = new Map<Label, Node>()
@@ -76,16 +76,25 @@ export class RequestCounters {
   readonly #root = new Node()
   readonly #leaves: Leaf[] = []
   readonly #bounds: readonly number[]
+  readonly #describe: (labels: readonly Label[]) => readonly string[]
   readonly #most: number
   #overflow: Leaf | undefined
 
-  /** `bounds`: upper bounds of the duration's buckets, in seconds. `most`: label combinations. */
-  constructor(bounds: readonly number[], most = 10_000) {
+  /**
+   * `bounds`: upper bounds of the duration's buckets, in seconds. `describe`: the texts of a label
+   * combination, asked for once. `most`: how many combinations are kept apart.
+   */
+  constructor(
+    bounds: readonly number[],
+    describe: (labels: readonly Label[]) => readonly string[],
+    most = 10_000,
+  ) {
     this.#bounds = bounds
+    this.#describe = describe
     this.#most = most
   }
 
-  /** Counts one request; an empty label is written as `unknown`. */
+  /** Counts one request. */
   record(labels: readonly Label[], seconds: number, bytes: number): void {
     let node: Node | undefined = this.#root
     for (const label of labels) {
@@ -98,12 +107,12 @@ export class RequestCounters {
 
   #leafFor(labels: readonly Label[]): Leaf {
     if (this.#leaves.length >= this.#most) {
-      this.#overflow ??= this.#newLeaf(labels.map(() => overflow))
+      this.#overflow ??= this.#newLeaf(this.#describe(labels).map(() => overflow))
       return this.#overflow
     }
     let node = this.#root
     for (const label of labels) node = node.find(label) ?? node.add(label)
-    node.leaf = this.#newLeaf(labels.map((label) => String(label) || 'unknown'))
+    node.leaf = this.#newLeaf(this.#describe(labels))
     return node.leaf
   }
 

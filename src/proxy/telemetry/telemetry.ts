@@ -4,7 +4,7 @@ import type { EngineCounters, ServerExchange } from '../engine/types.ts'
 import { type AccessLogFormat, lineFormats, statusOf } from './access-line.ts'
 import type { AccessLog } from './access-log.ts'
 import { type MetricsSnapshot, metricDefinitions, type Series } from './metric-definitions.ts'
-import { RequestCounters } from './request-series.ts'
+import { type Label, RequestCounters } from './request-series.ts'
 import { Timestamps } from './timestamp.ts'
 import type { RequestFacts, Telemetry } from './types.ts'
 
@@ -50,11 +50,23 @@ function engineSeries(engine: Readonly<EngineCounters>): MetricsSnapshot {
   }
 }
 
+/** Position of `bind` among the labels; the engine knows its port, the rest is the Gateway. */
+const bindAt = 5
+
+/** The texts of labels: absent is `unknown`, a bind is `port/namespace/gateway`. */
+function labelTexts(labels: readonly Label[]): readonly string[] {
+  const texts = labels.map((label) => String(label) || 'unknown')
+  const gateway = labels[bindAt + 1]
+  if (gateway !== '') texts[bindAt] = `${labels[bindAt]}/${gateway}`
+  return texts
+}
+
 /** The telemetry of a worker. */
 export function createTelemetry({ log, format }: TelemetryOptions): WorkerTelemetry {
   const lines = lineFormats[format]
   const timestamps = new Timestamps()
-  const requests = new RequestCounters(metricDefinitions.request_duration_seconds.buckets ?? [])
+  const buckets = metricDefinitions.request_duration_seconds.buckets ?? []
+  const requests = new RequestCounters(buckets, labelTexts)
   return {
     onDone(exchange: ServerExchange, facts: RequestFacts): void {
       log.write(lines.request(timestamps.now(), exchange, facts))

@@ -1,0 +1,42 @@
+/**
+ * The entry of a worker thread. Everything that carries traffic is made here, once a thread: the
+ * WASM core, the engine on its sockets, the data plane on its configuration, the telemetry.
+ */
+import { parentPort, workerData } from 'node:worker_threads'
+import { createIoCore } from '../core/index.ts'
+import { createDataPlane } from './data-plane.ts'
+import { createEngine } from './engine/engine.ts'
+import { AccessLog } from './telemetry/access-log.ts'
+import { createTelemetry } from './telemetry/telemetry.ts'
+import type { FromWorker, ToWorker, WorkerSettings } from './worker-messages.ts'
+import { WorkerSession } from './worker-session.ts'
+
+/** Memory of the core, which never grows: 64 MiB of routes, heads and read buffers. */
+const memoryPages = 1_024
+/** Fields of a head, the most that Gateway configuration can ask for, and bytes to assign one. */
+const mostFields = 4_096
+const headTextBytes = 65_536
+
+async function startWorker(port: NonNullable<typeof parentPort>, settings: WorkerSettings) {
+  const { bindAddress, reusePort, accessLog, destinations, clusterDomain } = settings
+  const log = new AccessLog({ fd: accessLog.fd, isShared: reusePort })
+  // Runs even when an uncaught error ends the thread; nothing asynchronous gets a turn any more.
+  process.on('exit', () => log.flushSync())
+  const telemetry = createTelemetry({ log, format: accessLog.format })
+  const core = createIoCore({ memoryPages })
+  const head = core.createHead({ maxFields: mostFields, textBytes: headTextBytes })
+  const plane = await createDataPlane({
+    core,
+    head,
+    telemetry,
+    settings: { destinations, ...(clusterDomain !== undefined && { clusterDomain }) },
+  })
+  const engine = createEngine({ core, head, handler: plane.handler, bindAddress, reusePort })
+  const send = (message: FromWorker) => port.postMessage(message)
+  const session = new WorkerSession({ engine, plane, telemetry, log, send })
+  port.on('message', (message: ToWorker) => session.receive(message))
+  send({ type: 'started' })
+}
+
+if (parentPort === null) throw new Error('this file runs as a worker of the proxy only')
+await startWorker(parentPort, workerData as WorkerSettings)
