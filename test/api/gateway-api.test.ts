@@ -1,0 +1,102 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { kinds } from '../../src/api/kinds.ts'
+import { validateObject } from '../../src/api/validate.ts'
+
+interface Row {
+  readonly written: string
+  readonly spec: object
+  readonly refusedAt?: string
+  readonly also?: readonly string[]
+  readonly message?: string
+}
+
+const file = join(import.meta.dirname, 'cases', 'gateway-api.yaml')
+const table = parse(readFileSync(file, 'utf8')) as Readonly<Record<string, readonly Row[]>>
+const group = 'gateway.networking.k8s.io'
+
+const objectOf = (kind: string, spec: object, version = 'v1') => ({
+  apiVersion: `${group}/${version}`,
+  kind,
+  metadata: { name: 'a' },
+  spec,
+})
+
+describe.each(Object.entries(table))('%s', (kind, rows) => {
+  it.each(rows.map((row) => [row.written, row] as const))('%s', (_, row) => {
+    const outcome = validateObject(objectOf(kind, row.spec))
+    const problems = outcome.ok ? [] : outcome.problems
+    const expected = row.refusedAt === undefined ? [] : [row.refusedAt, ...(row.also ?? [])]
+    expect(problems.map(({ path }) => path)).toEqual(expected)
+    if (row.message !== undefined) expect(problems[0]?.message).toContain(row.message)
+  })
+})
+
+describe('the Gateway API at the edge', () => {
+  it('has cases for each of its kinds', () => {
+    const known = kinds.filter((row) => row.group === group).map(({ kind }) => kind)
+    expect(Object.keys(table).sort()).toEqual(known.sort())
+  })
+
+  it.each([
+    ['HTTPRoute', 'v1beta1', {}],
+    [
+      'Gateway',
+      'v1beta1',
+      { gatewayClassName: 'c', listeners: [{ name: 'a', port: 1, protocol: 'HTTP' }] },
+    ],
+    ['GatewayClass', 'v1beta1', { controllerName: 'a/b' }],
+    ['ReferenceGrant', 'v1beta1', table.ReferenceGrant?.[0]?.spec ?? {}],
+    ['BackendTLSPolicy', 'v1alpha3', table.BackendTLSPolicy?.[0]?.spec ?? {}],
+    ['TLSRoute', 'v1alpha3', table.TLSRoute?.[0]?.spec ?? {}],
+    ['TLSRoute', 'v1alpha2', { rules: [{ backendRefs: [{ name: 'a', port: 1 }] }] }],
+    ['TCPRoute', 'v1alpha2', table.TCPRoute?.[1]?.spec ?? {}],
+    ['UDPRoute', 'v1alpha2', table.UDPRoute?.[0]?.spec ?? {}],
+  ])('reads %s %s and calls it v1', (kind, version, spec) => {
+    const outcome = validateObject(objectOf(kind, spec, version))
+    expect(outcome).toMatchObject({ ok: true, value: { apiVersion: `${group}/v1`, kind } })
+  })
+
+  it('fills in the defaults that the upstream definitions write', () => {
+    const outcome = validateObject(
+      objectOf('HTTPRoute', {
+        parentRefs: [{ name: 'gw' }],
+        rules: [{ backendRefs: [{ name: 's', port: 80 }] }],
+      }),
+    )
+    expect(outcome).toMatchObject({
+      ok: true,
+      value: {
+        spec: {
+          parentRefs: [{ group, kind: 'Gateway', name: 'gw' }],
+          rules: [
+            {
+              matches: [{ path: { type: 'PathPrefix', value: '/' } }],
+              backendRefs: [{ group: '', kind: 'Service', weight: 1 }],
+            },
+          ],
+        },
+      },
+    })
+  })
+
+  it('limits the matches of a route to 128 in all', () => {
+    const rule = (count: number) => ({
+      matches: Array.from({ length: count }, (_, index) => ({ path: { value: `/${index}` } })),
+    })
+    expect(validateObject(objectOf('HTTPRoute', { rules: [rule(64), rule(64)] })).ok).toBe(true)
+    expect(validateObject(objectOf('HTTPRoute', { rules: [rule(64), rule(64), rule(1)] }))).toEqual(
+      {
+        ok: false,
+        problems: [
+          {
+            path: 'spec.rules',
+            message: 'the total number of matches across all rules in a route must be at most 128',
+          },
+        ],
+      },
+    )
+  })
+})
