@@ -1,0 +1,51 @@
+/** A plain HTTP/1.1 client for tests: any Host, any header, one connection a request. */
+import { Agent, type IncomingHttpHeaders, request } from 'node:http'
+
+export interface TestRequest {
+  readonly method?: string
+  readonly path?: string
+  readonly host?: string
+  readonly headers?: Readonly<Record<string, string | string[]>>
+  readonly body?: string
+  readonly agent?: Agent
+}
+
+export interface TestResponse {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly body: string
+}
+
+/** Sends one request to a port of the loopback address; rejects when the connection breaks. */
+export function send(port: number, options: TestRequest = {}): Promise<TestResponse> {
+  const { method = 'GET', path = '/', host, headers, body, agent } = options
+  return new Promise((resolve, reject) => {
+    const outgoing = request({
+      host: '127.0.0.1',
+      port,
+      method,
+      path,
+      agent: agent ?? false,
+      headers: { ...(host !== undefined && { host }), ...headers },
+    })
+    outgoing.once('error', reject)
+    outgoing.once('response', (response) => {
+      const chunks: Buffer[] = []
+      response.on('data', (chunk: Buffer) => chunks.push(chunk))
+      response.once('error', reject)
+      response.once('end', () =>
+        resolve({
+          status: response.statusCode ?? 0,
+          headers: response.headers,
+          body: Buffer.concat(chunks).toString('utf8'),
+        }),
+      )
+    })
+    outgoing.end(body)
+  })
+}
+
+/** Keeps connections, as a browser or a client library does. */
+export function keepAliveAgent(maxSockets: number): Agent {
+  return new Agent({ keepAlive: true, maxSockets })
+}

@@ -1,0 +1,76 @@
+/** Short builders of manifests for tests; each gives one YAML document (JSON is YAML). */
+
+type Fields = Readonly<Record<string, unknown>>
+
+export function manifest(...objects: readonly Fields[]): string {
+  return objects.map((object) => `${JSON.stringify(object, undefined, 2)}\n`).join('---\n')
+}
+
+const gatewayApi = 'gateway.networking.k8s.io/v1'
+const own = 'sluice.dev/v1alpha1'
+
+/** A Gateway of the default class with one HTTP listener. */
+export function gateway(port: number, spec: Fields = {}, name = 'edge'): Fields {
+  const listeners = [{ name: 'http', port, protocol: 'HTTP' }]
+  return {
+    apiVersion: gatewayApi,
+    kind: 'Gateway',
+    metadata: { name },
+    spec: { gatewayClassName: 'agentgateway', listeners, ...spec },
+  }
+}
+
+/** An HTTPRoute of the Gateway `edge`. */
+export function httpRoute(name: string, spec: Fields, metadata: Fields = {}): Fields {
+  return {
+    apiVersion: gatewayApi,
+    kind: 'HTTPRoute',
+    metadata: { name, ...metadata },
+    spec: { parentRefs: [{ name: 'edge' }], ...spec },
+  }
+}
+
+/** A static GatewayBackend on the loopback address. */
+export function staticBackend(name: string, port: number, policies?: Fields): Fields {
+  return {
+    apiVersion: own,
+    kind: 'GatewayBackend',
+    metadata: { name },
+    spec: { static: { host: '127.0.0.1', port }, ...(policies && { policies }) },
+  }
+}
+
+/** A reference to a GatewayBackend, for backendRefs. */
+export function toBackend(name: string, more: Fields = {}): Fields {
+  return { group: 'sluice.dev', kind: 'GatewayBackend', name, ...more }
+}
+
+/** A GatewayPolicy on one target, given as `Kind/name` or `Kind/name#section`. */
+export function policy(name: string, target: string, spec: Fields, metadata: Fields = {}): Fields {
+  const [reference = '', sectionName] = target.split('#')
+  const [kind = '', targetName = ''] = reference.split('/')
+  const group = kind === 'Service' ? '' : kind === 'GatewayBackend' ? 'sluice.dev' : gatewayGroup
+  const targetRef = { group, kind, name: targetName, ...(sectionName && { sectionName }) }
+  return {
+    apiVersion: own,
+    kind: 'GatewayPolicy',
+    metadata: { name, ...metadata },
+    spec: { targetRefs: [targetRef], ...spec },
+  }
+}
+
+const gatewayGroup = 'gateway.networking.k8s.io'
+
+/** A Service whose endpoints are the given loopback ports. */
+export function service(name: string, endpoints: readonly number[], more: Fields = {}): Fields[] {
+  const slices = endpoints.map((port, index) => ({
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata: { name: `${name}-${index}`, labels: { 'kubernetes.io/service-name': name } },
+    addressType: 'IPv4',
+    ports: [{ name: 'http', port }],
+    endpoints: [{ addresses: ['127.0.0.1'] }],
+  }))
+  const ports = [{ name: 'http', port: 80, ...more }]
+  return [{ apiVersion: 'v1', kind: 'Service', metadata: { name }, spec: { ports } }, ...slices]
+}

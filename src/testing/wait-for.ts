@@ -1,0 +1,16 @@
+/** Waiting for a condition instead of for a time. */
+
+/** Asks again and again until the answer is neither undefined nor false; the test's own limit ends it. */
+export async function waitFor<Value>(
+  what: string,
+  ask: () => Promise<Value | undefined | false> | Value | undefined | false,
+  timeoutMs = 20_000,
+): Promise<Value> {
+  const end = performance.now() + timeoutMs
+  for (;;) {
+    const answer = await ask()
+    if (answer !== undefined && answer !== false) return answer
+    if (performance.now() > end) throw new Error(`waited in vain for ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}
