@@ -67,21 +67,21 @@ export function createTelemetry({ log, format }: TelemetryOptions): WorkerTeleme
   const timestamps = new Timestamps()
   const buckets = metricDefinitions.request_duration_seconds.buckets ?? []
   const requests = new RequestCounters(buckets, labelTexts)
+  // In the order of the definition; filled anew for each request, read before the next.
+  const labels: Label[] = metricDefinitions.requests_total.labels.map(() => '')
   return {
     onDone(exchange: ServerExchange, facts: RequestFacts): void {
       log.write(lines.request(timestamps.now(), exchange, facts))
-      const labels = [
-        facts.backend ?? '',
-        facts.protocol,
-        methods.has(facts.method) ? facts.method : 'OTHER',
-        statusOf(exchange, facts) || '',
-        facts.reason,
-        exchange.port,
-        facts.gateway ?? '',
-        facts.listener ?? '',
-        facts.route ?? '',
-        facts.rule ?? '',
-      ]
+      labels[0] = facts.backend ?? ''
+      labels[1] = facts.protocol
+      labels[2] = methods.has(facts.method) ? facts.method : 'OTHER'
+      labels[3] = statusOf(exchange, facts) || ''
+      labels[4] = facts.reason
+      labels[bindAt] = exchange.port
+      labels[6] = facts.gateway ?? ''
+      labels[7] = facts.listener ?? ''
+      labels[8] = facts.route ?? ''
+      labels[9] = facts.rule ?? ''
       requests.record(labels, facts.durationMs / 1_000, exchange.responseBytes)
     },
 
