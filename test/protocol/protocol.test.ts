@@ -121,7 +121,9 @@ describe('a chunked request body is refused, and never complete at the upstream:
         expect(client.text).toMatch(/connection: close\r\n/)
         expect(splitResponses(client.text)).toHaveLength(1)
         await eventually(() => upstream.connections.every((one) => one.ended || one.closed))
-        expect(upstream.connections.map((one) => one.text).join('')).not.toMatch(/0\r\n(.*\r\n)?\r\n$/)
+        expect(upstream.connections.map((one) => one.text).join('')).not.toMatch(
+          /0\r\n(.*\r\n)?\r\n$/,
+        )
         client.socket.destroy()
       })
     }

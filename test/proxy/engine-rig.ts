@@ -215,8 +215,9 @@ export function splitResponses(text: string): string[] {
     const head = rest.slice(0, headEnd + 4)
     let end = head.length
     const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1]
-    if (length !== undefined) end += Number(length)
-    else if (/\r\ntransfer-encoding: chunked/i.test(head)) {
+    const hasBody = !/^HTTP\/1.1 (1..|204|304)/.test(head)
+    if (hasBody && length !== undefined) end += Number(length)
+    else if (hasBody && /\r\ntransfer-encoding: chunked/i.test(head)) {
       const last = rest.indexOf('\r\n0\r\n\r\n', headEnd)
       const empty = rest.startsWith('0\r\n\r\n', end)
       if (!empty && last < 0) return found

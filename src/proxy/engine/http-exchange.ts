@@ -489,6 +489,7 @@ export class HttpExchange implements ServerExchange, UpstreamUser, TimerOwner {
   #cut(ending: Ending): void {
     this.ending = ending
     const client = this.#client
+    client?.transport.flush()
     if (this.#isCloseDelimited) client?.transport.reset()
     else client?.transport.destroy()
     this.#over()

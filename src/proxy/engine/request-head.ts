@@ -210,7 +210,7 @@ export class RequestHeadView implements RequestHead {
     if (framing !== 'as-is') dropped |= lengthBit
     let out = keepsHost && keepsLine ? '' : this.#startLine()
     if (!keepsHost) out += `host: ${this.authority}\r\n`
-    out += this.fields.text(dropped, keepsHost && keepsLine ? 0 : -1)
+    out += this.fields.text(dropped, keepsHost && keepsLine ? this.#methodSpan.start : -1)
     if (framing === 'chunked' || (framing === 'as-is' && this.isChunked)) {
       out += 'transfer-encoding: chunked\r\n'
     } else if (typeof framing === 'object') out += `content-length: ${framing.length}\r\n`
