@@ -1,9 +1,9 @@
 import { type FSWatcher, statSync, watch } from 'node:fs'
 import { join } from 'node:path'
 
-/** A folder under watch; the inode tells when another folder has taken its place. */
+/** A folder under watch; the identity tells when another folder has taken its place. */
 interface WatchedFolder {
-  readonly inode: bigint
+  readonly identity: string
   readonly watcher: FSWatcher
 }
 
@@ -40,16 +40,16 @@ export class DirectoryWatch {
   }
 
   #enter(folder: string): boolean {
-    const inode = inodeOf(folder)
-    if (inode === this.#folders.get(folder)?.inode) return false
+    const identity = identityOf(folder)
+    if (identity !== undefined && identity === this.#folders.get(folder)?.identity) return false
     this.#leave(folder)
-    if (inode === undefined) return false
+    if (identity === undefined) return false
     try {
       const watcher = watch(folder, (_, name) => {
         this.#options.onPath(name === null ? folder : join(folder, name))
       })
       watcher.on('error', (error) => this.#lose(folder, error))
-      this.#folders.set(folder, { inode, watcher })
+      this.#folders.set(folder, { identity, watcher })
       return true
     } catch (error) {
       this.#lose(folder, error as Error)
@@ -68,9 +68,11 @@ export class DirectoryWatch {
   }
 }
 
-function inodeOf(folder: string): bigint | undefined {
+/** The time of birth stands beside the inode, since file systems give inodes out again. */
+function identityOf(folder: string): string | undefined {
   try {
-    return statSync(folder, { bigint: true }).ino
+    const { dev, ino, birthtimeNs } = statSync(folder, { bigint: true })
+    return `${dev} ${ino} ${birthtimeNs}`
   } catch {
     return undefined
   }

@@ -30,6 +30,8 @@ export interface Refreshed {
   readonly keys: ReadonlySet<string>
   /** Files that seem to have lost objects: somebody may be in the middle of writing them. */
   readonly unsettled: readonly string[]
+  /** May there be other folders than before, or others behind the same names? */
+  readonly mayHaveMoved: boolean
 }
 
 /**
@@ -43,6 +45,8 @@ export class FileSet {
   #roots: readonly string[]
   #files = new Map<string, FileState>()
   #folders = new Set<string>()
+  /** The files of which something is wrong; few, where the files may be many. */
+  #troubled = new Map<string, readonly SourceProblem[]>()
   /** Problems of folders and of roots that are not there. */
   #treeProblems = new Map<string, SourceProblem>()
 
@@ -58,8 +62,15 @@ export class FileSet {
 
   /** Everything that is wrong at present, by file. */
   problems(): SourceProblem[] {
-    const ofFiles = [...this.#files.values()].flatMap(({ problems }) => problems)
+    const ofFiles = [...this.#troubled.values()].flat()
     return [...this.#treeProblems.values(), ...ofFiles, ...this.book.duplicates()]
+  }
+
+  /** Could a change of this path matter? The folder around a root may be a busy one. */
+  concerns(path: string): boolean {
+    const folder = dirname(path)
+    if (this.#roots.includes(path) || this.#folders.has(folder)) return true
+    return basename(path).startsWith('.') && this.#roots.some((root) => dirname(root) === folder)
   }
 
   /** Looks at everything again; stamps decide what is read. */
@@ -110,6 +121,7 @@ export class FileSet {
   }
 
   #refreshFolder(folder: string, change: Change): void {
+    change.mayHaveMoved = true
     const exists = isFolder(folder)
     const listing = exists ? listFolder(folder) : nothingListed
     const isHidden = (path: string) => listing.unreadable.some((above) => isBelow(path, above))
@@ -186,6 +198,8 @@ export class FileSet {
     const before = this.#files.get(file)?.claims ?? []
     if (state === undefined) this.#files.delete(file)
     else this.#files.set(file, state)
+    if (state === undefined || state.problems.length === 0) this.#troubled.delete(file)
+    else this.#troubled.set(file, state.problems)
     if (before === state?.claims) return
     for (const { key } of [...before, ...(state?.claims ?? [])]) change.keys.add(key)
     this.book.replace(file, state?.claims ?? [])
@@ -216,6 +230,7 @@ export class FileSet {
 class Change implements Refreshed {
   readonly keys = new Set<string>()
   readonly unsettled: string[] = []
+  mayHaveMoved = false
   #settled: ReadonlySet<string>
 
   constructor(settled: ReadonlySet<string>) {

@@ -338,6 +338,19 @@ describe('files that come and go', () => {
     await expectNews(source, ['deleted a (watch)'])
   })
 
+  it('are found in a folder that was deleted and made again', async () => {
+    write('sub/a.yaml', route('a'))
+    const source = await run([join(folder, 'sub')])
+    source.news()
+    for (const generation of [2, 4]) {
+      rmSync(join(folder, 'sub'), { recursive: true })
+      write('sub/a.yaml', route('a', `again${generation}.example`))
+      await expectNews(source, [`applied a generation ${generation}`])
+      write('sub/a.yaml', route('a', `edited${generation}.example`))
+      await expectNews(source, [`applied a generation ${generation + 1}`])
+    }
+  })
+
   it('swap behind the links of a mounted volume', async () => {
     write('..v1/a.yaml', route('a', 'v1.example'))
     symlinkSync('..v1', join(folder, '..data'))
@@ -504,6 +517,27 @@ spec:
   })
 })
 
+describe('an object beyond measure', () => {
+  it('is refused in an event of ordinary size, and holds up nothing else', async () => {
+    const spec = Object.fromEntries(
+      Array.from({ length: 60 }, (_, index) => [`${index}${'x'.repeat(20_000)}`, 1]),
+    )
+    const many = { apiVersion: 'sluice.dev/v1alpha1', kind: 'GatewayPolicy', spec }
+    write('a.json', JSON.stringify({ ...many, metadata: { name: 'many' } }))
+    write('b.json', JSON.stringify({ ...many, metadata: { name: 'n'.repeat(2_000_000) } }))
+    write('c.yaml', route('good'))
+    const source = await run()
+    expect(source.news()).toEqual([
+      'relist started',
+      'refused many generation 1',
+      'applied good generation 1',
+      'relist finished with 1',
+    ])
+    const nameless = /^b\.json:1:\d+: metadata\.name: must have at most 253 characters$/
+    expect(source.problems).toContainEqual(expect.stringMatching(nameless))
+  })
+})
+
 describe('two definitions of one object', () => {
   it('leave the first in force and name both places', async () => {
     write('a.yaml', route('same', 'first.example'))
@@ -530,6 +564,37 @@ describe('two definitions of one object', () => {
     const [, applied] = source.batches.flat()
     expect(applied?.data).toMatchObject({ object: { spec: { hostnames: ['first.example'] } } })
     expect(source.problems).toHaveLength(1)
+  })
+})
+
+describe('a change that no notification told of', () => {
+  it('is found by looking at everything, between the marks of a relist', async () => {
+    write('v1/a.yaml', route('a'))
+    write('v2/a.yaml', route('b'))
+    mkdirSync(join(folder, 'given'))
+    symlinkSync('../v1/a.yaml', join(folder, 'given', 'a.yaml'))
+    const source = await run([join(folder, 'given')])
+    source.news()
+    // The link stays, and what it leads to is in a folder that nobody watches.
+    write('v1/a.yaml', route('a', 'b.example'))
+    await source.source.rescan()
+    expect(source.news()).toEqual([
+      'relist started',
+      'applied a generation 2',
+      'relist finished with 1',
+    ])
+    await source.source.rescan()
+    expect(source.news()).toEqual([])
+  })
+
+  it('is found in time without being asked for', async () => {
+    write('elsewhere/a.yaml', route('a'))
+    mkdirSync(join(folder, 'given'))
+    symlinkSync('../elsewhere/a.yaml', join(folder, 'given', 'a.yaml'))
+    const source = await run([join(folder, 'given')], { timing: { rescanMs: 20 } })
+    source.news()
+    write('elsewhere/a.yaml', route('a', 'b.example'))
+    await expectNews(source, ['relist started', 'applied a generation 2', 'relist finished with 1'])
   })
 })
 

@@ -136,6 +136,7 @@ export class FileSource {
   }
 
   #notice(path: string): void {
+    if (!this.#files.concerns(path)) return
     this.#dirty.add(path)
     const now = performance.now()
     this.#firstNotice ??= now
@@ -163,15 +164,20 @@ export class FileSource {
   async #process(): Promise<void> {
     if (this.#isClosed) return
     this.#firstNotice = undefined
+    const cause = this.#isAllDirty ? 'relist' : 'watch'
     const refreshed = this.#refresh()
     this.#settleLater(refreshed.unsettled)
     for (const key of refreshed.keys) this.#pending.add(key)
     this.#report()
     const keys = [...this.#pending]
+    const { index, paths } = this.#options
     const context = this.#context()
-    const events = differences(this.#options.index, this.#changeOf(keys, 'watch'), context)
+    const events = differences(index, this.#changeOf(keys, cause), context)
+    const isRelist = cause === 'relist' && events.length > 0
     try {
-      if (events.length > 0) await this.#append(events)
+      if (events.length > 0) {
+        await this.#append(isRelist ? asRelist(index, events, paths, context) : events)
+      }
       for (const key of keys) this.#pending.delete(key)
     } catch (error) {
       const message = `changes could not be recorded, and will be again: ${String(error)}`
@@ -191,14 +197,13 @@ export class FileSource {
     this.#settled = new Set()
     this.#isAllDirty = false
     const looked = isAll ? this.#files.refreshAll(settled) : this.#files.refresh(paths, settled)
+    if (!looked.mayHaveMoved) return looked
     // What came into a new folder before it was watched was not noticed.
     const entered = this.#watch.follow(this.#files.folders())
     if (entered.length === 0) return looked
     const again = this.#files.refresh(entered, settled)
-    return {
-      keys: new Set([...looked.keys, ...again.keys]),
-      unsettled: [...looked.unsettled, ...again.unsettled],
-    }
+    const keys = new Set([...looked.keys, ...again.keys])
+    return { ...again, keys, unsettled: [...looked.unsettled, ...again.unsettled] }
   }
 
   #settleLater(files: readonly string[]): void {

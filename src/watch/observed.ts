@@ -57,6 +57,15 @@ export interface Observed {
 const envelopeBytes = 8192
 /** Problems of one object beyond this many are counted only. */
 const shownProblems = 50
+/** The interface allows 16. */
+const shownTargets = 64
+/** An event must fit whatever nonsense the refused object holds. */
+const shownCharacters = 500
+
+const cut = (text: string) =>
+  text.length > shownCharacters ? `${text.slice(0, shownCharacters)}…` : text
+
+const shorten = ({ path, message }: FieldProblem) => ({ path: cut(path), message: cut(message) })
 
 /** Identifies, validates and redacts one object of a file. */
 export function observe(written: ManifestObject, file: string, options: ObserveOptions): Observed {
@@ -92,6 +101,9 @@ interface IdentityProblem extends FieldProblem {
   readonly reason: 'invalid' | 'ignored'
 }
 
+/** Longest name that Kubernetes has for anything; a longer one cannot be a subject. */
+const longestName = 253
+
 /** Kind, namespace and name, with the default namespace put in where one is due. */
 function identify(
   value: unknown,
@@ -117,6 +129,12 @@ function identify(
   if (!isName(metadata.name)) return error('metadata.name', 'is required and must be a string')
   const namespace = row.namespaced ? metadata.namespace || defaultNamespace : ''
   if (typeof namespace !== 'string') return error('metadata.namespace', 'must be a string')
+  if (metadata.name.length > longestName) {
+    return error('metadata.name', `must have at most ${longestName} characters`)
+  }
+  if (namespace.length > longestName) {
+    return error('metadata.namespace', `must have at most ${longestName} characters`)
+  }
   const object = row.namespaced ? { ...value, metadata: { ...metadata, namespace } } : value
   return { ok: true, value: { name: { kind: row.kind, namespace, name: metadata.name }, object } }
 }
@@ -146,9 +164,9 @@ function refuse(
   const keyed = (value: unknown) => digestKey.digest(`refused ${canonicalJson(value)}`).slice(0, 16)
   return {
     state: 'refused',
-    problems: hidden > 0 ? [...problems.slice(0, shownProblems), more] : problems,
-    targets: targetsOf(object),
-    appliesTo: sectionsOf(object),
+    problems: (hidden > 0 ? [...problems.slice(0, shownProblems), more] : problems).map(shorten),
+    targets: targetsOf(object).slice(0, shownTargets),
+    appliesTo: sectionsOf(object).map(cut),
     version: { spec: keyed(desired), metadata: keyed(metadata) },
   }
 }
