@@ -1,0 +1,188 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
+import type { TestRequest } from '../../src/testing/http-client.ts'
+import {
+  gateway,
+  httpRoute,
+  manifest,
+  staticBackend,
+  toBackend,
+} from '../../src/testing/manifests.ts'
+import { type ReceivedRequest, startUpstream, type Upstream } from '../../src/testing/upstream.ts'
+import { waitFor } from '../../src/testing/wait-for.ts'
+
+let upstream: Upstream
+let shadow: Upstream
+let slow: Upstream
+let port: number
+let running: RunningGateway
+const host = 'filters.example.com'
+
+beforeAll(async () => {
+  upstream = await startUpstream('main', (received, response) => {
+    response.setHeader('x-upstream', 'yes')
+    response.setHeader('server', 'upstream/1.0')
+    response.end(JSON.stringify(received))
+  })
+  shadow = await startUpstream('shadow')
+  slow = await startUpstream('slow', () => undefined)
+  port = await freePort()
+  const to = [toBackend('main')]
+  const rule = (path: string, more: object) => ({
+    matches: [{ path: { value: path } }],
+    backendRefs: to,
+    ...more,
+  })
+  const filter = (type: string, field: string, value: object) => ({
+    filters: [{ type, [field]: value }],
+  })
+  const redirect = (value: object) => filter('RequestRedirect', 'requestRedirect', value)
+  const rewrite = (value: object) => filter('URLRewrite', 'urlRewrite', value)
+  running = await startGateway({
+    manifests: {
+      'all.yaml': manifest(
+        gateway(port),
+        staticBackend('main', upstream.port),
+        staticBackend('shadow', shadow.port),
+        staticBackend('slow', slow.port),
+        httpRoute('filters', {
+          hostnames: [host],
+          rules: [
+            rule('/request', {
+              filters: [
+                {
+                  type: 'RequestHeaderModifier',
+                  requestHeaderModifier: {
+                    set: [{ name: 'X-Set', value: 'new' }],
+                    add: [{ name: 'X-Add', value: 'two' }],
+                    remove: ['X-Remove'],
+                  },
+                },
+              ],
+            }),
+            rule('/response', {
+              filters: [
+                {
+                  type: 'ResponseHeaderModifier',
+                  responseHeaderModifier: {
+                    set: [{ name: 'X-Upstream', value: 'replaced' }],
+                    add: [{ name: 'X-More', value: '1' }],
+                    remove: ['Server'],
+                  },
+                },
+              ],
+            }),
+            rule(
+              '/prefix',
+              rewrite({ path: { type: 'ReplacePrefixMatch', replacePrefixMatch: '/v2' } }),
+            ),
+            rule(
+              '/full',
+              rewrite({
+                hostname: 'inner.example.com',
+                path: { type: 'ReplaceFullPath', replaceFullPath: '/whole' },
+              }),
+            ),
+            {
+              ...rule('/moved', redirect({ hostname: 'new.example.com', statusCode: 301 })),
+              backendRefs: [],
+            },
+            { ...rule('/secure', redirect({ scheme: 'https' })), backendRefs: [] },
+            {
+              ...rule(
+                '/old',
+                redirect({ path: { type: 'ReplacePrefixMatch', replacePrefixMatch: '/new' } }),
+              ),
+              backendRefs: [],
+            },
+            rule(
+              '/mirror',
+              filter('RequestMirror', 'requestMirror', { backendRef: toBackend('shadow') }),
+            ),
+            rule('/cors', filter('CORS', 'cors', { allowOrigins: ['https://a.example.com'] })),
+            rule('/late', { backendRefs: [toBackend('slow')], timeouts: { request: '100ms' } }),
+          ],
+        }),
+      ),
+    },
+  })
+})
+
+afterAll(async () => {
+  await running?.dispose()
+  await Promise.all([upstream, shadow, slow].map((server) => server?.close()))
+})
+
+const send = (request: TestRequest) => running.send(port, { host, ...request })
+async function received(request: TestRequest): Promise<ReceivedRequest> {
+  return JSON.parse((await send(request)).body) as ReceivedRequest
+}
+
+describe('header filters', () => {
+  it('changes the request on its way', async () => {
+    const { headers } = await received({
+      path: '/request',
+      headers: { 'x-set': 'old', 'x-add': 'one', 'x-remove': 'secret' },
+    })
+    expect(headers).toMatchObject({ 'x-set': 'new', 'x-add': 'one, two' })
+    expect(headers).not.toHaveProperty('x-remove')
+  })
+
+  it('changes the response on its way back', async () => {
+    const { headers } = await send({ path: '/response' })
+    expect(headers).toMatchObject({ 'x-upstream': 'replaced', 'x-more': '1' })
+    expect(headers).not.toHaveProperty('server')
+  })
+})
+
+describe('rewrites', () => {
+  it('replaces the matched prefix and keeps the query', async () => {
+    expect((await received({ path: '/prefix/items?a=1' })).path).toBe('/v2/items?a=1')
+    expect((await received({ path: '/prefix' })).path).toBe('/v2')
+  })
+
+  it('replaces path and host', async () => {
+    const { path, headers } = await received({ path: '/full/anything' })
+    expect([path, headers.host]).toEqual(['/whole', 'inner.example.com'])
+  })
+})
+
+describe('redirects', () => {
+  it.each([
+    ['/moved', 301, () => `http://new.example.com:${port}/moved`],
+    ['/secure', 302, () => `https://${host}/secure`],
+    ['/old/page?x=1', 302, () => `http://${host}:${port}/new/page?x=1`],
+  ])('answers %s with its new place', async (path, status, location) => {
+    const response = await send({ path, host: `${host}:${port}` })
+    expect([response.status, response.headers.location]).toEqual([status, location()])
+    expect(response.body).toBe('')
+  })
+})
+
+describe('mirrors', () => {
+  it('sends a copy with its body and keeps the answer of the backend', async () => {
+    const { upstream: answered } = await received({
+      path: '/mirror',
+      method: 'POST',
+      body: 'hello',
+    })
+    expect(answered).toBe('main')
+    const copy = await waitFor('the copy', () => shadow.received[0])
+    expect(copy).toMatchObject({ method: 'POST', path: '/mirror', body: 'hello' })
+  })
+})
+
+describe('what is not supported yet', () => {
+  it('answers 500 for the rule and says so, instead of leaving the filter out', async () => {
+    expect((await send({ path: '/cors' })).status).toBe(500)
+    const condition = await running.condition('HTTPRoute', 'filters', 'PartiallyInvalid', 'True')
+    expect(condition.message).toContain('spec.rules[8].filters: CORS is not supported yet')
+  })
+})
+
+describe('timeouts', () => {
+  it('answers 504 when the backend takes longer than the rule allows', async () => {
+    const { status, body } = await send({ path: '/late' })
+    expect([status, body]).toEqual([504, 'request timeout'])
+  })
+})

@@ -1,0 +1,309 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import {
+  allConditions,
+  freePort,
+  type RunningGateway,
+  startGateway,
+} from '../../src/testing/gateway.ts'
+import type { TestRequest } from '../../src/testing/http-client.ts'
+import {
+  gateway,
+  httpRoute,
+  manifest,
+  policy,
+  service,
+  staticBackend,
+  toBackend,
+} from '../../src/testing/manifests.ts'
+import { type ReceivedRequest, startUpstream, type Upstream } from '../../src/testing/upstream.ts'
+
+let upstream: Upstream
+let slow: Upstream
+let port: number
+let running: RunningGateway
+
+/** Sets one response header, so that a test can see which policy won. */
+const mark = (value: string) => ({
+  traffic: { headerModifiers: { response: { set: [{ name: 'x-level', value }] } } },
+})
+
+beforeAll(async () => {
+  upstream = await startUpstream('main')
+  slow = await startUpstream('slow', () => undefined)
+  port = await freePort()
+  const host = (name: string) => [`${name}.example.com`]
+  const rules = [{ backendRefs: [toBackend('main')] }]
+  running = await startGateway({
+    manifests: {
+      'base.yaml': manifest(
+        gateway(port, {
+          listeners: [
+            { name: 'http', port, protocol: 'HTTP' },
+            { name: 'special', port, protocol: 'HTTP', hostname: 'listener.example.com' },
+          ],
+        }),
+        staticBackend('main', upstream.port),
+        staticBackend('slow', slow.port),
+        {
+          ...staticBackend('by-name', upstream.port),
+          spec: { static: { host: 'localhost', port: upstream.port } },
+        },
+        ...service('svc', [upstream.port]),
+      ),
+      'levels.yaml': manifest(
+        httpRoute('plain', { hostnames: host('plain'), rules }),
+        httpRoute('listener', {
+          parentRefs: [{ name: 'edge', sectionName: 'special' }],
+          rules,
+        }),
+        httpRoute('route', { hostnames: host('route'), rules }, { labels: { team: 'red' } }),
+        httpRoute('rule', {
+          hostnames: host('rule'),
+          rules: [
+            { name: 'first', matches: [{ path: { value: '/first' } }], ...rules[0] },
+            { name: 'other', ...rules[0] },
+          ],
+        }),
+        policy('on-gateway', 'Gateway/edge', mark('gateway')),
+        policy('on-listener', 'Gateway/edge#special', mark('listener')),
+        policy('on-route', 'HTTPRoute/route', mark('route')),
+        policy('on-rule-route', 'HTTPRoute/rule', mark('route')),
+        policy('on-rule', 'HTTPRoute/rule#first', mark('rule')),
+        policy('younger', 'HTTPRoute/route', mark('younger'), {
+          creationTimestamp: '2099-01-01T00:00:00Z',
+        }),
+      ),
+      'others.yaml': manifest(
+        httpRoute('direct', { hostnames: host('direct'), rules }),
+        policy('direct', 'HTTPRoute/direct', {
+          traffic: { directResponse: { status: 418, body: 'short and stout' } },
+        }),
+        httpRoute('empty', { hostnames: host('empty'), rules }),
+        policy('empty', 'HTTPRoute/empty', { traffic: { directResponse: { status: 204 } } }),
+        httpRoute('halves', { hostnames: host('halves'), rules }),
+        policy('halves', 'HTTPRoute/halves', {
+          traffic: {
+            headerModifiers: {
+              request: { set: [{ name: 'x-in', value: '1' }], remove: ['x-out'] },
+            },
+          },
+        }),
+        httpRoute('named', {
+          hostnames: host('named'),
+          rules: [{ backendRefs: [toBackend('by-name')] }],
+        }),
+        httpRoute('kept', {
+          hostnames: host('kept'),
+          rules: [{ backendRefs: [toBackend('by-name')] }],
+        }),
+        policy('kept', 'HTTPRoute/kept', { traffic: { hostRewrite: { mode: 'None' } } }),
+        httpRoute('service', {
+          hostnames: host('service'),
+          rules: [{ backendRefs: [{ name: 'svc', port: 80 }] }],
+        }),
+        httpRoute('auto', {
+          hostnames: host('auto'),
+          rules: [{ backendRefs: [{ name: 'svc', port: 80 }] }],
+        }),
+        policy('auto', 'HTTPRoute/auto', { traffic: { hostRewrite: { mode: 'Auto' } } }),
+        httpRoute('rewritten', {
+          hostnames: host('rewritten'),
+          rules: [
+            {
+              filters: [{ type: 'URLRewrite', urlRewrite: { hostname: 'rule.example.com' } }],
+              backendRefs: [toBackend('by-name')],
+            },
+          ],
+        }),
+        policy('rewritten', 'HTTPRoute/rewritten', { traffic: { hostRewrite: { mode: 'Auto' } } }),
+        httpRoute('late', {
+          hostnames: host('late'),
+          rules: [{ backendRefs: [toBackend('slow')] }],
+        }),
+        policy('late', 'HTTPRoute/late', { traffic: { timeouts: { request: '100ms' } } }),
+        policy('late-gateway', 'Gateway/edge', { traffic: { timeouts: { request: '1ms' } } }),
+        {
+          apiVersion: 'sluice.dev/v1alpha1',
+          kind: 'GatewayPolicy',
+          metadata: { name: 'selected' },
+          spec: {
+            targetSelectors: [
+              {
+                group: 'gateway.networking.k8s.io',
+                kind: 'HTTPRoute',
+                matchLabels: { team: 'red' },
+              },
+            ],
+            traffic: { hostRewrite: { mode: 'None' } },
+          },
+        },
+      ),
+      'refused.yaml': manifest(
+        httpRoute('guarded', { hostnames: host('guarded'), rules }),
+        policy('guarded', 'HTTPRoute/guarded', {
+          traffic: { authorization: { policy: { matchExpressions: ['true'] } } },
+        }),
+        httpRoute('encrypted', {
+          hostnames: host('encrypted'),
+          rules: [{ backendRefs: [toBackend('encrypted')] }],
+        }),
+        staticBackend('encrypted', upstream.port, { tls: {} }),
+        httpRoute('model', {
+          hostnames: host('model'),
+          rules: [{ backendRefs: [toBackend('model')] }],
+        }),
+        {
+          apiVersion: 'sluice.dev/v1alpha1',
+          kind: 'GatewayBackend',
+          metadata: { name: 'model' },
+          spec: { ai: { provider: { vendorA: {} } } },
+        },
+        httpRoute('observed', { hostnames: host('observed'), rules }),
+        policy('observed', 'HTTPRoute/observed', { backend: { tcp: { connectTimeout: '5s' } } }),
+        policy('frontend-on-route', 'HTTPRoute/observed', { frontend: { tcp: { keepalive: {} } } }),
+        policy('nowhere', 'HTTPRoute/absent', mark('nowhere')),
+      ),
+    },
+  })
+})
+
+afterAll(async () => {
+  await running?.dispose()
+  await Promise.all([upstream, slow].map((server) => server?.close()))
+})
+
+const send = (name: string, request: TestRequest = {}) =>
+  running.send(port, { host: `${name}.example.com`, ...request })
+const received = async (name: string, request: TestRequest = {}) =>
+  JSON.parse((await send(name, request)).body) as ReceivedRequest
+
+describe('precedence [PolicySpec.precedence.traffic] [rule.merge]', () => {
+  it.each([
+    ['plain', '/', 'gateway'],
+    ['listener', '/', 'listener'],
+    ['route', '/', 'route'],
+    ['rule', '/', 'route'],
+    ['rule', '/first', 'rule'],
+  ])('on %s%s the %s has the last word', async (name, path, level) => {
+    expect((await send(name, { path })).headers['x-level']).toBe(level)
+  })
+
+  it('replaces the whole field: the request half of one policy drops the response half of another', async () => {
+    const { headers, body } = await send('halves', { headers: { 'x-out': 'secret' } })
+    expect(headers).not.toHaveProperty('x-level')
+    const upstreamSaw = (JSON.parse(body) as ReceivedRequest).headers
+    expect(upstreamSaw).toMatchObject({ 'x-in': '1' })
+    expect(upstreamSaw).not.toHaveProperty('x-out')
+  })
+})
+
+describe('direct responses', () => {
+  it('[Traffic.directResponse] [DirectResponse.status] [DirectResponse.body] [error.9] answers without a backend', async () => {
+    const before = upstream.received.length
+    const { status, body } = await send('direct')
+    expect([status, body]).toEqual([418, 'short and stout'])
+    expect(upstream.received).toHaveLength(before)
+  })
+
+  it('[DirectResponse.body] sends no body where none is configured', async () => {
+    const { status, body } = await send('empty')
+    expect([status, body]).toEqual([204, ''])
+  })
+})
+
+describe('host rewrite', () => {
+  it('[HostnameRewrite.default] sends the name of a hostname destination, and keeps the host for a Service', async () => {
+    expect((await received('named')).headers.host).toBe(`localhost:${upstream.port}`)
+    expect((await received('service')).headers.host).toBe('service.example.com')
+    expect((await received('plain')).headers.host).toBe('plain.example.com')
+  })
+
+  it('[Traffic.hostRewrite] [HostnameRewrite.mode=None] passes the original host through', async () => {
+    expect((await received('kept')).headers.host).toBe('kept.example.com')
+  })
+
+  it('[HostnameRewrite.mode=Auto] sets the host from the destination', async () => {
+    expect((await received('auto')).headers.host).toMatch(/^svc\.default\.svc\.cluster\.local/)
+  })
+
+  it('[HostnameRewrite.urlRewrite] leaves a host that a filter has set', async () => {
+    expect((await received('rewritten')).headers.host).toBe('rule.example.com')
+  })
+})
+
+describe('timeouts', () => {
+  it('[Traffic.timeouts] [Timeouts.request] cuts a request that takes longer', async () => {
+    expect((await send('late')).status).toBe(504)
+  })
+
+  it('[Traffic.timeouts] has no effect on a Gateway, and says so', async () => {
+    expect((await send('plain')).status).toBe(200)
+    const condition = await running.condition('GatewayPolicy', 'late-gateway', 'Accepted', 'True')
+    expect(condition.message).toContain('spec.traffic.timeouts is ignored on a Gateway')
+  })
+})
+
+describe('headers', () => {
+  it('[Traffic.headerModifiers] [HeaderModifiers.request] changes the request', async () => {
+    expect((await received('halves')).headers).toMatchObject({ 'x-in': '1' })
+  })
+
+  it('[Traffic.headerModifiers] [HeaderModifiers.response] changes answers of the gateway too', async () => {
+    expect((await send('direct')).headers['x-level']).toBe('gateway')
+  })
+})
+
+describe('statuses', () => {
+  it('[PolicyStatus.ancestors] [GatewayPolicy.status] names each Gateway and this controller', async () => {
+    const status = await running.status('GatewayPolicy', 'on-route')
+    expect(status?.ancestors).toMatchObject([
+      {
+        ancestorRef: { kind: 'Gateway', namespace: 'default', name: 'edge' },
+        controllerName: 'sluice.dev/gateway-controller',
+        conditions: [
+          { type: 'Accepted', status: 'True' },
+          { type: 'Attached', status: 'True' },
+        ],
+      },
+    ])
+  })
+
+  it('[PolicySpec.targetSelectors] attaches to whatever carries the labels', async () => {
+    await running.condition('GatewayPolicy', 'selected', 'Attached', 'True')
+  })
+
+  it('[PolicySpec.targetRefs] names a target that does not exist', async () => {
+    const condition = await running.condition('GatewayPolicy', 'nowhere', 'Attached', 'False')
+    expect(condition.message).toContain('HTTPRoute default/absent does not exist')
+  })
+
+  it('[PolicySpec.frontend.target] refuses frontend settings on a route', async () => {
+    const condition = await running.condition(
+      'GatewayPolicy',
+      'frontend-on-route',
+      'Accepted',
+      'False',
+    )
+    expect(condition.message).toContain('spec.frontend may not target a HTTPRoute')
+  })
+
+  it('is accepted with a message where a harmless setting has no effect yet', async () => {
+    const conditions = allConditions(await running.status('GatewayPolicy', 'observed'))
+    expect(conditions[0]?.message).toContain('spec.backend.tcp is not supported yet')
+    expect((await send('observed')).status).toBe(200)
+  })
+})
+
+describe('what protects and does not work yet fails closed', () => {
+  it.each([
+    ['guarded', 'GatewayPolicy', 'guarded', 'spec.traffic.authorization is not supported yet'],
+    ['encrypted', 'GatewayBackend', 'encrypted', 'spec.policies.tls is not supported yet'],
+    ['model', 'GatewayBackend', 'model', 'spec.ai is not supported yet'],
+  ])('answers 500 on %s and says why', async (name, kind, object, message) => {
+    const before = upstream.received.length
+    expect((await send(name)).status).toBe(500)
+    expect(upstream.received).toHaveLength(before)
+    const condition = await running.condition(kind, object, 'Accepted', 'False')
+    expect(condition.message).toContain(message)
+  })
+})
