@@ -29,6 +29,8 @@ export interface ApiKind<Kind extends string = string, Body extends KindBody = K
   readonly namespaced: boolean
   /** Is the CRD ours? */
   readonly own: boolean
+  /** Kubernetes owns it: unknown fields are kept, and null means absent. */
+  readonly lenient?: boolean
   /** One sentence for people. */
   readonly doc: string
   /** Fields beside apiVersion, kind and metadata. */
@@ -53,24 +55,25 @@ export type ObjectOfKind<K> =
       } & ObjectOf<Body>
     : never
 
-function wholeObject(kind: string, body: KindBody): Schema<unknown> {
-  return object(kind, {
+function wholeObject(kind: string, body: KindBody, open: boolean): Schema<unknown> {
+  const fields = {
     apiVersion: required(text(), 'Group and version.'),
     kind: required(text(), 'Kind.'),
     metadata: required(objectMeta, 'Name, namespace, labels.'),
     ...body,
-  })
+  }
+  return object(kind, fields, { open })
 }
 
 /** Makes a row of the table of kinds. */
 export function defineKind<const Kind extends string, Body extends KindBody>(
   row: Omit<ApiKind<Kind, Body>, 'schema' | 'schemaOf'>,
 ): ApiKind<Kind, Body> {
-  const schema = wholeObject(row.kind, row.body)
+  const schema = wholeObject(row.kind, row.body, row.lenient === true)
   const older = new Map(
     Object.entries(row.olderBodies ?? {}).map(([version, body]) => [
       version,
-      wholeObject(row.kind, body),
+      wholeObject(row.kind, body, row.lenient === true),
     ]),
   )
   return { ...row, schema, schemaOf: (version) => older.get(version) ?? schema }

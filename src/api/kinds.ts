@@ -181,7 +181,13 @@ const upstreamKinds = [
   }),
 ] as const
 
-const coreRow = { group: '', versions: ['v1'], namespaced: true, own: false } as const
+const coreRow = {
+  group: '',
+  versions: ['v1'],
+  namespaced: true,
+  own: false,
+  lenient: true,
+} as const
 
 const coreKinds = [
   defineKind({

@@ -24,7 +24,8 @@ function distance(a: string, b: string): number {
 /** The known word that somebody most likely meant, or undefined where none is near. */
 export function nearest(word: string, known: readonly string[]): string | undefined {
   const lower = word.slice(0, 64).toLowerCase()
-  const limit = Math.max(1, Math.floor(lower.length / 3))
+  // Words of three letters are too near to each other for a guess: mcp is not a slip for tcp.
+  const limit = lower.length < 4 ? 0 : Math.max(1, Math.floor(lower.length / 3))
   let best: { readonly word: string; readonly distance: number } | undefined
   for (const candidate of known) {
     const found = distance(lower, candidate.toLowerCase())

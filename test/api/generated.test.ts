@@ -1,0 +1,115 @@
+import { describe, expect, it } from 'vitest'
+import { crds } from '../../src/api/crds.ts'
+import { listFields, secretPaths } from '../../src/api/fields.ts'
+import { kinds } from '../../src/api/kinds.ts'
+import { policyRegistry } from '../../src/policies/registry.ts'
+import { policySchemas } from '../../src/policies/schemas.ts'
+
+const definitions = crds()
+
+/** Every schema object below a schema, itself included. */
+function* schemasOf(schema: unknown): Generator<Record<string, unknown>> {
+  if (typeof schema !== 'object' || schema === null) return
+  const { properties, items, additionalProperties } = schema as Record<string, unknown>
+  yield schema as Record<string, unknown>
+  for (const child of Object.values((properties ?? {}) as object)) yield* schemasOf(child)
+  yield* schemasOf(items)
+  yield* schemasOf(additionalProperties)
+}
+
+describe.each(definitions.map((crd) => [crd.spec.names.kind, crd] as const))('%s', (kind, crd) => {
+  const [version] = crd.spec.versions
+  const all = [...schemasOf(version?.schema.openAPIV3Schema)]
+
+  it('has a short name, a category and the columns that people look for', () => {
+    expect(crd.spec.names.shortNames).toHaveLength(1)
+    expect(crd.spec.names.categories).toEqual(['sluice'])
+    expect(crd.spec.names.listKind).toBe(`${kind}List`)
+    const columns = version?.additionalPrinterColumns.map(({ name }) => name)
+    const expected = {
+      GatewayBackend: ['Accepted', 'Age'],
+      GatewayPolicy: ['Accepted', 'Attached', 'Age'],
+      GatewayParameters: ['Age'],
+    }
+    expect(columns).toEqual(expected[kind as keyof typeof expected])
+    expect(version?.subresources.status).toEqual({})
+  })
+
+  it('writes no default into objects', () => {
+    expect(all.filter((schema) => 'default' in schema)).toEqual([])
+  })
+
+  it('keeps to what structural schemas may have', () => {
+    const forbidden = ['oneOf', '$ref', 'uniqueItems', 'definitions', 'patternProperties']
+    for (const schema of all) {
+      expect(Object.keys(schema).filter((keyword) => forbidden.includes(keyword))).toEqual([])
+      expect(schema.additionalProperties).not.toBe(false)
+    }
+  })
+
+  it('bounds every list that holds values with rules, so that rules cost little', () => {
+    const lists = all.filter(({ type }) => type === 'array')
+    const unbounded = lists.filter(
+      (schema) => schema.maxItems === undefined && /"rule"/.test(JSON.stringify(schema.items)),
+    )
+    expect(unbounded).toEqual([])
+  })
+
+  it('describes every field', () => {
+    const undescribed = all.flatMap(({ properties }) =>
+      Object.entries((properties ?? {}) as Record<string, { description?: string }>)
+        .filter(([name, { description }]) => name !== 'metadata' && !description)
+        .map(([name]) => name),
+    )
+    expect(undescribed).toEqual([])
+  })
+})
+
+describe('the list of policy fields', () => {
+  it('is that of the registry', () => {
+    const names = (entries: readonly { section: string; field: string }[]) =>
+      entries.map(({ section, field }) => `${section}.${field}`).sort()
+    expect(names(policySchemas)).toEqual(names(policyRegistry))
+  })
+})
+
+describe('listFields', () => {
+  const fields = listFields()
+  const at = (kind: string, path: string) =>
+    fields.find((field) => field.kind === kind && field.path === path)
+
+  it('names every field of our kinds once', () => {
+    const names = fields.map(({ kind, path }) => `${kind} ${path}`)
+    expect(new Set(names).size).toBe(names.length)
+    expect(new Set(fields.map(({ kind }) => kind))).toEqual(
+      new Set(kinds.filter(({ own }) => own).map(({ kind }) => kind)),
+    )
+  })
+
+  it('says of a policy field what the registry says', () => {
+    for (const { section, field, compile, security } of policyRegistry) {
+      expect(at('GatewayPolicy', `spec.${section}.${field}`)).toMatchObject({
+        support: compile === undefined ? 'pending' : 'works',
+        security,
+      })
+    }
+  })
+
+  it('says of a field below what it says of the field above', () => {
+    const above = at('GatewayBackend', 'spec.ai')
+    const below = at('GatewayBackend', 'spec.ai.groups[].providers[].name')
+    expect(below).toMatchObject({ support: above?.support, type: 'SectionName', required: true })
+    expect(at('GatewayParameters', 'spec.env[].name')?.support).toBe('schema')
+  })
+})
+
+describe('secretPaths', () => {
+  it('names what must not be written to a log', () => {
+    expect(secretPaths('Secret')).toEqual(['data', 'stringData'])
+    expect(secretPaths('GatewayPolicy')).toContain('spec.backend.auth.key')
+    expect(secretPaths('GatewayPolicy')).toContain('spec.traffic.basicAuthentication.users')
+    expect(secretPaths('GatewayBackend')).toContain(
+      'spec.ai.groups[].providers[].policies.auth.key',
+    )
+  })
+})

@@ -1,0 +1,344 @@
+import { describe, expect, it } from 'vitest'
+import { kinds } from '../../src/api/kinds.ts'
+import { expandList, isForeign, validateObject } from '../../src/api/validate.ts'
+
+const ours = 'sluice.dev/v1alpha1'
+const backend = (spec: unknown, more: object = {}) => ({
+  apiVersion: ours,
+  kind: 'GatewayBackend',
+  metadata: { name: 'a' },
+  spec,
+  ...more,
+})
+const policy = (spec: object, more: object = {}) => ({
+  apiVersion: ours,
+  kind: 'GatewayPolicy',
+  metadata: { name: 'a' },
+  spec: { targetRefs: [{ group: '', kind: 'Service', name: 'a' }], ...spec },
+  ...more,
+})
+const parameters = (spec: unknown) => ({ ...backend(spec), kind: 'GatewayParameters' })
+const fixed = { static: { host: 'a.example', port: 80 } }
+
+const problemsOf = (input: unknown) => {
+  const outcome = validateObject(input)
+  return outcome.ok ? [] : outcome.problems.map(({ path, message }) => `${path}: ${message}`)
+}
+
+describe('apiVersion and kind', () => {
+  it.each([
+    [
+      '[version.v1alpha1] an unknown version of ours',
+      { apiVersion: 'sluice.dev/v1', kind: 'GatewayBackend' },
+      'apiVersion: sluice.dev/v1 is not known for GatewayBackend; known: sluice.dev/v1alpha1',
+    ],
+    [
+      'a kind of ours that is misspelt',
+      { apiVersion: ours, kind: 'GatewayPolicies' },
+      'kind: GatewayPolicies is not a kind of sluice.dev; did you mean GatewayPolicy?',
+    ],
+    [
+      'a kind of ours that is nothing like any',
+      { apiVersion: ours, kind: 'Thing' },
+      'kind: Thing is not a kind of sluice.dev; known: GatewayBackend, GatewayPolicy, GatewayParameters',
+    ],
+    [
+      'an unknown version of the Gateway API',
+      { apiVersion: 'gateway.networking.k8s.io/v2', kind: 'HTTPRoute' },
+      'apiVersion: gateway.networking.k8s.io/v2 is not known for HTTPRoute; known: gateway.networking.k8s.io/v1, gateway.networking.k8s.io/v1beta1',
+    ],
+    ['no apiVersion', { kind: 'Service' }, 'apiVersion: is required'],
+    ['no kind', { apiVersion: 'v1' }, 'kind: is required'],
+    ['a number as kind', { apiVersion: 'v1', kind: 1 }, 'kind: must be a string'],
+    ['a list', [], ': must be an object'],
+    ['nothing', null, ': must be an object'],
+  ])('names what is wrong with %s', (_, input, problem) => {
+    expect(problemsOf(input)).toEqual([problem])
+    expect(isForeign(input)).toBe(false)
+  })
+
+  it.each([
+    { apiVersion: 'apps/v1', kind: 'Deployment' },
+    { apiVersion: 'v1', kind: 'Pod' },
+    { apiVersion: 'gateway.networking.x-k8s.io/v1alpha1', kind: 'XMesh' },
+  ])('takes $kind for foreign', (input) => expect(isForeign(input)).toBe(true))
+
+  it.each(kinds.map((row) => [row.kind, row] as const))('takes no %s for foreign', (kind, row) => {
+    for (const version of row.versions) {
+      const apiVersion = row.group === '' ? version : `${row.group}/${version}`
+      expect(isForeign({ apiVersion, kind })).toBe(false)
+    }
+  })
+})
+
+describe('metadata', () => {
+  it('gives a namespaced object the default namespace, and a cluster-scoped one none', () => {
+    expect(validateObject(backend(fixed))).toMatchObject({
+      value: { metadata: { name: 'a', namespace: 'default' } },
+    })
+    expect(
+      validateObject({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'a' } }),
+    ).toMatchObject({ value: { metadata: { namespace: '' } } })
+  })
+
+  it.each([
+    [undefined, 'metadata: is required'],
+    [{}, 'metadata.name: is required'],
+    [{ name: 'A' }, 'metadata.name: must be a lowercase DNS name'],
+    [{ name: 'a'.repeat(254) }, 'metadata.name: must have at most 253 characters, has 254'],
+    [{ name: 'a', namespace: 'A' }, 'metadata.namespace: must be a lowercase DNS label'],
+    [{ name: 'a', lables: {} }, 'metadata.lables: unknown field; did you mean labels?'],
+    [
+      { name: 'a', labels: { a: 1 } },
+      'metadata.labels.a: must be a string, not an integer; write it in quotes: "1"',
+    ],
+  ])('refuses %j', (metadata, problem) => {
+    expect(problemsOf({ ...backend(fixed), metadata })).toEqual([problem])
+  })
+
+  it('refuses a namespace where the kind has none', () => {
+    const metadata = { name: 'a', namespace: 'b' }
+    expect(problemsOf({ apiVersion: 'v1', kind: 'Namespace', metadata })).toEqual([
+      'metadata.namespace: must not be set: Namespace has no namespace',
+    ])
+  })
+
+  it('takes what the API server and tools write', () => {
+    const metadata = {
+      name: 'a',
+      uid: 'u',
+      resourceVersion: '1',
+      generation: 3,
+      creationTimestamp: null,
+      managedFields: [{ manager: 'kubectl' }],
+      ownerReferences: [{ apiVersion: 'v1', kind: 'Pod', name: 'p', uid: 'u' }],
+    }
+    const outcome = validateObject({ ...backend(fixed), metadata })
+    expect(outcome).toMatchObject({ ok: true, value: { metadata: { uid: 'u', generation: 3 } } })
+    expect(JSON.stringify(outcome)).not.toContain('kubectl')
+  })
+})
+
+describe('our kinds', () => {
+  it('[GatewayParameters.configs] has configuration and overlays directly in spec', () => {
+    const configs = {
+      logging: { level: 'info,sluice=debug', format: 'json' },
+      rawConfig: { a: [null] },
+      image: { registry: 'r', repository: 'p', tag: '1', digest: 'sha256:a', pullPolicy: 'Always' },
+      env: [{ name: 'A', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } }],
+      resources: { limits: { cpu: 1, memory: '1Gi' } },
+      shutdown: { min: 0, max: 31_536_000 },
+      mesh: { trustDomain: 'a' },
+    }
+    const overlay = { metadata: { labels: { a: 'b' } }, spec: { $patch: 'delete', a: null } }
+    const overlays = {
+      deployment: overlay,
+      service: overlay,
+      serviceAccount: overlay,
+      podDisruptionBudget: overlay,
+      horizontalPodAutoscaler: overlay,
+    }
+    const spec = { ...configs, ...overlays }
+    expect(validateObject(parameters(spec))).toMatchObject({ ok: true, value: { spec } })
+    expect(problemsOf(parameters({ overlays }))).toEqual(['spec.overlays: unknown field'])
+  })
+
+  it.each(['GatewayBackend', 'GatewayPolicy', 'GatewayParameters'])(
+    'needs a spec in %s',
+    (kind) => {
+      expect(problemsOf({ apiVersion: ours, kind, metadata: { name: 'a' } })).toEqual([
+        'spec: is required',
+      ])
+    },
+  )
+
+  it('[BackendStatus.conditions] takes at most 8 conditions of different types', () => {
+    const condition = (index: number) => ({
+      type: `T${index}`,
+      status: 'True',
+      reason: 'R',
+      message: '',
+      lastTransitionTime: '2026-01-01T00:00:00Z',
+    })
+    const all = Array.from({ length: 9 }, (_, index) => condition(index))
+    const status = (conditions: unknown) => backend(fixed, { status: { conditions } })
+    expect(problemsOf(status(all.slice(0, 8)))).toEqual([])
+    expect(problemsOf(status(all))).toEqual(['status.conditions: must have at most 8 items, has 9'])
+    expect(problemsOf(status([condition(1), condition(1)]))).toEqual([
+      'status.conditions[1]: has the same type as item 0',
+    ])
+  })
+
+  it('[PolicyStatus.conditions] has conditions beside the required ancestors', () => {
+    const conditions = [
+      { type: 'Accepted', status: 'True', reason: 'Valid', message: '', lastTransitionTime: 't' },
+    ]
+    const ancestors = [
+      { ancestorRef: { name: 'gw' }, controllerName: 'sluice.dev/gateway-controller', conditions },
+    ]
+    expect(problemsOf(policy({}, { status: { conditions, ancestors } }))).toEqual([])
+    expect(problemsOf(policy({}, { status: { conditions } }))).toEqual([
+      'status.ancestors: is required',
+    ])
+    const nobody = [{ ancestorRef: { name: 'gw' }, controllerName: 'nobody' }]
+    expect(problemsOf(policy({}, { status: { ancestors: nobody } }))).toEqual([
+      'status.ancestors[0].controllerName: must be a domain and a path, such as example.com/controller',
+    ])
+  })
+
+  const ai = { promptCaching: {} }
+  const mcp = { authorization: { policy: { matchExpressions: ['true'] } } }
+  const simple = { tcp: {}, tls: {}, http: {}, auth: { passthrough: {} } }
+
+  it('[BackendSimple.fields] has tcp, tls, http and auth, and neither ai nor mcp', () => {
+    const moderation = (policies: object) =>
+      policy({
+        backend: { ai: { promptGuard: { request: [{ vendorAModeration: { policies } }] } } },
+      })
+    const at = 'spec.backend.ai.promptGuard.request[0].vendorAModeration.policies'
+    expect(problemsOf(moderation(simple))).toEqual([])
+    expect(problemsOf(moderation({ ...simple, ai, mcp }))).toEqual([
+      `${at}.ai: unknown field`,
+      `${at}.mcp: unknown field`,
+    ])
+  })
+
+  it('[BackendWithAI.fields] has ai, and no mcp', () => {
+    const named = (policies: object) =>
+      backend({ ai: { groups: [{ providers: [{ name: 'a', vendorA: {}, policies }] }] } })
+    expect(problemsOf(named({ ...simple, ai }))).toEqual([])
+    expect(problemsOf(named({ ...simple, mcp }))).toEqual([
+      'spec.ai.groups[0].providers[0].policies.mcp: unknown field',
+    ])
+  })
+
+  it('[BackendWithMCP.fields] has mcp, and no ai', () => {
+    const target = (policies: object) =>
+      backend({ mcp: { targets: [{ name: 'a', static: { host: 'a', port: 1, policies } }] } })
+    expect(problemsOf(target({ ...simple, mcp }))).toEqual([])
+    expect(problemsOf(target({ ...simple, ai }))).toEqual([
+      'spec.mcp.targets[0].static.policies.ai: unknown field',
+    ])
+  })
+})
+
+describe('hints', () => {
+  const jwks = { backendRef: { name: 'a', port: 1 }, jwksPath: '/a' }
+  it.each([
+    [
+      policy({ frontend: { tls: { minProtocolVersion: 1.2 } } }),
+      'spec.frontend.tls.minProtocolVersion: must be a string, not a number; write it in quotes: "1.2"',
+    ],
+    [
+      policy({ frontend: { http: { maxBufferSize: '2Mi' } } }),
+      'spec.frontend.http.maxBufferSize: must be an integer, not a string',
+    ],
+    [policy({ traffic: { csfr: {} } }), 'spec.traffic.csfr: unknown field; did you mean csrf?'],
+    [
+      policy({ traffic: { csrf: null } }),
+      'spec.traffic.csrf: must be an object, not null; leave the field out to unset it',
+    ],
+    [
+      policy({ backend: { mcp: { authentication: { jwks: { ...jwks, inline: '{}' } } } } }),
+      'spec.backend.mcp.authentication.jwks.inline: unknown field; an inline key set is not possible here; give jwksPath and backendRef',
+    ],
+    [
+      policy({ traffic: { jwtAuthentication: { mode: 'strict', providers: [] } } }),
+      'spec.traffic.jwtAuthentication.mode: must be one of Strict, Optional, Permissive',
+    ],
+    [
+      policy({ backend: { ai: { routes: { '/v1/chat': 'Chat' } } } }),
+      'spec.backend.ai.routes["/v1/chat"]: must be one of Completions, Messages, Models, Passthrough, Responses, VendorCTokenCount, Embeddings, Realtime',
+    ],
+  ])('%#', (input, problem) => expect(problemsOf(input)).toContain(problem))
+})
+
+describe('core kinds', () => {
+  const core = (kind: string, body: object, apiVersion = 'v1') => ({
+    apiVersion,
+    kind,
+    metadata: { name: 'a' },
+    ...body,
+  })
+
+  it('keeps what it does not know, and takes null for absent', () => {
+    const spec = { ipFamilies: ['IPv4'], selector: null, ports: [{ port: 80, nodePort: 30_000 }] }
+    const outcome = validateObject(core('Service', { spec }))
+    expect(outcome).toMatchObject({
+      ok: true,
+      value: { spec: { ipFamilies: ['IPv4'], ports: [{ port: 80, nodePort: 30_000 }] } },
+    })
+    expect(outcome.ok && JSON.stringify(outcome.value)).not.toContain('selector')
+  })
+
+  it('takes an EndpointSlice whose lists are null', () => {
+    const slice = core(
+      'EndpointSlice',
+      { addressType: 'IPv4', endpoints: null, ports: null },
+      'discovery.k8s.io/v1',
+    )
+    expect(problemsOf(slice)).toEqual([])
+  })
+
+  it('refuses a port that is none', () => {
+    expect(problemsOf(core('Service', { spec: { ports: [{ port: 0 }] } }))).toEqual([
+      'spec.ports[0].port: must be at least 1',
+    ])
+  })
+
+  it('writes stringData of a Secret into data', () => {
+    const secret = core('Secret', { data: { a: 'YQ==', b: 'Yg==' }, stringData: { b: 'ä' } })
+    const outcome = validateObject(secret)
+    expect(outcome).toMatchObject({ ok: true, value: { data: { a: 'YQ==', b: 'w6Q=' } } })
+    expect(outcome.ok && 'stringData' in outcome.value).toBe(false)
+  })
+
+  it('refuses data of a Secret that is not base64', () => {
+    expect(problemsOf(core('Secret', { data: { a: 'not base64' } }))).toEqual([
+      'data.a: must be base64; for plain text use stringData',
+    ])
+  })
+})
+
+describe('validateObject', () => {
+  it('never changes its input', () => {
+    const deepFreeze = (value: unknown): unknown => {
+      if (typeof value === 'object' && value !== null) {
+        Object.freeze(value)
+        Object.values(value).forEach(deepFreeze)
+      }
+      return value
+    }
+    const route = {
+      apiVersion: 'gateway.networking.k8s.io/v1beta1',
+      kind: 'HTTPRoute',
+      metadata: { name: 'a', creationTimestamp: null },
+      spec: { rules: [{ backendRefs: [{ name: 'a', port: 1 }] }] },
+    }
+    const before = JSON.stringify(route)
+    expect(validateObject(deepFreeze(route)).ok).toBe(true)
+    expect(JSON.stringify(route)).toBe(before)
+  })
+})
+
+describe('expandList', () => {
+  it('gives the items of a list with their places', () => {
+    const items = [backend(fixed), { apiVersion: 'v1', kind: 'Secret' }]
+    expect(expandList({ apiVersion: 'v1', kind: 'List', items })).toEqual([
+      { input: items[0], path: 'items[0]' },
+      { input: items[1], path: 'items[1]' },
+    ])
+  })
+
+  it('tells the items of a typed list what they are', () => {
+    const list = { apiVersion: ours, kind: 'GatewayBackendList', items: [{ spec: fixed }] }
+    expect(expandList(list)).toEqual([
+      { input: { apiVersion: ours, kind: 'GatewayBackend', spec: fixed }, path: 'items[0]' },
+    ])
+  })
+
+  it('leaves any other input alone', () => {
+    expect(expandList(backend(fixed))).toEqual([{ input: backend(fixed), path: '' }])
+    expect(expandList(null)).toEqual([{ input: null, path: '' }])
+  })
+})
