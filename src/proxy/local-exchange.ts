@@ -2,7 +2,7 @@ import type { Body, Exchange, HeaderFields, ResponseHead } from '../exchange/exc
 import type { LocalResponse } from './rescue.ts'
 
 /** Header fields of a response that the gateway makes itself. */
-class FieldPairs implements HeaderFields {
+export class FieldPairs implements HeaderFields {
   pairs: (readonly [string, string])[]
 
   constructor(pairs: readonly (readonly [string, string])[]) {

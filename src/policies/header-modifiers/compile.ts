@@ -2,19 +2,9 @@ import { headerProblems } from '../../model/header-changes.ts'
 import type { HeaderChanges, HeaderValue } from '../../model/resources.ts'
 import type { Compiled, PolicyProblem } from '../define.ts'
 import type { HeaderModifiersConfig } from './config.ts'
+import type { HeaderModifiersSpec } from './schema.ts'
 
-/** A Gateway API HTTPHeaderFilter as users write it. */
-interface HeaderFilterSpec {
-  readonly set?: readonly HeaderValue[]
-  readonly add?: readonly HeaderValue[]
-  readonly remove?: readonly string[]
-}
-
-/** `traffic.headerModifiers`; the schema has checked names and bounds. */
-export interface HeaderModifiersSpec {
-  readonly request?: HeaderFilterSpec
-  readonly response?: HeaderFilterSpec
-}
+type HeaderFilterSpec = NonNullable<HeaderModifiersSpec['request']>
 
 /** Values that no HTTP field can carry are problems: the schema checks names and bounds only. */
 export function compile(spec: HeaderModifiersSpec): Compiled<HeaderModifiersConfig> {

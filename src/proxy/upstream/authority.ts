@@ -1,3 +1,5 @@
+import { isIPv6 } from 'node:net'
+
 /** Host and port of an authority; `host` has no brackets, `port` is absent where none is given. */
 export interface HostAndPort {
   readonly host: string
@@ -8,7 +10,7 @@ export interface HostAndPort {
 export function splitAuthority(authority: string): HostAndPort | undefined {
   const parts = /^(?:\[([0-9A-Fa-f:.]+)\]|([^:[\]/?#@\s]+))(?::([0-9]{0,5}))?$/.exec(authority)
   const host = parts?.[1] ?? parts?.[2]
-  if (host === undefined) return undefined
+  if (host === undefined || (parts?.[1] !== undefined && !isIPv6(host))) return undefined
   const digits = parts?.[3]
   if (digits === undefined || digits === '') return { host }
   const port = Number(digits)
