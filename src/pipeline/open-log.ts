@@ -44,6 +44,9 @@ export function defaultLogPath(paths: readonly string[]): string {
   return join(state, 'sluice', name, 'events.db')
 }
 
+/** SQLite reports several lines. */
+const oneLine = (text: string) => text.replace(/\s+/g, ' ').trim()
+
 function memoryLog(notices: readonly string[]): OpenedLog {
   const log = new MemoryLog()
   const close = () => log.close()
@@ -60,7 +63,7 @@ function fileLog(path: string): OpenedLog {
       movedAside === undefined
         ? []
         : [
-            `${path} was damaged (${movedAside.reason}) and is now ${movedAside.path}; history before now is lost, the manifests are listed again`,
+            `${path} was damaged (${oneLine(movedAside.reason)}) and is now ${movedAside.path}; history before now is lost, the manifests are listed again`,
           ]
     const close = async () => {
       await log.close()

@@ -1,0 +1,186 @@
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { freePort, type RunningGateway, sluice, startGateway } from '../../src/testing/gateway.ts'
+import { send } from '../../src/testing/http-client.ts'
+import {
+  gateway,
+  httpRoute,
+  manifest,
+  policy,
+  staticBackend,
+  toBackend,
+} from '../../src/testing/manifests.ts'
+import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
+import { waitFor } from '../../src/testing/wait-for.ts'
+
+let upstream: Upstream
+beforeAll(async () => {
+  upstream = await startUpstream()
+  return () => upstream.close()
+})
+
+let running: RunningGateway | undefined
+afterEach(async () => {
+  await running?.dispose()
+  running = undefined
+})
+
+async function start(
+  more: Record<string, string> = {},
+): Promise<{ gw: RunningGateway; port: number }> {
+  const port = await freePort()
+  const base = manifest(
+    gateway(port),
+    staticBackend('main', upstream.port),
+    httpRoute('app', { rules: [{ backendRefs: [toBackend('main')] }] }),
+  )
+  running = await startGateway({ manifests: { 'base.yaml': base, ...more } })
+  return { gw: running, port }
+}
+
+/** Waits for a line on standard error. */
+const said = (gw: RunningGateway, pattern: RegExp) =>
+  waitFor(String(pattern), () => pattern.test(gw.stderr))
+
+const gateways = `apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata:
+  name: extra
+spec:
+  parentRefs:
+    - name: edge
+  hostnames: ["extra.example.com"]
+  rules:
+    - backendRefs:
+        - group: sluice.dev
+          kind: GatewayBackend
+          name: main
+`
+
+describe('a broken manifest in a running gateway', () => {
+  it('names file, line and column of broken YAML and keeps what the file said before', async () => {
+    const { gw, port } = await start({ 'extra.yaml': gateways })
+    gw.write('extra.yaml', gateways.replace('  rules:', '  rules: [\n'))
+    await said(gw, /error: .*extra\.yaml:\d+:\d+: /)
+    expect((await send(port, { host: 'extra.example.com' })).status).toBe(200)
+    gw.write('extra.yaml', gateways.replace('extra.example.com', 'mended.example.com'))
+    await gw.sendUntil(port, { host: 'mended.example.com' }, ({ body }) => body.includes('mended'))
+  })
+
+  it('refuses an unknown field by its path and line, and keeps the version before', async () => {
+    const { gw } = await start({ 'extra.yaml': gateways })
+    gw.write('extra.yaml', gateways.replace('  hostnames:', '  hostnamez:'))
+    await said(gw, /extra\.yaml:8:\d+: HTTPRoute default\/extra: spec\.hostnamez: /)
+    const { stdout } = await sluice('status', '--log-file', gw.logFile)
+    expect(stdout).toMatch(/refused: HTTPRoute default\/extra: spec\.hostnamez/)
+  })
+
+  it.each([
+    [
+      'an unknown version of ours',
+      'apiVersion: sluice.dev/v9\nkind: GatewayPolicy\nmetadata: {name: x}\n',
+      /extra\.yaml:1:\d+: .*apiVersion: sluice\.dev\/v9 is not known for GatewayPolicy/,
+    ],
+    [
+      'an unknown kind of ours',
+      'apiVersion: sluice.dev/v1alpha1\nkind: GatewayPolice\nmetadata: {name: x}\n',
+      /kind: GatewayPolice is not a kind of sluice\.dev; did you mean GatewayPolicy\?/,
+    ],
+    [
+      'a second definition of an object',
+      `${gateways}---\n${gateways}`,
+      /extra\.yaml:\d+:\d+: HTTPRoute default\/extra: .*extra\.yaml:1/,
+    ],
+  ])('[version.v1alpha1] names %s', async (_, content, message) => {
+    const { gw, port } = await start({ 'extra.yaml': content })
+    await said(gw, message)
+    expect((await send(port)).status).toBe(200)
+  })
+
+  it('lets nothing through where a policy that was never valid was to protect', async () => {
+    const invalid = policy('guard', 'HTTPRoute/app', {
+      traffic: { authorization: { policy: { matchExpressionz: ['false'] } } },
+    })
+    const { gw, port } = await start({ 'guard.yaml': manifest(invalid) })
+    await said(
+      gw,
+      /GatewayPolicy default\/guard: spec\.traffic\.authorization\.policy\.matchExpressionz/,
+    )
+    expect((await send(port)).status).toBe(500)
+    const condition = await gw.condition('GatewayPolicy', 'guard', 'Accepted', 'False')
+    expect(condition.reason).toBe('Invalid')
+    gw.remove('guard.yaml')
+    await gw.sendUntil(port, {}, ({ status }) => status === 200)
+  })
+})
+
+describe('a damaged event log', () => {
+  it.each([
+    ['garbage in its middle', (bytes: Buffer) => bytes.fill(0x5a, 4096, bytes.length)],
+    ['half of it gone', (bytes: Buffer) => bytes.subarray(0, bytes.length >> 1)],
+  ])('with %s is moved aside, and the manifests are listed again', async (_, damage) => {
+    const { gw, port } = await start()
+    await gw.stop()
+    const { readFileSync } = await import('node:fs')
+    writeFileSync(gw.logFile, damage(readFileSync(gw.logFile)))
+    await gw.start()
+    expect(gw.stderr).toMatch(/was damaged .* and is now .*corrupt/)
+    expect((await send(port)).status).toBe(200)
+    const kept = readdirSync(dirname(gw.logFile)).filter((name) => name.includes('corrupt'))
+    expect(kept.length).toBeGreaterThan(0)
+  })
+})
+
+describe('the command line', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-cli-'))
+  beforeAll(() => () => rmSync(folder, { recursive: true, force: true }))
+
+  it('exits with 2 where the input cannot be read', async () => {
+    const missing = await sluice('validate', '-f', join(folder, 'absent'))
+    expect([missing.code, missing.stderr]).toEqual([2, expect.stringContaining('does not exist')])
+    expect((await sluice('validate')).code).toBe(2)
+    expect((await sluice('nonsense')).code).toBe(2)
+    expect((await sluice('replay', '--log-file', join(folder, 'absent'))).code).toBe(2)
+  })
+
+  it('validates without binding a port, and prints paths and messages as JSON', async () => {
+    const file = join(folder, 'objects.yaml')
+    writeFileSync(
+      file,
+      manifest(staticBackend('good', 1), { ...staticBackend('bad', 1), spec: {} }),
+    )
+    const { code, stdout } = await sluice('validate', '-f', file, '-o', 'json')
+    expect(code).toBe(1)
+    const { objects } = JSON.parse(stdout) as { objects: { name: string; errors: unknown[] }[] }
+    expect(objects.map(({ name, errors }) => [name, errors.length])).toEqual([
+      ['good', 0],
+      ['bad', 1],
+    ])
+    expect(objects[0]).toMatchObject({ kind: 'GatewayBackend', namespace: 'default' })
+    expect((await sluice('validate', '-f', file)).stdout).toMatch(
+      /objects\.yaml:\d+:\d+: GatewayBackend default\/bad: spec: /,
+    )
+  })
+
+  it('prints the definitions of the three kinds', async () => {
+    const { code, stdout } = await sluice('crds', '-o', 'json')
+    expect(code).toBe(0)
+    const { items } = JSON.parse(stdout) as { items: { spec: { names: { kind: string } } }[] }
+    expect(items.map(({ spec }) => spec.names.kind).sort()).toEqual([
+      'GatewayBackend',
+      'GatewayParameters',
+      'GatewayPolicy',
+    ])
+  })
+
+  it.skipIf(process.getuid?.() === 0)('goes on where a folder below cannot be read', async () => {
+    const { gw } = await start()
+    const locked = join(gw.manifests, 'locked')
+    mkdirSync(locked)
+    chmodSync(locked, 0)
+    await said(gw, /locked: .*(EACCES|permission)/)
+    chmodSync(locked, 0o700)
+  })
+})

@@ -1,0 +1,252 @@
+import { createServer, type Server } from 'node:net'
+import { afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { freePort, RunningGateway, sluice, startGateway } from '../../src/testing/gateway.ts'
+import { keepAliveAgent, send } from '../../src/testing/http-client.ts'
+import {
+  gateway,
+  httpRoute,
+  manifest,
+  policy,
+  staticBackend,
+  toBackend,
+} from '../../src/testing/manifests.ts'
+import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
+import { waitFor } from '../../src/testing/wait-for.ts'
+
+let a: Upstream
+let b: Upstream
+beforeAll(async () => {
+  ;[a, b] = await Promise.all([startUpstream('a'), startUpstream('b')])
+  return async () => void (await Promise.all([a.close(), b.close()]))
+})
+
+let running: RunningGateway | undefined
+const disposables: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  await running?.dispose()
+  running = undefined
+  await Promise.all(disposables.splice(0).map((dispose) => dispose()))
+})
+
+async function start(
+  manifests: Record<string, string>,
+  args: string[] = [],
+): Promise<RunningGateway> {
+  running = await startGateway({ manifests, args })
+  return running
+}
+
+const routeTo = (name: string, more: object = {}) =>
+  manifest(httpRoute('app', { rules: [{ backendRefs: [toBackend(name)] }], ...more }))
+
+const base = (port: number) =>
+  manifest(gateway(port), staticBackend('a', a.port), staticBackend('b', b.port))
+
+const isFrom =
+  (name: string) =>
+  ({ body }: { body: string }) =>
+    body.includes(`"upstream":"${name}"`)
+
+interface Replayed {
+  readonly digests: { readonly desired: string; readonly status: string }
+  readonly different: readonly unknown[]
+  readonly published: number
+}
+
+async function replayed(logFile: string): Promise<Replayed> {
+  const { stdout, stderr } = await sluice('replay', '--log-file', logFile, '-o', 'json')
+  expect(stderr).toBe('')
+  return JSON.parse(stdout) as Replayed
+}
+
+describe('edits', () => {
+  it('follows a changed, a new and a removed file without a restart', async () => {
+    const port = await freePort()
+    const gw = await start({ 'base.yaml': base(port), 'route.yaml': routeTo('a') })
+    expect((await send(port)).body).toContain('"upstream":"a"')
+    gw.write('route.yaml', routeTo('b'))
+    await gw.sendUntil(port, {}, isFrom('b'))
+    gw.write(
+      'teapot.yaml',
+      manifest(policy('teapot', 'HTTPRoute/app', { traffic: { directResponse: { status: 418 } } })),
+    )
+    await gw.sendUntil(port, {}, ({ status }) => status === 418)
+    gw.remove('teapot.yaml')
+    await gw.sendUntil(port, {}, isFrom('b'))
+    gw.remove('route.yaml')
+    await gw.sendUntil(port, {}, ({ status }) => status === 404)
+  })
+
+  it('moves a listener to another port and lets go of the old one', async () => {
+    const [port, other] = await Promise.all([freePort(), freePort()])
+    const gw = await start({ 'base.yaml': base(port), 'route.yaml': routeTo('a') })
+    gw.write('base.yaml', base(other))
+    await gw.sendUntil(other, {}, isFrom('a'))
+    await waitFor('the old port to close', () =>
+      send(port).then(
+        () => false,
+        () => true,
+      ),
+    )
+  })
+
+  it('loses no request while a route is edited under load', async () => {
+    const port = await freePort()
+    const gw = await start({ 'base.yaml': base(port), 'route.yaml': routeTo('a') })
+    const agent = keepAliveAgent(8)
+    let isDone = false
+    const failures: unknown[] = []
+    const answered = new Set<string>()
+    const client = async () => {
+      while (!isDone) {
+        try {
+          const { status, body } = await send(port, { agent })
+          if (status !== 200) failures.push(status)
+          answered.add((JSON.parse(body) as { upstream: string }).upstream)
+        } catch (error) {
+          failures.push(error)
+        }
+      }
+    }
+    const clients = Array.from({ length: 8 }, client)
+    for (let edit = 0; edit < 20; edit++) {
+      const name = edit % 2 === 0 ? 'b' : 'a'
+      gw.write('route.yaml', routeTo(name))
+      await gw.sendUntil(port, {}, isFrom(name))
+    }
+    isDone = true
+    await Promise.all(clients)
+    agent.destroy()
+    expect(failures).toEqual([])
+    expect([...answered].sort()).toEqual(['a', 'b'])
+  })
+})
+
+describe('the event log', () => {
+  it('[design.replay] [design.actors] replays a run to the digests that it recorded', async () => {
+    const port = await freePort()
+    const gw = await start({ 'base.yaml': base(port), 'route.yaml': routeTo('a') })
+    gw.write('route.yaml', routeTo('b'))
+    await gw.sendUntil(port, {}, isFrom('b'))
+    gw.write(
+      'bad.yaml',
+      manifest(httpRoute('bad', { rules: [{ backendRefs: [{ name: 'nobody', port: 1 }] }] })),
+    )
+    await gw.condition('HTTPRoute', 'bad', 'ResolvedRefs', 'False')
+    await gw.stop()
+    const { different, published, digests } = await replayed(gw.logFile)
+    expect(different).toEqual([])
+    expect(published).toBeGreaterThan(2)
+    expect(digests).toEqual((await replayed(gw.logFile)).digests)
+  })
+
+  it('[design.replay] has the same digests after a kill -9 in the middle of edits and a restart', async () => {
+    const port = await freePort()
+    const gw = await start({ 'base.yaml': base(port), 'route.yaml': routeTo('a') })
+    await gw.condition('Gateway', 'edge', 'Programmed', 'True')
+    for (const name of ['b', 'a', 'b', 'a', 'b']) gw.write('route.yaml', routeTo(name))
+    await gw.sendUntil(port, {}, isFrom('b'))
+    await gw.kill()
+    const before = await replayed(gw.logFile)
+    await gw.start()
+    expect((await send(port)).body).toContain('"upstream":"b"')
+    // The address of the proxy is part of the status, so the new proxy must have come.
+    const after = await waitFor('the digests of before', async () => {
+      const now = await replayed(gw.logFile)
+      return now.digests.status === before.digests.status && now
+    })
+    expect(after.different).toEqual([])
+    expect(after.digests).toEqual(before.digests)
+  })
+
+  it('takes over edits made while it was not running, deletions included', async () => {
+    const port = await freePort()
+    const gw = await start({ 'base.yaml': base(port), 'route.yaml': routeTo('a') })
+    await gw.stop()
+    gw.write('route.yaml', routeTo('b', { hostnames: ['b.example.com'] }))
+    await gw.start()
+    expect((await send(port, { host: 'b.example.com' })).body).toContain('"upstream":"b"')
+    expect((await send(port)).status).toBe(404)
+    await gw.stop()
+    gw.remove('route.yaml')
+    await gw.start()
+    expect((await send(port, { host: 'b.example.com' })).status).toBe(404)
+  })
+
+  it('is refused to a second process, which names it', async () => {
+    const port = await freePort()
+    const gw = await start({ 'base.yaml': base(port) })
+    const second = await sluice('run', '-f', gw.manifests, '--log-file', gw.logFile)
+    expect(second.code).toBe(2)
+    expect(second.stderr).toContain(`${gw.logFile} is in use by another process`)
+  })
+})
+
+describe('ports', () => {
+  it('says which port is taken, serves the others, and recovers', async () => {
+    const [taken, free] = await Promise.all([freePort(), freePort()])
+    const squatter: Server = createServer()
+    await new Promise<void>((resolve) => squatter.listen(taken, '127.0.0.1', resolve))
+    const letGo = () => new Promise((resolve) => squatter.close(resolve))
+    running = new RunningGateway({
+      manifests: {
+        'base.yaml': manifest(
+          gateway(free, {
+            listeners: [
+              { name: 'free', port: free, protocol: 'HTTP' },
+              { name: 'taken', port: taken, protocol: 'HTTP' },
+            ],
+          }),
+          staticBackend('a', a.port),
+        ),
+        'route.yaml': routeTo('a'),
+      },
+    })
+    running.launch()
+    await running.sendUntil(free, {}, isFrom('a'))
+    const condition = await running.condition('Gateway', 'edge', 'Programmed', 'False')
+    const gatewayStatus = await running.status('Gateway', 'edge')
+    const listeners = gatewayStatus?.listeners as {
+      name: string
+      conditions: (typeof condition)[]
+    }[]
+    const broken = listeners.find(({ name }) => name === 'taken')?.conditions
+    expect(broken?.find(({ type }) => type === 'Programmed')).toMatchObject({
+      status: 'False',
+      reason: 'PortUnavailable',
+    })
+    await letGo()
+    await running.sendUntil(taken, {}, isFrom('a'))
+    await running.condition('Gateway', 'edge', 'Programmed', 'True')
+  })
+})
+
+describe('the end', () => {
+  it('finishes the request in flight when told to stop, and exits with 0', async () => {
+    const port = await freePort()
+    const held = Promise.withResolvers<void>()
+    const slow = await startUpstream('slow', (_, response) => {
+      held.resolve()
+      setTimeout(() => response.end('done'), 300)
+    })
+    disposables.push(slow.close)
+    const gw = await start({
+      'base.yaml': manifest(gateway(port), staticBackend('slow', slow.port)),
+      'route.yaml': routeTo('slow'),
+    })
+    const answer = send(port)
+    await held.promise
+    const ended = gw.stop()
+    expect(await answer).toMatchObject({ status: 200, body: 'done' })
+    expect(await ended).toBe(0)
+  })
+
+  it('writes an access log line for every request to standard output', async () => {
+    const port = await freePort()
+    const gw = await start({ 'base.yaml': base(port), 'route.yaml': routeTo('a') })
+    await send(port, { path: '/logged?x=1' })
+    await gw.stop()
+    expect(gw.stdout.trim().split('\n')).toHaveLength(1)
+    expect(gw.stdout).toMatch(/http\.method=GET .*http\.path=\/logged\?x=1 .*http\.status=200/)
+  })
+})
