@@ -73,7 +73,7 @@ const rule = { ...route, section: 'add' }
 const listener = { ...gateway, section: 'web' }
 
 describe('merging of policies', () => {
-  it('[rule.merge] takes a whole field from the more specific source and keeps other fields', () => {
+  it('takes a whole field from the more specific source and keeps other fields', () => {
     const written = [
       { target: gateway, field: 'csrf', value: 'csrf of the gateway' },
       { target: gateway, field: 'cors', value: 'A' },
@@ -98,7 +98,7 @@ describe('merging of policies', () => {
     ['Gateway', 'listener', gateway, listener],
     ['listener', 'route', listener, route],
     ['route', 'route rule', route, rule],
-  ])('[PolicySpec.precedence.traffic] puts %s below %s', (_low, _high, low, high) => {
+  ])('puts %s below %s', (_low, _high, low, high) => {
     const written = [
       { target: high, field: 'csrf', value: 'high', created: 2 },
       { target: low, field: 'csrf', value: 'low', created: 1 },
@@ -217,7 +217,7 @@ describe('merging of backend policies', () => {
     return [belowName, name, below, target] as const
   })
 
-  it.each(steps)('[PolicySpec.precedence.backend] puts %s below %s', (_l, _h, low, high) => {
+  it.each(steps)('puts %s below %s', (_l, _h, low, high) => {
     const written = [
       { target: high, section: 'backend' as const, field: 'tls', value: 'high', created: 2 },
       { target: low, section: 'backend' as const, field: 'tls', value: 'low', created: 1 },
@@ -231,7 +231,7 @@ describe('merging of backend policies', () => {
     expect(merge(backendLevels(levels, place), written)).toEqual({ tls: 'T' })
   })
 
-  it('[rule.merge] merges tcp of the Gateway with tls of the backend', () => {
+  it('merges tcp of the Gateway with tls of the backend', () => {
     const section = 'backend' as const
     const written = [
       { target: gateway, section, field: 'tcp', value: 'tcp' },

@@ -257,6 +257,39 @@ describe('hostRewrite', () => {
   })
 })
 
+describe('merging of backend policies', () => {
+  const toOne = { kind: 'Service', namespace: 'shop', name: 'one' }
+  const chain: [string, PolicyTarget][] = [
+    ['Gateway', gateway],
+    ['listener', { ...gateway, section: 'web' }],
+    ['route', cartRoute],
+    ['route rule', { ...cartRoute, section: 'add' }],
+    ['Service', toOne],
+    ['Service port', { ...toOne, section: 'http' }],
+  ]
+  const steps = chain.slice(1).map(([name, high], at) => {
+    const [below, low] = chain[at]!
+    return [below, name, low, high] as const
+  })
+
+  // No backend policy has an effect yet that could be seen; one that cannot be enforced has.
+  it.each(steps)(
+    '[PolicySpec.precedence.backend] lets a policy on the %s yield to one on the %s',
+    async (_low, _high, low, high) => {
+      const section = 'backend'
+      const closed = { section, unenforceable: 'shown by a 500' } as const
+      const fine = { section, name: 'fine' } as const
+      rig.apply([...house({ ruleName: 'add' }), policy(low, 'tcp', {}, closed)])
+      expect((await rig.send({})).status).toBe(500)
+      rig.apply([policy(high, 'tcp', {}, fine)])
+      expect((await rig.send({})).status).toBe(200)
+      const swapped = [policy(low, 'tcp', {}, fine), policy(high, 'tcp', {}, closed)]
+      rig.apply(swapped, [policy(low, 'tcp', {}, closed).key, policy(high, 'tcp', {}, fine).key])
+      expect((await rig.send({})).status).toBe(500)
+    },
+  )
+})
+
 describe('what cannot be enforced', () => {
   const refusal = {
     status: 500,
