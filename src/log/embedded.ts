@@ -78,7 +78,7 @@ class EmbeddedLog implements EventLog {
     let from: number = Math.max(range.from ?? this.#first(), 1)
     while (from <= to) {
       const page = this.#page(from, to)
-      yield* page
+      for (const recorded of page) yield recorded
       from += page.length
     }
   }
@@ -92,7 +92,7 @@ class EmbeddedLog implements EventLog {
       this.#assertOpen()
       const rows = guard(() => this.#statements.bySubject.all(subject, from, to, pageRows))
       const page = rows.map(decodeRow)
-      yield* page
+      for (const recorded of page) yield recorded
       if (page.length < pageRows) return
       from = (page.at(-1)?.position ?? to) + 1
     }
