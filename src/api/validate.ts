@@ -42,12 +42,22 @@ export function validateObject(input: unknown): Outcome<ApiObject, FieldProblem>
   if (typeof kind !== 'string') return one('kind', stringProblem(kind))
   const row = findKind(apiVersion, kind)
   if (row === undefined) return unknownKind(apiVersion, kind)
+  if (isDeeper(input, maxDepth)) return one('', tooDeep)
   const { version } = splitApiVersion(apiVersion)
   const outcome = check(row.schemaOf(version), withoutServerNulls(input))
   const misplaced = namespaceProblems(row, input)
   if (!outcome.ok) return failAll([...outcome.problems, ...misplaced])
   if (misplaced.length > 0) return failAll(misplaced)
   return succeed(normalise(row, outcome.value as Checked))
+}
+
+// YAML anchors can make an object a part of itself, which nothing behind this door expects.
+const maxDepth = 128
+const tooDeep = `must not be nested deeper than ${maxDepth} levels, nor be a part of itself`
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return levels === 0 || Object.values(value).some((part) => isDeeper(part, levels - 1))
 }
 
 const stringProblem = (value: unknown): string =>

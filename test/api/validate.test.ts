@@ -321,6 +321,22 @@ describe('validateObject', () => {
   })
 })
 
+describe('objects that nothing could walk', () => {
+  const depth = (levels: number): object => (levels === 0 ? {} : { a: depth(levels - 1) })
+  const problem = ': must not be nested deeper than 128 levels, nor be a part of itself'
+
+  it('refuses one that is a part of itself', () => {
+    const rawConfig: Record<string, unknown> = {}
+    rawConfig.again = rawConfig
+    expect(problemsOf(parameters({ rawConfig }))).toEqual([problem])
+  })
+
+  it('refuses one that is nested without end', () => {
+    expect(problemsOf(parameters({ rawConfig: depth(100) }))).toEqual([])
+    expect(problemsOf(parameters({ rawConfig: depth(130) }))).toEqual([problem])
+  })
+})
+
 describe('expandList', () => {
   it('gives the items of a list with their places', () => {
     const items = [backend(fixed), { apiVersion: 'v1', kind: 'Secret' }]
