@@ -9,6 +9,7 @@ const generators = [
   './generators/api.mjs',
   './generators/core-abi.mjs',
   './generators/events-page.mjs',
+  './generators/metrics-page.mjs',
   './generators/protobuf.mjs',
   './generators/settings-page.mjs',
 ]

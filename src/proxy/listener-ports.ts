@@ -66,6 +66,8 @@ export class ListenerPorts {
       const { port, protocol } = resource
       this.#listeners.set(resource.key, { port, protocol, sequence: delta.sequence })
     }
+    // While draining, ports close when the engine says so.
+    if (this.#isStopped) return
     const wanted = this.#wanted()
     for (const number of wanted)
       if (!this.#ports.has(number)) this.#ports.set(number, newPort(number))

@@ -82,6 +82,9 @@ export interface RunningProxy {
   close(): Promise<void>
 }
 
+/** How long the end of the process may be held up for the access log. */
+const lastFlushMs = 500
+
 /** Only there the system spreads connections over sockets that share a port. */
 const canShare = process.platform === 'linux'
 
@@ -131,6 +134,7 @@ class Supervisor implements RunningProxy {
   }
 
   async start(): Promise<void> {
+    process.once('exit', this.#flushLogs)
     await this.#serve()
     const count = workerCount(this.#options.workers)
     for (let index = 0; index < count; index++) this.#threads.push(this.#newThread(index, count))
@@ -312,7 +316,19 @@ class Supervisor implements RunningProxy {
     await this.#closeServers()
   }
 
+  /** Threads end with the process, without a last word: they are given the time for one here. */
+  readonly #flushLogs = (): void => {
+    const gate = new Int32Array(new SharedArrayBuffer(4))
+    const alive = this.#threads.filter(({ isAlive }) => isAlive)
+    for (const thread of alive) thread.send({ type: 'flush', gate })
+    const deadline = performance.now() + lastFlushMs
+    for (let done = 0; done < alive.length; done = Atomics.load(gate, 0)) {
+      if (Atomics.wait(gate, 0, done, deadline - performance.now()) === 'timed-out') return
+    }
+  }
+
   async #closeServers(): Promise<void> {
+    process.off('exit', this.#flushLogs)
     const { admin, stats, readiness } = this.#servers
     await Promise.all([admin, stats, readiness].map((server) => server?.close()))
   }

@@ -25,6 +25,8 @@ export type ToWorker =
   /** Answer to `claim`: may the port be bound? */
   | { readonly type: 'claimed'; readonly port: number; readonly problem?: string }
   | { readonly type: 'scrape'; readonly id: number }
+  /** The process is about to end: write the access log out, then add one to the gate. */
+  | { readonly type: 'flush'; readonly gate: Int32Array<SharedArrayBuffer> }
   | { readonly type: 'drain'; readonly minMs: number; readonly maxMs: number }
 
 /** A resource that the worker does not have in force. */

@@ -62,6 +62,11 @@ export class WorkerSession {
         this.#parts.send({ type: 'metrics', id: message.id, snapshot })
         break
       }
+      case 'flush':
+        this.#parts.log.flushSync()
+        Atomics.add(message.gate, 0, 1)
+        Atomics.notify(message.gate, 0)
+        break
       case 'drain':
         this.#drain(message.minMs, message.maxMs).catch((error) => this.#fault('drain', error))
         break

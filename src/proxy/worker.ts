@@ -19,10 +19,12 @@ const headTextBytes = 65_536
 
 async function startWorker(port: NonNullable<typeof parentPort>, settings: WorkerSettings) {
   const { bindAddress, reusePort, accessLog, destinations, clusterDomain } = settings
+  const send = (message: FromWorker) => port.postMessage(message)
   const log = new AccessLog({ fd: accessLog.fd, isShared: reusePort })
   // Runs even when an uncaught error ends the thread; nothing asynchronous gets a turn any more.
   process.on('exit', () => log.flushSync())
-  const telemetry = createTelemetry({ log, format: accessLog.format })
+  const onBug = (text: string) => send({ type: 'fault', message: `request: ${text}` })
+  const telemetry = createTelemetry({ log, format: accessLog.format, onBug })
   const core = createIoCore({ memoryPages })
   const head = core.createHead({ maxFields: mostFields, textBytes: headTextBytes })
   const plane = await createDataPlane({
@@ -32,7 +34,6 @@ async function startWorker(port: NonNullable<typeof parentPort>, settings: Worke
     settings: { destinations, ...(clusterDomain !== undefined && { clusterDomain }) },
   })
   const engine = createEngine({ core, head, handler: plane.handler, bindAddress, reusePort })
-  const send = (message: FromWorker) => port.postMessage(message)
   const session = new WorkerSession({ engine, plane, telemetry, log, send })
   port.on('message', (message: ToWorker) => session.receive(message))
   send({ type: 'started' })

@@ -31,7 +31,7 @@ describe('readiness', () => {
     })
     pending = []
     expect(await call('GET', '/healthz/ready')).toMatchObject({ status: 200, text: 'ready\n' })
-    for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS']) {
+    for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS', 'HEAD']) {
       expect((await call(method, '/healthz/ready')).status).toBe(405)
     }
     expect((await call('GET', '/')).status).toBe(404)

@@ -74,10 +74,21 @@ export async function openUpstream(answer: RequestListener) {
   return { port, close }
 }
 
-export async function openProxy(options: Partial<ProxyOptions> = {}) {
+/** A file that takes the access log. */
+function openLogFile() {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-proxy-'))
-  const logPath = join(folder, 'access.log')
-  const fd = openSync(logPath, 'a')
+  const path = join(folder, 'access.log')
+  const fd = openSync(path, 'a')
+  const lines = () => readFileSync(path, 'utf8').split('\n').slice(0, -1)
+  const remove = () => {
+    closeSync(fd)
+    rmSync(folder, { recursive: true })
+  }
+  return { fd, lines, remove }
+}
+
+export async function openProxy(options: Partial<ProxyOptions> = {}) {
+  const file = options.accessLogFd === undefined ? openLogFile() : undefined
   const answers: unknown[][] = []
   const events: ProxyEvent[] = []
   const channel = createChannel({
@@ -91,7 +102,7 @@ export async function openProxy(options: Partial<ProxyOptions> = {}) {
     adminAddress: '127.0.0.1:0',
     statsAddress: '127.0.0.1:0',
     readinessAddress: '127.0.0.1:0',
-    accessLogFd: fd,
+    ...(file && { accessLogFd: file.fd }),
     version: '1.2.3',
     destinations: { allow: [], refuse: [], loopback: true },
     channel,
@@ -104,7 +115,7 @@ export async function openProxy(options: Partial<ProxyOptions> = {}) {
     answers,
     events,
     /** The access log so far, line by line. */
-    lines: () => readFileSync(logPath, 'utf8').split('\n').slice(0, -1),
+    lines: () => file?.lines() ?? [],
     publish(upserted: readonly Resource[], removed: readonly string[] = []) {
       sequence++
       channel.publish({ sequence, upserted: upserted.map(version), removed })
@@ -120,8 +131,7 @@ export async function openProxy(options: Partial<ProxyOptions> = {}) {
     },
     async close() {
       await proxy.close()
-      closeSync(fd)
-      rmSync(folder, { recursive: true })
+      file?.remove()
     },
   }
 }

@@ -1,4 +1,7 @@
+import { execFile } from 'node:child_process'
 import { get, request } from 'node:http'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import type { Worker } from 'node:worker_threads'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { ConfigChannel } from '../../src/wire/channel.ts'
@@ -319,6 +322,23 @@ describe.runIf(process.platform === 'linux')('a proxy with two workers', () => {
     expect(events.filter(({ type }) => type === 'port-lost')).toEqual([])
   })
 
+  it('takes its time with a worker that dies again at once, and is not ready without any', async () => {
+    const { proxy, publish, shop, port, events, readiness } = await open({ workers: 1 })
+    publish(shop)
+    await proxy.ready
+    const restarts = () => events.flatMap((event) => ('restartMs' in event ? event.restartMs : []))
+    for (const life of [1, 2]) {
+      await vi.waitFor(() => expect(threads).toHaveLength(life))
+      await threads[life - 1]?.terminate()
+    }
+    expect(restarts()).toEqual([0, 400])
+    expect(await readiness()).toEqual([500, 'not ready, pending: workers\n'])
+    await vi.waitFor(async () => expect(await fetchOnce(port)).toMatchObject({ status: 200 }), {
+      timeout: 10_000,
+    })
+    expect(await readiness()).toEqual([200, 'ready\n'])
+  })
+
   it('finds a stranger on its port although the system would share it', async () => {
     const { publish, answers } = await open({ workers: 2 })
     const { createServer } = await import('node:net')
@@ -338,6 +358,15 @@ describe.runIf(process.platform === 'linux')('a proxy with two workers', () => {
       'port_in_use',
       expect.anything(),
     ])
+  })
+})
+
+describe('the access log of a process that ends at once', () => {
+  it('has every request that was answered', async () => {
+    const script = fileURLToPath(new URL('./end-at-once.ts', import.meta.url))
+    const { stdout } = await promisify(execFile)(process.execPath, [script])
+    const lines = stdout.split('\n').filter((line) => line.includes(' http.path='))
+    expect(lines.map((line) => / http\.path=(\S+)/.exec(line)?.[1])).toEqual(['/0', '/1', '/2'])
   })
 })
 

@@ -39,7 +39,7 @@ async function route(routes: Routes, request: IncomingMessage, response: ServerR
   const url = new URL(request.url ?? '/', 'http://admin')
   const methods = Object.hasOwn(routes, url.pathname) ? routes[url.pathname] : undefined
   if (methods === undefined) return sendText(response, 404, 'not found\n')
-  const method = request.method === 'HEAD' ? 'GET' : (request.method ?? '')
+  const method = request.method ?? ''
   const respond = Object.hasOwn(methods, method) ? methods[method] : undefined
   if (respond === undefined) {
     response.setHeader('allow', Object.keys(methods).join(', '))

@@ -24,6 +24,8 @@ const methods = new Set([
 export interface TelemetryOptions {
   readonly log: AccessLog
   readonly format: AccessLogFormat
+  /** Told of each bug once, with its stack. */
+  readonly onBug: (text: string) => void
 }
 
 export interface WorkerTelemetry extends Telemetry {
@@ -61,9 +63,28 @@ function labelTexts(labels: readonly Label[]): readonly string[] {
   return texts
 }
 
+/** A bug may be met by every request: each is told once, and not more than a bounded number. */
+class BugReports {
+  readonly #tell: (text: string) => void
+  readonly #told = new Set<string>()
+
+  constructor(tell: (text: string) => void) {
+    this.#tell = tell
+  }
+
+  report(error: GatewayError): void {
+    const cause = error.cause instanceof Error ? error.cause : error
+    const text = cause.stack ?? cause.message
+    if (this.#told.has(text) || this.#told.size >= 100) return
+    this.#told.add(text)
+    this.#tell(text)
+  }
+}
+
 /** The telemetry of a worker. */
-export function createTelemetry({ log, format }: TelemetryOptions): WorkerTelemetry {
+export function createTelemetry({ log, format, onBug }: TelemetryOptions): WorkerTelemetry {
   const lines = lineFormats[format]
+  const bugs = new BugReports(onBug)
   const timestamps = new Timestamps()
   const buckets = metricDefinitions.request_duration_seconds.buckets ?? []
   const requests = new RequestCounters(buckets, labelTexts)
@@ -72,6 +93,7 @@ export function createTelemetry({ log, format }: TelemetryOptions): WorkerTeleme
   return {
     onDone(exchange: ServerExchange, facts: RequestFacts): void {
       log.write(lines.request(timestamps.now(), exchange, facts))
+      if (facts.bug !== undefined) bugs.report(facts.bug)
       labels[0] = facts.backend ?? ''
       labels[1] = facts.protocol
       labels[2] = methods.has(facts.method) ? facts.method : 'OTHER'

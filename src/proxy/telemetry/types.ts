@@ -20,6 +20,8 @@ export interface RequestFacts {
   readonly reason: string
   /** Code and detail of the error that decided the answer. */
   readonly error?: string
+  /** The error where it is a bug: clients learn nothing of its cause, so somebody else must. */
+  readonly bug?: GatewayError
   /** As sent; 0 where the client got nothing. */
   readonly status: number
   readonly durationMs: number

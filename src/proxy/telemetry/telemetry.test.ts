@@ -1,0 +1,80 @@
+import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, describe, expect, it } from 'vitest'
+import { GatewayError } from '../../errors.ts'
+import type { ServerExchange } from '../engine/types.ts'
+import { AccessLog } from './access-log.ts'
+import { createTelemetry } from './telemetry.ts'
+import type { RequestFacts } from './types.ts'
+
+const counters = {
+  connectionsTotal: 3,
+  connectionsOpen: 1,
+  receivedBytes: 10,
+  sentBytes: 20,
+  upstreamConnectionsTotal: 2,
+  upstreamConnectionsOpen: 1,
+  badHeads: 0,
+  coreTraps: 0,
+}
+
+const exchange = {
+  source: { address: '10.0.0.9', port: 40_000 },
+  request: { version: '1.1' },
+  port: 8080,
+  responseBytes: 7,
+} as unknown as ServerExchange
+
+const facts: RequestFacts = {
+  gateway: 'ns/gw',
+  reason: 'Internal',
+  status: 500,
+  durationMs: 5,
+  protocol: 'http',
+  method: 'BREW',
+  host: 'x',
+  path: '/',
+}
+
+describe('the telemetry of a worker', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-telemetry-'))
+  afterEach(() => rmSync(folder, { recursive: true }))
+
+  it('bounds what a client can put into labels, tells a bug once, and writes every line', async () => {
+    const path = join(folder, 'log')
+    const log = new AccessLog({ fd: openSync(path, 'a'), isShared: false })
+    const bugs: string[] = []
+    const telemetry = createTelemetry({ log, format: 'text', onBug: (text) => bugs.push(text) })
+    const bug = new GatewayError('bug', undefined, new TypeError('inner'))
+    telemetry.onDone(exchange, { ...facts, bug })
+    telemetry.onDone(exchange, { ...facts, method: 'STEEP', bug })
+    telemetry.onBadHead(8080, new GatewayError('bad_request'), exchange.source)
+    await log.close()
+
+    expect(bugs).toEqual([expect.stringContaining('TypeError: inner')])
+    expect(readFileSync(path, 'utf8').split('\n')).toHaveLength(4)
+    expect(telemetry.snapshot(counters)).toMatchObject({
+      requests_total: [
+        {
+          labels: [
+            'unknown',
+            'http',
+            'OTHER',
+            '500',
+            'Internal',
+            '8080/ns/gw',
+            'ns/gw',
+            'unknown',
+            'unknown',
+            'unknown',
+          ],
+          values: [2],
+        },
+        { labels: expect.arrayContaining(['400', 'InvalidRequest', '8080']), values: [1] },
+      ],
+      response_bytes_total: [{ values: [14] }, { values: [0] }],
+      downstream_connections_total: [{ values: [3] }],
+    })
+  })
+})
