@@ -124,7 +124,9 @@ async function foldCycles() {
   const next = new Map()
   for (const group of groups.values()) {
     group.sort((a, b) => a - b)
-    group.forEach((point, index) => next.set(point, group[(index + 1) % group.length]))
+    for (const [index, point] of group.entries()) {
+      next.set(point, group[(index + 1) % group.length])
+    }
   }
   return [...next].sort((a, b) => a[0] - b[0])
 }
