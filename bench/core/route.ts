@@ -1,0 +1,141 @@
+/**
+ * Claim: reading a raw HTTP/1.1 head and choosing one of 10,000 routes in the core costs at most a
+ * quarter of the same in JavaScript, and a third of the JavaScript reader with find-my-way.
+ * All three see the same bytes and must choose the same route. Prints one line of JSON for the bench
+ * runner; `--quick` for 3 rounds instead of 7.
+ */
+import findMyWay from 'find-my-way'
+import { createIoCore } from '../../src/core/index.ts'
+import { type ParsedHead, parseHead } from './js-head.ts'
+import { JsRoutes } from './js-routes.ts'
+
+const hosts = 1000
+const routesPerHost = 10
+const heads = 1024
+const stride = 1024
+const rounds = process.argv.includes('--quick') ? 3 : 7
+const passes = 100
+
+/** The path prefix of the n-th route of a host. */
+const prefixOf = (n: number) => `/api/v${n % 3}/resource-${n}`
+const hostOf = (n: number) => `service-${n}.team-${n % 17}.example.com`
+
+function headOf(n: number): string {
+  const host = hostOf((n * 7919) % hosts)
+  const path = `${prefixOf((n * 31) % routesPerHost)}/items/${n}?page=${n % 9}&sort=name`
+  return [
+    `GET ${path} HTTP/1.1`,
+    `Host: ${host}`,
+    'User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko)',
+    'Accept: application/json, text/plain, */*',
+    'Accept-Encoding: gzip, deflate, br',
+    'Accept-Language: en-GB,en;q=0.9',
+    'Authorization: Bearer 0123456789abcdef0123456789abcdef',
+    `X-Request-Id: 00000000-0000-4000-8000-${String(n).padStart(12, '0')}`,
+    'Connection: keep-alive',
+    '\r\n',
+  ].join('\r\n')
+}
+
+const core = createIoCore({ memoryPages: 512 })
+const record = core.createHead()
+const table = core.createRouteTable()
+const plain = new JsRoutes()
+// One router a host: it takes 31 host constraints a path and no more.
+const routers = new Map<string, findMyWay.Instance<findMyWay.HTTPVersion.V1>>()
+table.addListener(undefined, 0)
+for (let host = 0, id = 0; host < hosts; host++) {
+  for (let route = 0; route < routesPerHost; route++, id++) {
+    const hostname = hostOf(host)
+    const path = { type: 'prefix', value: prefixOf(route) } as const
+    const about = { createdAt: 0, name: `ns/${host}`, ruleIndex: route, matchIndex: 0 }
+    const outcome = table.addRoute({ id, scope: 0, hostname, path, ...about })
+    if (!outcome.ok) throw new Error(outcome.problems[0]?.message)
+    plain.add(hostname, path.value, id)
+    const router = routers.get(hostname) ?? findMyWay()
+    routers.set(hostname, router)
+    router.on('GET', `${path.value}/*`, () => undefined, { id })
+  }
+}
+
+const buffer = core.allocate(heads * stride)
+const bytes = core.bytes
+const lengths = Array.from({ length: heads }, (_, n) =>
+  bytes.write(headOf(n), buffer + n * stride, 'latin1'),
+)
+const copy = Buffer.from(bytes.subarray(buffer, buffer + heads * stride))
+
+function throughCore(n: number): number {
+  const start = buffer + n * stride
+  if (core.parseRequestHead(record, start, start + (lengths[n] ?? 0), 0, 65536) !== 0) return -1
+  return table.match(record)
+}
+
+function readPlainly(n: number): ParsedHead | undefined {
+  return parseHead(copy, n * stride, n * stride + (lengths[n] ?? 0))
+}
+
+function throughPlain(n: number): number {
+  const head = readPlainly(n)
+  return head === undefined ? -1 : plain.match(head.host, head.path)
+}
+
+function throughFindMyWay(n: number): number {
+  const head = readPlainly(n)
+  if (head === undefined) return -1
+  const found = routers.get(head.host)?.find('GET', head.path)
+  return found ? (found.store as { id: number }).id : -1
+}
+
+const runners = { core: throughCore, js: throughPlain, 'find-my-way': throughFindMyWay }
+for (let n = 0; n < heads; n++) {
+  const ids = Object.values(runners).map((run) => run(n))
+  if (ids.some((id) => id < 0 || id !== ids[0])) throw new Error(`head ${n}: ${ids.join(' ')}`)
+}
+
+/** Nanoseconds a head, by user and system time of this process. */
+function measure(run: (n: number) => number): number {
+  const before = process.cpuUsage()
+  let sum = 0
+  for (let pass = 0; pass < passes; pass++) for (let n = 0; n < heads; n++) sum += run(n)
+  const { user, system } = process.cpuUsage(before)
+  if (sum <= 0) throw new Error('nothing was matched')
+  return ((user + system) * 1000) / (passes * heads)
+}
+
+const samples = new Map<string, number[]>(Object.keys(runners).map((name) => [name, []]))
+for (const run of Object.values(runners)) measure(run)
+for (let round = 0; round < rounds; round++) {
+  for (const [name, run] of Object.entries(runners)) samples.get(name)?.push(measure(run))
+}
+
+const sorted = (name: string) => [...(samples.get(name) ?? [])].sort((a, b) => a - b)
+const quantile = (list: readonly number[], at: number) =>
+  list[Math.min(list.length - 1, Math.floor(list.length * at))] ?? Number.NaN
+const median = (name: string) => quantile(sorted(name), 0.5)
+
+const results = (
+  [
+    ['js', 4],
+    ['find-my-way', 3],
+  ] as const
+).map(([peer, bound]) => {
+  const own = sorted('core')
+  const ratio = median(peer) / median('core')
+  const [low, high] = [quantile(sorted(peer), 0.1), quantile(sorted(peer), 0.9)]
+  const isNoisy = (high - low) / median(peer) > 0.15
+  return {
+    id: `core.route.${peer}`,
+    value: Math.round(median('core')),
+    unit: 'ns',
+    peer: Math.round(median(peer)),
+    ratio: Math.round(ratio * 100) / 100,
+    n: rounds,
+    p10: Math.round(quantile(own, 0.1)),
+    p90: Math.round(quantile(own, 0.9)),
+    bound,
+    ok: isNoisy ? null : ratio >= bound,
+  }
+})
+console.log(JSON.stringify({ results }))
+if (results.some(({ ok }) => ok === false)) process.exitCode = 1
