@@ -119,11 +119,24 @@ describe('changes of the configuration', () => {
     rig.apply([route({ name: 'second', to: [toService('two')], attachments })])
     expect(rig.apply([second]).rejected).toEqual([])
     expect(await rig.echo({})).toMatchObject({ upstream: 'two' })
-    rig.apply([first])
+    expect(rig.apply([first]).rejected).toMatchObject([{ key: second.key, code: 'port_in_use' }])
     expect(await rig.echo({})).toMatchObject({ upstream: 'one' })
     rig.apply([], [first.key])
     expect(await rig.echo({})).toMatchObject({ upstream: 'two' })
     expect(rig.apply([first, second]).rejected).toMatchObject([{ key: second.key }])
+  })
+
+  it('name what is rejected again when it is sent again, and leave the rest as it is', async () => {
+    const bad = route({ name: 'bad', matches: [badRegex], to: [toService('one')] })
+    const all = [listener(rig.port), ...services(), route({ to: [toService('one')] }), bad]
+    const refused = { rejected: [{ key: bad.key }], ports: [rig.port] }
+    expect(rig.apply(all)).toMatchObject(refused)
+    expect(rig.apply(all)).toMatchObject(refused)
+    await rig.echo({})
+    rig.apply([], [bad.key, listener(rig.port).key])
+    expect(await rig.send({})).toMatchObject({ status: 404 })
+    expect(rig.apply(all)).toMatchObject(refused)
+    await rig.echo({})
   })
 
   it('ignore listeners of protocols that are not served yet', async () => {

@@ -7,6 +7,7 @@ import {
   type ServerResponse,
 } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { canonicalJson } from '../../src/base/canonical.ts'
 import { createIoCore } from '../../src/core/index.ts'
 import type { GatewayError } from '../../src/errors.ts'
 import type { Resource, ResourceKey } from '../../src/model/resources.ts'
@@ -77,7 +78,10 @@ export async function startRig(settings: Partial<DataPlaneSettings> = {}): Promi
     port,
     apply(upserted, removed = []) {
       sequence++
-      const versioned = upserted.map((resource) => ({ version: `${sequence}`, resource }))
+      const versioned = upserted.map((resource) => ({
+        version: canonicalJson(resource),
+        resource,
+      }))
       return plane.apply({ sequence, upserted: versioned, removed })
     },
     send: (sent) => exchange(port, sent),

@@ -90,6 +90,10 @@ export class PortTable {
     else this.#claims.set(hostname, left)
   }
 
+  isClaimedBy(listener: ListenerResource): boolean {
+    return this.#claims.get(listener.hostname)?.includes(listener) ?? false
+  }
+
   /** Who should serve a hostname, and who does. */
   contest(hostname: string): { first?: ListenerResource; serving?: ListenerPlacement } {
     return { first: this.#claims.get(hostname)?.[0], serving: this.#serving.get(hostname) }

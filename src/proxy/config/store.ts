@@ -18,6 +18,7 @@ import type {
   ResourceKey,
   ResourceType,
   RouteResource,
+  VersionedResource,
 } from '../../model/resources.ts'
 import { BackendTable } from '../upstream/backends.ts'
 import { ServiceTable } from '../upstream/services.ts'
@@ -64,7 +65,10 @@ export class ConfigStore {
   readonly #resources = new Map<ResourceKey, Resource>()
   readonly #routes = new Map<ResourceKey, InstalledRoute>()
   readonly #routesByListener = new Map<ResourceKey, Set<ResourceKey>>()
-  #rejected: RejectedResource[] = []
+  /** Of what is in force as it was sent; the same version again is nothing to do. */
+  readonly #versions = new Map<ResourceKey, string>()
+  /** Of the change set that is being applied. */
+  readonly #rejected = new Map<ResourceKey, RejectedResource>()
 
   constructor(core: IoCore, appliers: PolicyAppliers, callouts: Callouts) {
     this.#core = core
@@ -81,17 +85,26 @@ export class ConfigStore {
    * version stays in force, or what it covers is answered 500; the others are applied.
    */
   apply(delta: DesiredDelta): ApplyResult {
-    this.#rejected = []
+    this.#rejected.clear()
     for (const key of delta.removed) this.#remove(key)
     for (const type of applyOrder) {
-      for (const { resource } of delta.upserted) if (resource.type === type) this.#set(resource)
+      for (const one of delta.upserted) if (one.resource.type === type) this.#upsert(one)
     }
     const ports = [...this.#ports.keys()].sort((a, b) => a - b)
-    return { rejected: this.#rejected, ports }
+    return { rejected: [...this.#rejected.values()], ports }
+  }
+
+  /** A full state after a lost connection mostly repeats what is there. */
+  #upsert({ resource, version }: VersionedResource): void {
+    const { key } = resource
+    if (this.#versions.get(key) === version) return
+    this.#versions.set(key, version)
+    this.#set(resource)
   }
 
   #reject(key: ResourceKey, code: ErrorCode, message: string): void {
-    this.#rejected.push({ key, code, message })
+    this.#versions.delete(key)
+    this.#rejected.set(key, { key, code, message })
   }
 
   #set(resource: Resource): void {
@@ -126,6 +139,7 @@ export class ConfigStore {
     const resource = this.#resources.get(key)
     if (resource === undefined) return
     this.#resources.delete(key)
+    this.#versions.delete(key)
     switch (resource.type) {
       case 'service':
         this.services.removeService(resource)
@@ -169,10 +183,7 @@ export class ConfigStore {
     }
     table.claim(listener)
     this.#settle(table, listener.hostname)
-    if (table.contest(listener.hostname).first !== listener) {
-      const message = `another listener has port ${listener.port} and the same hostname`
-      this.#reject(listener.key, 'port_in_use', message)
-    }
+    if (table.contest(listener.hostname).first !== listener) this.#displace(listener)
   }
 
   #dropListener(listener: ListenerResource): void {
@@ -195,14 +206,20 @@ export class ConfigStore {
         entries.delete(serving.resource.key)
       }
       table.close(serving)
+      if (table.isClaimedBy(serving.resource)) this.#displace(serving.resource)
     }
     if (first === undefined) return
+    this.#rejected.delete(first.key)
     const opened = table.open(first)
     if (typeof opened === 'string') {
       this.#reject(first.key, 'rule_unusable', opened)
       return
     }
     for (const route of this.#routesOf(opened)) this.#enter(route, table, opened)
+  }
+
+  #displace({ key, port }: ListenerResource): void {
+    this.#reject(key, 'port_in_use', `another listener has port ${port} and the same hostname`)
   }
 
   #routesOf({ resource }: ListenerPlacement): InstalledRoute[] {
