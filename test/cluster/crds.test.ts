@@ -9,6 +9,7 @@ import { describeWithParts, partPath } from '../../src/testing/parts.ts'
 import { boundCases } from '../api/cases/bounds.ts'
 import { byTitle, type CaseGroup, type SchemaCase } from '../api/cases/case.ts'
 import { groupCases } from '../api/cases/groups.ts'
+import { refusalCases } from '../api/cases/refusals.ts'
 import { requiredCases } from '../api/cases/required.ts'
 import { objectOf, problemsOf } from '../api/offline.ts'
 
@@ -189,7 +190,7 @@ describeWithParts(
     )
 
     describe.each(
-      [...groupCases, ...boundCases, requiredCases].map(
+      [...groupCases, ...boundCases, ...refusalCases, requiredCases].map(
         (group) => [titleOf(group), group] as const,
       ),
     )('%s', (_, { cases }) => {
