@@ -1,28 +1,11 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { parse } from 'yaml'
 import { kinds } from '../../src/api/kinds.ts'
 import { validateObject } from '../../src/api/validate.ts'
-
-interface Row {
-  readonly written: string
-  readonly spec: object
-  readonly refusedAt?: string
-  readonly also?: readonly string[]
-  readonly message?: string
-}
-
-const file = join(import.meta.dirname, 'cases', 'gateway-api.yaml')
-const table = parse(readFileSync(file, 'utf8')) as Readonly<Record<string, readonly Row[]>>
-const group = 'gateway.networking.k8s.io'
-
-const objectOf = (kind: string, spec: object, version = 'v1') => ({
-  apiVersion: `${group}/${version}`,
-  kind,
-  metadata: { name: 'a' },
-  spec,
-})
+import {
+  gatewayGroup as group,
+  gatewayObject as objectOf,
+  gatewayApiTable as table,
+} from './gateway-api-table.ts'
 
 describe.each(Object.entries(table))('%s', (kind, rows) => {
   it.each(rows.map((row) => [row.written, row] as const))('%s', (_, row) => {
