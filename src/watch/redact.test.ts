@@ -87,6 +87,11 @@ describe('redaction', () => {
     expect(text).toBe(expected)
   })
 
+  it('keeps no field of a Secret that it does not know', () => {
+    const redacted = redact({ kind: 'Secret', stringDate: { a: 'hunter2' } }, options)
+    expect(JSON.stringify(redacted)).not.toContain('hunter2')
+  })
+
   it('hands values to whoever keeps them, by digest', () => {
     const kept = new Map<string, string>()
     const keepSecret = (digest: string, value: Uint8Array) => {
@@ -109,6 +114,7 @@ describe('facts about a Secret', () => {
     const secret: JsonObject = { kind: 'Secret', type: 'Opaque', stringData }
     const { facts, ...rest } = redact(secret, options) as { facts: { entries: JsonObject } }
     expect(rest).toEqual({ kind: 'Secret', type: 'Opaque', metadata: {} })
+    expect(rest).not.toHaveProperty('stringData')
     return facts.entries
   }
   const fixture = (name: string) =>
@@ -249,20 +255,16 @@ describe('the digest key and the log on disk', () => {
       onChange: async (events) => void (await log.append(events)),
     })
     await source.start()
-    expect(problems).toHaveLength(2)
-    const applied: string[] = []
-    for await (const { event } of log.read()) applied.push(event.type.split('.').at(-2)!)
-    expect(applied).toEqual([
-      'started',
-      'applied',
-      'applied',
-      'applied',
-      'refused',
-      'refused',
-      'finished',
-    ])
+    const seen: string[] = []
+    for await (const { event } of log.read()) {
+      if ('name' in event.data) seen.push(`${event.data.name} ${event.type.split('.').at(-2)}`)
+    }
+    expect(seen).toEqual(
+      expect.arrayContaining(['a applied', 'b applied', 'c applied', 'd refused']),
+    )
+    const before = problems.length
     writeFileSync(path, `${JSON.stringify(manifests[0])}\n  hunter2: [`)
-    await vi.waitFor(() => expect(problems.length).toBeGreaterThan(2))
+    await vi.waitFor(() => expect(problems.length).toBeGreaterThan(before))
     const files = readdirSync(join(folder, 'state'))
     const bytes = Buffer.concat(files.map((file) => readFileSync(join(folder, 'state', file))))
     const everything = bytes.toString('latin1') + JSON.stringify(problems)

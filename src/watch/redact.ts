@@ -86,12 +86,14 @@ function redactMetadata(metadata: unknown): JsonObject {
 }
 
 function redactSecret(object: JsonObject, options: RedactionOptions): JsonObject {
-  const { data, stringData, ...rest } = object
+  const { apiVersion, kind, metadata, type, immutable } = object
   const entries = secretEntries(object)
   for (const value of entries.values()) {
     options.keepSecret?.(options.digestKey.digest(value), value)
   }
-  return { ...rest, facts: secretFacts(entries, options.digestKey) }
+  // Named one by one: a misspelt `data` is a field that is not known, and holds values all the same.
+  const facts = secretFacts(entries, options.digestKey)
+  return { apiVersion, kind, metadata, type, immutable, facts }
 }
 
 /** The decoded entries of a Secret; `stringData` wins over `data`. */

@@ -1,0 +1,135 @@
+/** Runs file sources on real temporary folders, for the tests of the file source. */
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterEach, beforeEach, expect, vi } from 'vitest'
+import type { ResourceEvent } from '../../events/index.ts'
+import { secretPaths } from '../api/fields.ts'
+import { validateObject } from '../api/validate.ts'
+import { MemoryLog } from '../log/index.ts'
+import { randomDigestKey } from '../watch/digest-key.ts'
+import { FileSource, type FileSourceOptions } from '../watch/files.ts'
+import { ResourceIndex } from '../watch/resource-index.ts'
+import { formatProblem } from '../watch/source-problem.ts'
+
+export const sourceName = '/sluice/test/files'
+
+/** Folder of the test that runs; every test has one of its own. */
+export let folder: string
+/** Log of the test that runs. */
+export let log: MemoryLog
+let running: Running[]
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'sluice-files-'))
+  log = new MemoryLog()
+  running = []
+})
+afterEach(async () => {
+  for (const { source } of running) await source.close()
+  await log.close()
+  chmodSync(folder, 0o755)
+  rmSync(folder, { recursive: true, force: true })
+})
+
+export interface Running {
+  readonly source: FileSource
+  /** One line for each event since it was last asked, and the batches that they came in. */
+  news(): string[]
+  readonly batches: readonly (readonly ResourceEvent[])[]
+  readonly problems: string[]
+}
+
+const digestKey = randomDigestKey()
+
+/** A source that appends to the log of the test, beginning with what the log has. */
+export async function run(
+  paths = [folder],
+  more: Partial<FileSourceOptions> = {},
+): Promise<Running> {
+  const index = new ResourceIndex(sourceName)
+  for await (const { event } of log.read()) index.apply(event)
+  const batches: (readonly ResourceEvent[])[] = []
+  const problems: string[] = []
+  let told = 0
+  const source = new FileSource({
+    paths,
+    index,
+    cluster: 'test',
+    digestKey,
+    validate: validateObject,
+    secretPaths,
+    clock: { now: () => 1_767_323_045_678 },
+    onProblem: (problem) => problems.push(formatProblem(problem).replaceAll(`${folder}/`, '')),
+    onChange: async (events) => {
+      const appended = await log.append(events)
+      if (!appended.ok) throw new Error(appended.problems[0]?.message)
+      batches.push(events)
+    },
+    ...more,
+  })
+  const news = () => {
+    const fresh = batches.flat().slice(told)
+    told += fresh.length
+    return fresh.map(describeEvent)
+  }
+  const started = { source, news, batches, problems }
+  running.push(started)
+  await source.start()
+  return started
+}
+
+export function describeEvent(event: ResourceEvent): string {
+  switch (event.type) {
+    case 'dev.sluice.resource.applied.v1':
+      return `applied ${event.data.name} generation ${event.data.generation}`
+    case 'dev.sluice.resource.refused.v1':
+      return `refused ${event.data.name} generation ${event.data.generation}`
+    case 'dev.sluice.resource.deleted.v1':
+      return `deleted ${event.data.name} (${event.data.cause})`
+    case 'dev.sluice.relist.started.v1':
+      return 'relist started'
+    case 'dev.sluice.relist.finished.v1':
+      return `relist finished with ${event.data.count}`
+  }
+}
+
+export function route(name: string, hostname = 'a.example', extra = ''): string {
+  return `apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata:
+  name: ${name}${extra}
+spec:
+  parentRefs:
+    - name: web
+  hostnames: [${hostname}]
+`
+}
+
+export const invalid = (name: string) => route(name).replace('spec:', 'spec:\n  hostnams: [x]')
+
+export function write(file: string, text: string): void {
+  mkdirSync(dirname(join(folder, file)), { recursive: true })
+  writeFileSync(join(folder, file), text)
+}
+
+/** The news of a source once they are these; fails with what came in their place. */
+export async function expectNews(source: Running, lines: readonly string[]): Promise<void> {
+  const seen: string[] = []
+  await vi.waitFor(
+    () => {
+      seen.push(...source.news())
+      expect(seen).toEqual(lines)
+    },
+    { timeout: 3000, interval: 5 },
+  )
+}
+
+export async function expectProblem(source: Running, problem: string | RegExp): Promise<void> {
+  const wanted = typeof problem === 'string' ? problem : expect.stringMatching(problem)
+  await vi.waitFor(() => expect(source.problems).toContainEqual(wanted), { timeout: 5000 })
+}
+
+/** Makes the log of the running test an empty one, as if its file had been lost. */
+export function loseLog(): void {
+  log = new MemoryLog()
+}

@@ -1,0 +1,255 @@
+import { chmodSync, mkdirSync, rmSync, symlinkSync, unlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it, vi } from 'vitest'
+import type { ResourceEvent } from '../../events/index.ts'
+import {
+  describeEvent,
+  expectNews,
+  expectProblem,
+  folder,
+  invalid,
+  loseLog,
+  route,
+  run,
+  write,
+} from '../testing/file-source-rig.ts'
+
+describe('a broken file', () => {
+  it('keeps its last good objects, and says where it is broken', async () => {
+    write('a.yaml', route('a'))
+    const source = await run()
+    source.news()
+    write('a.yaml', `${route('a', 'b.example')}  broken: [\n`)
+    await expectProblem(source, /^a\.yaml:\d+:\d+: not YAML: /)
+    write('a.yaml', route('a', 'c.example'))
+    await expectNews(source, ['applied a generation 2'])
+    expect(source.source.problems()).toEqual([])
+  })
+
+  it('keeps them across a restart as well', async () => {
+    write('a.yaml', `${route('a')}---\n${route('b')}`)
+    await (await run()).source.close()
+    write('a.yaml', 'kind: [')
+    const again = await run()
+    expect(again.news()).toEqual(['relist started', 'relist finished with 2'])
+    expect(again.problems).toHaveLength(1)
+    write('a.yaml', route('b'))
+    await expectNews(again, ['deleted a (watch)'])
+  })
+
+  it('keeps the object whose kind or name cannot be read, live and across a restart', async () => {
+    write('a.yaml', `${route('a')}---\n${route('b')}`)
+    const source = await run()
+    source.news()
+    const broken = `${route('a').replace('HTTPRoute', 'HTTPRute')}---\n${route('b', 'b.example')}`
+    write('a.yaml', broken)
+    await expectNews(source, ['applied b generation 2'])
+    expect(source.problems[0]).toMatch(/^a\.yaml:2:1: kind: HTTPRute is not a kind of .*HTTPRoute/)
+    await source.source.close()
+    const again = await run()
+    expect(again.news()).toEqual(['relist started', 'relist finished with 2'])
+  })
+
+  it.skipIf(process.getuid?.() === 0)('that cannot be read keeps its objects too', async () => {
+    write('a.yaml', route('a'))
+    const source = await run()
+    source.news()
+    chmodSync(join(folder, 'a.yaml'), 0)
+    await expectProblem(source, 'a.yaml: cannot be read: permission denied')
+    expect(source.news()).toEqual([])
+  })
+
+  it('in place of a folder keeps what the log has from below it', async () => {
+    write('sub/a.yaml', route('a'))
+    const paths = [join(folder, 'sub')]
+    await (await run(paths)).source.close()
+    rmSync(join(folder, 'sub'), { recursive: true })
+    symlinkSync('sub', join(folder, 'sub'))
+    const again = await run(paths)
+    expect(again.news()).toEqual(['relist started', 'relist finished with 1'])
+    expect(again.problems).toEqual([
+      expect.stringMatching(/^.*sub: cannot be read: too many links/),
+    ])
+  })
+
+  it('that does not exist is named, and read when it comes', async () => {
+    const missing = join(folder, 'missing')
+    const source = await run([folder, missing])
+    expect(source.problems).toEqual(['missing: cannot be read: no such file or folder'])
+    source.news()
+    write('missing/a.yaml', route('a'))
+    await expectNews(source, ['applied a generation 1'])
+    expect(source.source.problems()).toEqual([])
+  })
+})
+
+describe('an invalid object', () => {
+  it('is refused with every problem and its place, beside valid ones', async () => {
+    write('a.yaml', `${route('good')}---\n${invalid('bad')}`)
+    const source = await run()
+    expect(source.news()).toEqual([
+      'relist started',
+      'applied good generation 1',
+      'refused bad generation 1',
+      'relist finished with 1',
+    ])
+    expect(source.problems[0]).toMatch(/^a\.yaml:15:3: HTTPRoute default\/bad: spec\.hostnams: /)
+    expect(source.batches.flat()[2]?.data).toMatchObject({
+      problems: [{ path: 'spec.hostnams', message: expect.any(String) }],
+    })
+  })
+
+  it('keeps its last valid version, and comes back with another generation', async () => {
+    write('a.yaml', route('a'))
+    const source = await run()
+    source.news()
+    write('a.yaml', invalid('a'))
+    await expectNews(source, ['refused a generation 2'])
+    write('a.yaml', route('a'))
+    await expectNews(source, ['applied a generation 3'])
+    write('a.yaml', invalid('a'))
+    await expectNews(source, ['refused a generation 4'])
+    unlinkSync(join(folder, 'a.yaml'))
+    await expectNews(source, ['deleted a (watch)'])
+  })
+
+  it('tells what a policy was meant for, so that it can fail closed', async () => {
+    write(
+      'policy.yaml',
+      `apiVersion: sluice.dev/v1alpha1
+kind: GatewayPolicy
+metadata: {name: p}
+spec:
+  targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: shop}]
+  traffic:
+    authorization: {action: Perhaps}
+    timeouts: {request: 5s}
+`,
+    )
+    const { batches } = await run()
+    expect(batches.flat()[1]?.data).toMatchObject({
+      targets: [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', name: 'shop' }],
+      appliesTo: ['traffic.authorization', 'traffic.timeouts'],
+    })
+  })
+
+  it('is what an object becomes that is too large for an event', async () => {
+    const data = { text: 'x'.repeat(1_100_000) }
+    const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'large' }, data }
+    write('a.json', JSON.stringify(map))
+    const source = await run()
+    expect(source.news()).toContain('refused large generation 1')
+    expect(source.problems[0]).toMatch(
+      /^a\.json:1:1: ConfigMap default\/large: the object has \d+ b/,
+    )
+  })
+})
+
+describe('an object beyond measure', () => {
+  it('is refused in an event of ordinary size, and holds up nothing else', async () => {
+    const spec = Object.fromEntries(
+      Array.from({ length: 60 }, (_, index) => [`${index}${'x'.repeat(20_000)}`, 1]),
+    )
+    const many = { apiVersion: 'sluice.dev/v1alpha1', kind: 'GatewayPolicy', spec }
+    write('a.json', JSON.stringify({ ...many, metadata: { name: 'many' } }))
+    write('b.json', JSON.stringify({ ...many, metadata: { name: 'n'.repeat(2_000_000) } }))
+    write('c.yaml', route('good'))
+    const source = await run()
+    expect(source.news()).toEqual([
+      'relist started',
+      'refused many generation 1',
+      'applied good generation 1',
+      'relist finished with 1',
+    ])
+    const nameless = /^b\.json:1:\d+: metadata\.name: must have at most 253 characters$/
+    expect(source.problems).toContainEqual(expect.stringMatching(nameless))
+  })
+})
+
+describe('two definitions of one object', () => {
+  it('leave the first in force and name both places', async () => {
+    write('a.yaml', route('same', 'first.example'))
+    write('b.yaml', `---\n${route('same', 'second.example')}`)
+    const source = await run()
+    expect(source.news()).toEqual([
+      'relist started',
+      'applied same generation 1',
+      'relist finished with 1',
+    ])
+    expect(source.problems).toEqual([
+      `b.yaml:2:1: HTTPRoute default/same: is defined at ${folder}/a.yaml:1 already; this one is refused`.replaceAll(
+        `${folder}/`,
+        '',
+      ),
+    ])
+    unlinkSync(join(folder, 'a.yaml'))
+    await expectNews(source, ['applied same generation 2'])
+  })
+
+  it('in one file leave the first in force as well', async () => {
+    write('a.yaml', `${route('same', 'first.example')}---\n${route('same', 'second.example')}`)
+    const source = await run()
+    const [, applied] = source.batches.flat()
+    expect(applied?.data).toMatchObject({ object: { spec: { hostnames: ['first.example'] } } })
+    expect(source.problems).toHaveLength(1)
+  })
+})
+
+describe('a change that no notification told of', () => {
+  it('is found by looking at everything, between the marks of a relist', async () => {
+    write('v1/a.yaml', route('a'))
+    write('v2/a.yaml', route('b'))
+    mkdirSync(join(folder, 'given'))
+    symlinkSync('../v1/a.yaml', join(folder, 'given', 'a.yaml'))
+    const source = await run([join(folder, 'given')])
+    source.news()
+    // The link stays, and what it leads to is in a folder that nobody watches.
+    write('v1/a.yaml', route('a', 'b.example'))
+    await source.source.rescan()
+    expect(source.news()).toEqual([
+      'relist started',
+      'applied a generation 2',
+      'relist finished with 1',
+    ])
+    await source.source.rescan()
+    expect(source.news()).toEqual([])
+  })
+
+  it('is found in time without being asked for', async () => {
+    write('elsewhere/a.yaml', route('a'))
+    mkdirSync(join(folder, 'given'))
+    symlinkSync('../elsewhere/a.yaml', join(folder, 'given', 'a.yaml'))
+    const source = await run([join(folder, 'given')], { timing: { rescanMs: 20 } })
+    source.news()
+    write('elsewhere/a.yaml', route('a', 'b.example'))
+    await expectNews(source, ['relist started', 'applied a generation 2', 'relist finished with 1'])
+  })
+})
+
+describe('the log in trouble', () => {
+  it('gets the changes that it did not take once more', async () => {
+    write('a.yaml', route('a'))
+    let failures = 0
+    const taken: (readonly ResourceEvent[])[] = []
+    const source = await run([folder], {
+      timing: { retryMs: 5 },
+      onChange: async (events) => {
+        if (taken.length > 0 && failures++ < 2) throw new Error('disk full')
+        taken.push(events)
+      },
+    })
+    write('b.yaml', route('b'))
+    await vi.waitFor(() =>
+      expect(taken.flat().map(describeEvent)).toContain('applied b generation 1'),
+    )
+    expect(failures).toBe(3)
+    await expectProblem(source, /disk full/)
+  })
+
+  it('that is lost is filled again', async () => {
+    write('a.yaml', route('a'))
+    await (await run()).source.close()
+    loseLog()
+    expect((await run()).news()).toContain('applied a generation 1')
+  })
+})
