@@ -1,7 +1,7 @@
 // Makes dist/: the WASM modules (asc) and the bundled command line, proxy worker and published
 // entry points (esbuild). `--if-needed` does nothing when no source is newer than the last build.
 import { spawnSync } from 'node:child_process'
-import { existsSync, globSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, globSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { build } from 'esbuild'
 
@@ -38,13 +38,16 @@ function isFresh() {
 /** Compiles the AssemblyScript core; an old module must never survive a failed compile. */
 function buildCore() {
   if (!existsSync(join(root, 'assembly', 'index.ts'))) return
-  rmSync(join(root, 'dist', 'core.wasm'), { force: true })
+  const fresh = join(root, 'build', 'core.wasm')
+  rmSync(fresh, { force: true })
   const asc = join(root, 'node_modules', '.bin', 'asc')
   const run = spawnSync(asc, ['--config', 'asconfig.json', '--target', 'release'], {
     cwd: root,
     stdio: 'inherit',
   })
-  if (run.status !== 0) process.exit(run.status ?? 1)
+  if (run.status !== 0 || !existsSync(fresh)) process.exit(run.status || 1)
+  // In one step: a process that starts meanwhile finds the old module or the new one, whole.
+  renameSync(fresh, join(root, 'dist', 'core.wasm'))
 }
 
 /** Chunks carry a hash in their name, so those of earlier builds would pile up. */
