@@ -33,7 +33,14 @@ async function startWorker(port: NonNullable<typeof parentPort>, settings: Worke
     telemetry,
     settings: { destinations, ...(clusterDomain !== undefined && { clusterDomain }) },
   })
-  const engine = createEngine({ core, head, handler: plane.handler, bindAddress, reusePort })
+  const engine = createEngine({
+    core,
+    head,
+    handler: plane.handler,
+    bindAddress,
+    reusePort,
+    onUpstreamConnected: (seconds) => telemetry.onUpstreamConnected(seconds),
+  })
   const session = new WorkerSession({ engine, plane, telemetry, log, send })
   port.on('message', (message: ToWorker) => session.receive(message))
   send({ type: 'started' })

@@ -108,6 +108,9 @@ export async function openProxy(options: Partial<ProxyOptions> = {}) {
     channel,
     onEvent: (event) => events.push(event),
     ...options,
+  }).catch((error) => {
+    file?.remove()
+    throw error
   })
   return {
     proxy,

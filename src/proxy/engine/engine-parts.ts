@@ -25,6 +25,8 @@ export interface EngineParts {
   readonly spareExchanges: HttpExchange[]
   /** Responses tell clients to close. */
   isDraining: boolean
+  /** A connection to an upstream was made, in so many seconds. */
+  readonly onUpstreamConnected: (seconds: number) => void
   /** An exchange or a connection is over: whoever waits for silence looks again. */
   onQuieter(): void
 }

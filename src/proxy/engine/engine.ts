@@ -22,6 +22,8 @@ export interface EngineOptions {
   /** Several workers bind the same port, and the kernel spreads connections (Linux). */
   readonly reusePort: boolean
   readonly clock?: EngineClock
+  /** A connection to an upstream was made, in so many seconds. */
+  readonly onUpstreamConnected?: (seconds: number) => void
 }
 
 export const defaultLimits: EngineLimits = {
@@ -61,6 +63,7 @@ class SocketEngine implements Engine {
       connections: new Set(),
       spareExchanges: [],
       isDraining: false,
+      onUpstreamConnected: options.onUpstreamConnected ?? (() => {}),
       onQuieter: () => this.#onQuieter(),
     }
   }

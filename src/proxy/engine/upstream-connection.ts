@@ -51,6 +51,7 @@ export class UpstreamConnection implements TransportOwner, TimerOwner {
   readonly #buffer: ReadBuffer
   readonly transport: Transport
   readonly #timer = new Timer(this)
+  readonly #startedAt: number
   #user: UpstreamUser | undefined
   #state: State = 'connecting'
   /** Bytes that came before they could be used. */
@@ -71,6 +72,7 @@ export class UpstreamConnection implements TransportOwner, TimerOwner {
     this.#pool = pool
     this.#user = user
     this.#buffer = parts.readBuffers.lease()
+    this.#startedAt = parts.clock.now()
     const socket = connect(this.#socketOptions())
     this.transport = new Transport(socket, this, parts.upstreamMeter)
     socket.on('connect', () => this.#onConnect())
@@ -111,7 +113,9 @@ export class UpstreamConnection implements TransportOwner, TimerOwner {
   #onConnect(): void {
     const user = this.#user
     if (this.#state !== 'connecting' || user === undefined) return
-    this.#parts.timers.disarm(this.#timer)
+    const { clock, onUpstreamConnected, timers } = this.#parts
+    onUpstreamConnected((clock.now() - this.#startedAt) / 1_000)
+    timers.disarm(this.#timer)
     this.#begin(user)
   }
 

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { sumSnapshots, writePrometheus } from './prometheus.ts'
-import { type Label, RequestCounters } from './request-series.ts'
+import { type Label, TimedCounters } from './timed-counters.ts'
 
 const describeLabels = (labels: readonly Label[]) => labels.map(String)
 
-describe('RequestCounters', () => {
+describe('TimedCounters', () => {
   it('keeps a series for each combination of labels', () => {
-    const counters = new RequestCounters([0.125, 1], describeLabels)
+    const counters = new TimedCounters([0.125, 1], describeLabels)
     counters.record(['a', 200, ''], 0.125, 5)
     counters.record(['a', 200, ''], 0.25, 6)
     counters.record(['b', 200, ''], 3, 0)
@@ -32,7 +32,7 @@ describe('RequestCounters', () => {
   })
 
   it('counts everything beyond its bound as one series', () => {
-    const counters = new RequestCounters([1], describeLabels, 2)
+    const counters = new TimedCounters([1], describeLabels, 2)
     for (const label of ['a', 'b', 'c', 'd', 'a']) counters.record([label, 'x'], 0, 0)
     expect(counters.snapshot().map(({ count }) => [count.labels, count.values[0]])).toEqual([
       [['a', 'x'], 2],

@@ -4,7 +4,7 @@ import type { EngineCounters, ServerExchange } from '../engine/types.ts'
 import { type AccessLogFormat, lineFormats, statusOf } from './access-line.ts'
 import type { AccessLog } from './access-log.ts'
 import { type MetricsSnapshot, metricDefinitions, type Series } from './metric-definitions.ts'
-import { type Label, RequestCounters } from './request-series.ts'
+import { type Label, TimedCounters } from './timed-counters.ts'
 import { Timestamps } from './timestamp.ts'
 import type { RequestFacts, Telemetry } from './types.ts'
 
@@ -29,6 +29,8 @@ export interface TelemetryOptions {
 }
 
 export interface WorkerTelemetry extends Telemetry {
+  /** A connection to a backend was made, in so many seconds. */
+  onUpstreamConnected(seconds: number): void
   snapshot(engine: Readonly<EngineCounters>): MetricsSnapshot
 }
 
@@ -51,6 +53,9 @@ function engineSeries(engine: Readonly<EngineCounters>): MetricsSnapshot {
     core_traps_total: number(engine.coreTraps),
   }
 }
+
+/** The only transport to backends so far. */
+const plaintext: readonly Label[] = ['plaintext']
 
 /** Position of `bind` among the labels; the engine knows its port, the rest is the Gateway. */
 const bindAt = 5
@@ -87,7 +92,11 @@ export function createTelemetry({ log, format, onBug }: TelemetryOptions): Worke
   const bugs = new BugReports(onBug)
   const timestamps = new Timestamps()
   const buckets = metricDefinitions.request_duration_seconds.buckets ?? []
-  const requests = new RequestCounters(buckets, labelTexts)
+  const requests = new TimedCounters(buckets, labelTexts)
+  const connects = new TimedCounters(
+    metricDefinitions.upstream_connect_duration_seconds.buckets ?? [],
+    (transport) => transport.map(String),
+  )
   // In the order of the definition; filled anew for each request, read before the next.
   const labels: Label[] = metricDefinitions.requests_total.labels.map(() => '')
   return {
@@ -113,11 +122,16 @@ export function createTelemetry({ log, format, onBug }: TelemetryOptions): Worke
       requests.record(['', 'http', '', status, reason, port, '', '', '', ''], 0, 0)
     },
 
+    onUpstreamConnected(seconds: number): void {
+      connects.record(plaintext, seconds, 0)
+    },
+
     snapshot(engine) {
       const all = requests.snapshot()
       return {
         requests_total: all.map(({ count }) => count),
         request_duration_seconds: all.map(({ duration }) => duration),
+        upstream_connect_duration_seconds: connects.snapshot().map(({ duration }) => duration),
         response_bytes_total: all.map(({ bytes }) => bytes),
         access_log_dropped_lines_total: number(log.droppedLines),
         ...engineSeries(engine),

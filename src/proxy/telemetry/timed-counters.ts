@@ -1,5 +1,5 @@
 /**
- * Counters of ended requests. The label combination is found by walking a tree of the values, so
+ * Counts, times and bytes of what has ended, such as requests. The label combination is found by walking a tree of the values, so
  * that no key string is built per request; every node remembers its last child, because traffic
  * repeats itself.
  */
@@ -53,7 +53,7 @@ class Leaf {
     this.#buckets[bucket] = (this.#buckets[bucket] ?? 0) + 1
   }
 
-  snapshot(): RequestSnapshot {
+  snapshot(): TimedSnapshot {
     const { labels } = this
     return {
       count: { labels, values: [this.#count] },
@@ -63,7 +63,7 @@ class Leaf {
   }
 }
 
-export interface RequestSnapshot {
+export interface TimedSnapshot {
   readonly count: Series
   readonly bytes: Series
   readonly duration: Series
@@ -72,7 +72,7 @@ export interface RequestSnapshot {
 /** Stands for every combination beyond the bound. */
 const overflow = 'overflow'
 
-export class RequestCounters {
+export class TimedCounters {
   readonly #root = new Node()
   readonly #leaves: Leaf[] = []
   readonly #bounds: readonly number[]
@@ -94,7 +94,7 @@ export class RequestCounters {
     this.#most = most
   }
 
-  /** Counts one request. */
+  /** Counts one. */
   record(labels: readonly Label[], seconds: number, bytes: number): void {
     let node: Node | undefined = this.#root
     for (const label of labels) {
@@ -128,7 +128,7 @@ export class RequestCounters {
     return bucket
   }
 
-  snapshot(): readonly RequestSnapshot[] {
+  snapshot(): readonly TimedSnapshot[] {
     return this.#leaves.map((leaf) => leaf.snapshot())
   }
 }
