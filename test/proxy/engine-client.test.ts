@@ -1,0 +1,463 @@
+import { createServer } from 'node:net'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { GatewayError } from '../../src/errors.ts'
+import { ManualClock } from '../../src/proxy/engine/manual-clock.ts'
+import {
+  type EngineRig,
+  eventually,
+  headOf,
+  RawConnection,
+  RawUpstream,
+  startEngine,
+} from './engine-rig.ts'
+
+const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
+const get = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
+
+let rig: EngineRig
+let upstream: RawUpstream
+let clock: ManualClock
+
+beforeEach(async () => {
+  clock = new ManualClock()
+  rig = await startEngine({ clock })
+  upstream = await RawUpstream.start()
+  rig.plane.upstream = upstream.address
+  upstream.onData = (connection) => {
+    if (!connection.text.endsWith('\r\n\r\n')) return
+    connection.text = ''
+    connection.write(ok)
+  }
+})
+
+afterEach(async () => {
+  await rig.close()
+  upstream.close()
+})
+
+test('a head larger than the limit is 431, a request line larger than it 414', async () => {
+  const fields = await RawConnection.connect(rig.port)
+  fields.write(`GET / HTTP/1.1\r\nHost: x\r\nX: ${'a'.repeat(20_000)}\r\n\r\n`)
+  await fields.untilEnd()
+  expect(fields.text).toMatch(/^HTTP\/1\.1 431 [^]*request header fields too large$/)
+  const line = await RawConnection.connect(rig.port)
+  line.write(`GET /${'a'.repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`)
+  await line.untilEnd()
+  expect(line.text).toMatch(/^HTTP\/1\.1 414 [^]*request target too long$/)
+  expect(rig.plane.badHeads).toEqual(['headers_too_large', 'uri_too_long'])
+})
+
+test('more fields than the limit of the port are 431, as many as it pass', async () => {
+  const port = await rig.engine.listen(0, { maxHeaders: 10 })
+  const client = await RawConnection.connect(port)
+  client.write(`GET / HTTP/1.1\r\nHost: x\r\n${'X: a\r\n'.repeat(9)}\r\n`)
+  await client.responses(1)
+  client.text = ''
+  client.write(`GET / HTTP/1.1\r\nHost: x\r\n${'X: a\r\n'.repeat(10)}\r\n`)
+  await client.untilEnd()
+  expect(client.text).toMatch(/^HTTP\/1\.1 431 /)
+})
+
+test('a plaintext HTTP/2 preface is refused cleanly', async () => {
+  const client = await RawConnection.connect(rig.port)
+  client.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
+  await client.untilEnd()
+  expect(client.text).toMatch(/^HTTP\/1\.1 505 [^]*connection: close\r\n/)
+})
+
+test('a connection without a request is closed silently when its time is over', async () => {
+  const client = await RawConnection.connect(rig.port)
+  await eventually(() => rig.engine.counters.connectionsOpen === 1)
+  client.write(get)
+  await client.responses(1)
+  clock.advance(599_000)
+  expect(rig.engine.counters.connectionsOpen).toBe(1)
+  clock.advance(2_000)
+  await client.untilEnd()
+  expect(client.text).toBe(ok)
+})
+
+test('a head that does not arrive is 408', async () => {
+  const client = await RawConnection.connect(rig.port)
+  client.write('GET / HTTP/1.1\r\nHost: x\r\nX: ')
+  await eventually(() => rig.engine.counters.receivedBytes > 0)
+  clock.advance(29_000)
+  client.write('a')
+  await eventually(() => rig.engine.counters.receivedBytes > 28)
+  clock.advance(1_100)
+  await client.untilEnd()
+  expect(client.text).toMatch(/^HTTP\/1\.1 408 /)
+  expect(rig.plane.badHeads).toEqual(['request_timeout'])
+})
+
+test('100 Continue is sent when the body is wanted', async () => {
+  let goOn = (): void => {}
+  rig.plane.request = (exchange) => {
+    goOn = () => exchange.forward(rig.plane.upstream, rig.plane.options)
+  }
+  upstream.onData = (connection) => {
+    if (connection.text.endsWith('hello')) connection.write(ok)
+  }
+  const client = await RawConnection.connect(rig.port)
+  client.write('POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n')
+  await eventually(() => rig.engine.counters.receivedBytes > 0)
+  expect(client.text).toBe('')
+  goOn()
+  await client.until(() => client.text !== '')
+  expect(client.text).toBe('HTTP/1.1 100 Continue\r\n\r\n')
+  client.write('hello')
+  await client.until(() => client.text.endsWith('ok'))
+  expect(client.text).toBe(`HTTP/1.1 100 Continue\r\n\r\n${ok}`)
+  expect(upstream.connections[0]?.text).toBe(
+    'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello',
+  )
+})
+
+test('no 100 Continue is sent for a request that is refused; the connection closes', async () => {
+  rig.plane.request = (exchange) => exchange.respond(403, [], 'no')
+  const client = await RawConnection.connect(rig.port)
+  client.write('POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n')
+  await client.untilEnd()
+  expect(client.text).toMatch(/^HTTP\/1\.1 403 Forbidden\r\n[^]*connection: close\r\n\r\nno$/)
+})
+
+test('a short unread body is read away and the connection kept', async () => {
+  rig.plane.request = (exchange) => exchange.respond(403, [], 'no')
+  const client = await RawConnection.connect(rig.port)
+  client.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 20000\r\n\r\n')
+  await client.responses(1)
+  client.write('G'.repeat(20_000))
+  client.write(get)
+  await client.responses(2)
+  expect(client.text.match(/HTTP\/1\.1 403 /g)).toHaveLength(2)
+  expect(client.text).not.toContain('connection: close')
+})
+
+test('a long unread body closes the connection, and the client still gets its answer', async () => {
+  rig.plane.request = (exchange) => exchange.respond(403, [], 'no')
+  const client = await RawConnection.connect(rig.port)
+  client.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10000000\r\n\r\n')
+  client.write('a'.repeat(1_000_000))
+  await client.untilEnd()
+  expect(client.text).toMatch(/^HTTP\/1\.1 403 [^]*connection: close\r\n\r\nno$/)
+})
+
+test('an endless chunked body that nobody reads closes the connection', async () => {
+  rig.plane.request = (exchange) => exchange.respond(403, [], 'no')
+  const client = await RawConnection.connect(rig.port)
+  client.write('POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n')
+  for (let count = 0; count < 20; count++) client.write(`2000\r\n${'a'.repeat(8192)}\r\n`)
+  await client.untilEnd()
+  expect(client.text).toMatch(/^HTTP\/1\.1 403 /)
+})
+
+test('HEAD has the fields of GET and no body, from the upstream and from the gateway', async () => {
+  upstream.onData = (connection) => {
+    connection.write('HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n')
+  }
+  const client = await RawConnection.connect(rig.port)
+  client.write('HEAD / HTTP/1.1\r\nHost: x\r\n\r\n')
+  await client.until(() => client.text.endsWith('\r\n\r\n'))
+  expect(client.text).toBe('HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n')
+  rig.plane.request = (exchange) => exchange.respond(200, [], 'body')
+  client.text = ''
+  client.write('HEAD / HTTP/1.1\r\nHost: x\r\n\r\n')
+  await client.until(() => client.text.endsWith('\r\n\r\n'))
+  expect(client.text).toContain('content-length: 4\r\n')
+  expect(upstream.connections).toHaveLength(1)
+})
+
+test('204 and 304 of the gateway have neither body nor length', async () => {
+  const client = await RawConnection.connect(rig.port)
+  for (const status of [204, 304]) {
+    rig.plane.request = (exchange) => exchange.respond(status, [], 'ignored')
+    client.text = ''
+    client.write(get)
+    await client.until(() => client.text.includes('\r\n\r\n'))
+    expect(client.text).not.toMatch(/content-length|ignored/)
+  }
+})
+
+test('an HTTP/1.0 client gets no chunks and a closed connection', async () => {
+  upstream.onData = (connection) => {
+    connection.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n')
+  }
+  const client = await RawConnection.connect(rig.port)
+  client.write('GET / HTTP/1.0\r\nHost: x\r\n\r\n')
+  await client.untilEnd()
+  expect(client.text).toBe('HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nhello')
+})
+
+test('a header value that would split the message is refused where it is made', async () => {
+  const thrown: unknown[] = []
+  rig.plane.request = (exchange) => {
+    const { headers } = exchange.request
+    const attempts = [
+      () => headers.set('x-a', 'a\r\nEvil: 1'),
+      () => headers.add('x a', 'b'),
+      () => headers.set('x-a', '\u010a'),
+      () => {
+        exchange.request.path = '/a b'
+      },
+      () => {
+        exchange.request.authority = 'a\r\nb'
+      },
+      () => {
+        exchange.request.method = 'GET /'
+      },
+    ]
+    for (const attempt of attempts) {
+      try {
+        attempt()
+      } catch (error) {
+        thrown.push(error instanceof GatewayError && error.code)
+      }
+    }
+    exchange.forward(rig.plane.upstream, rig.plane.options)
+  }
+  const seen: string[] = []
+  const answer = upstream.onData
+  upstream.onData = (connection) => {
+    seen.push(connection.text)
+    answer(connection)
+  }
+  const client = await RawConnection.connect(rig.port)
+  client.write(get)
+  await client.responses(1)
+  expect(thrown).toEqual(Array(6).fill('filter_failed'))
+  expect(seen).toEqual([get])
+})
+
+test('framing and hop-by-hop fields are not for the data plane to set', async () => {
+  rig.plane.request = (exchange) => {
+    for (const name of ['Content-Length', 'transfer-encoding', 'Connection', 'Upgrade']) {
+      exchange.request.headers.set(name, '7')
+      exchange.request.headers.remove(name)
+    }
+    expect(exchange.request.headers.get('host')).toBeUndefined()
+    exchange.request.headers.set('Host', 'other')
+    exchange.forward(rig.plane.upstream, rig.plane.options)
+  }
+  let seen = ''
+  upstream.onData = (connection) => {
+    seen += connection.text
+    if (connection.text.endsWith('hello')) connection.write(ok)
+  }
+  const client = await RawConnection.connect(rig.port)
+  client.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello')
+  await client.responses(1)
+  expect(seen).toBe('POST / HTTP/1.1\r\nhost: other\r\nContent-Length: 5\r\n\r\nhello')
+})
+
+// --- upgrades ---
+
+const upgrade = 'GET /ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: k\r\n\r\n'
+const switching = 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: WebSocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: a\r\n\r\n'
+
+test('an upgrade becomes a tunnel that copies both ways until one side ends', async () => {
+  let head = ''
+  upstream.onData = (connection) => {
+    if (head === '') {
+      head = connection.text
+      connection.write(`${switching}welcome`)
+      connection.socket.on('data', (chunk) => connection.socket.write(chunk))
+    }
+  }
+  const client = await RawConnection.connect(rig.port)
+  client.write(upgrade)
+  await client.until(() => client.text.includes('welcome'))
+  expect(head).toBe(
+    'GET /ws HTTP/1.1\r\nHost: x\r\nSec-WebSocket-Key: k\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n',
+  )
+  expect(headOf(client.text)).toBe(
+    'HTTP/1.1 101 Switching Protocols\r\nSec-WebSocket-Accept: a\r\nconnection: upgrade\r\nupgrade: WebSocket\r\n\r\n',
+  )
+  const big = 'x'.repeat(3_000_000)
+  client.text = ''
+  client.write(`GET / HTTP/1.1\r\n\r\n${big}`)
+  await client.until(() => client.text.length >= big.length + 18)
+  expect(client.text).toBe(`GET / HTTP/1.1\r\n\r\n${big}`)
+  client.socket.end()
+  await upstream.connections[0]?.untilEnd()
+  upstream.connections[0]?.socket.end()
+  await client.untilEnd()
+  await eventually(() => rig.plane.done.length === 1)
+  expect(rig.plane.done[0]).toMatchObject({ status: 101, ending: 'complete' })
+  expect(rig.engine.counters.upstreamConnectionsOpen).toBe(0)
+})
+
+test('what a client sends right behind an upgrade waits for the tunnel', async () => {
+  upstream.onData = (connection) => {
+    if (connection.text.endsWith('\r\n\r\n')) {
+      connection.text = ''
+      setImmediate(() => connection.write(switching))
+    } else if (connection.text === 'early') connection.write('seen')
+  }
+  const client = await RawConnection.connect(rig.port)
+  client.write(`${upgrade}early`)
+  await client.until(() => client.text.endsWith('seen'))
+})
+
+test('another answer than 101 passes through; another protocol is 502', async () => {
+  const client = await RawConnection.connect(rig.port)
+  client.write(upgrade)
+  await client.responses(1)
+  expect(client.text).toBe(ok)
+  upstream.onData = (connection) => connection.write(switching.replace('WebSocket', 'other'))
+  client.text = ''
+  client.write(upgrade)
+  await client.responses(1)
+  expect(client.text).toMatch(/^HTTP\/1\.1 502 [^]*upgrade failed$/)
+  expect(rig.plane.errors).toEqual(['upstream_upgrade'])
+})
+
+// --- mirrors ---
+
+test('a mirror gets head and body; its answer and its failure stay away from the client', async () => {
+  const mirror = await RawUpstream.start()
+  mirror.onData = (connection) => {
+    if (connection.text.endsWith('0\r\n\r\n')) connection.write('HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n')
+  }
+  rig.plane.request = (exchange) => {
+    exchange.mirror({ ...mirror.address, pool: 'mirror' })
+    exchange.mirror({ host: '127.0.0.1', port: 1, pool: 'dead' })
+    exchange.forward(rig.plane.upstream, rig.plane.options)
+  }
+  upstream.onData = (connection) => {
+    if (connection.text.endsWith('0\r\n\r\n')) connection.write(ok)
+  }
+  const client = await RawConnection.connect(rig.port)
+  client.write('POST /m HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n')
+  await eventually(() => mirror.connections[0]?.text.endsWith('hello\r\n') === true)
+  client.write('0\r\n\r\n')
+  await client.responses(1)
+  expect(client.text).toBe(ok)
+  await eventually(() => mirror.connections[0]?.text.endsWith('0\r\n\r\n') === true)
+  expect(mirror.connections[0]?.text).toBe(upstream.connections[0]?.text)
+  mirror.close()
+})
+
+test('a mirror that does not read is given up, and the request goes on', async () => {
+  const mirror = await RawUpstream.start()
+  mirror.onConnection = (connection) => connection.socket.pause()
+  const total = 30_000_000
+  upstream.onData = (connection) => {
+    if (connection.received > total) connection.write(ok)
+  }
+  upstream.onConnection = (connection) => {
+    connection.keepsText = false
+  }
+  rig.plane.request = (exchange) => {
+    exchange.mirror({ ...mirror.address, pool: 'mirror' })
+    exchange.forward(rig.plane.upstream, rig.plane.options)
+  }
+  const client = await RawConnection.connect(rig.port)
+  client.write(`POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${total}\r\n\r\n`)
+  client.write(Buffer.alloc(total))
+  await client.responses(1)
+  expect(client.text).toBe(ok)
+  mirror.connections[0]?.socket.resume()
+  await mirror.connections[0]?.until(() => mirror.connections[0]?.closed === true || mirror.connections[0]?.ended === true)
+  expect(mirror.connections[0]?.received).toBeLessThan(total)
+  mirror.close()
+})
+
+// --- listeners and drain ---
+
+test('a port that is taken is port_in_use', async () => {
+  const taken = createServer()
+  await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
+  const { port } = taken.address() as { port: number }
+  await expect(rig.engine.listen(port)).rejects.toMatchObject({ code: 'port_in_use' })
+  taken.close()
+})
+
+test('a port can be left and taken again; its idle connections are closed', async () => {
+  const port = await rig.engine.listen(0)
+  const client = await RawConnection.connect(port)
+  client.write(get)
+  await client.responses(1)
+  await rig.engine.unlisten(port)
+  await client.untilEnd()
+  await expect(RawConnection.connect(port)).rejects.toMatchObject({ code: 'ECONNREFUSED' })
+  expect(await rig.engine.listen(port)).toBe(port)
+  const again = await RawConnection.connect(port)
+  again.write(get)
+  await again.responses(1)
+})
+
+test('two engines share a port with reusePort', async () => {
+  const first = await startEngine({ reusePort: true })
+  const second = await startEngine({ reusePort: true })
+  expect(await second.engine.listen(first.port)).toBe(first.port)
+  await first.close()
+  await second.close()
+})
+
+test('IPv6 addresses are bound and reported', async () => {
+  const six = await startEngine({ bindAddress: '::1' })
+  six.plane.request = (exchange) => exchange.respond(200, [], exchange.source.address)
+  const client = await RawConnection.connect(six.port, '::1')
+  client.write(get)
+  const [response] = await client.responses(1)
+  expect(response).toMatch(/::1$/)
+  await six.close()
+})
+
+test('a drain says close, stops accepting after min, waits for the last response', async () => {
+  let finish = (): void => {}
+  upstream.onData = (connection) => {
+    finish = () => connection.write(ok)
+  }
+  const busy = await RawConnection.connect(rig.port)
+  const idle = await RawConnection.connect(rig.port)
+  busy.write(get)
+  await eventually(() => upstream.connections[0]?.text === get)
+  await eventually(() => rig.engine.counters.connectionsOpen === 2)
+  let drained = false
+  const drain = rig.engine.drain(1_000, 60_000).then(() => {
+    drained = true
+  })
+  rig.plane.request = (exchange) => exchange.respond(200, [], 'still here')
+  const early = await RawConnection.connect(rig.port)
+  early.write(get)
+  await early.untilEnd()
+  expect(early.text).toMatch(/connection: close\r\n[^]*still here$/)
+  clock.advance(1_020)
+  await idle.untilEnd()
+  await expect(RawConnection.connect(rig.port)).rejects.toMatchObject({ code: 'ECONNREFUSED' })
+  expect(drained).toBe(false)
+  finish()
+  await drain
+  await busy.untilEnd()
+  expect(busy.text).toBe('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nconnection: close\r\n\r\nok')
+})
+
+test('a drain cuts what is not over after max', async () => {
+  upstream.onData = () => {}
+  const client = await RawConnection.connect(rig.port)
+  client.write(get)
+  await eventually(() => upstream.connections[0]?.text === get)
+  const drain = rig.engine.drain(0, 5_000)
+  clock.advance(5_020)
+  await drain
+  await client.untilEnd()
+  expect(client.text).toBe('')
+})
+
+test('counters tell connections and bytes', async () => {
+  const client = await RawConnection.connect(rig.port)
+  client.write(get)
+  await client.responses(1)
+  client.socket.destroy()
+  await eventually(() => rig.engine.counters.connectionsOpen === 0)
+  expect(rig.engine.counters).toMatchObject({
+    connectionsTotal: 1,
+    receivedBytes: get.length,
+    sentBytes: ok.length,
+    upstreamConnectionsTotal: 1,
+    upstreamConnectionsOpen: 1,
+    badHeads: 0,
+    coreTraps: 0,
+  })
+})
