@@ -24,6 +24,8 @@ export const MODE_FULL: u32 = 2
 export const T_MATCH: u32 = 1
 /** Not computed yet: the whole entry has this value. */
 export const T_UNKNOWN: u32 = 2
+/** In an entry that leads to a state: nothing but the search itself is left, no match has begun. */
+export const T_IDLE: u32 = 2
 /** No thread survives the byte. */
 export const T_DEAD: u32 = 4
 export const T_BITS: u32 = 7
@@ -192,10 +194,19 @@ export function transition(cache: usize, state: u32, c: u32): u32 {
   if (kernelCount > 0) {
     entry = stateOf(cache, kernel, kernelCount, factsKept(program, c))
     if (entry == 0) return T_FULL
+    if (kernelCount == 1 && isCut && load<u32>(kernel) == load<u32>(program, P_SEARCH)) entry |= T_IDLE
   }
   if (isMatch) entry |= T_MATCH
   store<u32>(row + ROW_HEAD + (<usize>c << 2), entry)
   return entry
+}
+
+/** The state of the threads at `threads`, after emptying a full cache; 0 when it cannot hold even that. */
+export function enterState(cache: usize, threads: usize, meta: u32): u32 {
+  const state = stateOf(cache, threads, meta >> 3, meta & 7)
+  if (state != 0) return state
+  emptyCache(cache)
+  return stateOf(cache, threads, meta >> 3, meta & 7)
 }
 
 /** Copies the threads of `state` to `kernelBefore`; their count << 3 | what lies before. */

@@ -3,8 +3,11 @@ import { ERROR_ARGUMENT } from '../abi'
 import { isReadable } from '../arena'
 import { fail, refuse, setOrigin } from '../refusal'
 import { errorOffset } from './codes'
-import { regexCompile, regexFind, regexFindAll, regexFree, regexIsFullMatch, regexIsMatch, regexOf } from './index'
+import { regexCompile, regexFind, regexFindAll, regexFree, regexHold, regexIsFullMatch, regexIsMatch, regexOf } from './index'
+import { heldBack, pushText } from './mask'
+import { addDetector, addPattern, freeSet, newSet, SET_HOLD, setOf } from './set'
 import { work } from './step'
+import { freeStream, newStream, resetStream, S_COUNT, S_OUT, streamOf } from './stream'
 
 /**
  * Compiles `length` bytes of pattern under REGEX_* flags: a handle, or a code, with last_error_offset at
@@ -72,4 +75,90 @@ export function regex_find_all(
 /** Units of work done since the module started: what tests of linear time count. */
 export function regex_work(): f64 {
   return <f64>work
+}
+
+/**
+ * Bytes that a search can need to hold back before it is decided, or -1 when there is no bound (then who
+ * streams must buffer all), or ERROR_ARGUMENT.
+ */
+export function regex_hold(handle: i32): i32 {
+  return regexHold(handle)
+}
+
+/** An empty mask set: a handle, or ERROR_MEMORY. */
+export function mask_new(): i32 {
+  return newSet()
+}
+
+/** Frees a mask set, once its streams are freed too. */
+export function mask_free(set: i32): void {
+  freeSet(set)
+}
+
+/** Adds a pattern and the bytes that replace its matches: 0, or a code. At most 64 members. */
+export function mask_add(set: i32, regex: i32, text: usize, length: i32): i32 {
+  if (length < 0 || !isReadable(text, length)) return fail(ERROR_ARGUMENT)
+  const code = addPattern(set, regex, text, length)
+  return code < 0 ? fail(code) : 0
+}
+
+/** Adds a builtin (DETECT_*) and the bytes that replace its matches: 0, or a code. */
+export function mask_add_builtin(set: i32, builtin: i32, text: usize, length: i32): i32 {
+  if (length < 0 || !isReadable(text, length)) return fail(ERROR_ARGUMENT)
+  const code = addDetector(set, builtin, text, length)
+  return code < 0 ? fail(code) : 0
+}
+
+/** Bytes that a stream over the set holds back at most, or -1 when there is no bound, or ERROR_ARGUMENT. */
+export function mask_hold(set: i32): i32 {
+  const record = setOf(set)
+  return record == 0 ? ERROR_ARGUMENT : load<i32>(record, SET_HOLD)
+}
+
+/** A stream of text to mask; its set takes no more members. A handle, or a code. */
+export function stream_new(set: i32): i32 {
+  const handle = newStream(set)
+  return handle < 0 ? fail(handle) : handle
+}
+
+export function stream_free(stream: i32): void {
+  freeStream(stream)
+}
+
+/** Begins a new text in a stream, keeping its buffers: 0, or ERROR_ARGUMENT. */
+export function stream_reset(stream: i32): i32 {
+  const record = streamOf(stream)
+  if (record == 0) return fail(ERROR_ARGUMENT)
+  resetStream(record)
+  return 0
+}
+
+/**
+ * Takes the next bytes of the text (not 0 `is_end`: the last): how many masked bytes come out at
+ * `stream_output`, or a code, after which the stream is lost and its text must not pass. However the text
+ * is cut, what comes out in all is the same.
+ */
+export function stream_push(stream: i32, text: usize, length: i32, is_end: i32): i32 {
+  const record = streamOf(stream)
+  if (record == 0 || length < 0 || !isReadable(text, length)) return fail(ERROR_ARGUMENT)
+  const code = pushText(record, text, length, is_end != 0)
+  return code < 0 ? fail(code) : code
+}
+
+/** Address of what the last `stream_push` gave out, until the next call on the stream. */
+export function stream_output(stream: i32): usize {
+  const record = streamOf(stream)
+  return record == 0 ? 0 : load<u32>(record, S_OUT)
+}
+
+/** Bytes the stream holds back now, or ERROR_ARGUMENT. */
+export function stream_held(stream: i32): i32 {
+  const record = streamOf(stream)
+  return record == 0 ? ERROR_ARGUMENT : heldBack(record)
+}
+
+/** Replacements given out since the text began, or ERROR_ARGUMENT. */
+export function stream_count(stream: i32): i32 {
+  const record = streamOf(stream)
+  return record == 0 ? ERROR_ARGUMENT : load<i32>(record, S_COUNT)
 }

@@ -2,17 +2,18 @@
 // with a simulation behind it (run.ts). Syntax and classes are RE2's, the choice among matches is
 // leftmost-first as in JavaScript; docs and the case files in test/core/regex name the differences.
 //
-// A compiled regex is a record of 32 bytes:
+// A compiled regex is a record of 48 bytes:
 //
 //   +0  forward program   +4  reverse program or 0   +8  caches of the three modes, 0: none
-//   +20 flags             +24 bytes simulated without a cache
-//
-// Handles index a table, so that a wrong handle is an error and never a wild read.
+//   +20 flags             +24 bytes simulated without a cache   +28 bound of undecided bytes, or -1
+//   +32 users: its handle, and sets that hold it
 import { arenaMark, arenaReset, blockAlloc, blockFree, isReadable } from '../arena'
 import { ERROR_ARGUMENT, ERROR_MEMORY, REGEX_MATCH_ONLY, REGEX_NO_SPANS, REGEX_PATTERN_TOO_LONG } from '../abi'
 import { clearError, errorCode, fail, MAX_PATTERN_BYTES, REGEX_ALL_FLAGS, REGEX_SYNTAX_FLAGS } from './codes'
 import { growCaches, MODE_SEARCH, releaseCaches } from './cache'
 import { compileTree } from './compile'
+import { dropHandle, HANDLE_REGEX, newHandle, recordOf } from './handles'
+import { UNBOUNDED, undecidedBytes } from './hold'
 import { nodesStart } from './node'
 import { parse } from './parse'
 import { P_COUNT } from './program'
@@ -21,48 +22,17 @@ import { checkUtf8 } from './reader'
 import { matchesWhole, NONE, R_FORWARD, R_REVERSE, runBackward, runForward } from './run'
 import { ensureScratch } from './step'
 
-const RECORD_BYTES: usize = 32
+const RECORD_BYTES: usize = 48
 const R_FLAGS: usize = 20
+const R_HOLD: usize = 28
+const R_USERS: usize = 32
 
-// --- handles ---------------------------------------------------------------------------------
-//
-// Table of u32: the record's address, or, for a free slot, the next free index << 1 | 1.
-
-let table: usize = 0
-let tableSize: i32 = 0
-let tableUsed: i32 = 0
-let freeSlot: i32 = -1
+/** Regexes that are alive. */
 let liveCount: i32 = 0
 
-/** The record of a handle, or 0. */
+/** The record of a regex handle, or 0. */
 export function regexOf(handle: i32): usize {
-  if (handle <= 0 || handle > tableUsed) return 0
-  const record = load<u32>(table + (<usize>(handle - 1) << 2))
-  return record & 1 ? 0 : record
-}
-
-function growTable(): bool {
-  const size = tableSize == 0 ? 64 : tableSize * 2
-  const bigger = blockAlloc(<usize>size << 2)
-  if (bigger == 0) return false
-  memory.copy(bigger, table, <usize>tableUsed << 2)
-  blockFree(table)
-  table = bigger
-  tableSize = size
-  return true
-}
-
-function newHandle(record: usize): i32 {
-  let index = freeSlot
-  if (index >= 0) {
-    freeSlot = <i32>load<u32>(table + (<usize>index << 2)) >> 1
-  } else {
-    if (tableUsed == tableSize && !growTable()) return ERROR_MEMORY
-    index = tableUsed++
-  }
-  store<u32>(table + (<usize>index << 2), <u32>record)
-  liveCount++
-  return index + 1
+  return recordOf(handle, HANDLE_REGEX)
 }
 
 // --- compiling -------------------------------------------------------------------------------
@@ -70,12 +40,14 @@ function newHandle(record: usize): i32 {
 /** Programs of the compile in progress, freed again when it fails. */
 let forward: usize = 0
 let reverse: usize = 0
+let hold: i32 = UNBOUNDED
 
 function compilePrograms(pattern: usize, length: i32, flags: i32): void {
   nodesStart(length)
   rangesStart()
   const root = parse(pattern, length, flags & REGEX_SYNTAX_FLAGS)
   if (errorCode != 0) return
+  hold = undecidedBytes(root, true)
   forward = compileTree(root, false)
   if (errorCode != 0 || flags & REGEX_MATCH_ONLY) return
   reverse = compileTree(root, true)
@@ -90,8 +62,11 @@ function newRecord(flags: i32): i32 {
   store<u32>(record, <u32>forward, R_FORWARD)
   store<u32>(record, <u32>reverse, R_REVERSE)
   store<u32>(record, <u32>flags, R_FLAGS)
-  const handle = newHandle(record)
+  store<i32>(record, hold, R_HOLD)
+  store<u32>(record, 1, R_USERS)
+  const handle = newHandle(record, HANDLE_REGEX)
   if (handle < 0) blockFree(record)
+  else liveCount++
   return handle
 }
 
@@ -123,17 +98,40 @@ export function regexCompile(pattern: usize, length: i32, flags: i32): i32 {
   return handle
 }
 
-/** Frees a regex; its handle may be given out again. Unknown handles are ignored. */
-export function regexFree(handle: i32): void {
-  const record = regexOf(handle)
-  if (record == 0) return
+/** Keeps a regex for a set, whatever becomes of its handle. */
+export function retainRegex(record: usize): void {
+  store<u32>(record, load<u32>(record, R_USERS) + 1, R_USERS)
+}
+
+/** Gives one use up; the last one frees the regex. */
+export function releaseRegex(record: usize): void {
+  const users = load<u32>(record, R_USERS) - 1
+  store<u32>(record, users, R_USERS)
+  if (users > 0) return
   releaseCaches(record)
   blockFree(load<u32>(record, R_FORWARD))
   blockFree(load<u32>(record, R_REVERSE))
   blockFree(record)
-  store<u32>(table + (<usize>(handle - 1) << 2), <u32>((freeSlot << 1) | 1))
-  freeSlot = handle - 1
   liveCount--
+}
+
+/** Frees a regex; its handle may be given out again. Unknown handles are ignored. */
+export function regexFree(handle: i32): void {
+  const record = regexOf(handle)
+  if (record == 0) return
+  dropHandle(handle)
+  releaseRegex(record)
+}
+
+/** As regexHold, of a record. */
+export function holdOf(record: usize): i32 {
+  return load<i32>(record, R_HOLD)
+}
+
+/** Bytes that a search can need to hold back before it is decided, or UNBOUNDED; see hold.ts. */
+export function regexHold(handle: i32): i32 {
+  const record = regexOf(handle)
+  return record == 0 ? ERROR_ARGUMENT : holdOf(record)
 }
 
 // --- matching --------------------------------------------------------------------------------
@@ -189,7 +187,7 @@ export function regexFindAll(handle: i32, text: usize, length: i32, from: i32, o
 }
 
 /** The offset after the character at `at`; a stray byte counts as one. */
-function afterCharacter(text: usize, length: i32, at: i32): i32 {
+export function afterCharacter(text: usize, length: i32, at: i32): i32 {
   let next = at + 1
   while (next < length && (load<u8>(text + next) & 0xc0) == 0x80) next++
   return next

@@ -13,7 +13,7 @@ export const R_REVERSE: usize = 4
 
 // @ts-ignore: decorator
 @inline
-function classAt(program: usize, text: usize, offset: i32): u32 {
+export function classAt(program: usize, text: usize, offset: i32): u32 {
   return <u32>load<u8>(program + load<u8>(text + offset), P_CLASS_OF)
 }
 

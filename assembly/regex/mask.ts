@@ -1,0 +1,315 @@
+// What a stream does with text: every member searches on, what is settled is given out with the found
+// spans replaced, the rest is held back.
+//
+// How far back a pattern's member holds text: to where no match has begun (the automaton is idle), and
+// never further than its bound of undecided bytes (hold.ts), because whatever began earlier has accepted
+// or died. A match that has accepted and is longer than that bound has a settled beginning: its replacement
+// is given out, and the rest is swallowed until the match ends.
+import { ERROR_MEMORY } from '../abi'
+import { DETECT_COUNT, DETECT_EMAIL, DETECT_PHONE, detectIn, detectNumber, emailAround, emailStart, isBoundaryBefore, isLocal, LOCAL_LIMIT, ranOut } from './detect'
+import { UNBOUNDED } from './hold'
+import { afterCharacter, holdOf } from './index'
+import { nextTrigger } from './prefilter'
+import { runBackward } from './run'
+import { beginScan, scan, scanIdle, scanLast, scanMeta, scanPosition } from './scan'
+import { MEMBER_DETECT, MEMBER_REGEX, MEMBER_TEXT, MEMBER_TEXT_LENGTH, memberOf, SET_DETECTS, SET_MEMBERS } from './set'
+import { addFound, appendToWindow, FOUND_BYTES, foundAt, M_FROM, M_HOLD, M_IDLE, M_LAST, M_META, M_POSITION, M_START, M_THREADS, output, progressOf, S_COUNT, S_DETECT_AT, S_DETECT_HOLD, S_EMITTED, S_FAILURE, S_FOUND, S_FOUND_COUNT, S_LENGTH, S_MASKED, S_OUT_LENGTH, S_RESUME, S_SET, S_WINDOW, sortFound } from './stream'
+
+/** Text is taken in pieces of this size, so that the window stays small where it can. */
+const PIECE: i32 = 1 << 16
+
+// --- patterns ----------------------------------------------------------------------------------
+
+/** Notes that the member's match reaches to `end` now; it began at M_START. */
+function extend(stream: usize, index: i32, start: i32, end: i32): void {
+  for (let i = load<i32>(stream, S_FOUND_COUNT) - 1; i >= 0; i--) {
+    const found = foundAt(stream, i)
+    if (load<i32>(found) == index && load<i32>(found, 4) == start) {
+      store<i32>(found, end, 8)
+      return
+    }
+  }
+  // Its replacement was given out: it goes on masking.
+  store<i32>(stream, max(load<i32>(stream, S_MASKED), end), S_MASKED)
+}
+
+/** Where the match that ends at `end` begins: behind what was given out, and where one can have begun. */
+function startOf(stream: usize, regex: usize, progress: usize, end: i32): i32 {
+  const low = max(max(load<i32>(progress, M_FROM), load<i32>(progress, M_IDLE)), load<i32>(stream, S_EMITTED))
+  return max(low, runBackward(regex, load<u32>(stream, S_WINDOW), load<i32>(stream, S_LENGTH), end, low))
+}
+
+/** Takes a decided match and makes ready for the next one, which begins at M_FROM or later. */
+function settle(stream: usize, index: i32, regex: usize, progress: usize): void {
+  const window = <usize>load<u32>(stream, S_WINDOW)
+  const length = load<i32>(stream, S_LENGTH)
+  const end = load<i32>(progress, M_LAST)
+  let start = load<i32>(progress, M_START)
+  if (start >= 0) {
+    extend(stream, index, start, end)
+  } else {
+    start = startOf(stream, regex, progress, end)
+    if (end > start) addFound(stream, start, end, index)
+  }
+  const from = end > start ? end : afterCharacter(window, length, end)
+  store<i32>(progress, from, M_FROM)
+  store<i32>(progress, from, M_POSITION)
+  store<i32>(progress, from, M_IDLE)
+  store<i32>(progress, -1, M_LAST)
+  store<i32>(progress, -1, M_START)
+  store<u32>(progress, 0, M_META)
+}
+
+/** Where the member's undecided text begins; settles the beginning of a long match. */
+function holdBack(stream: usize, index: i32, regex: usize, progress: usize): i32 {
+  const length = load<i32>(stream, S_LENGTH)
+  const last = load<i32>(progress, M_LAST)
+  const from = load<i32>(progress, M_FROM)
+  const bound = holdOf(regex)
+  if (load<i32>(progress, M_START) >= 0) {
+    extend(stream, index, load<i32>(progress, M_START), last)
+    return last
+  }
+  const idle = max(load<i32>(progress, M_IDLE), from)
+  if (bound == UNBOUNDED) return idle
+  const settled = length - bound - 1
+  if (last > from && settled >= from) {
+    const start = startOf(stream, regex, progress, last)
+    if (start <= settled && start < last) {
+      store<i32>(progress, start, M_START)
+      addFound(stream, start, last, index)
+      return last
+    }
+  }
+  return max(idle, settled)
+}
+
+function advancePattern(stream: usize, index: i32, regex: usize, isEnd: bool): void {
+  const progress = progressOf(stream, index)
+  const window = <usize>load<u32>(stream, S_WINDOW)
+  const length = load<i32>(stream, S_LENGTH)
+  const threads = <usize>load<u32>(progress, M_THREADS)
+  while (load<i32>(progress, M_FROM) <= length) {
+    const from = load<i32>(progress, M_FROM)
+    if (load<u32>(progress, M_META) == 0) {
+      // At the window's end the byte before may be needed, and there may be none to look ahead to.
+      if (from == length && !isEnd) break
+      store<u32>(progress, beginScan(regex, window, from, threads), M_META)
+    }
+    scan(regex, window, length, isEnd, threads, load<u32>(progress, M_META), load<i32>(progress, M_POSITION), load<i32>(progress, M_LAST), load<i32>(progress, M_IDLE))
+    store<i32>(progress, scanPosition, M_POSITION)
+    store<i32>(progress, scanIdle, M_IDLE)
+    store<i32>(progress, scanLast, M_LAST)
+    store<u32>(progress, scanMeta, M_META)
+    if (scanMeta != 0) {
+      store<i32>(progress, holdBack(stream, index, regex, progress), M_HOLD)
+      return
+    }
+    if (scanLast < 0) break
+    settle(stream, index, regex, progress)
+  }
+  store<i32>(progress, min(length, load<i32>(progress, M_FROM)), M_HOLD)
+}
+
+// --- builtins ----------------------------------------------------------------------------------
+
+/** The set's members by DETECT_*, -1 where it has none; and what they found at one place. */
+const members = memory.data(4 * 8)
+const ends = memory.data(4 * 8)
+
+/** The first member of each builtin; others of the same builtin could only find the same. */
+function findMembers(set: usize): void {
+  memory.fill(members, 255, 32)
+  for (let i = load<i32>(set, SET_MEMBERS) - 1; i >= 0; i--) {
+    const member = memberOf(set, i)
+    if (load<u32>(member, MEMBER_REGEX) == 0) store<i32>(members + (<usize>load<u32>(member, MEMBER_DETECT) << 2), i)
+  }
+}
+
+function resumeOf(stream: usize, kind: i32): usize {
+  return stream + S_RESUME + (<usize>kind << 2)
+}
+
+function takeDetected(stream: usize, kind: i32, start: i32, end: i32): void {
+  addFound(stream, start, end, load<i32>(members + (<usize>kind << 2)))
+  store<i32>(resumeOf(stream, kind), end)
+}
+
+/** Asks about an '@'; false when the answer needs more text. */
+function detectEmail(stream: usize, at: i32, isEnd: bool): bool {
+  const from = load<i32>(resumeOf(stream, DETECT_EMAIL))
+  if (at < from) return true
+  const end = emailAround(at, from)
+  if (ranOut && !isEnd) return false
+  if (end > 0) takeDetected(stream, DETECT_EMAIL, emailStart, end)
+  return true
+}
+
+/** Asks about a digit, '+' or '('; false when an answer needs more text, and then nothing is taken. */
+function detectNumbers(stream: usize, at: i32, isDigit: bool, isEnd: bool): bool {
+  for (let kind = 0; kind < DETECT_COUNT; kind++) {
+    const isAsked = load<i32>(members + (<usize>kind << 2)) >= 0 && kind != DETECT_EMAIL && (isDigit || kind == DETECT_PHONE)
+    const end = isAsked && at >= load<i32>(resumeOf(stream, kind)) ? detectNumber(kind, at) : 0
+    if (ranOut && !isEnd) return false
+    store<i32>(ends + (<usize>kind << 2), end)
+  }
+  for (let kind = 0; kind < DETECT_COUNT; kind++) {
+    const end = load<i32>(ends + (<usize>kind << 2))
+    if (end > 0) takeDetected(stream, kind, at, end)
+  }
+  return true
+}
+
+/** Where the letters and digits begin that an '@' at `end` would have before it. */
+function localBefore(stream: usize, end: i32): i32 {
+  const window = <usize>load<u32>(stream, S_WINDOW)
+  const low = max(load<i32>(resumeOf(stream, DETECT_EMAIL)), end - LOCAL_LIMIT)
+  let start = end
+  while (start > low && isLocal(load<u8>(window + start - 1))) start--
+  return start
+}
+
+function advanceDetectors(stream: usize, kinds: u32, isEnd: bool): void {
+  const window = <usize>load<u32>(stream, S_WINDOW)
+  const length = load<i32>(stream, S_LENGTH)
+  const hasEmail = ((kinds >> DETECT_EMAIL) & 1) != 0
+  const hasNumbers = (kinds & ~(<u32>1 << DETECT_EMAIL)) != 0
+  findMembers(load<u32>(stream, S_SET))
+  let at = load<i32>(stream, S_DETECT_AT)
+  while (at < length) {
+    at = nextTrigger(window, at, length, hasNumbers, hasEmail)
+    if (at >= length) break
+    const byte = <u32>load<u8>(window + at)
+    detectIn(window, length)
+    if (byte == 64) {
+      if (hasEmail && !detectEmail(stream, at, isEnd)) break
+    } else if (hasNumbers && isBoundaryBefore(at)) {
+      if (!detectNumbers(stream, at, byte - 48 < 10, isEnd)) break
+    }
+    at++
+    // Inside a run of digits no number begins.
+    if (byte - 48 < 10) while (at < length && load<u8>(window + at) - 48 < 10) at++
+  }
+  store<i32>(stream, at, S_DETECT_AT)
+  store<i32>(stream, hasEmail ? localBefore(stream, at) : at, S_DETECT_HOLD)
+}
+
+// --- giving out --------------------------------------------------------------------------------
+
+/** Where undecided text begins: before it, every span is known. */
+function frontier(stream: usize, isEnd: bool): i32 {
+  const set = <usize>load<u32>(stream, S_SET)
+  const length = load<i32>(stream, S_LENGTH)
+  if (isEnd) return length
+  let least = load<u32>(set, SET_DETECTS) == 0 ? length : load<i32>(stream, S_DETECT_HOLD)
+  for (let i = 0; i < load<i32>(set, SET_MEMBERS); i++) {
+    if (load<u32>(memberOf(set, i), MEMBER_REGEX) != 0) least = min(least, load<i32>(progressOf(stream, i), M_HOLD))
+  }
+  return max(load<i32>(stream, S_EMITTED), wholeCharacters(load<u32>(stream, S_WINDOW), least, length))
+}
+
+/** `end`, or where the UTF-8 sequence begins that `end` would cut. */
+function wholeCharacters(window: usize, end: i32, length: i32): i32 {
+  if (end < length && (load<u8>(window + end) & 0xc0) != 0x80) return end
+  for (let back = 1; back <= 3 && back <= end; back++) {
+    const byte = <i32>load<u8>(window + end - back)
+    if ((byte & 0xc0) == 0x80) continue
+    const size = byte < 0xc0 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : byte < 0xf8 ? 4 : 1
+    return size > back ? end - back : end
+  }
+  return end
+}
+
+function giveOut(stream: usize, limit: i32): void {
+  const set = <usize>load<u32>(stream, S_SET)
+  const window = <usize>load<u32>(stream, S_WINDOW)
+  const count = load<i32>(stream, S_FOUND_COUNT)
+  let emitted = load<i32>(stream, S_EMITTED)
+  let masked = load<i32>(stream, S_MASKED)
+  sortFound(stream)
+  let i = 0
+  for (; i < count; i++) {
+    const found = foundAt(stream, i)
+    const start = load<i32>(found, 4)
+    if (start >= limit) break
+    if (start >= masked) {
+      const plain = max(emitted, masked)
+      if (start > plain) output(stream, window + plain, start - plain)
+      const member = memberOf(set, load<i32>(found))
+      output(stream, load<u32>(member, MEMBER_TEXT), load<i32>(member, MEMBER_TEXT_LENGTH))
+      store<i32>(stream, load<i32>(stream, S_COUNT) + 1, S_COUNT)
+      emitted = start
+    }
+    masked = max(masked, load<i32>(found, 8))
+  }
+  const plain = max(emitted, masked)
+  if (limit > plain) output(stream, window + plain, limit - plain)
+  memory.copy(load<u32>(stream, S_FOUND), foundAt(stream, i), (count - i) * FOUND_BYTES)
+  store<i32>(stream, count - i, S_FOUND_COUNT)
+  store<i32>(stream, max(load<i32>(stream, S_EMITTED), limit), S_EMITTED)
+  store<i32>(stream, masked, S_MASKED)
+}
+
+/** Moves an offset of the record at `place` down; one that lies before the window becomes its start. */
+function shift(place: usize, bytes: i32): void {
+  store<i32>(place, max(load<i32>(place) - bytes, 0))
+}
+
+/** Drops what was given out from the window, but for its last byte. */
+function compact(stream: usize): void {
+  const bytes = load<i32>(stream, S_EMITTED) - 1
+  if (bytes <= 0) return
+  const window = <usize>load<u32>(stream, S_WINDOW)
+  memory.copy(window, window + bytes, load<i32>(stream, S_LENGTH) - bytes)
+  shift(stream + S_LENGTH, bytes)
+  shift(stream + S_EMITTED, bytes)
+  shift(stream + S_MASKED, bytes)
+  shift(stream + S_DETECT_AT, bytes)
+  for (let kind = 0; kind < DETECT_COUNT; kind++) shift(resumeOf(stream, kind), bytes)
+  for (let i = 0; i < load<i32>(stream, S_FOUND_COUNT); i++) {
+    shift(foundAt(stream, i) + 4, bytes)
+    shift(foundAt(stream, i) + 8, bytes)
+  }
+  for (let i = 0; i < load<i32>(load<u32>(stream, S_SET), SET_MEMBERS); i++) {
+    const progress = progressOf(stream, i)
+    shift(progress + M_FROM, bytes)
+    shift(progress + M_POSITION, bytes)
+    shift(progress + M_IDLE, bytes)
+    if (load<i32>(progress, M_LAST) >= 0) shift(progress + M_LAST, bytes)
+    if (load<i32>(progress, M_START) >= 0) shift(progress + M_START, bytes)
+  }
+}
+
+function takePiece(stream: usize, text: usize, length: i32, isEnd: bool): void {
+  const set = <usize>load<u32>(stream, S_SET)
+  compact(stream)
+  appendToWindow(stream, text, length)
+  if (load<i32>(stream, S_FAILURE) != 0) return
+  const kinds = load<u32>(set, SET_DETECTS)
+  if (kinds != 0) advanceDetectors(stream, kinds, isEnd)
+  for (let i = 0; i < load<i32>(set, SET_MEMBERS); i++) {
+    const regex = <usize>load<u32>(memberOf(set, i), MEMBER_REGEX)
+    if (regex != 0) advancePattern(stream, i, regex, isEnd)
+  }
+  giveOut(stream, frontier(stream, isEnd))
+}
+
+/**
+ * Takes text that has arrived, the last of it if `isEnd`. Answers how many bytes of masked text came out
+ * (at S_OUT, until the next call), or ERROR_MEMORY: then the stream is lost, and the text must not pass.
+ */
+export function pushText(stream: usize, text: usize, length: i32, isEnd: bool): i32 {
+  store<i32>(stream, 0, S_OUT_LENGTH)
+  let done = 0
+  do {
+    const size = min(length - done, PIECE)
+    takePiece(stream, text + done, size, isEnd && done + size == length)
+    done += size
+  } while (done < length && load<i32>(stream, S_FAILURE) == 0)
+  return load<i32>(stream, S_FAILURE) != 0 ? ERROR_MEMORY : load<i32>(stream, S_OUT_LENGTH)
+}
+
+/** Bytes that the stream holds back now. */
+export function heldBack(stream: usize): i32 {
+  return load<i32>(stream, S_LENGTH) - max(load<i32>(stream, S_EMITTED), min(load<i32>(stream, S_MASKED), load<i32>(stream, S_LENGTH)))
+}
