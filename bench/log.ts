@@ -1,12 +1,13 @@
-// What the log costs: appends to the embedded log (durable, in a folder on disk), and reading all
-// of it again. `node bench/log.ts [--quick]` prints one JSON document.
+/**
+ * What the log costs: appends to the embedded log (durable, in a folder on disk), and reading all of
+ * it again.
+ */
 import { mkdtempSync, rmSync } from 'node:fs'
-import { cpus, tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createEvent, messageId, resourceApplied } from '../events/index.ts'
 import { openEmbeddedLog, type Position, subjectOf } from '../src/log/index.ts'
-
-const rounds = process.argv.includes('--quick') ? 3 : 7
+import type { BenchContext, Row } from './harness.ts'
 
 /** An event about a route of ordinary size, about 900 bytes of JSON. */
 function routeApplied(number: number) {
@@ -75,16 +76,12 @@ async function measure(): Promise<Record<string, number>> {
   }
 }
 
-const quantile = (sorted: readonly number[], share: number) =>
-  sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN
-
-await measure()
-const samples = await Array.fromAsync({ length: rounds }, () => measure())
-const results = Object.keys(samples[0] ?? {}).map((id) => {
-  const sorted = samples.map((sample) => sample[id] ?? Number.NaN).sort((a, b) => a - b)
-  const unit = id.includes('reopen') ? 'ms' : 'events/s'
-  const [value, p10, p90] = [0.5, 0.1, 0.9].map((share) => Math.round(quantile(sorted, share)))
-  return { id, value, unit, peer: null, ratio: null, n: rounds, p10, p90, bound: null, ok: null }
-})
-const machine = { cpu: cpus()[0]?.model, cores: cpus().length, node: process.version }
-console.log(JSON.stringify({ machine, results }, null, 2))
+export default async function log({ rounds }: BenchContext): Promise<Row[]> {
+  await measure()
+  const samples = await Array.fromAsync({ length: rounds }, () => measure())
+  return Object.keys(samples[0] ?? {}).map((id) => ({
+    id,
+    unit: id.includes('reopen') ? 'ms' : 'events/s',
+    own: samples.map((sample) => sample[id] ?? Number.NaN),
+  }))
+}

@@ -1,11 +1,11 @@
 /**
  * Claim: reading a raw HTTP/1.1 head and choosing one of 10,000 routes in the core costs at most a
  * quarter of the same in JavaScript, and a third of the JavaScript reader with find-my-way.
- * All three see the same bytes and must choose the same route. Prints one line of JSON for the bench
- * runner; `--quick` for 3 rounds instead of 7.
+ * All three see the same bytes and must choose the same route.
  */
 import findMyWay from 'find-my-way'
 import { createIoCore } from '../../src/core/index.ts'
+import { type BenchContext, cpuNanoseconds, interleave, type Row } from '../harness.ts'
 import { type ParsedHead, parseHead } from './js-head.ts'
 import { JsRoutes } from './js-routes.ts'
 
@@ -13,7 +13,6 @@ const hosts = 1000
 const routesPerHost = 10
 const heads = 1024
 const stride = 1024
-const rounds = process.argv.includes('--quick') ? 3 : 7
 const passes = 100
 
 /** The path prefix of the n-th route of a host. */
@@ -95,47 +94,30 @@ for (let n = 0; n < heads; n++) {
 
 /** Nanoseconds a head, by user and system time of this process. */
 function measure(run: (n: number) => number): number {
-  const before = process.cpuUsage()
   let sum = 0
-  for (let pass = 0; pass < passes; pass++) for (let n = 0; n < heads; n++) sum += run(n)
-  const { user, system } = process.cpuUsage(before)
+  const spent = cpuNanoseconds(() => {
+    for (let pass = 0; pass < passes; pass++) for (let n = 0; n < heads; n++) sum += run(n)
+  })
   if (sum <= 0) throw new Error('nothing was matched')
-  return ((user + system) * 1000) / (passes * heads)
+  return spent / (passes * heads)
 }
 
-const samples = new Map<string, number[]>(Object.keys(runners).map((name) => [name, []]))
-for (const run of Object.values(runners)) measure(run)
-for (let round = 0; round < rounds; round++) {
-  for (const [name, run] of Object.entries(runners)) samples.get(name)?.push(measure(run))
-}
-
-const sorted = (name: string) => [...(samples.get(name) ?? [])].sort((a, b) => a - b)
-const quantile = (list: readonly number[], at: number) =>
-  list[Math.min(list.length - 1, Math.floor(list.length * at))] ?? Number.NaN
-const median = (name: string) => quantile(sorted(name), 0.5)
-
-const results = (
-  [
-    ['js', 4],
-    ['find-my-way', 3],
-  ] as const
-).map(([peer, bound]) => {
-  const own = sorted('core')
-  const ratio = median(peer) / median('core')
-  const [low, high] = [quantile(sorted(peer), 0.1), quantile(sorted(peer), 0.9)]
-  const isNoisy = (high - low) / median(peer) > 0.15
-  return {
+export default async function route({ rounds }: BenchContext): Promise<Row[]> {
+  const samples = await interleave(rounds, {
+    core: () => measure(throughCore),
+    js: () => measure(throughPlain),
+    'find-my-way': () => measure(throughFindMyWay),
+  })
+  return (
+    [
+      ['js', 4],
+      ['find-my-way', 3],
+    ] as const
+  ).map(([peer, bound]) => ({
     id: `core.route.${peer}`,
-    value: Math.round(median('core')),
     unit: 'ns',
-    peer: Math.round(median(peer)),
-    ratio: Math.round(ratio * 100) / 100,
-    n: rounds,
-    p10: Math.round(quantile(own, 0.1)),
-    p90: Math.round(quantile(own, 0.9)),
-    bound,
-    ok: isNoisy ? null : ratio >= bound,
-  }
-})
-console.log(JSON.stringify({ results }))
-if (results.some(({ ok }) => ok === false)) process.exitCode = 1
+    own: samples.core,
+    peer: { name: peer, samples: samples[peer] },
+    bound: { atLeast: bound },
+  }))
+}
