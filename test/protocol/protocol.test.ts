@@ -154,43 +154,54 @@ describe('a request is sent on:', () => {
   }
 })
 
+/** An upstream that gives the case's bytes to the first request and a plain answer to the next. */
+async function answerOnce(one: Answered, pace: string): Promise<void> {
+  upstream = await RawUpstream.start()
+  rig.plane.upstream = upstream.address
+  upstream.onData = async (connection) => {
+    if (upstream.connections.length > 1 || connection.text.includes('/next')) {
+      connection.write(answer)
+      return
+    }
+    if (pace === 'at once') connection.write(one.upstream)
+    else await drip(connection, one.upstream)
+    if (one.closes === true) connection.socket.end()
+  }
+}
+
+async function expectCut(client: RawConnection, one: Answered): Promise<void> {
+  await client.untilEnd()
+  const wanted = unchunk(one.client ?? one.clientStarts ?? '')
+  expect(unchunk(client.text).startsWith(wanted)).toBe(true)
+  expect(client.text).not.toContain('\r\n0\r\n\r\n')
+  expect(rig.plane.done[0]?.ending).toBe('upstream-cut')
+}
+
+function expectFirst(client: RawConnection, one: Answered): void {
+  if (one.status === undefined) expect(unchunk(client.text)).toBe(unchunk(one.client ?? ''))
+  else {
+    expect(client.text).toMatch(new RegExp(`^HTTP/1\\.1 ${one.status} `))
+    expect(client.text).not.toContain('connection: close')
+  }
+}
+
 describe('an upstream answers with', () => {
   for (const one of cases<Answered>('responses.json')) {
     for (const pace of ['at once', 'byte by byte']) {
       test(`${one.title} (${pace})`, async () => {
-        upstream = await RawUpstream.start()
-        rig.plane.upstream = upstream.address
-        upstream.onData = (connection) => {
-          if (upstream.connections.length > 1 || connection.text.includes('/next')) {
-            connection.write(answer)
-          } else if (pace === 'at once') {
-            connection.write(one.upstream)
-            if (one.closes === true) connection.socket.end()
-          } else {
-            void drip(connection, one.upstream).then(() => {
-              if (one.closes === true) connection.socket.end()
-            })
-          }
-        }
+        await answerOnce(one, pace)
         const client = await RawConnection.connect(rig.port)
         client.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
         if (one.cut === true) {
-          await client.untilEnd()
-          const wanted = unchunk(one.client ?? one.clientStarts ?? '')
-          expect(unchunk(client.text).startsWith(wanted)).toBe(true)
-          expect(client.text).not.toContain('\r\n0\r\n\r\n')
-          expect(rig.plane.done[0]?.ending).toBe('upstream-cut')
+          await expectCut(client, one)
           return
         }
         await eventually(() => rig.plane.done.length === 1)
         const parts = one.status === undefined ? splitResponses(one.client ?? '').length : 1
         await client.responses(parts)
-        if (one.status !== undefined) {
-          expect(client.text).toMatch(new RegExp(`^HTTP/1\\.1 ${one.status} `))
-          expect(client.text).not.toContain('connection: close')
-        } else expect(unchunk(client.text)).toBe(unchunk(one.client ?? ''))
+        expectFirst(client, one)
         const first = client.text
-        if (pace === 'byte by byte') await eventually(() => one.reused !== false || isClosed())
+        if (one.reused !== true) await upstream.connections[0]?.untilEnd()
         client.write('GET /next HTTP/1.1\r\nHost: x\r\n\r\n')
         await client.responses(parts + 1)
         // Whatever the first response was, the next request gets its own.
@@ -199,10 +210,6 @@ describe('an upstream answers with', () => {
         client.socket.destroy()
       })
     }
-  }
-
-  function isClosed(): boolean {
-    return upstream.connections[0]?.ended === true || upstream.connections[0]?.closed === true
   }
 })
 

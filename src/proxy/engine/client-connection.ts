@@ -77,7 +77,7 @@ export class ClientConnection implements TransportOwner, TimerOwner {
 
   onBytes(bytes: Buffer, start: number, end: number): void {
     if (this.#state === 'tunnel') {
-      this.#exchange?.tunnelFromClient(bytes, start, end)
+      this.#exchange?.onClientTunnelBytes(bytes, start, end)
       return
     }
     if (this.#state !== 'open') return
@@ -125,9 +125,8 @@ export class ClientConnection implements TransportOwner, TimerOwner {
     let code: number
     try {
       code = reader.readRequest(this.#bytes, this.#start, this.#end, this.#limits.maxHeadBytes)
-    } catch (trap) {
-      this.#parts.counters.coreTraps++
-      this.#refuse(new GatewayError('core_trapped', undefined, trap))
+    } catch (thrown) {
+      this.#refuse(this.#parts.blame(thrown))
       return false
     }
     if (code === INCOMPLETE) {
@@ -169,12 +168,12 @@ export class ClientConnection implements TransportOwner, TimerOwner {
     const body = exchange.requestBody
     if (!body.wantsBytes || this.#start === this.#end) return false
     this.#isFeeding = true
-    const next = body.feed(this.#bytes, this.#start, this.#end)
+    const next = this.#feed(body)
     this.#isFeeding = false
-    if (next < 0) {
+    if (typeof next !== 'number') {
       this.#start = this.#end
-      exchange.onBadRequestBody(refusedRequest(next))
       if (this.#isDiscarding) this.close()
+      else exchange.onBadRequestBody(next)
       return false
     }
     this.#start = next
@@ -182,11 +181,21 @@ export class ClientConnection implements TransportOwner, TimerOwner {
     return true
   }
 
+  #feed(body: MessageBody): number | GatewayError {
+    try {
+      const next = body.feed(this.#bytes, this.#start, this.#end)
+      return next < 0 ? refusedRequest(next) : next
+    } catch (thrown) {
+      return this.#parts.blame(thrown)
+    }
+  }
+
   /** The body of the request is wanted now. */
   wantBody(): void {
-    const request = this.#exchange?.request
-    if (request === undefined) return
-    if (this.#start === this.#end && request.expectsContinue && !this.hasContinued) {
+    const exchange = this.#exchange
+    if (exchange === undefined) return
+    const hasBytes = this.#start < this.#end || exchange.requestBody.receivedBytes > 0
+    if (exchange.request.expectsContinue && !hasBytes && !this.hasContinued) {
       if (!this.#isDiscarding && !this.transport.closed) {
         this.hasContinued = true
         this.transport.appendText('HTTP/1.1 100 Continue\r\n\r\n')
@@ -194,26 +203,26 @@ export class ClientConnection implements TransportOwner, TimerOwner {
       }
     }
     if (!this.#isPumping) this.#pump()
-    else
-      while (this.#feedBody()) {
-        // Inside the pump the body is fed at once, so that head and body leave together.
-      }
+    // Inside the pump the body is fed at once, so that head and body leave together.
+    else for (let isFed = true; isFed; ) isFed = this.#feedBody()
   }
 
   /**
-   * Before a response head is written: may the connection be kept? Not when the request's body
-   * would have to be read away at length, or may or may not come (a 100 was not sent).
+   * The Connection field of a response that is about to be written. The connection is not kept
+   * when the rest of the request would have to be read away at length, or may or may not come
+   * (a 100 was not sent).
    */
-  prepareClose(body: MessageBody): boolean {
+  connectionField({ request, requestBody }: HttpExchange): string {
     if (this.#parts.isDraining) this.mustClose = true
-    if (!body.ended) {
-      const { remaining } = body
+    if (!requestBody.ended) {
+      const { remaining } = requestBody
       if (remaining !== undefined && remaining > discardLimit) this.mustClose = true
-      if (this.#exchange?.request.expectsContinue === true && !this.hasContinued) {
+      if (request.expectsContinue && !this.hasContinued && requestBody.receivedBytes === 0) {
         this.mustClose = true
       }
     }
-    return !this.mustClose
+    if (this.mustClose) return 'connection: close\r\n'
+    return request.isHttp10 ? 'connection: keep-alive\r\n' : ''
   }
 
   startTunnel(): void {
@@ -224,7 +233,7 @@ export class ClientConnection implements TransportOwner, TimerOwner {
     this.#start = 0
     this.#end = 0
     this.transport.resume()
-    if (start < end) this.#exchange?.tunnelFromClient(bytes, start, end)
+    if (start < end) this.#exchange?.onClientTunnelBytes(bytes, start, end)
   }
 
   /** The exchange has ended; called once for each. */
@@ -309,7 +318,7 @@ export class ClientConnection implements TransportOwner, TimerOwner {
   }
 
   onEnd(): void {
-    if (this.#state === 'tunnel') this.#exchange?.tunnelClientEnd()
+    if (this.#state === 'tunnel') this.#exchange?.onClientTunnelEnd()
     else this.cut()
   }
 

@@ -1,3 +1,4 @@
+import type { GatewayError } from '../../errors.ts'
 import type { ClientConnection } from './client-connection.ts'
 import type { HeadReader } from './head-reader.ts'
 import type { HttpExchange } from './http-exchange.ts'
@@ -21,12 +22,16 @@ export interface EngineParts {
   readonly upstreamMeter: ByteMeter
   /** Client connections that are open. */
   readonly connections: Set<ClientConnection>
+  /** Requests that are being served. */
+  activeExchanges: number
   /** Exchanges that are over and may be used again. */
   readonly spareExchanges: HttpExchange[]
   /** Responses tell clients to close. */
   isDraining: boolean
   /** A connection to an upstream was made, in so many seconds. */
   readonly onUpstreamConnected: (seconds: number) => void
+  /** The error for an exception out of the core or a body transform; counts traps. */
+  blame(thrown: unknown): GatewayError
   /** An exchange or a connection is over: whoever waits for silence looks again. */
   onQuieter(): void
 }

@@ -1,5 +1,5 @@
 import { createServer, type Server, type Socket } from 'node:net'
-import type { HeadRecord, IoCore } from '../../core/index.ts'
+import { CoreTrap, type HeadRecord, type IoCore } from '../../core/index.ts'
 import { GatewayError } from '../../errors.ts'
 import { ClientConnection } from './client-connection.ts'
 import type { EngineParts } from './engine-parts.ts'
@@ -33,6 +33,9 @@ export const defaultLimits: EngineLimits = {
   headTimeoutMs: 30_000,
 }
 
+/** How often a drain looks whether the last bytes have left. */
+const flushPollMs = 20
+
 /** An I/O engine on this thread. Ports are bound with `listen`. */
 export function createEngine(options: EngineOptions): Engine {
   return new SocketEngine(options)
@@ -43,6 +46,7 @@ class SocketEngine implements Engine {
   readonly #parts: EngineParts
   readonly #servers = new Map<number, Server>()
   readonly #drainTimer = new Timer({ onTimer: () => this.#onDrainTimer() })
+  readonly #flushTimer = new Timer({ onTimer: () => this.#onQuieter() })
   #drain: { stopsAccepting: boolean; maxMs: number; resolve(): void } | undefined
 
   constructor(options: EngineOptions) {
@@ -62,7 +66,9 @@ class SocketEngine implements Engine {
       upstreamMeter: { received: 0, sent: 0 },
       connections: new Set(),
       spareExchanges: [],
+      activeExchanges: 0,
       isDraining: false,
+      blame: (thrown) => this.#blame(thrown),
       onUpstreamConnected: options.onUpstreamConnected ?? (() => {}),
       onQuieter: () => this.#onQuieter(),
     }
@@ -135,11 +141,25 @@ class SocketEngine implements Engine {
   /** An exchange or a connection has ended: is the drain over? */
   #onQuieter(): void {
     const drain = this.#drain
-    if (drain === undefined || !drain.stopsAccepting) return
-    for (const connection of this.#parts.connections) if (connection.isBusy) return
+    if (drain === undefined || !drain.stopsAccepting || this.#parts.activeExchanges > 0) return
+    for (const connection of this.#parts.connections) {
+      // The end of a response may still be on its way to the kernel.
+      if (connection.transport.socket.writableLength > 0) {
+        this.#parts.timers.arm(this.#flushTimer, flushPollMs)
+        return
+      }
+    }
     this.#drain = undefined
     this.#parts.timers.disarm(this.#drainTimer)
     drain.resolve()
+  }
+
+  #blame(thrown: unknown): GatewayError {
+    if (thrown instanceof CoreTrap) {
+      this.#parts.counters.coreTraps++
+      return new GatewayError('core_trapped', undefined, thrown)
+    }
+    return new GatewayError('bug', undefined, thrown)
   }
 
   close(): void {

@@ -1,13 +1,14 @@
 import { GatewayError } from '../../errors.ts'
-import type { Peer, RoutePlace } from '../../exchange/exchange.ts'
+import { Attempt } from './attempt.ts'
 import type { ClientConnection } from './client-connection.ts'
+import { Deadlines } from './deadlines.ts'
 import type { EngineParts } from './engine-parts.ts'
-import { MessageBody } from './message-body.ts'
+import { ExchangeView } from './exchange-view.ts'
 import { Mirror } from './mirror.ts'
-import { type RequestFraming, RequestHeadView } from './request-head.ts'
-import { type ResponseFraming, ResponseHeadView } from './response-head.ts'
-import { httpDate } from './status-line.ts'
-import { Timer, type TimerOwner } from './timer-wheel.ts'
+import { writeOwnAnswer } from './own-answer.ts'
+import type { RequestFraming } from './request-head.ts'
+import { frameResponse, type ResponseFraming } from './response-head.ts'
+import { Tunnel } from './tunnel.ts'
 import type { Ending, ForwardOptions, ServerExchange, UpstreamAddress } from './types.ts'
 import type { UpstreamConnection, UpstreamUser } from './upstream-connection.ts'
 
@@ -30,110 +31,42 @@ type Phase =
   | 'tunnel'
   | 'over'
 
+/** Most exchanges that are kept for later. */
+const spareLimit = 1024
+
 /** Request body bytes that are read away so that a connection can be kept. */
 export const discardLimit = 64 * 1024
 
-const nowhere: RoutePlace = { gateway: '', listener: '' }
-const noOptions: ForwardOptions = { connectTimeoutMs: 0, attemptTimeoutMs: 0, requestTimeoutMs: 0 }
-
 /** One request and its response: the data plane's view, and the way from socket to socket. */
-export class HttpExchange implements ServerExchange, UpstreamUser, TimerOwner {
+export class HttpExchange extends ExchangeView implements ServerExchange, UpstreamUser {
   readonly #parts: EngineParts
-  readonly request = new RequestHeadView()
-  readonly requestBody: MessageBody
-  readonly responseHead = new ResponseHeadView()
-  readonly responseBody: MessageBody
-  readonly facts = new Map<string, unknown>()
-  place: RoutePlace = nowhere
-  state: unknown = undefined
-  error: GatewayError | undefined
-  ending: Ending | undefined
-  answeredBy: 'gateway' | 'upstream' | 'nobody' = 'nobody'
-  sentStatus = 0
-  startedAt = 0
-  headIsFresh = false
-  #client: ClientConnection | undefined
   #phase: Phase = 'idle'
-  #hasResponse = false
-  #address: UpstreamAddress | undefined
-  #options: ForwardOptions = noOptions
-  #upstream: UpstreamConnection | undefined
-  /** The one silent retry on a fresh connection has been used in this attempt. */
-  #hasRetried = false
+  readonly #attempt: Attempt
+  readonly #deadlines: Deadlines
   /** The response is complete on the upstream's side; the connection rests until the client drained. */
   #isUpstreamDone = false
   #mirrors: UpstreamAddress[] | undefined
-  #ownBytes = 0
-  #tunnelIn = 0
-  #tunnelOut = 0
   /** onRequest, onResponse and onError told, less the answers to them. */
   #undecided = 0
   #isReadingHead = false
   #isCloseDelimited = false
-  readonly #requestTimer = new Timer(this)
-  readonly #attemptTimer = new Timer(this)
-  #hasRequestTimer = false
 
   constructor(parts: EngineParts) {
+    const requestSource = { resumeBody: () => this.client?.wantBody() }
+    const responseSource = { resumeBody: () => this.#attempt.connection?.resumeBody() }
+    super(parts.reader, requestSource, responseSource)
     this.#parts = parts
-    const source = { resumeBody: () => this.#readRequest() }
-    this.requestBody = new MessageBody(parts.reader, source, false)
-    this.responseBody = new MessageBody(parts.reader, this, true)
-  }
-
-  // --- what the data plane reads ---
-
-  get port(): number {
-    return this.#client?.port ?? 0
-  }
-
-  get source(): Peer {
-    return this.#client?.source ?? { address: '', port: 0 }
-  }
-
-  get local(): Peer {
-    return this.#client?.local ?? { address: '', port: 0 }
-  }
-
-  get response(): ResponseHeadView | undefined {
-    return this.#hasResponse ? this.responseHead : undefined
-  }
-
-  get requestBytes(): number {
-    return this.requestBody.receivedBytes + this.#tunnelIn
-  }
-
-  get responseBytes(): number {
-    return this.#ownBytes + this.responseBody.sentBytes + this.#tunnelOut
-  }
-
-  get isHead(): boolean {
-    return this.request.isHead
-  }
-
-  get upgrade(): string | undefined {
-    return this.request.upgrade
-  }
-
-  get isRequestSent(): boolean {
-    return this.requestBody.sent
-  }
-
-  /** Whether another forward can still send the whole request. */
-  get isReplayable(): boolean {
-    return this.requestBody.isReplayable
-  }
-
-  get isTunnel(): boolean {
-    return this.#phase === 'tunnel'
+    this.#attempt = new Attempt(parts, this)
+    this.#deadlines = new Deadlines(parts.timers, (error) => this.#onDeadline(error))
   }
 
   // --- life ---
 
   /** A head has been read: tells the data plane. */
   begin(client: ClientConnection): void {
-    this.#client = client
+    this.client = client
     this.#phase = 'deciding'
+    this.#parts.activeExchanges++
     this.startedAt = this.#parts.clock.now()
     const head = this.request
     const kind = head.isChunked ? 'chunked' : head.contentLength >= 0 ? 'length' : 'none'
@@ -155,52 +88,28 @@ export class HttpExchange implements ServerExchange, UpstreamUser, TimerOwner {
     body: string | Uint8Array | undefined,
   ): void {
     this.#undecided--
-    const client = this.#client
+    const client = this.client
     if (client === undefined || !this.#isUndecided()) return
-    this.#dropUpstream()
-    this.responseHead.compose(status, headers)
-    const bytes = typeof body === 'string' ? Buffer.from(body) : body
-    const isEmpty = status === 204 || status === 304
-    let text = this.responseHead.text(isEmpty ? 'none' : { length: bytes?.length ?? 0 })
-    if (!this.responseHead.fields.has('date')) text += `date: ${httpDate()}\r\n`
-    if (!client.prepareClose(this.requestBody)) text += 'connection: close\r\n'
-    client.transport.appendText(`${text}\r\n`)
-    if (bytes !== undefined && !isEmpty && !this.isHead) {
-      client.transport.appendBytes(
-        Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length),
-        0,
-        bytes.length,
-      )
-      this.#ownBytes = bytes.length
-    }
-    client.transport.flush()
-    this.#hasResponse = true
+    this.#attempt.drop()
+    this.ownBytes = writeOwnAnswer(client, this, status, headers, body)
+    this.hasResponse = true
     this.answeredBy = 'gateway'
     this.sentStatus = status
-    this.#flushed(client)
+    this.#responseSent()
   }
 
   forward(address: UpstreamAddress, options: ForwardOptions): void {
     this.#undecided--
-    if (this.#client === undefined || !this.#isUndecided()) return
+    if (this.client === undefined || !this.#isUndecided()) return
     if (!this.requestBody.isReplayable) {
       this.#answerError(this.error ?? new GatewayError('upstream_reset', 'the body is gone'))
       return
     }
-    this.#dropUpstream()
-    this.#hasResponse = false
-    this.#address = address
-    this.#options = options
-    this.#hasRetried = false
+    this.hasResponse = false
+    this.#isUpstreamDone = false
     this.#phase = 'forwarding'
-    if (options.requestTimeoutMs > 0 && !this.#hasRequestTimer) {
-      this.#hasRequestTimer = true
-      this.#parts.timers.arm(this.#requestTimer, options.requestTimeoutMs)
-    }
-    if (options.attemptTimeoutMs > 0) {
-      this.#parts.timers.arm(this.#attemptTimer, options.attemptTimeoutMs)
-    }
-    this.#connect(false)
+    this.#deadlines.begin(options)
+    this.#attempt.start(address, options.connectTimeoutMs)
   }
 
   mirror(address: UpstreamAddress): void {
@@ -210,8 +119,8 @@ export class HttpExchange implements ServerExchange, UpstreamUser, TimerOwner {
 
   relay(): void {
     this.#undecided--
-    const client = this.#client
-    if (client === undefined || this.#phase !== 'answering' || !this.#hasResponse) return
+    const client = this.client
+    if (client === undefined || this.#phase !== 'answering' || !this.hasResponse) return
     const head = this.responseHead
     this.answeredBy = 'upstream'
     this.sentStatus = head.status
@@ -219,40 +128,52 @@ export class HttpExchange implements ServerExchange, UpstreamUser, TimerOwner {
       this.#startTunnel(client)
       return
     }
-    const framing = this.#responseFraming()
-    if (framing === 'close') client.mustClose = true
-    let text = head.text(framing)
-    if (!client.prepareClose(this.requestBody)) text += 'connection: close\r\n'
-    client.transport.appendText(`${text}\r\n`)
-    this.#phase = 'relaying'
+    const framing = frameResponse(this.request, head, this.responseBody)
     this.#isCloseDelimited = framing === 'close'
+    if (this.#isCloseDelimited) client.mustClose = true
+    client.transport.appendText(`${head.text(framing)}${client.connectionField(this)}\r\n`)
+    this.#phase = 'relaying'
+    this.#sendResponseBody(client, framing)
+  }
+
+  #sendResponseBody(client: ClientConnection, framing: ResponseFraming): void {
     const body = this.responseBody
+    const isEmpty = framing === 'none' || this.request.wasHead
+    if (isEmpty || typeof framing === 'object') this.#dropUnfinishedUpstream()
+    if (isEmpty) {
+      client.transport.flush()
+      this.#responseSent()
+      return
+    }
+    const isChunked = framing === 'chunked' || (framing === 'as-is' && body.kind === 'chunked')
     body.passesTrailers = this.request.acceptsTrailers
-    const isChunked = framing === 'chunked' || (framing === 'as-is' && head.isChunked)
-    if (typeof framing === 'object') this.#dropUnfinishedUpstream()
-    body.flow(client.transport, isChunked && !this.#isBodyless(), this.#isReadingHead)
+    try {
+      body.flow(client.transport, isChunked, this.#isReadingHead)
+    } catch (thrown) {
+      this.#answerBug(thrown)
+      return
+    }
     if (body.sent) this.#responseSent()
   }
 
   // --- the upstream's side ---
-
-  resumeBody(): void {
-    this.#upstream?.resumeBody()
-  }
 
   onUpstreamReady(connection: UpstreamConnection): void {
     const body = this.requestBody
     const framing: RequestFraming =
       body.kind === 'none' && body.framing === 'chunked' ? 'as-is' : body.framing
     const isChunked = framing === 'chunked' || (framing === 'as-is' && this.request.isChunked)
-    const text = this.request.text(framing, this.upgrade)
-    connection.transport.appendText(text)
-    if (this.#mirrors !== undefined) this.#startMirrors(this.#mirrors, text, isChunked)
-    body.flow(connection.transport, isChunked, false)
+    connection.transport.appendText(this.request.text(framing, this.upgrade))
+    if (this.#mirrors !== undefined) this.#startMirrors(this.#mirrors, framing, isChunked)
+    try {
+      body.flow(connection.transport, isChunked, false)
+    } catch (thrown) {
+      this.#answerError(new GatewayError('bug', 'a body transform failed', thrown))
+    }
   }
 
   onInterim(): void {
-    const client = this.#client
+    const client = this.client
     if (client === undefined || this.request.isHttp10 || this.#phase !== 'forwarding') return
     if (this.responseHead.status === 100 && client.hasContinued) return
     client.transport.appendText(`${this.responseHead.text('none')}\r\n`)
@@ -260,7 +181,7 @@ export class HttpExchange implements ServerExchange, UpstreamUser, TimerOwner {
   }
 
   onResponseHead(): void {
-    this.#hasResponse = true
+    this.hasResponse = true
     this.#isUpstreamDone = false
     this.requestBody.stopRecording()
     this.#phase = 'answering'
@@ -275,19 +196,19 @@ export class HttpExchange implements ServerExchange, UpstreamUser, TimerOwner {
   }
 
   onReadEnd(): void {
-    if (this.#phase === 'relaying') this.#client?.transport.flush()
+    if (this.#phase === 'relaying') this.client?.transport.flush()
   }
 
   onResponseBody(): void {
     if (!this.responseBody.ended) return
     this.#isUpstreamDone = true
     if (this.responseBody.sent) this.#responseSent()
-    else if (this.#phase === 'answering') this.#releaseUpstream()
+    else if (this.#phase === 'answering') this.#attempt.release()
   }
 
   onUpstreamFailure(connection: UpstreamConnection, error: GatewayError): void {
-    if (connection !== this.#upstream || this.#isUpstreamDone) return
-    this.#upstream = undefined
+    if (connection !== this.#attempt.connection || this.#isUpstreamDone) return
+    this.#attempt.connection = undefined
     if (this.#phase === 'tunnel') {
       this.#complete()
       return
@@ -296,27 +217,24 @@ export class HttpExchange implements ServerExchange, UpstreamUser, TimerOwner {
     if (this.#phase === 'relaying') {
       this.error = error
       this.#cut('upstream-cut')
-    } else if (this.#phase === 'forwarding' && this.#mayRetry(connection, error)) {
-      this.#hasRetried = true
-      this.#connect(true)
-    } else this.#answerError(error)
+      return
+    }
+    const isWaiting = this.#phase === 'forwarding'
+    if (isWaiting && this.#attempt.retry(connection, error, this.isReplayable)) return
+    this.#answerError(error)
   }
 
   onUpstreamDrain(): void {
-    if (this.#phase === 'tunnel') this.#client?.transport.resume()
+    if (this.tunnel !== undefined) this.tunnel.upstreamDrained()
     else this.requestBody.drained()
   }
 
   onTunnelBytes(bytes: Buffer, start: number, end: number): void {
-    const client = this.#client
-    if (client === undefined) return
-    this.#tunnelOut += end - start
-    client.transport.appendBytes(bytes, start, end)
-    if (!client.transport.flush()) this.#upstream?.transport.pause()
+    this.tunnel?.fromUpstream(bytes, start, end)
   }
 
   onTunnelEnd(): void {
-    this.#client?.transport.end()
+    this.tunnel?.upstreamEnded()
   }
 
   // --- the client's side ---
@@ -324,13 +242,13 @@ export class HttpExchange implements ServerExchange, UpstreamUser, TimerOwner {
   /** Everything written has left. */
   onClientDrain(): void {
     if (this.#phase === 'relaying') this.responseBody.drained()
-    else if (this.#phase === 'tunnel') this.#upstream?.transport.resume()
+    else if (this.#phase === 'tunnel') this.tunnel?.clientDrained()
     else if (this.#phase === 'flushing') this.#complete()
   }
 
   /** The body of the request breaks the chunked coding. */
   onBadRequestBody(error: GatewayError): void {
-    const client = this.#client
+    const client = this.client
     if (client === undefined) return
     client.mustClose = true
     this.requestBody.fail(error)
@@ -351,21 +269,17 @@ export class HttpExchange implements ServerExchange, UpstreamUser, TimerOwner {
     this.#over()
   }
 
-  tunnelFromClient(bytes: Buffer, start: number, end: number): void {
-    const upstream = this.#upstream
-    if (upstream === undefined) return
-    this.#tunnelIn += end - start
-    upstream.transport.appendBytes(bytes, start, end)
-    if (!upstream.transport.flush()) this.#client?.transport.pause()
+  onClientTunnelBytes(bytes: Buffer, start: number, end: number): void {
+    this.tunnel?.fromClient(bytes, start, end)
   }
 
-  tunnelClientEnd(): void {
-    this.#upstream?.transport.end()
+  onClientTunnelEnd(): void {
+    this.tunnel?.clientEnded()
   }
 
-  onTimer(timer: Timer): void {
-    const code = timer === this.#requestTimer ? 'route_timeout' : 'upstream_timeout'
-    const error = new GatewayError(code)
+  // --- inside ---
+
+  #onDeadline(error: GatewayError): void {
     if (this.#phase === 'forwarding' || this.#phase === 'answering') this.#answerError(error)
     else if (this.#phase === 'relaying' || this.#phase === 'flushing') {
       this.error = error
@@ -373,60 +287,18 @@ export class HttpExchange implements ServerExchange, UpstreamUser, TimerOwner {
     }
   }
 
-  // --- inside ---
-
   #isUndecided(): boolean {
     return this.#phase === 'deciding' || this.#phase === 'answering'
   }
 
-  #isBodyless(): boolean {
-    const status = this.responseHead.status
-    return this.isHead || status === 204 || status === 304
-  }
-
-  #responseFraming(): ResponseFraming {
-    const body = this.responseBody
-    if (this.#isBodyless()) return this.responseHead.status === 204 ? 'none' : 'as-is'
-    const wanted = body.framing
-    if (typeof wanted === 'object') return wanted
-    const isKnown = wanted === 'as-is' && body.kind === 'length'
-    if (isKnown || (wanted === 'as-is' && body.kind === 'none')) return 'as-is'
-    return this.request.isHttp10 ? 'close' : 'chunked'
-  }
-
-  #readRequest(): void {
-    this.#client?.wantBody()
-  }
-
-  #connect(isFresh: boolean): void {
-    const address = this.#address
-    if (address === undefined) return
-    this.requestBody.rewind()
-    const timeout = this.#options.connectTimeoutMs
-    const connection = this.#parts.pools.acquire(address, this, timeout, isFresh)
-    this.#upstream = connection
-    this.#isUpstreamDone = false
-    if (connection.isIdle) connection.use(this)
-  }
-
-  /** RFC 9110 9.2.2, RFC 9112 9.3.1: an idle connection may close while we write to it. */
-  #mayRetry(connection: UpstreamConnection, error: GatewayError): boolean {
-    return (
-      error.code === 'upstream_reset' &&
-      connection.served > 0 &&
-      !connection.hasAnswered &&
-      !this.#hasRetried &&
-      this.requestBody.isReplayable
-    )
-  }
-
-  #startMirrors(addresses: UpstreamAddress[], head: string, isChunked: boolean): void {
+  #startMirrors(to: UpstreamAddress[], framing: RequestFraming, isChunked: boolean): void {
     this.#mirrors = undefined
-    this.requestBody.tap = new Mirror(this.#parts, addresses, head, isChunked, this.isHead)
+    const head = this.request.text(framing, undefined)
+    this.requestBody.tap = new Mirror(this.#parts, to, head, isChunked, this.isHead)
   }
 
   #startTunnel(client: ClientConnection): void {
-    const upstream = this.#upstream
+    const upstream = this.#attempt.connection
     if (upstream === undefined) return
     const head = this.responseHead
     const protocol = head.upgrade ?? ''
@@ -435,8 +307,8 @@ export class HttpExchange implements ServerExchange, UpstreamUser, TimerOwner {
     )
     client.transport.flush()
     this.#phase = 'tunnel'
-    this.#parts.timers.disarm(this.#requestTimer)
-    this.#parts.timers.disarm(this.#attemptTimer)
+    this.tunnel = new Tunnel(client.transport, upstream.transport)
+    this.#deadlines.end()
     client.mustClose = true
     upstream.startTunnel()
     client.startTunnel()
@@ -444,8 +316,9 @@ export class HttpExchange implements ServerExchange, UpstreamUser, TimerOwner {
 
   #answerError(error: GatewayError): void {
     this.error = error
-    this.#dropUpstream()
-    this.#hasResponse = false
+    this.#attempt.drop()
+    this.responseBody.fail(error)
+    this.hasResponse = false
     this.#phase = 'answering'
     this.#undecided++
     try {
@@ -463,98 +336,62 @@ export class HttpExchange implements ServerExchange, UpstreamUser, TimerOwner {
     else if (this.#phase === 'relaying') this.#cut('upstream-cut')
   }
 
+  /** The response is written to its end. */
   #responseSent(): void {
-    const client = this.#client
-    if (client !== undefined) this.#flushed(client)
-  }
-
-  #flushed(client: ClientConnection): void {
     this.#phase = 'flushing'
-    const upstream = this.#upstream
-    if (!client.transport.needsDrain) this.#complete()
-    else if (upstream !== undefined) {
-      // The client may still be reading from this connection's buffer.
-      upstream.isLent = true
-      upstream.transport.pause()
-    }
+    if (this.client?.transport.needsDrain === true) this.#attempt.lend()
+    else this.#complete()
   }
 
   #complete(): void {
     this.ending ??= 'complete'
-    this.#releaseUpstream()
+    this.#attempt.release()
     this.#over()
   }
 
   /** Part of the response has been sent: only a broken connection can say that it is not whole. */
   #cut(ending: Ending): void {
     this.ending = ending
-    const client = this.#client
+    const client = this.client
     client?.transport.flush()
     if (this.#isCloseDelimited) client?.transport.reset()
     else client?.transport.destroy()
     this.#over()
   }
 
-  #releaseUpstream(): void {
-    const upstream = this.#upstream
-    if (upstream === undefined) return
-    this.#upstream = undefined
-    upstream.isLent = false
-    upstream.release()
-  }
-
-  #dropUpstream(): void {
-    const upstream = this.#upstream
-    if (upstream === undefined) return
-    this.#upstream = undefined
-    upstream.close()
-  }
-
   /** Nobody will read the rest of the upstream's body. */
   #dropUnfinishedUpstream(): void {
     if (this.responseBody.ended) return
-    this.#dropUpstream()
+    this.#attempt.drop()
     this.responseBody.fail(new GatewayError('upstream_reset', 'the body was replaced'))
   }
 
   #over(): void {
-    const client = this.#client
+    const client = this.client
     if (client === undefined) return
     this.#phase = 'over'
-    this.#parts.timers.disarm(this.#requestTimer)
-    this.#parts.timers.disarm(this.#attemptTimer)
-    this.#dropUpstream()
+    this.#deadlines.end()
+    this.#attempt.drop()
     this.requestBody.tap?.onAbandon()
     const gone = this.error ?? new GatewayError('client_closed')
     if (!this.requestBody.ended && this.ending !== 'complete') this.requestBody.fail(gone)
     this.responseBody.fail(gone)
+    this.#parts.activeExchanges--
     this.#parts.handler.onDone(this)
     client.exchangeOver(this)
   }
 
   /** Ready for another request, where nobody can still hold this one. */
   recycle(): void {
-    const isHeld = this.#undecided !== 0 || this.ending !== 'complete'
-    this.#client = undefined
-    if (isHeld) return
+    this.client = undefined
+    // Whoever has not answered yet may do so late, to an exchange that then must be nobody's.
+    if (this.#undecided !== 0 || this.ending !== 'complete') return
+    if (this.#parts.spareExchanges.length >= spareLimit) return
+    this.clear()
     this.#phase = 'idle'
-    this.#hasResponse = false
-    this.#address = undefined
-    this.#hasRetried = false
     this.#isUpstreamDone = false
-    this.#hasRequestTimer = false
     this.#isCloseDelimited = false
     this.#mirrors = undefined
-    this.#ownBytes = 0
-    this.#tunnelIn = 0
-    this.#tunnelOut = 0
-    this.state = undefined
-    this.place = nowhere
-    this.error = undefined
-    this.ending = undefined
-    this.answeredBy = 'nobody'
-    this.sentStatus = 0
-    if (this.facts.size > 0) this.facts.clear()
     this.#parts.spareExchanges.push(this)
   }
 }

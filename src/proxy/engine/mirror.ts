@@ -47,6 +47,7 @@ class MirrorCopy implements UpstreamUser, TimerOwner {
   readonly responseBody: MessageBody
   readonly isHead: boolean
   readonly upgrade = undefined
+  readonly clientSocket = undefined
   readonly #isChunked: boolean
   readonly #timer = new Timer(this)
   #connection: UpstreamConnection | undefined

@@ -23,6 +23,7 @@ import type { HeaderFields, RequestHead } from '../../exchange/exchange.ts'
 import { type HeadReader, nameBit } from './head-reader.ts'
 import { FieldList } from './header-fields.ts'
 
+const nothing = Buffer.alloc(0)
 const hidden = nameBit(NAME_HOST) | nameBit(NAME_EXPECT)
 const hostBit = nameBit(NAME_HOST)
 const lengthBit = nameBit(NAME_CONTENT_LENGTH)
@@ -55,11 +56,13 @@ export type RequestFraming = 'none' | 'as-is' | 'chunked' | { readonly length: n
 export class RequestHeadView implements RequestHead {
   readonly fields: FieldList = new FieldList(hidden, this)
   scheme: 'http' | 'https' = 'http'
+  /** The method is HEAD: now, and as the client sent it. */
   isHead = false
+  wasHead = false
   contentLength = -1
   #flags = 0
   #minor = 1
-  #bytes: Buffer = Buffer.alloc(0)
+  #bytes: Buffer = nothing
   #base = 0
   #methodId = 0
   readonly #methodSpan: Span = { start: -1, end: -1 }
@@ -84,7 +87,8 @@ export class RequestHeadView implements RequestHead {
     this.#minor = reader.minor
     this.#methodId = reader.methodId
     this.contentLength = reader.contentLength
-    this.isHead = reader.methodId === METHOD_HEAD
+    this.wasHead = reader.methodId === METHOD_HEAD
+    this.isHead = this.wasHead
     reader.span(HEAD_METHOD, this.#methodSpan)
     reader.span(HEAD_PATH, this.#pathSpan)
     reader.span(HEAD_QUERY, this.#querySpan)
@@ -99,6 +103,13 @@ export class RequestHeadView implements RequestHead {
     this.#authorityEdited = false
     this.#hasHost = reader.word(HEAD_HOST_FIELD) >= 0
     this.fields.load(reader, bytes, base)
+  }
+
+  /** Lets the bytes of the head go. */
+  release(): void {
+    this.#bytes = nothing
+    this.fields.moved(nothing, 0)
+    this.fields.reset()
   }
 
   get headers(): HeaderFields {

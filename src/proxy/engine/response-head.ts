@@ -9,12 +9,33 @@ import { GatewayError } from '../../errors.ts'
 import type { HeaderFields, ResponseHead } from '../../exchange/exchange.ts'
 import { type HeadReader, nameBit } from './head-reader.ts'
 import { checkField, FieldList } from './header-fields.ts'
+import type { MessageBody } from './message-body.ts'
+import type { RequestHeadView } from './request-head.ts'
 import { reasonPhrase } from './status-line.ts'
 
+const nothing = Buffer.alloc(0)
 const lengthBit = nameBit(NAME_CONTENT_LENGTH)
 
 /** How the body of a response is framed on the client connection. */
 export type ResponseFraming = 'as-is' | 'none' | 'chunked' | 'close' | { readonly length: number }
+
+/** How the response is framed for this client (RFC 9112 6.3). */
+export function frameResponse(
+  request: RequestHeadView,
+  head: ResponseHeadView,
+  body: MessageBody,
+): ResponseFraming {
+  const { status } = head
+  if (status === 204) return 'none'
+  if (status === 304) return 'as-is'
+  // A method that the data plane has changed: the client expects what it asked for.
+  if (request.isHead !== request.wasHead) return request.wasHead ? 'as-is' : { length: 0 }
+  const wanted = body.framing
+  if (typeof wanted === 'object') return wanted
+  const isKnown = body.kind === 'length' || body.kind === 'none'
+  if (request.isHead || (wanted === 'as-is' && isKnown)) return 'as-is'
+  return request.isHttp10 ? 'close' : 'chunked'
+}
 
 /** A response head as the data plane sees and edits it, and as it is written for the client. */
 export class ResponseHeadView implements ResponseHead {
@@ -22,7 +43,7 @@ export class ResponseHeadView implements ResponseHead {
   contentLength = -1
   #flags = 0
   #minor = 1
-  #bytes: Buffer = Buffer.alloc(0)
+  #bytes: Buffer = nothing
   #base = 0
   #length = 0
   /** The bytes are a connection's read buffer, which the next read overwrites. */
@@ -67,6 +88,14 @@ export class ResponseHeadView implements ResponseHead {
     this.#base = 0
     this.#borrowed = false
     this.fields.moved(this.#bytes, 0)
+  }
+
+  /** Lets the bytes of the head go. */
+  release(): void {
+    this.#bytes = nothing
+    this.#borrowed = false
+    this.fields.moved(nothing, 0)
+    this.fields.reset()
   }
 
   get headers(): HeaderFields {

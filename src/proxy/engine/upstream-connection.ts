@@ -1,9 +1,9 @@
-import { connect, type NetConnectOpts } from 'node:net'
+import { connect, type NetConnectOpts, type Socket } from 'node:net'
 import { INCOMPLETE } from '../../core/index.ts'
 import { GatewayError } from '../../errors.ts'
 import type { EngineParts } from './engine-parts.ts'
 import { refusedResponse } from './head-reader.ts'
-import type { BodyKind, BodySource, MessageBody } from './message-body.ts'
+import type { BodyKind, MessageBody } from './message-body.ts'
 import type { Pool } from './pool.ts'
 import { type ReadBuffer, readBufferSize } from './read-buffers.ts'
 import type { ResponseHeadView } from './response-head.ts'
@@ -11,7 +11,7 @@ import { Timer, type TimerOwner } from './timer-wheel.ts'
 import { socketHighWaterMark, Transport, type TransportOwner } from './transport.ts'
 
 /** Who sent the request that a connection answers: an exchange or a mirror. */
-export interface UpstreamUser extends BodySource {
+export interface UpstreamUser {
   readonly response: ResponseHeadView | undefined
   readonly responseHead: ResponseHeadView
   readonly responseBody: MessageBody
@@ -19,6 +19,8 @@ export interface UpstreamUser extends BodySource {
   readonly isHead: boolean
   /** The protocol that the request asked to switch to. */
   readonly upgrade: string | undefined
+  /** The client that may read from the connection's buffer. */
+  readonly clientSocket: Socket | undefined
   /** The request has been written to its end. */
   readonly isRequestSent: boolean
   onUpstreamReady(connection: UpstreamConnection): void
@@ -137,9 +139,13 @@ export class UpstreamConnection implements TransportOwner, TimerOwner {
       return
     }
     this.hasAnswered = true
-    if (this.#state === 'tunnel') user.onTunnelBytes(bytes, start, end)
-    else if (this.#state === 'body') this.#readBody(user, bytes, start, end)
-    else this.#readHead(user, bytes, start, end)
+    try {
+      if (this.#state === 'tunnel') user.onTunnelBytes(bytes, start, end)
+      else if (this.#state === 'body') this.#readBody(user, bytes, start, end)
+      else this.#readHead(user, bytes, start, end)
+    } catch (thrown) {
+      this.#fail(this.#parts.blame(thrown))
+    }
   }
 
   #readHead(user: UpstreamUser, bytes: Buffer, start: number, end: number): void {
@@ -241,11 +247,19 @@ export class UpstreamConnection implements TransportOwner, TimerOwner {
     if (user !== undefined && held !== undefined && this.#state === 'body') {
       this.#held = undefined
       const turn = this.#turn
-      this.#readBody(user, held, 0, held.length)
+      this.#readHeld(user, held)
       if (this.#turn !== turn || this.#user === undefined) return
       if (this.#held !== undefined || user.responseBody.blocked) return
     }
     this.transport.resume()
+  }
+
+  #readHeld(user: UpstreamUser, held: Buffer): void {
+    try {
+      this.#readBody(user, held, 0, held.length)
+    } catch (thrown) {
+      this.#fail(this.#parts.blame(thrown))
+    }
   }
 
   /** From now on bytes are copied both ways. */
@@ -263,7 +277,6 @@ export class UpstreamConnection implements TransportOwner, TimerOwner {
    */
   release(): void {
     const user = this.#user
-    this.#user = undefined
     if (this.#state === 'closed') return
     const isClean = user?.responseBody.ended === true && user.isRequestSent
     if (!this.#mayReuse || !isClean || this.#held !== undefined || this.transport.needsDrain) {
@@ -271,6 +284,7 @@ export class UpstreamConnection implements TransportOwner, TimerOwner {
       return
     }
     this.served++
+    this.#user = undefined
     this.#state = 'idle'
     this.transport.resume()
     this.#pool.keep(this)
@@ -281,8 +295,7 @@ export class UpstreamConnection implements TransportOwner, TimerOwner {
   close(): void {
     if (this.#state === 'closed') return
     if (this.#state === 'idle') this.#pool.forget(this)
-    // After a tunnel, too, the client may still be reading from the buffer.
-    if (this.#state !== 'tunnel' && !this.isLent) this.#giveBackBuffer()
+    this.#giveBackBuffer()
     this.#state = 'closed'
     this.#user = undefined
     this.#held = undefined
@@ -292,10 +305,13 @@ export class UpstreamConnection implements TransportOwner, TimerOwner {
     this.transport.destroy()
   }
 
+  /** The buffer may be used again once neither the kernel nor a client looks at it. */
   #giveBackBuffer(): void {
-    const socket = this.transport.socket
-    if (socket.closed) this.#parts.readBuffers.giveBack(this.#buffer)
-    else socket.once('close', () => this.#parts.readBuffers.giveBack(this.#buffer))
+    const isSeen = this.isLent || this.#state === 'tunnel'
+    const socket = (isSeen ? this.#user?.clientSocket : undefined) ?? this.transport.socket
+    const giveBack = (): void => this.#parts.readBuffers.giveBack(this.#buffer)
+    if (socket.closed) giveBack()
+    else socket.once('close', giveBack)
   }
 
   onEnd(): void {

@@ -1,0 +1,104 @@
+import type { Socket } from 'node:net'
+import type { GatewayError } from '../../errors.ts'
+import type { Peer, RoutePlace } from '../../exchange/exchange.ts'
+import type { ClientConnection } from './client-connection.ts'
+import type { HeadReader } from './head-reader.ts'
+import { type BodySource, MessageBody } from './message-body.ts'
+import { RequestHeadView } from './request-head.ts'
+import { ResponseHeadView } from './response-head.ts'
+import type { Tunnel } from './tunnel.ts'
+import type { Ending } from './types.ts'
+
+const nowhere: RoutePlace = { gateway: '', listener: '' }
+const nobody: Peer = { address: '', port: 0 }
+
+/** What the data plane reads of an exchange; `HttpExchange` adds what happens to it. */
+export abstract class ExchangeView {
+  readonly request = new RequestHeadView()
+  readonly requestBody: MessageBody
+  readonly responseHead = new ResponseHeadView()
+  readonly responseBody: MessageBody
+  readonly facts = new Map<string, unknown>()
+  place: RoutePlace = nowhere
+  state: unknown = undefined
+  error: GatewayError | undefined
+  ending: Ending | undefined
+  answeredBy: 'gateway' | 'upstream' | 'nobody' = 'nobody'
+  sentStatus = 0
+  startedAt = 0
+  headIsFresh = false
+  protected client: ClientConnection | undefined
+  protected tunnel: Tunnel | undefined
+  protected hasResponse = false
+  /** Body bytes of an answer of the gateway. */
+  protected ownBytes = 0
+
+  constructor(reader: HeadReader, requestSource: BodySource, responseSource: BodySource) {
+    this.requestBody = new MessageBody(reader, requestSource, false)
+    this.responseBody = new MessageBody(reader, responseSource, true)
+  }
+
+  get port(): number {
+    return this.client?.port ?? 0
+  }
+
+  get source(): Peer {
+    return this.client?.source ?? nobody
+  }
+
+  get local(): Peer {
+    return this.client?.local ?? nobody
+  }
+
+  get response(): ResponseHeadView | undefined {
+    return this.hasResponse ? this.responseHead : undefined
+  }
+
+  get requestBytes(): number {
+    return this.requestBody.receivedBytes + (this.tunnel?.bytesUp ?? 0)
+  }
+
+  get responseBytes(): number {
+    return this.ownBytes + this.responseBody.sentBytes + (this.tunnel?.bytesDown ?? 0)
+  }
+
+  /** Whether another forward can still send the whole request. */
+  get isReplayable(): boolean {
+    return this.requestBody.isReplayable
+  }
+
+  get isHead(): boolean {
+    return this.request.isHead
+  }
+
+  /** The protocol that the client wants to switch to. */
+  get upgrade(): string | undefined {
+    return this.request.upgrade
+  }
+
+  get isRequestSent(): boolean {
+    return this.requestBody.sent
+  }
+
+  get clientSocket(): Socket | undefined {
+    return this.client?.transport.socket
+  }
+
+  /** Forgets the last request and lets its bytes go. */
+  protected clear(): void {
+    this.request.release()
+    this.responseHead.release()
+    this.requestBody.start('none', 0, false)
+    this.responseBody.start('none', 0, false)
+    if (this.facts.size > 0) this.facts.clear()
+    this.place = nowhere
+    this.state = undefined
+    this.error = undefined
+    this.ending = undefined
+    this.answeredBy = 'nobody'
+    this.sentStatus = 0
+    this.tunnel = undefined
+    this.hasResponse = false
+    this.ownBytes = 0
+  }
+}
