@@ -5,6 +5,7 @@ import { type Pipeline, startPipeline } from '../pipeline.ts'
 import type { ProxyEvent, ProxyOptions } from '../proxy/supervisor.ts'
 import { drainDeadlines, readSettings, type SettingName } from '../settings.ts'
 import { formatProblem } from '../watch/index.ts'
+import { OperationalLog, type Severity } from './operational-log.ts'
 import { exitCode, type Output, UsageError } from './output.ts'
 import { packageVersion } from './version.ts'
 
@@ -16,20 +17,22 @@ export interface RunOptions {
   readonly flags: Partial<Record<SettingName, string>>
 }
 
-function describe(event: ProxyEvent): string | undefined {
+type Line = readonly [severity: Severity, text: string]
+
+function describe(event: ProxyEvent): Line | undefined {
   switch (event.type) {
     case 'ready':
-      return 'ready'
+      return ['info', 'ready']
     case 'listening':
-      return `listening on port ${event.port}`
+      return ['info', `listening on port ${event.port}`]
     case 'port-lost':
-      return `no longer listening on port ${event.port}`
+      return ['warn', `no longer listening on port ${event.port}`]
     case 'rejected':
-      return `${event.rejection.key} is not in force: ${event.rejection.message}`
+      return ['error', `${event.rejection.key} is not in force: ${event.rejection.message}`]
     case 'worker-died':
-      return `worker ${event.worker} died and is replaced: ${event.error.message}`
+      return ['fatal', `worker ${event.worker} died and is replaced: ${event.error.message}`]
     case 'fault':
-      return `bug in worker ${event.worker}: ${event.message}`
+      return ['fatal', `worker ${event.worker}: ${event.message}`]
     default:
       return undefined
   }
@@ -64,31 +67,49 @@ export async function run(options: RunOptions, output: Output): Promise<number> 
   const missing = options.file.find((path) => !existsSync(path))
   if (missing !== undefined) throw new UsageError(`${missing} does not exist`)
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()
-  const onEvent = (event: ProxyEvent) => {
+  const log = new OperationalLog(output)
+  const proxy = proxyOptions(options, (event) => {
     if (event.type === 'quit-requested') end()
-    const text = describe(event)
-    if (text !== undefined) output.report(text)
-  }
-  const proxy = proxyOptions(options, onEvent)
+    const line = describe(event)
+    if (line !== undefined) log.write(...line)
+  })
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => end())
-  let pipeline: Pipeline
+  const pipeline = await start(options, { ...proxy, log }, log)
+  announce(pipeline, log)
+  await ended
+  log.write('info', 'draining')
+  await pipeline.stop()
+  return exitCode.fine
+}
+
+async function start(
+  { file, logFile, ephemeral }: RunOptions,
+  proxy: Omit<ProxyOptions, 'channel' | 'name'>,
+  log: OperationalLog,
+): Promise<Pipeline> {
   try {
-    pipeline = await startPipeline({
-      paths: options.file,
-      ...(options.logFile !== undefined && { logFile: options.logFile }),
-      ...(options.ephemeral !== undefined && { ephemeral: options.ephemeral }),
+    return await startPipeline({
+      paths: file,
+      ...(logFile !== undefined && { logFile }),
+      ...(ephemeral !== undefined && { ephemeral }),
       proxy,
-      onProblem: (problem) => output.report(`${problem.severity}: ${formatProblem(problem)}`),
-      onNotice: (text) => output.report(text),
-      onFault: (error) => output.report(`bug: ${error instanceof Error ? error.stack : error}`),
+      onProblem: (problem) =>
+        log.write(problem.severity === 'error' ? 'error' : 'warn', formatProblem(problem)),
+      onNotice: (text) => log.write('warn', text),
+      onFault: (error) =>
+        log.write('fatal', error instanceof Error ? String(error.stack) : String(error)),
     })
   } catch (error) {
     if (error instanceof LogInUseError) throw new UsageError(error.message)
     throw error
   }
-  if (pipeline.logPath !== undefined) output.report(`event log: ${pipeline.logPath}`)
-  await ended
-  output.report('draining')
-  await pipeline.stop()
-  return exitCode.fine
+}
+
+/** Where everything is, so that a port that was chosen by the system can be found. */
+function announce({ proxy, logPath }: Pipeline, log: OperationalLog): void {
+  const { admin, stats, readiness } = proxy.addresses
+  if (logPath !== undefined) log.write('info', `event log: ${logPath}`)
+  if (readiness !== undefined) log.write('info', `readiness: http://${readiness}/healthz/ready`)
+  if (stats !== undefined) log.write('info', `metrics: http://${stats}/metrics`)
+  if (admin !== undefined) log.write('info', `admin: http://${admin}`)
 }
