@@ -1,0 +1,84 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { errorCatalogue } from '../src/errors.ts'
+
+const root = join(import.meta.dirname, '..')
+const read = (file: string) => readFileSync(join(root, file), 'utf8')
+
+describe('docs/errors.md', () => {
+  const rows = new Map(
+    read('docs/errors.md')
+      .split('\n')
+      .filter((line) => line.startsWith('| `'))
+      .map((line) => {
+        const cells = line.split('|').map((cell) => cell.trim())
+        return [cells[1]?.replaceAll('`', '') ?? '', cells.slice(2, 7)] as const
+      }),
+  )
+
+  it('has a row for every code, and no other', () => {
+    expect([...rows.keys()].sort()).toEqual(Object.keys(errorCatalogue).sort())
+  })
+
+  it.each(Object.entries(errorCatalogue))('tells %s as the catalogue does', (code, row) => {
+    const { status, source, retry, reason, text } = row
+    expect(rows.get(code)).toEqual([String(status), source, retry, reason, text])
+  })
+})
+
+describe('the pages', () => {
+  it('link to files that exist', () => {
+    const pages = [
+      'README.md',
+      'CONTRIBUTING.md',
+      'docs/architecture.md',
+      'docs/replay.md',
+      'docs/operations.md',
+    ]
+    const links = pages.flatMap((page) =>
+      [...read(page).matchAll(/\]\(([^)#:]+)\)/g)].map((match) => join(page, '..', match[1] ?? '')),
+    )
+    expect(links.length).toBeGreaterThan(10)
+    for (const link of links) expect(() => read(link) && 0).not.toThrow(/ENOENT/)
+  })
+
+  it('name no machine and no path of one', () => {
+    for (const page of ['README.md', 'CONTRIBUTING.md', 'docs/operations.md', 'docs/replay.md']) {
+      expect(read(page)).not.toMatch(/\/(work|home|root)\//)
+    }
+  })
+})
+
+describe('package.json', () => {
+  const manifest = JSON.parse(read('package.json')) as { exports: Record<string, unknown> }
+
+  it('exports the documented entry points and nothing else', () => {
+    expect(Object.keys(manifest.exports).sort()).toMatchInlineSnapshot(`
+      [
+        "./core",
+        "./core.abi.json",
+        "./core.wasm",
+        "./events",
+        "./package.json",
+        "./policy",
+        "./replay",
+      ]
+    `)
+  })
+})
+
+describe('package-lock.json', () => {
+  it('names the optional packages of every platform, or npm ci refuses a clean clone elsewhere', () => {
+    const { packages } = JSON.parse(read('package-lock.json')) as {
+      packages: Record<string, { optionalDependencies?: Record<string, string> }>
+    }
+    const missing = Object.entries(packages).flatMap(([path, { optionalDependencies = {} }]) =>
+      Object.keys(optionalDependencies).filter(
+        (name) =>
+          !(`node_modules/${name}` in packages) && !(`${path}/node_modules/${name}` in packages),
+      ),
+    )
+    expect(missing).toEqual([])
+  })
+})
