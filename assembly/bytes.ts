@@ -10,20 +10,19 @@
 // One `swizzle` by each nibble and one `and` classify 16 bytes.
 
 /** Bit of each high nibble. */
-// @ts-ignore: decorator
-@inline
-function rows(): v128 {
-  return i8x16(1, 2, 4, 8, 16, 32, 64, -128, 0, 0, 0, 0, 0, 0, 0, 0)
-}
+const ROWS: usize = memory.data<u8>([1, 2, 4, 8, 16, 32, 64, 128, 0, 0, 0, 0, 0, 0, 0, 0], 16)
 
 /** First address in [p, end) whose byte is outside the class `columns`; `end` when there is none. */
 // @ts-ignore: decorator
 @inline
-function skipClass(p: usize, end: usize, columns: v128): usize {
+function skipClass(from: usize, end: usize, table: usize): usize {
+  const columns = v128.load(table)
+  const rows = v128.load(ROWS)
+  let p = from
   while (p < end) {
     const bytes = v128.load(p)
     const low = i8x16.swizzle(columns, v128.and(bytes, i8x16.splat(15)))
-    const high = i8x16.swizzle(rows(), i8x16.shr_u(bytes, 4))
+    const high = i8x16.swizzle(rows, i8x16.shr_u(bytes, 4))
     const outside = i8x16.bitmask(i8x16.eq(v128.and(low, high), i8x16.splat(0)))
     if (outside != 0) {
       const found = p + <usize>ctz<i32>(outside)
@@ -34,36 +33,46 @@ function skipClass(p: usize, end: usize, columns: v128): usize {
   return end
 }
 
+const TOKEN: usize = memory.data<u8>([
+  0xe8, 0xfc, 0xf8, 0xfc, 0xfc, 0xfc, 0xfc, 0xfc,
+  0xf8, 0xf8, 0xf4, 0x54, 0xd0, 0x54, 0xf4, 0x70,
+], 16)
+
 /** Skips token bytes (RFC 9110 5.6.2). */
+// @ts-ignore: decorator
+@inline
 export function skipToken(p: usize, end: usize): usize {
-  return skipClass(p, end, i8x16(
-    <i8>0xe8, <i8>0xfc, <i8>0xf8, <i8>0xfc, <i8>0xfc, <i8>0xfc, <i8>0xfc, <i8>0xfc,
-    <i8>0xf8, <i8>0xf8, <i8>0xf4, 0x54, <i8>0xd0, 0x54, <i8>0xf4, 0x70,
-  ))
+  return skipClass(p, end, TOKEN)
 }
+
+const TARGET: usize = memory.data<u8>([
+  0xf8, 0xfc, 0xfc, 0xf8, 0xfc, 0xfc, 0xfc, 0xfc,
+  0xfc, 0xfc, 0xfc, 0xfc, 0xfc, 0xfc, 0xfc, 0x7c,
+], 16)
 
 /** Skips visible ASCII without `#`: what a request target may hold. */
 export function skipTarget(p: usize, end: usize): usize {
-  return skipClass(p, end, i8x16(
-    <i8>0xf8, <i8>0xfc, <i8>0xfc, <i8>0xf8, <i8>0xfc, <i8>0xfc, <i8>0xfc, <i8>0xfc,
-    <i8>0xfc, <i8>0xfc, <i8>0xfc, <i8>0xfc, <i8>0xfc, <i8>0xfc, <i8>0xfc, 0x7c,
-  ))
+  return skipClass(p, end, TARGET)
 }
+
+const PATH: usize = memory.data<u8>([
+  0xf8, 0xfc, 0xfc, 0xf8, 0xfc, 0xfc, 0xfc, 0xfc,
+  0xfc, 0xfc, 0xfc, 0xfc, 0xfc, 0xfc, 0xfc, 0x74,
+], 16)
 
 /** Skips visible ASCII without `#` and `?`: the path of a request target. */
 export function skipPath(p: usize, end: usize): usize {
-  return skipClass(p, end, i8x16(
-    <i8>0xf8, <i8>0xfc, <i8>0xfc, <i8>0xf8, <i8>0xfc, <i8>0xfc, <i8>0xfc, <i8>0xfc,
-    <i8>0xfc, <i8>0xfc, <i8>0xfc, <i8>0xfc, <i8>0xfc, <i8>0xfc, <i8>0xfc, 0x74,
-  ))
+  return skipClass(p, end, PATH)
 }
 
-/** Skips the bytes of a registered name (RFC 3986 3.2.2), `%` included. */
+const REG_NAME: usize = memory.data<u8>([
+  0xa8, 0xfc, 0xf8, 0xf8, 0xfc, 0xf8, 0xfc, 0xfc,
+  0xfc, 0xfc, 0xf4, 0x5c, 0x54, 0x5c, 0xd4, 0x70,
+], 16)
+
+/** Skips the bytes of a registered name (RFC 3986 3.2.2) but `%`, which begins an escape. */
 export function skipRegName(p: usize, end: usize): usize {
-  return skipClass(p, end, i8x16(
-    <i8>0xa8, <i8>0xfc, <i8>0xf8, <i8>0xf8, <i8>0xfc, <i8>0xfc, <i8>0xfc, <i8>0xfc,
-    <i8>0xfc, <i8>0xfc, <i8>0xf4, 0x5c, 0x54, 0x5c, <i8>0xd4, 0x70,
-  ))
+  return skipClass(p, end, REG_NAME)
 }
 
 /** Skips what a field value may hold: everything but control characters other than tab. */
@@ -195,12 +204,15 @@ export function foldInPlace(start: usize, length: usize): void {
   for (let i: usize = 0; i < length; i++) store<u8>(start + i, fold(load<u8>(start + i)))
 }
 
-/** A 32-bit hash of the bytes and a seed. Never proof of equality: compare the bytes too. */
+/**
+ * A 32-bit hash of the bytes and a seed. Never proof of equality: compare the bytes too. The seed
+ * comes last, so that the bytes can be hashed while the seed is still being looked up.
+ */
 // @ts-ignore: decorator
 @inline
 export function hashBytes(p: usize, length: usize, seed: u64): u32 {
   const factor: u64 = 0x9e3779b97f4a7c15
-  let hash = (seed ^ <u64>length) * factor
+  let hash: u64 = <u64>length
   let left = length
   let at = p
   while (left >= 8) {
@@ -209,7 +221,7 @@ export function hashBytes(p: usize, length: usize, seed: u64): u32 {
     left -= 8
   }
   if (left != 0) hash = rotl((hash ^ lowBytes(load<u64>(at), left)) * factor, 27)
-  hash = (hash ^ (hash >> 32)) * factor
+  hash = (hash ^ seed) * factor
   return <u32>(hash >> 32)
 }
 

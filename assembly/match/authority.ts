@@ -10,12 +10,12 @@ function skipHost(start: usize, end: usize): usize {
     while (p < end && (hexValue(load<u8>(p)) >= 0 || load<u8>(p) == 0x3a || load<u8>(p) == 0x2e)) p++
     return p < end && p > start + 2 && load<u8>(p) == 0x5d ? p + 1 : 0
   }
-  const stop = skipRegName(start, end)
-  for (let p = start; p < stop; p++) {
-    if (load<u8>(p) != 0x25) continue
-    if (p + 2 >= stop || hexValue(load<u8>(p + 1)) < 0 || hexValue(load<u8>(p + 2)) < 0) return 0
+  let p = skipRegName(start, end)
+  while (p < end && load<u8>(p) == 0x25) {
+    if (end - p < 3 || hexValue(load<u8>(p + 1)) < 0 || hexValue(load<u8>(p + 2)) < 0) return 0
+    p = skipRegName(p + 3, end)
   }
-  return stop
+  return p
 }
 
 /** Reads digits up to `end`; -1 for none, -2 for what is no port. */

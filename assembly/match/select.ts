@@ -33,20 +33,26 @@ import { fail } from '../refusal'
 import { isPatternMatch } from './pattern'
 import { isMet } from './predicate'
 import { Route, specOf } from './routes'
-import { findNode, KIND_GROUP, KIND_LISTENER, KIND_SEGMENT, Node, Table, tableOf } from './table'
+import { countOf, findNode, KIND_GROUP, KIND_LISTENER, KIND_SEGMENT, Node, Table, tableOf } from './table'
 
 /** The request's hostname in lower case; copies run up to 7 bytes over. */
 const HOST: usize = memory.data(264)
 let hostLength: usize = 0
 
-/** Is there a hostname that could equal one of the table's? */
-function foldHost(record: usize): bool {
+const EXACT_LISTENER: u32 = KIND_LISTENER + HOST_EXACT
+const WILDCARD_LISTENER: u32 = KIND_LISTENER + HOST_WILDCARD
+const EXACT_GROUP: u32 = KIND_GROUP + HOST_EXACT
+const WILDCARD_GROUP: u32 = KIND_GROUP + HOST_WILDCARD
+
+/** Takes the record's hostname; length 0 where there is none that could equal one of a table's. */
+function foldHost(record: usize): void {
+  hostLength = 0
+  if (load<i32>(record + HEAD_HOST) < 0) return
   const start = <usize>load<u32>(record + HEAD_HOST)
-  if (load<i32>(record + HEAD_HOST) < 0) return false
-  hostLength = <usize>load<u32>(record + HEAD_HOST, 4) - start
-  if (hostLength == 0 || hostLength > <usize>HOST_LIMIT) return false
-  copyFolded(HOST, start, hostLength)
-  return true
+  const length = <usize>load<u32>(record + HEAD_HOST, 4) - start
+  if (length > <usize>HOST_LIMIT) return
+  copyFolded(HOST, start, length)
+  hostLength = length
 }
 
 /** Offset of the next dot of HOST after `from`; `hostLength` when there is none. */
@@ -60,14 +66,15 @@ function nextDot(from: usize): usize {
 
 // --- listener ---------------------------------------------------------------------------------------------
 
-function findListener(table: Table, record: usize): Node | null {
-  if (foldHost(record)) {
-    const exact = findNode(table, KIND_LISTENER + HOST_EXACT, 0, HOST, hostLength)
+/** The listener for the folded host. */
+function findListener(table: Table): Node | null {
+  if (countOf(table, EXACT_LISTENER) != 0 && hostLength != 0) {
+    const exact = findNode(table, EXACT_LISTENER, 0, HOST, hostLength)
     if (exact) return exact
-    let dot = table.wildcards == 0 ? hostLength : nextDot(0)
-    for (; dot < hostLength; dot = nextDot(dot)) {
-      const kind = KIND_LISTENER + HOST_WILDCARD
-      const wildcard = findNode(table, kind, 0, HOST + dot, hostLength - dot)
+  }
+  if (countOf(table, WILDCARD_LISTENER) != 0) {
+    for (let dot = nextDot(0); dot < hostLength; dot = nextDot(dot)) {
+      const wildcard = findNode(table, WILDCARD_LISTENER, 0, HOST + dot, hostLength - dot)
       if (wildcard) return wildcard
     }
   }
@@ -145,14 +152,16 @@ function tryGroup(table: Table, kind: u32, scope: u32, host: usize, length: usiz
   return found >= 0 ? found : tryList(group.first, record)
 }
 
+/** The route for the folded host. */
 function findRoute(table: Table, scope: u32, record: usize): i32 {
-  if (foldHost(record)) {
-    const exact = tryGroup(table, KIND_GROUP + HOST_EXACT, scope, HOST, hostLength, record)
+  if (countOf(table, EXACT_GROUP) != 0 && hostLength != 0) {
+    const exact = tryGroup(table, EXACT_GROUP, scope, HOST, hostLength, record)
     if (exact >= 0) return exact
-    let dot = table.wildcards == 0 ? hostLength : nextDot(0)
-    for (; dot < hostLength; dot = nextDot(dot)) {
-      const kind = KIND_GROUP + HOST_WILDCARD
-      const wildcard = tryGroup(table, kind, scope, HOST + dot, hostLength - dot, record)
+  }
+  if (countOf(table, WILDCARD_GROUP) != 0) {
+    for (let dot = nextDot(0); dot < hostLength; dot = nextDot(dot)) {
+      const length = hostLength - dot
+      const wildcard = tryGroup(table, WILDCARD_GROUP, scope, HOST + dot, length, record)
       if (wildcard >= 0) return wildcard
     }
   }
@@ -166,28 +175,44 @@ function isSane(record: usize): bool {
   return count >= 0 && count <= load<i32>(record + HEAD_FIELD_LIMIT)
 }
 
-/** The scope of the request's listener, written to HEAD_SCOPE too; NO_LISTENER or ERROR_ARGUMENT. */
-export function matchListener(handle: i32, record: usize): i32 {
-  const table = tableOf(handle)
-  if (!table || !isSane(record)) return fail(ERROR_ARGUMENT)
-  const listener = findListener(table, record)
+/** Listener of the folded host, noted in the record: its scope or NO_LISTENER. */
+function selectListener(table: Table, record: usize): i32 {
+  const listener = findListener(table)
   const scope = listener ? <i32>listener.first : NO_LISTENER
   store<i32>(record + HEAD_SCOPE, listener ? scope : -1)
   return scope
 }
 
-/** The id of the request's route in a scope, written to HEAD_ROUTE too; NO_ROUTE or ERROR_ARGUMENT. */
-export function matchRoute(handle: i32, scope: i32, record: usize): i32 {
-  const table = tableOf(handle)
-  if (!table || scope < 0 || !isSane(record)) return fail(ERROR_ARGUMENT)
+/** Route of the folded host, noted in the record: its id or NO_ROUTE. */
+function selectRoute(table: Table, scope: i32, record: usize): i32 {
   const id = findRoute(table, <u32>scope, record)
   store<i32>(record + HEAD_SCOPE, scope)
   store<i32>(record + HEAD_ROUTE, id >= 0 ? id : -1)
   return id
 }
 
+/** The scope of the request's listener, written to HEAD_SCOPE too; NO_LISTENER or ERROR_ARGUMENT. */
+export function matchListener(handle: i32, record: usize): i32 {
+  const table = tableOf(handle)
+  if (!table || !isSane(record)) return fail(ERROR_ARGUMENT)
+  foldHost(record)
+  return selectListener(table, record)
+}
+
+/** The id of the request's route in a scope, written to HEAD_ROUTE too; NO_ROUTE or ERROR_ARGUMENT. */
+export function matchRoute(handle: i32, scope: i32, record: usize): i32 {
+  const table = tableOf(handle)
+  if (!table || scope < 0 || !isSane(record)) return fail(ERROR_ARGUMENT)
+  foldHost(record)
+  return selectRoute(table, scope, record)
+}
+
 /** Listener, then route: the id, NO_LISTENER, NO_ROUTE or ERROR_ARGUMENT. */
 export function matchRequest(handle: i32, record: usize): i32 {
-  const scope = matchListener(handle, record)
-  return scope < 0 ? scope : matchRoute(handle, scope, record)
+  const table = tableOf(handle)
+  if (!table || !isSane(record)) return fail(ERROR_ARGUMENT)
+  foldHost(record)
+  store<i32>(record + HEAD_ROUTE, -1)
+  const scope = selectListener(table, record)
+  return scope < 0 ? scope : selectRoute(table, scope, record)
 }

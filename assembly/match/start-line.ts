@@ -49,8 +49,7 @@ export let afterLine: usize = 0
 // @ts-ignore: decorator
 @inline
 export function setSpan(field: usize, start: usize, end: usize): void {
-  store<u32>(field, <u32>start)
-  store<u32>(field, <u32>end, 4)
+  store<u64>(field, <u64>start | (<u64>end << 32))
 }
 
 function methodId(p: usize, length: usize): i32 {

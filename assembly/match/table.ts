@@ -4,7 +4,7 @@
  * nodes whose parent is the node of the segment before, and the first one's parent is its hostname
  * group. Adding or removing an entry touches its own nodes only.
  *
- *     table: +0 MAGIC  +4 BUCKETS  +8 MASK  +12 NODES  +16 ROUTES  +20 WILDCARDS
+ *     table: +0 MAGIC  +4 BUCKETS  +8 MASK  +12 NODES  +16 ROUTES  +32 COUNTS, one by kind
  *
  *     node:  +0 NEXT of the bucket   +4 HASH    +8 PARENT   +12 KIND
  *            +16 KEY LENGTH          +20 USES   +24 FIRST   +28 SECOND   +32 key bytes
@@ -26,10 +26,11 @@ export const KIND_ID: u32 = 2
 /** KIND_GROUP + HOST_*, KIND_LISTENER + HOST_*. */
 export const KIND_GROUP: u32 = 4
 export const KIND_LISTENER: u32 = 8
-const HOST_WILDCARD_BITS: u32 = 2
+const KINDS: usize = 12
 
 const MAGIC: u32 = 0x4c425452
-const TABLE_SIZE: usize = 32
+const COUNTS: usize = 32
+const TABLE_SIZE: usize = COUNTS + 4 * KINDS
 const FIRST_BUCKETS: u32 = 64
 
 @unmanaged
@@ -39,7 +40,6 @@ export class Table {
   mask: u32
   nodes: u32
   routes: u32
-  wildcards: u32
 }
 
 @unmanaged
@@ -112,6 +112,20 @@ function bucketOf(table: Table, hash: u32): usize {
   return <usize>table.buckets + (<usize>(hash & table.mask) << 2)
 }
 
+/** How many nodes of a kind there are: a look-up that can find nothing is not made. */
+// @ts-ignore: decorator
+@inline
+export function countOf(table: Table, kind: u32): u32 {
+  return load<u32>(changetype<usize>(table) + COUNTS + (<usize>kind << 2))
+}
+
+// @ts-ignore: decorator
+@inline
+function addCount(table: Table, kind: u32, change: i32): void {
+  const count = changetype<usize>(table) + COUNTS + (<usize>kind << 2)
+  store<i32>(count, load<i32>(count) + change)
+}
+
 /** The node of a key, or null. */
 export function findNode(
   table: Table,
@@ -160,12 +174,6 @@ function grow(table: Table): void {
   blockFree(old)
 }
 
-// @ts-ignore: decorator
-@inline
-export function isWildcard(kind: u32): bool {
-  return kind == KIND_GROUP + HOST_WILDCARD_BITS || kind == KIND_LISTENER + HOST_WILDCARD_BITS
-}
-
 /** The node of a key, made with no uses when it is new; null when there is no room. */
 export function obtainNode(
   table: Table,
@@ -190,7 +198,7 @@ export function obtainNode(
   node.next = load<u32>(bucket)
   store<u32>(bucket, <u32>address)
   table.nodes++
-  if (isWildcard(kind)) table.wildcards++
+  addCount(table, kind, 1)
   if (kind == KIND_SEGMENT) changetype<Node>(<usize>parent).uses++
   return node
 }
@@ -201,7 +209,7 @@ function unlink(table: Table, node: Node): void {
   while (load<u32>(link) != address) link = <usize>load<u32>(link)
   store<u32>(link, node.next)
   table.nodes--
-  if (isWildcard(node.kind)) table.wildcards--
+  addCount(table, node.kind, -1)
   blockFree(<usize>address)
 }
 

@@ -6,7 +6,7 @@
 import findMyWay from 'find-my-way'
 import { createIoCore } from '../../src/core/index.ts'
 import { type BenchContext, cpuNanoseconds, interleave, type Row } from '../harness.ts'
-import { type ParsedHead, parseHead } from './js-head.ts'
+import { JsHead, parseHead } from './js-head.ts'
 import { JsRoutes } from './js-routes.ts'
 
 const hosts = 1000
@@ -70,19 +70,19 @@ function throughCore(n: number): number {
   return table.match(record)
 }
 
-function readPlainly(n: number): ParsedHead | undefined {
-  return parseHead(copy, n * stride, n * stride + (lengths[n] ?? 0))
+const plainHead = new JsHead()
+
+function readPlainly(n: number): boolean {
+  return parseHead(copy, n * stride, n * stride + (lengths[n] ?? 0), plainHead)
 }
 
 function throughPlain(n: number): number {
-  const head = readPlainly(n)
-  return head === undefined ? -1 : plain.match(head.host, head.path)
+  return readPlainly(n) ? plain.match(plainHead.host, plainHead.path) : -1
 }
 
 function throughFindMyWay(n: number): number {
-  const head = readPlainly(n)
-  if (head === undefined) return -1
-  const found = routers.get(head.host)?.find('GET', head.path)
+  if (!readPlainly(n)) return -1
+  const found = routers.get(plainHead.host)?.find('GET', plainHead.path)
   return found ? (found.store as { id: number }).id : -1
 }
 
