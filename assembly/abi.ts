@@ -51,6 +51,13 @@ export const REGEX_DOT_ALL: i32 = 4
 export const REGEX_SWAP_GREED: i32 = 8
 export const REGEX_MATCH_ONLY: i32 = 16 // no spans will be asked: half the memory
 
+// --- builtins of mask_add_builtin --------------------------------------------------------------------
+export const DETECT_SSN: i32 = 0 // social security numbers of the USA
+export const DETECT_CARD: i32 = 1 // payment cards, with their check digit
+export const DETECT_PHONE: i32 = 2 // international and North American telephone numbers
+export const DETECT_EMAIL: i32 = 3 // email addresses
+export const DETECT_SIN: i32 = 4 // social insurance numbers of Canada, with their check digit
+
 // --- codes: heads and bodies: -(status * 100 + reason). Reasons are unique; a response that is
 // refused has 502 as its status and the same reason: ERROR_RESPONSE - reason.
 export const BAD_METHOD: i32 = -40001 // the method is not a token

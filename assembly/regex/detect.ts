@@ -5,11 +5,8 @@
 // reads through `at`, which notes when it is asked for bytes that have not come yet: then its answer
 // waits for more text. None reads further than REACH bytes from where it begins.
 
-export const DETECT_SSN: i32 = 0
-export const DETECT_CARD: i32 = 1
-export const DETECT_PHONE: i32 = 2
-export const DETECT_EMAIL: i32 = 3
-export const DETECT_SIN: i32 = 4
+import { DETECT_CARD, DETECT_SIN, DETECT_SSN } from '../abi'
+
 export const DETECT_COUNT: i32 = 5
 
 /** Longest local part of an address (RFC 5321, 4.5.3.1.1). */

@@ -5,8 +5,8 @@
 // never further than its bound of undecided bytes (hold.ts), because whatever began earlier has accepted
 // or died. A match that has accepted and is longer than that bound has a settled beginning: its replacement
 // is given out, and the rest is swallowed until the match ends.
-import { ERROR_MEMORY } from '../abi'
-import { DETECT_COUNT, DETECT_EMAIL, DETECT_PHONE, detectIn, detectNumber, emailAround, emailStart, isBoundaryBefore, isLocal, LOCAL_LIMIT, ranOut } from './detect'
+import { DETECT_EMAIL, DETECT_PHONE, ERROR_MEMORY } from '../abi'
+import { DETECT_COUNT, detectIn, detectNumber, emailAround, emailStart, isBoundaryBefore, isLocal, LOCAL_LIMIT, ranOut } from './detect'
 import { UNBOUNDED } from './hold'
 import { afterCharacter, holdOf } from './index'
 import { nextTrigger } from './prefilter'

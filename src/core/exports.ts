@@ -57,4 +57,18 @@ export interface CoreExports {
     limit: number,
   ): number
   regex_work(): number
+  regex_hold(handle: number): number
+
+  mask_new(): number
+  mask_free(set: number): void
+  mask_add(set: number, regex: number, text: number, length: number): number
+  mask_add_builtin(set: number, builtin: number, text: number, length: number): number
+  mask_hold(set: number): number
+  stream_new(set: number): number
+  stream_free(stream: number): void
+  stream_reset(stream: number): number
+  stream_push(stream: number, text: number, length: number, isEnd: number): number
+  stream_output(stream: number): number
+  stream_held(stream: number): number
+  stream_count(stream: number): number
 }

@@ -6,7 +6,14 @@ import {
   REGEX_MULTI_LINE,
 } from './abi.ts'
 import { CoreError } from './errors.ts'
-import { CoreInstance } from './instance.ts'
+import {
+  compileIn,
+  currentHost,
+  put,
+  type RegexHost,
+  SPAN_BYTES,
+  SPANS_AT_ONCE,
+} from './regex-host.ts'
 import { type RegexProblem, regexProblem } from './regex-problem.ts'
 import { type Span, toStringSpans } from './regex-spans.ts'
 
@@ -26,58 +33,6 @@ export interface RegexOptions {
 export type RegexOutcome =
   | { readonly ok: true; readonly regex: Regex }
   | ({ readonly ok: false } & RegexProblem)
-
-/** Matches to report in one call of the core; more take more calls. */
-const SPANS_AT_ONCE = 256
-const SPAN_BYTES = SPANS_AT_ONCE * 8
-/** A workspace above this is given back after the call that needed it. */
-const LARGEST_KEPT = 1 << 20
-
-/** The thread's instance for regexes, with a block for texts that calls reuse. */
-class RegexHost {
-  readonly core = new CoreInstance()
-  #workspace = 0
-  #capacity = 0
-
-  /** Address of at least SPAN_BYTES for results, followed by `size` bytes for text and slack. */
-  workspace(size: number): number {
-    const needed = SPAN_BYTES + size + 16
-    if (needed > this.#capacity) {
-      if (this.#workspace !== 0) this.core.exports.block_free(this.#workspace)
-      this.#workspace = 0
-      this.#capacity = 0
-      const capacity = Math.max(8192, needed)
-      this.#workspace = this.core.allocate(capacity)
-      this.#capacity = capacity
-    }
-    return this.#workspace
-  }
-
-  /** Gives a large workspace back. */
-  trim(): void {
-    if (this.#capacity <= LARGEST_KEPT) return
-    this.core.exports.block_free(this.#workspace)
-    this.#workspace = 0
-    this.#capacity = 0
-  }
-}
-
-let shared: RegexHost | undefined
-
-/** The thread's host; a new one after a trap. */
-function currentHost(): RegexHost {
-  if (shared === undefined || shared.core.trap !== undefined) shared = new RegexHost()
-  return shared
-}
-
-function compileIn(host: RegexHost, source: string, flags: number): number {
-  const bytes = Buffer.from(source)
-  const address = host.workspace(bytes.length) + SPAN_BYTES
-  host.core.bytes.set(bytes, address)
-  return host.core.run('regex_compile', (exports) =>
-    exports.regex_compile(address, bytes.length, flags),
-  )
-}
 
 /**
  * A compiled pattern. Time is linear in the text. Positions are indices of the string, or of bytes for
@@ -211,14 +166,8 @@ function resumeAt(memory: Buffer, address: number, length: number, last: Span | 
   return next
 }
 
-/** Copies a text into the core; its length in bytes. */
-function put(host: RegexHost, address: number, text: string | Uint8Array): number {
-  if (typeof text === 'string') return host.core.bytes.write(text, address, 'utf8')
-  host.core.bytes.set(text, address)
-  return text.length
-}
-
-function flagsOf(options: RegexOptions): number {
+/** The flags of regex_compile. */
+export function flagsOf(options: RegexOptions): number {
   return (
     (options.caseInsensitive ? REGEX_CASE_INSENSITIVE : 0) |
     (options.multiLine ? REGEX_MULTI_LINE : 0) |
