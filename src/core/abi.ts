@@ -63,6 +63,16 @@ export const REGEX_DOT_ALL = 4
 export const REGEX_SWAP_GREED = 8
 /** no spans will be asked: half the memory */
 export const REGEX_MATCH_ONLY = 16
+/** social security numbers of the USA */
+export const DETECT_SSN = 0
+/** payment cards, with their check digit */
+export const DETECT_CARD = 1
+/** international and North American telephone numbers */
+export const DETECT_PHONE = 2
+/** email addresses */
+export const DETECT_EMAIL = 3
+/** social insurance numbers of Canada, with their check digit */
+export const DETECT_SIN = 4
 /** the method is not a token */
 export const BAD_METHOD = -40001
 /** the request target has a forbidden byte or form */
