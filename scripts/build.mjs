@@ -1,7 +1,15 @@
 // Makes dist/: the WASM modules (asc) and the bundled command line, proxy worker and published
 // entry points (esbuild). `--if-needed` does nothing when no source is newer than the last build.
 import { spawnSync } from 'node:child_process'
-import { existsSync, globSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  globSync,
+  mkdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { build } from 'esbuild'
 
@@ -43,9 +51,12 @@ function buildCore() {
   const asc = join(root, 'node_modules', '.bin', 'asc')
   const run = spawnSync(asc, ['--config', 'asconfig.json', '--target', 'release'], {
     cwd: root,
-    stdio: 'inherit',
+    encoding: 'utf8',
   })
-  if (run.status !== 0 || !existsSync(fresh)) process.exit(run.status || 1)
+  if (run.status !== 0 || !existsSync(fresh)) {
+    console.error(run.stdout, run.stderr)
+    process.exit(run.status || 1)
+  }
   // In one step: a process that starts meanwhile finds the old module or the new one, whole.
   renameSync(fresh, join(root, 'dist', 'core.wasm'))
 }
