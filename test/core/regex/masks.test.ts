@@ -1,0 +1,219 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { compileMask, type Mask, type MaskRule } from '../../../src/core/regex-mask.ts'
+import { Random, randomText } from './random-pattern.ts'
+
+interface BuiltinCase {
+  readonly name: string
+  readonly text: string
+  readonly masked: string
+}
+
+const seconds = Number(process.env.SLUICE_FUZZ_SECONDS ?? 0)
+const seed = Number(
+  process.env.SLUICE_FUZZ_SEED ?? (seconds > 0 ? Date.now() % 1_000_000 : 20261120),
+)
+const timeout = (seconds + 60) * 1000
+
+const builtinRules: readonly MaskRule[] = [
+  { builtin: 'Ssn', replacement: '<SSN>' },
+  { builtin: 'CreditCard', replacement: '<CREDIT_CARD>' },
+  { builtin: 'PhoneNumber', replacement: '<PHONE_NUMBER>' },
+  { builtin: 'Email', replacement: '<EMAIL_ADDRESS>' },
+  { builtin: 'CaSin', replacement: '<CA_SIN>' },
+]
+
+function maskOf(rules: readonly MaskRule[]): Mask {
+  const outcome = compileMask(rules)
+  if (!outcome.ok) throw new Error(outcome.message)
+  return outcome.mask
+}
+
+/** The output of a stream that gets `bytes` cut at `cuts`, and the most it held back. */
+function streamed(mask: Mask, bytes: Uint8Array, cuts: readonly number[]) {
+  using stream = mask.stream()
+  const parts: Uint8Array[] = []
+  let from = 0
+  let held = 0
+  for (const cut of cuts) {
+    parts.push(stream.pushBytes(bytes.subarray(from, cut)))
+    held = Math.max(held, stream.heldBytes)
+    from = cut
+  }
+  parts.push(stream.endBytes(bytes.subarray(from)))
+  return { text: Buffer.concat(parts).toString(), count: stream.count, held }
+}
+
+describe('builtins', () => {
+  const file = join(import.meta.dirname, 'masks', 'builtins.json')
+  const cases: BuiltinCase[] = JSON.parse(readFileSync(file, 'utf8'))
+  const mask = maskOf(builtinRules)
+
+  it.each(cases)('mask $name: $text', ({ text, masked }) => {
+    expect(mask.apply(text).text).toBe(masked)
+  })
+
+  it.each(cases)('mask the same cut anywhere: $name', ({ text, masked }) => {
+    const bytes = Buffer.from(text)
+    for (let cut = 0; cut <= bytes.length; cut++) {
+      expect(streamed(mask, bytes, [cut]).text, `cut at ${cut}`).toBe(masked)
+    }
+    const everywhere = Array.from({ length: bytes.length }, (_, i) => i)
+    expect(streamed(mask, bytes, everywhere).text).toBe(masked)
+  })
+
+  it('hold back no more than they say', () => {
+    expect(mask.holdBytes).toBe(323)
+    const longest = `${'a'.repeat(64)}@${'b.'.repeat(126)}`
+    const bytes = Buffer.from(`${longest}${longest} +1${' 2'.repeat(14)} x`)
+    const everywhere = Array.from({ length: bytes.length }, (_, i) => i)
+    const { text, held } = streamed(mask, bytes, everywhere)
+    expect(text).toBe(mask.apply(bytes.toString()).text)
+    expect(held).toBeGreaterThan(200)
+    expect(held).toBeLessThanOrEqual(323)
+  })
+})
+
+describe('patterns in a mask', () => {
+  it('say how much text they can need to hold back', () => {
+    const holdOf = (pattern: string) => maskOf([{ pattern, replacement: '' }]).holdBytes
+    // Undecided bytes, one that shows the end, and at most three of a cut character.
+    expect(holdOf('abc')).toBe(3 + 4)
+    expect(holdOf('é{2,5}')).toBe(10 + 4)
+    expect(holdOf('sk-[a-z]{20,}')).toBe(24 + 4)
+    expect(holdOf('a|b+|c{3}d*')).toBe(4 + 4)
+    expect(holdOf('a+b')).toBeUndefined()
+    expect(holdOf('a+\\b')).toBeUndefined()
+    expect(holdOf('(?:ab*){2}')).toBeUndefined()
+    expect(holdOf('.*')).toBe(8 + 4)
+  })
+
+  it('swallow a long match once its beginning is settled', () => {
+    const mask = maskOf([{ pattern: 'sk-[a-z]{4,}', replacement: '<masked>' }])
+    using stream = mask.stream()
+    let held = 0
+    let text = ''
+    for (const piece of ['key sk-abc', ...'d'.repeat(5000), ' and ', 'more']) {
+      text += stream.push(piece)
+      held = Math.max(held, stream.heldBytes)
+    }
+    text += stream.end()
+    expect(text).toBe('key <masked> and more')
+    expect(held).toBeLessThanOrEqual(mask.holdBytes ?? 0)
+    expect(stream.count).toBe(1)
+  })
+
+  it('work independently, and overlapping spans take the name of the first', () => {
+    const mask = maskOf([
+      { pattern: 'bcd', replacement: '<1>' },
+      { pattern: 'ab', replacement: '<2>' },
+      { pattern: 'b|e', replacement: '<3>' },
+      { pattern: 'x*', replacement: '<4>' },
+    ])
+    expect(mask.apply('abcdefxx bc')).toEqual({ text: '<2><3>f<4> <3>c', count: 4 })
+  })
+
+  it('name the rule whose pattern is refused', () => {
+    const outcome = compileMask([
+      { builtin: 'Email', replacement: '' },
+      { pattern: 'é(?=a)', replacement: '' },
+    ])
+    expect(outcome).toMatchObject({ ok: false, rule: 1, offset: 1 })
+  })
+
+  it('keep a surrogate pair together that strings cut', () => {
+    using stream = maskOf([{ pattern: '😀', replacement: '<smile>' }]).stream()
+    expect(stream.push('a\ud83d') + stream.push('\ude00b') + stream.end()).toBe('a<smile>b')
+  })
+})
+
+/** What the rules mean, said with JavaScript's engine. */
+function expectedMask(patterns: readonly string[], text: string): string {
+  const spans = patterns.flatMap((pattern, rule) =>
+    [...text.matchAll(new RegExp(pattern, 'gu'))]
+      .filter(([match]) => match !== '')
+      .map((match) => ({ start: match.index, end: match.index + match[0].length, rule })),
+  )
+  spans.sort((a, b) => a.start - b.start || a.rule - b.rule)
+  let out = ''
+  let masked = 0
+  for (const { start, end, rule } of spans) {
+    if (start >= masked) out += `${text.slice(masked, start)}<${rule}>`
+    masked = Math.max(masked, end)
+  }
+  return out + text.slice(masked)
+}
+
+describe(`masks of random texts, seed ${seed}`, () => {
+  const samples = ['jane.doe@example.com', '4111 1111 1111 1111', '078-05-1120', '(415) 555-2671']
+  const alphabets = [
+    '0123456789--  ()+.@@ab.Z1_\n',
+    'ab@@.',
+    '12-- .()+@a',
+    'é☃😀ab@.1-',
+    '1 -',
+  ].map((letters) => [...letters])
+  const patternSets: readonly (readonly string[])[] = [
+    ['[a-c]+'],
+    ['a[^b]*?b'],
+    ['\\bab\\b', 'b@'],
+    ['1-?1', '-1'],
+    ['a{2,5}b|ab', '[ab]{3}'],
+    ['\\d{3,}', '[^\\d]{2}'],
+    ['é.', '.@'],
+    ['a(?:b|bb)*@?', 'b'],
+    ['^a+', 'a$'],
+    ['ab{2,}', 'b+@?'],
+    ['a.*b'],
+    ['\\B.\\b'],
+    ['[a1]*b?', '1?'],
+  ]
+
+  it('are what the rules mean, and the same however the text is cut', { timeout }, () => {
+    const random = new Random(seed)
+    const end = Date.now() + seconds * 1000
+    for (let round = 0; round < 400 || Date.now() < end; round++) {
+      const patterns = random.pick(patternSets)
+      const own = patterns.map((pattern, rule) => ({ pattern, replacement: `<${rule}>` }))
+      const isPlain = random.below(2) === 0
+      const rules = isPlain ? own : [...builtinRules, ...own].filter(() => random.below(3) > 0)
+      using mask = maskOf(rules)
+      for (let i = 0; i < 8; i++) {
+        const alphabet = random.pick(alphabets)
+        const text = `${randomText(random, alphabet, 50)}${random.below(2) ? random.pick(samples) : ''}${randomText(random, alphabet, 10)}`
+        const bytes = Buffer.from(text)
+        const whole = mask.apply(text)
+        const where = `seed ${seed}: ${JSON.stringify({ rules, text })}`
+        if (isPlain) expect(whole.text, where).toBe(expectedMask(patterns, text))
+        for (let cut = 0; cut <= bytes.length; cut++) {
+          const { text: cutText, count } = streamed(mask, bytes, [cut])
+          expect({ text: cutText, count }, `${where} cut at ${cut}`).toEqual(whole)
+        }
+        const all = streamed(
+          mask,
+          bytes,
+          Array.from({ length: bytes.length }, (_, at) => at),
+        )
+        expect(all.text, `${where} cut everywhere`).toBe(whole.text)
+        expect(all.held).toBeLessThanOrEqual(mask.holdBytes ?? bytes.length)
+      }
+    }
+  })
+
+  it('are the same in pieces as long as the engine takes at once', { timeout }, () => {
+    const random = new Random(seed)
+    const mask = maskOf([...builtinRules, { pattern: 'ab*1', replacement: '<own>' }])
+    const text = Array.from(
+      { length: 6000 },
+      () => randomText(random, random.pick(alphabets), 40) + random.pick(samples),
+    ).join(' ')
+    const bytes = Buffer.from(text)
+    const whole = mask.apply(text).text
+    expect(whole.length).toBeGreaterThan(100_000)
+    for (const size of [1 << 16, 65_535, 1000]) {
+      const cuts = Array.from({ length: Math.floor(bytes.length / size) }, (_, i) => (i + 1) * size)
+      expect(streamed(mask, bytes, cuts).text).toBe(whole)
+    }
+  })
+})
