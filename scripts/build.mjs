@@ -2,6 +2,7 @@
 // entry points (esbuild). `--if-needed` does nothing when no source is newer than the last build.
 import { spawnSync } from 'node:child_process'
 import {
+  copyFileSync,
   existsSync,
   globSync,
   mkdirSync,
@@ -59,6 +60,7 @@ function buildCore() {
   }
   // In one step: a process that starts meanwhile finds the old module or the new one, whole.
   renameSync(fresh, join(root, 'dist', 'core.wasm'))
+  copyFileSync(join(root, 'assembly', 'core.abi.json'), join(root, 'dist', 'core.abi.json'))
 }
 
 /** Chunks carry a hash in their name, so those of earlier builds would pile up. */

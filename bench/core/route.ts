@@ -4,7 +4,7 @@
  * All three see the same bytes and must choose the same route.
  */
 import findMyWay from 'find-my-way'
-import { createIoCore } from '../../src/core/index.ts'
+import { createIoCore, type RouteSpec, type RouteTable } from '../../src/core/index.ts'
 import { type BenchContext, cpuNanoseconds, interleave, type Row } from '../harness.ts'
 import { JsHead, parseHead } from './js-head.ts'
 import { JsRoutes } from './js-routes.ts'
@@ -14,6 +14,7 @@ const routesPerHost = 10
 const heads = 1024
 const stride = 1024
 const passes = 100
+const edits = 2000
 
 /** The path prefix of the n-th route of a host. */
 const prefixOf = (n: number) => `/api/v${n % 3}/resource-${n}`
@@ -36,6 +37,12 @@ function headOf(n: number): string {
   ].join('\r\n')
 }
 
+function specOf(host: number, route: number, id: number): RouteSpec {
+  const path = { type: 'prefix', value: prefixOf(route) } as const
+  const about = { createdAt: 0, name: `ns/${host}`, ruleIndex: route, matchIndex: 0 }
+  return { id, scope: 0, hostname: hostOf(host), path, ...about }
+}
+
 const core = createIoCore({ memoryPages: 512 })
 const record = core.createHead()
 const table = core.createRouteTable()
@@ -45,10 +52,10 @@ const routers = new Map<string, findMyWay.Instance<findMyWay.HTTPVersion.V1>>()
 table.addListener(undefined, 0)
 for (let host = 0, id = 0; host < hosts; host++) {
   for (let route = 0; route < routesPerHost; route++, id++) {
+    const spec = specOf(host, route, id)
     const hostname = hostOf(host)
-    const path = { type: 'prefix', value: prefixOf(route) } as const
-    const about = { createdAt: 0, name: `ns/${host}`, ruleIndex: route, matchIndex: 0 }
-    const outcome = table.addRoute({ id, scope: 0, hostname, path, ...about })
+    const { path } = spec
+    const outcome = table.addRoute(spec)
     if (!outcome.ok) throw new Error(outcome.problems[0]?.message)
     plain.add(hostname, path.value, id)
     const router = routers.get(hostname) ?? findMyWay()
@@ -102,13 +109,40 @@ function measure(run: (n: number) => number): number {
   return spent / (passes * heads)
 }
 
+/** Nanoseconds to take one route out of a table and to put it back. */
+function measureEdit(edited: RouteTable, id: number, spec: RouteSpec): number {
+  return (
+    cpuNanoseconds(() => {
+      for (let edit = 0; edit < edits; edit++) {
+        edited.removeRoute(id)
+        if (!edited.addRoute(spec).ok) throw new Error('the route does not come back')
+      }
+    }) / edits
+  )
+}
+
+const small = core.createRouteTable()
+const editedSpec = specOf(7, 3, 73)
+small.addRoute(editedSpec)
+
 export default async function route({ rounds }: BenchContext): Promise<Row[]> {
   const samples = await interleave(rounds, {
     core: () => measure(throughCore),
     js: () => measure(throughPlain),
     'find-my-way': () => measure(throughFindMyWay),
+    edit: () => measureEdit(table, 73, editedSpec),
+    'edit of one route': () => measureEdit(small, 73, editedSpec),
   })
-  return (
+  const edit: Row = {
+    id: 'core.route.edit',
+    unit: 'ns',
+    own: samples.edit,
+    peer: { name: 'a table of that one route', samples: samples['edit of one route'] },
+    as: 'cost',
+    bound: { atMost: 2 },
+    note: 'what a change costs must not grow with the table',
+  }
+  const reads = (
     [
       ['js', 4],
       ['find-my-way', 3],
@@ -120,4 +154,5 @@ export default async function route({ rounds }: BenchContext): Promise<Row[]> {
     peer: { name: peer, samples: samples[peer] },
     bound: { atLeast: bound },
   }))
+  return [...reads, edit]
 }

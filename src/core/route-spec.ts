@@ -24,7 +24,7 @@ export interface NamedMatch extends ValueMatch {
 
 /** One match of one rule on one hostname: what the table decides by. */
 export interface RouteSpec {
-  /** Chosen by the host, 0 to 2^31 - 1, unique in the table: what `match` answers. */
+  /** Chosen by the host, from 0, small (they index an array), unique: what `match` answers. */
   readonly id: number
   /** The listener's scope, as given to `addListener`. */
   readonly scope: number

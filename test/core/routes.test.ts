@@ -270,6 +270,29 @@ describe('the route table', () => {
     table.free()
   })
 
+  it('lets header predicates ask for method, target and authority', () => {
+    const ask = (id: number, name: string, value: string) =>
+      completeRoute({ id, headers: [{ name, type: 'exact', value }], createdAt: id })
+    const table = tableOf(
+      [{ hostname: undefined, scope: 0 }],
+      [
+        ask(1, ':method', 'PUT'),
+        ask(2, ':PATH', '/p?q'),
+        ask(3, ':path', '/p'),
+        ask(4, 'Host', 'h:1'),
+      ],
+    )
+    const ids = [
+      { method: 'PUT' },
+      { path: '/p', query: 'q' },
+      { path: '/p' },
+      { authority: 'h:1' },
+      { authority: 'h', headers: [['host', 'h:1'] as const] },
+    ].map((request) => match(table, completeRequest(request)))
+    expect(ids).toEqual([1, 2, 3, 4, 'NO_ROUTE'])
+    table.free()
+  })
+
   it('answers for a request that was read from HTTP/1.1 bytes', () => {
     const spec = completeRoute({
       id: 5,
