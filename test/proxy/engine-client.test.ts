@@ -188,6 +188,33 @@ test('an HTTP/1.0 client gets no chunks and a closed connection', async () => {
   expect(client.text).toBe('HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nhello')
 })
 
+test('an HTTP/1.0 client that asks for it is kept', async () => {
+  const client = await RawConnection.connect(rig.port)
+  client.write('GET / HTTP/1.0\r\nHost: x\r\nConnection: keep-alive\r\n\r\n')
+  const [response] = await client.responses(1)
+  expect(response).toContain('connection: keep-alive\r\n')
+  client.write('GET / HTTP/1.0\r\nHost: x\r\n\r\n')
+  await client.untilEnd()
+  expect(client.text.match(/HTTP\/1\.1 200 /g)).toHaveLength(2)
+})
+
+test('thousands of pipelined requests are answered in order', async () => {
+  rig.plane.request = (exchange) => {
+    if (exchange.request.path.endsWith('7')) exchange.forward(rig.plane.upstream, rig.plane.options)
+    else exchange.respond(200, [], exchange.request.path)
+  }
+  const client = await RawConnection.connect(rig.port)
+  const count = 5_000
+  let requests = ''
+  for (let id = 0; id < count; id++) requests += `GET /${id} HTTP/1.1\r\nHost: x\r\n\r\n`
+  client.write(requests)
+  await client.until(() => client.text.split('HTTP/1.1 200').length > count)
+  const responses = await client.responses(count)
+  responses.forEach((response, id) => {
+    expect(response.endsWith(id % 10 === 7 ? '\r\n\r\nok' : `\r\n\r\n/${id}`)).toBe(true)
+  })
+})
+
 test('a header value that would split the message is refused where it is made', async () => {
   const thrown: unknown[] = []
   rig.plane.request = (exchange) => {
@@ -337,6 +364,20 @@ test('a mirror gets head and body; its answer and its failure stay away from the
   expect(client.text).toBe(ok)
   await eventually(() => mirror.connections[0]?.text.endsWith('0\r\n\r\n') === true)
   expect(mirror.connections[0]?.text).toBe(upstream.connections[0]?.text)
+  mirror.close()
+})
+
+test('a mirror gets the request although the upstream cannot be reached', async () => {
+  const mirror = await RawUpstream.start()
+  rig.plane.request = (exchange) => {
+    exchange.mirror({ ...mirror.address, pool: 'mirror' })
+    exchange.forward({ host: '127.0.0.1', port: 1, pool: 'dead' }, rig.plane.options)
+  }
+  const client = await RawConnection.connect(rig.port)
+  client.write(get)
+  const [response] = await client.responses(1)
+  expect(response).toMatch(/^HTTP\/1\.1 503 /)
+  await eventually(() => mirror.connections[0]?.text === get)
   mirror.close()
 })
 

@@ -1,10 +1,10 @@
 import type { Socket } from 'node:net'
-import type { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors.ts'
 import type { Peer, RoutePlace } from '../../exchange/exchange.ts'
 import type { ClientConnection } from './client-connection.ts'
 import type { HeadReader } from './head-reader.ts'
 import { type BodySource, MessageBody } from './message-body.ts'
-import { RequestHeadView } from './request-head.ts'
+import { type RequestFraming, RequestHeadView } from './request-head.ts'
 import { ResponseHeadView } from './response-head.ts'
 import type { Tunnel } from './tunnel.ts'
 import type { Ending } from './types.ts'
@@ -82,6 +82,23 @@ export abstract class ExchangeView {
 
   get clientSocket(): Socket | undefined {
     return this.client?.transport.socket
+  }
+
+  /** Whoever waits for a body learns that it does not come. */
+  protected failBodies(): void {
+    const gone = this.error ?? new GatewayError('client_closed')
+    if (!this.requestBody.ended) this.requestBody.fail(gone)
+    this.responseBody.fail(gone)
+  }
+
+  protected get requestFraming(): RequestFraming {
+    const { kind, framing } = this.requestBody
+    return kind === 'none' && framing === 'chunked' ? 'as-is' : framing
+  }
+
+  protected get isRequestChunked(): boolean {
+    const framing = this.requestFraming
+    return framing === 'chunked' || (framing === 'as-is' && this.request.isChunked)
   }
 
   /** Forgets the last request and lets its bytes go. */

@@ -6,7 +6,6 @@ import type { EngineParts } from './engine-parts.ts'
 import { ExchangeView } from './exchange-view.ts'
 import { Mirror } from './mirror.ts'
 import { writeOwnAnswer } from './own-answer.ts'
-import type { RequestFraming } from './request-head.ts'
 import { frameResponse, type ResponseFraming } from './response-head.ts'
 import { Tunnel } from './tunnel.ts'
 import type { Ending, ForwardOptions, ServerExchange, UpstreamAddress } from './types.ts'
@@ -109,6 +108,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
     this.#isUpstreamDone = false
     this.#phase = 'forwarding'
     this.#deadlines.begin(options)
+    if (this.#mirrors !== undefined) this.#startMirrors(this.#mirrors)
     this.#attempt.start(address, options.connectTimeoutMs)
   }
 
@@ -160,11 +160,9 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
 
   onUpstreamReady(connection: UpstreamConnection): void {
     const body = this.requestBody
-    const framing: RequestFraming =
-      body.kind === 'none' && body.framing === 'chunked' ? 'as-is' : body.framing
-    const isChunked = framing === 'chunked' || (framing === 'as-is' && this.request.isChunked)
+    const framing = this.requestFraming
+    const isChunked = this.isRequestChunked
     connection.transport.appendText(this.request.text(framing, this.upgrade))
-    if (this.#mirrors !== undefined) this.#startMirrors(this.#mirrors, framing, isChunked)
     try {
       body.flow(connection.transport, isChunked, false)
     } catch (thrown) {
@@ -291,10 +289,12 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
     return this.#phase === 'deciding' || this.#phase === 'answering'
   }
 
-  #startMirrors(to: UpstreamAddress[], framing: RequestFraming, isChunked: boolean): void {
+  #startMirrors(to: UpstreamAddress[]): void {
     this.#mirrors = undefined
-    const head = this.request.text(framing, undefined)
-    this.requestBody.tap = new Mirror(this.#parts, to, head, isChunked, this.isHead)
+    const head = this.request.text(this.requestFraming, undefined)
+    const mirror = new Mirror(this.#parts, to, head, this.isRequestChunked, this.isHead)
+    if (this.requestBody.kind === 'none') mirror.onSentEnd()
+    this.requestBody.tap = mirror
   }
 
   #startTunnel(client: ClientConnection): void {
@@ -373,9 +373,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
     this.#deadlines.end()
     this.#attempt.drop()
     this.requestBody.tap?.onAbandon()
-    const gone = this.error ?? new GatewayError('client_closed')
-    if (!this.requestBody.ended && this.ending !== 'complete') this.requestBody.fail(gone)
-    this.responseBody.fail(gone)
+    if (this.ending !== 'complete') this.failBodies()
     this.#parts.activeExchanges--
     this.#parts.handler.onDone(this)
     client.exchangeOver(this)

@@ -210,8 +210,10 @@ export class MessageBody implements Body, ChunkSink {
     this.sent = false
     this.blocked = false
     this.sentBytes = 0
-    this.tap?.onAbandon()
-    this.tap = undefined
+    if (this.#hasFlowed) {
+      this.tap?.onAbandon()
+      this.tap = undefined
+    }
   }
 
   /** The sink has room again. */

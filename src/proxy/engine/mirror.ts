@@ -88,6 +88,7 @@ class MirrorCopy implements UpstreamUser, TimerOwner {
   }
 
   sendEnd(): void {
+    if (this.isRequestSent) return
     this.isRequestSent = true
     if (this.#isChunked) this.#put('0\r\n\r\n')
     if (this.#isReady) this.#connection?.transport.flush()
