@@ -2,11 +2,11 @@
 // with a simulation behind it (run.ts). Syntax and classes are RE2's, the choice among matches is
 // leftmost-first as in JavaScript; docs and the case files in test/core/regex name the differences.
 //
-// A compiled regex is a record of 48 bytes:
+// A compiled regex is a record of 96 bytes:
 //
 //   +0  forward program   +4  reverse program or 0   +8  caches of the three modes, 0: none
 //   +20 flags             +24 bytes simulated without a cache   +28 bound of undecided bytes, or -1
-//   +32 users: its handle, and sets that hold it
+//   +32 users: its handle, and sets that hold it   +36 1 if there is a filter   +48 filter of first bytes
 import { arenaMark, arenaReset, blockAlloc, blockFree, isReadable } from '../arena'
 import { ERROR_ARGUMENT, ERROR_MEMORY, REGEX_MATCH_ONLY, REGEX_NO_SPANS, REGEX_PATTERN_TOO_LONG } from '../abi'
 import { clearError, errorCode, fail, MAX_PATTERN_BYTES, REGEX_ALL_FLAGS, REGEX_SYNTAX_FLAGS } from './codes'
@@ -16,13 +16,14 @@ import { dropHandle, HANDLE_REGEX, newHandle, recordOf } from './handles'
 import { UNBOUNDED, undecidedBytes } from './hold'
 import { nodesStart } from './node'
 import { parse } from './parse'
+import { makeFilter } from './prefilter'
 import { P_COUNT } from './program'
 import { rangesStart } from './ranges'
 import { checkUtf8 } from './reader'
-import { matchesWhole, NONE, R_FORWARD, R_REVERSE, runBackward, runForward } from './run'
+import { matchesWhole, NONE, R_FILTER, R_FORWARD, R_HAS_FILTER, R_REVERSE, runBackward, runForward } from './run'
 import { ensureScratch } from './step'
 
-const RECORD_BYTES: usize = 48
+const RECORD_BYTES: usize = 96
 const R_FLAGS: usize = 20
 const R_HOLD: usize = 28
 const R_USERS: usize = 32
@@ -64,6 +65,7 @@ function newRecord(flags: i32): i32 {
   store<u32>(record, <u32>flags, R_FLAGS)
   store<i32>(record, hold, R_HOLD)
   store<u32>(record, 1, R_USERS)
+  store<u32>(record, makeFilter(forward, record + R_FILTER) ? 1 : 0, R_HAS_FILTER)
   const handle = newHandle(record, HANDLE_REGEX)
   if (handle < 0) blockFree(record)
   else liveCount++

@@ -1,6 +1,7 @@
 // Runs of an automaton over text, forwards and backwards: by the DFA where the regex has a cache, by
 // simulation where it has none or where the cache would be refilled all the time. Both answer the same.
-import { addProgress, cacheFor, MODE_FULL, MODE_REVERSE, MODE_SEARCH, refresh, refreshedMeta, ROW_HEAD, startState, startThread, T_BITS, T_DEAD, T_FULL, T_MATCH, T_UNKNOWN, threadsOf, transition } from './cache'
+import { addProgress, cacheFor, MODE_FULL, MODE_REVERSE, MODE_SEARCH, refresh, refreshedMeta, ROW_HEAD, startState, startThread, T_BITS, T_DEAD, T_FULL, T_IDLE, T_MATCH, T_UNKNOWN, threadsOf, transition } from './cache'
+import { nextFirst } from './prefilter'
 import { P_CLASS_OF, P_CLASSES } from './program'
 import { addWork, BEFORE_NOTHING, factsKept, kernelBefore, kernelCount, seedKernel, stepThreads, swapKernels } from './step'
 
@@ -10,11 +11,18 @@ export const NONE: i32 = -1
 /** Offsets in a regex record; see index.ts. */
 export const R_FORWARD: usize = 0
 export const R_REVERSE: usize = 4
+export const R_HAS_FILTER: usize = 36
+export const R_FILTER: usize = 48
 
 // @ts-ignore: decorator
 @inline
 export function classAt(program: usize, text: usize, offset: i32): u32 {
   return <u32>load<u8>(program + load<u8>(text + offset), P_CLASS_OF)
+}
+
+/** The tables of bytes that a match can begin with, or 0. */
+export function filterOf(regex: usize): usize {
+  return load<u32>(regex, R_HAS_FILTER) != 0 ? regex + R_FILTER : 0
 }
 
 /** Simulates from `offset` on with the threads in `kernelBefore`; the run's last match, or `found`. */
@@ -63,18 +71,24 @@ function simulateBackward(program: usize, text: usize, low: i32, offset: i32, me
  */
 export function runForward(regex: usize, mode: u32, text: usize, length: i32, from: i32, isFirst: bool): i32 {
   const program = <usize>load<u32>(regex, R_FORWARD)
-  const before = from > 0 ? factsKept(program, classAt(program, text, from - 1)) : BEFORE_NOTHING
+  const filter = mode == MODE_SEARCH ? filterOf(regex) : 0
+  const begin = filter == 0 ? from : nextFirst(filter, text, from, length)
+  if (filter != 0 && begin == length) {
+    addWork(begin - from)
+    return NONE
+  }
+  const before = begin > 0 ? factsKept(program, classAt(program, text, begin - 1)) : BEFORE_NOTHING
   const cache = cacheFor(regex, program, mode, length - from)
   let state = cache == 0 ? 0 : startState(cache, before)
   if (state == 0) {
     seedKernel(startThread(program, mode))
-    return simulateForward(program, text, length, from, 8 | before, mode, isFirst, NONE)
+    return simulateForward(program, text, length, begin, 8 | before, mode, isFirst, NONE)
   }
   const rows = cache + ROW_HEAD
   const edge = load<u32>(program, P_CLASSES)
   let last = NONE
-  let read = from
-  let i = from
+  let read = begin
+  let i = begin
   while (true) {
     const c = i < length ? classAt(program, text, i) : edge
     let entry = load<u32>(rows + state + (<usize>c << 2))
@@ -97,6 +111,12 @@ export function runForward(regex: usize, mode: u32, text: usize, length: i32, fr
         addWork(i - read)
         addProgress(cache, i - read)
         return last
+      }
+      if (entry & T_IDLE && filter != 0) {
+        // Nothing but the search is under way: go where a match can begin.
+        i = nextFirst(filter, text, i + 1, length)
+        state = startState(cache, factsKept(program, classAt(program, text, i - 1)))
+        continue
       }
     }
     state = entry & ~T_BITS

@@ -1,8 +1,9 @@
 // A search that can stop at the end of the text at hand and go on when more has come: like runForward, but
 // its threads are kept between calls, and it knows since where no match has begun.
-import { cacheFor, enterState, MODE_SEARCH, refresh, refreshedMeta, ROW_HEAD, startThread, T_BITS, T_DEAD, T_FULL, T_IDLE, T_MATCH, T_UNKNOWN, threadsOf, transition } from './cache'
+import { cacheFor, enterState, MODE_SEARCH, refresh, refreshedMeta, ROW_HEAD, startState, startThread, T_BITS, T_DEAD, T_FULL, T_IDLE, T_MATCH, T_UNKNOWN, threadsOf, transition } from './cache'
 import { P_CLASSES, P_SEARCH } from './program'
-import { classAt, R_FORWARD } from './run'
+import { nextFirst } from './prefilter'
+import { classAt, filterOf, R_FORWARD } from './run'
 import { addWork, BEFORE_NOTHING, factsKept, kernelBefore, kernelCount, stepThreads, swapKernels } from './step'
 
 // --- what a scan starts from and leaves ----------------------------------------------------------
@@ -35,14 +36,14 @@ export function scan(regex: usize, text: usize, length: i32, isEnd: bool, thread
   const cache = cacheFor(regex, program, MODE_SEARCH, length - position)
   const state = cache == 0 ? 0 : enterState(cache, threads, meta)
   if (state != 0) {
-    scanByStates(cache, program, text, length, isEnd, threads, state)
+    scanByStates(cache, program, filterOf(regex), text, length, isEnd, threads, state)
     return
   }
   memory.copy(kernelBefore, threads, <usize>(meta >> 3) << 2)
   simulate(program, text, length, isEnd, threads, meta)
 }
 
-function scanByStates(cache: usize, program: usize, text: usize, length: i32, isEnd: bool, threads: usize, first: u32): void {
+function scanByStates(cache: usize, program: usize, filter: usize, text: usize, length: i32, isEnd: bool, threads: usize, first: u32): void {
   const rows = cache + ROW_HEAD
   const edge = load<u32>(program, P_CLASSES)
   let state = first
@@ -72,7 +73,15 @@ function scanByStates(cache: usize, program: usize, text: usize, length: i32, is
         scanMeta = 0
         return
       }
-      if (entry & T_IDLE) scanIdle = i + 1
+      if (entry & T_IDLE) {
+        scanIdle = i + 1
+        if (filter != 0 && i + 1 < length) {
+          i = nextFirst(filter, text, i + 1, length)
+          scanIdle = i
+          state = startState(cache, factsKept(program, classAt(program, text, i - 1)))
+          continue
+        }
+      }
     }
     state = entry & ~T_BITS
     i++

@@ -171,3 +171,43 @@ export function swapKernels(): void {
 export function seedKernel(pc: u32): void {
   store<u32>(kernelBefore, pc)
 }
+
+/**
+ * Marks in `classes` (a byte each) every class that a match can begin with, assertions taken as true;
+ * false when a match may be empty.
+ */
+export function firstClasses(program: usize, start: u32, classes: usize): bool {
+  const code = <usize>load<u32>(program, P_INSTRUCTIONS)
+  const entries = <usize>load<u32>(program, P_ENTRIES)
+  const seen = nextGeneration()
+  let depth: usize = 4
+  store<u32>(stack, start)
+  while (depth > 0) {
+    depth -= 4
+    const pc = load<u32>(stack + depth)
+    if (load<u32>(marks + (<usize>pc << 2)) == seen) continue
+    store<u32>(marks + (<usize>pc << 2), seen)
+    const at = code + (<usize>pc << 4)
+    const op = <u32>load<u8>(at)
+    if (op == OP_MATCH) return false
+    if (op == OP_RANGE) {
+      markClasses(classes, at + 1)
+    } else if (op == OP_SPARSE) {
+      const first = entries + (<usize>load<u32>(at, 12) << 3)
+      for (let i: u32 = 0; i < load<u32>(at, 8); i++) markClasses(classes, first + (<usize>i << 3))
+    } else {
+      store<u32>(stack + depth, load<u32>(at, 4))
+      depth += 4
+      if (op == OP_SPLIT || op == OP_ENTER) {
+        store<u32>(stack + depth, load<u32>(at, 8))
+        depth += 4
+      }
+    }
+  }
+  return true
+}
+
+/** Marks the classes of the range at `place`: low u8, high u8. */
+function markClasses(classes: usize, place: usize): void {
+  for (let c = <u32>load<u8>(place); c <= <u32>load<u8>(place, 1); c++) store<u8>(classes + c, 1)
+}
