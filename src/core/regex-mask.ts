@@ -135,7 +135,7 @@ export class Mask {
 
   /** The host with this mask in it; made again when a trap has taken the last one. */
   #ready(): RegexHost {
-    if (this.#set === 0) throw new Error('mask used after dispose')
+    if (this.#set === 0) throw new Error('mask used after it was disposed')
     if (this.#host.core.trap === undefined) return this.#host
     const host = currentHost()
     const set = createSet(host, this.#rules)

@@ -95,7 +95,7 @@ export class Regex {
 
   /** The host with this regex in it; compiled again when a trap has taken the last one. */
   #ready(): RegexHost {
-    if (this.#handle === 0) throw new Error(`regex used after dispose: ${this.source}`)
+    if (this.#handle === 0) throw new Error(`regex used after it was disposed: ${this.source}`)
     if (this.#host.core.trap === undefined) return this.#host
     const host = currentHost()
     const handle = compileIn(host, this.source, this.#flags)

@@ -77,6 +77,28 @@ describe(`regex against JavaScript's RegExp, seed ${seed}`, () => {
     expect(compared).toBeGreaterThan(patterns)
   })
 
+  it('agrees where an automaton has more states than its cache holds', { timeout }, () => {
+    const random = new Random(seed)
+    const sources = [
+      '[ab]*?a[ab]{12}c',
+      '(?:a[ab]{9}|b[ab]{10}a)c|ca[abc]{8,11}b',
+      '\\b[abc]{3,9}a[abc]{9}\\b',
+      '[a-c ]{2,9}?b[a-c]{11}a',
+      '[ab]{0,14}[bc]{3,14}a[^c]{10}',
+    ]
+    for (const source of sources) {
+      const handle = raw.compile(Buffer.from(source))
+      for (let i = 0; i < 4; i++) {
+        const letters = i % 2 === 0 ? 'abc aabb' : 'abc '
+        const text = Array.from({ length: 3000 }, () => random.pick([...letters])).join('')
+        expect(raw.spans(handle, Buffer.from(text)), `seed ${seed}: ${source}`).toEqual(
+          expectedSpans(new RegExp(source, 'gu'), text),
+        )
+      }
+      raw.free(handle)
+    }
+  })
+
   it('has the categories, scripts and letter cases of every code point', { timeout }, () => {
     // The host's Unicode may be newer than our frozen one: unassigned code points are left aside.
     const points = Array.from({ length: 0x3000 }, (_, point) => String.fromCodePoint(point))
