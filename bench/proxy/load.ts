@@ -1,0 +1,245 @@
+/**
+ * The two ends of a measured proxy, in this process: an upstream that answers from ready-made bytes,
+ * and a closed-loop client that sends ready-made bytes over keep-alive connections. Both are raw
+ * sockets, so that they leave the proxy as the bottleneck.
+ */
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+
+export interface Scenario {
+  readonly name: string
+  /** The whole request, as bytes. */
+  readonly request: Buffer
+  /** Bytes of the upstream's whole response; undefined for a stream of events. */
+  readonly response: Buffer | undefined
+}
+
+/** Every measured request: routed by host, path prefix and the header `x-team`. */
+export const routing = { host: 'bench.example.com', path: '/api/', header: 'x-team', value: 'a' }
+
+const large = 64 * 1024
+const eventsPerStream = 100
+const eventEveryMs = 4
+const event = 'data: {"choices":[{"delta":{"content":" gateway"},"index":0}],"id":"chunk-0001"}\n\n'
+const eventChunk = Buffer.from(`${event.length.toString(16)}\r\n${event}\r\n`)
+const lastChunk = Buffer.from('0\r\n\r\n')
+const streamHead = Buffer.from(
+  'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n',
+)
+
+function request(method: string, path: string, body = ''): Buffer {
+  const length =
+    body === '' ? [] : ['content-type: application/json', `content-length: ${body.length}`]
+  const lines = [
+    `${method} ${routing.path}${path} HTTP/1.1`,
+    `host: ${routing.host}`,
+    'user-agent: bench/1.0',
+    'accept: */*',
+    'authorization: Bearer 0123456789abcdef0123456789abcdef',
+    `${routing.header}: ${routing.value}`,
+    ...length,
+    '\r\n',
+  ]
+  return Buffer.from(lines.join('\r\n') + body, 'latin1')
+}
+
+function response(length: number): Buffer {
+  const head = ['HTTP/1.1 200 OK', 'content-type: application/json', `content-length: ${length}`]
+  return Buffer.from(`${[...head, '\r\n'].join('\r\n')}${'x'.repeat(length)}`, 'latin1')
+}
+
+export const scenarios = {
+  get: { name: 'GET, 100 B response', request: request('GET', 'get'), response: response(100) },
+  post: {
+    name: 'POST 4 KB, 100 B response',
+    request: request('POST', 'post', 'x'.repeat(4096)),
+    response: response(100),
+  },
+  large: {
+    name: 'GET, 64 KB response',
+    request: request('GET', 'large'),
+    response: response(large),
+  },
+  sse: { name: 'server-sent event', request: request('GET', 'sse'), response: undefined },
+} as const satisfies Record<string, Scenario>
+
+export type ScenarioName = keyof typeof scenarios
+
+const names = Object.keys(scenarios) as ScenarioName[]
+/** `GET /api/get ` and so on: what tells the scenarios apart at the upstream. */
+const marks = new Map(names.map((name) => [`${routing.path}${name}`, name]))
+
+export interface BenchUpstream {
+  readonly port: number
+  /** Events written to streams since the start. */
+  readonly events: () => number
+  close(): void
+}
+
+export async function startBenchUpstream(): Promise<BenchUpstream> {
+  const sockets = new Set<Socket>()
+  const streams = new Map<Socket, number>()
+  let events = 0
+  const timer = setInterval(() => {
+    for (const [socket, sent] of streams) {
+      if (sent < eventsPerStream) {
+        events++
+        socket.write(eventChunk)
+        streams.set(socket, sent + 1)
+      } else {
+        streams.delete(socket)
+        socket.write(lastChunk)
+      }
+    }
+  }, eventEveryMs)
+  const server = createServer({ noDelay: true }, (socket) => {
+    sockets.add(socket)
+    socket.on('close', () => {
+      sockets.delete(socket)
+      streams.delete(socket)
+    })
+    socket.on('error', () => socket.destroy())
+    answerAll(socket, (name) => {
+      const ready = scenarios[name].response
+      if (ready !== undefined) return socket.write(ready)
+      streams.set(socket, 0)
+      return socket.write(streamHead)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const close = () => {
+    clearInterval(timer)
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  }
+  return { port: (server.address() as AddressInfo).port, events: () => events, close }
+}
+
+/** Calls back for each whole request; knows Content-Length and chunked bodies of one piece. */
+function answerAll(socket: Socket, answer: (name: ScenarioName) => unknown): void {
+  let missing = 0
+  let current: ScenarioName = 'get'
+  let isChunked = false
+  let pending: Buffer | undefined
+  socket.on('data', (piece: Buffer) => {
+    if (isChunked) {
+      if (!piece.subarray(-5).equals(lastChunk)) return
+      isChunked = false
+      answer(current)
+      return
+    }
+    if (missing > 0) {
+      missing -= piece.length
+      if (missing <= 0) answer(current)
+      return
+    }
+    const bytes = pending === undefined ? piece : Buffer.concat([pending, piece])
+    const end = bytes.indexOf('\r\n\r\n')
+    pending = end < 0 ? bytes : undefined
+    if (end < 0) return
+    const head = bytes.toString('latin1', 0, end)
+    const from = head.indexOf(' ') + 1
+    current = marks.get(head.slice(from, head.indexOf(' ', from))) ?? 'get'
+    if (current === 'post') {
+      if (/transfer-encoding: *chunked/i.test(head)) {
+        isChunked = !bytes.subarray(-5).equals(lastChunk)
+        if (isChunked) return
+      } else {
+        missing = lengthIn(head) - (bytes.length - end - 4)
+        if (missing > 0) return
+      }
+    }
+    answer(current)
+  })
+}
+
+/** The Content-Length of a head however it is written; 0 without one. */
+function lengthIn(head: string): number {
+  const at = head.search(/content-length:/i)
+  return at < 0 ? 0 : Number.parseInt(head.slice(at + 15), 10)
+}
+
+export interface Load {
+  /** Whole responses so far. */
+  readonly responses: () => number
+  stop(): Promise<void>
+}
+
+/** Keeps `connections` busy: each sends its next request when its response is whole. */
+export function startLoad(port: number, scenario: Scenario, connections: number): Load {
+  let responses = 0
+  let isStopped = false
+  let failure: Error | undefined
+  const open = Array.from({ length: connections }, () => {
+    const socket = connect({ port, host: '127.0.0.1', noDelay: true })
+    const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
+    socket.on('error', (error) => {
+      if (!isStopped) failure ??= error
+    })
+    socket.once('close', () => {
+      if (!isStopped) failure ??= new Error('the proxy closed a connection under load')
+    })
+    socket.once('connect', () => socket.write(scenario.request))
+    readResponses(socket, scenario.response === undefined, (status) => {
+      if (status !== '200') failure ??= new Error(`the proxy answered ${status} under load`)
+      responses++
+      if (!isStopped) socket.write(scenario.request)
+    })
+    return { socket, closed }
+  })
+  const stop = async () => {
+    isStopped = true
+    for (const { socket } of open) socket.destroy()
+    await Promise.all(open.map(({ closed }) => closed))
+    if (failure !== undefined) throw failure
+  }
+  return { responses: () => responses, stop }
+}
+
+/** Calls back with the status of each whole response. A stream ends with its last chunk. */
+function readResponses(socket: Socket, isStream: boolean, done: (status: string) => void): void {
+  let missing = 0
+  let status = ''
+  let isInStream = false
+  let pending: Buffer | undefined
+  socket.on('data', (piece: Buffer) => {
+    if (missing > 0) {
+      missing -= piece.length
+      if (missing <= 0) done(status)
+      return
+    }
+    if (isInStream) {
+      if (!piece.subarray(-5).equals(lastChunk)) return
+      isInStream = false
+      done(status)
+      return
+    }
+    const bytes = pending === undefined ? piece : Buffer.concat([pending, piece])
+    const end = bytes.indexOf('\r\n\r\n')
+    pending = end < 0 ? bytes : undefined
+    if (end < 0) return
+    const head = bytes.toString('latin1', 0, end)
+    status = head.slice(9, 12)
+    if (isStream && status === '200') {
+      isInStream = true
+      return
+    }
+    missing = lengthIn(head) - (bytes.length - end - 4)
+    if (missing <= 0) done(status)
+  })
+}
+
+/** One request on a connection of its own: the answer's head, for checks before measuring. */
+export function askOnce(port: number, bytes: Buffer): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ port, host: '127.0.0.1' }, () => socket.write(bytes))
+    let text = ''
+    socket.setTimeout(5_000, () => socket.destroy(new Error('no answer within 5 s')))
+    socket.on('error', reject)
+    socket.on('data', (piece) => {
+      text += piece.toString('latin1')
+      if (!text.includes('\r\n\r\n')) return
+      socket.destroy()
+      resolve(text.slice(0, text.indexOf('\r\n\r\n')))
+    })
+  })
+}

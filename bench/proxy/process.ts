@@ -1,0 +1,83 @@
+/** Measured proxies as processes of their own, pinned to one core, with their CPU time. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { openSync, readdirSync, readFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { pinned } from '../harness.ts'
+
+/** The core of the proxy; everything else runs on another. */
+export const proxyCore = 0
+export const loadCore = 1
+
+export interface MeasuredProxy {
+  readonly name: string
+  readonly version: string
+  readonly port: number
+  /** User and system time of the process with all its threads so far, in nanoseconds. */
+  cpuTime(): number
+  stop(): Promise<void>
+}
+
+export interface ProxyCommand {
+  readonly name: string
+  readonly version: string
+  readonly port: number
+  readonly command: readonly string[]
+}
+
+const delay = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+
+function isOpen(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ port, host: '127.0.0.1' })
+    socket.once('error', () => resolve(false))
+    socket.once('connect', () => {
+      socket.destroy()
+      resolve(true)
+    })
+  })
+}
+
+/** Starts a proxy and waits until its port is open. Its access log goes to /dev/null. */
+export async function startProxyProcess(proxy: ProxyCommand): Promise<MeasuredProxy> {
+  const [program = '', ...args] = pinned(proxyCore, proxy.command)
+  const nowhere = openSync('/dev/null', 'w')
+  const child = spawn(program, args, { stdio: ['ignore', nowhere, 'pipe'] })
+  let complaints = ''
+  let isGone = false
+  child.stderr?.on('data', (text) => {
+    complaints = `${complaints}${text}`.slice(-4000)
+  })
+  const gone = new Promise<void>((resolve) => {
+    child.once('close', () => resolve())
+    child.once('error', (error) => {
+      complaints += error.message
+      resolve()
+    })
+  })
+  void gone.then(() => {
+    isGone = true
+  })
+  const giveUp = performance.now() + 20_000
+  while (!(await isOpen(proxy.port))) {
+    if (isGone || performance.now() > giveUp) {
+      child.kill('SIGKILL')
+      throw new Error(`${proxy.name} does not listen: ${complaints.trim()}`)
+    }
+    await delay(20)
+  }
+  const stop = async () => {
+    child.kill('SIGKILL')
+    await gone
+  }
+  const { name, version, port } = proxy
+  return { name, version, port, cpuTime: () => cpuTimeOf(child), stop }
+}
+
+/** From the scheduler's own accounts, which are exact where clock ticks (10 ms) are coarse. */
+function cpuTimeOf({ pid }: ChildProcess): number {
+  const threads = readdirSync(`/proc/${pid}/task`)
+  const times = threads.map((thread) =>
+    Number.parseInt(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'latin1'), 10),
+  )
+  return times.reduce((sum, time) => sum + time, 0)
+}
