@@ -3,6 +3,7 @@
  * relations of the stages above it only.
  */
 import { backendStage } from './derive/backend.ts'
+import { backendTlsPolicyStage } from './derive/backend-tls-policy.ts'
 import { gatewayStage } from './derive/gateway.ts'
 import { gatewayClassStage } from './derive/gateway-class.ts'
 import { gatewayStatusStage, listenerSetStatusStage } from './derive/gateway-status.ts'
@@ -31,6 +32,7 @@ function stages({ checkRegex }: DerivationOptions): readonly Stage[] {
     otherRoutesStage,
     // Targets anything above.
     policyStage,
+    backendTlsPolicyStage,
     // Last: counts attached routes.
     gatewayStatusStage,
     listenerSetStatusStage,

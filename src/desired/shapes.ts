@@ -55,6 +55,7 @@ export interface GatewaySpec {
   readonly allowedListeners?: { readonly namespaces?: AllowedNamespaces }
   readonly infrastructure?: { readonly parametersRef?: ParametersRef }
   readonly tls?: { readonly frontend?: unknown; readonly backend?: unknown }
+  readonly defaultScope?: unknown
 }
 
 export interface ListenerSetSpec {
@@ -142,6 +143,7 @@ export interface RouteSpec {
   readonly parentRefs?: readonly ParentRef[]
   readonly hostnames?: readonly string[]
   readonly rules?: readonly HttpRuleSpec[]
+  readonly useDefaultGateways?: unknown
 }
 
 export interface ReferenceGrantSpec {

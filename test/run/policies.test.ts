@@ -158,6 +158,20 @@ beforeAll(async () => {
           metadata: { name: 'model' },
           spec: { ai: { provider: { vendorA: {} } } },
         },
+        httpRoute('demanded', {
+          hostnames: host('demanded'),
+          rules: [{ backendRefs: [{ name: 'demands-tls', port: 80 }] }],
+        }),
+        ...service('demands-tls', [upstream.port]),
+        {
+          apiVersion: 'gateway.networking.k8s.io/v1',
+          kind: 'BackendTLSPolicy',
+          metadata: { name: 'demanded' },
+          spec: {
+            targetRefs: [{ group: '', kind: 'Service', name: 'demands-tls' }],
+            validation: { hostname: 'a.example.com', wellKnownCACertificates: 'System' },
+          },
+        },
         httpRoute('observed', { hostnames: host('observed'), rules }),
         policy('observed', 'HTTPRoute/observed', { backend: { tcp: { connectTimeout: '5s' } } }),
         policy('frontend-on-route', 'HTTPRoute/observed', { frontend: { tcp: { keepalive: {} } } }),
@@ -299,6 +313,7 @@ describe('what protects and does not work yet fails closed', () => {
     ['guarded', 'GatewayPolicy', 'guarded', 'spec.traffic.authorization is not supported yet'],
     ['encrypted', 'GatewayBackend', 'encrypted', 'spec.policies.tls is not supported yet'],
     ['model', 'GatewayBackend', 'model', 'spec.ai is not supported yet'],
+    ['demanded', 'BackendTLSPolicy', 'demanded', 'BackendTLSPolicy is not supported yet'],
   ])('answers 500 on %s and says why', async (name, kind, object, message) => {
     const before = upstream.received.length
     expect((await send(name)).status).toBe(500)

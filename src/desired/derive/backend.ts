@@ -42,11 +42,15 @@ function inlinePolicies(
   return { resources, findings }
 }
 
+const openDestination =
+  'clients choose the destination: put access control in front of this backend'
+
 /** `ResolvedRefs` is for routes; a backend has the one condition Accepted. */
 function accepted(self: ObjectState, destination: Destination, findings: readonly Finding[]) {
   const serious = findings.filter(({ severity }) => severity === 'closed')
   const messages = findings.map(({ message }) => message)
   if (destination.type === 'unsupported') messages.unshift(destination.message)
+  if (destination.type === 'dynamic') messages.push(openDestination)
   const message = messages.join('; ')
   return destination.type === 'unsupported' || serious.length > 0
     ? conditionFalse('Accepted', 'TranslationError', self.generation, message)
@@ -73,6 +77,11 @@ export const backendStage: Stage = {
 function refusedBackend({ refused }: ObjectState): Derived {
   if (refused === undefined) return {}
   const message = refused.problems.map((problem) => `${problem.path}: ${problem.message}`)
-  const condition = conditionFalse('Accepted', 'Invalid', refused.generation, message.join('; '))
+  const condition = conditionFalse(
+    'Accepted',
+    'TranslationError',
+    refused.generation,
+    message.join('; '),
+  )
   return { status: { conditions: [condition] } }
 }

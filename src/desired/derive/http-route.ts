@@ -1,7 +1,7 @@
 /** HTTPRoute: one wire resource per rule, and one status entry per parentRef. */
 import type { DecidedCondition } from '../../model/conditions.ts'
 import { objectKey } from '../../model/names.ts'
-import type { Attachment, RouteResource } from '../../model/resources.ts'
+import type { Attachment, BackendTarget, RouteResource } from '../../model/resources.ts'
 import { conditionOf, conditionTrue, type Failure } from '../conditions.ts'
 import type { Contribution, Derived, Reader, Stage } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
@@ -27,7 +27,11 @@ interface RuleFindings {
   readonly notes: string
 }
 
-function judge(rules: readonly ViewedRule[]): RuleFindings {
+function routeNotes({ useDefaultGateways }: RouteSpec): string[] {
+  return useDefaultGateways === undefined ? [] : ['spec.useDefaultGateways is not supported yet']
+}
+
+function judge(spec: RouteSpec, rules: readonly ViewedRule[]): RuleFindings {
   const failures = rules.flatMap(({ unusable }) => (unusable === undefined ? [] : [unusable]))
   const first = failures[0]
   const message = failures.map((failure) => failure.message).join('; ')
@@ -38,7 +42,7 @@ function judge(rules: readonly ViewedRule[]): RuleFindings {
     wholly: all ? combined : undefined,
     partly: all ? undefined : combined,
     refs: rules.find(({ refs }) => refs !== undefined)?.refs,
-    notes: rules.flatMap(({ notes }) => notes).join('; '),
+    notes: [...routeNotes(spec), ...rules.flatMap(({ notes }) => notes)].join('; '),
   }
 }
 
@@ -98,25 +102,34 @@ function resourcesOf(
 function contributionsOf(
   self: ObjectState,
   parents: readonly ParentAttachment[],
-  rules: readonly ViewedRule[],
+  { rules, wholly }: RuleFindings,
 ): Contribution[] {
   const route = objectKey(self.ref)
   const contributions: Contribution[] = []
+  // attachedRoutes counts routes that are accepted, however the listener itself fares
+  // (Gateway API, ListenerStatus.AttachedRoutes).
   const listeners = new Set(
     parents.flatMap(({ attached }) => attached.map(({ listener }) => listener.key)),
   )
-  for (const listener of listeners) contributions.push(['attached', listener, route])
+  if (wholly === undefined) {
+    for (const listener of listeners) contributions.push(['attached', listener, route])
+  }
   const gateways = new Set(acceptedGateways(parents))
-  const targets = new Set(
-    rules.flatMap(({ backends }) => backends.map(({ target }) => reachKey(target)).filter(isText)),
-  )
+  const targets = new Set(rules.flatMap((rule) => targetsOf(rule).map(reachKey).filter(isText)))
   for (const target of targets) {
     for (const gateway of gateways) contributions.push(['reach', target, gateway])
   }
   return contributions
 }
 
-function reachKey(target: ViewedRule['backends'][number]['target']): string | undefined {
+/** Where requests of a rule may go, mirrored ones included. */
+function targetsOf({ backends, filters }: ViewedRule): BackendTarget[] {
+  const all = [...filters, ...backends.flatMap((backend) => backend.filters)]
+  const mirrors = all.flatMap((filter) => (filter.type === 'mirror' ? [filter.target] : []))
+  return [...backends.map(({ target }) => target), ...mirrors]
+}
+
+function reachKey(target: BackendTarget): string | undefined {
   if (target.type === 'invalid') return undefined
   const kind = target.type === 'service' ? 'Service' : 'GatewayBackend'
   return objectKey({ kind, namespace: target.namespace, name: target.name })
@@ -147,7 +160,7 @@ export function httpRouteStage(checkRegex: CheckRegex): Stage {
       const from = { kind: 'HTTPRoute', namespace: self.ref.namespace }
       const specs = spec.rules ?? [{}]
       const rules = specs.map((rule, index) => viewRule(rule, index, from, read, checkRegex))
-      const findings = judge(rules)
+      const findings = judge(spec, rules)
       const attachments = attachmentsOf(parents)
       const view: RouteView = {
         gateways: acceptedGateways(parents),
@@ -156,7 +169,7 @@ export function httpRouteStage(checkRegex: CheckRegex): Stage {
       return {
         value: view,
         resources: attachments.length === 0 ? [] : resourcesOf(self, spec, rules, attachments),
-        contributions: contributionsOf(self, parents, rules),
+        contributions: contributionsOf(self, parents, findings),
         status: {
           parents: parents.map((parent) => ({
             parentRef: statusParentRef(parent.parentRef),
