@@ -14,6 +14,8 @@ export const ABI_VERSION: i32 = 1 // raised by every incompatible change
 export const FEATURE_HEAD: i32 = 1 // HTTP/1.1 head reader and chunked scanner
 export const FEATURE_ROUTES: i32 = 2 // route tables
 export const FEATURE_REGEX: i32 = 4 // regular expressions
+export const FEATURE_TOKENS: i32 = 16 // token counts; vocabularies are loaded
+export const FEATURE_RATE: i32 = 32 // rate buckets
 
 // --- codes: general ------------------------------------------------------------------------------
 export const INCOMPLETE: i32 = -1 // the bytes end before the message part does; call again with more
@@ -29,6 +31,7 @@ export const REGEX_PATTERN_TOO_LONG: i32 = -102 // more than 8192 bytes
 export const REGEX_PROGRAM_TOO_LARGE: i32 = -103 // more than 32768 instructions, by classes and counts
 export const REGEX_NESTED_TOO_DEEP: i32 = -104 // groups within groups, more than 200
 export const REGEX_NO_SPANS: i32 = -105 // spans are asked of a regex compiled with REGEX_MATCH_ONLY
+export const REGEX_TOO_MUCH_WORK: i32 = -106 // the pattern looks far ahead of each of many matches in this text
 export const REGEX_BAD_UTF8: i32 = -110 // the pattern is not UTF-8
 export const REGEX_UNBALANCED_PAREN: i32 = -111 // a parenthesis without its partner
 export const REGEX_UNCLOSED_CLASS: i32 = -112 // `[` without its `]`
@@ -44,6 +47,9 @@ export const REGEX_LOOKAROUND: i32 = -130 // not in linear time: refused
 export const REGEX_BACKREFERENCE: i32 = -131 // not in linear time: refused
 export const REGEX_ATOMIC: i32 = -132 // atomic group or possessive quantifier: refused
 
+// --- codes: tokens ------------------------------------------------------------------------------
+export const TOKENS_BAD_VOCABULARY: i32 = -201 // not a vocabulary file of this version
+
 // --- flags of regex_compile: as if the pattern began with (?i), (?m), (?s), (?U) ---------------------
 export const REGEX_CASE_INSENSITIVE: i32 = 1
 export const REGEX_MULTI_LINE: i32 = 2
@@ -57,6 +63,11 @@ export const DETECT_CARD: i32 = 1 // payment cards, with their check digit
 export const DETECT_PHONE: i32 = 2 // international and North American telephone numbers
 export const DETECT_EMAIL: i32 = 3 // email addresses
 export const DETECT_SIN: i32 = 4 // social insurance numbers of Canada, with their check digit
+
+// --- codes: rate buckets ----------------------------------------------------------------------------
+export const RATE_FULL: i32 = -201 // every cell of the key's group is in use: make a larger table
+export const RATE_BUSY: i32 = -202 // another thread holds the key's group; call again
+export const RATE_GONE: i32 = -203 // the cell is another's now: ask rate_cell again
 
 // --- codes: heads and bodies: -(status * 100 + reason). Reasons are unique; a response that is
 // refused has 502 as its status and the same reason: ERROR_RESPONSE - reason.
@@ -244,3 +255,12 @@ export const PATH_EXACT: i32 = 0
 export const PATH_PREFIX: i32 = 1 // by whole segments; trailing slashes are ignored
 export const PATH_REGEX: i32 = 2 // must cover the whole path
 export const PREDICATE_LIMIT: i32 = 64 // predicates of one kind in a route
+
+// --- rate record: what rate_take, rate_peek and rate_charge write; f64 -------------------------------
+//
+//      +0  WAIT      +8  REMAINING      +16 RESET
+//
+export const RATE_WAIT: i32 = 0 // ms until the amount would be admitted; 0 when it is; Infinity above the capacity
+export const RATE_REMAINING: i32 = 8 // whole units left; negative in debt
+export const RATE_RESET: i32 = 16 // ms until the bucket is full
+export const RATE_SIZE: i32 = 24 // bytes of the record

@@ -32,3 +32,11 @@ export function fail(code: i32, offset: i32): usize {
   }
   return 0
 }
+
+/**
+ * Finding all matches reads a byte again for each match before which it was looked ahead at (`a.*b|a`
+ * reads all the rest for every a). Beyond this many times the text, and READS_FREE bytes to begin with, the work
+ * stops with REGEX_TOO_MUCH_WORK.
+ */
+export const READS_LIMIT: i32 = 256
+export const READS_FREE: i32 = 1 << 22

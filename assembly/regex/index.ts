@@ -8,8 +8,8 @@
 //   +20 flags             +24 bytes simulated without a cache   +28 bound of undecided bytes, or -1
 //   +32 users: its handle, and sets that hold it   +36 1 if there is a filter   +48 filter of first bytes
 import { arenaMark, arenaReset, blockAlloc, blockFree, isReadable } from '../arena'
-import { ERROR_ARGUMENT, ERROR_MEMORY, REGEX_MATCH_ONLY, REGEX_NO_SPANS, REGEX_PATTERN_TOO_LONG } from '../abi'
-import { clearError, errorCode, fail, MAX_PATTERN_BYTES, REGEX_ALL_FLAGS, REGEX_SYNTAX_FLAGS } from './codes'
+import { ERROR_ARGUMENT, ERROR_MEMORY, REGEX_MATCH_ONLY, REGEX_NO_SPANS, REGEX_PATTERN_TOO_LONG, REGEX_TOO_MUCH_WORK } from '../abi'
+import { MAX_PATTERN_BYTES, READS_FREE, READS_LIMIT, REGEX_ALL_FLAGS, REGEX_SYNTAX_FLAGS, clearError, errorCode, fail } from './codes'
 import { growCaches, MODE_SEARCH, releaseCaches } from './cache'
 import { compileTree } from './compile'
 import { dropHandle, HANDLE_REGEX, newHandle, recordOf } from './handles'
@@ -21,7 +21,7 @@ import { P_COUNT } from './program'
 import { rangesStart } from './ranges'
 import { checkUtf8 } from './reader'
 import { matchesWhole, NONE, R_FILTER, R_FORWARD, R_HAS_FILTER, R_REVERSE, runBackward, runForward } from './run'
-import { ensureScratch } from './step'
+import { bytesRead, ensureScratch } from './step'
 
 const RECORD_BYTES: usize = 96
 const R_FLAGS: usize = 20
@@ -171,21 +171,28 @@ export function regexFind(handle: i32, text: usize, length: i32, from: i32, out:
 /**
  * All matches from byte `from` on, not overlapping: (start, end) pairs of u32 at `out`, at most `limit` pairs;
  * answers how many, or a REGEX_* code. As in JavaScript an empty match directly behind another match
- * counts, and the search goes on one character after an empty match.
+ * counts, and the search goes on one character after an empty match. O(length), or REGEX_TOO_MUCH_WORK.
  */
 export function regexFindAll(handle: i32, text: usize, length: i32, from: i32, out: usize, limit: i32): i32 {
   let count = 0
   let next = from
+  const limitRead = bytesRead + readsAllowed(length)
   while (count < limit && next <= length) {
     const place = out + (<usize>count << 3)
     const found = regexFind(handle, text, length, next, place)
     if (found < 0) return found
     if (found == 0) break
+    if (bytesRead > limitRead) return REGEX_TOO_MUCH_WORK
     count++
     next = <i32>load<u32>(place, 4)
     if (<i32>load<u32>(place) == next) next = afterCharacter(text, length, next)
   }
   return count
+}
+
+/** Bytes that finding all matches in `length` bytes may read. */
+export function readsAllowed(length: u64): u64 {
+  return length * <u64>READS_LIMIT + <u64>READS_FREE
 }
 
 /** The offset after the character at `at`; a stray byte counts as one. */

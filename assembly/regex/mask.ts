@@ -5,15 +5,16 @@
 // never further than its bound of undecided bytes (hold.ts), because whatever began earlier has accepted
 // or died. A match that has accepted and is longer than that bound has a settled beginning: its replacement
 // is given out, and the rest is swallowed until the match ends.
-import { DETECT_EMAIL, DETECT_PHONE, ERROR_MEMORY } from '../abi'
+import { DETECT_EMAIL, DETECT_PHONE, REGEX_TOO_MUCH_WORK } from '../abi'
 import { DETECT_COUNT, detectIn, detectNumber, emailAround, emailStart, isBoundaryBefore, isLocal, LOCAL_LIMIT, ranOut } from './detect'
 import { UNBOUNDED } from './hold'
-import { afterCharacter, holdOf } from './index'
+import { afterCharacter, holdOf, readsAllowed } from './index'
 import { nextTrigger } from './prefilter'
 import { runBackward } from './run'
 import { beginScan, scan, scanIdle, scanLast, scanMeta, scanPosition } from './scan'
+import { bytesRead } from './step'
 import { MEMBER_DETECT, MEMBER_REGEX, MEMBER_TEXT, MEMBER_TEXT_LENGTH, memberOf, SET_DETECTS, SET_MEMBERS } from './set'
-import { addFound, appendToWindow, FOUND_BYTES, foundAt, M_FROM, M_HOLD, M_IDLE, M_LAST, M_META, M_POSITION, M_START, M_THREADS, output, progressOf, S_COUNT, S_DETECT_AT, S_DETECT_HOLD, S_EMITTED, S_FAILURE, S_FOUND, S_FOUND_COUNT, S_LENGTH, S_MASKED, S_OUT_LENGTH, S_RESUME, S_SET, S_WINDOW, sortFound } from './stream'
+import { addFound, appendToWindow, failStream, FOUND_BYTES, foundAt, M_FROM, M_HOLD, M_IDLE, M_LAST, M_META, M_POSITION, M_START, M_THREADS, output, progressOf, S_COUNT, S_DETECT_AT, S_DETECT_HOLD, S_EMITTED, S_FAILURE, S_FOUND, S_FOUND_COUNT, S_LENGTH, S_MASKED, S_OUT_LENGTH, S_READ, S_RESUME, S_SET, S_TAKEN, S_WINDOW, sortFound } from './stream'
 
 /** Text is taken in pieces of this size, so that the window stays small where it can. */
 const PIECE: i32 = 1 << 16
@@ -107,6 +108,10 @@ function advancePattern(stream: usize, index: i32, regex: usize, isEnd: bool): v
     }
     if (scanLast < 0) break
     settle(stream, index, regex, progress)
+    if (bytesRead - startedAt > allowed) {
+      failStream(stream, REGEX_TOO_MUCH_WORK)
+      return
+    }
   }
   store<i32>(progress, min(length, load<i32>(progress, M_FROM)), M_HOLD)
 }
@@ -280,23 +285,34 @@ function compact(stream: usize): void {
   }
 }
 
+/** `bytesRead` when the piece in work began, and what may be added to it. */
+let startedAt: u64 = 0
+let allowed: u64 = 0
+
 function takePiece(stream: usize, text: usize, length: i32, isEnd: bool): void {
   const set = <usize>load<u32>(stream, S_SET)
   compact(stream)
   appendToWindow(stream, text, length)
   if (load<i32>(stream, S_FAILURE) != 0) return
+  const taken = load<u64>(stream, S_TAKEN) + <u64>length
+  const read = load<u64>(stream, S_READ)
+  store<u64>(stream, taken, S_TAKEN)
+  startedAt = bytesRead
+  const most = readsAllowed(taken * load<u32>(set, SET_MEMBERS))
+  allowed = most > read ? most - read : 0
   const kinds = load<u32>(set, SET_DETECTS)
   if (kinds != 0) advanceDetectors(stream, kinds, isEnd)
   for (let i = 0; i < load<i32>(set, SET_MEMBERS); i++) {
     const regex = <usize>load<u32>(memberOf(set, i), MEMBER_REGEX)
     if (regex != 0) advancePattern(stream, i, regex, isEnd)
   }
-  giveOut(stream, frontier(stream, isEnd))
+  store<u64>(stream, read + bytesRead - startedAt, S_READ)
+  if (load<i32>(stream, S_FAILURE) == 0) giveOut(stream, frontier(stream, isEnd))
 }
 
 /**
  * Takes text that has arrived, the last of it if `isEnd`. Answers how many bytes of masked text came out
- * (at S_OUT, until the next call), or ERROR_MEMORY: then the stream is lost, and the text must not pass.
+ * (at S_OUT, until the next call), or a code: then the stream is lost, and the text must not pass.
  */
 export function pushText(stream: usize, text: usize, length: i32, isEnd: bool): i32 {
   store<i32>(stream, 0, S_OUT_LENGTH)
@@ -306,7 +322,8 @@ export function pushText(stream: usize, text: usize, length: i32, isEnd: bool): 
     takePiece(stream, text + done, size, isEnd && done + size == length)
     done += size
   } while (done < length && load<i32>(stream, S_FAILURE) == 0)
-  return load<i32>(stream, S_FAILURE) != 0 ? ERROR_MEMORY : load<i32>(stream, S_OUT_LENGTH)
+  const failure = load<i32>(stream, S_FAILURE)
+  return failure != 0 ? failure : load<i32>(stream, S_OUT_LENGTH)
 }
 
 /** Bytes that the stream holds back now. */

@@ -23,9 +23,13 @@ let generation: u32 = 0
 /** Visits of instructions since the module started: the unit in which linear time is tested. */
 export let work: u64 = 0
 
-/** Counts work that is not done here. */
+/** Bytes that automata have read, each reading counted. */
+export let bytesRead: u64 = 0
+
+/** Counts bytes read by stored transitions, each one unit of work. */
 export function addWork(units: i32): void {
   work += <u64>units
+  bytesRead += <u64>units
 }
 
 /** Makes scratch for programs of `count` instructions, so that matching need not; false without room. */
@@ -147,6 +151,7 @@ function consume(program: usize, c: u32): void {
  * better one has won.
  */
 export function stepThreads(program: usize, threads: usize, count: u32, before: u32, c: u32, isCut: bool): bool {
+  bytesRead++
   nextGeneration()
   sawMatch = false
   listCount = 0

@@ -14,7 +14,8 @@
 //   +24 output       +28 capacity    +32 length      +36 replacements made
 //   +40 found spans  +44 count       +48 capacity    +52 failure code
 //   +56 detectors' position          +60 their hold  +64 their resume positions (5)
-//   +96 members, 32 bytes each: from | position | idle | last | start | meta | threads | hold
+//   +88 bytes read (u64)             +96 bytes taken (u64)
+//   +104 members, 32 bytes each: from | position | idle | last | start | meta | threads | hold
 import { blockAlloc, blockFree } from '../arena'
 import { ERROR_ARGUMENT, ERROR_MEMORY } from '../abi'
 import { dropHandle, HANDLE_STREAM, newHandle, recordOf } from './handles'
@@ -39,7 +40,9 @@ export const S_FAILURE: usize = 52
 export const S_DETECT_AT: usize = 56
 export const S_DETECT_HOLD: usize = 60
 export const S_RESUME: usize = 64
-const S_HEAD: usize = 96
+export const S_READ: usize = 88
+export const S_TAKEN: usize = 96
+const S_HEAD: usize = 104
 export const M_FROM: usize = 0
 export const M_POSITION: usize = 4
 export const M_IDLE: usize = 8
@@ -140,9 +143,9 @@ function ensure(address: usize, capacity: usize, used: i32, needed: i32): bool {
   return true
 }
 
-/** From now on the stream answers ERROR_MEMORY: text may have been lost. */
-function failStream(stream: usize): void {
-  store<i32>(stream, ERROR_MEMORY, S_FAILURE)
+/** From now on the stream answers this code: text may have been lost. */
+export function failStream(stream: usize, code: i32 = ERROR_MEMORY): void {
+  store<i32>(stream, code, S_FAILURE)
 }
 
 /** Appends arrived text to the window. */

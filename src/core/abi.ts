@@ -7,6 +7,10 @@ export const FEATURE_HEAD = 1
 export const FEATURE_ROUTES = 2
 /** regular expressions */
 export const FEATURE_REGEX = 4
+/** token counts; vocabularies are loaded */
+export const FEATURE_TOKENS = 16
+/** rate buckets */
+export const FEATURE_RATE = 32
 /** the bytes end before the message part does; call again with more */
 export const INCOMPLETE = -1
 /** memory is sealed or exhausted; nothing was changed */
@@ -29,6 +33,8 @@ export const REGEX_PROGRAM_TOO_LARGE = -103
 export const REGEX_NESTED_TOO_DEEP = -104
 /** spans are asked of a regex compiled with REGEX_MATCH_ONLY */
 export const REGEX_NO_SPANS = -105
+/** the pattern looks far ahead of each of many matches in this text */
+export const REGEX_TOO_MUCH_WORK = -106
 /** the pattern is not UTF-8 */
 export const REGEX_BAD_UTF8 = -110
 /** a parenthesis without its partner */
@@ -57,6 +63,8 @@ export const REGEX_LOOKAROUND = -130
 export const REGEX_BACKREFERENCE = -131
 /** atomic group or possessive quantifier: refused */
 export const REGEX_ATOMIC = -132
+/** not a vocabulary file of this version */
+export const TOKENS_BAD_VOCABULARY = -201
 export const REGEX_CASE_INSENSITIVE = 1
 export const REGEX_MULTI_LINE = 2
 export const REGEX_DOT_ALL = 4
@@ -73,6 +81,12 @@ export const DETECT_PHONE = 2
 export const DETECT_EMAIL = 3
 /** social insurance numbers of Canada, with their check digit */
 export const DETECT_SIN = 4
+/** every cell of the key's group is in use: make a larger table */
+export const RATE_FULL = -201
+/** another thread holds the key's group; call again */
+export const RATE_BUSY = -202
+/** the cell is another's now: ask rate_cell again */
+export const RATE_GONE = -203
 /** the method is not a token */
 export const BAD_METHOD = -40001
 /** the request target has a forbidden byte or form */
@@ -335,6 +349,14 @@ export const PATH_PREFIX = 1
 export const PATH_REGEX = 2
 /** predicates of one kind in a route */
 export const PREDICATE_LIMIT = 64
+/** ms until the amount would be admitted; 0 when it is; Infinity above the capacity */
+export const RATE_WAIT = 0
+/** whole units left; negative in debt */
+export const RATE_REMAINING = 8
+/** ms until the bucket is full */
+export const RATE_RESET = 16
+/** bytes of the record */
+export const RATE_SIZE = 24
 export const REGEX_SYNTAX_FLAGS = 15
 export const REGEX_ALL_FLAGS = 31
 export const MAX_PATTERN_BYTES = 8192
@@ -346,3 +368,5 @@ export const MAX_COMPILE_STEPS = 262144
 /** One DFA cache (64 KiB with the block's head); a regex without one is simulated, equally right. */
 export const CACHE_BYTES = 65520
 export const MAX_CACHES = 16
+export const READS_LIMIT = 256
+export const READS_FREE = 4194304

@@ -15,6 +15,7 @@ const messages = new Map<number, string>([
   [abi.REGEX_PATTERN_TOO_LONG, 'the pattern is longer than 8192 bytes'],
   [abi.REGEX_PROGRAM_TOO_LARGE, 'the pattern is too large once its repetitions are written out'],
   [abi.REGEX_NESTED_TOO_DEEP, 'groups nest deeper than 200'],
+  [abi.REGEX_TOO_MUCH_WORK, 'the pattern looks far ahead of each of many matches'],
   [abi.REGEX_BAD_UTF8, 'the pattern is not valid UTF-8'],
   [abi.REGEX_UNBALANCED_PAREN, 'a parenthesis has no partner'],
   [abi.REGEX_UNCLOSED_CLASS, 'a character class has no closing bracket'],

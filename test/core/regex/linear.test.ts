@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { RawRegex } from './raw-regex.ts'
+import { compileMask } from '../../../src/core/regex-mask.ts'
+import { codeOf, RawRegex } from './raw-regex.ts'
 
 // Counted in the engine's own units of work, not in time.
 const raw = new RawRegex(1 << 18)
@@ -63,6 +64,30 @@ describe('regex work grows with the text, not faster', () => {
       expect(raw.fullMatch(handle, text)).toBe(false)
     }
     for (const handle of handles) raw.free(handle)
+  })
+})
+
+describe('a pattern that looks far ahead of each of many matches', () => {
+  const handle = raw.compile(Buffer.from('a.*b|a'))
+
+  it('finds all of them in a text of moderate length', () => {
+    expect(raw.spans(handle, Buffer.from('a'.repeat(2000)))).toHaveLength(2000)
+  })
+
+  it('gives up with a code before the work grows with the square of the text', () => {
+    const before = raw.work()
+    const text = Buffer.from('a'.repeat(200_000))
+    expect(() => raw.spans(handle, text)).toThrow(String(codeOf('REGEX_TOO_MUCH_WORK')))
+    expect(raw.work() - before).toBeLessThan(text.length * 300)
+    expect(raw.isMatch(handle, text)).toBe(true)
+  })
+
+  it('makes a mask fail, so that nothing passes unmasked', () => {
+    const outcome = compileMask([{ pattern: 'a.*b|a', replacement: 'x' }])
+    if (!outcome.ok) throw new Error(outcome.message)
+    expect(outcome.mask.apply('a'.repeat(1000)).text).toBe('x'.repeat(1000))
+    expect(() => outcome.mask.apply('a'.repeat(200_000))).toThrow('REGEX_TOO_MUCH_WORK')
+    expect(outcome.mask.apply('ab').text).toBe('x')
   })
 })
 
