@@ -7,7 +7,15 @@
  * then on whatever finds no room returns ERROR_MEMORY (or address 0). Other instances just grow.
  * The maximum in the module itself stays open, because one module cannot have two.
  */
-import { ABI_VERSION, ERROR_MEMORY, FEATURE_HEAD, FEATURE_REGEX, FEATURE_ROUTES } from './abi'
+import {
+  ABI_VERSION,
+  ERROR_MEMORY,
+  FEATURE_HEAD,
+  FEATURE_RATE,
+  FEATURE_REGEX,
+  FEATURE_ROUTES,
+  FEATURE_TOKENS,
+} from './abi'
 import {
   arenaAlloc,
   arenaMark,
@@ -32,7 +40,9 @@ import {
 import { matchListener, matchRequest, matchRoute } from './match/select'
 import { lastCode, lastOffset } from './refusal'
 
+export * from './rate/exports'
 export * from './regex/exports'
+export * from './tokens/exports'
 
 /** ABI_VERSION. A host refuses a module of another version. */
 export function abi_version(): i32 {
@@ -41,7 +51,7 @@ export function abi_version(): i32 {
 
 /** FEATURE_* bits of what this build holds. */
 export function features(): i32 {
-  return FEATURE_HEAD | FEATURE_ROUTES | FEATURE_REGEX
+  return FEATURE_HEAD | FEATURE_ROUTES | FEATURE_REGEX | FEATURE_RATE | FEATURE_TOKENS
 }
 
 /** Scratch of `size` bytes, 16-aligned, until `reset` to an earlier mark; 0 without room. */

@@ -20,10 +20,18 @@ const stamp = join(root, 'dist', '.built')
 const entries = {
   main: 'src/main.ts',
   'proxy-worker': 'src/proxy/worker.ts',
-  core: 'src/core/index.ts',
   events: 'events/index.ts',
   replay: 'src/replay/index.ts',
   policy: 'src/policies/define.ts',
+}
+
+/** Entry points that carry their dependencies: `sluice/core` needs nothing installed beside it. */
+const selfContained = { core: 'src/core/index.ts' }
+
+/** Each WebAssembly module by the configuration that asc makes it with. */
+const modules = {
+  'core.wasm': 'asconfig.json',
+  'core-rate-shared.wasm': 'asconfig.rate-shared.json',
 }
 
 /** Is every source older than the last build? */
@@ -37,30 +45,25 @@ function isFresh() {
     'assembly/**/*',
     'scripts/build.mjs',
     'package.json',
-    'asconfig.json',
+    'asconfig*.json',
   ]
   return globSync(sources, { cwd: root }).every(
     (file) => statSync(join(root, file)).mtimeMs <= built,
   )
 }
 
-/** Compiles the AssemblyScript core; an old module must never survive a failed compile. */
-function buildCore() {
-  if (!existsSync(join(root, 'assembly', 'index.ts'))) return
-  const fresh = join(root, 'build', 'core.wasm')
+/** Compiles a module of the core; an old one must never survive a failed compile. */
+function buildModule(name, config) {
+  const fresh = join(root, 'build', name)
   rmSync(fresh, { force: true })
   const asc = join(root, 'node_modules', '.bin', 'asc')
-  const run = spawnSync(asc, ['--config', 'asconfig.json', '--target', 'release'], {
+  const run = spawnSync(asc, ['--config', config, '--target', 'release'], {
     cwd: root,
-    encoding: 'utf8',
+    stdio: 'inherit',
   })
-  if (run.status !== 0 || !existsSync(fresh)) {
-    console.error(run.stdout, run.stderr)
-    process.exit(run.status || 1)
-  }
+  if (run.status !== 0 || !existsSync(fresh)) process.exit(run.status || 1)
   // In one step: a process that starts meanwhile finds the old module or the new one, whole.
-  renameSync(fresh, join(root, 'dist', 'core.wasm'))
-  copyFileSync(join(root, 'assembly', 'core.abi.json'), join(root, 'dist', 'core.abi.json'))
+  renameSync(fresh, join(root, 'dist', name))
 }
 
 /** Chunks carry a hash in their name, so those of earlier builds would pile up. */
@@ -70,31 +73,33 @@ function removeStale(outputs) {
   }
 }
 
+const common = {
+  absWorkingDir: root,
+  outdir: 'dist',
+  bundle: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'node22',
+  sourcemap: 'linked',
+  logLevel: 'warning',
+  metafile: true,
+}
+
 async function bundle() {
   const present = Object.fromEntries(
     Object.entries(entries).filter(([, file]) => existsSync(join(root, file))),
   )
-  const { metafile } = await build({
-    absWorkingDir: root,
-    entryPoints: present,
-    outdir: 'dist',
-    bundle: true,
-    splitting: true,
-    format: 'esm',
-    platform: 'node',
-    target: 'node22',
-    packages: 'external',
-    sourcemap: 'linked',
-    logLevel: 'warning',
-    metafile: true,
-  })
-  removeStale(new Set(Object.keys(metafile.outputs)))
+  const parts = await Promise.all([
+    build({ ...common, entryPoints: present, splitting: true, packages: 'external' }),
+    build({ ...common, entryPoints: selfContained }),
+  ])
+  removeStale(new Set(parts.flatMap(({ metafile }) => Object.keys(metafile.outputs))))
 }
 
 if (!(process.argv.includes('--if-needed') && isFresh())) {
   mkdirSync(join(root, 'dist'), { recursive: true })
   const begun = new Date()
-  buildCore()
+  for (const [name, config] of Object.entries(modules)) buildModule(name, config)
   await bundle()
   writeFileSync(stamp, `${begun.toISOString()}\n`)
 }

@@ -74,6 +74,12 @@ export function generate() {
     comment: 'Generated from assembly/ by npm run generate. An address is an unsigned 32-bit i32.',
     version: constants.find(({ name }) => name === 'ABI_VERSION').value,
     exports: readExports('assembly/index.ts'),
+    // What it does not say of a function here is said above: the two are the same.
+    rateShared: {
+      module: 'core-rate-shared.wasm',
+      imports: [{ module: 'env', name: 'memory', kind: 'memory', shared: true }],
+      exports: readExports('assembly/rate-shared.ts').map(({ name }) => name),
+    },
     constants,
   }
   return {

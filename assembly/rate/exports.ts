@@ -1,0 +1,335 @@
+// The rate part of the ABI, the same in core.wasm and core-rate-shared.wasm. Every span is checked here.
+import { ERROR_ARGUMENT, RATE_BUSY, RATE_FULL, RATE_GONE, RATE_SIZE } from '../abi'
+import { fail } from '../refusal'
+import {
+  charged,
+  clock,
+  excess,
+  GONE,
+  increment,
+  loadInstant,
+  prepare,
+  refunded,
+  report,
+  storeInstant,
+  swapInstant,
+  ticksOf,
+} from './gcra'
+import {
+  aim,
+  beginMove,
+  candidates,
+  cellAt,
+  claimCell,
+  countGroup,
+  endMove,
+  findCell,
+  formatTable,
+  forwardOf,
+  freeLocks,
+  groupAt,
+  groupCount,
+  HEADER,
+  isAimed,
+  isInside,
+  isMoved,
+  isTable,
+  keyLimit,
+  lockGroup,
+  moveGroup,
+  reapGroup,
+  setOwner,
+  tableSize,
+  unlockGroup,
+} from './table'
+
+const TAKE: i32 = 0
+const CHARGE: i32 = 1
+const PEEK: i32 = 2
+
+/** Does the demand on a cell, as long as it is the one aimed at: 1, 0, or RATE_GONE. */
+// @ts-ignore: decorator
+@inline
+function settle(cell: usize, mode: i32, out: usize): i32 {
+  while (true) {
+    const instant = loadInstant(cell)
+    if (instant == GONE || !isAimed(cell)) return RATE_GONE
+    const result = attempt(cell, instant, mode, out)
+    if (result >= 0) return result
+  }
+}
+
+/** One attempt on a cell that held `instant`: 1, 0, or -1 when it has changed meanwhile. */
+// @ts-ignore: decorator
+@inline
+function attempt(cell: usize, instant: i64, mode: i32, out: usize): i32 {
+  const over = excess(instant)
+  if (mode != CHARGE && over > 0) {
+    if (out != 0) report(out, instant, over)
+    return 0
+  }
+  if (mode == PEEK || increment == 0) {
+    if (out != 0) report(out, instant, 0)
+    return 1
+  }
+  const next = increment < 0 ? refunded(instant) : charged(instant)
+  if (next != instant && swapInstant(cell, instant, next) != instant) return -1
+  if (out != 0) report(out, next, 0)
+  return 1
+}
+
+/** Nobody holds such a bucket: it is full. Nothing is written but the report. */
+function settleFull(mode: i32, out: usize): i32 {
+  const over = mode == CHARGE ? 0 : excess(clock)
+  if (out != 0) report(out, clock, over)
+  return over > 0 ? 0 : 1
+}
+
+/** Settles in the first cell that turns out to be the identity's. */
+function settleIn(table: usize, group: usize, mode: i32, out: usize): i32 {
+  let bits = candidates(group)
+  while (bits != 0) {
+    const result = settle(cellAt(table, group, ctz(bits)), mode, out)
+    if (result >= 0) return result
+    bits &= bits - 1
+  }
+  return RATE_GONE
+}
+
+/** Finds or makes the bucket, in the table or where that has moved to, and settles. */
+function demand(
+  start: usize,
+  id: i32,
+  key: usize,
+  length: i32,
+  mode: i32,
+  out: usize,
+): i32 {
+  // Nothing is left behind by a demand that a full bucket would not feel.
+  const isTrace = mode == PEEK || increment <= 0 || (mode == TAKE && increment > 0 && excess(clock) > 0)
+  let table = start
+  while (true) {
+    while (isMoved(table)) table = forwardOf(table)
+    const group = aim(table, id, key, length)
+    const found = settleIn(table, group, mode, out)
+    if (found >= 0) return found
+    if (isTrace && forwardOf(table) == 0) return settleFull(mode, out)
+    if (!lockGroup(group)) return fail(RATE_BUSY)
+    const forward = forwardOf(table)
+    if (forward == 0) {
+      const cell = claimCell(table, group, clock)
+      unlockGroup(group)
+      if (cell == 0) return fail(RATE_FULL)
+    } else {
+      const moved = moveGroup(table, group, clock)
+      unlockGroup(group)
+      if (moved < 0) return fail(moved)
+      table = forward
+    }
+  }
+}
+
+function isSound(table: usize, key: usize, length: i32, out: usize): bool {
+  if (!isTable(table) || length < 0 || length > keyLimit(table)) return false
+  return isInside(key, <usize>length) && (out == 0 || isInside(out, RATE_SIZE))
+}
+
+/** Bytes that a table of `groups` (a power of two up to 65536; 32 buckets each) with keys of up to
+ * `key_bytes` (up to 1024) takes; ERROR_ARGUMENT when there can be none. */
+export function rate_size(groups: i32, key_bytes: i32): i32 {
+  const size = <i32>tableSize(groups, key_bytes)
+  return size == 0 ? fail(ERROR_ARGUMENT) : size
+}
+
+/** Makes an empty table in rate_size bytes at a 16-aligned address; `secret` is 16 random bytes, copied. */
+export function rate_format(table: usize, groups: i32, key_bytes: i32, secret: usize): i32 {
+  return formatTable(table, groups, key_bytes, secret) ? 0 : fail(ERROR_ARGUMENT)
+}
+
+/** Names who holds the locks that this instance takes: a number > 0 of its own for each thread. */
+export function rate_owner(number: i32): i32 {
+  if (number < 1) return fail(ERROR_ARGUMENT)
+  setOwner(<u32>number)
+  return 0
+}
+
+/** Frees what a dead owner left locked: how many groups. Its thread must have ended. */
+export function rate_release(table: usize, dead: i32): i32 {
+  return isTable(table) && dead > 0 ? freeLocks(table, <u32>dead) : fail(ERROR_ARGUMENT)
+}
+
+/**
+ * Takes `amount` units from the bucket of (id, key) if it has them: 1 taken, 0 refused, or a code.
+ * `period` is ms for one unit, `capacity` the units of a full bucket, `now` ms of a clock that all
+ * callers share. A bucket begins full. `out` takes a RATE_* record; 0 for none.
+ */
+export function rate_take(
+  table: usize,
+  id: i32,
+  key: usize,
+  length: i32,
+  period: f64,
+  capacity: f64,
+  amount: f64,
+  now: f64,
+  out: usize,
+): i32 {
+  const isGood = amount >= 0 && prepare(period, capacity, amount, now)
+  if (!isGood || !isSound(table, key, length, out)) return fail(ERROR_ARGUMENT)
+  return demand(table, id, key, length, TAKE, out)
+}
+
+/** As rate_take, but takes nothing: 1 when it would be admitted. */
+export function rate_peek(
+  table: usize,
+  id: i32,
+  key: usize,
+  length: i32,
+  period: f64,
+  capacity: f64,
+  amount: f64,
+  now: f64,
+  out: usize,
+): i32 {
+  const isGood = amount >= 0 && prepare(period, capacity, amount, now)
+  if (!isGood || !isSound(table, key, length, out)) return fail(ERROR_ARGUMENT)
+  return demand(table, id, key, length, PEEK, out)
+}
+
+/** Takes `amount` units even where there are none, as debt; a negative amount gives units back: 1. */
+export function rate_charge(
+  table: usize,
+  id: i32,
+  key: usize,
+  length: i32,
+  period: f64,
+  capacity: f64,
+  amount: f64,
+  now: f64,
+  out: usize,
+): i32 {
+  if (!prepare(period, capacity, amount, now)) return fail(ERROR_ARGUMENT)
+  if (!isSound(table, key, length, out)) return fail(ERROR_ARGUMENT)
+  return demand(table, id, key, length, CHARGE, out)
+}
+
+/** The address of the bucket of (id, no key) for rate_take_at, made when there is none; or a code. */
+export function rate_cell(table: usize, id: i32, now: f64): i32 {
+  const ticks = ticksOf(now)
+  if (ticks == 0 || !isTable(table)) return fail(ERROR_ARGUMENT)
+  let at = table
+  while (forwardOf(at) != 0) {
+    if (!isMoved(at)) return fail(RATE_BUSY)
+    at = forwardOf(at)
+  }
+  const group = aim(at, id, 0, 0)
+  const present = findCell(at, group)
+  if (present != 0) return <i32>present
+  if (!lockGroup(group)) return fail(RATE_BUSY)
+  const cell = forwardOf(at) == 0 ? <i32>claimCell(at, group, ticks) : RATE_BUSY
+  unlockGroup(group)
+  return cell == 0 ? fail(RATE_FULL) : cell
+}
+
+/**
+ * As rate_take, on a cell of rate_cell: nothing is looked up. RATE_GONE: the bucket was idle and
+ * forgotten, or has moved; ask rate_cell again, or rate_take. The cell's table must still be there.
+ */
+export function rate_take_at(
+  cell: usize,
+  id: i32,
+  period: f64,
+  capacity: f64,
+  amount: f64,
+  now: f64,
+  out: usize,
+): i32 {
+  const isGood = amount >= 0 && prepare(period, capacity, amount, now)
+  if (!isGood || !isInside(cell, 16) || (cell & 7) != 0) return fail(ERROR_ARGUMENT)
+  if (out != 0 && !isInside(out, RATE_SIZE)) return fail(ERROR_ARGUMENT)
+  while (true) {
+    const instant = loadInstant(cell)
+    if (instant == GONE || load<i32>(cell, 8) != id || load<i32>(cell, 12) != 0) return RATE_GONE
+    const result = attempt(cell, instant, TAKE, out)
+    if (result >= 0) return result
+  }
+}
+
+/** Forgets buckets that are full: how many, or a code. Not needed: their cells are reused anyway. */
+export function rate_reap(table: usize, now: f64): i32 {
+  const ticks = ticksOf(now)
+  if (ticks == 0 || !isTable(table)) return fail(ERROR_ARGUMENT)
+  let count = 0
+  for (let index = 0; index < groupCount(table); index++) {
+    const group = groupAt(table, index)
+    if (!lockGroup(group)) return fail(RATE_BUSY)
+    count += reapGroup(table, group, ticks)
+    unlockGroup(group)
+  }
+  return count
+}
+
+/** How many buckets the table holds. */
+export function rate_count(table: usize): i32 {
+  if (!isTable(table)) return fail(ERROR_ARGUMENT)
+  let count = 0
+  for (let index = 0; index < groupCount(table); index++) {
+    count += countGroup(table, groupAt(table, index))
+  }
+  return count
+}
+
+/**
+ * The limit of an id has changed: what its buckets have used stays the same number of units.
+ * `ratio` is the new period by the old one. How many buckets, or a code.
+ */
+export function rate_rescale(table: usize, id: i32, ratio: f64, now: f64): i32 {
+  const ticks = ticksOf(now)
+  const isRatio = ratio > 0 && ratio < Infinity
+  if (ticks == 0 || !isRatio || !isTable(table)) return fail(ERROR_ARGUMENT)
+  let count = 0
+  for (let index = 0; index < groupCount(table); index++) {
+    const group = groupAt(table, index)
+    if (!lockGroup(group)) return fail(RATE_BUSY)
+    for (let each = 0; each < 32; each++) {
+      const cell = cellAt(table, group, each)
+      if (load<i32>(cell, 8) == id && rescale(cell, ratio, ticks)) count++
+    }
+    unlockGroup(group)
+  }
+  return count
+}
+
+function rescale(cell: usize, ratio: f64, now: i64): bool {
+  while (true) {
+    const instant = loadInstant(cell)
+    if (instant == GONE) return false
+    if (instant <= now) return true
+    const used = ceil(<f64>(instant - now) * ratio)
+    const fresh = now + <i64>min(used, <f64>((<i64>1) << 61))
+    if (swapInstant(cell, instant, fresh) == instant) return true
+  }
+}
+
+/**
+ * Moves all buckets to another table with keys at least as long, while others use them: how many,
+ * or RATE_FULL or RATE_BUSY, after which it may be called again. Calls on the old table go on to
+ * the new one for ever, so its memory must stay until nobody names it any more.
+ */
+export function rate_move(from: usize, to: usize, now: f64): i32 {
+  const ticks = ticksOf(now)
+  if (ticks == 0 || !isTable(from) || !isTable(to)) return fail(ERROR_ARGUMENT)
+  const begun = beginMove(from, to)
+  if (begun < 0) return fail(begun)
+  let count = 0
+  for (let index = 0; index < groupCount(from); index++) {
+    const group = groupAt(from, index)
+    if (!lockGroup(group)) return fail(RATE_BUSY)
+    const moved = moveGroup(from, group, ticks)
+    unlockGroup(group)
+    if (moved < 0) return fail(moved)
+    count += moved
+  }
+  endMove(from)
+  return count
+}
