@@ -1,57 +1,59 @@
 /**
- * What proxies have put in force, joined into facts that statuses read: a Gateway is programmed
- * once every ready proxy that serves it has acknowledged the position of its generation. It latches
- * for that generation, so that a restarting proxy does not make the condition flap.
+ * What proxies have put in force, joined into facts that statuses read: a Gateway or a ListenerSet
+ * is programmed once every ready proxy that serves it has acknowledged the position of its
+ * generation. It latches for that generation, so that a restarting proxy does not make the condition
+ * flap. A rejection stands until a ready proxy no longer has it: that a proxy went away programs
+ * nothing.
  *
- * Facts: `programmed:<ns>/<name>` = the latched generation; `addresses:<ns>/<name>` = addresses that
- * its proxies serve on; `rejected:<resource key>` = why some proxy refuses the resource.
+ * Facts: `programmed:<object key>` = the latched generation; `addresses:<ns>/<name>` = addresses
+ * that the proxies of a Gateway serve on; `rejected:<resource key>` = why some proxy refuses the
+ * resource.
  */
 import { initialTransition, type SnapshotFrom, transition } from 'xstate'
 import type { SluiceEvent } from '../../events/index.ts'
 import type { Graph } from '../desired/graph.ts'
 import type { ObjectState } from '../desired/object-state.ts'
-import type { ObjectKey } from '../model/names.ts'
+import { type ListenerSetSpec, specOf } from '../desired/shapes.ts'
+import { type ObjectKey, type ObjectRef, objectKey } from '../model/names.ts'
 import { type ProxyInput, type ProxyState, proxyMachine, type Rejection } from './proxy.machine.ts'
 
 type ProxySnapshot = SnapshotFrom<typeof proxyMachine>
 
 interface Persisted {
   readonly proxies: readonly (readonly [string, Pick<ProxySnapshot, 'value' | 'context'>])[]
-  readonly latched: readonly (readonly [string, number])[]
+  readonly latched: readonly (readonly [ObjectKey, number])[]
+  readonly rejected: readonly (readonly [string, string])[]
+  readonly addresses: readonly (readonly [string, string])[]
 }
 
 export class Delivery {
   readonly #graph: Graph
   readonly #proxies = new Map<string, ProxySnapshot>()
-  /** Gateway object key -> its state; Gateways are few. */
-  readonly #gateways = new Map<ObjectKey, ObjectState>()
-  /** `namespace/name` -> generation that is programmed. */
-  readonly #latched = new Map<string, number>()
-  /** Keys whose `rejected:` fact is set. */
-  #rejectedKeys = new Set<string>()
+  /** Gateways and ListenerSets: whatever has listeners of its own. They are few. */
+  readonly #owners = new Map<ObjectKey, ObjectState>()
+  /** Generation that is programmed, by owner. */
+  readonly #latched = new Map<ObjectKey, number>()
+  /** Gateway, `namespace/name` -> addresses, joined by commas; they stand while no proxy is there. */
+  readonly #addresses = new Map<string, string>()
+  /** Resource key -> why it is refused; each is a fact. */
+  readonly #rejected = new Map<string, string>()
 
   constructor(graph: Graph) {
     this.#graph = graph
   }
 
-  /** Keeps the list of Gateways; called with every object that changes. */
+  /** Keeps the list of owners of listeners; called with every object that changes. */
   noteObject(
     key: ObjectKey,
     before: ObjectState | undefined,
     after: ObjectState | undefined,
   ): void {
-    if ((after ?? before)?.ref.kind !== 'Gateway') return
-    if (after !== undefined) {
-      this.#gateways.set(key, after)
-      if (before !== undefined && before.uid !== after.uid) this.#latched.delete(nameOf(after))
-      this.#setAddresses(after)
-      return
-    }
-    this.#gateways.delete(key)
-    if (before === undefined) return
-    this.#latched.delete(nameOf(before))
-    this.#graph.setFact(`programmed:${nameOf(before)}`, undefined)
-    this.#graph.setFact(`addresses:${nameOf(before)}`, undefined)
+    const ref = (after ?? before)?.ref
+    if (ref?.kind !== 'Gateway' && ref?.kind !== 'ListenerSet') return
+    if (before !== undefined && before.uid !== after?.uid) this.#latch(key, undefined)
+    if (after === undefined) this.#owners.delete(key)
+    else this.#owners.set(key, after)
+    this.#setAddresses(ref)
   }
 
   /** Folds a delivery event; false where the event is of another sort. */
@@ -75,31 +77,36 @@ export class Delivery {
     return {
       proxies: [...this.#proxies].map(([key, { value, context }]) => [key, { value, context }]),
       latched: [...this.#latched],
+      rejected: [...this.#rejected],
+      addresses: [...this.#addresses],
     }
   }
 
   restore(persisted: unknown): void {
-    const { proxies, latched } = persisted as Persisted
+    const { proxies, latched, rejected, addresses } = persisted as Persisted
     for (const [key, { value, context }] of proxies) {
       this.#proxies.set(key, proxyMachine.resolveState({ value, context }))
     }
-    for (const [name, generation] of latched) {
-      this.#latched.set(name, generation)
-      this.#graph.setFact(`programmed:${name}`, generation)
-    }
-    this.#join()
+    for (const [key, generation] of latched) this.#latch(key, generation)
+    for (const [key, message] of rejected) this.#setRejected(key, message)
+    for (const [name, text] of addresses) this.#putAddresses(name, text)
   }
 
   #join(): void {
     this.#joinRejections()
-    for (const gateway of this.#gateways.values()) {
-      this.#setAddresses(gateway)
-      const name = nameOf(gateway)
-      if (this.#latched.get(name) === gateway.generation) continue
-      if (this.#watermark(name) < gateway.generationSequence) continue
-      this.#latched.set(name, gateway.generation)
-      this.#graph.setFact(`programmed:${name}`, gateway.generation)
+    for (const [key, owner] of this.#owners) {
+      this.#setAddresses(owner.ref)
+      const gateway = gatewayOf(owner)
+      if (gateway === undefined || this.#latched.get(key) === owner.generation) continue
+      if (this.#watermark(gateway) < owner.generationSequence) continue
+      this.#latch(key, owner.generation)
     }
+  }
+
+  #latch(key: ObjectKey, generation: number | undefined): void {
+    if (generation === undefined) this.#latched.delete(key)
+    else this.#latched.set(key, generation)
+    this.#graph.setFact(`programmed:${key}`, generation)
   }
 
   /** The lowest position that every ready proxy of a Gateway has in force; -1 without one. */
@@ -112,14 +119,24 @@ export class Delivery {
     return lowest === Number.POSITIVE_INFINITY ? -1 : lowest
   }
 
-  #setAddresses(gateway: ObjectState): void {
-    const name = nameOf(gateway)
+  #setAddresses(ref: ObjectRef): void {
+    if (ref.kind !== 'Gateway') return
+    const name = `${ref.namespace}/${ref.name}`
+    if (!this.#owners.has(objectKey(ref))) {
+      this.#putAddresses(name, undefined)
+      return
+    }
     const addresses = new Set<string>()
     for (const { context } of this.#proxies.values()) {
       if (context.address !== undefined && serves(context, name)) addresses.add(context.address)
     }
-    const sorted = [...addresses].sort().join(',')
-    this.#graph.setFact(`addresses:${name}`, sorted === '' ? undefined : sorted)
+    if (addresses.size > 0) this.#putAddresses(name, [...addresses].sort().join(','))
+  }
+
+  #putAddresses(name: string, text: string | undefined): void {
+    if (text === undefined) this.#addresses.delete(name)
+    else this.#addresses.set(name, text)
+    this.#graph.setFact(`addresses:${name}`, text)
   }
 
   #joinRejections(): void {
@@ -130,16 +147,26 @@ export class Delivery {
         if (!standing.has(resource)) standing.set(resource, rejection)
       }
     }
-    for (const key of this.#rejectedKeys) {
-      if (!standing.has(key)) this.#graph.setFact(`rejected:${key}`, undefined)
+    const isAnyReady = [...this.#proxies.values()].some((snapshot) => snapshot.matches('ready'))
+    for (const key of isAnyReady ? [...this.#rejected.keys()] : []) {
+      if (!standing.has(key)) this.#setRejected(key, undefined)
     }
-    for (const [key, { message }] of standing) this.#graph.setFact(`rejected:${key}`, message)
-    this.#rejectedKeys = new Set(standing.keys())
+    for (const [key, { message }] of standing) this.#setRejected(key, message)
+  }
+
+  #setRejected(key: string, message: string | undefined): void {
+    if (message === undefined) this.#rejected.delete(key)
+    else this.#rejected.set(key, message)
+    this.#graph.setFact(`rejected:${key}`, message)
   }
 }
 
-function nameOf(state: ObjectState): string {
-  return `${state.ref.namespace}/${state.ref.name}`
+/** `namespace/name` of the Gateway whose proxies serve the listeners. */
+function gatewayOf({ ref, object }: ObjectState): string | undefined {
+  if (ref.kind === 'Gateway') return `${ref.namespace}/${ref.name}`
+  if (object === undefined) return undefined
+  const { parentRef } = specOf<ListenerSetSpec>(object)
+  return `${parentRef.namespace ?? ref.namespace}/${parentRef.name}`
 }
 
 function serves(proxy: ProxyState, gateway: string): boolean {

@@ -181,6 +181,8 @@ export class Fold {
   #collectStatuses(time: string): void {
     for (const [key, decided] of this.graph.outputs.takeStatuses()) {
       const status = this.#book.decide(key, decided, time)
+      // What was decided earlier in the batch for an object that is gone is no news any more.
+      if (decided === undefined) this.#statuses.delete(key)
       if (status === undefined) continue
       const state = this.graph.object(key)
       const generation = state === undefined ? 0 : generationOf(state)

@@ -19,6 +19,16 @@ export function conditionFalse(
   return { type, status: 'False', reason, message: clip(message), observedGeneration: generation }
 }
 
+/** For what cannot be told yet. */
+export function conditionUnknown(
+  type: string,
+  reason: string,
+  generation: number,
+  message: string,
+): DecidedCondition {
+  return { type, status: 'Unknown', reason, message: clip(message), observedGeneration: generation }
+}
+
 /** metav1.Condition allows 32768 characters; long lists are cut well before. */
 function clip(message: string): string {
   return message.length <= 8192 ? message : `${message.slice(0, 8189)}...`

@@ -26,7 +26,7 @@ export type ReadKey = string
 export interface Reader {
   /** The object's state, also where its only versions were refused; undefined where unknown. */
   object(kind: string, namespace: string, name: string): ObjectState | undefined
-  /** Objects that an index function put under a key, oldest first. */
+  /** Objects that an index function put under a key, by kind, namespace and name. */
   index(name: string, key: string): readonly ObjectState[]
   /** What an earlier stage derived for an object. */
   value<Value>(stage: string, ref: ObjectRef): Value | undefined
@@ -176,8 +176,9 @@ export class Graph {
     const before = node.derived
     node.derived = derived ?? {}
     this.#contribute(before.contributions ?? [], node.derived.contributions ?? [])
-    this.outputs.replaceResources(before.resources ?? [], node.derived.resources ?? [])
     const stage = this.#stages[position]
+    const owner = `${stage?.name}:${node.key}`
+    this.outputs.replaceResources(owner, before.resources ?? [], node.derived.resources ?? [])
     if (before.status !== undefined || node.derived.status !== undefined) {
       this.outputs.replaceStatus(node.key, node.derived.status)
     }
@@ -206,11 +207,13 @@ export class Graph {
   #adjust(relation: string, member: string, by: number): void {
     const members = this.#relations.get(relation) ?? new Map<string, number>()
     this.#relations.set(relation, members)
-    const total = (members.get(member) ?? 0) + by
+    const before = members.get(member) ?? 0
+    const total = before + by
     if (total === 0) members.delete(member)
     else members.set(member, total)
     if (members.size === 0) this.#relations.delete(relation)
-    this.#wake(`relation:${relation}`)
+    // Readers see who is a member, not how often.
+    if ((before === 0) !== (total === 0)) this.#wake(`relation:${relation}`)
   }
 
   #reader(position: number, reads: Set<ReadKey>): Reader {

@@ -36,6 +36,8 @@ function hash64(text: string): bigint {
 
 export class OutputStore {
   readonly resources = new Map<ResourceKey, VersionedResource>()
+  /** Who gave a resource last: a listener may move from one Gateway to another in either order. */
+  readonly #owners = new Map<ResourceKey, string>()
   readonly #digest = new SumDigest()
   #changed = new Map<ResourceKey, VersionedResource | undefined>()
   #statuses = new Map<ObjectKey, Readonly<Record<string, unknown>> | undefined>()
@@ -45,10 +47,16 @@ export class OutputStore {
     return this.#digest.toString()
   }
 
-  replaceResources(before: readonly Resource[], after: readonly Resource[]): void {
+  /** Takes what `owner` gives in place of what it gave before. */
+  replaceResources(owner: string, before: readonly Resource[], after: readonly Resource[]): void {
     const kept = new Set(after.map(({ key }) => key))
-    for (const { key } of before) if (!kept.has(key)) this.#remove(key)
-    for (const resource of after) this.#put(resource)
+    for (const { key } of before) {
+      if (!kept.has(key) && this.#owners.get(key) === owner) this.#remove(key)
+    }
+    for (const resource of after) {
+      this.#owners.set(resource.key, owner)
+      this.#put(resource)
+    }
   }
 
   /** The decided status of an object, to be collected by `takeStatuses`. */
@@ -86,6 +94,7 @@ export class OutputStore {
     if (before === undefined) return
     this.#digest.remove(`${key}\0${before.version}`)
     this.resources.delete(key)
+    this.#owners.delete(key)
     this.#changed.set(key, undefined)
   }
 }

@@ -12,16 +12,24 @@ import { policyResource } from './compile-policy.ts'
 
 const message = 'BackendTLSPolicy is not supported yet; what it targets is not reached'
 
-function targetsOf(self: ObjectState): PolicyTarget[] {
-  const { targetRefs = [] } = specOf<{ targetRefs?: readonly PolicyTargetRef[] }>(
-    self.object ?? { apiVersion: '', kind: '', metadata: {} },
+/** What it targets; of a version that was refused, as far as that can be read. */
+function targetsOf({ ref, object, refused }: ObjectState): PolicyTarget[] {
+  const named =
+    object === undefined
+      ? (refused?.targets ?? [])
+      : (specOf<{ targetRefs?: readonly PolicyTargetRef[] }>(object).targetRefs ?? [])
+  return named.flatMap(({ kind, name, sectionName }) =>
+    name === undefined
+      ? []
+      : [
+          {
+            kind,
+            namespace: ref.namespace,
+            name,
+            ...(sectionName !== undefined && { section: sectionName }),
+          },
+        ],
   )
-  return targetRefs.map(({ kind, name, sectionName }) => ({
-    kind,
-    namespace: self.ref.namespace,
-    name,
-    ...(sectionName !== undefined && { section: sectionName }),
-  }))
 }
 
 function refusal(self: ObjectState, target: PolicyTarget): PolicyResource {
@@ -51,7 +59,7 @@ export const backendTlsPolicyStage: Stage = {
   name: 'backend-tls-policy',
   kinds: ['BackendTLSPolicy'],
   derive(self: ObjectState, read: Reader): Derived {
-    if (self.object === undefined) return {}
+    const { generation } = self.object === undefined ? (self.refused ?? self) : self
     const targets = targetsOf(self)
     const gateways = new Set(
       targets.flatMap(({ kind, namespace, name }) =>
@@ -59,8 +67,8 @@ export const backendTlsPolicyStage: Stage = {
       ),
     )
     const conditions = [
-      conditionFalse('Accepted', 'Invalid', self.generation, message),
-      conditionTrue('ResolvedRefs', 'ResolvedRefs', self.generation),
+      conditionFalse('Accepted', 'Invalid', generation, message),
+      conditionTrue('ResolvedRefs', 'ResolvedRefs', generation),
     ]
     return {
       resources: targets.map((target) => refusal(self, target)),

@@ -84,8 +84,12 @@ export function compileField({ section, field, path, spec }: PolicyField): Compi
 
 /** The wire resource of a compiled field on one target. */
 export function policyResource(
-  { owner, age, section, field, phase }: PolicyField,
-  { config, configVersion, unenforceable }: CompiledField,
+  { owner, age, section, field, phase }: Omit<PolicyField, 'path' | 'spec'>,
+  {
+    config,
+    configVersion,
+    unenforceable,
+  }: Pick<CompiledField, 'config' | 'configVersion' | 'unenforceable'>,
   target: PolicyTarget,
 ): PolicyResource {
   const part = target.section === undefined ? '' : `#${target.section}`

@@ -46,7 +46,7 @@ export function parametersProblem(
   if (reference === undefined) return undefined
   const { group, kind, name } = reference
   if (group !== ownGroup || kind !== 'GatewayParameters') {
-    return `parametersRef must name a GatewayParameters of ${ownGroup}, not ${kind} of ${group}`
+    return `parametersRef must name a GatewayParameters of ${ownGroup}, not ${kind} of "${group}"`
   }
   const place = namespace ?? reference.namespace
   if (place === undefined) return 'parametersRef of a GatewayClass needs a namespace'

@@ -1,22 +1,38 @@
 /** Statuses of Gateways and ListenerSets: listeners, attached routes, and what is programmed. */
 import type { DecidedCondition } from '../../model/conditions.ts'
-import { conditionFalse, conditionOf, conditionTrue, type Failure } from '../conditions.ts'
+import { objectKey } from '../../model/names.ts'
+import {
+  conditionFalse,
+  conditionOf,
+  conditionTrue,
+  conditionUnknown,
+  type Failure,
+} from '../conditions.ts'
 import type { Derived, Reader, Stage } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
-import { gatewayGroup, type ListenerSetSpec, specOf } from '../shapes.ts'
+import { type GatewaySpec, gatewayGroup, type ListenerSetSpec, specOf } from '../shapes.ts'
 import { type GatewayView, gatewayStage } from './gateway.ts'
 import { isUsable, type ListenerView } from './listeners.ts'
+
+/** What is the same for all listeners of one Gateway or ListenerSet. */
+interface Surroundings {
+  readonly generation: number
+  readonly isProgrammed: boolean
+  /** Why no listener at all is served. */
+  readonly failure: Failure | null
+}
 
 /** Listeners rejected by the proxy (such as a port that is taken) are valid but not programmed. */
 function programmedFailure(
   listener: ListenerView,
-  isProgrammed: boolean,
+  { isProgrammed, failure }: Surroundings,
   read: Reader,
 ): Failure | undefined {
   if (listener.conflict !== null) return listener.conflict
   if (listener.accepted !== null) {
     return { reason: 'Invalid', message: listener.accepted.message }
   }
+  if (failure !== null) return { reason: 'Invalid', message: failure.message }
   const rejected = read.fact<string>(`rejected:${listener.key}`)
   if (rejected !== undefined) return { reason: 'PortUnavailable', message: rejected }
   return isProgrammed ? undefined : waiting
@@ -54,21 +70,20 @@ interface ListenerStatuses {
 
 function listenerStatuses(
   listeners: readonly ListenerView[],
-  generation: number,
-  isProgrammed: boolean,
+  surroundings: Surroundings,
   read: Reader,
 ): ListenerStatuses {
   const broken: string[] = []
   let rejected: string | undefined
   const statuses = listeners.map((listener) => {
     if (!isUsable(listener)) broken.push(listener.section)
-    const programmed = programmedFailure(listener, isProgrammed, read)
+    const programmed = programmedFailure(listener, surroundings, read)
     if (programmed?.reason === 'PortUnavailable') rejected ??= programmed.message
     return {
       name: listener.section,
       supportedKinds: listener.kinds.map((kind) => ({ group: gatewayGroup, kind })),
       attachedRoutes: read.count('attached', listener.key),
-      conditions: listenerConditions(listener, programmed, generation),
+      conditions: listenerConditions(listener, programmed, surroundings.generation),
     }
   })
   return { listeners: statuses, usable: listeners.length - broken.length, broken, rejected }
@@ -90,20 +105,58 @@ function acceptedCondition(
   return conditionTrue('Accepted', reason, generation, text)
 }
 
-function programmedCondition(
+function gatewayProgrammed(
   accepted: DecidedCondition,
-  statuses: ListenerStatuses,
+  { rejected }: ListenerStatuses,
   isProgrammed: boolean,
-  generation: number,
+  address: Failure | undefined,
 ): DecidedCondition {
-  if (accepted.status === 'False') {
-    return conditionFalse('Programmed', 'Invalid', generation, accepted.message)
+  const { status, message, observedGeneration: generation } = accepted
+  if (status === 'False') return conditionFalse('Programmed', 'Invalid', generation, message)
+  if (rejected !== undefined) {
+    return conditionFalse('Programmed', 'NoResources', generation, rejected)
   }
-  if (statuses.rejected !== undefined) {
-    return conditionFalse('Programmed', 'NoResources', generation, statuses.rejected)
-  }
-  const failure = isProgrammed ? undefined : waiting
+  const failure = isProgrammed ? address : waiting
   return conditionOf('Programmed', failure, 'Programmed', generation)
+}
+
+/** The reasons of a ListenerSet differ from a Gateway's (Gateway API, ListenerSetConditionProgrammed). */
+function listenerSetProgrammed(
+  accepted: DecidedCondition,
+  { rejected }: ListenerStatuses,
+  isProgrammed: boolean,
+  isParentProgrammed: boolean,
+): DecidedCondition {
+  const { status, reason, message, observedGeneration: generation } = accepted
+  if (status === 'False') {
+    const parent = reason === 'ParentNotAccepted' ? 'ParentNotProgrammed' : reason
+    return conditionFalse('Programmed', parent, generation, message)
+  }
+  if (rejected !== undefined) {
+    return conditionFalse('Programmed', 'PortUnavailable', generation, rejected)
+  }
+  if (!isParentProgrammed) {
+    const text = 'the parent Gateway is not programmed'
+    return conditionFalse('Programmed', 'ParentNotProgrammed', generation, text)
+  }
+  if (isProgrammed) return conditionTrue('Programmed', 'Programmed', generation)
+  return conditionUnknown('Programmed', waiting.reason, generation, waiting.message)
+}
+
+/** Addresses are given by the proxies; a Gateway that asks for others cannot have them. */
+function addressFailure(
+  { addresses = [] }: GatewaySpec,
+  given: readonly { readonly value: string }[],
+): Failure | undefined {
+  if (given.length === 0) {
+    const message = 'no proxy has told an address that it serves on'
+    return { reason: 'AddressNotAssigned', message }
+  }
+  const isGiven = (value: string) => value === '' || given.some((entry) => entry.value === value)
+  const refused = addresses.flatMap(({ value = '' }) => (isGiven(value) ? [] : [value]))
+  if (refused.length === 0) return undefined
+  const message = `spec.addresses: ${refused.join(', ')} cannot be used; the proxies serve on ${given.map(({ value }) => value).join(', ')}`
+  return { reason: 'AddressNotUsable', message }
 }
 
 function addressesOf(name: string, read: Reader): { type: string; value: string }[] {
@@ -119,20 +172,25 @@ export const gatewayStatusStage: Stage = {
   kinds: ['Gateway'],
   derive(self: ObjectState, read: Reader): Derived {
     const view = read.value<GatewayView>(gatewayStage.name, self.ref)
-    if (view === undefined) return refusedGateway(self)
+    if (view === undefined || self.object === undefined) return refusedGateway(self)
     const { generation } = self
     const name = `${self.ref.namespace}/${self.ref.name}`
-    const isProgrammed = read.fact<number>(`programmed:${name}`) === generation
+    const isProgrammed = read.fact<number>(`programmed:${objectKey(self.ref)}`) === generation
     const own = view.listeners.filter(({ owner }) => owner.kind === 'Gateway')
-    const statuses = listenerStatuses(own, generation, isProgrammed, read)
+    const surroundings = { generation, isProgrammed, failure: view.failure }
+    const statuses = listenerStatuses(own, surroundings, read)
     const accepted = acceptedCondition(view.failure, statuses, generation, view.notes)
-    const programmed = programmedCondition(accepted, statuses, isProgrammed, generation)
-    const attachedSets = Object.keys(view.listenerSets).filter((set) =>
-      view.listeners.some((listener) => isOfSet(listener, set) && isUsable(listener)),
+    const addresses = addressesOf(name, read)
+    const unusable = addressFailure(specOf<GatewaySpec>(self.object), addresses)
+    const programmed = gatewayProgrammed(accepted, statuses, isProgrammed, unusable)
+    const attachedSets = Object.keys(view.listenerSets).filter(
+      (set) =>
+        view.failure === null &&
+        view.listeners.some((listener) => isOfSet(listener, set) && isUsable(listener)),
     )
     return {
       status: {
-        addresses: addressesOf(name, read),
+        addresses,
         conditions: [accepted, programmed],
         listeners: statuses.listeners,
         attachedListenerSets: attachedSets.length,
@@ -170,16 +228,16 @@ export const listenerSetStatusStage: Stage = {
     const { generation } = self
     const set = `${self.ref.namespace}/${self.ref.name}`
     if (view.listenerSets[set] !== true) return notAllowed(generation)
-    const isProgrammed =
-      read.fact<number>(`programmed:${namespace}/${parentRef.name}`) !== undefined
+    const isProgrammed = read.fact<number>(`programmed:${objectKey(self.ref)}`) === generation
+    const isParentProgrammed = read.fact<number>(`programmed:${objectKey(gateway)}`) !== undefined
     const own = view.listeners.filter((listener) => isOfSet(listener, set))
-    const statuses = listenerStatuses(own, generation, isProgrammed, read)
-    const parentFailure =
+    const failure =
       view.failure === null
         ? null
         : { reason: 'ParentNotAccepted', message: 'the parent Gateway is not accepted' }
-    const accepted = acceptedCondition(parentFailure, statuses, generation, [])
-    const programmed = programmedCondition(accepted, statuses, isProgrammed, generation)
+    const statuses = listenerStatuses(own, { generation, isProgrammed, failure }, read)
+    const accepted = acceptedCondition(failure, statuses, generation, [])
+    const programmed = listenerSetProgrammed(accepted, statuses, isProgrammed, isParentProgrammed)
     return { status: { conditions: [accepted, programmed], listeners: statuses.listeners } }
   },
 }

@@ -75,7 +75,6 @@ function gatewayNotes(spec: GatewaySpec): string[] {
   const notes: string[] = []
   if (spec.tls?.frontend !== undefined) notes.push('spec.tls.frontend is not supported yet')
   if (spec.tls?.backend !== undefined) notes.push('spec.tls.backend is not supported yet')
-  if ((spec.addresses ?? []).length > 0) notes.push('spec.addresses is not supported yet')
   if (spec.defaultScope !== undefined) notes.push('spec.defaultScope is not supported yet')
   return notes
 }

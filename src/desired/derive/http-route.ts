@@ -41,9 +41,17 @@ function judge(spec: RouteSpec, rules: readonly ViewedRule[]): RuleFindings {
     rules,
     wholly: all ? combined : undefined,
     partly: all ? undefined : combined,
-    refs: rules.find(({ refs }) => refs !== undefined)?.refs,
+    refs: unresolved(rules.flatMap(({ refs }) => refs)),
     notes: [...routeNotes(spec), ...rules.flatMap(({ notes }) => notes)].join('; '),
   }
+}
+
+/** The reason of the first, the messages of all. */
+function unresolved(failures: readonly Failure[]): Failure | undefined {
+  const first = failures[0]
+  if (first === undefined) return undefined
+  const messages = new Set(failures.map(({ message }) => message))
+  return { reason: first.reason, message: [...messages].join('; ') }
 }
 
 function conditionsOf(

@@ -31,8 +31,8 @@ export interface ViewedRule {
   readonly backendTimeoutMs?: number
   /** Why the rule cannot be honoured: its requests are answered 500. */
   readonly unusable: Failure | undefined
-  /** The first reference that does not resolve. */
-  readonly refs: Failure | undefined
+  /** References that do not resolve. */
+  readonly refs: readonly Failure[]
   /** Fields that have no effect yet. */
   readonly notes: readonly string[]
 }
@@ -43,7 +43,7 @@ interface Context {
   readonly read: Reader
   readonly checkRegex: CheckRegex
   unusable: Failure | undefined
-  refs: Failure | undefined
+  readonly refs: Failure[]
   readonly notes: string[]
 }
 
@@ -63,7 +63,7 @@ function namedMatches(
     const identity = field === 'headers' ? name.toLowerCase() : name
     if (seen.has(identity)) continue
     seen.add(identity)
-    if (type === 'RegularExpression') checkPattern(value, `${field}[${name}]`, context)
+    if (type === 'RegularExpression') checkPattern(value, `matches.${field}[${name}]`, context)
     matches.push({ name: identity, type, value })
   }
   return matches
@@ -101,7 +101,7 @@ function viewMirror(spec: FilterSpec, context: Context): RouteFilter[] {
   if (mirror === undefined) return []
   const { target, failure } = resolveBackend(mirror.backendRef, context.from, context.read)
   if (failure !== undefined) {
-    context.refs ??= failure
+    context.refs.push(failure)
     return []
   }
   const { numerator, denominator = 100 } = mirror.fraction ?? { numerator: mirror.percent ?? 100 }
@@ -125,7 +125,7 @@ function viewFilter(spec: FilterSpec, context: Context): RouteFilter[] {
     case 'RequestMirror':
       return viewMirror(spec, context)
     case 'ExtensionRef':
-      context.refs ??= { reason: 'InvalidKind', message: 'no kind is supported in extensionRef' }
+      context.refs.push({ reason: 'InvalidKind', message: 'no kind is supported in extensionRef' })
       refuse(context, 'UnsupportedValue', 'filters: ExtensionRef is not supported')
       return []
     default:
@@ -143,6 +143,19 @@ function viewFilters(specs: readonly FilterSpec[] | undefined, context: Context)
     refuse(context, 'IncompatibleFilters', message)
   }
   return filters
+}
+
+/** Filters of one backendRef: just those that edit (Gateway API leaves the others to us). */
+function viewBackendFilters(
+  specs: readonly FilterSpec[] | undefined,
+  context: Context,
+): RouteFilter[] {
+  for (const { type } of specs ?? []) {
+    if (type === 'RequestRedirect' || type === 'RequestMirror') {
+      refuse(context, 'UnsupportedValue', `backendRefs.filters: ${type} is not supported here`)
+    }
+  }
+  return viewFilters(specs, context)
 }
 
 function timeoutMs(text: string | undefined): number | undefined {
@@ -164,16 +177,16 @@ export function viewRule(
   checkRegex: CheckRegex,
 ): ViewedRule {
   const path = `spec.rules[${index}]`
-  const empty = { unusable: undefined, refs: undefined, notes: [] }
+  const empty = { unusable: undefined, refs: [], notes: [] }
   const context: Context = { path, from, read, checkRegex, ...empty }
   const given = spec.matches ?? []
   const matches = (given.length === 0 ? [{}] : given).map((match) => viewMatch(match, context))
   const filters = viewFilters(spec.filters, context)
   const backends = (spec.backendRefs ?? []).map((reference): WeightedBackend => {
     const { target, failure } = resolveBackend(reference, from, read)
-    context.refs ??= failure
+    if (failure !== undefined) context.refs.push(failure)
     const { weight = 1 } = reference
-    return { weight, target, filters: viewFilters(reference.filters, context) }
+    return { weight, target, filters: viewBackendFilters(reference.filters, context) }
   })
   noteUnsupported(spec, context)
   const requestTimeoutMs = timeoutMs(spec.timeouts?.request)

@@ -18,6 +18,8 @@ import type { RouteView } from './http-route.ts'
 
 export interface ResolvedTarget {
   readonly target: PolicyTarget
+  /** Is there such an object, with such a section? What is not there cannot be covered. */
+  readonly exists: boolean
   /** Gateways that the target concerns, `namespace/name`. */
   readonly gateways: readonly string[]
   /** Why the policy cannot be attached there; undefined where it can. */
@@ -115,6 +117,16 @@ const targetKinds: Readonly<Record<string, TargetKind>> = {
   },
 }
 
+/**
+ * A field that closes everything a target covers when it cannot be enforced: authorization, which
+ * nothing overrides, where requests can be told apart; else the credentials of a backend.
+ */
+export function closingField(kind: string): { section: PolicySection; field: string } {
+  return targetKinds[kind]?.sections.includes('traffic') === true
+    ? { section: 'traffic', field: 'authorization' }
+    : { section: 'backend', field: 'auth' }
+}
+
 /** May this section be set on this target? Undefined where it may. */
 export function sectionProblem(section: PolicySection, target: PolicyTarget): string | undefined {
   const kind = targetKinds[target.kind]
@@ -134,20 +146,21 @@ function resolveOne(reference: PolicyTargetRef, namespace: string, read: Reader)
   const known = Object.hasOwn(targetKinds, kind) ? targetKinds[kind] : undefined
   if (known === undefined || known.group !== group) {
     const problem = `${kind} of group "${group}" cannot be targeted`
-    return { target, gateways: [], problem }
+    return { target, exists: false, gateways: [], problem }
   }
   const state = read.object(kind, namespace, name)
   if (state?.object === undefined) {
-    return { target, gateways: [], problem: `${kind} ${namespace}/${name} does not exist` }
+    const problem = `${kind} ${namespace}/${name} does not exist`
+    return { target, exists: false, gateways: [], problem }
   }
   if (sectionName !== undefined && !known.sectionNames(state, read).includes(sectionName)) {
     const problem = `${kind} ${namespace}/${name} has no section ${sectionName}`
-    return { target, gateways: [], problem }
+    return { target, exists: false, gateways: [], problem }
   }
   const gateways = known.gateways(ref, read)
   const problem =
     gateways.length === 0 ? `${kind} ${namespace}/${name} is not attached to a Gateway` : undefined
-  return { target, gateways, problem }
+  return { target, exists: true, gateways, problem }
 }
 
 /** All targets of a policy, selectors evaluated; each target once. */
@@ -174,7 +187,8 @@ export function resolveTargets(
     resolved.push(...found)
     if (found.length === 0) {
       const target = { kind, namespace, name: '' }
-      resolved.push({ target, gateways: [], problem: `no ${kind} matches the selector` })
+      const problem = `no ${kind} matches the selector`
+      resolved.push({ target, exists: false, gateways: [], problem })
     }
   }
   return uniqueTargets(resolved)

@@ -1,7 +1,12 @@
 /** GatewayPolicy: one wire resource per field and target; conditions per Gateway that it reaches. */
 import type { DecidedCondition } from '../../model/conditions.ts'
 import { compareText } from '../../model/names.ts'
-import type { PolicyPhase, PolicyResource, PolicySection } from '../../model/resources.ts'
+import type {
+  PolicyPhase,
+  PolicyResource,
+  PolicySection,
+  PolicyTarget,
+} from '../../model/resources.ts'
 import { findPolicy } from '../../policies/registry.ts'
 import { conditionFalse, conditionTrue } from '../conditions.ts'
 import type { Derived, Reader, Stage } from '../graph.ts'
@@ -14,7 +19,12 @@ import {
   type PolicyField,
   policyResource,
 } from './compile-policy.ts'
-import { type ResolvedTarget, resolveTargets, sectionProblem } from './policy-targets.ts'
+import {
+  closingField,
+  type ResolvedTarget,
+  resolveTargets,
+  sectionProblem,
+} from './policy-targets.ts'
 
 const sections: readonly PolicySection[] = ['frontend', 'traffic', 'backend']
 
@@ -45,12 +55,14 @@ function placement(
   { definition }: CompiledField,
   { target }: ResolvedTarget,
 ): Finding | undefined {
+  // A protection in a place where it cannot work protects nobody.
+  const severity = definition?.security === false ? 'ineffective' : 'closed'
   const forbidden = sectionProblem(field.section, target)
-  if (forbidden !== undefined) return { severity: 'closed', message: forbidden }
+  if (forbidden !== undefined) return { severity, message: forbidden }
   if (field.phase === 'PreRouting') {
     if (target.kind !== 'Gateway' && target.kind !== 'ListenerSet') {
       const message = `phase PreRouting needs a Gateway, a listener or a ListenerSet as its target, not a ${target.kind}`
-      return { severity: 'closed', message }
+      return { severity, message }
     }
     if (definition?.preRouting === false) {
       return { severity: 'ineffective', message: `${field.path} does not run in phase PreRouting` }
@@ -66,25 +78,57 @@ function placement(
 interface Translation {
   readonly resources: readonly PolicyResource[]
   readonly findings: readonly Finding[]
+  /** Is there a field that has an effect, whatever becomes of the targets? */
+  readonly effective: boolean
 }
 
 function translate(
   fields: readonly PolicyField[],
   targets: readonly ResolvedTarget[],
 ): Translation {
-  const resources: PolicyResource[] = []
+  const resources = new Map<string, PolicyResource>()
   const findings: Finding[] = []
+  let effective = false
+  // What closes a place goes before what would open it under the same key.
+  const put = (resource: PolicyResource) => {
+    if (resources.get(resource.key)?.unenforceable === undefined) {
+      resources.set(resource.key, resource)
+    }
+  }
   for (const field of fields) {
     const compiled = compileField(field)
     findings.push(...compiled.findings)
-    for (const resolved of targets) {
-      const misplaced = placement(field, compiled, resolved)
-      if (misplaced !== undefined) findings.push(misplaced)
-      // An absent target cannot be covered; one that is merely not attached yet will be.
-      else if (compiled.effective) resources.push(policyResource(field, compiled, resolved.target))
-    }
+    const misplaced = targets.map((resolved) => placement(field, compiled, resolved))
+    findings.push(...misplaced.filter((finding) => finding !== undefined))
+    effective ||= compiled.effective && misplaced.some((finding) => finding === undefined)
+    // One that is merely not attached yet will be covered from the moment when it is.
+    targets.forEach(({ target, exists }, position) => {
+      const finding = misplaced[position]
+      if (!exists) return
+      if (finding?.severity === 'closed') put(closingResource(field, target, finding.message))
+      else if (finding === undefined && compiled.effective)
+        put(policyResource(field, compiled, target))
+    })
   }
-  return { resources, findings: uniqueFindings(findings) }
+  if (fields.length === 0) {
+    findings.push({ severity: 'note', message: 'the policy sets nothing' })
+    effective = true
+  }
+  return { resources: [...resources.values()], findings: uniqueFindings(findings), effective }
+}
+
+/** Stands in for a protection that cannot be enforced: every request at the target is refused. */
+function closingResource(
+  { owner, age }: Pick<PolicyField, 'owner' | 'age'>,
+  target: PolicyTarget,
+  unenforceable: string,
+): PolicyResource {
+  const { section, field } = closingField(target.kind)
+  return policyResource(
+    { owner, age, section, field, phase: 'PostRouting' },
+    { config: 'null', configVersion: 0, unenforceable },
+    target,
+  )
 }
 
 function uniqueFindings(findings: readonly Finding[]): Finding[] {
@@ -92,16 +136,16 @@ function uniqueFindings(findings: readonly Finding[]): Finding[] {
 }
 
 function acceptedCondition(
-  { resources, findings }: Translation,
+  { effective, findings }: Translation,
   generation: number,
 ): DecidedCondition {
   const message = findings.map((finding) => finding.message).join('; ')
   const has = (severity: Finding['severity']) => findings.some((f) => f.severity === severity)
   if (has('closed')) return conditionFalse('Accepted', 'Invalid', generation, message)
   if (!has('ineffective')) return conditionTrue('Accepted', 'Valid', generation, message)
-  return resources.length === 0
-    ? conditionFalse('Accepted', 'Invalid', generation, message)
-    : conditionTrue('Accepted', 'PartiallyValid', generation, message)
+  return effective
+    ? conditionTrue('Accepted', 'PartiallyValid', generation, message)
+    : conditionFalse('Accepted', 'Invalid', generation, message)
 }
 
 function attachedCondition(
@@ -139,17 +183,20 @@ function ancestorsOf(
     }
   })
   const lost = targets.filter(({ problem }) => problem !== undefined)
-  if (lost.length > 0)
-    entries.push(summary(accepted, attachedCondition(lost, isAccepted, generation)))
-  if (entries.length <= maxAncestors) return entries
-  const omitted = entries.length - (maxAncestors - 1)
-  const message = `${omitted} more ancestors are not shown`
-  const note = conditionTrue('StatusSummarized', 'StatusSummary', generation, message)
-  return [...entries.slice(0, maxAncestors - 1), summary(note)]
+  const summarised =
+    lost.length === 0 ? [] : [accepted, attachedCondition(lost, isAccepted, generation)]
+  const room = maxAncestors - (lost.length > 0 || entries.length > maxAncestors ? 1 : 0)
+  const omitted = entries.slice(room).length
+  if (omitted > 0) {
+    const message = `${omitted} more ancestors are not shown`
+    summarised.push(conditionTrue('StatusSummarized', 'StatusSummary', generation, message))
+  }
+  if (summarised.length === 0) return entries
+  return [...entries.slice(0, room), summary(summarised)]
 }
 
-/** The entry for what belongs to no Gateway. */
-function summary(...conditions: DecidedCondition[]): unknown {
+/** The entry for what belongs to no Gateway, or has no room. */
+function summary(conditions: readonly DecidedCondition[]): unknown {
   const ancestorRef = { group: ownGroup, kind: 'GatewayPolicy', name: 'StatusSummary' }
   return { ancestorRef, controllerName, conditions }
 }
@@ -185,7 +232,7 @@ function protects({ appliesTo }: Refusal): boolean {
 
 /**
  * A policy of which no version was ever valid. Where it was to protect something, what it names is
- * refused: authorization is the field that nothing overrides.
+ * refused.
  */
 function refusedPolicy(self: ObjectState, read: Reader): Derived {
   const { refused } = self
@@ -203,28 +250,15 @@ function refusedPolicy(self: ObjectState, read: Reader): Derived {
     ),
   }
   const targets = resolveTargets(spec, self.ref.namespace, read)
-  const field: PolicyField = {
-    owner: self.ref,
-    age: self.age,
-    section: 'traffic',
-    field: 'authorization',
-    phase: 'PostRouting',
-    path: 'spec',
-    spec: undefined,
-  }
   const unenforceable = `GatewayPolicy ${self.ref.namespace}/${self.ref.name} is invalid`
-  const compiled = {
-    ...compileField(field),
-    config: 'null',
-    configVersion: 0,
-    unenforceable,
-  }
+  const covered = protects(refused) ? targets.filter(({ exists }) => exists) : []
+  const attached = attachedCondition(targets, false, refused.generation)
   return {
-    resources: protects(refused)
-      ? targets.map(({ target }) => policyResource(field, compiled, target))
-      : [],
+    resources: covered.map(({ target }) =>
+      closingResource({ owner: self.ref, age: self.age }, target, unenforceable),
+    ),
     status: {
-      conditions: [accepted],
+      conditions: [accepted, attached],
       ancestors: ancestorsOf(targets, accepted, refused.generation),
     },
   }

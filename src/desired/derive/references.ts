@@ -82,8 +82,10 @@ export function resolveBackend(
 }
 
 function resolveOwn(name: string, namespace: string, read: Reader): ResolvedBackend {
-  if (read.object('GatewayBackend', namespace, name)?.object === undefined) {
-    return invalid('BackendNotFound', `GatewayBackend ${namespace}/${name} does not exist`)
+  const state = read.object('GatewayBackend', namespace, name)
+  if (state?.object === undefined) {
+    const missing = state === undefined ? 'does not exist' : 'has no valid version'
+    return invalid('BackendNotFound', `GatewayBackend ${namespace}/${name} ${missing}`)
   }
   return { target: { type: 'backend', namespace, name }, failure: undefined }
 }
