@@ -1,9 +1,11 @@
+import type { RateExports } from './rate-exports.ts'
+
 /**
  * The exports of core.wasm as TypeScript sees them. What each does, takes and gives stands in
  * `assembly/core.abi.json`, generated from the module's sources; a test compares the names.
  * Addresses come back signed where they pass 2^31: use `>>> 0`.
  */
-export interface CoreExports {
+export interface CoreExports extends RateExports {
   readonly memory: WebAssembly.Memory
 
   abi_version(): number
@@ -71,4 +73,10 @@ export interface CoreExports {
   stream_output(stream: number): number
   stream_held(stream: number): number
   stream_count(stream: number): number
+
+  tokens_load(file: number, length: number): number
+  tokens_free(handle: number): number
+  tokens_count(handle: number, text: number, length: number): number
+  tokens_encode(handle: number, text: number, length: number, out: number, max: number): number
+  tokens_work(): number
 }

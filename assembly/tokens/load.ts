@@ -1,0 +1,260 @@
+/**
+ * The file of a vocabulary, and how it becomes tables. Numbers have their low byte first.
+ *
+ *     file:  +0 "SLTK"  +4 version 1  +8 pattern  +12 n  +16 bytes of ids 0 to 255
+ *            +272 six planes of n - 256 bytes: low, middle and high byte of the left id of each later
+ *                 token, then of its right id
+ *
+ * A token of two or more bytes is the merge of two earlier tokens. Which two is no choice: they are
+ * what is left when all merges of lower rank are done, so a pair of ids has at most one merge, and
+ * only the pairs of the file ever merge. The strings follow from the pairs.
+ */
+import { ERROR_MEMORY, TOKENS_BAD_VOCABULARY } from '../abi'
+import { arenaAlloc, arenaMark, arenaReset, blockAlloc, blockFree } from '../arena'
+import { fail, refuse, setOrigin } from '../refusal'
+import { readyClasses } from './classes'
+import {
+  addPair,
+  addToken,
+  CACHE_BITS,
+  CACHE_ENTRY,
+  FILTER_BITS,
+  findToken,
+  ID_MASK,
+  keepVocabulary,
+  NONE,
+  PATTERN_O200K,
+  useTables,
+  Vocabulary,
+  WHOLE_POINTS,
+} from './tables'
+
+/** Bytes of the longest token that the tables hold. */
+const LONGEST: u32 = 255
+const MAGIC: u32 = 0x4b544c53
+const HEADER: usize = 272
+
+/** The left (0) or right (3) id of the token with number `i` after the bytes. */
+// @ts-ignore: decorator
+@inline
+function partOf(planes: usize, later: usize, i: usize, first: usize): u32 {
+  const at = planes + first * later + i
+  return <u32>load<u8>(at) | (<u32>load<u8>(at + later) << 8) | (<u32>load<u8>(at + 2 * later) << 16)
+}
+
+/** What the first walk over the file finds out. */
+let shortCount: u32 = 0
+let mediumCount: u32 = 0
+let longCount: u32 = 0
+let stringBytes: usize = 0
+let longestFound: u32 = 0
+
+/** Address of the first thing in the file that cannot be; 0 when it can be loaded. `sizes`: a byte a token. */
+function inspect(file: usize, size: usize, sizes: usize): usize {
+  const later = (size - HEADER) / 6
+  memory.fill(sizes, 0, 256)
+  for (let i: usize = 0; i < 256; i++) {
+    const seen = sizes + load<u8>(file + 16 + i)
+    if (load<u8>(seen) != 0) return file + 16 + i
+    store<u8>(seen, 1)
+  }
+  shortCount = 256
+  mediumCount = 0
+  longCount = 0
+  stringBytes = 256
+  longestFound = 1
+  for (let i: usize = 0; i < later; i++) {
+    const left = <usize>partOf(file + HEADER, later, i, 0)
+    const right = <usize>partOf(file + HEADER, later, i, 3)
+    if (left >= 256 + i || right >= 256 + i) return file + HEADER + i
+    const length = <u32>load<u8>(sizes + left) + <u32>load<u8>(sizes + right)
+    if (length > LONGEST) return file + HEADER + i
+    store<u8>(sizes + 256 + i, <u8>length)
+    stringBytes += length
+    longestFound = max(longestFound, length)
+    if (length <= 8) shortCount++
+    else if (length <= 16) mediumCount++
+    else longCount++
+  }
+  return 0
+}
+
+/** Bits of a hash table for so many entries, at most 5 in 8 of it used. */
+function bitsFor(count: u32): u32 {
+  let bits: u32 = 6
+  while ((<u64>5 << bits) < <u64>count * 8) bits++
+  return bits
+}
+
+/** Grows by each table that is laid out after the record. */
+let layoutEnd: usize = 0
+
+function place(size: usize): usize {
+  const at = layoutEnd
+  layoutEnd = (at + size + 15) & ~15
+  return at
+}
+
+/** Lays the tables out from `base` on; with 0 only to learn how much that takes, by `layoutEnd`. */
+function layOut(it: Vocabulary, base: usize, count: usize): void {
+  layoutEnd = (base + offsetof<Vocabulary>() + 15) & ~15
+  const shortBits = bitsFor(shortCount)
+  const mediumBits = bitsFor(mediumCount)
+  const longBits = bitsFor(longCount)
+  const pairBits = bitsFor(<u32>count)
+  it.count = <u32>count
+  it.longest = longestFound
+  it.shortShift = 64 - shortBits
+  it.mediumShift = 64 - mediumBits
+  it.longShift = 64 - longBits
+  it.pairShift = 64 - pairBits
+  it.short = place(<usize>16 << shortBits)
+  it.medium = place(<usize>24 << mediumBits)
+  it.long = place(<usize>8 << longBits)
+  it.pairs = place(<usize>8 << pairBits)
+  it.filter = place(<usize>1 << (FILTER_BITS - 3))
+  it.bytes = place(1024)
+  it.cache = place(CACHE_ENTRY << CACHE_BITS)
+  it.bytePairs = place(65536 * 4)
+  it.wholes = place(WHOLE_POINTS * 4)
+  it.splits = place(count * 8)
+  it.lengths = place(count)
+  it.offsets = place(count * 4)
+  it.strings = place(stringBytes + 16)
+}
+
+/** Fills the tables; the address of a token that is there twice, or 0. */
+function fill(it: Vocabulary, file: usize, count: usize): usize {
+  memory.fill(it.short, 0, it.bytePairs - it.short)
+  memory.fill(it.bytePairs, 0xff, it.splits - it.bytePairs)
+  const later = count - 256
+  let end: usize = 0
+  for (let id: usize = 0; id < count; id++) {
+    const string = it.strings + end
+    let length: u32 = 1
+    store<u32>(it.offsets + (id << 2), <u32>end)
+    if (id < 256) {
+      store<u8>(string, load<u8>(file + 16 + id))
+      store<u32>(it.bytes + (<usize>load<u8>(string) << 2), <u32>id)
+      store<u64>(it.splits + (id << 3), 0)
+    } else {
+      const left = partOf(file + HEADER, later, id - 256, 0)
+      const right = partOf(file + HEADER, later, id - 256, 3)
+      length = join(it, string, left, right)
+      store<u32>(it.splits + (id << 3), left)
+      store<u32>(it.splits + (id << 3), right, 4)
+      addPair(left, right, <u32>id)
+      const two = (<usize>load<u8>(string) << 8) | <usize>load<u8>(string, 1)
+      if (length == 2) store<u32>(it.bytePairs + (two << 2), <u32>id)
+    }
+    store<u8>(it.lengths + id, <u8>length)
+    if (!addToken(string, length, <u32>id)) return file + HEADER + (id < 256 ? 0 : id - 256)
+    end += length
+  }
+  return 0
+}
+
+/** Writes the bytes of two tokens, one after the other; their length. */
+function join(it: Vocabulary, to: usize, left: u32, right: u32): u32 {
+  const leftLength = <u32>load<u8>(it.lengths + <usize>left)
+  const rightLength = <u32>load<u8>(it.lengths + <usize>right)
+  memory.copy(to, it.strings + load<u32>(it.offsets + (<usize>left << 2)), leftLength)
+  memory.copy(to + leftLength, it.strings + load<u32>(it.offsets + (<usize>right << 2)), rightLength)
+  return leftLength + rightLength
+}
+
+/** Code point of the one character that a token is; NONE when it is anything else or ASCII. */
+function characterOf(p: usize, length: u32): u32 {
+  const lead = <u32>load<u8>(p)
+  if (lead < 0xc2 || lead > 0xf4) return NONE
+  const wanted: u32 = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4
+  if (length != wanted) return NONE
+  let point = lead & (0x7f >> length)
+  for (let i: u32 = 1; i < length; i++) {
+    const byte = <u32>load<u8>(p + i)
+    if ((byte & 0xc0) != 0x80) return NONE
+    point = (point << 6) | (byte & 63)
+  }
+  return point
+}
+
+/**
+ * Finds the characters that become their token before any part of them merges across their borders,
+ * where what stands beside them is not ASCII: merging can begin with them whole. `firstLeft` and
+ * `firstRight`: the lowest rank at which each token merges so with what is before or after it.
+ */
+function markWholes(it: Vocabulary, count: usize, firstLeft: usize, firstRight: usize): void {
+  memory.fill(firstLeft, 0xff, count * 4)
+  memory.fill(firstRight, 0xff, count * 4)
+  for (let id: usize = 256; id < count; id++) {
+    const left = <usize>load<u32>(it.splits + (id << 3))
+    const right = <usize>load<u32>(it.splits + (id << 3), 4)
+    const string = it.strings + load<u32>(it.offsets + (id << 2))
+    const border = string + load<u8>(it.lengths + left)
+    const before = firstLeft + (right << 2)
+    const after = firstRight + (left << 2)
+    if (load<u8>(border - 1) >= 0x80 && load<u32>(before) == NONE) store<u32>(before, <u32>id)
+    if (load<u8>(border) >= 0xc0 && load<u32>(after) == NONE) store<u32>(after, <u32>id)
+  }
+  for (let id: usize = 256; id < count; id++) {
+    const string = it.strings + load<u32>(it.offsets + (id << 2))
+    const length = <u32>load<u8>(it.lengths + id)
+    const point = characterOf(string, length)
+    if (point >= WHOLE_POINTS) continue
+    let first = NONE
+    for (let i: u32 = 1; i < length; i++) {
+      const head = findToken(string, i)
+      const tail = findToken(string + i, length - i)
+      if (head >= 0) first = min(first, load<u32>(firstLeft + (<usize>head << 2)))
+      if (tail >= 0) first = min(first, load<u32>(firstRight + (<usize>tail << 2)))
+    }
+    if (first > <u32>id) store<u32>(it.wholes + (<usize>point << 2), <u32>id)
+  }
+}
+
+/** Address in the file of a token that is there twice; 0. */
+let duplicate: usize = 0
+
+/** Builds the tables of an inspected file: the record's address, or 0 without memory. */
+function build(file: usize, count: usize): usize {
+  const probe = changetype<Vocabulary>(arenaAlloc(offsetof<Vocabulary>()))
+  const firstLeft = arenaAlloc(count * 4)
+  const firstRight = arenaAlloc(count * 4)
+  if (changetype<usize>(probe) == 0 || firstLeft == 0 || firstRight == 0) return 0
+  layOut(probe, 0, count)
+  const record = blockAlloc(layoutEnd)
+  if (record == 0) return 0
+  const it = changetype<Vocabulary>(record)
+  layOut(it, record, count)
+  it.pattern = load<u32>(file, 8)
+  useTables(it)
+  duplicate = fill(it, file, count)
+  if (duplicate == 0) markWholes(it, count, firstLeft, firstRight)
+  return record
+}
+
+/** Loads a vocabulary: a handle, or a code. The file is not kept. */
+export function loadVocabulary(file: usize, size: usize): i32 {
+  setOrigin(file)
+  const count: usize = size < HEADER ? 0 : <usize>load<u32>(file, 12)
+  if (count < 256 || count > ID_MASK || size != HEADER + (count - 256) * 6) {
+    return refuse(TOKENS_BAD_VOCABULARY, file + 12)
+  }
+  const kind = load<u32>(file, 8)
+  if (load<u32>(file) != MAGIC || load<u32>(file, 4) != 1 || kind - PATTERN_O200K > 1) {
+    return refuse(TOKENS_BAD_VOCABULARY, file)
+  }
+  if (!readyClasses()) return fail(ERROR_MEMORY)
+  const mark = arenaMark()
+  const sizes = arenaAlloc(count)
+  if (sizes == 0) return fail(ERROR_MEMORY)
+  const wrong = inspect(file, size, sizes)
+  const record = wrong == 0 ? build(file, count) : 0
+  arenaReset(mark)
+  if (wrong != 0) return refuse(TOKENS_BAD_VOCABULARY, wrong)
+  if (record == 0) return fail(ERROR_MEMORY)
+  const handle = duplicate == 0 ? keepVocabulary(record) : 0
+  if (handle > 0) return handle
+  blockFree(record)
+  return duplicate != 0 ? refuse(TOKENS_BAD_VOCABULARY, duplicate) : fail(ERROR_MEMORY)
+}
