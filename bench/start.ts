@@ -1,0 +1,93 @@
+/**
+ * Start-up: from starting the process to `ready`, with the quick start and with 1,000 routes: on no
+ * log, on the log of a run that was killed, and on the snapshot of one that was stopped.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { freePort } from '../src/testing/gateway.ts'
+import { manifest } from '../src/testing/manifests.ts'
+import { type BenchContext, interleave, type Row } from './harness.ts'
+import { routeObject, surroundings } from './scenes.ts'
+
+const root = join(import.meta.dirname, '..')
+const launcher = join(root, 'bin', 'sluice')
+
+interface Started {
+  readonly ms: number
+  /** Ends it with a signal. */
+  end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>
+}
+
+function start(manifests: string, logFile: string): Promise<Started> {
+  const addresses = ['--stats-address', '127.0.0.1:0', '--readiness-address', '127.0.0.1:0']
+  const more = ['--bind-address', '127.0.0.1', '--admin-address', 'off', ...addresses]
+  const begun = performance.now()
+  const child: ChildProcess = spawn(
+    launcher,
+    ['run', '-f', manifests, '--log-file', logFile, ...more],
+    { stdio: ['ignore', 'ignore', 'pipe'] },
+  )
+  const ended = new Promise<void>((resolve) => child.once('close', () => resolve()))
+  const end = (signal: 'SIGTERM' | 'SIGKILL') => {
+    child.kill(signal)
+    return ended
+  }
+  return new Promise((resolve, reject) => {
+    let said = ''
+    child.stderr?.on('data', (text) => {
+      said += text
+      if (/^ready$/m.test(said)) resolve({ ms: performance.now() - begun, end })
+    })
+    void ended.then(() => reject(new Error(`the gateway ended:\n${said}`)))
+  })
+}
+
+/** The quick start on a port that is free. */
+function writeQuickStart(folder: string, port: number): void {
+  cpSync(join(root, 'examples', 'quickstart'), folder, { recursive: true })
+  const file = join(folder, 'gateway.yaml')
+  writeFileSync(file, readFileSync(file, 'utf8').replace('port: 8080', `port: ${port}`))
+}
+
+function writeRoutes(folder: string, port: number, count: number): void {
+  mkdirSync(folder)
+  writeFileSync(join(folder, 'gateway.yaml'), manifest(...surroundings(port)))
+  for (let first = 0; first < count; first += 50) {
+    const length = Math.min(50, count - first)
+    const routes = Array.from({ length }, (_, n) => routeObject(first + n))
+    writeFileSync(join(folder, `routes-${first}.yaml`), manifest(...routes))
+  }
+}
+
+export default async function startUp({ rounds, quick }: BenchContext): Promise<Row[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
+  const count = quick ? 100 : 1_000
+  const [quickStart, routes] = [join(folder, 'quickstart'), join(folder, 'routes')]
+  writeQuickStart(quickStart, await freePort())
+  writeRoutes(routes, await freePort(), count)
+  let logs = 0
+  const freshLog = () => join(folder, `log-${logs++}`, 'events.db')
+  const timed = async (manifests: string, logFile: string, signal: 'SIGTERM' | 'SIGKILL') => {
+    const { ms, end } = await start(manifests, logFile)
+    await end(signal)
+    return ms
+  }
+  // Each candidate leaves behind what the next one starts from.
+  let log = ''
+  try {
+    const samples = await interleave(rounds, {
+      'start.quickstart': () => timed(quickStart, freshLog(), 'SIGTERM'),
+      [`start.${count}-routes.no-log`]: () => {
+        log = freshLog()
+        return timed(routes, log, 'SIGKILL')
+      },
+      [`start.${count}-routes.log`]: () => timed(routes, log, 'SIGTERM'),
+      [`start.${count}-routes.snapshot`]: () => timed(routes, log, 'SIGTERM'),
+    })
+    return Object.entries(samples).map(([id, own]) => ({ id, unit: 'ms', own }))
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
