@@ -96,17 +96,29 @@ function settleIn(table: usize, group: usize, mode: i32, out: usize): i32 {
   return RATE_GONE
 }
 
+/** Where the bucket is to be looked for after `advance`. */
+let next: usize = 0
+
+/** Makes the bucket, or moves its group to where the table moves to: 0, or a code. */
+function advance(table: usize, group: usize): i32 {
+  if (!lockGroup(group)) return fail(RATE_BUSY)
+  const forward = forwardOf(table)
+  if (forward == 0) {
+    const cell = claimCell(table, group, clock)
+    unlockGroup(group)
+    next = table
+    return cell == 0 ? fail(RATE_FULL) : 0
+  }
+  const moved = moveGroup(table, group, clock)
+  unlockGroup(group)
+  next = forward
+  return moved < 0 ? fail(moved) : 0
+}
+
 /** Finds or makes the bucket, in the table or where that has moved to, and settles. */
-function demand(
-  start: usize,
-  id: i32,
-  key: usize,
-  length: i32,
-  mode: i32,
-  out: usize,
-): i32 {
-  // Nothing is left behind by a demand that a full bucket would not feel.
-  const isTrace = mode == PEEK || increment <= 0 || (mode == TAKE && increment > 0 && excess(clock) > 0)
+function demand(start: usize, id: i32, key: usize, length: i32, mode: i32, out: usize): i32 {
+  // A demand that leaves a full bucket as it is makes no bucket.
+  const isTrace = mode == PEEK || increment <= 0 || (mode == TAKE && excess(clock) > 0)
   let table = start
   while (true) {
     while (isMoved(table)) table = forwardOf(table)
@@ -114,18 +126,9 @@ function demand(
     const found = settleIn(table, group, mode, out)
     if (found >= 0) return found
     if (isTrace && forwardOf(table) == 0) return settleFull(mode, out)
-    if (!lockGroup(group)) return fail(RATE_BUSY)
-    const forward = forwardOf(table)
-    if (forward == 0) {
-      const cell = claimCell(table, group, clock)
-      unlockGroup(group)
-      if (cell == 0) return fail(RATE_FULL)
-    } else {
-      const moved = moveGroup(table, group, clock)
-      unlockGroup(group)
-      if (moved < 0) return fail(moved)
-      table = forward
-    }
+    const code = advance(table, group)
+    if (code < 0) return code
+    table = next
   }
 }
 
@@ -213,22 +216,22 @@ export function rate_charge(
   return demand(table, id, key, length, CHARGE, out)
 }
 
-/** The address of the bucket of (id, no key) for rate_take_at, made when there is none; or a code. */
+/**
+ * The address of the bucket of (id, no key) for rate_take_at, made when there is none; or a code, which
+ * is above -4096 as an i32 and never an address.
+ */
 export function rate_cell(table: usize, id: i32, now: f64): i32 {
-  const ticks = ticksOf(now)
-  if (ticks == 0 || !isTable(table)) return fail(ERROR_ARGUMENT)
+  if (!isTable(table) || !prepare(1, 1, 1, now)) return fail(ERROR_ARGUMENT)
   let at = table
-  while (forwardOf(at) != 0) {
-    if (!isMoved(at)) return fail(RATE_BUSY)
-    at = forwardOf(at)
+  while (true) {
+    while (isMoved(at)) at = forwardOf(at)
+    const group = aim(at, id, 0, 0)
+    const cell = findCell(at, group)
+    if (cell != 0 && forwardOf(at) == 0) return <i32>cell
+    const code = advance(at, group)
+    if (code < 0) return code
+    at = next
   }
-  const group = aim(at, id, 0, 0)
-  const present = findCell(at, group)
-  if (present != 0) return <i32>present
-  if (!lockGroup(group)) return fail(RATE_BUSY)
-  const cell = forwardOf(at) == 0 ? <i32>claimCell(at, group, ticks) : RATE_BUSY
-  unlockGroup(group)
-  return cell == 0 ? fail(RATE_FULL) : cell
 }
 
 /**

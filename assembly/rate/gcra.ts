@@ -20,6 +20,8 @@ export const GONE: i64 = 0
 const LONGEST: i64 = 1 << 60
 const LATEST: f64 = 4.6e12
 const TICKS: f64 = 1e6
+/** A period that is whole ticks stays so, though its f64 may lie a little above. */
+const EXACT: f64 = 1 - 1 / 1125899906842624.0
 
 /** A limit and a demand, in ticks; set by `prepare`, one call at a time. */
 export let interval: i64 = 0
@@ -75,7 +77,7 @@ function times(units: f64, ticks: i64): i64 {
 @inline
 export function prepare(period: f64, capacity: f64, amount: f64, now: f64): bool {
   clock = ticksOf(now)
-  const ticks = ceil(period * TICKS)
+  const ticks = ceil(period * TICKS * EXACT)
   if (clock == 0 || !(ticks >= 1 && ticks < <f64>LONGEST)) return false
   if (!(capacity >= 0) || !(abs(amount) < Infinity)) return false
   interval = <i64>ticks

@@ -3,26 +3,43 @@ import { fileURLToPath } from 'node:url'
 import { instantiateSync } from '@assemblyscript/loader'
 import { ABI_VERSION } from './abi.ts'
 import type { CoreExports } from './exports.ts'
+import type { SharedRateExports } from './rate-exports.ts'
 
 /** Beside the bundle in dist/, or where the sources in src/core see dist/. */
-const places = ['./core.wasm', '../../dist/core.wasm']
+const folders = ['./', '../../dist/']
 
-let compiled: WebAssembly.Module | undefined
+/** Each module is compiled once a thread. */
+const compiled = new Map<string, WebAssembly.Module>()
 
-/**
- * The compiled core.wasm, compiled once a thread. Throws when the file is not there: it is made by
- * `npm run build`.
- */
-export function loadCore(): WebAssembly.Module {
-  if (compiled === undefined) {
-    const paths = places.map((place) => fileURLToPath(new URL(place, import.meta.url)))
-    const path = paths.find((candidate) => existsSync(candidate))
-    if (path === undefined) {
-      throw new Error(`core.wasm is missing; looked at ${paths.join(' and ')}: run npm run build`)
-    }
-    compiled = new WebAssembly.Module(readFileSync(path))
+function load(name: string): WebAssembly.Module {
+  const known = compiled.get(name)
+  if (known !== undefined) return known
+  const paths = folders.map((folder) => fileURLToPath(new URL(folder + name, import.meta.url)))
+  const path = paths.find((candidate) => existsSync(candidate))
+  if (path === undefined) {
+    throw new Error(`${name} is missing; looked at ${paths.join(' and ')}: run npm run build`)
   }
-  return compiled
+  const module = new WebAssembly.Module(readFileSync(path))
+  compiled.set(name, module)
+  return module
+}
+
+/** The compiled core.wasm. Throws when the file is not there: it is made by `npm run build`. */
+export function loadCore(): WebAssembly.Module {
+  return load('core.wasm')
+}
+
+/** The compiled core-rate-shared.wasm. Throws as loadCore does. */
+export function loadSharedRate(): WebAssembly.Module {
+  return load('core-rate-shared.wasm')
+}
+
+function checked<Exports extends { abi_version(): number }>(name: string, exports: Exports) {
+  const version = exports.abi_version()
+  if (version !== ABI_VERSION) {
+    throw new Error(`${name} has ABI version ${version}, this host needs ${ABI_VERSION}`)
+  }
+  return exports
 }
 
 /**
@@ -30,10 +47,12 @@ export function loadCore(): WebAssembly.Module {
  * each export in a function with rest parameters, and strings would be copied twice.
  */
 export function instantiateCore(module: WebAssembly.Module = loadCore()): CoreExports {
-  const exports = instantiateSync(module).instance.exports as unknown as CoreExports
-  const version = exports.abi_version()
-  if (version !== ABI_VERSION) {
-    throw new Error(`core.wasm has ABI version ${version}, this host needs ${ABI_VERSION}`)
-  }
-  return exports
+  const { exports } = instantiateSync(module).instance
+  return checked('core.wasm', exports as unknown as CoreExports)
+}
+
+/** A new instance of the shared rate module over memory that other threads may use too. */
+export function instantiateSharedRate(memory: WebAssembly.Memory): SharedRateExports {
+  const { exports } = instantiateSync(loadSharedRate(), { env: { memory } }).instance
+  return checked('core-rate-shared.wasm', exports as unknown as SharedRateExports)
 }

@@ -13,6 +13,9 @@ declare namespace WebAssembly {
     readonly buffer: ArrayBuffer
     grow(pages: number): number
   }
+  const Memory: {
+    new (limits: { initial: number; maximum?: number; shared?: boolean }): Memory
+  }
   interface Table {
     readonly length: number
   }
