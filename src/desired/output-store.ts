@@ -2,14 +2,14 @@
  * The outputs of all derivations: published resources and statuses, each with an incremental digest
  * (the sum of the hashes of its entries, so that one change costs one hash).
  */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { canonicalJson } from '../base/canonical.ts'
 import type { ObjectKey } from '../model/names.ts'
 import type { Resource, ResourceKey, VersionedResource } from '../model/resources.ts'
 
 /** First 128 bits of the SHA-256 of the canonical JSON, in hex: equal content, equal version. */
 export function contentVersion(value: unknown): string {
-  return createHash('sha256').update(canonicalJson(value)).digest('hex').slice(0, 32)
+  return hash('sha256', canonicalJson(value)).slice(0, 32)
 }
 
 /** A sum of 64-bit entry hashes; order does not matter, and entries can be taken out again. */
@@ -31,7 +31,7 @@ export class SumDigest {
 }
 
 function hash64(text: string): bigint {
-  return createHash('sha256').update(text).digest().readBigUInt64BE(0)
+  return BigInt(`0x${hash('sha256', text).slice(0, 16)}`)
 }
 
 export class OutputStore {
