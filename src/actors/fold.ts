@@ -3,7 +3,7 @@
  * clock, no randomness, so that for one fold version the same log gives byte-identical results on
  * any machine, in whatever batches it is read.
  */
-import { initialTransition, type SnapshotFrom, transition } from 'xstate'
+import { type SnapshotFrom, transition } from 'xstate'
 import type { SluiceEvent } from '../../events/index.ts'
 import type { Graph } from '../desired/graph.ts'
 import type { ObjectState, ObservedObject } from '../desired/object-state.ts'
@@ -14,7 +14,7 @@ import { compareText, objectKey, parseObjectKey } from '../model/names.ts'
 import type { DesiredDelta, VersionedResource } from '../model/resources.ts'
 import { Delivery } from './delivery.ts'
 import type { ResourceInput, Sighting } from './resource.machine.ts'
-import { resourceMachine } from './resource.machine.ts'
+import { absentResource, resourceMachine } from './resource.machine.ts'
 
 /** Changes with every change of what the fold makes of a log; digests compare only within one. */
 export const foldVersion = '1'
@@ -159,7 +159,7 @@ export class Fold {
     const { kind, namespace, name } = event.data as ObjectRef
     const ref = { kind, namespace, name }
     const key = objectKey(ref)
-    const before = this.#actors.get(key) ?? initialTransition(resourceMachine, { ref })[0]
+    const before = this.#actors.get(key) ?? absentResource(ref)
     const [after] = transition(resourceMachine, before, input)
     if (after !== before) this.#setActor(key, after)
     return after !== before
