@@ -1,5 +1,6 @@
 // Makes dist/: the WASM modules (asc) and the bundled command line, proxy worker and published
-// entry points (esbuild). `--if-needed` does nothing when no source is newer than the last build.
+// entry points (esbuild), and the vocabularies for token counts. `--if-needed` does nothing when no
+// source is newer than the last build.
 import { spawnSync } from 'node:child_process'
 import {
   copyFileSync,
@@ -13,6 +14,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { build } from 'esbuild'
+import { buildVocabularies } from './build-vocabularies.mjs'
 
 const root = join(import.meta.dirname, '..')
 const stamp = join(root, 'dist', '.built')
@@ -103,3 +105,5 @@ if (!(process.argv.includes('--if-needed') && isFresh())) {
   await bundle()
   writeFileSync(stamp, `${begun.toISOString()}\n`)
 }
+// They have their own inputs, and know when they are older.
+buildVocabularies()

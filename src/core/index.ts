@@ -67,3 +67,14 @@ export { instantiateCore, loadCore } from './load.ts'
 export type { CoreProblem } from './pattern-pool.ts'
 export type { NamedMatch, RouteSpec, ValueMatch } from './route-spec.ts'
 export { RouteTable } from './route-table.ts'
+export {
+  type CountOptions,
+  countTokens,
+  countTokensForModel,
+  type EncodingName,
+  encodeTokens,
+  encodingForModel,
+  loadEncoding,
+  type ModelCount,
+  type ModelEncoding,
+} from './tokens.ts'
