@@ -4,7 +4,7 @@
  *
  *   log         reads a file            writes the events that everything below lives on
  *   fold        reads the log           writes desired state and statuses, in memory
- *   reconciler  reads log and fold      writes published changes; decisions into the log
+ *   reconciler  reads log and fold      writes published changes; decisions and snapshots into the log
  *   channel     reads published changes writes them, encoded, to the proxy
  *   proxy       reads the channel       writes answers (acknowledged, rejected); serves traffic
  *   recorder    reads answers           writes them into the log
@@ -16,17 +16,15 @@
 import { randomUUID } from 'node:crypto'
 import { networkInterfaces } from 'node:os'
 import type { ResourceEvent, SluiceEvent } from '../events/index.ts'
-import { Fold, type FoldSnapshot, foldVersion } from './actors/fold.ts'
 import { systemClock } from './base/clock.ts'
-import { createGraph } from './desired/derivations.ts'
-import { beginning, type EventLog, type Position } from './log/index.ts'
+import type { EventLog } from './log/index.ts'
 import { apiBinding, builtInObjects } from './pipeline/api-binding.ts'
 import { type OpenedLog, openLog } from './pipeline/open-log.ts'
 import { Reconciler } from './pipeline/reconciler.ts'
-import { regexProblem } from './pipeline/regex-problem.ts'
+import { captureState, restoreState } from './pipeline/stored-state.ts'
 import { type ProxyOptions, type RunningProxy, startProxy } from './proxy/supervisor.ts'
 import { FileSource } from './watch/index.ts'
-import { type IndexState, ResourceIndex } from './watch/resource-index.ts'
+import { ResourceIndex } from './watch/resource-index.ts'
 import type { SourceProblem } from './watch/source-problem.ts'
 import { createChannel } from './xds/channel.ts'
 import { DeliveryRecorder } from './xds/delivery-recorder.ts'
@@ -55,38 +53,30 @@ const cluster = 'local'
 const fileSource = '/sluice/files'
 const proxyName = 'local'
 
-interface StoredState {
-  readonly fold: FoldSnapshot
-  readonly index: IndexState
-}
-
 export async function startPipeline(options: PipelineOptions): Promise<Pipeline> {
   const opened = openLog(options.paths, options)
   opened.notices.forEach((notice) => {
     options.onNotice(notice)
   })
   const { log } = opened
-  const { fold, index, from } = await restoreState(log)
+  const { fold, index, from } = await restoreState(log, fileSource)
   const record = (events: readonly SluiceEvent[]) => {
     log.append(events).catch(options.onFault)
   }
   const run = randomUUID()
   const recorder = new DeliveryRecorder({ clock: systemClock, cluster, run, append: record })
   const channel = createChannel(recorder)
-  let isCatchingUp = true
   const reconciler = new Reconciler({
     log,
     fold,
     cluster,
     clock: systemClock,
-    observe: (event) => {
-      if (isCatchingUp) index.apply(event)
-    },
+    observe: (event) => index.apply(event),
+    capture: () => captureState(fold, index),
     publish: (delta) => channel.publish(delta),
     onFault: options.onFault,
   })
   await reconciler.start(from)
-  isCatchingUp = false
   // Proxies of an earlier run that was killed did not say goodbye.
   for (const gone of fold.proxies()) recorder.disconnected(gone, 'the process has ended')
   recorder.connected(proxyName, serviceAddress(options.proxy.bindAddress))
@@ -102,32 +92,10 @@ export async function startPipeline(options: PipelineOptions): Promise<Pipeline>
     recorder.close()
     await reconciler.folded(await log.lastPosition())
     await reconciler.stop()
-    await storeState(log, fold, index)
+    await log.saveSnapshot(captureState(fold, index))
     await opened.close()
   }
   return { proxy, logPath: opened.path, stop }
-}
-
-/** The fold and the source's index as the snapshot has them, and where to read on. */
-async function restoreState(
-  log: EventLog,
-): Promise<{ fold: Fold; index: ResourceIndex; from: Position }> {
-  const fold = new Fold(createGraph({ checkRegex: regexProblem }))
-  const snapshot = await log.loadSnapshot()
-  if (snapshot === undefined || snapshot.foldVersion !== foldVersion) {
-    return { fold, index: new ResourceIndex(fileSource), from: (beginning + 1) as Position }
-  }
-  const text = Buffer.concat(snapshot.chunks).toString('utf8')
-  const stored = JSON.parse(text) as StoredState
-  fold.restore(stored.fold)
-  const index = new ResourceIndex(fileSource, stored.index)
-  return { fold, index, from: (snapshot.position + 1) as Position }
-}
-
-async function storeState(log: EventLog, fold: Fold, index: ResourceIndex): Promise<void> {
-  const stored: StoredState = { fold: fold.snapshot(), index: index.toState() }
-  const chunks = [Buffer.from(JSON.stringify(stored), 'utf8')]
-  await log.saveSnapshot({ position: fold.position as Position, foldVersion, chunks })
 }
 
 function createSource(
@@ -140,7 +108,8 @@ function createSource(
     paths: options.paths,
     clock: systemClock,
     cluster,
-    index,
+    // A copy: the source is ahead of the fold by what it has appended and the fold has not read.
+    index: new ResourceIndex(fileSource, index.toState()),
     digestKey,
     builtIn: builtInObjects,
     onChange: (events) => appendAll(log, events),

@@ -11,10 +11,10 @@ import {
   type EventContext,
   type SluiceEvent,
 } from '../../events/index.ts'
-import { type Fold, type FoldChange, type FoldSnapshot, foldVersion } from '../actors/fold.ts'
+import { type Fold, type FoldChange, foldVersion } from '../actors/fold.ts'
 import { canonicalJson } from '../base/canonical.ts'
 import type { Clock } from '../base/clock.ts'
-import type { EventLog, Position, Recorded } from '../log/index.ts'
+import type { EventLog, Position, Recorded, Snapshot } from '../log/index.ts'
 import { subjectOf } from '../log/index.ts'
 import { objectKey } from '../model/names.ts'
 import type { DesiredDelta } from '../model/resources.ts'
@@ -27,8 +27,15 @@ export interface ReconcilerOptions {
   /** Sees every event before it is folded. */
   readonly observe: (event: SluiceEvent) => void
   readonly publish: (delta: DesiredDelta) => void
+  /** The state as of the fold's position. */
+  readonly capture: () => Snapshot
+  /** Number of folded events after which a snapshot is stored. */
+  readonly snapshotEvery?: number
   readonly onFault: (error: unknown) => void
 }
+
+/** A start reads the last snapshot and then at most about this many events. */
+const defaultSnapshotEvery = 10_000
 
 /** Most keys that a DesiredPublished event names. */
 const maxNamedKeys = 32
@@ -41,6 +48,8 @@ export class Reconciler {
   /** Status text by object key as the log has it, read while catching up. */
   readonly #recorded = new Map<string, string>()
   #isOpen = false
+  /** Position of the last snapshot. */
+  #snapshotAt = 0
   #isCaughtUp = false
   #flushScheduled = false
   #waiters: { position: number; resolve: () => void }[] = []
@@ -54,6 +63,7 @@ export class Reconciler {
   async start(from: Position): Promise<void> {
     const { log } = this.#options
     const last = await log.lastPosition()
+    this.#snapshotAt = from - 1
     this.#loop = this.#run(log.tail(from, { signal: this.#stop.signal }))
     await this.folded(last)
     this.#isCaughtUp = true
@@ -75,10 +85,6 @@ export class Reconciler {
     this.#stop.abort()
     await this.#loop
     if (this.#isOpen) await this.#flush()
-  }
-
-  snapshot(): FoldSnapshot {
-    return this.#options.fold.snapshot()
   }
 
   async #run(events: AsyncIterable<Recorded>): Promise<void> {
@@ -123,9 +129,20 @@ export class Reconciler {
     const { upserted, removed } = change.delta
     if (change.observed || upserted.length > 0 || removed.length > 0) publish(change.delta)
     const decisions = this.#decisions(change)
-    if (decisions.length === 0) return
-    const appended = await log.append(decisions)
-    if (!appended.ok) throw new Error(appended.problems.map(({ message }) => message).join('; '))
+    const snapshot = this.#dueSnapshot()
+    if (decisions.length > 0) {
+      const appended = await log.append(decisions)
+      if (!appended.ok) throw new Error(appended.problems.map(({ message }) => message).join('; '))
+    }
+    // Only now: a state whose decisions were lost would never decide them again.
+    if (snapshot !== undefined) await log.saveSnapshot(snapshot)
+  }
+
+  #dueSnapshot(): Snapshot | undefined {
+    const { fold, capture, snapshotEvery = defaultSnapshotEvery } = this.#options
+    if (fold.position - this.#snapshotAt < snapshotEvery) return undefined
+    this.#snapshotAt = fold.position
+    return capture()
   }
 
   #decisions(change: FoldChange): SluiceEvent[] {

@@ -1,0 +1,237 @@
+/**
+ * Random logs for property tests: a few objects of every kind that derivations join, applied,
+ * refused, deleted and created again, between proxies that come, answer and go.
+ */
+import fc from 'fast-check'
+import {
+  configAcked,
+  configRejected,
+  createEvent,
+  proxyConnected,
+  proxyDisconnected,
+  resourceApplied,
+  resourceDeleted,
+  resourceRefused,
+  type SluiceEvent,
+} from '../../events/index.ts'
+import type { RecordedEvent } from '../actors/fold.ts'
+import { type ObjectRef, objectKey } from '../model/names.ts'
+
+const group = 'gateway.networking.k8s.io'
+const name = fc.constantFrom('a', 'b')
+const namespace = fc.constantFrom('one', 'two')
+const hostname = fc.constantFrom('', 'x.example.com', '*.example.com')
+
+const object = (kind: string, spec: fc.Arbitrary<object>, fields: fc.Arbitrary<object>) =>
+  fc.record({ kind: fc.constant(kind), namespace, name, spec, fields })
+
+const noFields = fc.constant({})
+const listener = fc.record({
+  name: fc.constantFrom('l', 'm'),
+  port: fc.constantFrom(80, 81),
+  protocol: fc.constantFrom('HTTP', 'TCP'),
+  hostname,
+  allowedRoutes: fc.record({ namespaces: fc.record({ from: fc.constantFrom('Same', 'All') }) }),
+})
+const listeners = fc.uniqueArray(listener, { selector: (entry) => entry.name, minLength: 1 })
+
+const objects = fc.oneof(
+  object(
+    'Gateway',
+    fc.record({
+      gatewayClassName: fc.constantFrom('agentgateway', 'foreign'),
+      listeners,
+      allowedListeners: fc.record({
+        namespaces: fc.record({ from: fc.constantFrom('None', 'All') }),
+      }),
+    }),
+    noFields,
+  ),
+  object(
+    'ListenerSet',
+    fc.record({ parentRef: fc.record({ name, namespace }), listeners }),
+    noFields,
+  ),
+  object(
+    'HTTPRoute',
+    fc.record({
+      parentRefs: fc.array(
+        fc.record({ kind: fc.constantFrom('Gateway', 'ListenerSet'), name, namespace }),
+        { minLength: 1, maxLength: 2 },
+      ),
+      hostnames: fc.array(fc.constantFrom('x.example.com', '*.example.com', 'y.example.org'), {
+        maxLength: 1,
+      }),
+      rules: fc.array(
+        fc.record({
+          name: fc.constantFrom('r', 's'),
+          backendRefs: fc.array(
+            fc.oneof(
+              fc.record({ name, namespace, port: fc.constantFrom(80, 81) }),
+              fc.record({
+                group: fc.constant('sluice.dev'),
+                kind: fc.constant('GatewayBackend'),
+                name,
+                namespace,
+              }),
+            ),
+            { maxLength: 2 },
+          ),
+        }),
+        { minLength: 1, maxLength: 2 },
+      ),
+    }),
+    fc.record({ labels: fc.constantFrom({}, { team: 'red' }) }),
+  ),
+  object('Service', fc.constant({ ports: [{ port: 80 }] }), noFields),
+  object('GatewayBackend', fc.constant({ static: { host: 'h', port: 1 } }), noFields),
+  object(
+    'ReferenceGrant',
+    fc.record({
+      from: fc.constant([
+        { group, kind: 'HTTPRoute', namespace: 'one' },
+        { group, kind: 'HTTPRoute', namespace: 'two' },
+      ]),
+      to: fc.constantFrom(
+        [{ group: '', kind: 'Service' }],
+        [{ group: 'sluice.dev', kind: 'GatewayBackend', name: 'a' }],
+      ),
+    }),
+    noFields,
+  ),
+  object(
+    'GatewayPolicy',
+    fc.record({
+      targetRefs: fc.array(
+        fc.oneof(
+          fc.record({
+            group: fc.constant(group),
+            kind: fc.constantFrom('Gateway', 'HTTPRoute', 'ListenerSet'),
+            name,
+          }),
+          fc.record({ group: fc.constant(''), kind: fc.constant('Service'), name }),
+        ),
+        { maxLength: 2 },
+      ),
+      targetSelectors: fc.constantFrom(
+        [],
+        [{ group, kind: 'HTTPRoute', matchLabels: { team: 'red' } }],
+      ),
+      traffic: fc.constantFrom(
+        { directResponse: { status: 200 } },
+        { csrf: {}, retry: { attempts: 1 } },
+      ),
+    }),
+    noFields,
+  ),
+)
+
+const proxy = fc.constantFrom('p', 'q')
+
+const step = fc.oneof(
+  { weight: 8, arbitrary: fc.record({ type: fc.constant('apply' as const), object: objects }) },
+  { weight: 2, arbitrary: fc.record({ type: fc.constant('refuse' as const), object: objects }) },
+  { weight: 3, arbitrary: fc.record({ type: fc.constant('delete' as const), object: objects }) },
+  { weight: 1, arbitrary: fc.record({ type: fc.constant('connect' as const), proxy }) },
+  { weight: 1, arbitrary: fc.record({ type: fc.constant('disconnect' as const), proxy }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ type: fc.constant('ack' as const), proxy, back: fc.nat(3) }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ type: fc.constant('reject' as const), proxy, name, namespace }),
+  },
+)
+
+type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never
+
+/** Gives uids, generations and positions as a source and a log do. */
+class Recording {
+  readonly events: RecordedEvent[] = []
+  readonly #live = new Map<string, { uid: string; generation: number }>()
+  #incarnations = 0
+
+  add(item: Step): void {
+    const position = this.events.length + 1
+    const time = new Date(Date.UTC(2026, 0, 1, 0, 0, position)).toISOString()
+    const event = this.#event(item, position, { source: '/test', time, epoch: 0 })
+    if (event !== undefined) this.events.push({ position, event })
+  }
+
+  #event(
+    item: Step,
+    position: number,
+    context: { source: string; time: string; epoch: number },
+  ): SluiceEvent | undefined {
+    const id = String(position)
+    const about = (subject: string) => ({ id, subject })
+    switch (item.type) {
+      case 'connect':
+        return createEvent(proxyConnected, context, {
+          ...about('proxy'),
+          data: { proxy: item.proxy, address: `192.0.2.${item.proxy.length}` },
+        })
+      case 'disconnect':
+        return createEvent(proxyDisconnected, context, {
+          ...about('proxy'),
+          data: { proxy: item.proxy, reason: 'test' },
+        })
+      case 'ack':
+        return createEvent(configAcked, context, {
+          ...about('proxy'),
+          data: { proxy: item.proxy, sequence: Math.max(0, position - 1 - item.back) },
+        })
+      case 'reject': {
+        const key = `listener/Gateway/${item.namespace}/${item.name}/l`
+        const data = { proxy: item.proxy, sequence: position - 1, key, code: 'x', message: 'taken' }
+        return createEvent(configRejected, context, { ...about('proxy'), data })
+      }
+      default:
+        return this.#resourceEvent(item, context, id)
+    }
+  }
+
+  #resourceEvent(
+    { type, object: made }: Extract<Step, { object: unknown }>,
+    context: { source: string; time: string; epoch: number },
+    id: string,
+  ): SluiceEvent | undefined {
+    const ref: ObjectRef = { kind: made.kind, namespace: made.namespace, name: made.name }
+    const key = objectKey(ref)
+    const known = this.#live.get(key)
+    if (type === 'delete') {
+      if (known === undefined) return undefined
+      this.#live.delete(key)
+      const data = { ...ref, uid: known.uid, resourceVersion: id, cause: 'watch' } as const
+      return createEvent(resourceDeleted, context, { id, subject: key, data })
+    }
+    const uid = known?.uid ?? `${key}#${++this.#incarnations}`
+    const generation = (known?.generation ?? 0) + 1
+    this.#live.set(key, { uid, generation })
+    const version = { ...ref, uid, resourceVersion: id, generation }
+    if (type === 'refuse') {
+      const problems = [{ path: 'spec', message: 'wrong' }]
+      return createEvent(resourceRefused, context, {
+        id,
+        subject: key,
+        data: { ...version, problems },
+      })
+    }
+    const body = { apiVersion: 'v1', kind: ref.kind, metadata: made.fields, spec: made.spec }
+    return createEvent(resourceApplied, context, {
+      id,
+      subject: key,
+      data: { ...version, object: body },
+    })
+  }
+}
+
+/** Logs of up to 60 events. */
+export const randomLog: fc.Arbitrary<readonly RecordedEvent[]> = fc
+  .array(step, { minLength: 1, maxLength: 60 })
+  .map((steps) => {
+    const recording = new Recording()
+    for (const item of steps) recording.add(item)
+    return recording.events
+  })
