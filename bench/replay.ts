@@ -5,7 +5,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Fold } from '../src/actors/fold.ts'
+import { Fold, foldVersion } from '../src/actors/fold.ts'
 import { systemClock } from '../src/base/clock.ts'
 import { createGraph } from '../src/desired/derivations.ts'
 import { type EventLog, openEmbeddedLog, type Position } from '../src/log/index.ts'
@@ -20,17 +20,21 @@ const batch = 20
 
 /** What a running controller would have recorded: observations with the decisions they caused. */
 async function record(log: EventLog, size: number): Promise<void> {
-  const reconciler = new Reconciler({
+  const fold = new Fold(createGraph({ checkRegex: regexProblem }))
+  const options = {
     log,
-    fold: new Fold(createGraph({ checkRegex: regexProblem })),
+    fold,
     clock: systemClock,
     cluster: 'bench',
     observe: () => undefined,
     publish: () => undefined,
-    onFault: (error) => {
+    capture: () => ({ position: fold.position as Position, foldVersion, chunks: [] }),
+    snapshotEvery: Number.POSITIVE_INFINITY,
+    onFault: (error: unknown) => {
       throw error
     },
-  })
+  }
+  const reconciler = new Reconciler(options)
   await log.append(foldSurroundings().map((object) => appliedEvent(object)))
   await reconciler.start(from)
   reconciler.open()
