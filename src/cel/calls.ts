@@ -1,0 +1,166 @@
+/** Calls of functions and methods. */
+import { type CompileContext, findLocal, type Scope } from './context.ts'
+import { CelError, isCelError, noOverload } from './error.ts'
+import type { Frame, Step } from './frame.ts'
+import type { Apply, CelFunction } from './functions/define.ts'
+import { functions, namespaces } from './functions/table.ts'
+import { viewMethods } from './headers.ts'
+import { patternProblem, replacementProblem } from './patterns.ts'
+import type { Expression } from './syntax.ts'
+import { type CelResult, type CelValue, CelView, typeName } from './value.ts'
+
+type Method = Expression & { readonly op: 'method' }
+type Call = Expression & { readonly op: 'call' }
+
+/** `name(args)`. */
+export function callStep(call: Call, scope: Scope | undefined, context: CompileContext): Step {
+  const found = functions.get(call.name)
+  if (found === undefined || found.style === 'method' || call.name.includes('.')) {
+    return context.refuse(call, `there is no function ${call.name}()`)
+  }
+  return apply(call, call.name, found, call.args, scope, context)
+}
+
+/** `of.name(args)`, where `of` is a value or a namespace. */
+export function methodStep(
+  method: Method,
+  scope: Scope | undefined,
+  context: CompileContext,
+): Step {
+  const { of, name, args } = method
+  if (of.op === 'name' && isNamespace(of.name, scope, context)) {
+    const found = functions.get(`${of.name}.${name}`)
+    if (found !== undefined) return apply(method, `${of.name}.${name}`, found, args, scope, context)
+  }
+  const found = functions.get(name)
+  const isFunction = found !== undefined && found.style !== 'function'
+  if (!isFunction && !viewMethods.has(name)) {
+    return context.refuse(method, `there is no method ${name}()`)
+  }
+  const own = viewMethods.has(name)
+  if (!own && isFunction) return apply(method, name, found, [of, ...args], scope, context)
+  return viewMethodStep(method, isFunction ? found : undefined, scope, context)
+}
+
+function isNamespace(name: string, scope: Scope | undefined, context: CompileContext): boolean {
+  const isShadowed = findLocal(scope, name) !== undefined || context.variables?.has(name) === true
+  return namespaces.has(name) && !isShadowed
+}
+
+function apply(
+  call: Expression,
+  name: string,
+  found: CelFunction,
+  args: readonly Expression[],
+  scope: Scope | undefined,
+  context: CompileContext,
+): Step {
+  const steps = args.map((arg) => context.step(arg, scope))
+  if (args.length < found.min || args.length > found.max) {
+    const wanted = found.min === found.max ? `${found.min}` : `${found.min} to ${found.max}`
+    const message = `${name}() has ${args.length} arguments, it takes ${wanted}`
+    return context.refuse(call, `${message} with what it is called on`)
+  }
+  const problem = constantProblem(name, args)
+  if (problem !== undefined) return context.refuse(call, problem)
+  return found.apply === undefined
+    ? variadicStep(found.applyAll, steps)
+    : fixedStep(found.apply, steps)
+}
+
+/** What can be told of constant arguments before any request. */
+function constantProblem(name: string, args: readonly Expression[]): string | undefined {
+  const [, pattern, by] = args
+  const isRegex = name === 'matches' || name === 'regexReplace'
+  if (!isRegex || pattern?.op !== 'literal' || typeof pattern.value !== 'string') return undefined
+  const problem = patternProblem(pattern.value)
+  if (problem !== undefined) return `the pattern is not valid: ${problem}`
+  const isText = by?.op === 'literal' && typeof by.value === 'string'
+  return isText ? replacementProblem(by.value as string) : undefined
+}
+
+const nothing = undefined as unknown as CelValue
+
+function fixedStep(apply: Apply, steps: readonly Step[]): Step {
+  const [first, second, third, fourth] = steps
+  if (first === undefined) return (frame) => apply(frame, nothing, nothing, nothing, nothing)
+  if (second === undefined) {
+    return (frame) => {
+      const a = first(frame)
+      return a instanceof CelError ? a : apply(frame, a, nothing, nothing, nothing)
+    }
+  }
+  if (third === undefined) {
+    return (frame) => {
+      const a = first(frame)
+      if (a instanceof CelError) return a
+      const b = second(frame)
+      return b instanceof CelError ? b : apply(frame, a, b, nothing, nothing)
+    }
+  }
+  const rest = fourth === undefined ? [first, second, third] : [first, second, third, fourth]
+  return (frame) => {
+    const values = evaluateAll(rest, frame)
+    if (isCelError(values)) return values
+    return apply(
+      frame,
+      values[0] ?? null,
+      values[1] ?? null,
+      values[2] ?? null,
+      values[3] ?? nothing,
+    )
+  }
+}
+
+function evaluateAll(steps: readonly Step[], frame: Frame): readonly CelValue[] | CelError {
+  const values: CelValue[] = []
+  for (const step of steps) {
+    const value = step(frame)
+    if (isCelError(value)) return value
+    values.push(value)
+  }
+  return values
+}
+
+function variadicStep(applyAll: CelFunction['applyAll'], steps: readonly Step[]): Step {
+  return (frame) => {
+    const values = evaluateAll(steps, frame)
+    if (isCelError(values)) return values
+    return applyAll === undefined ? noFunction : applyAll(frame, values)
+  }
+}
+
+const noFunction = new CelError('internal', 'a function without code')
+
+/** A method that a supplier's value may have; the function of that name takes all other values. */
+function viewMethodStep(
+  { of, name, args }: Method,
+  found: CelFunction | undefined,
+  scope: Scope | undefined,
+  context: CompileContext,
+): Step {
+  const receiver = context.step(of, scope)
+  const steps = args.map((arg) => context.step(arg, scope))
+  return (frame) => {
+    const value = receiver(frame)
+    if (isCelError(value)) return value
+    const values = evaluateAll(steps, frame)
+    if (isCelError(values)) return values
+    const own = value instanceof CelView ? value.method(name, values) : undefined
+    return own ?? applyFound(name, found, frame, [value, ...values])
+  }
+}
+
+function applyFound(
+  name: string,
+  found: CelFunction | undefined,
+  frame: Frame,
+  values: readonly CelValue[],
+): CelResult {
+  if (found === undefined || values.length < found.min || values.length > found.max) {
+    return noOverload(name, ...values.map(typeName))
+  }
+  if (found.applyAll !== undefined) return found.applyAll(frame, values)
+  const [a = null, b = nothing, c = nothing, d = nothing] = values
+  return found.apply?.(frame, a, b, c, d) ?? noFunction
+}

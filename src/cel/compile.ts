@@ -1,0 +1,227 @@
+/** Tree -> closures. Every closure takes the frame and gives a value or an error; none throws. */
+import { fieldStep, indexOf } from './access.ts'
+import { callStep, methodStep } from './calls.ts'
+import { type CompileContext, findLocal, type Scope } from './context.ts'
+import { isEqual, isItem, isKey } from './equality.ts'
+import { CelError, isCelError, noOverload } from './error.ts'
+import { textMethodStep } from './fast-paths.ts'
+import type { Step } from './frame.ts'
+import { typeNames } from './functions/convert.ts'
+import { ifStep, logicStep, notStep } from './logic.ts'
+import { macroStep } from './macros.ts'
+import {
+  add,
+  divide,
+  isLess,
+  isLessOrEqual,
+  multiply,
+  negate,
+  type Operator,
+  remainder,
+  subtract,
+} from './operators.ts'
+import type { BinaryOperator, Expression } from './syntax.ts'
+import { type CelKey, CelType, type CelValue, isList, isMap, toKey, typeName } from './value.ts'
+import { variableStep } from './variables.ts'
+
+export function compileStep(
+  expression: Expression,
+  scope: Scope | undefined,
+  context: CompileContext,
+): Step {
+  const step = (part: Expression) => context.step(part, scope)
+  switch (expression.op) {
+    case 'literal': {
+      const { value } = expression
+      return () => value
+    }
+    case 'name':
+      return nameStep(expression, scope, context)
+    case 'field':
+      return typeOfPath(expression, context) ?? fieldStep(step(expression.of), expression.name)
+    case 'index':
+      return indexStep(expression, step)
+    case 'call':
+      return macroStep(expression, scope, context) ?? callStep(expression, scope, context)
+    case 'method':
+      return (
+        macroStep(expression, scope, context) ??
+        textMethodStep(expression, step) ??
+        methodStep(expression, scope, context)
+      )
+    case 'list':
+      return listStep(expression.items.map(step))
+    case 'map':
+      return mapLiteralStep(expression.entries.map(([key, value]) => [step(key), step(value)]))
+    case 'if':
+      return ifStep(
+        step(expression.condition),
+        step(expression.whenTrue),
+        step(expression.whenFalse),
+      )
+    case 'and':
+    case 'or':
+      return logicStep(expression.op === 'and' ? '&&' : '||', expression.operands.map(step))
+    case 'not':
+      return notStep(step(expression.operand))
+    case 'negate':
+      return unaryStep(step(expression.operand))
+    case 'binary':
+      return binaryStep(expression, step)
+  }
+}
+
+type Name = Expression & { readonly op: 'name' }
+
+function nameStep(expression: Name, scope: Scope | undefined, context: CompileContext): Step {
+  const { name } = expression
+  const local = findLocal(scope, name)
+  if (local !== undefined) {
+    const { slot } = local
+    return (frame) => frame.locals[slot] ?? null
+  }
+  const isDeclared = context.variables?.has(name) === true
+  if (!isDeclared && typeNames.has(name)) {
+    const type = new CelType(name)
+    return () => type
+  }
+  if (!isDeclared && context.variables !== undefined) {
+    return context.refuse(expression, `there is no variable ${name}`)
+  }
+  return variableStep(name, isDeclared)
+}
+
+const protobufTypes: ReadonlySet<string> = new Set(['Timestamp', 'Duration'])
+
+/** Types whose names have dots, such as google.protobuf.Timestamp. */
+function typeOfPath({ of, name }: Expression & { op: 'field' }, context: CompileContext) {
+  const isProtobuf =
+    of.op === 'field' &&
+    of.name === 'protobuf' &&
+    of.of.op === 'name' &&
+    of.of.name === 'google' &&
+    context.variables?.has('google') !== true
+  const isNet = of.op === 'name' && of.name === 'net' && context.variables?.has('net') !== true
+  const path =
+    isProtobuf && protobufTypes.has(name)
+      ? `google.protobuf.${name}`
+      : isNet && (name === 'IP' || name === 'CIDR')
+        ? `net.${name}`
+        : undefined
+  if (path === undefined) return undefined
+  const type = new CelType(path)
+  return () => type
+}
+
+type Compile = (part: Expression) => Step
+
+function indexStep({ of, key }: Expression & { op: 'index' }, step: Compile): Step {
+  const container = step(of)
+  if (key.op === 'literal' && typeof key.value === 'string') return fieldStep(container, key.value)
+  const keyStep = step(key)
+  return (frame) => {
+    const value = container(frame)
+    if (value instanceof CelError) return value
+    const at = keyStep(frame)
+    return at instanceof CelError ? at : indexOf(value, at)
+  }
+}
+
+function listStep(items: readonly Step[]): Step {
+  return (frame) => {
+    const list: CelValue[] = []
+    for (const item of items) {
+      const value = item(frame)
+      if (isCelError(value)) return value
+      list.push(value)
+    }
+    return list
+  }
+}
+
+const twice = new CelError('value', 'a map has the same key twice')
+
+function mapLiteralStep(entries: readonly (readonly [Step, Step])[]): Step {
+  return (frame) => {
+    const map = new Map<CelKey, CelValue>()
+    for (const [keyStep, valueStep] of entries) {
+      const at = keyStep(frame)
+      if (isCelError(at)) return at
+      const key = typeof at === 'number' ? undefined : toKey(at)
+      if (key === undefined) return noOverload('a key of a map', typeName(at))
+      if (map.has(key)) return twice
+      const value = valueStep(frame)
+      if (isCelError(value)) return value
+      map.set(key, value)
+    }
+    return map
+  }
+}
+
+function unaryStep(operand: Step): Step {
+  return (frame) => {
+    const value = operand(frame)
+    return value instanceof CelError ? value : negate(value)
+  }
+}
+
+const contains: Operator = (item, container, frame) => {
+  if (isList(container)) return isItem(item, container, frame)
+  return isMap(container)
+    ? isKey(item, container)
+    : noOverload('in', typeName(item), typeName(container))
+}
+
+const negated =
+  (operator: Operator): Operator =>
+  (a, b, frame) => {
+    const value = operator(a, b, frame)
+    return typeof value === 'boolean' ? !value : value
+  }
+
+const operators: Readonly<Record<BinaryOperator, Operator>> = {
+  '==': (a, b, frame) => isEqual(a, b, frame),
+  '!=': negated((a, b, frame) => isEqual(a, b, frame)),
+  '<': isLess,
+  '<=': isLessOrEqual,
+  '>': (a, b, frame) => isLess(b, a, frame),
+  '>=': (a, b, frame) => isLessOrEqual(b, a, frame),
+  in: contains,
+  '+': add,
+  '-': subtract,
+  '*': multiply,
+  '/': divide,
+  '%': remainder,
+}
+
+function binaryStep(expression: Expression & { op: 'binary' }, step: Compile): Step {
+  const left = step(expression.left)
+  const right = step(expression.right)
+  const { operator: name } = expression
+  if (name === '==' || name === '!=') {
+    const constant = constantOf(expression.right) ?? constantOf(expression.left)
+    const other = constantOf(expression.right) === undefined ? right : left
+    if (constant !== undefined) return equalsTextStep(other, constant, name === '==')
+  }
+  const operator = operators[name]
+  return (frame) => {
+    const a = left(frame)
+    if (a instanceof CelError) return a
+    const b = right(frame)
+    return b instanceof CelError ? b : operator(a, b, frame)
+  }
+}
+
+function constantOf(expression: Expression): string | undefined {
+  const isText = expression.op === 'literal' && typeof expression.value === 'string'
+  return isText ? (expression.value as string) : undefined
+}
+
+/** The commonest comparison: with a text that is known. */
+function equalsTextStep(other: Step, constant: string, ifSame: boolean): Step {
+  return (frame) => {
+    const value = other(frame)
+    if (typeof value === 'string') return (value === constant) === ifSame
+    return value instanceof CelError ? value : !ifSame
+  }
+}

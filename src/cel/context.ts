@@ -1,0 +1,55 @@
+/** What the parts of the compiler share. */
+import type { Step } from './frame.ts'
+import { type CelProblem, problemAt } from './problem.ts'
+import type { Expression } from './syntax.ts'
+
+/** Variables that macros have bound around an expression, the innermost first. */
+export interface Scope {
+  readonly name: string
+  /** Where its value is in `Frame.locals`. */
+  readonly slot: number
+  readonly outer: Scope | undefined
+}
+
+export function findLocal(scope: Scope | undefined, name: string): Scope | undefined {
+  let found = scope
+  while (found !== undefined && found.name !== name) found = found.outer
+  return found
+}
+
+export class CompileContext {
+  readonly source: string
+  /** Names of all variables that may be set; undefined: any name is a variable. */
+  readonly variables: ReadonlySet<string> | undefined
+  readonly problems: CelProblem[] = []
+  /** Local variables in use at once, at most. */
+  locals = 0
+  readonly #step: (expression: Expression, scope: Scope | undefined, context: this) => Step
+
+  constructor(
+    source: string,
+    variables: ReadonlySet<string> | undefined,
+    step: (expression: Expression, scope: Scope | undefined, context: CompileContext) => Step,
+  ) {
+    this.source = source
+    this.variables = variables
+    this.#step = step
+  }
+
+  step(expression: Expression, scope: Scope | undefined): Step {
+    return this.#step(expression, scope, this)
+  }
+
+  /** Binds one more variable. */
+  bind(name: string, outer: Scope | undefined): Scope {
+    const slot = outer === undefined ? 0 : outer.slot + 1
+    this.locals = Math.max(this.locals, slot + 1)
+    return { name, slot, outer }
+  }
+
+  /** Notes a problem; the step stands in for the part that has it. */
+  refuse(expression: Expression, message: string): Step {
+    this.problems.push(problemAt(this.source, expression.at, message))
+    return () => null
+  }
+}

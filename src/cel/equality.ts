@@ -1,0 +1,113 @@
+/** Equality, which is there for values of any two types. */
+import { isCelError } from './error.ts'
+import { type Frame, spend } from './frame.ts'
+import { CelCidr, CelIp } from './ip.ts'
+import { CelDuration, CelTimestamp } from './time.ts'
+import {
+  type CelKey,
+  type CelMapValue,
+  type CelResult,
+  CelType,
+  CelUint,
+  type CelValue,
+  isList,
+  isMap,
+  mapGet,
+  mapKeys,
+  mapSize,
+  maxValueDepth,
+  toKey,
+  tooDeep,
+} from './value.ts'
+
+/** Are two values equal? Numbers compare by what they are worth, whatever their types. */
+export function isEqual(a: CelValue, b: CelValue, frame: Frame, depth = 0): CelResult {
+  if (a === b) return true
+  if (typeof a !== 'object' && typeof b !== 'object') {
+    // Only numbers of two types remain; JavaScript compares them exactly.
+    // biome-ignore lint/suspicious/noDoubleEquals: 1 == 1n
+    return isNumber(a) && isNumber(b) && a == b
+  }
+  if (a === null || b === null) return false
+  if (a instanceof CelUint) return isWorth(b, a.value)
+  if (b instanceof CelUint) return isWorth(a, b.value)
+  if (isList(a)) return isList(b) && areListsEqual(a, b, frame, depth)
+  if (isMap(a)) return isMap(b) && areMapsEqual(a, b, frame, depth)
+  return isScalarEqual(a, b)
+}
+
+function isNumber(value: unknown): value is number | bigint {
+  return typeof value === 'number' || typeof value === 'bigint'
+}
+
+function isWorth(value: CelValue, number: bigint): boolean {
+  if (value instanceof CelUint) return value.value === number
+  // biome-ignore lint/suspicious/noDoubleEquals: 1 == 1n
+  return isNumber(value) && value == number
+}
+
+function isScalarEqual(a: CelValue, b: CelValue): boolean {
+  if (a instanceof Uint8Array) return b instanceof Uint8Array && Buffer.compare(a, b) === 0
+  if (a instanceof CelTimestamp) {
+    return b instanceof CelTimestamp && a.nanoseconds === b.nanoseconds
+  }
+  if (a instanceof CelDuration) return b instanceof CelDuration && a.nanoseconds === b.nanoseconds
+  if (a instanceof CelType) return b instanceof CelType && a.name === b.name
+  if (a instanceof CelIp) return b instanceof CelIp && a.family === b.family && a.value === b.value
+  return a instanceof CelCidr && b instanceof CelCidr && a.toString() === b.toString()
+}
+
+function areListsEqual(
+  a: readonly CelValue[],
+  b: readonly CelValue[],
+  frame: Frame,
+  depth: number,
+): CelResult {
+  if (a.length !== b.length) return false
+  if (depth >= maxValueDepth) return tooDeep
+  for (let i = 0; i < a.length; i++) {
+    const same = spend(frame, 1) ?? isEqual(a[i] as CelValue, b[i] as CelValue, frame, depth + 1)
+    if (same !== true) return same
+  }
+  return true
+}
+
+function areMapsEqual(a: CelMapValue, b: CelMapValue, frame: Frame, depth: number): CelResult {
+  if (mapSize(a) !== mapSize(b)) return false
+  if (depth >= maxValueDepth) return tooDeep
+  for (const key of mapKeys(a)) {
+    const same = spend(frame, 1) ?? isEntryEqual(key, a, b, frame, depth)
+    if (same !== true) return same
+  }
+  return true
+}
+
+function isEntryEqual(
+  key: CelKey,
+  a: CelMapValue,
+  b: CelMapValue,
+  frame: Frame,
+  depth: number,
+): CelResult {
+  const left = mapGet(a, key)
+  const right = mapGet(b, key)
+  if (left === undefined || right === undefined) return false
+  if (isCelError(left)) return left
+  if (isCelError(right)) return right
+  return isEqual(left, right, frame, depth + 1)
+}
+
+/** Is a value an item of a list? Stops at the first. */
+export function isItem(value: CelValue, list: readonly CelValue[], frame: Frame): CelResult {
+  for (const item of list) {
+    const same = spend(frame, 1) ?? isEqual(value, item, frame)
+    if (same !== false) return same
+  }
+  return false
+}
+
+/** Is a value a key of a map? What can be no key is none. */
+export function isKey(value: CelValue, map: CelMapValue): boolean {
+  const key = toKey(value)
+  return key !== undefined && mapGet(map, key) !== undefined
+}

@@ -1,0 +1,159 @@
+/** JSON, base64, URLs, forms, digests. */
+import { createHash } from 'node:crypto'
+import { CelError, isCelError } from '../error.ts'
+import { type Frame, spend, stepsOfLength } from '../frame.ts'
+import { parseJson, writeJson } from '../json.ts'
+import {
+  type CelMapValue,
+  type CelResult,
+  type CelValue,
+  isList,
+  isMap,
+  isRecord,
+  mapGet,
+  mapKeys,
+} from '../value.ts'
+import { textOf, toText } from './convert.ts'
+import {
+  badValue,
+  type CallStyle,
+  type CelFunction,
+  type FunctionTable,
+  fixed,
+  wrongTypes,
+} from './define.ts'
+
+/** A function of one text, or of bytes that are UTF-8. */
+function ofContent(
+  name: string,
+  style: CallStyle,
+  apply: (text: string) => CelResult,
+): CelFunction {
+  return fixed(style, 1, (frame, value) => {
+    const text = textOf(value)
+    if (text === undefined) return wrongTypes(name, value)
+    return spend(frame, stepsOfLength(text.length)) ?? apply(text)
+  })
+}
+
+function bytesOf(value: CelValue): Uint8Array | undefined {
+  if (typeof value === 'string') return Buffer.from(value)
+  return value instanceof Uint8Array ? value : undefined
+}
+
+/** A function of the bytes of a text or of bytes. */
+function ofBytes(
+  name: string,
+  style: CallStyle,
+  apply: (bytes: Uint8Array) => CelResult,
+): CelFunction {
+  return fixed(style, 1, (frame, value) => {
+    const bytes = bytesOf(value)
+    if (bytes === undefined) return wrongTypes(name, value)
+    return spend(frame, stepsOfLength(bytes.length)) ?? apply(bytes)
+  })
+}
+
+const toBase64 = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64')
+
+/** Both alphabets, padded or not. */
+function fromBase64(text: string): CelResult {
+  const isBase64 = /^[A-Za-z0-9+/_-]*={0,2}$/.test(text) && text.replace(/=+$/, '').length % 4 !== 1
+  return isBase64 ? Buffer.from(text, 'base64') : badValue('the text is no base64')
+}
+
+function digest(name: string, algorithm: 'sha1' | 'sha256' | 'md5'): CelFunction {
+  return ofBytes(name, 'function', (bytes) => createHash(algorithm).update(bytes).digest('hex'))
+}
+
+function decodeUrl(text: string): CelResult {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return badValue('the text is not percent-encoded')
+  }
+}
+
+/** Everything but the unreserved characters of RFC 3986 is encoded. */
+const encodeUrl = (text: string) =>
+  encodeURIComponent(text.toWellFormed()).replace(
+    /[!'()*]/g,
+    (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`,
+  )
+
+/** A map as application/x-www-form-urlencoded; lists give a pair per item. */
+function encodeForm(map: CelMapValue): CelResult {
+  const form = new URLSearchParams()
+  for (const key of mapKeys(map)) {
+    const value = mapGet(map, key)
+    if (value === undefined) continue
+    if (isCelError(value)) return value
+    for (const item of isList(value) ? value : [value]) {
+      const text = toText(item)
+      if (isCelError(text)) return text
+      form.append(String(key), text as string)
+    }
+  }
+  return form.toString()
+}
+
+/** A map of texts; several values of one name become a list. */
+function decodeForm(text: string): CelResult {
+  const form = new URLSearchParams(text)
+  const names = [...new Set(form.keys())]
+  return new Map(
+    names.map((name) => {
+      const [first = '', ...rest] = form.getAll(name)
+      return [name, rest.length === 0 ? first : [first, ...rest]]
+    }),
+  )
+}
+
+/** The claims of a JWT that nobody has verified. */
+function jwtPayload(token: string): CelResult {
+  const [, payload, signature, ...rest] = token.replace(/^bearer +/i, '').split('.')
+  const bad = badValue('the text is no JWT')
+  if (payload === undefined || signature === undefined || rest.length > 0) return bad
+  const claims = parseJson(Buffer.from(payload, 'base64url').toString('utf8'))
+  return isRecord(claims) ? claims : bad
+}
+
+function jsonField(content: CelValue, name: CelValue): CelResult {
+  const text = textOf(content)
+  if (text === undefined || typeof name !== 'string') return wrongTypes('jsonField', content, name)
+  const value = parseJson(text)
+  if (isCelError(value)) return value
+  const found = isMap(value) ? mapGet(value, name) : undefined
+  return found === undefined ? missingField : found
+}
+
+const missingField = new CelError('missing', 'there is no such field')
+
+function toJson(frame: Frame, value: CelValue): CelResult {
+  const text = writeJson(value)
+  return isCelError(text) ? text : (spend(frame, stepsOfLength(text.length)) ?? text)
+}
+
+export const encodingFunctions: FunctionTable = {
+  json: ofContent('json', 'either', parseJson),
+  jsonField: fixed('either', 2, (frame, content, name) => {
+    const length = typeof content === 'string' || content instanceof Uint8Array ? content.length : 0
+    return spend(frame, stepsOfLength(length)) ?? jsonField(content, name)
+  }),
+  toJson: fixed('either', 1, toJson),
+  to_json: fixed('either', 1, toJson),
+  unvalidatedJwtPayload: ofContent('unvalidatedJwtPayload', 'either', jwtPayload),
+  'base64.encode': ofBytes('base64.encode', 'function', toBase64),
+  'base64.decode': ofContent('base64.decode', 'function', fromBase64),
+  base64Encode: ofBytes('base64Encode', 'either', toBase64),
+  base64Decode: ofContent('base64Decode', 'either', fromBase64),
+  'url.encode': ofContent('url.encode', 'function', encodeUrl),
+  'url.decode': ofContent('url.decode', 'function', decodeUrl),
+  'form.encode': fixed('function', 1, (_, value) =>
+    isMap(value) ? encodeForm(value) : wrongTypes('form.encode', value),
+  ),
+  'form.decode': ofContent('form.decode', 'function', decodeForm),
+  'sha1.encode': digest('sha1.encode', 'sha1'),
+  'sha256.encode': digest('sha256.encode', 'sha256'),
+  'md5.encode': digest('md5.encode', 'md5'),
+}

@@ -1,0 +1,126 @@
+/**
+ * Expressions: compiled once, evaluated often, never with an exception.
+ *
+ *   const outcome = compileCel('request.path.startsWith("/a")', { variables: gatewayVariables })
+ *   if (outcome.ok) outcome.value.evaluate(activationOf({ request: { path: '/a/b' } })) // true
+ */
+import { fail, type Outcome, succeed } from '../base/outcome.ts'
+import { compileStep } from './compile.ts'
+import { CompileContext } from './context.ts'
+import { CelError } from './error.ts'
+import type { Activation, Frame, Step } from './frame.ts'
+import { doesMention, findMentions, type Mentions } from './mentions.ts'
+import type { CelProblem } from './problem.ts'
+import { parseExpression } from './syntax.ts'
+import type { CelResult } from './value.ts'
+
+export { CelError, type CelErrorKind, isCelError } from './error.ts'
+export { FlattenedMap } from './flattened.ts'
+export type { Activation } from './frame.ts'
+export { toText } from './functions/convert.ts'
+export { type HeaderSource, HeadersView } from './headers.ts'
+export { CelCidr, CelIp } from './ip.ts'
+export { parseJson, writeJson } from './json.ts'
+export type { CelProblem } from './problem.ts'
+export { CelDuration, CelTimestamp } from './time.ts'
+export {
+  type CelKey,
+  type CelMapValue,
+  type CelRecord,
+  type CelResult,
+  CelType,
+  CelUint,
+  type CelValue,
+  CelView,
+  isList,
+  isMap,
+  mapGet,
+  mapKeys,
+  typeName,
+} from './value.ts'
+export { activationOf, gatewayVariables } from './variables.ts'
+
+export interface CelOptions {
+  /**
+   * Names of the variables that there are; others are refused. A name that is not set at evaluation
+   * is null. Without this any name is a variable, and one that is not set is missing.
+   */
+  readonly variables?: ReadonlySet<string>
+  /** Steps that one evaluation may take; a step is about one operation, or 16 characters of text. */
+  readonly costLimit?: number
+}
+
+/** About ten milliseconds of work. */
+const defaultCostLimit = 500_000
+
+/** A compiled expression; immutable. */
+export class CelProgram {
+  readonly source: string
+  readonly #step: Step
+  readonly #locals: number
+  readonly #costLimit: number
+  readonly #mentions: Mentions
+
+  /** Use compileCel. */
+  constructor(source: string, step: Step, locals: number, costLimit: number, mentions: Mentions) {
+    this.source = source
+    this.#step = step
+    this.#locals = locals
+    this.#costLimit = costLimit
+    this.#mentions = mentions
+  }
+
+  /** The value, or why there is none. Never throws, whatever the activation holds. */
+  evaluate(activation: Activation): CelResult {
+    const locals = this.#locals === 0 ? noLocals : []
+    const frame: Frame = { activation, locals, budget: this.#costLimit }
+    try {
+      const result = this.#step(frame)
+      return frame.budget < 0 ? tooCostly : result
+    } catch (error) {
+      return fromThrown(error)
+    }
+  }
+
+  /** Names of the variables that it reads. */
+  get variables(): readonly string[] {
+    return [...new Set(this.#mentions.paths.map(([name = '']) => name))]
+  }
+
+  /**
+   * May it read what a dotted path such as `request.body` names? True also where it reads the whole
+   * that this is part of (`request`), a part (`request.body.model`) or a computed field (`request[x]`).
+   */
+  mentions(path: string): boolean {
+    return doesMention(this.#mentions, path)
+  }
+}
+
+const noLocals: never[] = []
+const tooCostly = new CelError('cost', 'the evaluation takes too many steps')
+
+/** What a supplier of a variable threw, or the engine for want of stack or memory. */
+function fromThrown(error: unknown): CelError {
+  return error instanceof RangeError
+    ? new CelError('limit', 'a value is too large or nests too deeply')
+    : new CelError('internal', `the evaluation failed: ${error instanceof Error ? error.name : ''}`)
+}
+
+/**
+ * Compiles an expression. The problems say what is wrong and where: syntax, unknown functions and
+ * methods, wrong numbers of arguments, invalid constant patterns, unknown variables where
+ * `variables` is given.
+ */
+export function compileCel(
+  source: string,
+  { variables, costLimit = defaultCostLimit }: CelOptions = {},
+): Outcome<CelProgram, CelProblem> {
+  const parsed = parseExpression(source)
+  if (!parsed.ok) return parsed
+  const context = new CompileContext(source, variables, compileStep)
+  const step = context.step(parsed.value, undefined)
+  const [first, ...rest] = context.problems
+  if (first !== undefined) return fail(first, ...rest)
+  const mentions = findMentions(parsed.value)
+  return succeed(new CelProgram(source, step, context.locals, costLimit, mentions))
+}

@@ -1,0 +1,78 @@
+/** Which variables and fields an expression reads, so that only what is read need be kept. */
+import { childrenOf, type Expression } from './syntax.ts'
+
+/** A variable and the fields that are read of it, as far as they are constant. */
+export type Path = readonly string[]
+
+export interface Mentions {
+  /** Longest constant paths; the path of `request[x]` is `request`. */
+  readonly paths: readonly Path[]
+  /** Does it call `variables()`, which reads everything? */
+  readonly readsAll: boolean
+}
+
+export function findMentions(root: Expression): Mentions {
+  const paths: Path[] = []
+  let readsAll = false
+  const visit = (expression: Expression, bound: ReadonlySet<string>): void => {
+    const path = pathOf(expression)
+    if (path !== undefined) {
+      if (!bound.has(path[0] ?? '')) paths.push(path)
+      return
+    }
+    if (expression.op === 'call' && expression.name === 'variables') readsAll = true
+    const inner = boundWithin(expression, bound)
+    for (const child of childrenOf(expression)) visit(child, inner(child))
+  }
+  visit(root, new Set())
+  return { paths, readsAll }
+}
+
+/** `a.b["c"]` as ['a', 'b', 'c']; undefined for what is no such path. */
+function pathOf(expression: Expression): Path | undefined {
+  if (expression.op === 'name') return [expression.name]
+  if (expression.op === 'field') return extend(pathOf(expression.of), expression.name)
+  if (expression.op !== 'index' || expression.key.op !== 'literal') return undefined
+  const { value } = expression.key
+  return typeof value === 'string' ? extend(pathOf(expression.of), value) : undefined
+}
+
+function extend(path: Path | undefined, name: string): Path | undefined {
+  return path === undefined ? undefined : [...path, name]
+}
+
+const oneVariable: ReadonlySet<string> = new Set([
+  'all',
+  'exists',
+  'exists_one',
+  'existsOne',
+  'filter',
+  'map',
+  'mapValues',
+  'filterKeys',
+  'with',
+])
+
+type Bound = ReadonlySet<string>
+
+/** Names that mean something else in a part of a macro. */
+function boundWithin(expression: Expression, bound: Bound): (child: Expression) => Bound {
+  if (expression.op !== 'method') return () => bound
+  const { name, of, args } = expression
+  const [variable, value] = args
+  const isBind = name === 'bind' && of.op === 'name' && of.name === 'cel' && args.length === 3
+  const isLoop = oneVariable.has(name) && args.length >= 2
+  if (variable?.op !== 'name' || !(isBind || isLoop)) return () => bound
+  const inner = new Set([...bound, variable.name])
+  const outside = isBind ? value : of
+  return (child) => (child === outside || (isBind && child === of) ? bound : inner)
+}
+
+/** Does any path read what a dotted path names, the whole that it is part of, or a part of it? */
+export function doesMention({ paths, readsAll }: Mentions, dotted: string): boolean {
+  const wanted = dotted.split('.')
+  return (
+    readsAll ||
+    paths.some((path) => path.every((name, i) => i >= wanted.length || name === wanted[i]))
+  )
+}

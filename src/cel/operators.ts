@@ -1,0 +1,168 @@
+/** Arithmetic and order. */
+import { CelError, noOverload } from './error.ts'
+import { type Frame, spend, stepsOfLength } from './frame.ts'
+import { CelDuration, CelTimestamp, makeDuration, makeTimestamp } from './time.ts'
+import { type CelResult, CelUint, type CelValue, isList, toInt, toUint, typeName } from './value.ts'
+
+export type Operator = (a: CelValue, b: CelValue, frame: Frame) => CelResult
+
+function unsupported(operator: string, a: CelValue, b: CelValue): CelError {
+  return noOverload(operator, typeName(a), typeName(b))
+}
+
+/** int and double together give a double: numbers of a JSON text are doubles. */
+function asDouble(value: CelValue): number | undefined {
+  if (typeof value === 'number') return value
+  if (typeof value === 'bigint') return Number(value)
+  return value instanceof CelUint ? Number(value.value) : undefined
+}
+
+type OnDoubles = (a: number, b: number) => CelResult
+
+function mixed(operator: string, a: CelValue, b: CelValue, onDoubles: OnDoubles): CelResult {
+  if (typeof a === 'number' || typeof b === 'number') {
+    const [left, right] = [asDouble(a), asDouble(b)]
+    if (left !== undefined && right !== undefined) return onDoubles(left, right)
+  }
+  return unsupported(operator, a, b)
+}
+
+export const add: Operator = (a, b, frame) => {
+  if (typeof a === 'string' && typeof b === 'string') {
+    return spend(frame, stepsOfLength(a.length + b.length)) ?? a + b
+  }
+  if (typeof a === 'bigint' && typeof b === 'bigint') return toInt(a + b)
+  if (typeof a === 'number' && typeof b === 'number') return a + b
+  if (a instanceof CelUint && b instanceof CelUint) return toUint(a.value + b.value)
+  if (isList(a) && isList(b)) {
+    return spend(frame, stepsOfLength(8 * (a.length + b.length))) ?? [...a, ...b]
+  }
+  if (a instanceof Uint8Array && b instanceof Uint8Array) {
+    return spend(frame, stepsOfLength(a.length + b.length)) ?? Buffer.concat([a, b])
+  }
+  return addTimes(a, b) ?? mixed('+', a, b, (left, right) => left + right)
+}
+
+function addTimes(a: CelValue, b: CelValue): CelResult | undefined {
+  if (a instanceof CelDuration) {
+    if (b instanceof CelDuration) return makeDuration(a.nanoseconds + b.nanoseconds)
+    if (b instanceof CelTimestamp) return makeTimestamp(a.nanoseconds + b.nanoseconds)
+  }
+  if (a instanceof CelTimestamp && b instanceof CelDuration) {
+    return makeTimestamp(a.nanoseconds + b.nanoseconds)
+  }
+  return undefined
+}
+
+export const subtract: Operator = (a, b) => {
+  if (typeof a === 'bigint' && typeof b === 'bigint') return toInt(a - b)
+  if (typeof a === 'number' && typeof b === 'number') return a - b
+  if (a instanceof CelUint && b instanceof CelUint) return toUint(a.value - b.value)
+  return subtractTimes(a, b) ?? mixed('-', a, b, (left, right) => left - right)
+}
+
+function subtractTimes(a: CelValue, b: CelValue): CelResult | undefined {
+  if (a instanceof CelTimestamp) {
+    if (b instanceof CelTimestamp) return makeDuration(a.nanoseconds - b.nanoseconds)
+    if (b instanceof CelDuration) return makeTimestamp(a.nanoseconds - b.nanoseconds)
+  }
+  if (a instanceof CelDuration && b instanceof CelDuration) {
+    return makeDuration(a.nanoseconds - b.nanoseconds)
+  }
+  return undefined
+}
+
+export const multiply: Operator = (a, b) => {
+  if (typeof a === 'bigint' && typeof b === 'bigint') return toInt(a * b)
+  if (typeof a === 'number' && typeof b === 'number') return a * b
+  if (a instanceof CelUint && b instanceof CelUint) return toUint(a.value * b.value)
+  return mixed('*', a, b, (left, right) => left * right)
+}
+
+const divisionByZero = new CelError('value', 'division by zero')
+
+/** Truncates for integers; IEEE 754 for doubles. */
+export const divide: Operator = (a, b) => {
+  if (typeof a === 'bigint' && typeof b === 'bigint')
+    return b === 0n ? divisionByZero : toInt(a / b)
+  if (a instanceof CelUint && b instanceof CelUint) {
+    return b.value === 0n ? divisionByZero : toUint(a.value / b.value)
+  }
+  return mixed('/', a, b, (left, right) => left / right)
+}
+
+/** The sign is that of the dividend. Doubles are taken where they are whole, as JSON has no ints. */
+export const remainder: Operator = (a, b) => {
+  if (typeof a === 'bigint' && typeof b === 'bigint') return b === 0n ? divisionByZero : a % b
+  if (a instanceof CelUint && b instanceof CelUint) {
+    return b.value === 0n ? divisionByZero : toUint(a.value % b.value)
+  }
+  return mixed('%', a, b, (left, right) => {
+    if (right === 0) return divisionByZero
+    return Number.isInteger(left) && Number.isInteger(right) ? left % right : unsupported('%', a, b)
+  })
+}
+
+export function negate(value: CelValue): CelResult {
+  if (typeof value === 'number') return -value
+  if (typeof value === 'bigint') return toInt(-value)
+  if (value instanceof CelDuration) return makeDuration(-value.nanoseconds)
+  return noOverload('-', typeName(value))
+}
+
+/** Something that JavaScript's `<` puts into the right order against its like. */
+function ordered(value: CelValue): number | bigint | undefined {
+  if (typeof value === 'number' || typeof value === 'bigint') return value
+  if (value instanceof CelUint) return value.value
+  if (typeof value === 'boolean') return Number(value)
+  return value instanceof CelTimestamp || value instanceof CelDuration
+    ? value.nanoseconds
+    : undefined
+}
+
+/** Do both belong to one order? Numbers of all types do. */
+function isComparable(a: CelValue, b: CelValue): boolean {
+  const [left, right] = [typeName(a), typeName(b)]
+  const isNumber = (name: string) => name === 'int' || name === 'uint' || name === 'double'
+  return left === right || (isNumber(left) && isNumber(right))
+}
+
+export const isLess: Operator = (a, b) => {
+  if (typeof a === 'number' || typeof a === 'bigint') {
+    // JavaScript compares the two exactly.
+    if (typeof b === 'number' || typeof b === 'bigint') return a < b
+  }
+  if (typeof a === 'string' && typeof b === 'string') return compareText(a, b) < 0
+  if (a instanceof Uint8Array && b instanceof Uint8Array) return Buffer.compare(a, b) < 0
+  const [left, right] = [ordered(a), ordered(b)]
+  if (left === undefined || right === undefined || !isComparable(a, b)) {
+    return unsupported('<', a, b)
+  }
+  return left < right
+}
+
+export const isLessOrEqual: Operator = (a, b) => {
+  if (typeof a === 'number' || typeof a === 'bigint') {
+    if (typeof b === 'number' || typeof b === 'bigint') return a <= b
+  }
+  if (typeof a === 'string' && typeof b === 'string') return compareText(a, b) <= 0
+  if (a instanceof Uint8Array && b instanceof Uint8Array) return Buffer.compare(a, b) <= 0
+  const [left, right] = [ordered(a), ordered(b)]
+  if (left === undefined || right === undefined || !isComparable(a, b)) {
+    return unsupported('<=', a, b)
+  }
+  return left <= right
+}
+
+/** By code point; JavaScript's own order goes by UTF-16 units and differs above U+FFFF. */
+function compareText(a: string, b: string): number {
+  if (a === b) return 0
+  const length = Math.min(a.length, b.length)
+  let i = 0
+  while (i < length && a.charCodeAt(i) === b.charCodeAt(i)) i++
+  if (i === length) return a.length - b.length
+  const [left, right] = [a.charCodeAt(i), b.charCodeAt(i)]
+  const isSurrogate = (unit: number) => unit >= 0xd800 && unit <= 0xdfff
+  if (isSurrogate(left) !== isSurrogate(right)) return isSurrogate(left) ? 1 : -1
+  return left - right
+}

@@ -1,0 +1,67 @@
+/** Reading variables, and the names that the gateway gives to them. */
+import { CelError, isCelError } from './error.ts'
+import type { Activation, Step } from './frame.ts'
+import { type CelResult, CelView } from './value.ts'
+
+/** Every variable of the gateway; one that is not set reads as null. */
+export const gatewayVariables: ReadonlySet<string> = new Set([
+  'request',
+  'response',
+  'jwt',
+  'apiKey',
+  'basicAuth',
+  'source',
+  'destination',
+  'backend',
+  'extauthz',
+  'extproc',
+  'env',
+  'proxy',
+  'metadata',
+  'llm',
+  'llmRequest',
+  'mcp',
+])
+
+/** A declared variable is null where it is not set; any other is missing. */
+export function variableStep(name: string, isDeclared: boolean): Step {
+  const unset = isDeclared ? null : new CelError('missing', `there is no variable ${name}`)
+  return (frame) => {
+    const value = frame.activation.lookup(name)
+    return value === undefined ? unset : value
+  }
+}
+
+/** `variables()`: all that are set, as one map. */
+export function variablesStep(): Step {
+  return (frame) => new VariablesView(frame.activation)
+}
+
+class VariablesView extends CelView {
+  readonly #activation: Activation
+
+  constructor(activation: Activation) {
+    super()
+    this.#activation = activation
+  }
+
+  override field(name: string): CelResult | undefined {
+    return this.#activation.lookup(name)
+  }
+
+  override fieldNames(): readonly string[] {
+    const names = this.#activation.names?.() ?? [...gatewayVariables]
+    return names.filter((name) => {
+      const value = this.field(name)
+      return value !== undefined && !isCelError(value)
+    })
+  }
+}
+
+/** An activation of plain data: own properties of the record are the variables. */
+export function activationOf(record: Readonly<Record<string, CelResult>>): Activation {
+  return {
+    lookup: (name) => (Object.hasOwn(record, name) ? record[name] : undefined),
+    names: () => Object.keys(record),
+  }
+}
