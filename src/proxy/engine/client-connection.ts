@@ -18,6 +18,8 @@ type State = 'open' | 'tunnel' | 'closing' | 'closed'
 const unreadLimit = 16 * 1024
 /** How long a client may take to read the last response before its connection is dropped. */
 const lingerMs = 2_000
+/** How long a tunnel may stay open in one direction only. */
+const halfOpenMs = 60_000
 const nothing = Buffer.alloc(0)
 
 /** One HTTP/1.1 client connection: requests strictly one after the other (RFC 9112 9.3). */
@@ -40,6 +42,8 @@ export class ClientConnection implements TransportOwner, TimerOwner {
   #isFeeding = false
   /** Head bytes of the next request have arrived, and its time runs. */
   #isHeadTimed = false
+  /** Bytes moved when reading was paused. */
+  #progress = 0
   #source: Peer | undefined
   #local: Peer | undefined
   /** This request's 100 (Continue) has been sent. */
@@ -103,9 +107,25 @@ export class ClientConnection implements TransportOwner, TimerOwner {
     }
     this.#isPumping = false
     if (this.#state !== 'open') return
-    if (this.#end - this.#start >= unreadLimit) this.transport.pause()
-    else if (this.#exchange?.requestBody.blocked === true) this.transport.pause()
-    else this.transport.resume()
+    const isFull = this.#end - this.#start >= unreadLimit
+    if (isFull || this.#exchange?.requestBody.blocked === true) this.#pause()
+    else if (this.transport.paused) {
+      this.transport.resume()
+      if (this.isBusy) this.#parts.timers.disarm(this.#timer)
+    }
+  }
+
+  /** Reads no more for now, and so cannot hear that the client goes: not without a limit. */
+  #pause(): void {
+    this.transport.pause()
+    if (!this.isBusy || this.#timer.isArmed) return
+    this.#progress = this.#moved()
+    this.#parts.timers.arm(this.#timer, this.#limits.idleTimeoutMs)
+  }
+
+  #moved(): number {
+    const exchange = this.#exchange
+    return exchange === undefined ? 0 : exchange.requestBytes + exchange.responseBytes
   }
 
   /** One step; false when there is nothing to do before more bytes or a drain. */
@@ -226,6 +246,7 @@ export class ClientConnection implements TransportOwner, TimerOwner {
   }
 
   startTunnel(): void {
+    this.#parts.timers.disarm(this.#timer)
     this.#state = 'tunnel'
     const bytes = this.#bytes
     const [start, end] = [this.#start, this.#end]
@@ -234,6 +255,12 @@ export class ClientConnection implements TransportOwner, TimerOwner {
     this.#end = 0
     this.transport.resume()
     if (start < end) this.#exchange?.onClientTunnelBytes(bytes, start, end)
+  }
+
+  /** One side of the tunnel has ended its stream: the other one gets this long to do so. */
+  limitTunnel(): void {
+    this.#progress = this.#moved()
+    this.#parts.timers.arm(this.#timer, halfOpenMs)
   }
 
   /** The exchange has ended; called once for each. */
@@ -318,8 +345,11 @@ export class ClientConnection implements TransportOwner, TimerOwner {
   }
 
   onEnd(): void {
-    if (this.#state === 'tunnel') this.#exchange?.onClientTunnelEnd()
-    else this.cut()
+    if (this.#state !== 'tunnel') this.cut()
+    else {
+      this.#exchange?.onClientTunnelEnd()
+      this.limitTunnel()
+    }
   }
 
   onClose(): void {
@@ -337,7 +367,10 @@ export class ClientConnection implements TransportOwner, TimerOwner {
     if (this.#state === 'open' && this.#isHeadTimed) {
       this.#refuse(new GatewayError('request_timeout'))
     } else if (this.#state === 'open' && this.#exchange === undefined) this.close()
-    else this.cut()
+    else if (this.isBusy && this.#moved() !== this.#progress) {
+      this.#progress = this.#moved()
+      this.#parts.timers.arm(this.#timer, this.#limits.idleTimeoutMs)
+    } else this.cut()
   }
 
   #gone(): void {

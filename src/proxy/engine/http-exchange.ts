@@ -47,6 +47,11 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
   #mirrors: UpstreamAddress[] | undefined
   /** onRequest, onResponse and onError told, less the answers to them. */
   #undecided = 0
+  /**
+   * Counts requests. Any call outwards may end the exchange, and the object may serve the next
+   * request before the call returns.
+   */
+  #turn = 0
   #isReadingHead = false
   #isCloseDelimited = false
 
@@ -64,6 +69,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
   /** A head has been read: tells the data plane. */
   begin(client: ClientConnection): void {
     this.client = client
+    this.#turn++
     this.#phase = 'deciding'
     this.#parts.activeExchanges++
     this.startedAt = this.#parts.clock.now()
@@ -73,10 +79,11 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
     this.responseBody.start('none', 0, false)
     this.headIsFresh = true
     this.#undecided++
+    const turn = this.#turn
     try {
       this.#parts.handler.onRequest(this)
     } catch (thrown) {
-      this.#answerBug(thrown)
+      this.#answerBug(thrown, turn)
     }
     this.headIsFresh = false
   }
@@ -94,6 +101,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
     this.hasResponse = true
     this.answeredBy = 'gateway'
     this.sentStatus = status
+    this.#phase = 'relaying'
     this.#responseSent()
   }
 
@@ -147,13 +155,14 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
     }
     const isChunked = framing === 'chunked' || (framing === 'as-is' && body.kind === 'chunked')
     body.passesTrailers = this.request.acceptsTrailers
+    const turn = this.#turn
     try {
       body.flow(client.transport, isChunked, this.#isReadingHead)
     } catch (thrown) {
-      this.#answerBug(thrown)
+      this.#answerBug(thrown, turn)
       return
     }
-    if (body.sent) this.#responseSent()
+    if (turn === this.#turn && body.sent) this.#responseSent()
   }
 
   // --- the upstream's side ---
@@ -163,10 +172,11 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
     const framing = this.requestFraming
     const isChunked = this.isRequestChunked
     connection.transport.appendText(this.request.text(framing, this.upgrade))
+    const turn = this.#turn
     try {
       body.flow(connection.transport, isChunked, false)
     } catch (thrown) {
-      this.#answerError(new GatewayError('bug', 'a body transform failed', thrown))
+      if (turn === this.#turn) this.#answerError(this.#parts.blame(thrown))
     }
   }
 
@@ -185,10 +195,11 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
     this.#phase = 'answering'
     this.#undecided++
     this.#isReadingHead = true
+    const turn = this.#turn
     try {
       this.#parts.handler.onResponse(this)
     } catch (thrown) {
-      this.#answerBug(thrown)
+      this.#answerBug(thrown, turn)
     }
     this.#isReadingHead = false
   }
@@ -233,6 +244,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
 
   onTunnelEnd(): void {
     this.tunnel?.upstreamEnded()
+    this.client?.limitTunnel()
   }
 
   // --- the client's side ---
@@ -321,15 +333,17 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
     this.hasResponse = false
     this.#phase = 'answering'
     this.#undecided++
+    const turn = this.#turn
     try {
       this.#parts.handler.onError(this, error)
     } catch (thrown) {
-      this.#answerBug(thrown)
+      this.#answerBug(thrown, turn)
     }
   }
 
   /** The data plane threw: nobody else will answer. */
-  #answerBug(thrown: unknown): void {
+  #answerBug(thrown: unknown, turn: number): void {
+    if (turn !== this.#turn) return
     this.error = new GatewayError('bug', undefined, thrown)
     if (this.#isUndecided())
       this.respond(500, [['content-type', 'text/plain']], this.error.row.text)
@@ -338,6 +352,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
 
   /** The response is written to its end. */
   #responseSent(): void {
+    if (this.#phase !== 'relaying') return
     this.#phase = 'flushing'
     if (this.client?.transport.needsDrain === true) this.#attempt.lend()
     else this.#complete()

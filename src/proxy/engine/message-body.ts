@@ -58,6 +58,9 @@ export class MessageBody implements Body, ChunkSink {
   #replacement: Buffer | undefined
   #waiter: Waiter | undefined
   #hasFlowed = false
+  #hasFailed = false
+  /** Counts messages. */
+  #turn = 0
   tap: BodyTap | undefined
   /** Trailer fields are sent on; they can only be when the body is chunked. */
   passesTrailers = true
@@ -79,6 +82,7 @@ export class MessageBody implements Body, ChunkSink {
 
   /** A message begins. `length` counts for the kind `length` only. */
   start(kind: BodyKind, length: number, isReplayable: boolean): void {
+    this.#turn++
     this.#kind = kind
     this.#length = length
     this.#remaining = length
@@ -90,6 +94,7 @@ export class MessageBody implements Body, ChunkSink {
     this.receivedBytes = 0
     this.sentBytes = 0
     this.#hasFlowed = false
+    this.#hasFailed = false
     if (this.#heldBytes > 0) this.#held = []
     this.#heldBytes = 0
     this.#recorded = isReplayable && !this.ended ? [] : undefined
@@ -123,8 +128,9 @@ export class MessageBody implements Body, ChunkSink {
     return !this.ended && !this.blocked && this.#mode !== 'waiting'
   }
 
-  /** The body can be sent from its beginning (again). */
+  /** The body is sound and can be sent from its beginning (again). */
   get isReplayable(): boolean {
+    if (this.#hasFailed) return false
     if (!this.#hasFlowed || this.#kind === 'none' || this.#replacement !== undefined) return true
     return this.#recorded !== undefined && this.#transforms === undefined
   }
@@ -180,8 +186,10 @@ export class MessageBody implements Body, ChunkSink {
       }
       if (this.ended) this.#end()
     }
+    const turn = this.#turn
     if (this.wantsBytes) this.#source.resumeBody()
-    if (this.sent || !flushLater) this.blocked = !sink.flush()
+    // The source may have ended the message, and another one may have begun.
+    if (turn === this.#turn && (this.sent || !flushLater)) this.blocked = !sink.flush()
   }
 
   /** Reads the rest and forgets it. */
@@ -257,6 +265,7 @@ export class MessageBody implements Body, ChunkSink {
     this.#waiter?.reject(error)
     this.#waiter = undefined
     this.#mode = 'waiting'
+    this.#hasFailed = true
     this.ended = true
   }
 

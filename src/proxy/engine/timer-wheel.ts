@@ -48,6 +48,10 @@ export class Timer {
   constructor(owner: TimerOwner) {
     this.owner = owner
   }
+
+  get isArmed(): boolean {
+    return this.deadline >= 0
+  }
 }
 
 const slotCount = 512
