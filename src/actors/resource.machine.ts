@@ -96,13 +96,15 @@ function refused(context: Context, event: ResourceInput & { type: 'REFUSED' }): 
   }
 }
 
+const noResource: ObjectRef = { kind: '', namespace: '', name: '' }
+
 const nothingKnown = (ref: ObjectRef): Context => ({ ref, firstSeen: undefined, state: undefined })
 
 export const resourceMachine = setup({
   types: {
     context: {} as Context,
     events: {} as ResourceInput,
-    input: {} as { ref: ObjectRef },
+    input: {} as { ref: ObjectRef } | undefined,
   },
   guards: {
     isNews: ({ context, event }) =>
@@ -122,7 +124,9 @@ export const resourceMachine = setup({
   },
 }).createMachine({
   id: 'resource',
-  context: ({ input }) => nothingKnown(input.ref),
+  // xstate makes an initial snapshot, without any input, at every pure transition. To throw there
+  // would be caught, but dearly.
+  context: ({ input }) => nothingKnown(input?.ref ?? noResource),
   initial: 'absent',
   states: {
     absent: {
