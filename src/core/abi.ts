@@ -82,11 +82,11 @@ export const DETECT_EMAIL = 3
 /** social insurance numbers of Canada, with their check digit */
 export const DETECT_SIN = 4
 /** every cell of the key's group is in use: make a larger table */
-export const RATE_FULL = -201
+export const RATE_FULL = -301
 /** another thread holds the key's group; call again */
-export const RATE_BUSY = -202
+export const RATE_BUSY = -302
 /** the cell is another's now: ask rate_cell again */
-export const RATE_GONE = -203
+export const RATE_GONE = -303
 /** the method is not a token */
 export const BAD_METHOD = -40001
 /** the request target has a forbidden byte or form */
