@@ -57,6 +57,34 @@ export function secretPaths(kind: string): readonly string[] {
     .map(({ path }) => path)
 }
 
+/** Where a kind has CEL expressions. */
+export interface ExpressionPath {
+  /** In the notation of `FieldStatus.path`, such as `spec.ai.groups[].providers[].name`. */
+  readonly path: string
+  /** What it covers is refused, not let through, while it does not work. */
+  readonly security: boolean
+}
+
+/** Paths of a kind's CEL expressions, those that are items of lists or values of maps included. */
+export function expressionPaths(kind: string): readonly ExpressionPath[] {
+  const row = kinds.find((one) => one.kind === kind)
+  if (row === undefined) return []
+  const root: Node = { type: 'object', name: kind, fields: row.body }
+  return walkExpressions(root, '', { support: 'works', security: false })
+}
+
+function walkExpressions(node: Node, path: string, inherited: Inherited): ExpressionPath[] {
+  if (node.name === 'CELExpression') return [{ path, security: inherited.security }]
+  if (node.type === 'list') return walkExpressions(node.items, `${path}[]`, inherited)
+  if (node.type === 'map') return walkExpressions(node.values, `${path}{}`, inherited)
+  if (node.type !== 'object') return []
+  return Object.entries(node.fields).flatMap(([field, property]) => {
+    const own = judge(node.name ?? '', field, property, inherited)
+    const at = path === '' ? field : `${path}.${field}`
+    return walkExpressions(property.schema.node, at, own)
+  })
+}
+
 function walk(kind: string, node: Node, path: string, inherited: Inherited): FieldStatus[] {
   if (node.type === 'list') return walk(kind, node.items, `${path}[]`, inherited)
   if (node.type === 'map') return walk(kind, node.values, `${path}{}`, inherited)

@@ -1,5 +1,5 @@
 /** GatewayBackend: a destination of traffic. */
-import { policySchemas } from '../policies/schemas.ts'
+import { registeredPolicies } from '../policies/registry.ts'
 import { choice, type Infer, list, object, optional, required, text } from '../schema/field.ts'
 import { atLeastOneOf, exactlyOneOf, rule } from '../schema/rules.ts'
 import { conditions } from '../schema/shapes/conditions.ts'
@@ -100,8 +100,11 @@ const llmProvider = object('LLMProvider', providerFields, { rules: [oneVendor] }
 export type LlmProvider = Infer<typeof llmProvider>
 
 const simple = ['tcp', 'tls', 'http', 'auth']
-const backendWithAi = backendSectionSchema(policySchemas, 'BackendWithAI', [...simple, 'ai'])
-const backendWithMcp = backendSectionSchema(policySchemas, 'BackendWithMCP', [...simple, 'mcp'])
+const backendWithAi = backendSectionSchema(registeredPolicies, 'BackendWithAI', [...simple, 'ai'])
+const backendWithMcp = backendSectionSchema(registeredPolicies, 'BackendWithMCP', [
+  ...simple,
+  'mcp',
+])
 
 const namedLlmProvider = object(
   'NamedLLMProvider',
@@ -215,7 +218,7 @@ export const gatewayBackendSpec = object(
       'Whatever the Host header or, for TLS, the SNI names. Clients choose the destination: protect the route with access controls.',
     ),
     policies: optional(
-      backendSectionSchema(policySchemas, 'BackendFull'),
+      backendSectionSchema(registeredPolicies, 'BackendFull'),
       'Settings of connections to this backend; they win over those of policies.',
     ),
   },

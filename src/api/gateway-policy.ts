@@ -1,12 +1,12 @@
 /** GatewayPolicy: settings attached to gateways, routes and destinations. */
-import { policySchemas } from '../policies/schemas.ts'
+import { registeredPolicies } from '../policies/registry.ts'
 import { type Infer, list, object, optional, required } from '../schema/field.ts'
 import { conditions } from '../schema/shapes/conditions.ts'
 import { parentReference } from '../schema/shapes/references.ts'
 import { controllerName } from '../schema/strings.ts'
 import { policySpecSchema } from './policy-spec.ts'
 
-export const gatewayPolicySpec = policySpecSchema(policySchemas)
+export const gatewayPolicySpec = policySpecSchema(registeredPolicies)
 
 const ancestor = object('PolicyAncestorStatus', {
   ancestorRef: required(parentReference, 'The Gateway that the rest is about.'),

@@ -1,5 +1,5 @@
 /** Assembles the spec of GatewayPolicy from the list of policy fields. */
-import type { policySchemas } from '../policies/schemas.ts'
+import type { registeredPolicies } from '../policies/registry.ts'
 import {
   type AnyProperty,
   choice,
@@ -45,7 +45,7 @@ export const policyPhase = choice('PolicyPhase', {
   PostRouting: 'after a route is chosen',
 })
 
-type PolicyEntry = (typeof policySchemas)[number]
+type PolicyEntry = (typeof registeredPolicies)[number]
 
 type SectionSpec<Section extends SectionName> = {
   readonly [E in Extract<PolicyEntry, { section: Section }> as E['field']]?: Infer<E['schema']>

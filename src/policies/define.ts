@@ -11,6 +11,8 @@
  */
 import type { Callouts, Exchange, Verdict } from '../exchange/exchange.ts'
 import type { PolicySection } from '../model/resources.ts'
+import type { Schema } from '../schema/field.ts'
+import type { SectionField, SectionName } from '../schema/section-field.ts'
 
 /** Something wrong with a policy that its schema cannot see. */
 export interface PolicyProblem {
@@ -44,6 +46,10 @@ export interface PolicyDefinition<Spec = unknown, Config = unknown> {
   readonly section: PolicySection
   /** The field below the section, such as `csrf`. */
   readonly field: string
+  /** What users may write. */
+  readonly schema: Schema<Spec>
+  /** One sentence for the reference pages. */
+  readonly doc: string
   /** A policy that protects something: where it cannot be enforced, requests are answered 500. */
   readonly security: boolean
   /** May it run before routing? */
@@ -61,25 +67,31 @@ export interface PolicyDefinition<Spec = unknown, Config = unknown> {
   readonly apply?: () => Promise<{ readonly default: PolicyApply<Config> }>
 }
 
-/** Types a definition; the registry holds definitions of many spec and config types. */
-export function definePolicy<Spec, Config>(
-  definition: PolicyDefinition<Spec, Config>,
-): PolicyDefinition {
-  return definition as PolicyDefinition
+/** A definition as the registry holds it; the literal names and the schema keep their types. */
+export type RegisteredPolicy<Entry extends SectionField> = PolicyDefinition & Entry
+
+type Behaviour<Spec, Config> = Omit<
+  PolicyDefinition<Spec, Config>,
+  'section' | 'field' | 'schema' | 'doc'
+>
+
+/** Joins what users may write with what it does. */
+export function definePolicy<Section extends SectionName, Field extends string, Spec, Config>(
+  entry: SectionField<Section, Field, Spec>,
+  behaviour: Behaviour<Spec, Config>,
+): RegisteredPolicy<SectionField<Section, Field, Spec>> {
+  return { ...entry, ...behaviour } as RegisteredPolicy<SectionField<Section, Field, Spec>>
 }
 
 /** A field that the schema accepts and a later version will make work. */
-export function pendingPolicy(
-  section: PolicySection,
-  field: string,
-  options: { readonly security: boolean; readonly preRouting?: boolean },
-): PolicyDefinition {
-  return {
-    section,
-    field,
-    security: options.security,
-    preRouting: options.preRouting ?? false,
-    merge: 'replace',
-    configVersion: 0,
-  }
+export function pendingPolicy<Section extends SectionName, Field extends string, Spec>(
+  entry: SectionField<Section, Field, Spec>,
+  options: {
+    readonly security: boolean
+    readonly preRouting?: boolean
+    readonly merge?: 'append'
+  },
+): RegisteredPolicy<SectionField<Section, Field, Spec>> {
+  const { security, preRouting = false, merge = 'replace' } = options
+  return definePolicy(entry, { security, preRouting, merge, configVersion: 0 })
 }

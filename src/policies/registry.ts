@@ -4,38 +4,58 @@
  * schema is accepted, and a pending `security` policy makes what it covers answer 500, because a
  * protection that is not enforced must never let traffic through.
  */
+
+import { backendAiField } from '../llm/policy/schema.ts'
+import { backendMcpField } from '../mcp/policy/schema.ts'
 import type { PolicySection } from '../model/resources.ts'
+import { accessLogField } from './access-log/schema.ts'
+import { apiKeyAuthenticationField } from './api-key-authentication/schema.ts'
+import { authorizationField } from './authorization/schema.ts'
+import { backendAuthField } from './backend-simple/auth.ts'
+import { backendHttpField } from './backend-simple/http.ts'
+import { backendTcpField } from './backend-simple/tcp.ts'
+import { backendTlsField } from './backend-simple/tls.ts'
+import { basicAuthenticationField } from './basic-authentication/schema.ts'
+import { corsField } from './cors/schema.ts'
+import { csrfField } from './csrf/schema.ts'
 import type { PolicyDefinition } from './define.ts'
 import { pendingPolicy } from './define.ts'
 import { directResponse } from './direct-response/index.ts'
+import { extAuthField } from './ext-auth/schema.ts'
+import { extProcField } from './ext-proc/schema.ts'
+import { frontendHttpField } from './frontend-http/schema.ts'
+import { frontendTcpField } from './frontend-tcp/schema.ts'
+import { frontendTlsField } from './frontend-tls/schema.ts'
 import { headerModifiers } from './header-modifiers/index.ts'
 import { hostRewrite } from './host-rewrite/index.ts'
+import { jwtAuthenticationField } from './jwt-authentication/schema.ts'
+import { rateLimitField } from './rate-limit/schema.ts'
+import { retryField } from './retry/schema.ts'
 import { timeouts } from './timeouts/index.ts'
+import { tracingField } from './tracing/schema.ts'
+import { transformationField } from './transformation/schema.ts'
 
-const trafficPolicies: readonly PolicyDefinition[] = [
+const trafficPolicies = [
   // First, so that a preflight needs no credential, costs no limit, and a 401 carries CORS headers.
-  pendingPolicy('traffic', 'cors', { security: false, preRouting: true }),
+  pendingPolicy(corsField, { security: false, preRouting: true }),
   // Credentials before whatever may read who the caller is.
-  pendingPolicy('traffic', 'jwtAuthentication', { security: true, preRouting: true }),
-  pendingPolicy('traffic', 'basicAuthentication', { security: true, preRouting: true }),
-  pendingPolicy('traffic', 'apiKeyAuthentication', { security: true, preRouting: true }),
+  pendingPolicy(jwtAuthenticationField, { security: true, preRouting: true }),
+  pendingPolicy(basicAuthenticationField, { security: true, preRouting: true }),
+  pendingPolicy(apiKeyAuthenticationField, { security: true, preRouting: true }),
   // After local credentials: a call to a service is dear, and it may be told the verified claims.
-  pendingPolicy('traffic', 'extAuth', { security: true, preRouting: true }),
+  pendingPolicy(extAuthField, { security: true, preRouting: true }),
   // Its rules may use the claims of every authentication above, extAuth's metadata included.
-  {
-    ...pendingPolicy('traffic', 'authorization', { security: true, preRouting: true }),
-    merge: 'append',
-  },
+  pendingPolicy(authorizationField, { security: true, preRouting: true, merge: 'append' }),
   // Only decides what later failures may do; here so that a refused caller never arms it.
-  pendingPolicy('traffic', 'retry', { security: false }),
+  pendingPolicy(retryField, { security: false }),
   // After authorization: a refused request takes nothing from anybody's limit.
-  pendingPolicy('traffic', 'rateLimit', { security: true }),
+  pendingPolicy(rateLimitField, { security: true }),
   // A processor may inspect or block content, so leaving it out could let something through.
-  pendingPolicy('traffic', 'extProc', { security: true, preRouting: true }),
+  pendingPolicy(extProcField, { security: true, preRouting: true }),
   // Often strips headers that an upstream trusts (`x-user`): without it a client could forge them.
-  pendingPolicy('traffic', 'transformation', { security: true, preRouting: true }),
+  pendingPolicy(transformationField, { security: true, preRouting: true }),
   // After transformation, which may set Origin or Host; before anything that shapes the request out.
-  pendingPolicy('traffic', 'csrf', { security: true }),
+  pendingPolicy(csrfField, { security: true }),
   // Plain edits come after every decision that reads the client's own headers.
   headerModifiers,
   // The two that follow only tell the forwarding step something; nothing later reads the request.
@@ -43,38 +63,42 @@ const trafficPolicies: readonly PolicyDefinition[] = [
   timeouts,
   // Last, and after the rule's filters: everything above holds for answers without a backend too.
   directResponse,
-]
+] as const
 
-const frontendPolicies: readonly PolicyDefinition[] = [
+const frontendPolicies = [
   // Socket options, set when a connection is accepted.
-  pendingPolicy('frontend', 'tcp', { security: false }),
+  pendingPolicy(frontendTcpField, { security: false }),
   // The handshake comes before any HTTP; a minimum version or cipher list is a protection.
-  pendingPolicy('frontend', 'tls', { security: true }),
+  pendingPolicy(frontendTlsField, { security: true }),
   // Limits of heads and bodies are protections as well.
-  pendingPolicy('frontend', 'http', { security: true }),
+  pendingPolicy(frontendHttpField, { security: true }),
   // Both observe only.
-  pendingPolicy('frontend', 'accessLog', { security: false }),
-  pendingPolicy('frontend', 'tracing', { security: false }),
-]
+  pendingPolicy(accessLogField, { security: false }),
+  pendingPolicy(tracingField, { security: false }),
+] as const
 
-const backendPolicies: readonly PolicyDefinition[] = [
+const backendPolicies = [
   // In the order in which a connection to a backend is built up.
-  pendingPolicy('backend', 'tcp', { security: false }),
+  pendingPolicy(backendTcpField, { security: false }),
   // Without it credentials and data would go in clear.
-  pendingPolicy('backend', 'tls', { security: true }),
-  pendingPolicy('backend', 'http', { security: false }),
+  pendingPolicy(backendTlsField, { security: true }),
+  pendingPolicy(backendHttpField, { security: false }),
   // Credentials are added once the transport is settled; without them calls would go out as nobody.
-  pendingPolicy('backend', 'auth', { security: true }),
+  pendingPolicy(backendAuthField, { security: true }),
   // Guards and authorization live inside these two.
-  pendingPolicy('backend', 'ai', { security: true }),
-  pendingPolicy('backend', 'mcp', { security: true }),
-]
+  pendingPolicy(backendMcpField, { security: true }),
+  pendingPolicy(backendAiField, { security: true }),
+] as const
 
-export const policyRegistry: readonly PolicyDefinition[] = [
+/** With the types of what users may write, from which the types of specs are made. */
+export const registeredPolicies = [
   ...frontendPolicies,
   ...trafficPolicies,
   ...backendPolicies,
-]
+] as const
+
+/** Every definition, for code that handles them all alike. */
+export const policyRegistry: readonly PolicyDefinition[] = registeredPolicies
 
 const byName = index(policyRegistry)
 

@@ -3,7 +3,6 @@ import { crds } from '../../src/api/crds.ts'
 import { listFields, secretPaths } from '../../src/api/fields.ts'
 import { kinds } from '../../src/api/kinds.ts'
 import { policyRegistry } from '../../src/policies/registry.ts'
-import { policySchemas } from '../../src/policies/schemas.ts'
 
 const definitions = crds()
 
@@ -62,14 +61,6 @@ describe.each(definitions.map((crd) => [crd.spec.names.kind, crd] as const))('%s
         .map(([name]) => name),
     )
     expect(undescribed).toEqual([])
-  })
-})
-
-describe('the list of policy fields', () => {
-  it('is that of the registry', () => {
-    const names = (entries: readonly { section: string; field: string }[]) =>
-      entries.map(({ section, field }) => `${section}.${field}`).sort()
-    expect(names(policySchemas)).toEqual(names(policyRegistry))
   })
 })
 

@@ -1,10 +1,9 @@
 import { definePolicy } from '../define.ts'
 import { compile } from './compile.ts'
+import { directResponseField } from './schema.ts'
 
 /** Answers every request with a configured status and body, without a backend. */
-export const directResponse = definePolicy({
-  section: 'traffic',
-  field: 'directResponse',
+export const directResponse = definePolicy(directResponseField, {
   security: false,
   preRouting: false,
   merge: 'replace',

@@ -1,10 +1,9 @@
 import { definePolicy } from '../define.ts'
 import { compile } from './compile.ts'
+import { headerModifiersField } from './schema.ts'
 
 /** Sets, adds and removes header fields of requests and responses. */
-export const headerModifiers = definePolicy({
-  section: 'traffic',
-  field: 'headerModifiers',
+export const headerModifiers = definePolicy(headerModifiersField, {
   security: false,
   preRouting: false,
   merge: 'replace',
