@@ -1,0 +1,202 @@
+import { describe, expect, it } from 'vitest'
+import {
+  configAcked,
+  configRejected,
+  createEvent,
+  proxyConnected,
+  proxyDisconnected,
+} from '../../events/index.ts'
+import { FoldStory, type StoryObject } from '../testing/fold-story.ts'
+import { allConditions } from '../testing/gateway.ts'
+
+const gatewayApi = 'gateway.networking.k8s.io/v1'
+
+const gateway = (port = 80): StoryObject => ({
+  apiVersion: gatewayApi,
+  kind: 'Gateway',
+  metadata: { name: 'edge' },
+  spec: {
+    gatewayClassName: 'agentgateway',
+    listeners: [{ name: 'http', port, protocol: 'HTTP' }],
+    allowedListeners: { namespaces: { from: 'All' } },
+  },
+})
+
+const listenerSet: StoryObject = {
+  apiVersion: gatewayApi,
+  kind: 'ListenerSet',
+  metadata: { name: 'more' },
+  spec: { parentRef: { name: 'edge' }, listeners: [{ name: 'x', port: 81, protocol: 'HTTP' }] },
+}
+
+/** A story in which proxies take part. */
+class DeliveryStory extends FoldStory {
+  connect(proxy: string, gatewayName?: string): this {
+    const data = {
+      proxy,
+      address: `192.0.2.${proxy.length}`,
+      ...(gatewayName && { gateway: gatewayName }),
+    }
+    return this.record((context) =>
+      createEvent(proxyConnected, context, { ...this.#content(), data }),
+    )
+  }
+
+  disconnect(proxy: string): this {
+    const data = { proxy, reason: 'test' }
+    return this.record((context) =>
+      createEvent(proxyDisconnected, context, { ...this.#content(), data }),
+    )
+  }
+
+  /** Everything up to now is in force, but for what is refused. */
+  ack(proxy: string, refused: readonly string[] = [], sequence = this.fold.position): this {
+    const data = { proxy, sequence, ...(refused.length > 0 && { refused }) }
+    return this.record((context) => createEvent(configAcked, context, { ...this.#content(), data }))
+  }
+
+  reject(proxy: string, key: string, message: string): this {
+    const data = { proxy, sequence: this.fold.position, key, code: 'port_in_use', message }
+    return this.record((context) =>
+      createEvent(configRejected, context, { ...this.#content(), data }),
+    )
+  }
+
+  /** `status/reason` of each Programmed condition: of the object, then of its listeners. */
+  programmed(kind = 'Gateway', name = 'edge'): string[] {
+    return allConditions(this.status(kind, name))
+      .filter(({ type }) => type === 'Programmed')
+      .map(({ status, reason }) => `${status}/${reason}`)
+  }
+
+  #content() {
+    return { id: `d${this.events.length}`, subject: 'proxy' }
+  }
+}
+
+const http = 'listener/Gateway/default/edge/http'
+const yes = ['True/Programmed', 'True/Programmed']
+const waiting = ['False/Pending', 'False/Pending']
+
+describe('a Gateway', () => {
+  it('is programmed once a proxy has its generation in force, and shows the address', () => {
+    const story = new DeliveryStory().apply(gateway()).connect('p')
+    expect(story.programmed()).toEqual(waiting)
+    story.ack('p', [], 0)
+    expect(story.programmed()).toEqual(waiting)
+    story.ack('p')
+    expect(story.programmed()).toEqual(yes)
+    expect(story.status('Gateway', 'edge')?.addresses).toEqual([
+      { type: 'IPAddress', value: '192.0.2.1' },
+    ])
+  })
+
+  it('waits for every proxy that serves it, and for no other', () => {
+    const story = new DeliveryStory()
+      .connect('p', 'default/edge')
+      .connect('pp', 'default/edge')
+      .connect('other', 'default/other')
+      .ack('p')
+      .ack('pp')
+      .ack('other')
+      .apply(gateway())
+      .ack('p')
+    expect(story.programmed()).toEqual(waiting)
+    story.ack('pp')
+    expect(story.programmed()).toEqual(yes)
+  })
+
+  it('no longer waits for a proxy that has gone', () => {
+    const story = new DeliveryStory().connect('p').connect('q').ack('p').ack('q').apply(gateway())
+    story.ack('p').disconnect('q')
+    expect(story.programmed()).toEqual(yes)
+  })
+
+  it('stays programmed and keeps its address while its proxy restarts', () => {
+    const story = new DeliveryStory().apply(gateway()).connect('p').ack('p').disconnect('p')
+    expect(story.programmed()).toEqual(yes)
+    expect(story.status('Gateway', 'edge')?.addresses).toHaveLength(1)
+    story.connect('p')
+    expect(story.programmed()).toEqual(yes)
+  })
+
+  it('is programmed anew with each generation', () => {
+    const story = new DeliveryStory().apply(gateway()).connect('p').ack('p').apply(gateway(90))
+    expect(story.programmed()).toEqual(waiting)
+    expect(story.ack('p').programmed()).toEqual(yes)
+  })
+
+  it('that is deleted and created again is not programmed by what was in force before', () => {
+    const story = new DeliveryStory().apply(gateway()).connect('p').ack('p')
+    story.delete('Gateway', 'edge')
+    const again = new DeliveryStory()
+    for (const { event } of story.events) again.record(() => event)
+    const first = story.events[0]?.event
+    if (first?.type !== 'dev.sluice.resource.applied.v1') throw new Error('no first event')
+    again.record(() => ({ ...first, id: 'again', data: { ...first.data, uid: 'another' } }))
+    expect(again.programmed()).toEqual(waiting)
+  })
+
+  it('whose next incarnation comes without a deletion is not programmed either', () => {
+    const story = new DeliveryStory().apply(gateway()).connect('p').ack('p')
+    const first = story.events[0]?.event
+    if (first?.type !== 'dev.sluice.resource.applied.v1') throw new Error('no first event')
+    story.record(() => ({ ...first, id: 'again', data: { ...first.data, uid: 'another' } }))
+    expect(story.programmed()).toEqual(waiting)
+  })
+})
+
+describe('a listener that a proxy refuses', () => {
+  const refused = () =>
+    new DeliveryStory().apply(gateway()).connect('p').reject('p', http, 'taken').ack('p', [http])
+
+  it('is not programmed, and neither is its Gateway', () => {
+    const story = refused()
+    expect(story.programmed()).toEqual(['False/NoResources', 'False/PortUnavailable'])
+    expect(JSON.stringify(story.status('Gateway', 'edge'))).toContain('taken')
+  })
+
+  it('recovers with an acknowledgement that no longer names it', () => {
+    expect(refused().ack('p').programmed()).toEqual(yes)
+  })
+
+  it('is not programmed by its proxy going away, nor by its coming back', () => {
+    const story = refused().disconnect('p')
+    expect(story.programmed()).toEqual(['False/NoResources', 'False/PortUnavailable'])
+    story.connect('p')
+    expect(story.programmed()).toEqual(['False/NoResources', 'False/PortUnavailable'])
+    expect(story.ack('p').programmed()).toEqual(yes)
+  })
+
+  it('stays refused while any proxy refuses it', () => {
+    const story = refused().connect('q').reject('q', http, 'also taken').ack('q', [http]).ack('p')
+    expect(story.programmed()).toEqual(['False/NoResources', 'False/PortUnavailable'])
+    expect(JSON.stringify(story.status('Gateway', 'edge'))).toContain('also taken')
+    expect(story.disconnect('q').programmed()).toEqual(yes)
+  })
+})
+
+describe('a ListenerSet', () => {
+  it('is programmed by itself, not by what its Gateway had before', () => {
+    const story = new DeliveryStory().apply(gateway()).connect('p').ack('p').apply(listenerSet)
+    expect(story.programmed('ListenerSet', 'more')).toEqual(['Unknown/Pending', 'False/Pending'])
+    story.ack('p')
+    expect(story.programmed('ListenerSet', 'more')).toEqual(yes)
+  })
+
+  it('waits for its Gateway', () => {
+    const story = new DeliveryStory().apply(gateway(), listenerSet)
+    expect(story.programmed('ListenerSet', 'more')[0]).toBe('False/ParentNotProgrammed')
+  })
+
+  it('says which port cannot be used', () => {
+    const key = 'listener/ListenerSet/default/more/x'
+    const story = new DeliveryStory().apply(gateway(), listenerSet).connect('p')
+    story.reject('p', key, 'taken').ack('p', [key])
+    expect(story.programmed('ListenerSet', 'more')).toEqual([
+      'False/PortUnavailable',
+      'False/PortUnavailable',
+    ])
+    expect(story.programmed()).toEqual(yes)
+  })
+})

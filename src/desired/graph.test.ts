@@ -1,0 +1,186 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import type { ObjectRef } from '../model/names.ts'
+import { type Derived, Graph, type Reader, type Stage } from './graph.ts'
+import type { ObjectState } from './object-state.ts'
+
+const state = (kind: string, name: string, spec: unknown, labels = {}): ObjectState => ({
+  ref: { kind, namespace: 'ns', name },
+  uid: `${kind}/${name}`,
+  resourceVersion: JSON.stringify(spec),
+  generation: 1,
+  generationSequence: 1,
+  age: { created: 0, order: 0 },
+  object: { apiVersion: 'v1', kind, metadata: { labels }, spec },
+  refused: undefined,
+})
+
+const ref = (kind: string, name: string): ObjectRef => ({ kind, namespace: 'ns', name })
+
+interface LeafSpec {
+  readonly shown?: number
+  readonly hidden?: number
+  readonly joins?: string
+}
+
+/** `Leaf.shown` is what others see of a leaf; it joins a group. */
+const leafStage: Stage = {
+  name: 'leaf',
+  kinds: ['Leaf'],
+  derive: (self): Derived => {
+    const { shown, joins } = (self.object?.spec ?? {}) as LeafSpec
+    return {
+      value: { shown },
+      contributions: joins === undefined ? [] : [['group', joins, self.ref.name]],
+    }
+  },
+}
+
+/** A `Tree` reads one leaf, how many are in its group, who has its label, and the weather. */
+const treeStage: Stage = {
+  name: 'tree',
+  kinds: ['Tree'],
+  derive: (self, read: Reader): Derived => {
+    const { leaf = '' } = (self.object?.spec ?? {}) as { leaf?: string }
+    const value = {
+      leaf: read.value('leaf', ref('Leaf', leaf)),
+      group: read.members('group', self.ref.name),
+      labelled: read.index('by-label', self.ref.name).map((found) => found.ref.name),
+      weather: read.fact('weather'),
+    }
+    return { value, status: { value } }
+  },
+}
+
+const byLabel = {
+  name: 'by-label',
+  kinds: ['Leaf'],
+  keys: ({ object }: ObjectState) => Object.keys(object?.metadata.labels ?? {}),
+}
+
+let derived: string[]
+let graph: Graph
+
+function watched(stage: Stage): Stage {
+  return {
+    ...stage,
+    derive: (self, read) => {
+      derived.push(self.ref.name)
+      return stage.derive(self, read)
+    },
+  }
+}
+
+beforeEach(() => {
+  derived = []
+  graph = new Graph([leafStage, treeStage].map(watched), [byLabel])
+  for (const name of ['a', 'b']) graph.setObject(state('Leaf', name, { shown: 1, hidden: 1 }))
+  graph.setObject(state('Tree', 'oak', { leaf: 'a' }))
+  graph.setObject(state('Tree', 'elm', { leaf: 'b' }))
+  graph.settle()
+  derived = []
+})
+
+function afterwards(change: () => void): string[] {
+  change()
+  graph.settle()
+  return derived
+}
+
+const statusOf = (name: string) => graph.outputs.takeStatuses().get(`Tree/ns/${name}`)
+
+describe('a change in the graph', () => {
+  it('derives the object and those that read it, and no others', () => {
+    expect(afterwards(() => graph.setObject(state('Leaf', 'a', { shown: 2 })))).toEqual([
+      'a',
+      'oak',
+    ])
+  })
+
+  it('wakes nobody where the value that others read stays equal', () => {
+    const change = () => graph.setObject(state('Leaf', 'a', { shown: 1, hidden: 2 }))
+    expect(afterwards(change)).toEqual(['a'])
+  })
+
+  it('wakes readers of something that did not exist when they read it', () => {
+    graph.setObject(state('Tree', 'ash', { leaf: 'new' }))
+    graph.settle()
+    derived = []
+    expect(afterwards(() => graph.setObject(state('Leaf', 'new', { shown: 7 })))).toEqual([
+      'new',
+      'ash',
+    ])
+    expect(statusOf('ash')).toMatchObject({ value: { leaf: { shown: 7 } } })
+  })
+
+  it('no longer wakes those that have stopped reading', () => {
+    graph.setObject(state('Tree', 'oak', { leaf: 'b' }))
+    graph.settle()
+    derived = []
+    expect(afterwards(() => graph.setObject(state('Leaf', 'a', { shown: 9 })))).toEqual(['a'])
+  })
+
+  it('wakes readers of a relation when a member comes or goes, not when one is told again', () => {
+    const join = (name: string, hidden: number) =>
+      graph.setObject(state('Leaf', name, { shown: 1, hidden, joins: 'oak' }))
+    expect(afterwards(() => join('b', 1))).toEqual(['b', 'oak'])
+    derived = []
+    expect(afterwards(() => join('b', 2))).toEqual(['b'])
+    derived = []
+    expect(afterwards(() => graph.removeObject(ref('Leaf', 'b')))).toEqual(['elm', 'oak'])
+    expect(statusOf('oak')).toMatchObject({ value: { group: [] } })
+  })
+
+  it('wakes readers of an index', () => {
+    const change = () => graph.setObject(state('Leaf', 'b', { shown: 1 }, { oak: 'yes' }))
+    expect(afterwards(change)).toEqual(['b', 'oak'])
+    expect(statusOf('oak')).toMatchObject({ value: { labelled: ['b'] } })
+  })
+
+  it('wakes readers of a fact only when the fact changes', () => {
+    expect(afterwards(() => graph.setFact('weather', 'rain'))).toEqual(['elm', 'oak'])
+    derived = []
+    expect(afterwards(() => graph.setFact('weather', 'rain'))).toEqual([])
+  })
+})
+
+describe('a deletion', () => {
+  it('takes back value, status and contributions', () => {
+    graph.setObject(state('Leaf', 'b', { shown: 1, joins: 'oak' }))
+    graph.settle()
+    graph.outputs.takeStatuses()
+    graph.removeObject(ref('Leaf', 'b'))
+    graph.removeObject(ref('Tree', 'elm'))
+    graph.settle()
+    const statuses = graph.outputs.takeStatuses()
+    expect(statuses.get('Tree/ns/oak')).toMatchObject({ value: { group: [] } })
+    expect(statuses.has('Tree/ns/elm')).toBe(true)
+    expect(statuses.get('Tree/ns/elm')).toBeUndefined()
+    expect(graph.readsOf('tree', ref('Tree', 'elm'))).toEqual([])
+  })
+
+  it('of an unknown object changes nothing', () => {
+    expect(afterwards(() => graph.removeObject(ref('Leaf', 'nobody')))).toEqual([])
+  })
+})
+
+describe('what was read', () => {
+  it('is known by name for each derivation', () => {
+    expect(graph.readsOf('tree', ref('Tree', 'oak'))).toEqual([
+      'fact:weather',
+      'index:by-label\0oak',
+      'relation:group\0oak',
+      'value:leaf:Leaf/ns/a',
+    ])
+  })
+
+  it('may only be of earlier stages', () => {
+    const late: Stage = {
+      name: 'late',
+      kinds: ['Leaf'],
+      derive: (_, read) => ({ value: read.value('tree', ref('Tree', 'oak')) }),
+    }
+    const backwards = new Graph([late, treeStage], [])
+    backwards.setObject(state('Leaf', 'a', {}))
+    expect(() => backwards.settle()).toThrow('tree is not earlier')
+  })
+})

@@ -1,0 +1,106 @@
+import { describe, expect, it } from 'vitest'
+import { createEvent, resourceApplied } from '../../events/index.ts'
+import { Fold } from '../actors/fold.ts'
+import { createGraph } from '../desired/derivations.ts'
+import { type EventLog, MemoryLog, type Position } from '../log/index.ts'
+import { waitFor } from '../testing/wait-for.ts'
+import { Reconciler } from './reconciler.ts'
+import { regexProblem } from './regex-problem.ts'
+import { captureState, restoreState } from './stored-state.ts'
+
+const source = '/sluice/files'
+
+/** A Gateway, and a backend that changes with every number. */
+function observed(n: number) {
+  const isGateway = n === 0
+  const kind = isGateway ? 'Gateway' : 'GatewayBackend'
+  const spec = isGateway
+    ? {
+        gatewayClassName: 'agentgateway',
+        listeners: [{ name: 'http', port: 80, protocol: 'HTTP' }],
+      }
+    : { static: { host: `h${n}`, port: 80 } }
+  const name = isGateway ? 'edge' : `b${n % 7}`
+  const object = { apiVersion: 'v1', kind, metadata: {}, spec }
+  const ref = { kind, namespace: 'ns', name }
+  const data = { ...ref, uid: name, resourceVersion: `${n}`, generation: n + 1, object }
+  const time = new Date(Date.UTC(2026, 0, 1, 0, 0, n)).toISOString()
+  return createEvent(
+    resourceApplied,
+    { source, time, epoch: 0 },
+    {
+      id: `${n}`,
+      subject: `s.${name}`,
+      data,
+    },
+  )
+}
+
+async function runOn(log: EventLog, snapshotEvery: number): Promise<Fold> {
+  const { fold, index, from } = await restoreState(log, source)
+  const reconciler = new Reconciler({
+    log,
+    fold,
+    clock: { now: () => 0 },
+    cluster: 'test',
+    observe: (event) => index.apply(event),
+    capture: () => captureState(fold, index),
+    snapshotEvery,
+    publish: () => undefined,
+    onFault: (error) => {
+      throw error
+    },
+  })
+  await reconciler.start(from)
+  reconciler.open()
+  for (let n = 0; n < 100; n++) {
+    await log.append([observed(n)])
+    await reconciler.folded(await log.lastPosition())
+  }
+  await waitFor('a snapshot', async () => (await log.loadSnapshot())?.position)
+  await reconciler.stop()
+  return fold
+}
+
+describe('a snapshot in a running gateway', () => {
+  it('is stored every so many events, with the decisions up to it in the log before it', async () => {
+    const log = new MemoryLog()
+    await runOn(log, 20)
+    const snapshot = await log.loadSnapshot()
+    expect(snapshot?.position).toBeGreaterThan(20)
+    expect(snapshot?.position).toBeLessThan(await log.lastPosition())
+    const published: number[] = []
+    for await (const { event } of log.read()) {
+      if (event.type === 'dev.sluice.desired.published.v1') published.push(event.data.version)
+    }
+    const latest = published.filter((version) => version <= (snapshot?.position ?? 0)).at(-1)
+    expect(latest).toBeDefined()
+  })
+
+  it('and the tail after it give what the whole log gives', async () => {
+    const log = new MemoryLog()
+    await runOn(log, 30)
+    const whole = new Fold(createGraph({ checkRegex: regexProblem }))
+    for await (const recorded of log.read()) whole.apply(recorded)
+
+    const restored = await restoreState(log, source)
+    expect(restored.from).toBeGreaterThan(30)
+    for await (const recorded of log.read({ from: restored.from })) {
+      restored.fold.apply(recorded)
+      restored.index.apply(recorded.event)
+    }
+    expect(restored.fold.digests()).toEqual(whole.digests())
+    expect(restored.fold.statuses()).toEqual(whole.statuses())
+    expect([...restored.index.entries()]).toHaveLength(8)
+    expect(restored.index.incarnations).toBe(8)
+  })
+
+  it('of another fold version is left aside', async () => {
+    const log = new MemoryLog()
+    await runOn(log, 30)
+    const snapshot = await log.loadSnapshot()
+    if (snapshot === undefined) throw new Error('no snapshot')
+    await log.saveSnapshot({ ...snapshot, foldVersion: 'another' })
+    expect((await restoreState(log, source)).from).toBe(1 as Position)
+  })
+})
