@@ -5,6 +5,7 @@ import type { Derived, Stage } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
 import { type BackendSpec, specOf } from '../shapes.ts'
 import { compileField, type Finding, policyResource } from './compile-policy.ts'
+import { expressionFindings } from './expressions.ts'
 
 function destinationOf(spec: BackendSpec): Destination {
   if (spec.static !== undefined) return { type: 'static', ...spec.static }
@@ -18,7 +19,7 @@ function inlinePolicies(
   spec: BackendSpec,
 ): { resources: PolicyResource[]; findings: Finding[] } {
   const resources: PolicyResource[] = []
-  const findings: Finding[] = []
+  const findings: Finding[] = expressionFindings('GatewayBackend', 'spec', spec, 'policies')
   const kind = spec.ai !== undefined ? 'ai' : spec.mcp !== undefined ? 'mcp' : 'other'
   for (const [field, value] of Object.entries(spec.policies ?? {})) {
     if (value === undefined) continue

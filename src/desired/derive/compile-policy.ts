@@ -1,6 +1,6 @@
 /** Spec of one policy field -> wire resources, with the problems that its object reports. */
 import { canonicalJson } from '../../base/canonical.ts'
-import type { Age, ObjectName } from '../../model/names.ts'
+import type { Age, ObjectRef } from '../../model/names.ts'
 import { objectKey } from '../../model/names.ts'
 import type {
   PolicyPhase,
@@ -10,6 +10,7 @@ import type {
 } from '../../model/resources.ts'
 import type { PolicyDefinition } from '../../policies/define.ts'
 import { findPolicy } from '../../policies/registry.ts'
+import { expressionFindings } from './expressions.ts'
 
 /** How bad a finding is for the object that has it. */
 export type Severity =
@@ -26,7 +27,7 @@ export interface Finding {
 }
 
 export interface PolicyField {
-  readonly owner: ObjectName
+  readonly owner: ObjectRef
   readonly age: Age
   readonly section: PolicySection
   readonly field: string
@@ -59,7 +60,18 @@ function ineffective(definition: PolicyDefinition | undefined, message: string):
 }
 
 /** Compiles one field; it does not depend on the target. */
-export function compileField({ section, field, path, spec }: PolicyField): CompiledField {
+export function compileField(policy: PolicyField): CompiledField {
+  const compiled = compileSpec(policy)
+  const unreadable = expressionFindings(policy.owner.kind, policy.path, policy.spec)
+  if (unreadable.length === 0) return compiled
+  const findings = [...compiled.findings, ...unreadable]
+  const unsafe = unreadable.filter(({ severity }) => severity === 'closed')
+  if (unsafe.length === 0) return { ...compiled, findings }
+  const refused = closed(compiled.definition, unsafe.map(({ message }) => message).join('; '))
+  return { ...refused, findings }
+}
+
+function compileSpec({ section, field, path, spec }: PolicyField): CompiledField {
   const definition = findPolicy(section, field)
   if (definition === undefined) return closed(undefined, `${path} is not known to this version`)
   if (definition.compile === undefined) {

@@ -1,0 +1,85 @@
+/** Expressions that do not compile, wherever the schema has one. */
+import { expressionPaths } from '../../api/fields.ts'
+import { compileCel, gatewayVariables } from '../../cel/index.ts'
+import type { Finding } from './compile-policy.ts'
+
+interface Place {
+  /** Field names, `[]` and `{}`, from the top of the object. */
+  readonly segments: readonly string[]
+  readonly security: boolean
+}
+
+const placesByKind = new Map<string, readonly Place[]>()
+
+/** The schema is walked once per kind. */
+function placesOf(kind: string): readonly Place[] {
+  const known = placesByKind.get(kind)
+  if (known !== undefined) return known
+  const places = expressionPaths(kind).map(({ path, security }) => ({
+    segments: segmentsOf(path),
+    security,
+  }))
+  placesByKind.set(kind, places)
+  return places
+}
+
+function segmentsOf(path: string): string[] {
+  return path.match(/\[\]|\{\}|[^.[\]{}]+/g) ?? []
+}
+
+/**
+ * Every expression of a part of an object that is no expression, with its place: closed where it
+ * protects something, else without effect.
+ *
+ * @param path of the part, without list items, such as `spec.traffic.authorization`
+ * @param except field of the part that is left out
+ */
+export function expressionFindings(
+  kind: string,
+  path: string,
+  part: unknown,
+  except?: string,
+): Finding[] {
+  const start = segmentsOf(path)
+  return placesOf(kind).flatMap(({ segments, security }) => {
+    const isBelow = start.every((segment, i) => segments[i] === segment)
+    const rest = segments.slice(start.length)
+    if (!isBelow || (except !== undefined && rest[0] === except)) return []
+    return findExpressions(part, rest, path).flatMap(({ at, source }) =>
+      problemsOf(at, source, security),
+    )
+  })
+}
+
+interface FoundExpression {
+  readonly at: string
+  readonly source: string
+}
+
+function findExpressions(
+  value: unknown,
+  segments: readonly string[],
+  at: string,
+): FoundExpression[] {
+  const [segment, ...rest] = segments
+  if (segment === undefined) return typeof value === 'string' ? [{ at, source: value }] : []
+  if (typeof value !== 'object' || value === null) return []
+  if (segment === '[]') {
+    const items: readonly unknown[] = Array.isArray(value) ? value : []
+    return items.flatMap((item, i) => findExpressions(item, rest, `${at}[${i}]`))
+  }
+  const fields = value as Readonly<Record<string, unknown>>
+  if (segment !== '{}') return findExpressions(fields[segment], rest, `${at}.${segment}`)
+  return Object.entries(fields).flatMap(([key, item]) =>
+    findExpressions(item, rest, `${at}[${JSON.stringify(key)}]`),
+  )
+}
+
+function problemsOf(at: string, source: string, security: boolean): Finding[] {
+  const outcome = compileCel(source, { variables: gatewayVariables })
+  if (outcome.ok) return []
+  return outcome.problems.map(({ message, line, column }) => ({
+    severity: security ? 'closed' : 'ineffective',
+    message: `${at}: ${message} (at ${line}:${column})`,
+  }))
+}

@@ -1,0 +1,134 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { freePort, type RunningGateway, sluice, startGateway } from '../../src/testing/gateway.ts'
+import {
+  gateway,
+  httpRoute,
+  manifest,
+  policy,
+  staticBackend,
+  toBackend,
+} from '../../src/testing/manifests.ts'
+import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
+
+const authorize = (...matchExpressions: string[]) => ({
+  traffic: { authorization: { policy: { matchExpressions } } },
+})
+
+const log = (filter: string) => ({ frontend: { accessLog: { filter } } })
+
+describe('length of an expression [type.CELExpression]', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-test-'))
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+  /** An expression of exactly this many characters. */
+  const ofLength = (length: number) => `'${'x'.repeat(length - 2)}'`
+
+  const validate = (expression: string) => {
+    const file = join(folder, 'policy.yaml')
+    writeFileSync(file, manifest(policy('long', 'HTTPRoute/any', authorize(expression))))
+    return sluice('validate', '-f', file)
+  }
+
+  it.each([1, 16_384])('accepts %i characters', async (length) => {
+    const { code, stderr } = await validate(length === 1 ? '1' : ofLength(length))
+    expect([code, stderr]).toEqual([0, expect.not.stringContaining('matchExpressions')])
+  })
+
+  it.each([0, 16_385])('refuses %i characters', async (length) => {
+    const { code, stdout, stderr } = await validate(length === 0 ? '' : ofLength(length))
+    expect(code).not.toBe(0)
+    expect(stdout + stderr).toContain('spec.traffic.authorization.policy.matchExpressions[0]')
+  })
+})
+
+describe('an expression must be a Common Expression Language expression [type.CELExpression]', () => {
+  let upstream: Upstream
+  let port: number
+  let running: RunningGateway
+
+  beforeAll(async () => {
+    upstream = await startUpstream('main')
+    port = await freePort()
+    const rules = [{ backendRefs: [toBackend('main')] }]
+    running = await startGateway({
+      manifests: {
+        'all.yaml': manifest(
+          gateway(port),
+          staticBackend('main', upstream.port),
+          httpRoute('guarded', { hostnames: ['guarded.example.com'], rules }),
+          policy(
+            'guarded',
+            'HTTPRoute/guarded',
+            authorize('request.path == "/"', 'jwt.sub ==\n "a" && && true'),
+          ),
+          httpRoute('good', { hostnames: ['good.example.com'], rules }),
+          policy('good', 'HTTPRoute/good', authorize('jwt.sub.startsWith("u-") || has(jwt.admin)')),
+          policy('bad-log', 'Gateway/edge', log('request.path.beginsWith("/a")')),
+          policy('good-log', 'Gateway/edge', log('response.code >= 400')),
+          {
+            apiVersion: 'sluice.dev/v1alpha1',
+            kind: 'GatewayBackend',
+            metadata: { name: 'tools' },
+            spec: {
+              mcp: {
+                targets: [
+                  {
+                    name: 'one',
+                    static: {
+                      host: '127.0.0.1',
+                      port: upstream.port,
+                      policies: { mcp: { authorization: { policy: { matchExpressions: ['('] } } } },
+                    },
+                  },
+                ],
+              },
+            },
+          },
+        ),
+      },
+    })
+  })
+
+  afterAll(async () => {
+    await running?.dispose()
+    await upstream?.close()
+  })
+
+  it('says in the condition which one is none, why, and where', async () => {
+    const condition = await running.condition('GatewayPolicy', 'guarded', 'Accepted', 'False')
+    expect(condition.message).toContain(
+      'spec.traffic.authorization.policy.matchExpressions[1]: Unexpected token: AND (at 2:9)',
+    )
+    expect(condition.message).not.toContain('matchExpressions[0]:')
+  })
+
+  it('refuses what a bad expression was to protect', async () => {
+    const response = await running.send(port, { host: 'guarded.example.com' })
+    expect(response.status).toBe(500)
+    expect(upstream.received).toHaveLength(0)
+  })
+
+  it('says nothing about a good one', async () => {
+    const { ancestors } = (await running.status('GatewayPolicy', 'good')) as { ancestors: unknown }
+    expect(JSON.stringify(ancestors)).not.toContain('matchExpressions')
+    const logging = await running.status('GatewayPolicy', 'good-log')
+    expect(JSON.stringify(logging)).not.toContain('accessLog.filter')
+  })
+
+  it('names an unknown function, where nothing is protected without harm', async () => {
+    const status = await running.status('GatewayPolicy', 'bad-log')
+    expect(JSON.stringify(status)).toContain(
+      'spec.frontend.accessLog.filter: there is no method beginsWith() (at 1:1)',
+    )
+  })
+
+  it('finds those of a backend too, however deep', async () => {
+    const condition = await running.condition('GatewayBackend', 'tools', 'Accepted', 'False')
+    expect(condition.message).toContain(
+      'spec.mcp.targets[0].static.policies.mcp.authorization.policy.matchExpressions[0]:',
+    )
+  })
+})
