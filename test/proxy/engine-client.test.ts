@@ -1,5 +1,6 @@
 import { createServer } from 'node:net'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createIoCore } from '../../src/core/index.ts'
 import { GatewayError } from '../../src/errors.ts'
 import { ManualClock } from '../../src/proxy/engine/manual-clock.ts'
 import {
@@ -255,6 +256,37 @@ test('a header value that would split the message is refused where it is made', 
   expect(seen).toEqual([get])
 })
 
+test('fields read without case, in order, without those that stay behind', async () => {
+  const seen: unknown[] = []
+  rig.plane.request = (exchange) => {
+    const { headers } = exchange.request
+    headers.add('x-b', '3')
+    seen.push(headers.get('X-a'), headers.getAll('x-B'), headers.has('x-c'), headers.has('hop'))
+    headers.remove('x-A')
+    headers.set('X-B', '4')
+    seen.push([...headers.entries()], exchange.request.authority, exchange.request.version)
+    exchange.respond(200, [], undefined)
+  }
+  const client = await RawConnection.connect(rig.port)
+  client.write(
+    'GET / HTTP/1.1\r\nHost: x:8\r\nX-A: 1\r\nX-B: 2\r\nx-b:  2b \r\nConnection: hop\r\nHop: 1\r\nX^: a\r\nX~: b\r\n\r\n',
+  )
+  await client.responses(1)
+  expect(seen).toEqual([
+    '1',
+    ['2', '2b', '3'],
+    false,
+    false,
+    [
+      ['X^', 'a'],
+      ['X~', 'b'],
+      ['X-B', '4'],
+    ],
+    'x:8',
+    '1.1',
+  ])
+})
+
 test('framing and hop-by-hop fields are not for the data plane to set', async () => {
   rig.plane.request = (exchange) => {
     for (const name of ['Content-Length', 'transfer-encoding', 'Connection', 'Upgrade']) {
@@ -489,6 +521,38 @@ test('a drain cuts what is not over after max', async () => {
   await drain
   await client.untilEnd()
   expect(client.text).toBe('')
+})
+
+test('a trap of the core costs the request, is counted, and ends no process', async () => {
+  const core = createIoCore({ memoryPages: 64 })
+  const trapped = await startEngine({ core, head: core.createHead() })
+  core.failed('test', new WebAssembly.RuntimeError('unreachable'))
+  const client = await RawConnection.connect(trapped.port)
+  client.write(get)
+  await client.untilEnd()
+  expect(client.text).toMatch(/^HTTP\/1\.1 500 [\s\S]*internal error$/)
+  expect(trapped.engine.counters.coreTraps).toBe(1)
+  await trapped.close()
+})
+
+test('when the memory of the core is spent, bytes are read outside of it', async () => {
+  const core = createIoCore({ memoryPages: 24 })
+  const small = await startEngine({ core, head: core.createHead() })
+  small.plane.upstream = upstream.address
+  const body = 'z'.repeat(100_000)
+  upstream.onData = (connection) => {
+    connection.text = ''
+    connection.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n')
+    connection.write(`${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`)
+  }
+  const clients = await Promise.all(
+    Array.from({ length: 30 }, () => RawConnection.connect(small.port)),
+  )
+  for (const client of clients) client.write(get)
+  await Promise.all(clients.map((client) => client.until(() => client.text.endsWith('0\r\n\r\n'))))
+  for (const client of clients) expect(client.text.match(/z/g)).toHaveLength(body.length)
+  expect(core.untouchedBytes).toBeLessThan(1_200_000)
+  await small.close()
 })
 
 test('counters tell connections and bytes', async () => {

@@ -4,7 +4,7 @@ import { GatewayError } from '../../errors.ts'
 import type { Peer } from '../../exchange/exchange.ts'
 import type { EngineParts } from './engine-parts.ts'
 import { refusedRequest } from './head-reader.ts'
-import { discardLimit, HttpExchange } from './http-exchange.ts'
+import { HttpExchange } from './http-exchange.ts'
 import type { MessageBody } from './message-body.ts'
 import { reasonPhrase } from './status-line.ts'
 import { Timer, type TimerOwner } from './timer-wheel.ts'
@@ -16,6 +16,8 @@ type State = 'open' | 'tunnel' | 'closing' | 'closed'
 
 /** Bytes that may wait unread before the socket is paused. */
 const unreadLimit = 16 * 1024
+/** Request body bytes that are read away so that a connection can be kept. */
+const discardLimit = 64 * 1024
 /** How long a client may take to read the last response before its connection is dropped. */
 const lingerMs = 2_000
 /** How long a tunnel may stay open in one direction only. */

@@ -12,7 +12,7 @@ import type { Ending, ForwardOptions, ServerExchange, UpstreamAddress } from './
 import type { UpstreamConnection, UpstreamUser } from './upstream-connection.ts'
 
 /**
- *     idle -> deciding -> forwarding -> answering -> relaying -> flushing -> over
+ *             deciding -> forwarding -> answering -> relaying -> flushing -> over
  *                 \           ^  \          |  \-> tunnel --------------------^
  *                  \          '---\---------'                                 |
  *                   '--------------'-- respond -----------> flushing ---------'
@@ -20,26 +20,15 @@ import type { UpstreamConnection, UpstreamUser } from './upstream-connection.ts'
  * `deciding`: onRequest was told. `forwarding`: an upstream works. `answering`: onResponse or
  * onError was told. `flushing`: everything is written, the client still reads.
  */
-type Phase =
-  | 'idle'
-  | 'deciding'
-  | 'forwarding'
-  | 'answering'
-  | 'relaying'
-  | 'flushing'
-  | 'tunnel'
-  | 'over'
+type Phase = 'deciding' | 'forwarding' | 'answering' | 'relaying' | 'flushing' | 'tunnel' | 'over'
 
 /** Most exchanges that are kept for later. */
 const spareLimit = 1024
 
-/** Request body bytes that are read away so that a connection can be kept. */
-export const discardLimit = 64 * 1024
-
 /** One request and its response: the data plane's view, and the way from socket to socket. */
 export class HttpExchange extends ExchangeView implements ServerExchange, UpstreamUser {
   readonly #parts: EngineParts
-  #phase: Phase = 'idle'
+  #phase: Phase = 'over'
   readonly #attempt: Attempt
   readonly #deadlines: Deadlines
   /** The response is complete on the upstream's side; the connection rests until the client drained. */
@@ -73,18 +62,10 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
     this.#phase = 'deciding'
     this.#parts.activeExchanges++
     this.startedAt = this.#parts.clock.now()
-    const head = this.request
-    const kind = head.isChunked ? 'chunked' : head.contentLength >= 0 ? 'length' : 'none'
-    this.requestBody.start(kind, Math.max(0, head.contentLength), true)
+    this.requestBody.start(this.request.bodyKind, Math.max(0, this.request.contentLength), true)
     this.responseBody.start('none', 0, false)
     this.headIsFresh = true
-    this.#undecided++
-    const turn = this.#turn
-    try {
-      this.#parts.handler.onRequest(this)
-    } catch (thrown) {
-      this.#answerBug(thrown, turn)
-    }
+    this.#tell(undefined)
     this.headIsFresh = false
   }
 
@@ -193,14 +174,8 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
     this.#isUpstreamDone = false
     this.requestBody.stopRecording()
     this.#phase = 'answering'
-    this.#undecided++
     this.#isReadingHead = true
-    const turn = this.#turn
-    try {
-      this.#parts.handler.onResponse(this)
-    } catch (thrown) {
-      this.#answerBug(thrown, turn)
-    }
+    this.#tell(undefined)
     this.#isReadingHead = false
   }
 
@@ -332,10 +307,18 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
     this.responseBody.fail(error)
     this.hasResponse = false
     this.#phase = 'answering'
-    this.#undecided++
+    this.#tell(error)
+  }
+
+  /** The data plane's turn: an error, a request or a response, by the phase. */
+  #tell(error: GatewayError | undefined): void {
+    const { handler } = this.#parts
     const turn = this.#turn
+    this.#undecided++
     try {
-      this.#parts.handler.onError(this, error)
+      if (error !== undefined) handler.onError(this, error)
+      else if (this.#phase === 'deciding') handler.onRequest(this)
+      else handler.onResponse(this)
     } catch (thrown) {
       this.#answerBug(thrown, turn)
     }
@@ -401,7 +384,6 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
     if (this.#undecided !== 0 || this.ending !== 'complete') return
     if (this.#parts.spareExchanges.length >= spareLimit) return
     this.clear()
-    this.#phase = 'idle'
     this.#isUpstreamDone = false
     this.#isCloseDelimited = false
     this.#mirrors = undefined

@@ -128,6 +128,12 @@ export class RequestHeadView implements RequestHead {
     return (this.#flags & FLAG_CHUNKED) !== 0
   }
 
+  /** RFC 9112 6.3: a request without framing fields has no body. */
+  get bodyKind(): 'none' | 'length' | 'chunked' {
+    if (this.isChunked) return 'chunked'
+    return this.contentLength >= 0 ? 'length' : 'none'
+  }
+
   get hasBody(): boolean {
     return this.contentLength > 0 || this.isChunked
   }
