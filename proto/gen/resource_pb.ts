@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file resource.proto.
  */
 export const file_resource: GenFile = /*@__PURE__*/
-  fileDesc("Cg5yZXNvdXJjZS5wcm90bxISc2x1aWNlLnJlc291cmNlLnYxIssCCghSZXNvdXJjZRILCgNrZXkYASABKAkSMAoIbGlzdGVuZXIYAiABKAsyHC5zbHVpY2UucmVzb3VyY2UudjEuTGlzdGVuZXJIABIqCgVyb3V0ZRgDIAEoCzIZLnNsdWljZS5yZXNvdXJjZS52MS5Sb3V0ZUgAEi4KB2JhY2tlbmQYBCABKAsyGy5zbHVpY2UucmVzb3VyY2UudjEuQmFja2VuZEgAEi4KB3NlcnZpY2UYBSABKAsyGy5zbHVpY2UucmVzb3VyY2UudjEuU2VydmljZUgAEjAKCHdvcmtsb2FkGAYgASgLMhwuc2x1aWNlLnJlc291cmNlLnYxLldvcmtsb2FkSAASLAoGcG9saWN5GAcgASgLMhouc2x1aWNlLnJlc291cmNlLnYxLlBvbGljeUgAQgYKBGtpbmRKBAgIEAlSBnNlY3JldCJMCglWZXJzaW9uZWQSDwoHdmVyc2lvbhgBIAEoCRIuCghyZXNvdXJjZRgCIAEoCzIcLnNsdWljZS5yZXNvdXJjZS52MS5SZXNvdXJjZSJbCgVEZWx0YRIQCghzZXF1ZW5jZRgBIAEoBBIvCgh1cHNlcnRlZBgCIAMoCzIdLnNsdWljZS5yZXNvdXJjZS52MS5WZXJzaW9uZWQSDwoHcmVtb3ZlZBgDIAMoCSI6CglPYmplY3RSZWYSDAoEa2luZBgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSDAoEbmFtZRgDIAEoCSIlCgNBZ2USDwoHY3JlYXRlZBgBIAEoAxINCgVvcmRlchgCIAEoBCKsAQoITGlzdGVuZXISGQoRZ2F0ZXdheV9uYW1lc3BhY2UYASABKAkSFAoMZ2F0ZXdheV9uYW1lGAIgASgJEiwKBW93bmVyGAMgASgLMh0uc2x1aWNlLnJlc291cmNlLnYxLk9iamVjdFJlZhIPCgdzZWN0aW9uGAQgASgJEgwKBHBvcnQYBSABKA0SEAoIcHJvdG9jb2wYBiABKAkSEAoIaG9zdG5hbWUYByABKAkiNwoKTmFtZWRNYXRjaBIMCgRuYW1lGAEgASgJEgwKBHR5cGUYAiABKAkSDQoFdmFsdWUYAyABKAkiKAoJUGF0aE1hdGNoEgwKBHR5cGUYASABKAkSDQoFdmFsdWUYAiABKAkiuQEKClJvdXRlTWF0Y2gSKwoEcGF0aBgBIAEoCzIdLnNsdWljZS5yZXNvdXJjZS52MS5QYXRoTWF0Y2gSEwoGbWV0aG9kGAIgASgJSACIAQESLwoHaGVhZGVycxgDIAMoCzIeLnNsdWljZS5yZXNvdXJjZS52MS5OYW1lZE1hdGNoEi0KBXF1ZXJ5GAQgAygLMh4uc2x1aWNlLnJlc291cmNlLnYxLk5hbWVkTWF0Y2hCCQoHX21ldGhvZCIqCgtIZWFkZXJWYWx1ZRIMCgRuYW1lGAEgASgJEg0KBXZhbHVlGAIgASgJInsKDUhlYWRlckNoYW5nZXMSLAoDc2V0GAEgAygLMh8uc2x1aWNlLnJlc291cmNlLnYxLkhlYWRlclZhbHVlEiwKA2FkZBgCIAMoCzIfLnNsdWljZS5yZXNvdXJjZS52MS5IZWFkZXJWYWx1ZRIOCgZyZW1vdmUYAyADKAkiKwoMUGF0aE1vZGlmaWVyEgwKBHR5cGUYASABKAkSDQoFdmFsdWUYAiABKAkivAUKC1JvdXRlRmlsdGVyEjwKD3JlcXVlc3RfaGVhZGVycxgBIAEoCzIhLnNsdWljZS5yZXNvdXJjZS52MS5IZWFkZXJDaGFuZ2VzSAASPQoQcmVzcG9uc2VfaGVhZGVycxgCIAEoCzIhLnNsdWljZS5yZXNvdXJjZS52MS5IZWFkZXJDaGFuZ2VzSAASPAoIcmVkaXJlY3QYAyABKAsyKC5zbHVpY2UucmVzb3VyY2UudjEuUm91dGVGaWx0ZXIuUmVkaXJlY3RIABI6CgdyZXdyaXRlGAQgASgLMicuc2x1aWNlLnJlc291cmNlLnYxLlJvdXRlRmlsdGVyLlJld3JpdGVIABI4CgZtaXJyb3IYBSABKAsyJi5zbHVpY2UucmVzb3VyY2UudjEuUm91dGVGaWx0ZXIuTWlycm9ySAAarwEKCFJlZGlyZWN0EhMKBnNjaGVtZRgBIAEoCUgAiAEBEhUKCGhvc3RuYW1lGAIgASgJSAGIAQESLgoEcGF0aBgDIAEoCzIgLnNsdWljZS5yZXNvdXJjZS52MS5QYXRoTW9kaWZpZXISEQoEcG9ydBgEIAEoDUgCiAEBEhMKC3N0YXR1c19jb2RlGAUgASgNQgkKB19zY2hlbWVCCwoJX2hvc3RuYW1lQgcKBV9wb3J0Gl0KB1Jld3JpdGUSFQoIaG9zdG5hbWUYASABKAlIAIgBARIuCgRwYXRoGAIgASgLMiAuc2x1aWNlLnJlc291cmNlLnYxLlBhdGhNb2RpZmllckILCglfaG9zdG5hbWUaYwoGTWlycm9yEjEKBnRhcmdldBgBIAEoCzIhLnNsdWljZS5yZXNvdXJjZS52MS5CYWNrZW5kVGFyZ2V0EhEKCW51bWVyYXRvchgCIAEoDRITCgtkZW5vbWluYXRvchgDIAEoDUIGCgRraW5kIvcCCg1CYWNrZW5kVGFyZ2V0EkMKB3NlcnZpY2UYASABKAsyMC5zbHVpY2UucmVzb3VyY2UudjEuQmFja2VuZFRhcmdldC5TZXJ2aWNlUG9ydFJlZkgAEj8KB2JhY2tlbmQYAiABKAsyLC5zbHVpY2UucmVzb3VyY2UudjEuQmFja2VuZFRhcmdldC5CYWNrZW5kUmVmSAASPAoHaW52YWxpZBgDIAEoCzIpLnNsdWljZS5yZXNvdXJjZS52MS5CYWNrZW5kVGFyZ2V0LkludmFsaWRIABo/Cg5TZXJ2aWNlUG9ydFJlZhIRCgluYW1lc3BhY2UYASABKAkSDAoEbmFtZRgCIAEoCRIMCgRwb3J0GAMgASgNGi0KCkJhY2tlbmRSZWYSEQoJbmFtZXNwYWNlGAEgASgJEgwKBG5hbWUYAiABKAkaKgoHSW52YWxpZBIOCgZyZWFzb24YASABKAkSDwoHbWVzc2FnZRgCIAEoCUIGCgRraW5kIoYBCg9XZWlnaHRlZEJhY2tlbmQSDgoGd2VpZ2h0GAEgASgNEjEKBnRhcmdldBgCIAEoCzIhLnNsdWljZS5yZXNvdXJjZS52MS5CYWNrZW5kVGFyZ2V0EjAKB2ZpbHRlcnMYAyADKAsyHy5zbHVpY2UucmVzb3VyY2UudjEuUm91dGVGaWx0ZXIiMQoKQXR0YWNobWVudBIQCghsaXN0ZW5lchgBIAEoCRIRCglob3N0bmFtZXMYAiADKAki+AMKBVJvdXRlEiwKBXJvdXRlGAEgASgLMh0uc2x1aWNlLnJlc291cmNlLnYxLk9iamVjdFJlZhIkCgNhZ2UYAiABKAsyFy5zbHVpY2UucmVzb3VyY2UudjEuQWdlEhIKCnJ1bGVfaW5kZXgYAyABKA0SFgoJcnVsZV9uYW1lGAQgASgJSACIAQESMwoLYXR0YWNobWVudHMYBSADKAsyHi5zbHVpY2UucmVzb3VyY2UudjEuQXR0YWNobWVudBIvCgdtYXRjaGVzGAYgAygLMh4uc2x1aWNlLnJlc291cmNlLnYxLlJvdXRlTWF0Y2gSMAoHZmlsdGVycxgHIAMoCzIfLnNsdWljZS5yZXNvdXJjZS52MS5Sb3V0ZUZpbHRlchI1CghiYWNrZW5kcxgIIAMoCzIjLnNsdWljZS5yZXNvdXJjZS52MS5XZWlnaHRlZEJhY2tlbmQSHwoScmVxdWVzdF90aW1lb3V0X21zGAkgASgESAGIAQESHwoSYmFja2VuZF90aW1lb3V0X21zGAogASgESAKIAQESFQoIdW51c2FibGUYCyABKAlIA4gBAUIMCgpfcnVsZV9uYW1lQhUKE19yZXF1ZXN0X3RpbWVvdXRfbXNCFQoTX2JhY2tlbmRfdGltZW91dF9tc0ILCglfdW51c2FibGUiuAIKB0JhY2tlbmQSEQoJbmFtZXNwYWNlGAEgASgJEgwKBG5hbWUYAiABKAkSNAoGc3RhdGljGAMgASgLMiIuc2x1aWNlLnJlc291cmNlLnYxLkJhY2tlbmQuU3RhdGljSAASNgoHZHluYW1pYxgEIAEoCzIjLnNsdWljZS5yZXNvdXJjZS52MS5CYWNrZW5kLkR5bmFtaWNIABI+Cgt1bnN1cHBvcnRlZBgFIAEoCzInLnNsdWljZS5yZXNvdXJjZS52MS5CYWNrZW5kLlVuc3VwcG9ydGVkSAAaJAoGU3RhdGljEgwKBGhvc3QYASABKAkSDAoEcG9ydBgCIAEoDRoJCgdEeW5hbWljGh4KC1Vuc3VwcG9ydGVkEg8KB21lc3NhZ2UYASABKAlCDQoLZGVzdGluYXRpb24i8AEKB1NlcnZpY2USEQoJbmFtZXNwYWNlGAEgASgJEgwKBG5hbWUYAiABKAkSLwoFcG9ydHMYAyADKAsyIC5zbHVpY2UucmVzb3VyY2UudjEuU2VydmljZS5Qb3J0EhkKEXB1Ymxpc2hfbm90X3JlYWR5GAQgASgIGngKBFBvcnQSDAoEbmFtZRgBIAEoCRIMCgRwb3J0GAIgASgNEhgKC3RhcmdldF9wb3J0GAMgASgNSACIAQESGQoMYXBwX3Byb3RvY29sGAQgASgJSAGIAQFCDgoMX3RhcmdldF9wb3J0Qg8KDV9hcHBfcHJvdG9jb2wi3AIKCFdvcmtsb2FkEhEKCW5hbWVzcGFjZRgBIAEoCRIMCgRuYW1lGAIgASgJEg8KB3NlcnZpY2UYAyABKAkSMAoFcG9ydHMYBCADKAsyIS5zbHVpY2UucmVzb3VyY2UudjEuV29ya2xvYWQuUG9ydBI4CgllbmRwb2ludHMYBSADKAsyJS5zbHVpY2UucmVzb3VyY2UudjEuV29ya2xvYWQuRW5kcG9pbnQaTgoEUG9ydBIMCgRuYW1lGAEgASgJEgwKBHBvcnQYAiABKA0SGQoMYXBwX3Byb3RvY29sGAMgASgJSACIAQFCDwoNX2FwcF9wcm90b2NvbBpiCghFbmRwb2ludBIPCgdhZGRyZXNzGAEgASgJEg0KBXJlYWR5GAIgASgIEhEKBHpvbmUYAyABKAlIAIgBARIRCgRub2RlGAQgASgJSAGIAQFCBwoFX3pvbmVCBwoFX25vZGUiggMKBlBvbGljeRIRCgluYW1lc3BhY2UYASABKAkSDAoEbmFtZRgCIAEoCRIkCgNhZ2UYAyABKAsyFy5zbHVpY2UucmVzb3VyY2UudjEuQWdlEg8KB3NlY3Rpb24YBCABKAkSDQoFZmllbGQYBSABKAkSDQoFcGhhc2UYBiABKAkSMQoGdGFyZ2V0GAcgASgLMiEuc2x1aWNlLnJlc291cmNlLnYxLlBvbGljeS5UYXJnZXQSFgoOY29uZmlnX3ZlcnNpb24YCCABKA0SDgoGY29uZmlnGAkgASgJEhoKDXVuZW5mb3JjZWFibGUYCiABKAlIAIgBARp5CgZUYXJnZXQSLQoGb2JqZWN0GAEgASgLMh0uc2x1aWNlLnJlc291cmNlLnYxLk9iamVjdFJlZhIUCgdzZWN0aW9uGAIgASgJSACIAQESEwoGaW5saW5lGAMgASgISAGIAQFCCgoIX3NlY3Rpb25CCQoHX2lubGluZUIQCg5fdW5lbmZvcmNlYWJsZWIGcHJvdG8z");
+  fileDesc("Cg5yZXNvdXJjZS5wcm90bxISc2x1aWNlLnJlc291cmNlLnYxIusCCghSZXNvdXJjZRILCgNrZXkYASABKAkSMAoIbGlzdGVuZXIYAiABKAsyHC5zbHVpY2UucmVzb3VyY2UudjEuTGlzdGVuZXJIABIqCgVyb3V0ZRgDIAEoCzIZLnNsdWljZS5yZXNvdXJjZS52MS5Sb3V0ZUgAEi4KB2JhY2tlbmQYBCABKAsyGy5zbHVpY2UucmVzb3VyY2UudjEuQmFja2VuZEgAEi4KB3NlcnZpY2UYBSABKAsyGy5zbHVpY2UucmVzb3VyY2UudjEuU2VydmljZUgAEjAKCHdvcmtsb2FkGAYgASgLMhwuc2x1aWNlLnJlc291cmNlLnYxLldvcmtsb2FkSAASLAoGcG9saWN5GAcgASgLMhouc2x1aWNlLnJlc291cmNlLnYxLlBvbGljeUgAEiwKBnNlY3JldBgIIAEoCzIaLnNsdWljZS5yZXNvdXJjZS52MS5TZWNyZXRIAEIGCgRraW5kIkwKCVZlcnNpb25lZBIPCgd2ZXJzaW9uGAEgASgJEi4KCHJlc291cmNlGAIgASgLMhwuc2x1aWNlLnJlc291cmNlLnYxLlJlc291cmNlIlsKBURlbHRhEhAKCHNlcXVlbmNlGAEgASgEEi8KCHVwc2VydGVkGAIgAygLMh0uc2x1aWNlLnJlc291cmNlLnYxLlZlcnNpb25lZBIPCgdyZW1vdmVkGAMgAygJIjoKCU9iamVjdFJlZhIMCgRraW5kGAEgASgJEhEKCW5hbWVzcGFjZRgCIAEoCRIMCgRuYW1lGAMgASgJIiUKA0FnZRIPCgdjcmVhdGVkGAEgASgDEg0KBW9yZGVyGAIgASgEItoBCghMaXN0ZW5lchIZChFnYXRld2F5X25hbWVzcGFjZRgBIAEoCRIUCgxnYXRld2F5X25hbWUYAiABKAkSLAoFb3duZXIYAyABKAsyHS5zbHVpY2UucmVzb3VyY2UudjEuT2JqZWN0UmVmEg8KB3NlY3Rpb24YBCABKAkSDAoEcG9ydBgFIAEoDRIQCghwcm90b2NvbBgGIAEoCRIQCghob3N0bmFtZRgHIAEoCRIsCgN0bHMYCCABKAsyHy5zbHVpY2UucmVzb3VyY2UudjEuTGlzdGVuZXJUbHMiSQoJU2VjcmV0UmVmEhEKCW5hbWVzcGFjZRgBIAEoCRIMCgRuYW1lGAIgASgJEgsKA2tleRgDIAEoCRIOCgZkaWdlc3QYBCABKAkixwEKC0xpc3RlbmVyVGxzEkEKDGNlcnRpZmljYXRlcxgBIAMoCzIrLnNsdWljZS5yZXNvdXJjZS52MS5MaXN0ZW5lclRscy5DZXJ0aWZpY2F0ZRp1CgtDZXJ0aWZpY2F0ZRIyCgtjZXJ0aWZpY2F0ZRgBIAEoCzIdLnNsdWljZS5yZXNvdXJjZS52MS5TZWNyZXRSZWYSMgoLcHJpdmF0ZV9rZXkYAiABKAsyHS5zbHVpY2UucmVzb3VyY2UudjEuU2VjcmV0UmVmIicKBlNlY3JldBIOCgZkaWdlc3QYASABKAkSDQoFdmFsdWUYAiABKAwiNwoKTmFtZWRNYXRjaBIMCgRuYW1lGAEgASgJEgwKBHR5cGUYAiABKAkSDQoFdmFsdWUYAyABKAkiKAoJUGF0aE1hdGNoEgwKBHR5cGUYASABKAkSDQoFdmFsdWUYAiABKAkiuQEKClJvdXRlTWF0Y2gSKwoEcGF0aBgBIAEoCzIdLnNsdWljZS5yZXNvdXJjZS52MS5QYXRoTWF0Y2gSEwoGbWV0aG9kGAIgASgJSACIAQESLwoHaGVhZGVycxgDIAMoCzIeLnNsdWljZS5yZXNvdXJjZS52MS5OYW1lZE1hdGNoEi0KBXF1ZXJ5GAQgAygLMh4uc2x1aWNlLnJlc291cmNlLnYxLk5hbWVkTWF0Y2hCCQoHX21ldGhvZCIqCgtIZWFkZXJWYWx1ZRIMCgRuYW1lGAEgASgJEg0KBXZhbHVlGAIgASgJInsKDUhlYWRlckNoYW5nZXMSLAoDc2V0GAEgAygLMh8uc2x1aWNlLnJlc291cmNlLnYxLkhlYWRlclZhbHVlEiwKA2FkZBgCIAMoCzIfLnNsdWljZS5yZXNvdXJjZS52MS5IZWFkZXJWYWx1ZRIOCgZyZW1vdmUYAyADKAkiKwoMUGF0aE1vZGlmaWVyEgwKBHR5cGUYASABKAkSDQoFdmFsdWUYAiABKAkivAUKC1JvdXRlRmlsdGVyEjwKD3JlcXVlc3RfaGVhZGVycxgBIAEoCzIhLnNsdWljZS5yZXNvdXJjZS52MS5IZWFkZXJDaGFuZ2VzSAASPQoQcmVzcG9uc2VfaGVhZGVycxgCIAEoCzIhLnNsdWljZS5yZXNvdXJjZS52MS5IZWFkZXJDaGFuZ2VzSAASPAoIcmVkaXJlY3QYAyABKAsyKC5zbHVpY2UucmVzb3VyY2UudjEuUm91dGVGaWx0ZXIuUmVkaXJlY3RIABI6CgdyZXdyaXRlGAQgASgLMicuc2x1aWNlLnJlc291cmNlLnYxLlJvdXRlRmlsdGVyLlJld3JpdGVIABI4CgZtaXJyb3IYBSABKAsyJi5zbHVpY2UucmVzb3VyY2UudjEuUm91dGVGaWx0ZXIuTWlycm9ySAAarwEKCFJlZGlyZWN0EhMKBnNjaGVtZRgBIAEoCUgAiAEBEhUKCGhvc3RuYW1lGAIgASgJSAGIAQESLgoEcGF0aBgDIAEoCzIgLnNsdWljZS5yZXNvdXJjZS52MS5QYXRoTW9kaWZpZXISEQoEcG9ydBgEIAEoDUgCiAEBEhMKC3N0YXR1c19jb2RlGAUgASgNQgkKB19zY2hlbWVCCwoJX2hvc3RuYW1lQgcKBV9wb3J0Gl0KB1Jld3JpdGUSFQoIaG9zdG5hbWUYASABKAlIAIgBARIuCgRwYXRoGAIgASgLMiAuc2x1aWNlLnJlc291cmNlLnYxLlBhdGhNb2RpZmllckILCglfaG9zdG5hbWUaYwoGTWlycm9yEjEKBnRhcmdldBgBIAEoCzIhLnNsdWljZS5yZXNvdXJjZS52MS5CYWNrZW5kVGFyZ2V0EhEKCW51bWVyYXRvchgCIAEoDRITCgtkZW5vbWluYXRvchgDIAEoDUIGCgRraW5kIvcCCg1CYWNrZW5kVGFyZ2V0EkMKB3NlcnZpY2UYASABKAsyMC5zbHVpY2UucmVzb3VyY2UudjEuQmFja2VuZFRhcmdldC5TZXJ2aWNlUG9ydFJlZkgAEj8KB2JhY2tlbmQYAiABKAsyLC5zbHVpY2UucmVzb3VyY2UudjEuQmFja2VuZFRhcmdldC5CYWNrZW5kUmVmSAASPAoHaW52YWxpZBgDIAEoCzIpLnNsdWljZS5yZXNvdXJjZS52MS5CYWNrZW5kVGFyZ2V0LkludmFsaWRIABo/Cg5TZXJ2aWNlUG9ydFJlZhIRCgluYW1lc3BhY2UYASABKAkSDAoEbmFtZRgCIAEoCRIMCgRwb3J0GAMgASgNGi0KCkJhY2tlbmRSZWYSEQoJbmFtZXNwYWNlGAEgASgJEgwKBG5hbWUYAiABKAkaKgoHSW52YWxpZBIOCgZyZWFzb24YASABKAkSDwoHbWVzc2FnZRgCIAEoCUIGCgRraW5kIoYBCg9XZWlnaHRlZEJhY2tlbmQSDgoGd2VpZ2h0GAEgASgNEjEKBnRhcmdldBgCIAEoCzIhLnNsdWljZS5yZXNvdXJjZS52MS5CYWNrZW5kVGFyZ2V0EjAKB2ZpbHRlcnMYAyADKAsyHy5zbHVpY2UucmVzb3VyY2UudjEuUm91dGVGaWx0ZXIiMQoKQXR0YWNobWVudBIQCghsaXN0ZW5lchgBIAEoCRIRCglob3N0bmFtZXMYAiADKAki+AMKBVJvdXRlEiwKBXJvdXRlGAEgASgLMh0uc2x1aWNlLnJlc291cmNlLnYxLk9iamVjdFJlZhIkCgNhZ2UYAiABKAsyFy5zbHVpY2UucmVzb3VyY2UudjEuQWdlEhIKCnJ1bGVfaW5kZXgYAyABKA0SFgoJcnVsZV9uYW1lGAQgASgJSACIAQESMwoLYXR0YWNobWVudHMYBSADKAsyHi5zbHVpY2UucmVzb3VyY2UudjEuQXR0YWNobWVudBIvCgdtYXRjaGVzGAYgAygLMh4uc2x1aWNlLnJlc291cmNlLnYxLlJvdXRlTWF0Y2gSMAoHZmlsdGVycxgHIAMoCzIfLnNsdWljZS5yZXNvdXJjZS52MS5Sb3V0ZUZpbHRlchI1CghiYWNrZW5kcxgIIAMoCzIjLnNsdWljZS5yZXNvdXJjZS52MS5XZWlnaHRlZEJhY2tlbmQSHwoScmVxdWVzdF90aW1lb3V0X21zGAkgASgESAGIAQESHwoSYmFja2VuZF90aW1lb3V0X21zGAogASgESAKIAQESFQoIdW51c2FibGUYCyABKAlIA4gBAUIMCgpfcnVsZV9uYW1lQhUKE19yZXF1ZXN0X3RpbWVvdXRfbXNCFQoTX2JhY2tlbmRfdGltZW91dF9tc0ILCglfdW51c2FibGUiuAIKB0JhY2tlbmQSEQoJbmFtZXNwYWNlGAEgASgJEgwKBG5hbWUYAiABKAkSNAoGc3RhdGljGAMgASgLMiIuc2x1aWNlLnJlc291cmNlLnYxLkJhY2tlbmQuU3RhdGljSAASNgoHZHluYW1pYxgEIAEoCzIjLnNsdWljZS5yZXNvdXJjZS52MS5CYWNrZW5kLkR5bmFtaWNIABI+Cgt1bnN1cHBvcnRlZBgFIAEoCzInLnNsdWljZS5yZXNvdXJjZS52MS5CYWNrZW5kLlVuc3VwcG9ydGVkSAAaJAoGU3RhdGljEgwKBGhvc3QYASABKAkSDAoEcG9ydBgCIAEoDRoJCgdEeW5hbWljGh4KC1Vuc3VwcG9ydGVkEg8KB21lc3NhZ2UYASABKAlCDQoLZGVzdGluYXRpb24i8AEKB1NlcnZpY2USEQoJbmFtZXNwYWNlGAEgASgJEgwKBG5hbWUYAiABKAkSLwoFcG9ydHMYAyADKAsyIC5zbHVpY2UucmVzb3VyY2UudjEuU2VydmljZS5Qb3J0EhkKEXB1Ymxpc2hfbm90X3JlYWR5GAQgASgIGngKBFBvcnQSDAoEbmFtZRgBIAEoCRIMCgRwb3J0GAIgASgNEhgKC3RhcmdldF9wb3J0GAMgASgNSACIAQESGQoMYXBwX3Byb3RvY29sGAQgASgJSAGIAQFCDgoMX3RhcmdldF9wb3J0Qg8KDV9hcHBfcHJvdG9jb2wi3AIKCFdvcmtsb2FkEhEKCW5hbWVzcGFjZRgBIAEoCRIMCgRuYW1lGAIgASgJEg8KB3NlcnZpY2UYAyABKAkSMAoFcG9ydHMYBCADKAsyIS5zbHVpY2UucmVzb3VyY2UudjEuV29ya2xvYWQuUG9ydBI4CgllbmRwb2ludHMYBSADKAsyJS5zbHVpY2UucmVzb3VyY2UudjEuV29ya2xvYWQuRW5kcG9pbnQaTgoEUG9ydBIMCgRuYW1lGAEgASgJEgwKBHBvcnQYAiABKA0SGQoMYXBwX3Byb3RvY29sGAMgASgJSACIAQFCDwoNX2FwcF9wcm90b2NvbBpiCghFbmRwb2ludBIPCgdhZGRyZXNzGAEgASgJEg0KBXJlYWR5GAIgASgIEhEKBHpvbmUYAyABKAlIAIgBARIRCgRub2RlGAQgASgJSAGIAQFCBwoFX3pvbmVCBwoFX25vZGUiggMKBlBvbGljeRIRCgluYW1lc3BhY2UYASABKAkSDAoEbmFtZRgCIAEoCRIkCgNhZ2UYAyABKAsyFy5zbHVpY2UucmVzb3VyY2UudjEuQWdlEg8KB3NlY3Rpb24YBCABKAkSDQoFZmllbGQYBSABKAkSDQoFcGhhc2UYBiABKAkSMQoGdGFyZ2V0GAcgASgLMiEuc2x1aWNlLnJlc291cmNlLnYxLlBvbGljeS5UYXJnZXQSFgoOY29uZmlnX3ZlcnNpb24YCCABKA0SDgoGY29uZmlnGAkgASgJEhoKDXVuZW5mb3JjZWFibGUYCiABKAlIAIgBARp5CgZUYXJnZXQSLQoGb2JqZWN0GAEgASgLMh0uc2x1aWNlLnJlc291cmNlLnYxLk9iamVjdFJlZhIUCgdzZWN0aW9uGAIgASgJSACIAQESEwoGaW5saW5lGAMgASgISAGIAQFCCgoIX3NlY3Rpb25CCQoHX2lubGluZUIQCg5fdW5lbmZvcmNlYWJsZWIGcHJvdG8z");
 
 /**
  * @generated from message sluice.resource.v1.Resource
@@ -67,6 +67,12 @@ export type Resource = Message<"sluice.resource.v1.Resource"> & {
      */
     value: Policy;
     case: "policy";
+  } | {
+    /**
+     * @generated from field: sluice.resource.v1.Secret secret = 8;
+     */
+    value: Secret;
+    case: "secret";
   } | { case: undefined; value?: undefined };
 };
 
@@ -231,6 +237,13 @@ export type Listener = Message<"sluice.resource.v1.Listener"> & {
    * @generated from field: string hostname = 7;
    */
   hostname: string;
+
+  /**
+   * Present exactly where the protocol is HTTPS.
+   *
+   * @generated from field: sluice.resource.v1.ListenerTls tls = 8;
+   */
+  tls?: ListenerTls | undefined;
 };
 
 /**
@@ -239,6 +252,107 @@ export type Listener = Message<"sluice.resource.v1.Listener"> & {
  */
 export const ListenerSchema: GenMessage<Listener> = /*@__PURE__*/
   messageDesc(file_resource, 5);
+
+/**
+ * An entry of a Secret, named by the keyed digest of its value.
+ *
+ * @generated from message sluice.resource.v1.SecretRef
+ */
+export type SecretRef = Message<"sluice.resource.v1.SecretRef"> & {
+  /**
+   * @generated from field: string namespace = 1;
+   */
+  namespace: string;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * Entry in the Secret's data.
+   *
+   * @generated from field: string key = 3;
+   */
+  key: string;
+
+  /**
+   * @generated from field: string digest = 4;
+   */
+  digest: string;
+};
+
+/**
+ * Describes the message sluice.resource.v1.SecretRef.
+ * Use `create(SecretRefSchema)` to create a new message.
+ */
+export const SecretRefSchema: GenMessage<SecretRef> = /*@__PURE__*/
+  messageDesc(file_resource, 6);
+
+/**
+ * @generated from message sluice.resource.v1.ListenerTls
+ */
+export type ListenerTls = Message<"sluice.resource.v1.ListenerTls"> & {
+  /**
+   * Where none is left, every handshake fails.
+   *
+   * @generated from field: repeated sluice.resource.v1.ListenerTls.Certificate certificates = 1;
+   */
+  certificates: ListenerTls_Certificate[];
+};
+
+/**
+ * Describes the message sluice.resource.v1.ListenerTls.
+ * Use `create(ListenerTlsSchema)` to create a new message.
+ */
+export const ListenerTlsSchema: GenMessage<ListenerTls> = /*@__PURE__*/
+  messageDesc(file_resource, 7);
+
+/**
+ * @generated from message sluice.resource.v1.ListenerTls.Certificate
+ */
+export type ListenerTls_Certificate = Message<"sluice.resource.v1.ListenerTls.Certificate"> & {
+  /**
+   * @generated from field: sluice.resource.v1.SecretRef certificate = 1;
+   */
+  certificate?: SecretRef | undefined;
+
+  /**
+   * @generated from field: sluice.resource.v1.SecretRef private_key = 2;
+   */
+  privateKey?: SecretRef | undefined;
+};
+
+/**
+ * Describes the message sluice.resource.v1.ListenerTls.Certificate.
+ * Use `create(ListenerTls_CertificateSchema)` to create a new message.
+ */
+export const ListenerTls_CertificateSchema: GenMessage<ListenerTls_Certificate> = /*@__PURE__*/
+  messageDesc(file_resource, 7, 0);
+
+/**
+ * A value that SecretRefs lead to. Sent beside the desired state, and no part of its digest.
+ *
+ * @generated from message sluice.resource.v1.Secret
+ */
+export type Secret = Message<"sluice.resource.v1.Secret"> & {
+  /**
+   * @generated from field: string digest = 1;
+   */
+  digest: string;
+
+  /**
+   * @generated from field: bytes value = 2;
+   */
+  value: Uint8Array;
+};
+
+/**
+ * Describes the message sluice.resource.v1.Secret.
+ * Use `create(SecretSchema)` to create a new message.
+ */
+export const SecretSchema: GenMessage<Secret> = /*@__PURE__*/
+  messageDesc(file_resource, 8);
 
 /**
  * @generated from message sluice.resource.v1.NamedMatch
@@ -267,7 +381,7 @@ export type NamedMatch = Message<"sluice.resource.v1.NamedMatch"> & {
  * Use `create(NamedMatchSchema)` to create a new message.
  */
 export const NamedMatchSchema: GenMessage<NamedMatch> = /*@__PURE__*/
-  messageDesc(file_resource, 6);
+  messageDesc(file_resource, 9);
 
 /**
  * @generated from message sluice.resource.v1.PathMatch
@@ -291,7 +405,7 @@ export type PathMatch = Message<"sluice.resource.v1.PathMatch"> & {
  * Use `create(PathMatchSchema)` to create a new message.
  */
 export const PathMatchSchema: GenMessage<PathMatch> = /*@__PURE__*/
-  messageDesc(file_resource, 7);
+  messageDesc(file_resource, 10);
 
 /**
  * @generated from message sluice.resource.v1.RouteMatch
@@ -323,7 +437,7 @@ export type RouteMatch = Message<"sluice.resource.v1.RouteMatch"> & {
  * Use `create(RouteMatchSchema)` to create a new message.
  */
 export const RouteMatchSchema: GenMessage<RouteMatch> = /*@__PURE__*/
-  messageDesc(file_resource, 8);
+  messageDesc(file_resource, 11);
 
 /**
  * @generated from message sluice.resource.v1.HeaderValue
@@ -345,7 +459,7 @@ export type HeaderValue = Message<"sluice.resource.v1.HeaderValue"> & {
  * Use `create(HeaderValueSchema)` to create a new message.
  */
 export const HeaderValueSchema: GenMessage<HeaderValue> = /*@__PURE__*/
-  messageDesc(file_resource, 9);
+  messageDesc(file_resource, 12);
 
 /**
  * @generated from message sluice.resource.v1.HeaderChanges
@@ -372,7 +486,7 @@ export type HeaderChanges = Message<"sluice.resource.v1.HeaderChanges"> & {
  * Use `create(HeaderChangesSchema)` to create a new message.
  */
 export const HeaderChangesSchema: GenMessage<HeaderChanges> = /*@__PURE__*/
-  messageDesc(file_resource, 10);
+  messageDesc(file_resource, 13);
 
 /**
  * @generated from message sluice.resource.v1.PathModifier
@@ -396,7 +510,7 @@ export type PathModifier = Message<"sluice.resource.v1.PathModifier"> & {
  * Use `create(PathModifierSchema)` to create a new message.
  */
 export const PathModifierSchema: GenMessage<PathModifier> = /*@__PURE__*/
-  messageDesc(file_resource, 11);
+  messageDesc(file_resource, 14);
 
 /**
  * @generated from message sluice.resource.v1.RouteFilter
@@ -443,7 +557,7 @@ export type RouteFilter = Message<"sluice.resource.v1.RouteFilter"> & {
  * Use `create(RouteFilterSchema)` to create a new message.
  */
 export const RouteFilterSchema: GenMessage<RouteFilter> = /*@__PURE__*/
-  messageDesc(file_resource, 12);
+  messageDesc(file_resource, 15);
 
 /**
  * @generated from message sluice.resource.v1.RouteFilter.Redirect
@@ -480,7 +594,7 @@ export type RouteFilter_Redirect = Message<"sluice.resource.v1.RouteFilter.Redir
  * Use `create(RouteFilter_RedirectSchema)` to create a new message.
  */
 export const RouteFilter_RedirectSchema: GenMessage<RouteFilter_Redirect> = /*@__PURE__*/
-  messageDesc(file_resource, 12, 0);
+  messageDesc(file_resource, 15, 0);
 
 /**
  * @generated from message sluice.resource.v1.RouteFilter.Rewrite
@@ -502,7 +616,7 @@ export type RouteFilter_Rewrite = Message<"sluice.resource.v1.RouteFilter.Rewrit
  * Use `create(RouteFilter_RewriteSchema)` to create a new message.
  */
 export const RouteFilter_RewriteSchema: GenMessage<RouteFilter_Rewrite> = /*@__PURE__*/
-  messageDesc(file_resource, 12, 1);
+  messageDesc(file_resource, 15, 1);
 
 /**
  * @generated from message sluice.resource.v1.RouteFilter.Mirror
@@ -531,7 +645,7 @@ export type RouteFilter_Mirror = Message<"sluice.resource.v1.RouteFilter.Mirror"
  * Use `create(RouteFilter_MirrorSchema)` to create a new message.
  */
 export const RouteFilter_MirrorSchema: GenMessage<RouteFilter_Mirror> = /*@__PURE__*/
-  messageDesc(file_resource, 12, 2);
+  messageDesc(file_resource, 15, 2);
 
 /**
  * @generated from message sluice.resource.v1.BackendTarget
@@ -566,7 +680,7 @@ export type BackendTarget = Message<"sluice.resource.v1.BackendTarget"> & {
  * Use `create(BackendTargetSchema)` to create a new message.
  */
 export const BackendTargetSchema: GenMessage<BackendTarget> = /*@__PURE__*/
-  messageDesc(file_resource, 13);
+  messageDesc(file_resource, 16);
 
 /**
  * @generated from message sluice.resource.v1.BackendTarget.ServicePortRef
@@ -593,7 +707,7 @@ export type BackendTarget_ServicePortRef = Message<"sluice.resource.v1.BackendTa
  * Use `create(BackendTarget_ServicePortRefSchema)` to create a new message.
  */
 export const BackendTarget_ServicePortRefSchema: GenMessage<BackendTarget_ServicePortRef> = /*@__PURE__*/
-  messageDesc(file_resource, 13, 0);
+  messageDesc(file_resource, 16, 0);
 
 /**
  * @generated from message sluice.resource.v1.BackendTarget.BackendRef
@@ -615,7 +729,7 @@ export type BackendTarget_BackendRef = Message<"sluice.resource.v1.BackendTarget
  * Use `create(BackendTarget_BackendRefSchema)` to create a new message.
  */
 export const BackendTarget_BackendRefSchema: GenMessage<BackendTarget_BackendRef> = /*@__PURE__*/
-  messageDesc(file_resource, 13, 1);
+  messageDesc(file_resource, 16, 1);
 
 /**
  * Keeps its weight and answers 500 for its share.
@@ -639,7 +753,7 @@ export type BackendTarget_Invalid = Message<"sluice.resource.v1.BackendTarget.In
  * Use `create(BackendTarget_InvalidSchema)` to create a new message.
  */
 export const BackendTarget_InvalidSchema: GenMessage<BackendTarget_Invalid> = /*@__PURE__*/
-  messageDesc(file_resource, 13, 2);
+  messageDesc(file_resource, 16, 2);
 
 /**
  * @generated from message sluice.resource.v1.WeightedBackend
@@ -666,7 +780,7 @@ export type WeightedBackend = Message<"sluice.resource.v1.WeightedBackend"> & {
  * Use `create(WeightedBackendSchema)` to create a new message.
  */
 export const WeightedBackendSchema: GenMessage<WeightedBackend> = /*@__PURE__*/
-  messageDesc(file_resource, 14);
+  messageDesc(file_resource, 17);
 
 /**
  * @generated from message sluice.resource.v1.Attachment
@@ -692,7 +806,7 @@ export type Attachment = Message<"sluice.resource.v1.Attachment"> & {
  * Use `create(AttachmentSchema)` to create a new message.
  */
 export const AttachmentSchema: GenMessage<Attachment> = /*@__PURE__*/
-  messageDesc(file_resource, 15);
+  messageDesc(file_resource, 18);
 
 /**
  * One rule of a route.
@@ -765,7 +879,7 @@ export type Route = Message<"sluice.resource.v1.Route"> & {
  * Use `create(RouteSchema)` to create a new message.
  */
 export const RouteSchema: GenMessage<Route> = /*@__PURE__*/
-  messageDesc(file_resource, 16);
+  messageDesc(file_resource, 19);
 
 /**
  * @generated from message sluice.resource.v1.Backend
@@ -810,7 +924,7 @@ export type Backend = Message<"sluice.resource.v1.Backend"> & {
  * Use `create(BackendSchema)` to create a new message.
  */
 export const BackendSchema: GenMessage<Backend> = /*@__PURE__*/
-  messageDesc(file_resource, 17);
+  messageDesc(file_resource, 20);
 
 /**
  * @generated from message sluice.resource.v1.Backend.Static
@@ -832,7 +946,7 @@ export type Backend_Static = Message<"sluice.resource.v1.Backend.Static"> & {
  * Use `create(Backend_StaticSchema)` to create a new message.
  */
 export const Backend_StaticSchema: GenMessage<Backend_Static> = /*@__PURE__*/
-  messageDesc(file_resource, 17, 0);
+  messageDesc(file_resource, 20, 0);
 
 /**
  * @generated from message sluice.resource.v1.Backend.Dynamic
@@ -845,7 +959,7 @@ export type Backend_Dynamic = Message<"sluice.resource.v1.Backend.Dynamic"> & {
  * Use `create(Backend_DynamicSchema)` to create a new message.
  */
 export const Backend_DynamicSchema: GenMessage<Backend_Dynamic> = /*@__PURE__*/
-  messageDesc(file_resource, 17, 1);
+  messageDesc(file_resource, 20, 1);
 
 /**
  * @generated from message sluice.resource.v1.Backend.Unsupported
@@ -862,7 +976,7 @@ export type Backend_Unsupported = Message<"sluice.resource.v1.Backend.Unsupporte
  * Use `create(Backend_UnsupportedSchema)` to create a new message.
  */
 export const Backend_UnsupportedSchema: GenMessage<Backend_Unsupported> = /*@__PURE__*/
-  messageDesc(file_resource, 17, 2);
+  messageDesc(file_resource, 20, 2);
 
 /**
  * @generated from message sluice.resource.v1.Service
@@ -896,7 +1010,7 @@ export type Service = Message<"sluice.resource.v1.Service"> & {
  * Use `create(ServiceSchema)` to create a new message.
  */
 export const ServiceSchema: GenMessage<Service> = /*@__PURE__*/
-  messageDesc(file_resource, 18);
+  messageDesc(file_resource, 21);
 
 /**
  * @generated from message sluice.resource.v1.Service.Port
@@ -928,7 +1042,7 @@ export type Service_Port = Message<"sluice.resource.v1.Service.Port"> & {
  * Use `create(Service_PortSchema)` to create a new message.
  */
 export const Service_PortSchema: GenMessage<Service_Port> = /*@__PURE__*/
-  messageDesc(file_resource, 18, 0);
+  messageDesc(file_resource, 21, 0);
 
 /**
  * One EndpointSlice.
@@ -969,7 +1083,7 @@ export type Workload = Message<"sluice.resource.v1.Workload"> & {
  * Use `create(WorkloadSchema)` to create a new message.
  */
 export const WorkloadSchema: GenMessage<Workload> = /*@__PURE__*/
-  messageDesc(file_resource, 19);
+  messageDesc(file_resource, 22);
 
 /**
  * @generated from message sluice.resource.v1.Workload.Port
@@ -996,7 +1110,7 @@ export type Workload_Port = Message<"sluice.resource.v1.Workload.Port"> & {
  * Use `create(Workload_PortSchema)` to create a new message.
  */
 export const Workload_PortSchema: GenMessage<Workload_Port> = /*@__PURE__*/
-  messageDesc(file_resource, 19, 0);
+  messageDesc(file_resource, 22, 0);
 
 /**
  * @generated from message sluice.resource.v1.Workload.Endpoint
@@ -1028,7 +1142,7 @@ export type Workload_Endpoint = Message<"sluice.resource.v1.Workload.Endpoint"> 
  * Use `create(Workload_EndpointSchema)` to create a new message.
  */
 export const Workload_EndpointSchema: GenMessage<Workload_Endpoint> = /*@__PURE__*/
-  messageDesc(file_resource, 19, 1);
+  messageDesc(file_resource, 22, 1);
 
 /**
  * One field of one section of one policy on one target, unmerged.
@@ -1102,7 +1216,7 @@ export type Policy = Message<"sluice.resource.v1.Policy"> & {
  * Use `create(PolicySchema)` to create a new message.
  */
 export const PolicySchema: GenMessage<Policy> = /*@__PURE__*/
-  messageDesc(file_resource, 20);
+  messageDesc(file_resource, 23);
 
 /**
  * @generated from message sluice.resource.v1.Policy.Target
@@ -1133,5 +1247,5 @@ export type Policy_Target = Message<"sluice.resource.v1.Policy.Target"> & {
  * Use `create(Policy_TargetSchema)` to create a new message.
  */
 export const Policy_TargetSchema: GenMessage<Policy_Target> = /*@__PURE__*/
-  messageDesc(file_resource, 20, 0);
+  messageDesc(file_resource, 23, 0);
 

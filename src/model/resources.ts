@@ -11,6 +11,27 @@ export type ResourceKey = string
 
 export type Protocol = 'HTTP' | 'HTTPS' | 'TLS' | 'TCP' | 'UDP'
 
+/** One entry of a Secret, by name and by the keyed digest of its value; never the value itself. */
+export interface SecretRef {
+  readonly namespace: string
+  readonly name: string
+  /** Entry in the Secret's data, such as `tls.key`. */
+  readonly key: string
+  readonly digest: string
+}
+
+/** A certificate chain and its private key, both in PEM. */
+export interface CertificateRef {
+  readonly certificate: SecretRef
+  readonly privateKey: SecretRef
+}
+
+/** TLS that ends at a listener. */
+export interface ListenerTls {
+  /** In the order of the listener's certificateRefs; where none is left, every handshake fails. */
+  readonly certificates: readonly CertificateRef[]
+}
+
 /** A listener of a Gateway, or an entry of a ListenerSet. Key `listener/<kind>/<ns>/<name>/<section>`. */
 export interface ListenerResource {
   readonly type: 'listener'
@@ -24,6 +45,8 @@ export interface ListenerResource {
   readonly protocol: Protocol
   /** Exact, `*.suffix`, or empty for every host. Lower case. */
   readonly hostname: string
+  /** Present exactly where the protocol is HTTPS. */
+  readonly tls?: ListenerTls
 }
 
 export type StringMatchType = 'Exact' | 'RegularExpression'
@@ -215,6 +238,17 @@ export interface PolicyResource extends Age {
   readonly unenforceable?: string
 }
 
+/**
+ * The value of an entry of a Secret. It travels beside the desired state and is no part of it: what
+ * is digested and recorded holds SecretRefs. Key `secret/<digest>`; the version is the digest, too.
+ */
+export interface SecretResource {
+  readonly type: 'secret'
+  readonly key: ResourceKey
+  readonly digest: string
+  readonly value: Uint8Array
+}
+
 export type Resource =
   | ListenerResource
   | RouteResource
@@ -222,6 +256,7 @@ export type Resource =
   | ServiceResource
   | WorkloadResource
   | PolicyResource
+  | SecretResource
 
 export type ResourceType = Resource['type']
 
@@ -236,4 +271,16 @@ export interface DesiredDelta {
   readonly sequence: number
   readonly upserted: readonly VersionedResource[]
   readonly removed: readonly ResourceKey[]
+}
+
+/** Everything secret that a resource refers to. */
+export function secretRefsOf(resource: Resource): readonly SecretRef[] {
+  if (resource.type !== 'listener') return []
+  const certificates = resource.tls?.certificates ?? []
+  return certificates.flatMap(({ certificate, privateKey }) => [certificate, privateKey])
+}
+
+/** Key of the resource that carries a value. */
+export function secretKey(digest: string): ResourceKey {
+  return `secret/${digest}`
 }

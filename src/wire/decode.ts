@@ -8,9 +8,12 @@ import {
   type Backend as BackendMessage,
   DeltaSchema,
   type Listener as ListenerMessage,
+  type ListenerTls as ListenerTlsMessage,
   type ObjectRef as ObjectRefMessage,
   type Policy as PolicyMessage,
   type Resource as ResourceMessage,
+  type Secret as SecretMessage,
+  type SecretRef as SecretRefMessage,
   type Service as ServiceMessage,
   type Versioned as VersionedMessage,
   type Workload as WorkloadMessage,
@@ -21,9 +24,12 @@ import type {
   DesiredDelta,
   Destination,
   ListenerResource,
+  ListenerTls,
   PolicyResource,
   Resource,
   ResourceKey,
+  SecretRef,
+  SecretResource,
   ServiceResource,
   VersionedResource,
   WorkloadResource,
@@ -67,7 +73,27 @@ function decodeListener(key: ResourceKey, message: ListenerMessage): ListenerRes
     port: message.port,
     protocol: oneOf(protocols, message.protocol, 'protocol'),
     hostname: message.hostname,
+    ...(message.tls !== undefined && { tls: decodeTls(message.tls) }),
   }
+}
+
+function decodeSecretRef(message: SecretRefMessage | undefined, what: string): SecretRef {
+  const { namespace, name, key, digest } = present(message, what)
+  return { namespace, name, key, digest }
+}
+
+function decodeTls({ certificates }: ListenerTlsMessage): ListenerTls {
+  return {
+    certificates: certificates.map(({ certificate, privateKey }) => ({
+      certificate: decodeSecretRef(certificate, 'certificate'),
+      privateKey: decodeSecretRef(privateKey, 'private key'),
+    })),
+  }
+}
+
+/** The value is copied: the bytes of the change set need not live as long as it does. */
+function decodeSecret(key: ResourceKey, { digest, value }: SecretMessage): SecretResource {
+  return { type: 'secret', key, digest, value: Uint8Array.from(value) }
 }
 
 function decodeDestination({ destination }: BackendMessage): Destination {
@@ -155,6 +181,8 @@ function decodeResource({ key, kind }: ResourceMessage): Resource {
       return decodeWorkload(key, kind.value)
     case 'policy':
       return decodePolicy(key, kind.value)
+    case 'secret':
+      return decodeSecret(key, kind.value)
     default:
       throw new Unreadable('a resource of a type that this version does not know')
   }

@@ -149,9 +149,10 @@ function kindOf(resource: Resource): MessageInitShape<typeof ResourceSchema>['ki
     case 'listener': {
       const { owner, section, port, protocol, hostname } = resource
       const { namespace: gatewayNamespace, name: gatewayName } = resource.gateway
+      const tls = resource.tls && { certificates: [...resource.tls.certificates] }
       return {
         case: 'listener',
-        value: { gatewayNamespace, gatewayName, owner, section, port, protocol, hostname },
+        value: { gatewayNamespace, gatewayName, owner, section, port, protocol, hostname, tls },
       }
     }
     case 'route':
@@ -173,6 +174,10 @@ function kindOf(resource: Resource): MessageInitShape<typeof ResourceSchema>['ki
     }
     case 'policy':
       return { case: 'policy', value: policyOf(resource) }
+    case 'secret': {
+      const { digest, value } = resource
+      return { case: 'secret', value: { digest, value: Uint8Array.from(value) } }
+    }
   }
 }
 

@@ -65,16 +65,30 @@ const filter = fc.oneof(
   record({ type: fc.constant('mirror' as const), target, numerator: count, denominator: count }),
 ) as fc.Arbitrary<RouteFilter>
 
+const secretRef = record({ namespace: text, name: text, key: text, digest: text })
+
 const resources = {
-  listener: record({
-    type: fc.constant('listener' as const),
+  listener: record(
+    {
+      type: fc.constant('listener' as const),
+      key: text,
+      gateway: name,
+      owner: ref,
+      section: text,
+      port,
+      protocol: fc.constantFrom('HTTP', 'HTTPS', 'TLS', 'TCP', 'UDP'),
+      hostname: text,
+      tls: record({
+        certificates: list(record({ certificate: secretRef, privateKey: secretRef })),
+      }),
+    },
+    'tls',
+  ),
+  secret: record({
+    type: fc.constant('secret' as const),
     key: text,
-    gateway: name,
-    owner: ref,
-    section: text,
-    port,
-    protocol: fc.constantFrom('HTTP', 'HTTPS', 'TLS', 'TCP', 'UDP'),
-    hostname: text,
+    digest: text,
+    value: fc.uint8Array({ maxLength: 64 }),
   }),
   route: record(
     {
