@@ -32,6 +32,11 @@ export class ClaimBook {
     return this.#byKey.keys()
   }
 
+  /** Every claim, also those that do not count. */
+  *claims(): Iterable<Claim> {
+    for (const claims of this.#byFile.values()) yield* claims
+  }
+
   /** The claims that are refused because an earlier one is about the same object. */
   duplicates(): SourceProblem[] {
     return [...this.#duplicated].flatMap((key) => {

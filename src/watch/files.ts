@@ -120,6 +120,15 @@ export class FileSource {
     return this.#files.problems()
   }
 
+  /** Digests of all secret values that the files hold at present. */
+  secretDigests(): Set<string> {
+    const digests = new Set<string>()
+    for (const { content } of this.#files.book.claims()) {
+      if (content.state === 'valid') for (const digest of content.secrets) digests.add(digest)
+    }
+    return digests
+  }
+
   /** Looks at everything again; resolves when what was found is in the log. */
   async rescan(): Promise<void> {
     this.#isAllDirty = true

@@ -6,7 +6,7 @@ import { canonicalJson } from '../base/canonical.ts'
 import type { Outcome } from '../base/outcome.ts'
 import { maxEventBytes } from '../log/index.ts'
 import type { ManifestObject } from './manifest.ts'
-import { type JsonObject, type RedactionOptions, redact } from './redact.ts'
+import { type JsonObject, type RedactionOptions, redact, type SecretSink } from './redact.ts'
 import { keyOf } from './resource-index.ts'
 import type { SourceProblem } from './source-problem.ts'
 
@@ -31,6 +31,8 @@ export type ClaimContent =
       readonly state: 'valid'
       readonly object: JsonObject
       readonly version: ContentVersion
+      /** Digests of the secret values that were taken out. */
+      readonly secrets: readonly string[]
     }
   | {
       readonly state: 'refused'
@@ -142,14 +144,19 @@ function identify(
 function contentOf(object: JsonObject, options: ObserveOptions): ClaimContent {
   const checked = options.validate(object)
   if (!checked.ok) return refuse(object, checked.problems, options)
-  const redacted = redact(checked.value as JsonObject, options)
+  const secrets: string[] = []
+  const keepSecret: SecretSink = (digest, value) => {
+    secrets.push(digest)
+    options.keepSecret?.(digest, value)
+  }
+  const redacted = redact(checked.value as JsonObject, { ...options, keepSecret })
   const { metadata, ...desired } = redacted
   const text = canonicalJson(desired)
   const metadataText = canonicalJson(metadata)
   const bytes = Buffer.byteLength(text) + Buffer.byteLength(metadataText)
   if (bytes > maxEventBytes - envelopeBytes) return refuse(object, [tooLarge(bytes)], options)
   const version = { spec: sha256(text), metadata: sha256(metadataText) }
-  return { state: 'valid', object: redacted, version }
+  return { state: 'valid', object: redacted, version, secrets }
 }
 
 function refuse(

@@ -1,0 +1,85 @@
+import { describe, expect, it } from 'vitest'
+import type { ListenerResource, Resource, VersionedResource } from '../model/resources.ts'
+import { SecretStore } from './secret-store.ts'
+
+const gateway = { namespace: 'ns', name: 'gw' }
+const ref = (key: string, digest: string) => ({ namespace: 'ns', name: 'cert', key, digest })
+const listener = (section: string, certificate: string, key: string): ListenerResource => ({
+  type: 'listener',
+  key: `listener/Gateway/ns/gw/${section}`,
+  gateway,
+  owner: { kind: 'Gateway', ...gateway },
+  section,
+  port: 443,
+  protocol: 'HTTPS',
+  hostname: '',
+  tls: {
+    certificates: [{ certificate: ref('tls.crt', certificate), privateKey: ref('tls.key', key) }],
+  },
+})
+const change = (sequence: number, upserted: readonly Resource[], removed: string[] = []) => ({
+  sequence,
+  upserted: upserted.map((resource) => ({ version: `${sequence}`, resource })),
+  removed,
+})
+const keys = (upserted: readonly VersionedResource[]) => upserted.map(({ resource }) => resource.key)
+
+function storeWith(...digests: string[]): SecretStore {
+  const store = new SecretStore(() => undefined)
+  for (const digest of digests) store.keep(digest, Buffer.from(digest))
+  return store
+}
+
+describe('the secret store', () => {
+  it('sends a value once, however many resources refer to it, and takes it back with the last', () => {
+    const store = storeWith('d1', 'd2')
+    const first = store.join(change(1, [listener('a', 'd1', 'd2')]))
+    expect(keys(first.upserted)).toEqual(['secret/d1', 'secret/d2', 'listener/Gateway/ns/gw/a'])
+    const second = store.join(change(2, [listener('b', 'd1', 'd2')]))
+    expect(keys(second.upserted)).toEqual(['listener/Gateway/ns/gw/b'])
+    expect(store.join(change(3, [], ['listener/Gateway/ns/gw/a'])).removed).toEqual([
+      'listener/Gateway/ns/gw/a',
+    ])
+    expect(store.join(change(4, [], ['listener/Gateway/ns/gw/b'])).removed).toEqual([
+      'listener/Gateway/ns/gw/b',
+      'secret/d1',
+      'secret/d2',
+    ])
+  })
+
+  it('replaces values in the change set that replaces the references', () => {
+    const store = storeWith('d1', 'd2', 'd3')
+    store.join(change(1, [listener('a', 'd1', 'd2')]))
+    const next = store.join(change(2, [listener('a', 'd3', 'd2')]))
+    expect(keys(next.upserted)).toEqual(['secret/d3', 'listener/Gateway/ns/gw/a'])
+    expect(next.removed).toEqual(['secret/d1'])
+  })
+
+  it('tells of values that come after what refers to them, and gives both again', async () => {
+    let arrivals = 0
+    const store = new SecretStore(() => arrivals++)
+    store.join(change(7, [listener('a', 'd1', 'd2')]))
+    expect(store.late()).toBeUndefined()
+    for (const digest of ['d1', 'd2', 'd9']) store.keep(digest, Buffer.from(digest))
+    await Promise.resolve()
+    expect(arrivals).toBe(1)
+    const late = store.late()
+    expect(late?.sequence).toBe(7)
+    expect(keys(late?.upserted ?? [])).toEqual([
+      'secret/d1',
+      'secret/d2',
+      'listener/Gateway/ns/gw/a',
+    ])
+    expect(store.late()).toBeUndefined()
+  })
+
+  it('forgets what neither the source nor a resource knows', () => {
+    const store = storeWith('d1', 'd2', 'd3', 'd4')
+    store.join(change(1, [listener('a', 'd1', 'd2')]))
+    store.retain(new Set(['d3']))
+    expect(store.size).toBe(3)
+    store.join(change(2, [], ['listener/Gateway/ns/gw/a']))
+    store.retain(new Set(['d3']))
+    expect(store.size).toBe(1)
+  })
+})
