@@ -1,0 +1,56 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+
+const dist = join(import.meta.dirname, '..', 'dist')
+
+/** Packages and files that an entry of dist/ loads when it starts; dynamic imports do not count. */
+function loadedBy(entry: string): { packages: string[]; sources: string[] } {
+  const packages = new Set<string>()
+  const sources = new Set<string>()
+  const visited = new Set<string>()
+  const visit = (file: string) => {
+    if (visited.has(file)) return
+    visited.add(file)
+    const text = readFileSync(join(dist, file), 'utf8')
+    const map = JSON.parse(readFileSync(join(dist, `${file}.map`), 'utf8')) as { sources: string[] }
+    for (const source of map.sources) sources.add(source.replace(/^(\.\.\/)+/, ''))
+    for (const [, from] of text.matchAll(/^(?:import|export)[^'"()]*["']([^"']+)["'];?$/gm)) {
+      if (from === undefined || from.startsWith('node:')) continue
+      if (from.startsWith('./')) visit(from.slice(2))
+      else packages.add(from.match(/^(@[^/]+\/)?[^/]+/)?.[0] ?? from)
+    }
+  }
+  visit(entry)
+  return { packages: [...packages].sort(), sources: [...sources].sort() }
+}
+
+describe('the bundle of a proxy worker', () => {
+  const { packages, sources } = loadedBy('proxy-worker.js')
+
+  it('loads these packages and no other', () => {
+    expect(packages).toEqual(['@assemblyscript/loader', '@bufbuild/protobuf', 'sonic-boom'])
+  })
+
+  it('holds no stage of the control plane', () => {
+    const stages = /^src\/(watch|log|actors|desired|api|replay|pipeline|cli)\b/
+    expect(sources.length).toBeGreaterThan(50)
+    expect(sources.filter((source) => stages.test(source))).toEqual([])
+  })
+})
+
+describe('the bundle of the command line', () => {
+  it('loads no policy that runs on requests, and no engine', () => {
+    const { sources } = loadedBy('main.js')
+    expect(sources.filter((source) => /\/apply\.ts$|^src\/proxy\/engine/.test(source))).toEqual([])
+  })
+})
+
+describe('the bundles of tools', () => {
+  it.each([
+    ['core.js', []],
+    ['events.js', []],
+  ])('%s depends on no package', (entry, expected) => {
+    expect(loadedBy(entry).packages).toEqual(expected)
+  })
+})
