@@ -226,6 +226,53 @@ function bodyOf(text: string): Buffer {
   }
 }
 
+test('an upstream that does not read stops the client', async () => {
+  const total = 64 * megabyte
+  upstream.onConnection = (connection) => {
+    connection.keepsText = false
+    connection.socket.pause()
+  }
+  upstream.onData = (connection) => {
+    if (connection.received > total) connection.write(ok)
+  }
+  const client = await RawConnection.connect(rig.port)
+  client.write(`POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${total}\r\n\r\n`)
+  void pour(client, total, pattern(4, 256 * 1024))
+  let last = -1
+  const received = (): number => rig.engine.counters.receivedBytes
+  for (let still = 0; still < 200; still = received() === last ? still + 1 : 0) {
+    last = received()
+    await new Promise((resolve) => setImmediate(resolve))
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  expect(last).toBeGreaterThan(0)
+  expect(last).toBeLessThan(total / 2)
+  upstream.connections[0]?.socket.resume()
+  await client.responses(1)
+  expect(rig.plane.done[0]).toMatchObject({ requestBytes: total, ending: 'complete' })
+})
+
+for (const pace of ['at once', 'later'] as const) {
+  test(`a stream arrives piece by piece, its head first (relayed ${pace})`, async () => {
+    if (pace === 'later') {
+      rig.plane.response = (exchange) => setImmediate(() => exchange.relay())
+    }
+    const client = await RawConnection.connect(rig.port)
+    client.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+    await eventually(() => (upstream.connections[0]?.received ?? 0) > 0)
+    const server = upstream.connections[0]
+    server?.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n')
+    let expected = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n'
+    await client.until(() => client.text === expected)
+    for (const piece of ['7\r\ndata: 1\r\n', '7\r\ndata: 2\r\n', '0\r\n\r\n']) {
+      server?.write(piece)
+      expected += piece
+      await client.until(() => client.text.length >= expected.length)
+      expect(client.text).toBe(expected)
+    }
+  })
+}
+
 test('a policy reads the whole request body, and it is still sent on', async () => {
   let seen: BufferedBody | undefined
   rig.plane.request = (exchange) => {
