@@ -6,8 +6,8 @@
  * nothing.
  *
  * Facts: `programmed:<object key>` = the latched generation; `addresses:<ns>/<name>` = addresses
- * that the proxies of a Gateway serve on; `rejected:<resource key>` = why some proxy refuses the
- * resource.
+ * that the proxies of a Gateway serve on; `rejected:<resource key>` and
+ * `rejected-code:<resource key>` = why some proxy refuses the resource.
  */
 import { initialTransition, type SnapshotFrom, transition } from 'xstate'
 import type { SluiceEvent } from '../../events/index.ts'
@@ -22,7 +22,7 @@ type ProxySnapshot = SnapshotFrom<typeof proxyMachine>
 interface Persisted {
   readonly proxies: readonly (readonly [string, Pick<ProxySnapshot, 'value' | 'context'>])[]
   readonly latched: readonly (readonly [ObjectKey, number])[]
-  readonly rejected: readonly (readonly [string, string])[]
+  readonly rejected: readonly (readonly [string, Rejection])[]
   readonly addresses: readonly (readonly [string, string])[]
 }
 
@@ -36,7 +36,7 @@ export class Delivery {
   /** Gateway, `namespace/name` -> addresses, joined by commas; they stand while no proxy is there. */
   readonly #addresses = new Map<string, string>()
   /** Resource key -> why it is refused; each is a fact. */
-  readonly #rejected = new Map<string, string>()
+  readonly #rejected = new Map<string, Rejection>()
 
   constructor(graph: Graph) {
     this.#graph = graph
@@ -88,7 +88,7 @@ export class Delivery {
       this.#proxies.set(key, proxyMachine.resolveState({ value, context }))
     }
     for (const [key, generation] of latched) this.#latch(key, generation)
-    for (const [key, message] of rejected) this.#setRejected(key, message)
+    for (const [key, rejection] of rejected) this.#setRejected(key, rejection)
     for (const [name, text] of addresses) this.#putAddresses(name, text)
   }
 
@@ -151,13 +151,14 @@ export class Delivery {
     for (const key of isAnyReady ? [...this.#rejected.keys()] : []) {
       if (!standing.has(key)) this.#setRejected(key, undefined)
     }
-    for (const [key, { message }] of standing) this.#setRejected(key, message)
+    for (const [key, rejection] of standing) this.#setRejected(key, rejection)
   }
 
-  #setRejected(key: string, message: string | undefined): void {
-    if (message === undefined) this.#rejected.delete(key)
-    else this.#rejected.set(key, message)
-    this.#graph.setFact(`rejected:${key}`, message)
+  #setRejected(key: string, rejection: Rejection | undefined): void {
+    if (rejection === undefined) this.#rejected.delete(key)
+    else this.#rejected.set(key, rejection)
+    this.#graph.setFact(`rejected:${key}`, rejection?.message)
+    this.#graph.setFact(`rejected-code:${key}`, rejection?.code)
   }
 }
 

@@ -24,12 +24,46 @@ export interface AllowedNamespaces {
   readonly selector?: LabelSelector
 }
 
+export interface SecretObjectRef {
+  readonly group?: string
+  readonly kind?: string
+  readonly namespace?: string
+  readonly name: string
+}
+
+/** What the log has of a Secret in place of its values, as far as certificates go. */
+export interface SecretFacts {
+  readonly entries: Readonly<Record<string, SecretEntryFacts>>
+}
+
+export interface SecretEntryFacts {
+  readonly digest: string
+  readonly certificates?: readonly { readonly isValid: boolean }[]
+  readonly privateKey?: { readonly type: string; readonly pairsWith: readonly string[] }
+}
+
+export interface ListenerTlsSpec {
+  readonly mode?: 'Terminate' | 'Passthrough'
+  readonly certificateRefs?: readonly SecretObjectRef[]
+  readonly options?: Readonly<Record<string, string>>
+}
+
+interface ClientValidation {
+  readonly validation?: unknown
+}
+
+/** What clients must prove: by default, and in its place on single ports. */
+export interface FrontendTlsSpec {
+  readonly default?: ClientValidation
+  readonly perPort?: readonly { readonly port: number; readonly tls: ClientValidation }[]
+}
+
 export interface ListenerSpec {
   readonly name: string
   readonly port: number
   readonly protocol: string
   readonly hostname?: string
-  readonly tls?: unknown
+  readonly tls?: ListenerTlsSpec
   readonly allowedRoutes?: {
     readonly namespaces?: AllowedNamespaces
     readonly kinds?: readonly { readonly group?: string; readonly kind: string }[]
@@ -54,7 +88,7 @@ export interface GatewaySpec {
   readonly addresses?: readonly { readonly type?: string; readonly value?: string }[]
   readonly allowedListeners?: { readonly namespaces?: AllowedNamespaces }
   readonly infrastructure?: { readonly parametersRef?: ParametersRef }
-  readonly tls?: { readonly frontend?: unknown; readonly backend?: unknown }
+  readonly tls?: { readonly frontend?: FrontendTlsSpec; readonly backend?: unknown }
   readonly defaultScope?: unknown
 }
 

@@ -22,7 +22,8 @@ const change = (sequence: number, upserted: readonly Resource[], removed: string
   upserted: upserted.map((resource) => ({ version: `${sequence}`, resource })),
   removed,
 })
-const keys = (upserted: readonly VersionedResource[]) => upserted.map(({ resource }) => resource.key)
+const keys = (upserted: readonly VersionedResource[]) =>
+  upserted.map(({ resource }) => resource.key)
 
 function storeWith(...digests: string[]): SecretStore {
   const store = new SecretStore(() => undefined)

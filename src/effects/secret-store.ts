@@ -68,7 +68,9 @@ export class SecretStore {
     this.#arrived.clear()
     const { upserted } = this.#settle(arrived)
     if (upserted.length === 0) return undefined
-    const keys = new Set([...arrived].flatMap((digest) => [...(this.#references.get(digest) ?? [])]))
+    const keys = new Set(
+      [...arrived].flatMap((digest) => [...(this.#references.get(digest) ?? [])]),
+    )
     const again = [...keys].flatMap((key) => this.#referring.get(key) ?? [])
     return { sequence: this.#sequence, upserted: [...upserted, ...again], removed: [] }
   }

@@ -15,6 +15,7 @@ import {
 const supportedFeatures = [
   'Gateway',
   'GatewayHTTPListenerIsolation',
+  'GatewayHTTPSListenerDetectMisdirectedRequests',
   'GatewayPort8080',
   'HTTPRoute',
   'HTTPRouteBackendRequestHeaderModification',

@@ -33,8 +33,14 @@ function programmedFailure(
     return { reason: 'Invalid', message: listener.accepted.message }
   }
   if (failure !== null) return { reason: 'Invalid', message: failure.message }
+  if (listener.lacksCertificate) {
+    return { reason: 'Invalid', message: 'no certificate can be used; handshakes fail' }
+  }
   const rejected = read.fact<string>(`rejected:${listener.key}`)
-  if (rejected !== undefined) return { reason: 'PortUnavailable', message: rejected }
+  if (rejected !== undefined) {
+    const isPort = read.fact<string>(`rejected-code:${listener.key}`) === 'port_in_use'
+    return { reason: isPort ? 'PortUnavailable' : 'Invalid', message: rejected }
+  }
   return isProgrammed ? undefined : waiting
 }
 

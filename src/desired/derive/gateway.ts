@@ -1,22 +1,26 @@
 /** Gateway and its ListenerSets: which listeners there are, who may attach, what goes wrong. */
+import type { ObjectName } from '../../model/names.ts'
 import type { Failure } from '../conditions.ts'
 import type { Derived, Reader, Stage } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
 import {
   type AllowedNamespaces,
+  type FrontendTlsSpec,
   type GatewaySpec,
   type ListenerSetSpec,
+  type ListenerSpec,
   matchesSelector,
   specOf,
 } from '../shapes.ts'
 import { isOurClass, parametersProblem } from './gateway-class.ts'
+import { resolveTls } from './listener-tls.ts'
 import {
   type Candidate,
   isUsable,
   type ListenerView,
+  listenerCandidate,
   listenerResource,
   markConflicts,
-  viewListener,
 } from './listeners.ts'
 
 /** What other stages read of a Gateway of ours; absent for all others. */
@@ -79,6 +83,20 @@ function gatewayNotes(spec: GatewaySpec): string[] {
   return notes
 }
 
+/** The listeners that one object brings to a Gateway. */
+function candidatesOf(
+  { ref: owner, age: ownerAge }: ObjectState,
+  listeners: readonly ListenerSpec[] | undefined,
+  { ref: gateway, frontend }: { ref: ObjectName; frontend: FrontendTlsSpec | undefined },
+  read: Reader,
+): Candidate[] {
+  const { namespace, name } = gateway
+  const place = { gateway: { namespace, name }, owner, ownerAge, frontend }
+  return (listeners ?? []).map((listener) =>
+    listenerCandidate(place, listener, resolveTls(listener, owner, read)),
+  )
+}
+
 function candidatesOfSets(
   self: ObjectState,
   spec: GatewaySpec,
@@ -93,9 +111,9 @@ function candidatesOfSets(
     const allowed = admitsNamespace(rule, 'None', gateway.namespace, set.ref.namespace, read)
     sets[`${set.ref.namespace}/${set.ref.name}`] = allowed
     if (!allowed) continue
-    for (const listener of specOf<ListenerSetSpec>(set.object).listeners ?? []) {
-      candidates.push({ view: viewListener(gateway, set.ref, listener), ownerAge: set.age })
-    }
+    const { listeners } = specOf<ListenerSetSpec>(set.object)
+    const parent = { ref: gateway, frontend: spec.tls?.frontend }
+    candidates.push(...candidatesOf(set, listeners, parent, read))
   }
   return { candidates, sets }
 }
@@ -107,19 +125,21 @@ export const gatewayStage: Stage = {
     if (self.object === undefined) return {}
     const spec = specOf<GatewaySpec>(self.object)
     if (!isOurClass(spec.gatewayClassName, read)) return {}
-    const gateway = { namespace: self.ref.namespace, name: self.ref.name }
-    const own = (spec.listeners ?? []).map((listener) => ({
-      view: viewListener(gateway, self.ref, listener),
-      ownerAge: self.age,
-    }))
+    const parent = { ref: self.ref, frontend: spec.tls?.frontend }
+    const own = candidatesOf(self, spec.listeners, parent, read)
     const { candidates, sets } = candidatesOfSets(self, spec, read)
+    const all = [...own, ...candidates]
     const view: GatewayView = {
       failure: gatewayFailure(self, spec, read),
       notes: gatewayNotes(spec),
-      listeners: markConflicts([...own, ...candidates]),
+      listeners: markConflicts(all),
       listenerSets: sets,
     }
     const usable = view.failure === null ? view.listeners.filter(isUsable) : []
-    return { value: view, resources: usable.map(listenerResource) }
+    const tlsOf = new Map(all.map(({ view: { key }, tls }) => [key, tls]))
+    return {
+      value: view,
+      resources: usable.map((listener) => listenerResource(listener, tlsOf.get(listener.key))),
+    }
   },
 }

@@ -4,9 +4,15 @@
  */
 import type { Age, ObjectName, ObjectRef } from '../../model/names.ts'
 import { compareAge } from '../../model/names.ts'
-import type { ListenerResource, Protocol } from '../../model/resources.ts'
+import type { ListenerResource, ListenerTls, Protocol } from '../../model/resources.ts'
 import type { Failure } from '../conditions.ts'
-import { type AllowedNamespaces, gatewayGroup, type ListenerSpec } from '../shapes.ts'
+import {
+  type AllowedNamespaces,
+  type FrontendTlsSpec,
+  gatewayGroup,
+  type ListenerSpec,
+} from '../shapes.ts'
+import { type ResolvedTls, tlsFailure } from './listener-tls.ts'
 
 export interface ListenerView {
   readonly key: string
@@ -22,12 +28,16 @@ export interface ListenerView {
   readonly accepted: Failure | null
   readonly resolvedRefs: Failure | null
   readonly conflict: Failure | null
+  /** TLS is to end here, and no certificate is left to do it with. */
+  readonly lacksCertificate: boolean
 }
 
 /** A listener before conflicts are known, with what decides who wins. */
 export interface Candidate {
   readonly view: ListenerView
   readonly ownerAge: Age
+  /** Not in the view: routes that read it need not wake when a certificate is renewed. */
+  readonly tls: ListenerTls | undefined
 }
 
 export function isUsable(listener: ListenerView): boolean {
@@ -35,10 +45,13 @@ export function isUsable(listener: ListenerView): boolean {
 }
 
 /** Route kinds per protocol that this version serves. */
-const kindsByProtocol: Readonly<Record<string, readonly string[]>> = { HTTP: ['HTTPRoute'] }
+const kindsByProtocol: Readonly<Record<string, readonly string[]>> = {
+  HTTP: ['HTTPRoute'],
+  HTTPS: ['HTTPRoute'],
+}
 
 /** Protocols that Gateway API knows and a later version will serve. */
-const pendingProtocols = ['HTTPS', 'TLS', 'TCP', 'UDP']
+const pendingProtocols = ['TLS', 'TCP', 'UDP']
 
 function protocolFailure(protocol: string): Failure | null {
   if (protocol in kindsByProtocol) return null
@@ -46,11 +59,6 @@ function protocolFailure(protocol: string): Failure | null {
     ? `protocol ${protocol} is not supported yet; the port is not opened`
     : `protocol ${protocol} is not supported; supported: ${Object.keys(kindsByProtocol).join(', ')}`
   return { reason: 'UnsupportedProtocol', message }
-}
-
-function tlsFailure({ protocol, tls }: ListenerSpec): Failure | null {
-  if (protocol !== 'HTTP' || tls === undefined) return null
-  return { reason: 'UnsupportedValue', message: 'tls is set on a listener of protocol HTTP' }
 }
 
 /** supportedKinds is the intersection of what the protocol allows and what the user asks for. */
@@ -67,14 +75,23 @@ function allowedKinds(spec: ListenerSpec): { kinds: readonly string[]; failure: 
   return { kinds, failure: { reason: 'InvalidRouteKinds', message } }
 }
 
+/** Where a listener stands: in which Gateway, written by whom. */
+export interface ListenerPlace {
+  readonly gateway: ObjectName
+  readonly owner: ObjectRef
+  readonly ownerAge: Age
+  /** What the Gateway asks of clients. */
+  readonly frontend: FrontendTlsSpec | undefined
+}
+
 /** One listener by itself, before it is compared with its neighbours. */
-export function viewListener(
-  gateway: ObjectName,
-  owner: ObjectRef,
+export function listenerCandidate(
+  { gateway, owner, ownerAge, frontend }: ListenerPlace,
   spec: ListenerSpec,
-): ListenerView {
+  { tls, failure: certificateFailure }: ResolvedTls,
+): Candidate {
   const { kinds, failure } = allowedKinds(spec)
-  return {
+  const view: ListenerView = {
     key: `listener/${owner.kind}/${owner.namespace}/${owner.name}/${spec.name}`,
     gateway,
     owner,
@@ -84,10 +101,12 @@ export function viewListener(
     hostname: (spec.hostname ?? '').toLowerCase(),
     namespaces: spec.allowedRoutes?.namespaces ?? {},
     kinds,
-    accepted: protocolFailure(spec.protocol) ?? tlsFailure(spec),
-    resolvedRefs: failure,
+    accepted: protocolFailure(spec.protocol) ?? tlsFailure(spec, frontend),
+    resolvedRefs: certificateFailure ?? failure,
     conflict: null,
+    lacksCertificate: tls?.certificates.length === 0,
   }
+  return { view, ownerAge, tls }
 }
 
 /** Listeners that may share a port; UDP ports are another space than TCP ports. */
@@ -159,7 +178,10 @@ function byPrecedence(a: Candidate, b: Candidate): number {
 }
 
 /** The wire form of a usable listener. */
-export function listenerResource(view: ListenerView): ListenerResource {
+export function listenerResource(
+  view: ListenerView,
+  tls: ListenerTls | undefined,
+): ListenerResource {
   const { key, gateway, owner, section, port, protocol, hostname } = view
   return {
     type: 'listener',
@@ -170,5 +192,6 @@ export function listenerResource(view: ListenerView): ListenerResource {
     port,
     protocol: protocol as Protocol,
     hostname,
+    ...(tls !== undefined && { tls }),
   }
 }

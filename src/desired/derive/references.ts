@@ -17,7 +17,7 @@ export interface Referrer {
 }
 
 /** Is a cross-namespace reference granted? (Gateway API ReferenceGrant.) */
-function isGranted(
+export function isGranted(
   from: Referrer,
   to: { readonly group: string; readonly kind: string; readonly namespace: string; name: string },
   read: Reader,

@@ -1,0 +1,113 @@
+/**
+ * TLS of one listener: which certificates it ends TLS with, decided from facts of Secrets. A
+ * certificate that cannot be used is left out and named in ResolvedRefs; where none is left the
+ * listener keeps its port and fails every handshake, because plaintext would be worse.
+ */
+import type { ObjectRef } from '../../model/names.ts'
+import type { CertificateRef, ListenerTls, SecretRef } from '../../model/resources.ts'
+import type { Failure } from '../conditions.ts'
+import type { Reader } from '../graph.ts'
+import type { FrontendTlsSpec, ListenerSpec, SecretFacts, SecretObjectRef } from '../shapes.ts'
+import { isGranted } from './references.ts'
+
+export interface ResolvedTls {
+  /** Present exactly where the protocol is HTTPS. */
+  readonly tls: ListenerTls | undefined
+  /** The first reference that cannot be used. */
+  readonly failure: Failure | null
+}
+
+const certificateEntry = 'tls.crt'
+const keyEntry = 'tls.key'
+
+/** Settings that would have to be enforced and are not: the listener is not accepted. */
+export function tlsFailure(
+  { protocol, port, tls }: ListenerSpec,
+  frontend: FrontendTlsSpec | undefined,
+): Failure | null {
+  const unsupported = (message: string): Failure => ({ reason: 'UnsupportedValue', message })
+  if (protocol === 'HTTP' && tls !== undefined) {
+    return unsupported('tls is set on a listener of protocol HTTP')
+  }
+  if (protocol !== 'HTTPS') return null
+  if (tls?.mode !== undefined && tls.mode !== 'Terminate') {
+    return unsupported(`tls.mode ${tls.mode} is not supported on a listener of protocol HTTPS`)
+  }
+  const options = Object.keys(tls?.options ?? {})
+  if (options.length > 0) {
+    return unsupported(`tls.options are not supported: ${options.sort().join(', ')}`)
+  }
+  const onPort = frontend?.perPort?.find((entry) => entry.port === port)
+  if ((onPort?.tls ?? frontend?.default)?.validation === undefined) return null
+  return unsupported(
+    `spec.tls.frontend asks for client certificates on port ${port}, which is not supported yet; the port is not opened`,
+  )
+}
+
+/** The certificates of a listener. References count from the object that holds the listener. */
+export function resolveTls(spec: ListenerSpec, owner: ObjectRef, read: Reader): ResolvedTls {
+  if (spec.protocol !== 'HTTPS') return { tls: undefined, failure: null }
+  const references = spec.tls?.certificateRefs ?? []
+  if (references.length === 0) {
+    return { tls: { certificates: [] }, failure: invalid('tls.certificateRefs is empty') }
+  }
+  const certificates: CertificateRef[] = []
+  let failure: Failure | null = null
+  for (const reference of references) {
+    const resolved = resolveCertificate(reference, owner, read)
+    if ('reason' in resolved) failure ??= resolved
+    else certificates.push(resolved)
+  }
+  return { tls: { certificates }, failure }
+}
+
+function invalid(message: string): Failure {
+  return { reason: 'InvalidCertificateRef', message }
+}
+
+function resolveCertificate(
+  { group = '', kind = 'Secret', name, namespace: given }: SecretObjectRef,
+  owner: ObjectRef,
+  read: Reader,
+): CertificateRef | Failure {
+  if (group !== '' || kind !== 'Secret') {
+    return invalid(`certificateRefs to ${kind} of group "${group}" are not supported`)
+  }
+  const namespace = given ?? owner.namespace
+  if (!isGranted(owner, { group, kind, namespace, name }, read)) {
+    const message = `no ReferenceGrant in namespace ${namespace} permits ${owner.kind}s of ${owner.namespace} to refer to Secret ${name}`
+    return { reason: 'RefNotPermitted', message }
+  }
+  const label = `Secret ${namespace}/${name}`
+  const secret = read.object('Secret', namespace, name)?.object
+  if (secret === undefined) return invalid(`${label} does not exist`)
+  if (secret.type !== 'kubernetes.io/tls') {
+    return invalid(`${label} is of type ${secret.type ?? 'Opaque'}, not kubernetes.io/tls`)
+  }
+  const { entries } = secret.facts as SecretFacts
+  const problem = pairProblem(entries)
+  if (problem !== undefined) return invalid(`${label}: ${problem}`)
+  const entryRef = (key: string): SecretRef => {
+    return { namespace, name, key, digest: entries[key]?.digest ?? '' }
+  }
+  return { certificate: entryRef(certificateEntry), privateKey: entryRef(keyEntry) }
+}
+
+/** Why the entries of a Secret do not make a certificate with its key. */
+function pairProblem(entries: SecretFacts['entries']): string | undefined {
+  const certificate = entries[certificateEntry]
+  const key = entries[keyEntry]
+  if (certificate === undefined) return `has no ${certificateEntry}`
+  if (key === undefined) return `has no ${keyEntry}`
+  const chain = certificate.certificates ?? []
+  if (chain.length === 0) return `${certificateEntry} has no certificate in PEM`
+  if (chain.some(({ isValid }) => !isValid)) {
+    return `${certificateEntry} has a certificate that cannot be read`
+  }
+  if (key.privateKey === undefined) return `${keyEntry} has no private key in PEM`
+  if (key.privateKey.type === 'unreadable') return `${keyEntry} cannot be read, or is encrypted`
+  if (!key.privateKey.pairsWith.includes(certificateEntry)) {
+    return `${keyEntry} is not the key of the certificate in ${certificateEntry}`
+  }
+  return undefined
+}
