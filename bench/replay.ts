@@ -5,6 +5,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { resourceApplied } from '../events/index.ts'
 import { Fold, foldVersion } from '../src/actors/fold.ts'
 import { systemClock } from '../src/base/clock.ts'
 import { createGraph } from '../src/desired/derivations.ts'
@@ -57,7 +58,11 @@ export default async function replay({ rounds, quick, note }: BenchContext): Pro
   try {
     await record(log, size)
     const bodies: string[] = []
-    for await (const { event } of log.read({ from })) bodies.push(JSON.stringify(event))
+    let observations = 0
+    for await (const { event } of log.read({ from })) {
+      bodies.push(JSON.stringify(event))
+      if (event.type === resourceApplied.type) observations++
+    }
     note(`${bodies.length} events, ${Math.round(bodies.join('').length / 1e6)} MB`)
     const perSecond = (ms: number) => bodies.length / (ms / 1000)
     const samples = await interleave(rounds, {
@@ -84,7 +89,12 @@ export default async function replay({ rounds, quick, note }: BenchContext): Pro
     const share = (part: readonly number[]) =>
       part.map((ms, round) => (100 * ms) / (samples.replay[round] ?? Number.NaN))
     return [
-      { id: 'replay', unit: 'events/s', own: samples.replay.map(perSecond) },
+      {
+        id: 'replay',
+        unit: 'events/s',
+        own: samples.replay.map(perSecond),
+        note: `${observations} of ${bodies.length} events are observations, the others decisions`,
+      },
       { id: 'replay.read-only', unit: 'events/s', own: samples.read.map(perSecond) },
       { id: 'replay.share-of-reading', unit: '%', own: share(samples.read) },
       { id: 'replay.share-of-json', unit: '%', own: share(samples.parse) },

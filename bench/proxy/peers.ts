@@ -34,7 +34,7 @@ async function nginx(folder: string, upstream: number): Promise<Peer> {
     `daemon off; master_process off; worker_processes 1;
 pid ${join(folder, 'nginx.pid')};
 error_log stderr error;
-events { worker_connections 4096; }
+events { worker_connections 16384; }
 http {
   access_log /dev/null combined buffer=16k flush=1s;
   client_body_temp_path ${join(folder, 'body')}; proxy_temp_path ${join(folder, 'proxy')};
@@ -77,7 +77,7 @@ async function haproxy(folder: string, upstream: number): Promise<Peer> {
     config,
     `global
   nbthread 1
-  maxconn 4096
+  maxconn 16384
   log stdout format raw local0
 defaults
   mode http

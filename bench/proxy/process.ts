@@ -14,6 +14,7 @@ export interface MeasuredProxy {
   readonly port: number
   /** User and system time of the process with all its threads so far, in nanoseconds. */
   cpuTime(): number
+  residentBytes(): number
   stop(): Promise<void>
 }
 
@@ -57,7 +58,7 @@ export async function startProxyProcess(proxy: ProxyCommand): Promise<MeasuredPr
   void gone.then(() => {
     isGone = true
   })
-  const giveUp = performance.now() + 20_000
+  const giveUp = performance.now() + 120_000
   while (!(await isOpen(proxy.port))) {
     if (isGone || performance.now() > giveUp) {
       child.kill('SIGKILL')
@@ -70,7 +71,14 @@ export async function startProxyProcess(proxy: ProxyCommand): Promise<MeasuredPr
     await gone
   }
   const { name, version, port } = proxy
-  return { name, version, port, cpuTime: () => cpuTimeOf(child), stop }
+  return {
+    name,
+    version,
+    port,
+    cpuTime: () => cpuTimeOf(child),
+    residentBytes: () => residentBytesOf(child),
+    stop,
+  }
 }
 
 /** From the scheduler's own accounts, which are exact where clock ticks (10 ms) are coarse. */
@@ -80,4 +88,9 @@ function cpuTimeOf({ pid }: ChildProcess): number {
     Number.parseInt(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'latin1'), 10),
   )
   return times.reduce((sum, time) => sum + time, 0)
+}
+
+function residentBytesOf({ pid }: ChildProcess): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'latin1')
+  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1] ?? Number.NaN) * 1024
 }

@@ -1,0 +1,35 @@
+/** What a proxy's CPU time per request is, and whether it does what is measured. */
+import { askOnce, type BenchUpstream, type ScenarioName, scenarios, startLoad } from './load.ts'
+import type { MeasuredProxy } from './process.ts'
+
+/** Connections that are kept busy. */
+const connections = 32
+
+/** Every proxy must do the same before it is measured. */
+export async function check({ name, port }: MeasuredProxy): Promise<void> {
+  const head = await askOnce(port, scenarios.get.request)
+  const isServed = head.startsWith('HTTP/1.1 200') && /x-served-by: /i.test(head)
+  const other = scenarios.get.request.toString('latin1').replace('x-team: a', 'x-team: b')
+  const refused = await askOnce(port, Buffer.from(other, 'latin1'))
+  if (isServed && refused.startsWith('HTTP/1.1 404')) return
+  throw new Error(`${name} does not route as it should:\n${head}\n\n${refused}`)
+}
+
+/** Microseconds of the proxy's CPU per response, or per event of a stream. */
+export async function costOf(
+  proxy: MeasuredProxy,
+  scenario: ScenarioName,
+  upstream: BenchUpstream,
+  seconds: number,
+): Promise<number> {
+  const load = startLoad(proxy.port, scenarios[scenario], connections)
+  const done = scenario === 'sse' ? upstream.events : load.responses
+  const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+  await pause(200)
+  const before = { cpu: proxy.cpuTime(), done: done() }
+  await pause(seconds * 1000)
+  const spent = proxy.cpuTime() - before.cpu
+  const count = done() - before.done
+  await load.stop()
+  return spent / 1000 / count
+}

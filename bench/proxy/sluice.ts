@@ -1,0 +1,63 @@
+/** Our own gateway, set up to do the same as the peers of `peers.ts`. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { freePort } from '../../src/testing/gateway.ts'
+import {
+  gateway,
+  httpRoute,
+  manifest,
+  staticBackend,
+  toBackend,
+} from '../../src/testing/manifests.ts'
+import { routing } from './load.ts'
+import { type MeasuredProxy, startProxyProcess } from './process.ts'
+
+const launcher = join(import.meta.dirname, '..', '..', 'bin', 'sluice')
+
+/** Ourselves, as a user starts us; `others` routes of other hosts stand beside the measured one. */
+export async function startSluice(
+  folder: string,
+  upstream: number,
+  others: number,
+): Promise<MeasuredProxy> {
+  const manifests = join(folder, `manifests-${others}`)
+  const port = await freePort()
+  mkdirSync(manifests)
+  const match = {
+    path: { type: 'PathPrefix', value: routing.path },
+    headers: [{ name: routing.header, value: routing.value }],
+  }
+  const header = { name: 'x-served-by', value: 'sluice' }
+  const route = httpRoute('measured', {
+    hostnames: [routing.host],
+    rules: [
+      {
+        matches: [match],
+        filters: [{ type: 'ResponseHeaderModifier', responseHeaderModifier: { set: [header] } }],
+        backendRefs: [toBackend('shop')],
+      },
+    ],
+  })
+  const besides = Array.from({ length: others }, (_, n) =>
+    httpRoute(`other-${n}`, {
+      hostnames: [`other-${n}.example.com`],
+      rules: [{ backendRefs: [toBackend('shop')] }],
+    }),
+  )
+  const objects = [gateway(port), staticBackend('shop', upstream), route, ...besides]
+  writeFileSync(join(manifests, 'all.yaml'), manifest(...objects))
+  const own = ['--admin-address', 'off', '--stats-address', '127.0.0.1:0']
+  const more = ['--readiness-address', '127.0.0.1:0', '--bind-address', '127.0.0.1']
+  const command = [
+    launcher,
+    'run',
+    '-f',
+    manifests,
+    '--ephemeral',
+    '--workers',
+    '1',
+    ...own,
+    ...more,
+  ]
+  return startProxyProcess({ name: 'sluice', version: '', port, command })
+}
