@@ -91,6 +91,32 @@ test('a head that does not arrive is 408', async () => {
   expect(rig.plane.badHeads).toEqual(['request_timeout'])
 })
 
+test('a body that stops arriving is given up; one that arrives slowly is not', async () => {
+  const client = await RawConnection.connect(rig.port)
+  client.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhell')
+  await eventually(() => upstream.connections[0]?.text.endsWith('hell') === true)
+  clock.advance(400_000)
+  client.write('o')
+  await eventually(() => upstream.connections[0]?.text.endsWith('hello') === true)
+  clock.advance(400_000)
+  expect(rig.engine.counters.connectionsOpen).toBe(1)
+  clock.advance(1_200_000)
+  await client.untilEnd()
+  await upstream.connections[0]?.untilEnd()
+  expect(rig.plane.done[0]?.ending).toBe('client-closed')
+})
+
+test('a long wait for the upstream is no reason to close', async () => {
+  upstream.onData = () => {}
+  const client = await RawConnection.connect(rig.port)
+  client.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\na')
+  await eventually(() => upstream.connections[0]?.text.endsWith('a') === true)
+  clock.advance(3_600_000)
+  upstream.connections[0]?.write(ok)
+  await client.responses(1)
+  expect(client.text).toBe(ok)
+})
+
 test('100 Continue is sent when the body is wanted', async () => {
   let goOn = (): void => {}
   rig.plane.request = (exchange) => {

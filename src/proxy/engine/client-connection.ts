@@ -111,16 +111,17 @@ export class ClientConnection implements TransportOwner, TimerOwner {
     if (this.#state !== 'open') return
     const isFull = this.#end - this.#start >= unreadLimit
     if (isFull || this.#exchange?.requestBody.blocked === true) this.#pause()
-    else if (this.transport.paused) {
-      this.transport.resume()
-      if (this.isBusy) this.#parts.timers.disarm(this.#timer)
-    }
+    else this.transport.resume()
   }
 
   /** Reads no more for now, and so cannot hear that the client goes: not without a limit. */
   #pause(): void {
     this.transport.pause()
-    if (!this.isBusy || this.#timer.isArmed) return
+    if (this.isBusy && !this.#timer.isArmed) this.#watch()
+  }
+
+  /** While a request is served: bytes must move before the time is over. */
+  #watch(): void {
     this.#progress = this.#moved()
     this.#parts.timers.arm(this.#timer, this.#limits.idleTimeoutMs)
   }
@@ -172,6 +173,7 @@ export class ClientConnection implements TransportOwner, TimerOwner {
     this.hasContinued = false
     this.mustClose = this.#parts.isDraining || this.#isLast || !exchange.request.isPersistent
     exchange.begin(this)
+    if (this.isBusy && !exchange.requestBody.ended) this.#watch()
     return true
   }
 
@@ -366,13 +368,15 @@ export class ClientConnection implements TransportOwner, TimerOwner {
   }
 
   onTimer(): void {
-    if (this.#state === 'open' && this.#isHeadTimed) {
-      this.#refuse(new GatewayError('request_timeout'))
-    } else if (this.#state === 'open' && this.#exchange === undefined) this.close()
-    else if (this.isBusy && this.#moved() !== this.#progress) {
-      this.#progress = this.#moved()
-      this.#parts.timers.arm(this.#timer, this.#limits.idleTimeoutMs)
-    } else this.cut()
+    const isOpen = this.#state === 'open'
+    if (isOpen && this.#isHeadTimed) this.#refuse(new GatewayError('request_timeout'))
+    else if (isOpen && this.#exchange === undefined) this.close()
+    else if (!this.isBusy) this.cut()
+    else if (this.#moved() !== this.#progress) this.#watch()
+    // Nothing is awaited of a client that has sent all and can be heard.
+    else if (!isOpen || this.transport.paused || this.#exchange?.requestBody.ended === false) {
+      this.cut()
+    }
   }
 
   #gone(): void {
