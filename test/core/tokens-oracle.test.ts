@@ -1,0 +1,138 @@
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { get_encoding } from 'tiktoken'
+import { describe, expect, it } from 'vitest'
+import { countTokens, encodeTokens } from '../../src/core/index.ts'
+
+// The same ids as tiktoken, from the same text, in every case. SLUICE_FUZZ_SECONDS makes the random
+// tests run that long each, from a new seed.
+const root = join(import.meta.dirname, '..', '..')
+const seconds = Number(process.env.SLUICE_FUZZ_SECONDS ?? 0)
+const texts: string[] = JSON.parse(
+  readFileSync(join(import.meta.dirname, 'tokens', 'texts.json'), 'utf8'),
+)
+
+/** Numbers below a bound. */
+function sequence(seed: number): (bound: number) => number {
+  let state = seed
+  return (bound) => {
+    state ^= state << 13
+    state ^= state >>> 17
+    state ^= state << 5
+    return (state >>> 0) % bound
+  }
+}
+
+/** Runs a case `cases` times from a fixed seed, or for as long as was asked for. */
+function repeat(cases: number, run: (next: (bound: number) => number) => void): void {
+  const seed = seconds > 0 ? Date.now() & 0x7fffffff : 20_241
+  console.log(`seed ${seed}`)
+  const next = sequence(seed)
+  const end = Date.now() + seconds * 1000
+  for (let i = 0; seconds > 0 ? Date.now() < end : i < cases; i++) run(next)
+}
+
+const isScalar = (point: number) => point < 0xd800 || point > 0xdfff
+
+describe.each(['o200k_base', 'cl100k_base'] as const)('%s', (encoding) => {
+  const oracle = get_encoding(encoding)
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+  const size = encoding === 'o200k_base' ? 199_998 : 100_256
+  const words = Array.from({ length: size }, (_, id) =>
+    decoder.decode(oracle.decode_single_token_bytes(id)),
+  )
+
+  /** Compares cheaply; only a difference is shown at length. */
+  function check(text: string, input: string | Uint8Array = text): void {
+    const wanted = oracle.encode_ordinary(text)
+    const ids = encodeTokens(input, encoding)
+    const isSame = ids.length === wanted.length && ids.every((id, i) => id === wanted[i])
+    if (!isSame) expect([...ids], JSON.stringify(text)).toEqual([...wanted])
+    const count = countTokens(input, encoding)
+    if (count !== wanted.length) expect(count, JSON.stringify(text)).toBe(wanted.length)
+  }
+
+  it('takes every code point as tiktoken does, whatever its class makes of its neighbours', () => {
+    let text = ''
+    for (let point = 0; point < 0x110000; point++) {
+      if (!isScalar(point)) continue
+      const character = String.fromCodePoint(point)
+      // Nothing is assigned from 0x40000 on but for private use and a few tags and selectors.
+      text +=
+        point < 0x40000
+          ? `${character}A${character}b ${character}'s1${character}23 `
+          : `${character}'s`
+      if (text.length < 2000 && point < 0x10ffff) continue
+      check(text)
+      text = ''
+    }
+  })
+
+  it('takes every entry of the vocabulary as tiktoken does', () => {
+    for (const word of words) check(word)
+  })
+
+  it('takes texts of many scripts and code as tiktoken does', () => {
+    for (const text of texts) for (const part of [text, ` ${text}`, text.repeat(9)]) check(part)
+    const sources = globSync(['src/core/*.ts', 'assembly/**/*.ts', 'docs/**/*.md'], { cwd: root })
+    expect(sources.length).toBeGreaterThan(20)
+    for (const file of sources) check(readFileSync(join(root, file), 'utf8').slice(0, 20_000))
+  })
+
+  it('takes random rows of entries as tiktoken does', () => {
+    repeat(12_000, (next) => {
+      const range = next(3) === 0 ? size : 5000
+      check(Array.from({ length: 1 + next(8) }, () => words[next(range)]).join(''))
+    })
+  })
+
+  it('takes random texts of small alphabets as tiktoken does, short and long', () => {
+    const alphabets = [
+      ["aA1 '\n\r\t!/.s\u0301\u00e9\u4e2d\u017f\u01c5\u02b0", 40],
+      ["'sStTdDmMlLrReEvV\u017f x", 40],
+      ['ab', 600],
+      ['e', 900],
+      [' \n\r\ta', 60],
+      ['你好的一是', 300],
+      ['😀👍\u200d\ufe0f❤🏽', 200],
+      ['=-*/ ', 400],
+    ] as const
+    repeat(6000, (next) => {
+      const [alphabet, longest] = alphabets[next(alphabets.length)] ?? ['', 1]
+      const characters = [...alphabet]
+      const length = 1 + next(next(20) === 0 ? longest * 3 : longest / 10)
+      check(Array.from({ length }, () => characters[next(characters.length)]).join(''))
+    })
+  })
+
+  it('takes pieces of thousands of bytes as tiktoken does', () => {
+    const parts = words.slice(256, 20_000).filter((word) => /^[a-z]+$/.test(word))
+    for (const part of ['a', 'ab', 'ha', '的', 'д', '=', '😀'])
+      check(part.repeat(6000 / part.length))
+    repeat(12, (next) => {
+      const alphabet = [parts[next(parts.length)] ?? '', parts[next(parts.length)] ?? '', 'a', 'e']
+      let text = ''
+      while (text.length < 10_000) {
+        text += next(2) === 0 ? alphabet[next(4)] : parts[next(parts.length)]
+      }
+      check(text)
+    })
+  })
+
+  it('takes bytes that are not UTF-8 as the U+FFFD that a decoder makes of them', () => {
+    const bytes = [
+      0x61, 0x20, 0x80, 0xbf, 0xc1, 0xc3, 0xe0, 0xa0, 0xed, 0xef, 0xbb, 0xf0, 0x90, 0xf4, 0xff,
+    ]
+    repeat(4000, (next) => {
+      const input = Uint8Array.from({ length: next(24) }, () => bytes[next(bytes.length)] ?? 0)
+      check(decoder.decode(input), input)
+    })
+  })
+
+  it('takes lone surrogates of a string as U+FFFD', () => {
+    for (const text of ['\ud800', 'a\udfffb', '\udc00\ud800', '\ud83d \ude00']) {
+      check(text.toWellFormed(), text)
+      check(text)
+    }
+  })
+})
