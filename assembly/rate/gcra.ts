@@ -69,6 +69,12 @@ function times(units: f64, ticks: i64): i64 {
   return units * <f64>ticks < <f64>LONGEST ? <i64>units * ticks : LONGEST
 }
 
+// What `prepare` was last asked: hosts ask much the same again and again.
+let lastPeriod: f64 = NaN
+let lastCapacity: f64 = NaN
+let lastAmount: f64 = NaN
+let lastNow: f64 = NaN
+
 /**
  * Takes a limit (`period` ms for one unit, a bucket of `capacity` units), a demand and a time; false
  * when one of them is no such thing. The period is rounded up to a tick: never above the rate.
@@ -76,13 +82,30 @@ function times(units: f64, ticks: i64): i64 {
 // @ts-ignore: decorator
 @inline
 export function prepare(period: f64, capacity: f64, amount: f64, now: f64): bool {
+  if (now != lastNow && !setClock(now)) return false
+  if (period == lastPeriod && capacity == lastCapacity && amount == lastAmount) return true
+  return setDemand(period, capacity, amount)
+}
+
+function setClock(now: f64): bool {
+  lastNow = NaN
   clock = ticksOf(now)
+  if (clock == 0) return false
+  lastNow = now
+  return true
+}
+
+function setDemand(period: f64, capacity: f64, amount: f64): bool {
+  lastPeriod = NaN
   const ticks = ceil(period * TICKS * EXACT)
-  if (clock == 0 || !(ticks >= 1 && ticks < <f64>LONGEST)) return false
+  if (!(ticks >= 1 && ticks < <f64>LONGEST)) return false
   if (!(capacity >= 0) || !(abs(amount) < Infinity)) return false
   interval = <i64>ticks
   tolerance = times(floor(capacity), interval)
   increment = amount < 0 ? -times(floor(-amount), interval) : times(ceil(amount), interval)
+  lastPeriod = period
+  lastCapacity = capacity
+  lastAmount = amount
   return true
 }
 
@@ -114,14 +137,20 @@ export function isIdle(instant: i64, now: i64): bool {
   return instant + 1000000000 <= now
 }
 
+/** Whole units in `left` ticks; debt counts in full units. */
+// @ts-ignore: decorator
+@inline
+function unitsIn(left: i64): f64 {
+  // Below 2^52 the quotient of two f64 has the right floor, and is much quicker.
+  if (left >= 0 && left < (<i64>1) << 52) return floor(<f64>left / <f64>interval)
+  return left >= 0 ? <f64>(left / interval) : -<f64>((interval - 1 - left) / interval)
+}
+
 /** Writes RATE_WAIT, RATE_REMAINING and RATE_RESET of a bucket at `instant`. */
 export function report(out: usize, instant: i64, wait: i64): void {
   const used = max(instant, clock) - clock
-  const left = tolerance - used
-  // Integer division goes towards zero; debt counts in full units.
-  const units = left >= 0 ? left / interval : -((interval - 1 - left) / interval)
   const hopeless = increment > tolerance
   store<f64>(out, wait <= 0 ? 0 : hopeless ? Infinity : <f64>wait / TICKS)
-  store<f64>(out, <f64>units, 8)
+  store<f64>(out, unitsIn(tolerance - used), 8)
   store<f64>(out, <f64>used / TICKS, 16)
 }

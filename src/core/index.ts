@@ -49,6 +49,8 @@
  * A trap is a bug of the core: every call may throw CoreTrap, after which the instance is lost. Count
  * it, answer 500, make a new IoCore and `copyTo` it. CoreError is want of memory or a wrong argument.
  *
+ * Rate limits by requests and tokens, in one thread or exact over many: rate.ts.
+ *
  * Other instances: new CoreInstance() grows as it needs.
  */
 export * from './abi.ts'
@@ -65,6 +67,17 @@ export {
 } from './io-core.ts'
 export { instantiateCore, loadCore } from './load.ts'
 export type { CoreProblem } from './pattern-pool.ts'
+export {
+  createRateLimiter,
+  createRateMemory,
+  type RateBuckets,
+  type RateLimit,
+  type RateLimiter,
+  type RateLimiterOptions,
+  type RateTableOptions,
+  type RateUnit,
+  rateClock,
+} from './rate.ts'
 export type { NamedMatch, RouteSpec, ValueMatch } from './route-spec.ts'
 export { RouteTable } from './route-table.ts'
 export {
