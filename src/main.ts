@@ -103,6 +103,24 @@ offline(
   }),
 )
 
+offline(
+  program
+    .command('explain <kind> <name>')
+    .description('say why an object has its conditions; name is NAMESPACE/NAME'),
+).action(async (kind: string, name: string, options: Offline) => {
+  const { explain } = await import('./cli/explain.ts')
+  process.exitCode = await explain(kind, name, options, options.output, output)
+})
+
+program
+  .command('diff <a> <b>')
+  .description('compare two states, each manifests or a log; exit code 1 when they differ')
+  .addOption(format())
+  .action(async (a: string, b: string, options: { output: OutputFormat }) => {
+    const { diff } = await import('./cli/diff.ts')
+    process.exitCode = await diff(a, b, options.output, output)
+  })
+
 program
   .command('crds')
   .description('print the custom resource definitions')
@@ -130,8 +148,6 @@ program
 for (const [name, what] of [
   ['controller', 'run the control plane in a cluster'],
   ['proxy', 'run a proxy of a controller'],
-  ['explain', 'say why an object has its conditions'],
-  ['diff', 'compare two states'],
   ['bisect', 'find the event that changed an outcome'],
   ['idp', 'prepare an identity provider'],
 ] as const) {

@@ -62,23 +62,29 @@ export async function listManifests(paths: readonly string[]): Promise<Recording
 }
 
 const sqliteMagic = 'SQLite format 3\0'
+const exportStart = '{"position":'
 
-function isDatabase(path: string): boolean {
-  const head = Buffer.alloc(sqliteMagic.length)
+function startsWith(path: string, start: string): boolean {
+  const head = Buffer.alloc(start.length)
   const file = openSync(path, 'r')
   try {
     readSync(file, head, 0, head.length, 0)
   } finally {
     closeSync(file)
   }
-  return head.toString('latin1') === sqliteMagic
+  return head.toString('latin1') === start
+}
+
+/** Is a file a log or an export of one? Its first bytes tell. */
+export function isLogFile(path: string): boolean {
+  return startsWith(path, sqliteMagic) || startsWith(path, exportStart)
 }
 
 async function readLogFile(path: string): Promise<Recorded[]> {
   if (!existsSync(path) || !statSync(path).isFile()) {
     throw new UsageError(`${path} is not a log file`)
   }
-  if (!isDatabase(path)) return Array.fromAsync(readExport(path))
+  if (!startsWith(path, sqliteMagic)) return Array.fromAsync(readExport(path))
   assertReadable(path)
   const { log } = openEmbeddedLog(path)
   try {

@@ -7,7 +7,7 @@ import { type OfflineOptions, readRecording } from './offline.ts'
 import { exitCode, type Output, type OutputFormat, table } from './output.ts'
 
 /** Where a condition stands in a status: the object itself, or one of its lists. */
-interface PlacedCondition {
+export interface PlacedCondition {
   readonly place: string
   readonly condition: Condition
 }
@@ -25,7 +25,7 @@ function refText(ref: unknown): string {
   return `${kind ?? ''} ${name ?? ''}${sectionName === undefined ? '' : `#${sectionName}`}`.trim()
 }
 
-function placedConditions(status: Json): PlacedCondition[] {
+export function placedConditions(status: Json): PlacedCondition[] {
   const at = (place: string, holder: Json): PlacedCondition[] =>
     ((holder.conditions ?? []) as Condition[]).map((condition) => ({ place, condition }))
   const nested = lists.flatMap(([field, label]) =>

@@ -16,7 +16,7 @@
  */
 import type { ObjectKey, ObjectRef } from '../model/names.ts'
 import { objectKey } from '../model/names.ts'
-import type { Resource } from '../model/resources.ts'
+import type { Resource, ResourceKey } from '../model/resources.ts'
 import type { ObjectState } from './object-state.ts'
 import { OutputStore } from './output-store.ts'
 
@@ -61,6 +61,13 @@ export interface IndexDefinition {
   readonly name: string
   readonly kinds: readonly string[]
   keys(state: ObjectState): readonly string[]
+}
+
+/** What one stage did for one object. */
+export interface DerivationTrace {
+  readonly stage: string
+  readonly reads: readonly ReadKey[]
+  readonly resources: readonly ResourceKey[]
 }
 
 interface Node {
@@ -111,6 +118,17 @@ export class Graph {
     const position = this.#stageByName.get(stage)
     const node = position === undefined ? undefined : this.#nodes[position]?.get(objectKey(ref))
     return node === undefined ? [] : [...node.reads].sort()
+  }
+
+  /** Every derivation of an object, in the order of the stages: what it read, what it gave. */
+  derivationsOf(ref: ObjectRef): readonly DerivationTrace[] {
+    const key = objectKey(ref)
+    return this.#stages.flatMap(({ name }, position) => {
+      const node = this.#nodes[position]?.get(key)
+      if (node === undefined) return []
+      const resources = (node.derived.resources ?? []).map((resource) => resource.key)
+      return [{ stage: name, reads: [...node.reads].sort(), resources }]
+    })
   }
 
   setObject(state: ObjectState): void {

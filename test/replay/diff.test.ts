@@ -1,0 +1,88 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { sluice } from '../../src/testing/gateway.ts'
+import {
+  gateway,
+  httpRoute,
+  manifest,
+  staticBackend,
+  toBackend,
+} from '../../src/testing/manifests.ts'
+
+let folder: string
+let before: string
+let after: string
+
+function write(name: string, ...objects: readonly Readonly<Record<string, unknown>>[]): string {
+  const path = join(folder, name)
+  writeFileSync(path, manifest(...objects))
+  return path
+}
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'sluice-diff-'))
+  const route = (name: string, hostname: string) =>
+    httpRoute(name, { hostnames: [hostname], rules: [{ backendRefs: [toBackend('main')] }] })
+  before = write('before.yaml', gateway(80), route('app', 'a.example'), route('old', 'o.example'))
+  after = write(
+    'after.yaml',
+    gateway(80),
+    staticBackend('main', 81),
+    route('app', 'a.example'),
+    httpRoute('new', { rules: [{}] }),
+  )
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+describe('sluice diff', () => {
+  it('ends with 0 and prints nothing where two states are the same', async () => {
+    expect(await sluice('diff', before, before)).toEqual({ code: 0, stdout: '', stderr: '' })
+  })
+
+  it('names statuses that differ, and resources that came, went and changed', async () => {
+    const { code, stdout } = await sluice('diff', before, after)
+    expect(code).toBe(1)
+    expect(stdout.split('\n')).toEqual(
+      expect.arrayContaining([
+        'HTTPRoute default/app',
+        '  - parent Gateway edge: ResolvedRefs=False BackendNotFound: GatewayBackend default/main does not exist',
+        '  + parent Gateway edge: ResolvedRefs=True ResolvedRefs',
+        'HTTPRoute default/old',
+        '  + no status',
+        '- route/HTTPRoute/default/old/0',
+        '+ backend/default/main',
+        '+ route/HTTPRoute/default/new/0',
+        '~ route/HTTPRoute/default/app/0',
+      ]),
+    )
+    expect(stdout).not.toContain('listener/')
+  })
+
+  it('gives the same as JSON, and reads a log on either side', async () => {
+    const exported = join(folder, 'after.jsonl')
+    writeFileSync(exported, (await sluice('log', '-f', after, '-o', 'json')).stdout)
+    expect((await sluice('diff', after, exported)).code).toBe(0)
+    const { code, stdout } = await sluice('diff', before, exported, '-o', 'json')
+    expect(code).toBe(1)
+    const { statuses, resources } = JSON.parse(stdout)
+    expect(resources).toEqual({
+      added: ['backend/default/main', 'route/HTTPRoute/default/new/0'],
+      removed: ['route/HTTPRoute/default/old/0'],
+      changed: ['route/HTTPRoute/default/app/0'],
+    })
+    expect(statuses.map(({ object }: { object: { name: string } }) => object.name)).toEqual([
+      'main',
+      'app',
+      'new',
+      'old',
+    ])
+  })
+
+  it('ends with 2 where a side does not exist', async () => {
+    const { code, stderr } = await sluice('diff', before, join(folder, 'nowhere'))
+    expect(code).toBe(2)
+    expect(stderr).toContain('does not exist')
+  })
+})

@@ -1,0 +1,78 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { sluice } from '../../src/testing/gateway.ts'
+import { gateway, httpRoute, manifest, policy } from '../../src/testing/manifests.ts'
+
+let folder: string
+let manifests: string
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'sluice-explain-'))
+  manifests = join(folder, 'manifests.yaml')
+  writeFileSync(
+    manifests,
+    manifest(
+      gateway(80),
+      httpRoute('app', { rules: [{ backendRefs: [{ name: 'nowhere', port: 80 }] }] }),
+      policy('guard', 'HTTPRoute/app', { traffic: { csrf: { nope: true } } }),
+    ),
+  )
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+describe('sluice explain', () => {
+  it('shows conditions, events, what was read and what the proxy receives', async () => {
+    const { code, stdout } = await sluice('explain', 'HTTPRoute', 'default/app', '-f', manifests)
+    expect(code).toBe(0)
+    expect(stdout).toContain('HTTPRoute default/app: generation 1 in force')
+    expect(stdout).toMatch(/parent Gateway edge +ResolvedRefs +False +BackendNotFound/)
+    expect(stdout).toMatch(/\d+ +\S+Z +resource\.applied +generation 1/)
+    expect(stdout).toMatch(/http-route +object:Service\/default\/nowhere +does not exist/)
+    expect(stdout).toMatch(/http-route +value:gateway:Gateway\/default\/edge/)
+    expect(stdout).toMatch(/route\/HTTPRoute\/default\/app\/0 +[0-9a-f]{32}/)
+  })
+
+  it('gives the same as JSON, from a recorded log as well', async () => {
+    const exported = join(folder, 'exported.jsonl')
+    writeFileSync(exported, (await sluice('log', '-f', manifests, '-o', 'json')).stdout)
+    const { code, stdout } = await sluice(
+      ...['explain', 'httproute', 'app', '--log-file', exported, '-o', 'json'],
+    )
+    expect(code).toBe(0)
+    const explained = JSON.parse(stdout)
+    expect(explained.object).toEqual({ kind: 'HTTPRoute', namespace: 'default', name: 'app' })
+    expect(explained.generation).toBe(1)
+    expect(explained.events).toMatchObject([{ type: 'resource.applied', detail: 'generation 1' }])
+    expect(explained.reads).toContainEqual({
+      stage: 'http-route',
+      key: 'object:Service/default/nowhere',
+      state: 'does not exist',
+    })
+    expect(explained.resources).toMatchObject([{ resource: { type: 'route', ruleIndex: 0 } }])
+    expect(explained.status.parents[0].conditions).toHaveLength(2)
+  })
+
+  it('says of a refused version what is wrong with it, and what is closed in its place', async () => {
+    const { stdout } = await sluice('explain', 'GatewayPolicy', 'default/guard', '-f', manifests)
+    expect(stdout).toContain('GatewayPolicy default/guard: not in force')
+    expect(stdout).toMatch(/refused: generation 1: spec\.traffic\.csrf\.nope: unknown field/)
+    expect(stdout).toContain('policy/traffic/default/guard/authorization/HTTPRoute/default/app')
+  })
+
+  it('ends with 1 where nothing is known of the object', async () => {
+    const { code, stderr } = await sluice('explain', 'Gateway', 'default/other', '-f', manifests)
+    expect(code).toBe(1)
+    expect(stderr).toContain('nothing is known of Gateway default/other')
+  })
+
+  it.each([
+    ['a name with too many parts', ['explain', 'Gateway', 'a/b/c']],
+    ['no source', ['explain', 'Gateway', 'default/edge']],
+  ])('refuses %s as wrong usage', async (what, args) => {
+    const more = what === 'no source' ? [] : ['-f', manifests]
+    const { code, stderr } = await sluice(...args, ...more)
+    expect(code).toBe(2)
+    expect(stderr).toMatch(/NAMESPACE\/NAME|name either manifests/)
+  })
+})
