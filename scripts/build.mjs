@@ -61,9 +61,12 @@ function buildModule(name, config) {
   const asc = join(root, 'node_modules', '.bin', 'asc')
   const run = spawnSync(asc, ['--config', config, '--target', 'release'], {
     cwd: root,
-    stdio: 'inherit',
+    encoding: 'utf8',
   })
-  if (run.status !== 0 || !existsSync(fresh)) process.exit(run.status || 1)
+  if (run.status !== 0 || !existsSync(fresh)) {
+    console.error(run.stdout, run.stderr)
+    process.exit(run.status || 1)
+  }
   // In one step: a process that starts meanwhile finds the old module or the new one, whole.
   renameSync(fresh, join(root, 'dist', name))
 }
