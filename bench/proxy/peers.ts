@@ -77,7 +77,7 @@ async function haproxy(folder: string, upstream: number): Promise<Peer> {
     config,
     `global
   nbthread 1
-  maxconn 16384
+  maxconn 4096
   log stdout format raw local0
 defaults
   mode http

@@ -43,6 +43,7 @@ export async function startProxyProcess(proxy: ProxyCommand): Promise<MeasuredPr
   const [program = '', ...args] = pinned(proxyCore, proxy.command)
   const nowhere = openSync('/dev/null', 'w')
   const child = spawn(program, args, { stdio: ['ignore', nowhere, 'pipe'] })
+  process.once('exit', () => child.kill('SIGKILL'))
   let complaints = ''
   let isGone = false
   child.stderr?.on('data', (text) => {
