@@ -153,7 +153,26 @@ function trim(text: string): string {
 const lower = (text: string) => text.replace(/[A-Z]+/g, (part) => part.toLowerCase())
 const upper = (text: string) => text.replace(/[a-z]+/g, (part) => part.toUpperCase())
 
+const quoted: Readonly<Record<string, string>> = {
+  '\x07': '\\a',
+  '\b': '\\b',
+  '\f': '\\f',
+  '\n': '\\n',
+  '\r': '\\r',
+  '\t': '\\t',
+  '\v': '\\v',
+  '\\': '\\\\',
+  '"': '\\"',
+}
+
+/** The text as a literal of the language. */
+function quote(text: string): string {
+  const inner = text.toWellFormed().replace(/["\\]|\p{Cc}/gu, (char) => quoted[char] ?? char)
+  return `"${inner}"`
+}
+
 export const stringFunctions: FunctionTable = {
+  'strings.quote': ofText('strings.quote', 'function', quote),
   contains: ofTexts('contains', 'method', (text, part, frame) => {
     return spend(frame, stepsOfLength(text.length)) ?? text.includes(part)
   }),

@@ -1,0 +1,194 @@
+import { describe, expect, it } from 'vitest'
+import {
+  type Activation,
+  activationOf,
+  CelError,
+  type CelProgram,
+  type CelResult,
+  CelView,
+  compileCel,
+  FlattenedMap,
+  gatewayVariables,
+  isCelError,
+  writeJson,
+} from './index.ts'
+
+function compile(source: string, costLimit?: number): CelProgram {
+  const outcome = compileCel(source, { variables: gatewayVariables, costLimit })
+  if (!outcome.ok) throw new Error(outcome.problems[0]?.message)
+  return outcome.value
+}
+
+const evaluate = (source: string, variables: Record<string, CelResult> = {}) =>
+  compile(source).evaluate(activationOf(variables))
+
+const kindOf = (result: CelResult) => (isCelError(result) ? result.kind : 'value')
+
+describe('what an expression reads', () => {
+  it.each([
+    ['request.body', true],
+    ['request["body"]', true],
+    ['json(request.body).model == "x"', true],
+    ['request.body.model', true],
+    ['has(request.body)', true],
+    ['request', true],
+    ['toJson(request)', true],
+    ['request[jwt.sub]', true],
+    ['[request].map(r, r.body)', true],
+    ['request.with(r, r.body)', true],
+    ['variables()', true],
+    ['cel.bind(request, request.body, request)', true],
+    ['request.headers["body"]', false],
+    ['request.bodyPrefix', false],
+    ['response.body', false],
+    ['"request.body"', false],
+    ['[{"body": 1}].map(request, request.body)', false],
+    ['cel.bind(request, {"body": 1}, request.body)', false],
+  ])('%s: the body of the request is needed: %s', (source, expected) => {
+    expect(compile(source).mentions('request.body')).toBe(expected)
+  })
+
+  it('names the variables, not those that macros bind', () => {
+    const { variables } = compile(
+      'jwt.roles.exists(r, r == source.address && llm.x.all(jwt, jwt > 1))',
+    )
+    expect(variables).toEqual(['jwt', 'source', 'llm'])
+  })
+})
+
+describe('an activation', () => {
+  it('is asked only for what the evaluation comes by', () => {
+    const asked: string[] = []
+    const activation: Activation = {
+      lookup(name) {
+        asked.push(name)
+        return name === 'jwt' ? { admin: true } : undefined
+      },
+    }
+    expect(compile('jwt.admin || request.path == "/"').evaluate(activation)).toBe(true)
+    expect(asked).toEqual(['jwt'])
+  })
+
+  it('may throw without an exception coming out', () => {
+    const activation: Activation = {
+      lookup: () => {
+        throw new TypeError('a bug')
+      },
+    }
+    expect(kindOf(compile('jwt.a').evaluate(activation))).toBe('internal')
+  })
+
+  it('may give views, whose fields count as there when they are null', () => {
+    class View extends CelView {
+      override field(name: string) {
+        return name === 'empty' ? null : undefined
+      }
+      override fieldNames() {
+        return ['empty']
+      }
+    }
+    const result = evaluate('[jwt.empty == null, has(jwt.empty), has(jwt.other), size(jwt) == 1]', {
+      jwt: new View(),
+    })
+    expect(result).toEqual([true, true, false, true])
+  })
+
+  it('may give an error in place of a value, which operators pass on', () => {
+    const request = { body: new CelError('limit', 'the body is over its limit') } as never
+    expect(kindOf(evaluate('size(request.body) > 1', { request }))).toBe('limit')
+    expect(kindOf(evaluate('request.body == "x" || jwt.absent', { request }))).toBe('limit')
+  })
+})
+
+describe('bounds', () => {
+  const deep = (depth: number) => {
+    let value: CelResult = 1
+    for (let i = 0; i < depth; i++) value = [value] as CelResult
+    return value
+  }
+
+  it.each([
+    [`${'!'.repeat(16_000)}true`],
+    [`${'-'.repeat(16_000)}1`],
+    [`${'('.repeat(8_000)}1${')'.repeat(8_000)}`],
+    ['['.repeat(8_000) + ']'.repeat(8_000)],
+    [`1${'+1'.repeat(8_000)}`],
+    [`a${'.a'.repeat(8_000)}`],
+  ])('refuses what nests too deeply: %.5s', (source) => {
+    expect(compileCel(source)).toMatchObject({ ok: false })
+  })
+
+  it('takes long chains of && and ||', () => {
+    expect(evaluate(`true${' && true'.repeat(1_500)}`)).toBe(true)
+    expect(evaluate(`false${' || false'.repeat(1_500)}`)).toBe(false)
+  })
+
+  it('stops what takes too many steps, also where an operator would pass over the error', () => {
+    const list = { list: Array.from({ length: 1000 }, (_, i) => BigInt(i)) }
+    const activation = activationOf({ jwt: list })
+    const source = 'jwt.list.all(a, jwt.list.all(b, a + b >= 0))'
+    expect(kindOf(compile(source, 100_000).evaluate(activation))).toBe('cost')
+    expect(kindOf(compile(`${source} || true`, 100_000).evaluate(activation))).toBe('cost')
+    expect(kindOf(compile(`coalesce(${source}, 1)`, 100_000).evaluate(activation))).toBe('cost')
+    expect(compile(source, 10_000_000).evaluate(activation)).toBe(true)
+  })
+
+  it('stops texts that double', () => {
+    const doubling = Array.from({ length: 40 }, (_, i) => `cel.bind(a${i + 1}, a${i} + a${i}, `)
+    const source = `cel.bind(a0, "aaaaaaaaaaaaaaaa", ${doubling.join('')}size(a40)${')'.repeat(41)}`
+    expect(kindOf(evaluate(source))).toBe('cost')
+  })
+
+  it('stops at values that nest too deeply', () => {
+    const activation = { jwt: { a: deep(100_000), b: deep(100_000) } as never }
+    expect(kindOf(evaluate('jwt.a == jwt.b', activation))).toBe('limit')
+    expect(kindOf(evaluate('toJson(jwt.a)', activation))).toBe('limit')
+    expect(kindOf(evaluate('json("[" + jwt.text + "]") == []', { jwt: { text: '' } }))).toBe(
+      'value',
+    )
+  })
+})
+
+describe('problems', () => {
+  it('say where they are', () => {
+    const outcome = compileCel('1 +\n  foo(', {})
+    expect(outcome).toMatchObject({ ok: false, problems: [{ offset: 10, line: 2, column: 7 }] })
+  })
+
+  it('are told all at once', () => {
+    const outcome = compileCel('foo(1) + bar(2)', {})
+    expect(outcome).toMatchObject({ problems: [{ offset: 0 }, { offset: 9 }] })
+  })
+})
+
+describe('results', () => {
+  it('become JSON with every digit of an integer', () => {
+    const value = evaluate('{"a": 9007199254740993, "b": [b"x", timestamp(0), null]}')
+    expect(isCelError(value) ? value : writeJson(value)).toBe(
+      '{"a":9007199254740993,"b":["eA==","1970-01-01T00:00:00Z",null]}',
+    )
+  })
+
+  it('of flatten become attributes with a prefix', () => {
+    const jwt = { a: 1, b: { c: 'x', d: null }, e: [1] }
+    const once = evaluate('flatten(jwt)', { jwt })
+    const all = evaluate('flattenRecursive(jwt)', { jwt })
+    expect(once instanceof FlattenedMap && once.attributes('p')).toEqual([
+      ['p.a', 1],
+      ['p.b', { c: 'x', d: null }],
+      ['p.e', [1]],
+    ])
+    expect(all instanceof FlattenedMap && all.attributes('p')).toEqual([
+      ['p.a', 1],
+      ['p.b.c', 'x'],
+      ['p.e', [1]],
+    ])
+  })
+
+  it('are the same when the pattern cache has overflowed', () => {
+    const program = compile('jwt.list.all(i, ("x" + i).matches("^x" + i + "$"))')
+    const list = Array.from({ length: 1200 }, (_, i) => String(i))
+    expect(program.evaluate(activationOf({ jwt: { list } }))).toBe(true)
+    expect(program.evaluate(activationOf({ jwt: { list } }))).toBe(true)
+  })
+})
