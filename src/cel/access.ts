@@ -2,6 +2,7 @@
 import { CelError, isCelError, noOverload } from './error.ts'
 import type { Step } from './frame.ts'
 import {
+  type CelRecord,
   type CelResult,
   CelUint,
   type CelValue,
@@ -16,11 +17,19 @@ import {
 /** The step that reads one field, or one key that is a literal text. */
 export function fieldStep(of: Step, name: string): Step {
   const missing = new CelError('missing', `there is no ${JSON.stringify(name)}`)
+  // What every object inherits must be asked for with care; all other names can be read straight.
+  const isInherited = name in Object.prototype
   return (frame) => {
     const value = of(frame)
-    if (value instanceof CelView) {
-      const found = value.field(name)
-      return found === undefined ? missing : found
+    if (typeof value === 'object' && value !== null) {
+      if (value instanceof CelView) {
+        const found = value.field(name)
+        return found === undefined ? missing : found
+      }
+      if (!isInherited && value.constructor === Object) {
+        const found = (value as CelRecord)[name]
+        return found === undefined ? missing : found
+      }
     }
     return fieldOf(value, name, missing)
   }
@@ -64,12 +73,21 @@ export function toPosition(key: CelValue): number | undefined {
 
 /** `has(of.name)`: false for a field of null, an error where `of` cannot be had. */
 export function hasStep(of: Step, name: string): Step {
+  const isInherited = name in Object.prototype
   return (frame) => {
     const value = of(frame)
-    if (isCelError(value)) return value
-    if (value === null) return false
-    if (value instanceof CelView) return value.hasField(name)
-    if (!isMap(value)) return noOverload('has', typeName(value))
-    return mapGet(value, name) !== undefined
+    if (typeof value === 'object' && value !== null) {
+      if (value instanceof CelView) return value.hasField(name)
+      if (!isInherited && value.constructor === Object) {
+        return (value as CelRecord)[name] !== undefined
+      }
+    }
+    return hasField(value, name)
   }
+}
+
+function hasField(value: CelResult, name: string): CelResult {
+  if (isCelError(value)) return value
+  if (value === null) return false
+  return isMap(value) ? mapGet(value, name) !== undefined : noOverload('has', typeName(value))
 }

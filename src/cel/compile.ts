@@ -199,9 +199,11 @@ function binaryStep(expression: Expression & { op: 'binary' }, step: Compile): S
   const right = step(expression.right)
   const { operator: name } = expression
   if (name === '==' || name === '!=') {
-    const constant = constantOf(expression.right) ?? constantOf(expression.left)
-    const other = constantOf(expression.right) === undefined ? right : left
-    if (constant !== undefined) return equalsTextStep(other, constant, name === '==')
+    const isRight = isConstant(expression.right)
+    const constant = constantOf(isRight ? expression.right : expression.left)
+    const other = isRight ? left : right
+    if (typeof constant === 'string') return equalsTextStep(other, constant, name === '==')
+    if (typeof constant === 'bigint') return equalsIntStep(other, constant, name === '==')
   }
   const operator = operators[name]
   return (frame) => {
@@ -212,9 +214,13 @@ function binaryStep(expression: Expression & { op: 'binary' }, step: Compile): S
   }
 }
 
-function constantOf(expression: Expression): string | undefined {
-  const isText = expression.op === 'literal' && typeof expression.value === 'string'
-  return isText ? (expression.value as string) : undefined
+function constantOf(expression: Expression): CelValue | undefined {
+  return expression.op === 'literal' ? expression.value : undefined
+}
+
+function isConstant(expression: Expression): boolean {
+  const type = typeof constantOf(expression)
+  return type === 'string' || type === 'bigint'
 }
 
 /** The commonest comparison: with a text that is known. */
@@ -223,5 +229,16 @@ function equalsTextStep(other: Step, constant: string, ifSame: boolean): Step {
     const value = other(frame)
     if (typeof value === 'string') return (value === constant) === ifSame
     return value instanceof CelError ? value : !ifSame
+  }
+}
+
+/** With an int that is known, such as a status code. */
+function equalsIntStep(other: Step, constant: bigint, ifSame: boolean): Step {
+  return (frame) => {
+    const value = other(frame)
+    if (typeof value === 'bigint') return (value === constant) === ifSame
+    if (value instanceof CelError) return value
+    const same = isEqual(value, constant, frame)
+    return typeof same === 'boolean' ? same === ifSame : same
   }
 }

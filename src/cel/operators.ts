@@ -21,18 +21,24 @@ type OnDoubles = (a: number, b: number) => CelResult
 
 function mixed(operator: string, a: CelValue, b: CelValue, onDoubles: OnDoubles): CelResult {
   if (typeof a === 'number' || typeof b === 'number') {
-    const [left, right] = [asDouble(a), asDouble(b)]
+    const left = asDouble(a)
+    const right = asDouble(b)
     if (left !== undefined && right !== undefined) return onDoubles(left, right)
   }
   return unsupported(operator, a, b)
 }
+
+const plus: OnDoubles = (a, b) => a + b
+const minus: OnDoubles = (a, b) => a - b
+const times: OnDoubles = (a, b) => a * b
+const quotient: OnDoubles = (a, b) => a / b
 
 export const add: Operator = (a, b, frame) => {
   if (typeof a === 'string' && typeof b === 'string') {
     return spend(frame, stepsOfLength(a.length + b.length)) ?? a + b
   }
   if (typeof a === 'bigint' && typeof b === 'bigint') return toInt(a + b)
-  if (typeof a === 'number' && typeof b === 'number') return a + b
+  if (typeof a === 'number' || typeof b === 'number') return mixed('+', a, b, plus)
   if (a instanceof CelUint && b instanceof CelUint) return toUint(a.value + b.value)
   if (isList(a) && isList(b)) {
     return spend(frame, stepsOfLength(8 * (a.length + b.length))) ?? [...a, ...b]
@@ -40,7 +46,7 @@ export const add: Operator = (a, b, frame) => {
   if (a instanceof Uint8Array && b instanceof Uint8Array) {
     return spend(frame, stepsOfLength(a.length + b.length)) ?? Buffer.concat([a, b])
   }
-  return addTimes(a, b) ?? mixed('+', a, b, (left, right) => left + right)
+  return addTimes(a, b) ?? unsupported('+', a, b)
 }
 
 function addTimes(a: CelValue, b: CelValue): CelResult | undefined {
@@ -56,9 +62,9 @@ function addTimes(a: CelValue, b: CelValue): CelResult | undefined {
 
 export const subtract: Operator = (a, b) => {
   if (typeof a === 'bigint' && typeof b === 'bigint') return toInt(a - b)
-  if (typeof a === 'number' && typeof b === 'number') return a - b
+  if (typeof a === 'number' || typeof b === 'number') return mixed('-', a, b, minus)
   if (a instanceof CelUint && b instanceof CelUint) return toUint(a.value - b.value)
-  return subtractTimes(a, b) ?? mixed('-', a, b, (left, right) => left - right)
+  return subtractTimes(a, b) ?? unsupported('-', a, b)
 }
 
 function subtractTimes(a: CelValue, b: CelValue): CelResult | undefined {
@@ -74,9 +80,8 @@ function subtractTimes(a: CelValue, b: CelValue): CelResult | undefined {
 
 export const multiply: Operator = (a, b) => {
   if (typeof a === 'bigint' && typeof b === 'bigint') return toInt(a * b)
-  if (typeof a === 'number' && typeof b === 'number') return a * b
   if (a instanceof CelUint && b instanceof CelUint) return toUint(a.value * b.value)
-  return mixed('*', a, b, (left, right) => left * right)
+  return mixed('*', a, b, times)
 }
 
 const divisionByZero = new CelError('value', 'division by zero')
@@ -88,7 +93,7 @@ export const divide: Operator = (a, b) => {
   if (a instanceof CelUint && b instanceof CelUint) {
     return b.value === 0n ? divisionByZero : toUint(a.value / b.value)
   }
-  return mixed('/', a, b, (left, right) => left / right)
+  return mixed('/', a, b, quotient)
 }
 
 /** The sign is that of the dividend. Doubles are taken where they are whole, as JSON has no ints. */
