@@ -1,0 +1,173 @@
+/** Every example starts as it is, answers what its README says, and its recorded log replays. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, describe, expect, it } from 'vitest'
+import { readExport } from '../../src/log/export.ts'
+import type { Recorded } from '../../src/log/index.ts'
+import { regexProblem } from '../../src/pipeline/regex-problem.ts'
+import { foldVersion, replay } from '../../src/replay/index.ts'
+import { freePort, type RunningGateway, sluice, startGateway } from '../../src/testing/gateway.ts'
+import { startUpstream } from '../../src/testing/upstream.ts'
+
+const folder = join(import.meta.dirname, '..', '..', 'examples')
+const filesOf = (name: string) =>
+  readdirSync(join(folder, name)).filter((file) => file.endsWith('.yaml'))
+const names = readdirSync(folder).filter((name) => filesOf(name).length > 0)
+
+const readRecording = (name: string): Promise<Recorded[]> =>
+  Array.fromAsync(readExport(join(folder, name, 'recorded.jsonl')))
+
+describe.each(names)('the recorded log of %s', (name) => {
+  it('replays to every state that was published (else: scripts/record-example.mjs)', async () => {
+    const events = await readRecording(name)
+    const { comparisons } = await replay(events, { checkRegex: regexProblem })
+    expect(comparisons.length).toBeGreaterThan(1)
+    for (const comparison of comparisons) {
+      expect(comparison.foldVersion).toBe(foldVersion)
+      expect(comparison.replayed).toEqual(comparison.recorded)
+    }
+  })
+
+  it('replays to the conditions that were decided', async () => {
+    const events = await readRecording(name)
+    const { fold } = await replay(events, { checkRegex: regexProblem })
+    const decided = new Map<string, unknown>()
+    for (const { event } of events) {
+      if (event.type === 'dev.sluice.resource.deleted.v1') {
+        decided.delete(`${event.data.kind}/${event.data.namespace}/${event.data.name}`)
+      }
+      if (event.type !== 'dev.sluice.conditions.decided.v1') continue
+      const { kind, namespace, name: object, status } = event.data
+      decided.set(`${kind}/${namespace}/${object}`, status)
+    }
+    const replayed = new Map(
+      fold
+        .statuses()
+        .map(([ref, status]) => [`${ref.kind}/${ref.namespace}/${ref.name}`, status as unknown]),
+    )
+    expect(replayed).toEqual(decided)
+  })
+
+  it('holds nothing of the machine that it was made on', () => {
+    const text = readFileSync(join(folder, name, 'recorded.jsonl'), 'utf8')
+    expect(text).not.toMatch(/"\/(tmp|home|root|work)\//)
+    expect(existsSync(join(folder, name, 'README.md'))).toBe(true)
+  })
+})
+
+describe('sluice replay', () => {
+  it('says of a recorded log that nothing differs', async () => {
+    const path = join(folder, 'quickstart', 'recorded.jsonl')
+    const { code, stdout } = await sluice('replay', '--log-file', path, '-o', 'json')
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout)).toMatchObject({ different: [], incomparable: 0, foldVersion })
+  })
+})
+
+let running: RunningGateway | undefined
+afterEach(async () => {
+  await running?.dispose()
+  running = undefined
+})
+
+/** The example on other ports than its own, which may be taken; gives the new one for each. */
+async function start(name: string, known: Record<string, number> = {}) {
+  const texts = filesOf(name).map((file) => [file, readFileSync(join(folder, name, file), 'utf8')])
+  const all = texts.map(([, text]) => text).join()
+  const ports: Record<string, number> = { ...known }
+  for (const [, port = ''] of all.matchAll(/port: (8\d\d\d)$/gm)) ports[port] ??= await freePort()
+  const moved = texts.map(([file = '', text = '']) => [
+    file,
+    text.replace(/port: (\d{4})$/gm, (line, port) => (ports[port] ? `port: ${ports[port]}` : line)),
+  ])
+  running = await startGateway({ manifests: Object.fromEntries(moved) })
+  const gateway = running
+  const send = (port: number, host: string, path: string, headers = {}) =>
+    gateway.send(ports[port] ?? 0, { host, path, headers })
+  return { gateway, ports, send }
+}
+
+describe('the example', () => {
+  it('quickstart answers what npm start prints', async () => {
+    const [shop, echo] = await Promise.all([startUpstream('shop'), startUpstream('echo')])
+    const { send } = await start('quickstart', { 9101: shop.port, 9102: echo.port })
+    const cart = await send(8080, 'shop.example.com', '/cart')
+    expect(cart.status).toBe(200)
+    expect(cart.headers['x-served-by']).toBe('sluice')
+    expect(JSON.parse(cart.body)).toMatchObject({ upstream: 'shop' })
+    expect((await send(8080, 'shop.example.com', '/healthz')).body).toBe('ok\n')
+    const items = await send(8080, 'eu.echo.example.com', '/api/items')
+    expect(JSON.parse(items.body)).toMatchObject({ upstream: 'echo', path: '/v1/items' })
+    expect((await send(8080, 'nobody.example.com', '/')).status).toBe(404)
+    await Promise.all([shop.close(), echo.close()])
+  })
+
+  it('weighted-split sends most to v1, some to v2, and to v2 who asks for it', async () => {
+    const { send } = await start('weighted-split')
+    const counts: Record<string, number> = {}
+    for (let n = 0; n < 300; n++) {
+      const { body } = await send(8080, 'shop.example.com', '/')
+      counts[body] = (counts[body] ?? 0) + 1
+    }
+    expect(Object.keys(counts).sort()).toEqual(['this is v1\n', 'this is v2\n'])
+    expect(counts['this is v1\n']).toBeGreaterThan(200)
+    const byHeader = await send(8080, 'shop.example.com', '/', { 'x-version': 'v2' })
+    expect(byHeader.body).toBe('this is v2\n')
+    expect((await send(8080, 'shop.example.com', '/?preview=true')).body).toBe('this is v2\n')
+  })
+
+  it('redirects-rewrites redirects in three ways and rewrites path, host and headers', async () => {
+    const { send } = await start('redirects-rewrites')
+    const located = async (path: string) => {
+      const { status, headers } = await send(8080, 'old.example.com', path)
+      return [status, headers.location]
+    }
+    const [movedStatus, moved] = await located('/contact')
+    expect(movedStatus).toBe(301)
+    expect(moved).toMatch(/^http:\/\/old\.example\.com:\d+\/about\/contact$/)
+    const [blogStatus, blog] = await located('/blog/2026/may')
+    expect(blogStatus).toBe(308)
+    expect(blog).toMatch(/^http:\/\/blog\.example\.com:\d+\/articles\/2026\/may$/)
+    expect(await located('/shop')).toEqual([302, 'https://www.example.com/shop'])
+    const order = await send(8080, 'api.example.com', '/orders/17')
+    expect([order.status, order.body, order.headers['x-api-version']]).toEqual([
+      200,
+      'order 17\n',
+      '2',
+    ])
+    const debug = await send(8080, 'api.example.com', '/orders/18', { 'x-debug': 'yes' })
+    expect(debug.status).toBe(404)
+  })
+
+  it('policy-levels lets the most specific level win, field by field', async () => {
+    const { send } = await start('policy-levels')
+    const levels = async (port: number, path: string) => {
+      const { status, headers } = await send(port, 'any.example.com', path)
+      return [status, headers['x-level'], headers['x-only-gateway']]
+    }
+    expect(await levels(8080, '/plain')).toEqual([200, 'gateway', 'yes'])
+    expect(await levels(8081, '/plain')).toEqual([200, 'listener', undefined])
+    expect(await levels(8081, '/shop')).toEqual([200, 'route', undefined])
+    expect(await levels(8081, '/shop/news')).toEqual([200, 'rule', undefined])
+  })
+
+  it('forward-proxy goes where the client says, but not to metadata, and warns', async () => {
+    const { send, ports, gateway } = await start('forward-proxy')
+    const hello = await send(8080, `127.0.0.1:${ports[8091]}`, '/')
+    expect([hello.status, hello.body]).toEqual([200, 'hello from port 8091\n'])
+    expect((await send(8080, '169.254.169.254', '/')).status).toBeGreaterThanOrEqual(400)
+    const { message } = await gateway.condition('GatewayBackend', 'anywhere', 'Accepted', 'True')
+    expect(message).toContain('access control')
+  })
+
+  it('fail-closed refuses what it cannot protect, until the guard is taken away', async () => {
+    const { send, ports, gateway } = await start('fail-closed')
+    expect((await send(8080, 'any.example.com', '/open')).body).toBe('you are in\n')
+    expect((await send(8080, 'any.example.com', '/guarded')).status).toBe(500)
+    const { message } = await gateway.condition('GatewayPolicy', 'guard', 'Accepted', 'False')
+    expect(message).toContain('spec.traffic.extAuth')
+    gateway.remove('guard.yaml')
+    const request = { host: 'any.example.com', path: '/guarded' }
+    await gateway.sendUntil(ports[8080] ?? 0, request, ({ status }) => status === 200)
+  })
+})
