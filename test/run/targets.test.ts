@@ -51,6 +51,7 @@ beforeAll(async () => {
         staticBackend('main', upstream.port),
         ...service('svc', [upstream.port]),
         httpRoute('plain', { hostnames: host('plain'), rules }),
+        httpRoute('early', { hostnames: host('early'), rules }),
         httpRoute('listener', { parentRefs: [{ name: 'edge', sectionName: 'named' }], rules }),
         httpRoute('route', { hostnames: host('route'), rules }),
         httpRoute('rule', { hostnames: host('rule'), rules: [{ name: 'only', ...rules[0] }] }),
@@ -67,7 +68,7 @@ beforeAll(async () => {
         policy('rule', 'HTTPRoute/rule#only', mark('rule')),
         policy('on-service', 'Service/svc', mark('service')),
         policy('on-backend', 'GatewayBackend/main', mark('backend')),
-        policy('early', 'HTTPRoute/plain', {
+        policy('early', 'HTTPRoute/early', {
           traffic: { phase: 'PreRouting', transformation: { request: { remove: ['x'] } } },
         }),
       ),
@@ -112,9 +113,10 @@ describe('traffic settings [PolicySpec.traffic] [GatewayPolicy.spec]', () => {
     expect(headers['x-target']).toBe('gateway')
   })
 
-  it('of phase PreRouting are refused on a route', async () => {
+  it('of phase PreRouting are refused on a route, which lets nothing through that they were to protect', async () => {
     const condition = await running.condition('GatewayPolicy', 'early', 'Accepted', 'False')
     expect(condition.message).toContain('phase PreRouting needs a Gateway')
+    expect((await running.send(port, { host: 'early.example.com' })).status).toBe(500)
   })
 })
 
