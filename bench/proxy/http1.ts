@@ -11,7 +11,7 @@ import { type BenchContext, type Bound, interleave, pinSelf, type Row } from '..
 import { check, costOf } from './cost.ts'
 import { type ScenarioName, scenarios, startBenchUpstream } from './load.ts'
 import { findPeers } from './peers.ts'
-import { loadCore, type MeasuredProxy, startProxyProcess } from './process.ts'
+import { loadCore, type MeasuredProxy, type ProxyCommand, startProxyProcess } from './process.ts'
 import { startSluice } from './sluice.ts'
 
 /** At most so many times nginx. */
@@ -50,11 +50,18 @@ export default async function http1({ rounds, quick, note }: BenchContext): Prom
   const upstream = await startBenchUpstream()
   const running: MeasuredProxy[] = []
   const absent = new Map<string, string>()
+  const startPeer = async (command: ProxyCommand) => {
+    try {
+      running.push(await startProxyProcess(command))
+    } catch (error) {
+      absent.set(command.name, (error as Error).message)
+    }
+  }
   try {
     running.push(await startSluice(folder, upstream.port, 10))
     for (const peer of await findPeers(folder, upstream.port)) {
       if ('absent' in peer) absent.set(peer.name, peer.absent)
-      else running.push(await startProxyProcess(peer.command))
+      else await startPeer(peer.command)
     }
     for (const proxy of running) await check(proxy)
     note(running.map(({ name, version }) => `${name} ${version}`).join(', '))
@@ -66,7 +73,7 @@ export default async function http1({ rounds, quick, note }: BenchContext): Prom
       const candidates = Object.fromEntries(
         running.map((proxy) => [
           proxy.name,
-          () => costOf(proxy, scenario, upstream, quick ? 0.5 : 2),
+          () => costOf(proxy, scenario, upstream, quick ? 0.5 : 1.5),
         ]),
       )
       rows.push(...rowsOf(scenario, await interleave(rounds, candidates), absent))

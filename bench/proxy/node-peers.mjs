@@ -13,6 +13,9 @@ const target = `http://127.0.0.1:${upstreamPort}`
 const isRouted = ({ headers, url }) =>
   headers.host === 'bench.example.com' && url.startsWith('/api/') && headers['x-team'] === 'a'
 
+/** As long as the other proxies keep idle connections. */
+const idleMs = 300_000
+
 let lines = ''
 function log(request, response) {
   const { method, url } = request
@@ -29,15 +32,17 @@ function httpProxy() {
   const proxy = require('http-proxy').createProxyServer({ target, agent })
   proxy.on('proxyRes', (_answer, _request, response) => response.setHeader('x-served-by', peer))
   proxy.on('error', (_error, _request, response) => response.writeHead(502).end())
-  createServer((request, response) => {
+  const server = createServer((request, response) => {
     response.on('finish', () => log(request, response))
     if (isRouted(request)) proxy.web(request, response)
     else response.writeHead(404).end()
-  }).listen(Number(port), '127.0.0.1')
+  })
+  server.keepAliveTimeout = idleMs
+  server.listen(Number(port), '127.0.0.1')
 }
 
 async function fastifyHttpProxy() {
-  const server = require('fastify')({ logger: false })
+  const server = require('fastify')({ logger: false, keepAliveTimeout: idleMs })
   server.addHook('onResponse', async (request, reply) => log(request.raw, reply.raw))
   server.addHook('onRequest', async (request, reply) => {
     if (!isRouted(request.raw)) return reply.code(404).send()
