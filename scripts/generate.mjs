@@ -8,6 +8,7 @@ const root = join(import.meta.dirname, '..')
 const generators = [
   './generators/api.mjs',
   './generators/core-abi.mjs',
+  './generators/errors-page.mjs',
   './generators/events-page.mjs',
   './generators/metrics-page.mjs',
   './generators/protobuf.mjs',
