@@ -167,9 +167,8 @@ function unaryStep(operand: Step): Step {
 
 const contains: Operator = (item, container, frame) => {
   if (isList(container)) return isItem(item, container, frame)
-  return isMap(container)
-    ? isKey(item, container)
-    : noOverload('in', typeName(item), typeName(container))
+  const isPossible = isMap(container) && (toKey(item) !== undefined || typeof item === 'number')
+  return isPossible ? isKey(item, container) : noOverload('in', typeName(item), typeName(container))
 }
 
 const negated =
