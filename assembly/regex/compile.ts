@@ -7,11 +7,12 @@
 // (`(?:|a)*` matches all of 'aaa'). While one position is explored each instruction is visited once,
 // and that gives the rule for `*` by itself: coming back to the loop without having consumed finds it
 // visited. A bounded optional repetition gets a jump of its own behind its body, and OP_ENTER marks
-// that jump as visited before the body is explored. RE2 and Go decide differently here.
+// that jump as visited before the body is explored. Where such repetitions nest, step.ts has more to say.
+// RE2 and Go decide differently here.
 import { REGEX_PROGRAM_TOO_LARGE } from '../abi'
 import { errorCode, fail, MAX_COMPILE_STEPS } from './codes'
 import { ASSERT_CHARACTER, ASSERT_LINE_END, ASSERT_LINE_START, ASSERT_TEXT_END, ASSERT_TEXT_START, ASSERT_WORD, Node, NODE_ALTERNATE, NODE_ASSERT, NODE_CHARACTER, NODE_CLASS, NODE_CONCAT, NODE_REPEAT } from './node'
-import { builderStart, emit, emitAssert, emitRange, finishProgram, NOWHERE, OP_ENTER, OP_JUMP, OP_MATCH, OP_SPLIT, patch, PROGRAM_LINES, PROGRAM_REVERSE, PROGRAM_WORDS } from './program'
+import { builderStart, emit, emitAssert, emitRange, finishProgram, KIND_LAZY, NOWHERE, OP_ENTER, OP_JUMP, OP_LOOP, OP_MATCH, OP_SPLIT, patch, PROGRAM_LINES, PROGRAM_NESTED, PROGRAM_REVERSE, PROGRAM_WORDS } from './program'
 import { addRange, dropRanges, rangeCount } from './ranges'
 import { emitClass, emitReverseClass, utf8Start } from './utf8'
 
@@ -100,10 +101,11 @@ function mirrored(kind: u32): u32 {
 
 function generateRepeat(node: Node, next: u32): u32 {
   const child = node.firstChild
+  if (!isReverse && changetype<Node>(child).isNullable && holdsRepeat(child)) bits |= PROGRAM_NESTED
   let target = next
   let copies = node.first
   if (node.count < 0) {
-    const loop = emit(OP_SPLIT, 0)
+    const loop = emit(changetype<Node>(child).isNullable ? OP_LOOP | laziness(node) : OP_SPLIT, 0)
     const body = generate(child, loop)
     if (node.isLazy) patch(loop, next, body)
     else patch(loop, body, next)
@@ -120,6 +122,19 @@ function generateRepeat(node: Node, next: u32): u32 {
   return target
 }
 
+function laziness(node: Node): u32 {
+  return node.isLazy ? KIND_LAZY : 0
+}
+
+function holdsRepeat(at: usize): bool {
+  const node = changetype<Node>(at)
+  if (node.kind == NODE_REPEAT) return true
+  for (let child = node.firstChild; child != 0; child = changetype<Node>(child).next) {
+    if (holdsRepeat(child)) return true
+  }
+  return false
+}
+
 /** One more optional repetition that goes on to `more`, or straight to `next`. */
 function generateOptional(node: Node, more: u32, next: u32): u32 {
   if (!changetype<Node>(node.firstChild).isNullable) {
@@ -128,5 +143,5 @@ function generateOptional(node: Node, more: u32, next: u32): u32 {
   }
   const jump = emit(OP_JUMP, more)
   const body = generate(node.firstChild, jump)
-  return node.isLazy ? emit(OP_ENTER, next, body, jump) : emit(OP_ENTER, body, next, jump)
+  return node.isLazy ? emit(OP_ENTER | KIND_LAZY, next, body, jump) : emit(OP_ENTER, body, next, jump)
 }

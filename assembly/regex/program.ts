@@ -28,10 +28,16 @@ export const OP_ENTER: u32 = 4
 /** Goes to x where ASSERT_* `kind` holds. */
 export const OP_ASSERT: u32 = 5
 export const OP_MATCH: u32 = 6
+/** A SPLIT that heads an unbounded repetition of something that may match nothing; see exploreNested. */
+export const OP_LOOP: u32 = 7
+/** `kind` of OP_LOOP and OP_ENTER where leaving (x) is preferred to the body (y). */
+export const KIND_LAZY: u32 = 1 << 24
 
 export const PROGRAM_REVERSE: u32 = 1
 export const PROGRAM_WORDS: u32 = 2
 export const PROGRAM_LINES: u32 = 4
+/** Repetitions that may match nothing nest: exploreNested explores. */
+export const PROGRAM_NESTED: u32 = 8
 
 export const FACT_WORD: u32 = 1
 export const FACT_NEWLINE: u32 = 2

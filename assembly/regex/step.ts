@@ -3,7 +3,7 @@
 // results, the simulation does not. Its cost is at most the program's size, whatever the text.
 import { blockAlloc, blockFree } from '../arena'
 import { ASSERT_CHARACTER, ASSERT_LINE_END, ASSERT_LINE_START, ASSERT_TEXT_END, ASSERT_TEXT_START, ASSERT_WORD } from './node'
-import { FACT_CONTINUATION, FACT_NEWLINE, FACT_WORD, OP_ASSERT, OP_ENTER, OP_JUMP, OP_MATCH, OP_RANGE, OP_SPARSE, OP_SPLIT, P_BITS, P_CLASSES, P_COUNT, P_ENTRIES, P_FACTS, P_INSTRUCTIONS, PROGRAM_LINES, PROGRAM_WORDS } from './program'
+import { FACT_CONTINUATION, FACT_NEWLINE, FACT_WORD, KIND_LAZY, OP_ASSERT, OP_ENTER, OP_JUMP, OP_LOOP, OP_MATCH, OP_RANGE, OP_SPARSE, OP_SPLIT, P_BITS, P_CLASSES, P_COUNT, P_ENTRIES, P_FACTS, P_INSTRUCTIONS, PROGRAM_LINES, PROGRAM_NESTED, PROGRAM_WORDS } from './program'
 
 /** What lies before the position: the facts of the byte before, and BEFORE_NOTHING at the text's edge. */
 export const BEFORE_NOTHING: u32 = 4
@@ -19,6 +19,9 @@ export let kernel: usize = 0
 export let kernelBefore: usize = 0
 export let kernelCount: u32 = 0
 let generation: u32 = 0
+/** For exploreNested: how often an instruction is being explored, and may not be come back to. */
+let active: usize = 0
+let blocked: usize = 0
 
 /** Visits of instructions since the module started: the unit in which linear time is tested. */
 export let work: u64 = 0
@@ -37,15 +40,17 @@ export function ensureScratch(count: u32): bool {
   if (count <= scratchSize) return true
   let size: u32 = max(scratchSize, 256)
   while (size < count) size <<= 1
-  // Every visited instruction pushes at most two others.
+  // Every visited instruction leaves at most one entry on the stack and adds two (nested: four and one).
   const bytes = <usize>size * 4
-  const block = blockAlloc(bytes * 6 + 64)
+  const block = blockAlloc(bytes * 12 + 64)
   if (block == 0) return false
   blockFree(marks)
   marks = block
-  memory.fill(marks, 0, bytes)
+  memory.fill(marks, 0, bytes * 3)
   generation = 0
-  list = marks + bytes
+  active = marks + bytes
+  blocked = active + bytes
+  list = blocked + bytes
   kernel = list + bytes
   kernelBefore = kernel + bytes
   stack = kernelBefore + bytes
@@ -101,7 +106,7 @@ function explore(program: usize, start: u32, before: u32, c: u32, isCut: bool): 
     const op = <u32>load<u8>(at)
     if (op <= OP_SPARSE) {
       store<u32>(list + (<usize>(listCount++) << 2), pc)
-    } else if (op == OP_SPLIT || op == OP_ENTER) {
+    } else if (op == OP_SPLIT || op == OP_LOOP || op == OP_ENTER) {
       if (op == OP_ENTER) store<u32>(marks + (<usize>load<u32>(at, 12) << 2), seen)
       store<u32>(stack + depth, load<u32>(at, 8))
       store<u32>(stack + depth, load<u32>(at, 4), 4)
@@ -112,6 +117,100 @@ function explore(program: usize, start: u32, before: u32, c: u32, isCut: bool): 
     } else if (op == OP_MATCH) {
       sawMatch = true
       if (isCut) return
+    }
+  }
+}
+
+// --- repetitions of nothing within repetitions of nothing ----------------------------------------
+//
+// "Visited once" is not quite the rule of JavaScript when such repetitions nest: a round of the outer one
+// may come back to an inner one that is still being explored from before that round, and then the inner
+// one's remaining alternatives come first there, not later. So here an instruction that is being explored
+// may be explored again, as long as its loop's round is not the one that would be empty: the way into a
+// loop's body blocks the way back to its head. An instruction that was explored to its end is not again.
+// Visits beyond a multiple of the program's size are not made, so that a step stays linear.
+
+const VISIT: u32 = 0
+const LEAVE: u32 = 1 << 30
+const UNBLOCK: u32 = 2 << 30
+const BLOCK: u32 = 3 << 30
+const AGAIN_LIMIT: u32 = 16
+
+let nestedDepth: u32 = 0
+
+// @ts-ignore: decorator
+@inline
+function pushNested(entry: u32): void {
+  store<u32>(stack + (<usize>(nestedDepth++) << 2), entry)
+}
+
+// @ts-ignore: decorator
+@inline
+function count(counters: usize, pc: u32, change: i32): void {
+  const at = counters + (<usize>pc << 2)
+  store<u32>(at, load<u32>(at) + change)
+}
+
+/** As explore, cut at a match. */
+function exploreNested(program: usize, start: u32, before: u32, c: u32): void {
+  const code = <usize>load<u32>(program, P_INSTRUCTIONS)
+  const after = <u32>load<u8>(program + c, P_FACTS)
+  const isEnd = c == load<u32>(program, P_CLASSES)
+  const size = load<u32>(program, P_COUNT)
+  let visits: u32 = 0
+  nestedDepth = 0
+  pushNested(start)
+  while (nestedDepth > 0) {
+    const entry = load<u32>(stack + (<usize>(--nestedDepth) << 2))
+    const tag = entry & BLOCK
+    const pc = entry & ~BLOCK
+    if (tag == LEAVE) count(active, pc, -1)
+    else if (tag == UNBLOCK) count(blocked, pc, -1)
+    else if (tag == BLOCK) count(blocked, pc, 1)
+    if (tag != VISIT || sawMatch || load<u32>(blocked + (<usize>pc << 2)) != 0) continue
+    const mark = marks + (<usize>pc << 2)
+    if (load<u32>(mark) == generation) {
+      if (load<u32>(active + (<usize>pc << 2)) == 0 || nestedDepth > size || visits > size * AGAIN_LIMIT) continue
+    }
+    store<u32>(mark, generation)
+    visits++
+    work++
+    visitNested(code + (<usize>pc << 4), pc, before, after, isEnd)
+  }
+}
+
+function visitNested(at: usize, pc: u32, before: u32, after: u32, isEnd: bool): void {
+  const op = <u32>load<u8>(at)
+  if (op <= OP_SPARSE) {
+    store<u32>(list + (<usize>(listCount++) << 2), pc)
+    return
+  }
+  if (op == OP_MATCH) {
+    sawMatch = true
+    return
+  }
+  if (op == OP_ASSERT && !holds(load<u8>(at, 3), before, after, isEnd)) return
+  const x = load<u32>(at, 4)
+  const y = load<u32>(at, 8)
+  count(active, pc, 1)
+  pushNested(LEAVE | pc)
+  if (op == OP_JUMP || op == OP_ASSERT) {
+    pushNested(x)
+  } else if (op == OP_SPLIT) {
+    pushNested(y)
+    pushNested(x)
+  } else {
+    const head = op == OP_LOOP ? pc : load<u32>(at, 12)
+    if (load<u32>(at) & KIND_LAZY) {
+      pushNested(UNBLOCK | head)
+      pushNested(y)
+      pushNested(BLOCK | head)
+      pushNested(x)
+    } else {
+      pushNested(y)
+      pushNested(UNBLOCK | head)
+      pushNested(x)
+      count(blocked, head, 1)
     }
   }
 }
@@ -155,8 +254,11 @@ export function stepThreads(program: usize, threads: usize, count: u32, before: 
   nextGeneration()
   sawMatch = false
   listCount = 0
+  const isNested = isCut && (load<u32>(program, P_BITS) & PROGRAM_NESTED) != 0
   for (let i: u32 = 0; i < count; i++) {
-    explore(program, load<u32>(threads + (<usize>i << 2)), before, c, isCut)
+    const start = load<u32>(threads + (<usize>i << 2))
+    if (isNested) exploreNested(program, start, before, c)
+    else explore(program, start, before, c, isCut)
     if (sawMatch && isCut) break
   }
   nextGeneration()
@@ -203,7 +305,7 @@ export function firstClasses(program: usize, start: u32, classes: usize): bool {
     } else {
       store<u32>(stack + depth, load<u32>(at, 4))
       depth += 4
-      if (op == OP_SPLIT || op == OP_ENTER) {
+      if (op == OP_SPLIT || op == OP_LOOP || op == OP_ENTER) {
         store<u32>(stack + depth, load<u32>(at, 8))
         depth += 4
       }

@@ -26,6 +26,11 @@ const adversaries: readonly Adversary[] = [
   { name: 'ambiguous alternatives', pattern: '(a|a)*b', text: (n) => 'a'.repeat(n) },
   { name: 'adjacent repetitions', pattern: '(x+x+)+y', text: (n) => 'x'.repeat(n) },
   { name: 'many optional letters', pattern: '(?:a?){30}a{30}', text: (n) => 'a'.repeat(n) },
+  {
+    name: 'nested repetitions of nothing',
+    pattern: '(?:(?:(?:a*)*|b?)*)*c',
+    text: (n) => 'ab'.repeat(n / 2),
+  },
   { name: 'digits', pattern: '\\b(?:\\d[ -]?){12,18}\\d\\b', text: (n) => '1'.repeat(n) },
   { name: 'at signs', pattern: email, text: (n) => '@'.repeat(n) },
   { name: 'letters and at signs', pattern: email, text: (n) => 'a@'.repeat(n / 2) },

@@ -3,7 +3,7 @@
  * \s (JavaScript's has Unicode spaces and \v), carriage returns (JavaScript's dot excludes them and its
  * multi-line anchors see them), \b with flag i where ſ and the Kelvin sign occur (JavaScript counts them
  * as word characters then), and a repetition of something that may match nothing and itself holds a
- * repetition (which way its empty rounds go differs between all engines).
+ * repetition (JavaScript can take exponential time there; cases/preference.json has some).
  */
 export interface RandomPattern {
   readonly source: string
