@@ -298,6 +298,14 @@ export const errorCatalogue = {
     'port is already in use',
     'A listener port cannot be bound; the listener is not programmed.',
   ),
+  certificate_unusable: row(
+    0,
+    'internal',
+    'no',
+    'Internal',
+    'certificate cannot be used',
+    'A certificate of a listener is refused by OpenSSL or has not arrived; a new one leaves the one before it in use, else handshakes fail.',
+  ),
   protocol_unsupported: row(
     0,
     'internal',

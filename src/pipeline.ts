@@ -5,10 +5,11 @@
  *   log         reads a file            writes the events that everything below lives on
  *   fold        reads the log           writes desired state and statuses, in memory
  *   reconciler  reads log and fold      writes published changes; decisions and snapshots into the log
+ *   secrets     reads published changes writes the values beside them that they refer to
  *   channel     reads published changes writes them, encoded, to the proxy
  *   proxy       reads the channel       writes answers (acknowledged, rejected); serves traffic
  *   recorder    reads answers           writes them into the log
- *   source      reads manifests         writes observations into the log
+ *   source      reads manifests         writes observations into the log, secret values to `secrets`
  *
  * A controller in a cluster is the same pipeline with other parts: Kubernetes as the source, NATS as
  * the log, gRPC as the channel.
@@ -17,10 +18,12 @@ import { randomUUID } from 'node:crypto'
 import { networkInterfaces } from 'node:os'
 import type { ResourceEvent, SluiceEvent } from '../events/index.ts'
 import { systemClock } from './base/clock.ts'
+import { SecretStore } from './effects/secret-store.ts'
 import type { EventLog } from './log/index.ts'
 import { apiBinding, builtInObjects } from './pipeline/api-binding.ts'
 import { type OpenedLog, openLog } from './pipeline/open-log.ts'
 import { Reconciler } from './pipeline/reconciler.ts'
+import { secretDigests } from './pipeline/secret-digests.ts'
 import { captureState, restoreState } from './pipeline/stored-state.ts'
 import { type ProxyOptions, type RunningProxy, startProxy } from './proxy/supervisor.ts'
 import { FileSource } from './watch/index.ts'
@@ -66,21 +69,33 @@ export async function startPipeline(options: PipelineOptions): Promise<Pipeline>
   const run = randomUUID()
   const recorder = new DeliveryRecorder({ clock: systemClock, cluster, run, append: record })
   const channel = createChannel(recorder)
+  const secrets = new SecretStore(() => {
+    const late = secrets.late()
+    if (late !== undefined) channel.publish(late)
+  })
+  let isSecretGone = false
   const reconciler = new Reconciler({
     log,
     fold,
     cluster,
     clock: systemClock,
-    observe: (event) => index.apply(event),
+    observe: (event) => {
+      index.apply(event)
+      isSecretGone ||= mayForgetSecrets(event)
+    },
     capture: () => captureState(fold, index),
-    publish: (delta) => channel.publish(delta),
+    publish: (delta) => {
+      channel.publish(secrets.join(delta))
+      if (isSecretGone) secrets.retain(source.secretDigests().union(secretDigests(fold)))
+      isSecretGone = false
+    },
     onFault: options.onFault,
   })
   await reconciler.start(from)
   // Proxies of an earlier run that was killed did not say goodbye.
   for (const gone of fold.proxies()) recorder.disconnected(gone, 'the process has ended')
   recorder.connected(proxyName, serviceAddress(options.proxy.bindAddress))
-  const source = createSource(options, opened, index)
+  const source = createSource(options, opened, index, secrets)
   await source.start()
   await reconciler.folded(await log.lastPosition())
   reconciler.open()
@@ -102,6 +117,7 @@ function createSource(
   options: PipelineOptions,
   { log, digestKey }: OpenedLog,
   index: ResourceIndex,
+  secrets: SecretStore,
 ): FileSource {
   return new FileSource({
     ...apiBinding,
@@ -111,6 +127,7 @@ function createSource(
     // A copy: the source is ahead of the fold by what it has appended and the fold has not read.
     index: new ResourceIndex(fileSource, index.toState()),
     digestKey,
+    keepSecret: (digest, value) => secrets.keep(digest, value),
     builtIn: builtInObjects,
     onChange: (events) => appendAll(log, events),
     onProblem: options.onProblem,
@@ -120,6 +137,11 @@ function createSource(
 async function appendAll(log: EventLog, events: readonly ResourceEvent[]): Promise<void> {
   const appended = await log.append(events)
   if (!appended.ok) throw new Error(appended.problems.map(({ message }) => message).join('; '))
+}
+
+/** Has an object come or gone that may have held secrets? */
+function mayForgetSecrets({ type, data }: SluiceEvent): boolean {
+  return type.startsWith('dev.sluice.resource.') && 'kind' in data && data.kind === 'Secret'
 }
 
 /** The address that a Gateway shows: the bound one, or the machine's first where all are bound. */

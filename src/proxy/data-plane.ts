@@ -9,7 +9,7 @@ import type { Callouts, RespondVerdict } from '../exchange/exchange.ts'
 import type { DesiredDelta } from '../model/resources.ts'
 import { loadPolicyAppliers } from './config/policies.ts'
 import { type ApplyResult, ConfigStore } from './config/store.ts'
-import type { RequestHandler, ServerExchange } from './engine/types.ts'
+import type { RequestHandler, ServerExchange, TlsChoice } from './engine/types.ts'
 import { factsOf } from './facts.ts'
 import { LocalExchange } from './local-exchange.ts'
 import { forwardOptions, type PhaseContext, requestPhases } from './phases.ts'
@@ -44,6 +44,8 @@ export interface DataPlane {
   /** Takes a change set in; the next request sees it, requests under way keep what they have. */
   apply(delta: DesiredDelta): ApplyResult
   readonly handler: RequestHandler
+  /** Which listener of a port a TLS handshake is for; undefined where it must fail. */
+  chooseTls(port: number, serverName: string | undefined): TlsChoice | undefined
 }
 
 /** Loads what policies need on requests, once, and makes a data plane without configuration. */
@@ -62,6 +64,7 @@ export async function createDataPlane(parts: DataPlaneParts): Promise<DataPlane>
   }
   return {
     apply: (delta) => config.apply(delta),
+    chooseTls: (port, serverName) => config.chooseTls(port, serverName),
     handler: new WalkHandler(context, parts.telemetry),
   }
 }

@@ -20,7 +20,7 @@ export function factsOf(walk: Walk): RequestFacts {
     // A client that left early is logged with the status that says so, although it was not sent.
     status: exchange.sentStatus || (error?.row.status ?? 0),
     durationMs: performance.now() - exchange.startedAt,
-    protocol: 'http',
+    protocol: exchange.request.scheme,
     ...(walk.original ?? originalOf(exchange)),
   }
 }

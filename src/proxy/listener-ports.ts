@@ -4,17 +4,27 @@
  * it any more.
  *
  *   wanted  ---bind---> bound        bound, no listener left ---unlisten---> gone
- *     |  ^
- *   fails |  after a second
- *     v  |
+ *     |  ^                |  ^
+ *   fails |  after a      +--+ plaintext becomes TLS, or the reverse: unlisten, bind
+ *     v  |   second
  *    waiting
+ *
+ * A port is plaintext or TLS. Where listeners of several Gateways disagree, the one with the smallest
+ * key decides, and those of the other protocol are rejected.
  */
 import { GatewayError } from '../errors.ts'
+import { compareText } from '../model/names.ts'
 import type { DesiredDelta, ListenerResource, ResourceKey } from '../model/resources.ts'
-import type { Engine } from './engine/types.ts'
+import type { Engine, TlsChoice } from './engine/types.ts'
 import type { WorkerRejection } from './worker-messages.ts'
 
 const retryMs = 1_000
+
+type PortProtocol = 'HTTP' | 'HTTPS'
+
+function isServed(protocol: ListenerResource['protocol']): protocol is PortProtocol {
+  return protocol === 'HTTP' || protocol === 'HTTPS'
+}
 
 interface WantedListener {
   readonly port: number
@@ -25,7 +35,8 @@ interface WantedListener {
 
 interface Port {
   readonly number: number
-  isBound: boolean
+  /** Undefined while it is not bound. */
+  bound: PortProtocol | undefined
   /** Why the last attempt failed. */
   problem: string | undefined
   retry: NodeJS.Timeout | undefined
@@ -35,6 +46,8 @@ interface Port {
 
 export interface PortOptions {
   readonly engine: Pick<Engine, 'listen' | 'unlisten'>
+  /** Asked at each handshake on a TLS port. */
+  chooseTls(port: number, serverName: string | undefined): TlsChoice | undefined
   /** Rejects where the port belongs to another process. */
   claim(port: number): Promise<void>
   release(port: number): void
@@ -69,7 +82,7 @@ export class ListenerPorts {
     // While draining, ports close when the engine says so.
     if (this.#isStopped) return
     const wanted = this.#wanted()
-    for (const number of wanted)
+    for (const number of wanted.keys())
       if (!this.#ports.has(number)) this.#ports.set(number, newPort(number))
     const settled: Promise<void>[] = []
     for (const port of this.#ports.values()) {
@@ -81,16 +94,21 @@ export class ListenerPorts {
     await Promise.all(settled)
   }
 
-  #wanted(): Set<number> {
-    const ports = new Set<number>()
-    for (const { port, protocol } of this.#listeners.values())
-      if (protocol === 'HTTP') ports.add(port)
+  #wanted(): Map<number, PortProtocol> {
+    const deciding = new Map<number, ResourceKey>()
+    const ports = new Map<number, PortProtocol>()
+    for (const [key, { port, protocol }] of this.#listeners) {
+      if (!isServed(protocol)) continue
+      const other = deciding.get(port)
+      if (other !== undefined && compareText(other, key) <= 0) continue
+      deciding.set(port, key)
+      ports.set(port, protocol)
+    }
     return ports
   }
 
-  #isWanted(port: number): boolean {
-    if (this.#isStopped) return false
-    return this.#wanted().has(port)
+  #wantedOn(port: number): PortProtocol | undefined {
+    return this.#isStopped ? undefined : this.#wanted().get(port)
   }
 
   /** One attempt at a time: brings the port to what is wanted, however often that changes. */
@@ -104,22 +122,29 @@ export class ListenerPorts {
   async #bring(port: Port): Promise<void> {
     clearTimeout(port.retry)
     port.retry = undefined
-    while (this.#isWanted(port.number) !== port.isBound) {
-      if (port.isBound) await this.#unbind(port)
-      else if (!(await this.#bind(port))) return
+    for (;;) {
+      const wanted = this.#wantedOn(port.number)
+      if (wanted === port.bound) break
+      if (wanted === undefined) await this.#unbind(port)
+      else if (!(await this.#bind(port, wanted))) return
     }
-    if (!port.isBound) this.#ports.delete(port.number)
+    if (port.bound === undefined) this.#ports.delete(port.number)
   }
 
-  async #bind(port: Port): Promise<boolean> {
+  async #bind(port: Port, protocol: PortProtocol): Promise<boolean> {
+    const { engine, claim, release, chooseTls } = this.#options
+    const { number } = port
     try {
-      await this.#options.claim(port.number)
-      await this.#options.engine.listen(port.number)
-      port.isBound = true
+      if (port.bound === undefined) await claim(number)
+      else await engine.unlisten(number)
+      port.bound = undefined
+      const tls = (serverName: string | undefined) => chooseTls(number, serverName)
+      await engine.listen(number, undefined, protocol === 'HTTPS' ? tls : undefined)
+      port.bound = protocol
       port.problem = undefined
       return true
     } catch (error) {
-      this.#options.release(port.number)
+      release(number)
       port.problem = problemOf(error)
       port.retry = setTimeout(() => this.#tryAgain(port), retryMs)
       return false
@@ -133,27 +158,32 @@ export class ListenerPorts {
   }
 
   async #unbind(port: Port): Promise<void> {
-    port.isBound = false
+    port.bound = undefined
     await this.#options.engine.unlisten(port.number)
     this.#options.release(port.number)
   }
 
   bound(): number[] {
-    return [...this.#ports.values()].filter((port) => port.isBound).map((port) => port.number)
+    return [...this.#ports.values()].filter((port) => port.bound).map((port) => port.number)
   }
 
   /** Wanted and not bound. */
   unbound(): number[] {
     const bound = new Set(this.bound())
-    return [...this.#wanted()].filter((port) => !bound.has(port))
+    return [...this.#wanted().keys()].filter((port) => !bound.has(port))
   }
 
   /** Listeners that are not served, with the reason. */
   rejections(): WorkerRejection[] {
     const rejected: WorkerRejection[] = []
+    const wanted = this.#wanted()
     for (const [key, { port, protocol, sequence }] of this.#listeners) {
-      const problem = this.#ports.get(port)?.problem
-      if (protocol !== 'HTTP') {
+      const serving = wanted.get(port)
+      const problem =
+        serving === protocol
+          ? this.#ports.get(port)?.problem
+          : `another listener serves ${serving} on it`
+      if (!isServed(protocol)) {
         const { code, message } = new GatewayError('protocol_unsupported', protocol)
         rejected.push({ key, sequence, code, message })
       } else if (problem !== undefined) {
@@ -172,5 +202,5 @@ export class ListenerPorts {
 }
 
 function newPort(number: number): Port {
-  return { number, isBound: false, problem: undefined, retry: undefined, running: undefined }
+  return { number, bound: undefined, problem: undefined, retry: undefined, running: undefined }
 }

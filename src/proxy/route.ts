@@ -44,21 +44,30 @@ export class MatchableHeads {
   }
 }
 
-/** Sets the walk's listener, if one takes the host, and remembers the route for `findRoute`. */
+/**
+ * Sets the walk's listener, if one takes the host, and remembers the route for `findRoute`. Throws
+ * `misdirected` where the TLS connection was made for another listener (RFC 9110 15.5.20).
+ */
 export function findListener(walk: Walk, config: ConfigStore, heads: MatchableHeads): void {
-  const table = config.port(walk.exchange.port)
+  const { port, request, tls } = walk.exchange
+  const table = config.port(port, request.scheme)
   if (table === undefined) return
   const head = heads.current(walk.exchange)
   const id = table.routes.match(head)
   if (id === NO_LISTENER) return
-  walk.listener = table.listener(head.scope)
+  const listener = table.listener(head.scope)
+  if (tls !== undefined && listener?.resource.key !== tls.listener) {
+    throw new GatewayError('misdirected')
+  }
+  walk.listener = listener
   walk.routeId = id
   walk.isRouteKnown = true
 }
 
 /** Sets the walk's rule, if one matches, and the prefix by which it did. */
 export function findRoute(walk: Walk, config: ConfigStore, heads: MatchableHeads): void {
-  const table = config.port(walk.exchange.port)
+  const { port, request } = walk.exchange
+  const table = config.port(port, request.scheme)
   if (table === undefined || walk.listener === undefined) return
   // Steps may have taken time, and the listener may have been changed or removed meanwhile.
   if (table.listener(walk.listener.scope) !== walk.listener) findListener(walk, config, heads)

@@ -7,7 +7,7 @@ import { GatewayError } from '../errors.ts'
 import type { DesiredDelta, ResourceKey } from '../model/resources.ts'
 import type { Rejection } from '../wire/channel.ts'
 import { type DecodedDelta, decodeDelta } from '../wire/decode.ts'
-import type { Engine } from './engine/types.ts'
+import type { Engine, TlsChoice } from './engine/types.ts'
 import { ListenerPorts } from './listener-ports.ts'
 import type { AccessLog } from './telemetry/access-log.ts'
 import type { WorkerTelemetry } from './telemetry/telemetry.ts'
@@ -16,6 +16,7 @@ import type { FromWorker, ToWorker, WorkerRejection } from './worker-messages.ts
 /** The part of the data plane that takes configuration; names what it refuses. */
 export interface ConfigReceiver {
   apply(delta: DesiredDelta): { readonly rejected: readonly Rejection[] }
+  chooseTls(port: number, serverName: string | undefined): TlsChoice | undefined
 }
 
 export interface WorkerParts {
@@ -43,6 +44,7 @@ export class WorkerSession {
     this.#parts = parts
     this.#ports = new ListenerPorts({
       engine: parts.engine,
+      chooseTls: (port, serverName) => parts.plane.chooseTls(port, serverName),
       claim: (port) => this.#claim(port),
       release: (port) => parts.send({ type: 'released', port }),
       onChange: () => this.#tell(),

@@ -40,6 +40,7 @@ async function startWorker(port: NonNullable<typeof parentPort>, settings: Worke
     bindAddress,
     reusePort,
     onUpstreamConnected: (seconds) => telemetry.onUpstreamConnected(seconds),
+    onTlsHandshake: (port, { place }, seconds) => telemetry.onTlsHandshake(port, place, seconds),
   })
   const session = new WorkerSession({ engine, plane, telemetry, log, send })
   port.on('message', (message: ToWorker) => session.receive(message))

@@ -140,7 +140,7 @@ describe('changes of the configuration', () => {
   })
 
   it('ignore listeners of protocols that are not served yet', async () => {
-    expect(rig.apply([listener(rig.port, { protocol: 'HTTPS' })]).ports).toEqual([])
+    expect(rig.apply([listener(rig.port, { protocol: 'TLS' })]).ports).toEqual([])
     expect(await rig.send({})).toMatchObject({ status: 404 })
     expect(rig.apply([listener(rig.port, { protocol: 'HTTP' })]).ports).toEqual([rig.port])
     expect(rig.apply([listener(rig.port, { protocol: 'TCP' })]).ports).toEqual([])

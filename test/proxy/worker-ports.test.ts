@@ -53,6 +53,7 @@ describe('the ports of a worker', () => {
     const changes: number[][] = []
     const ports: ListenerPorts = new ListenerPorts({
       engine: binder,
+      chooseTls: () => undefined,
       claim: () => Promise.resolve(),
       release: () => undefined,
       onChange: () => changes.push(ports.bound()),

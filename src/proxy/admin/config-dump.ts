@@ -29,9 +29,14 @@ function readable(policy: PolicyResource): unknown {
   }
 }
 
+/** The value of a secret does not even show its length. */
+function withoutValue(resource: Resource): unknown {
+  return resource.type === 'secret' ? { ...resource, value: '<redacted>' } : resource
+}
+
 function dumpResource(version: string, resource: Resource): unknown {
   const { key, type, ...rest } =
-    resource.type === 'policy' ? asRecord(readable(resource)) : resource
+    resource.type === 'policy' ? asRecord(readable(resource)) : asRecord(withoutValue(resource))
   return { key, version, ...asRecord(redact(rest)) }
 }
 

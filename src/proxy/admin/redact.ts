@@ -34,11 +34,17 @@ function isSecretHeader(value: Readonly<Record<string, unknown>>): boolean {
   )
 }
 
+/** A SecretRef and nothing else: its `key` is the name of an entry. */
+function isSecretRef(value: Readonly<Record<string, unknown>>): boolean {
+  return Object.keys(value).sort().join() === 'digest,key,name,namespace'
+}
+
 /** A copy of a JSON value with credentials hidden; `key` at the top of a resource is its name. */
 export function redact(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(redact)
   if (value === null || typeof value !== 'object') return value
   const record = value as Readonly<Record<string, unknown>>
+  if (isSecretRef(record)) return record
   const copy: Record<string, unknown> = {}
   for (const [name, member] of Object.entries(record)) {
     const isSecret = secretMembers.has(name.toLowerCase()) && typeof member === 'string'

@@ -12,12 +12,16 @@ import {
   listenerLevels,
   ruleLevels,
 } from '../../policies/merge.ts'
+import type { TlsChoice } from '../engine/types.ts'
 import type { BoundPolicies, PolicyIndex } from './policies.ts'
 import type { CompiledRule, NamedTarget } from './rules.ts'
 
 /** A listener that serves. */
 export class ListenerPlacement {
-  readonly resource: ListenerResource
+  /** Replaced where certificates are renewed; nothing else of it ever changes. */
+  resource: ListenerResource
+  /** What TLS connections get; undefined where they fail. */
+  tls: TlsChoice | undefined
   /** Handle of the listener in the route table of its port. */
   readonly scope: number
   readonly place: RoutePlace

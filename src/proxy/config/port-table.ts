@@ -99,6 +99,34 @@ export class PortTable {
     return { first: this.#claims.get(hostname)?.[0], serving: this.#serving.get(hostname) }
   }
 
+  /**
+   * Who serves a name of a TLS handshake: exact before the longest wildcard before every name
+   * (Gateway API, Listener hostname). Undefined names are those of clients that send none.
+   */
+  byServerName(name: string | undefined): ListenerPlacement | undefined {
+    if (name === undefined) return this.#serving.get('')
+    const host = name.toLowerCase()
+    const exact = this.#serving.get(host)
+    if (exact !== undefined) return exact
+    for (let dot = host.indexOf('.'); dot >= 0; dot = host.indexOf('.', dot + 1)) {
+      const wildcard = this.#serving.get(`*${host.slice(dot)}`)
+      if (wildcard !== undefined) return wildcard
+    }
+    return this.#serving.get('')
+  }
+
+  /** Takes a listener in place of one from which it differs in its certificates only. */
+  renew(before: ListenerResource, after: ListenerResource): ListenerPlacement | undefined {
+    const claims = this.#claims.get(after.hostname) ?? []
+    this.#claims.set(
+      after.hostname,
+      claims.map((claim) => (claim === before ? after : claim)),
+    )
+    const serving = this.servingOf(after)
+    if (serving !== undefined) serving.resource = after
+    return serving
+  }
+
   /** Lets a listener serve; a message where the core refuses it. */
   open(resource: ListenerResource): ListenerPlacement | string {
     const { hostname } = resource

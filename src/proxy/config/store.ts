@@ -8,6 +8,7 @@
  *   route --attachments--> listener     --backends--> service | backend       (by key, by name)
  *   workload ------------> service                                            (by name)
  */
+import { canonicalJson } from '../../base/canonical.ts'
 import type { IoCore } from '../../core/io-core.ts'
 import type { ErrorCode } from '../../errors.ts'
 import type { Callouts } from '../../exchange/exchange.ts'
@@ -20,8 +21,10 @@ import type {
   RouteResource,
   VersionedResource,
 } from '../../model/resources.ts'
+import type { TlsChoice } from '../engine/types.ts'
 import { BackendTable } from '../upstream/backends.ts'
 import { ServiceTable } from '../upstream/services.ts'
+import { Certificates } from './certificates.ts'
 import type { ListenerPlacement } from './placement.ts'
 import { type PolicyAppliers, PolicyIndex } from './policies.ts'
 import { type EntryIds, PortTable } from './port-table.ts'
@@ -48,6 +51,7 @@ interface InstalledRoute {
 
 /** Later types lead to earlier ones, so that a change set is complete before routes go live. */
 const applyOrder: readonly ResourceType[] = [
+  'secret',
   'service',
   'workload',
   'backend',
@@ -61,7 +65,10 @@ export class ConfigStore {
   readonly backends = new BackendTable()
   readonly policies: PolicyIndex
   readonly #core: IoCore
-  readonly #ports = new Map<number, PortTable>()
+  readonly #certificates = new Certificates()
+  /** By port. A connection is one or the other, and sees listeners of its own kind only. */
+  readonly #plaintext = new Map<number, PortTable>()
+  readonly #secure = new Map<number, PortTable>()
   readonly #resources = new Map<ResourceKey, Resource>()
   readonly #routes = new Map<ResourceKey, InstalledRoute>()
   readonly #routesByListener = new Map<ResourceKey, Set<ResourceKey>>()
@@ -75,9 +82,14 @@ export class ConfigStore {
     this.policies = new PolicyIndex(appliers, callouts)
   }
 
-  /** What is served on a port; undefined where nothing is. */
-  port(number: number): PortTable | undefined {
-    return this.#ports.get(number)
+  /** What is served on a port, in plaintext or over TLS; undefined where nothing is. */
+  port(number: number, scheme: 'http' | 'https'): PortTable | undefined {
+    return (scheme === 'https' ? this.#secure : this.#plaintext).get(number)
+  }
+
+  /** Which listener a TLS handshake is for; undefined where it must fail. */
+  chooseTls(port: number, serverName: string | undefined): TlsChoice | undefined {
+    return this.#secure.get(port)?.byServerName(serverName)?.tls
   }
 
   /**
@@ -90,7 +102,8 @@ export class ConfigStore {
     for (const type of applyOrder) {
       for (const one of delta.upserted) if (one.resource.type === type) this.#upsert(one)
     }
-    const ports = [...this.#ports.keys()].sort((a, b) => a - b)
+    const served = new Set([...this.#plaintext.keys(), ...this.#secure.keys()])
+    const ports = [...served].sort((a, b) => a - b)
     return { rejected: [...this.#rejected.values()], ports }
   }
 
@@ -129,6 +142,9 @@ export class ConfigStore {
       case 'listener':
         this.#setListener(resource)
         break
+      case 'secret':
+        this.#certificates.set(resource)
+        break
       case 'route':
         if (!this.#setRoute(resource)) return
     }
@@ -157,6 +173,9 @@ export class ConfigStore {
       case 'listener':
         this.#dropListener(resource)
         break
+      case 'secret':
+        this.#certificates.remove(resource)
+        break
       case 'route':
         this.#dropRoute(key)
     }
@@ -170,29 +189,63 @@ export class ConfigStore {
 
   // Listeners ------------------------------------------------------------------------------------
 
+  /** Tables of the protocol; other protocols are bound by nobody yet, and say so in their status. */
+  #tablesOf({ protocol }: ListenerResource): Map<number, PortTable> | undefined {
+    if (protocol === 'HTTPS') return this.#secure
+    return protocol === 'HTTP' ? this.#plaintext : undefined
+  }
+
   #setListener(listener: ListenerResource): void {
     const old = this.#resources.get(listener.key)
-    if (old?.type === 'listener') this.#dropListener(old)
     this.#resources.set(listener.key, listener)
-    // Other protocols are bound by nobody yet, and say so in their status.
-    if (listener.protocol !== 'HTTP') return
-    let table = this.#ports.get(listener.port)
+    if (old?.type === 'listener') {
+      if (differsInCertificates(old, listener)) {
+        this.#renewListener(old, listener)
+        return
+      }
+      this.#dropListener(old)
+    }
+    const tables = this.#tablesOf(listener)
+    if (tables === undefined) return
+    let table = tables.get(listener.port)
     if (table === undefined) {
       table = new PortTable(this.#core.createRouteTable(), this.policies)
-      this.#ports.set(listener.port, table)
+      tables.set(listener.port, table)
     }
     table.claim(listener)
     this.#settle(table, listener.hostname)
     if (table.contest(listener.hostname).first !== listener) this.#displace(listener)
   }
 
+  /** New certificates cost new handshakes only: routes and open connections stay as they are. */
+  #renewListener(old: ListenerResource, listener: ListenerResource): void {
+    const table = this.#secure.get(listener.port)
+    const serving = table?.renew(old, listener)
+    if (serving !== undefined) this.#secureWith(serving)
+    else this.#displace(listener)
+  }
+
+  /** A certificate that cannot be used leaves the one before it in use, where there is one. */
+  #secureWith(placement: ListenerPlacement): void {
+    const { resource } = placement
+    if (resource.protocol !== 'HTTPS') return
+    const context = this.#certificates.contextOf(resource)
+    if (typeof context === 'string') {
+      this.#reject(resource.key, 'certificate_unusable', context)
+      return
+    }
+    const { place } = placement
+    placement.tls = context && { listener: resource.key, place, context }
+  }
+
   #dropListener(listener: ListenerResource): void {
-    const table = this.#ports.get(listener.port)
-    if (table === undefined || listener.protocol !== 'HTTP') return
+    const tables = this.#tablesOf(listener)
+    const table = tables?.get(listener.port)
+    if (tables === undefined || table === undefined) return
     table.unclaim(listener)
     this.#settle(table, listener.hostname)
     if (!table.isEmpty) return
-    this.#ports.delete(listener.port)
+    tables.delete(listener.port)
     table.free()
   }
 
@@ -215,6 +268,7 @@ export class ConfigStore {
       this.#reject(first.key, 'rule_unusable', opened)
       return
     }
+    this.#secureWith(opened)
     for (const route of this.#routesOf(opened)) this.#enter(route, table, opened)
   }
 
@@ -284,7 +338,7 @@ export class ConfigStore {
     for (const { listener: key } of route.rule.resource.attachments) {
       const listener = this.#resources.get(key)
       if (listener?.type !== 'listener' || route.entries.has(key)) continue
-      const table = this.#ports.get(listener.port)
+      const table = this.#tablesOf(listener)?.get(listener.port)
       const serving = table?.servingOf(listener)
       if (table === undefined || serving === undefined) continue
       route.entries.set(key, { table, ids: table.add(serving, route.rule, refused) })
@@ -306,4 +360,10 @@ export class ConfigStore {
     for (const { table, ids } of entries.values()) table.remove(ids)
     entries.clear()
   }
+}
+
+/** Are two versions of a listener the same but for the certificates that they refer to? */
+function differsInCertificates(a: ListenerResource, b: ListenerResource): boolean {
+  if (a.protocol !== 'HTTPS' || b.protocol !== 'HTTPS') return false
+  return canonicalJson({ ...a, tls: null }) === canonicalJson({ ...b, tls: null })
 }

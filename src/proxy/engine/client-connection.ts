@@ -1,15 +1,14 @@
-import type { Socket } from 'node:net'
 import { FLAG_EXPECT_OTHER, HTTP2_PREFACE, INCOMPLETE, METHOD_CONNECT } from '../../core/index.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Peer } from '../../exchange/exchange.ts'
-import type { EngineParts } from './engine-parts.ts'
+import type { AcceptedConnection, EngineParts } from './engine-parts.ts'
 import { refusedRequest } from './head-reader.ts'
 import { HttpExchange } from './http-exchange.ts'
 import type { MessageBody } from './message-body.ts'
 import { reasonPhrase } from './status-line.ts'
 import { Timer, type TimerOwner } from './timer-wheel.ts'
 import { Transport, type TransportOwner } from './transport.ts'
-import type { EngineLimits } from './types.ts'
+import type { EngineLimits, TlsChoice } from './types.ts'
 
 /** `open`: requests are read. `tunnel`: bytes are copied. `closing`: only the end is awaited. */
 type State = 'open' | 'tunnel' | 'closing' | 'closed'
@@ -29,6 +28,8 @@ export class ClientConnection implements TransportOwner, TimerOwner {
   readonly #parts: EngineParts
   readonly #limits: EngineLimits
   readonly port: number
+  /** Undefined where the connection is plaintext. */
+  readonly tls: TlsChoice | undefined
   readonly transport: Transport
   readonly #timer = new Timer(this)
   #state: State = 'open'
@@ -53,11 +54,13 @@ export class ClientConnection implements TransportOwner, TimerOwner {
   /** The response under way is the last one. */
   mustClose = false
 
-  constructor(parts: EngineParts, limits: EngineLimits, port: number, socket: Socket) {
+  constructor(parts: EngineParts, { limits, port, socket, secure }: AcceptedConnection) {
     this.#parts = parts
     this.#limits = limits
     this.port = port
-    this.transport = Transport.overEvents(socket, this, parts.clientMeter)
+    this.tls = secure?.choice
+    const meter = secure === undefined ? parts.clientMeter : parts.tlsMeter
+    this.transport = Transport.overEvents(socket, this, meter, secure?.raw)
     parts.connections.add(this)
     parts.counters.connectionsTotal++
     parts.counters.connectionsOpen++
@@ -168,6 +171,7 @@ export class ClientConnection implements TransportOwner, TimerOwner {
     this.#parts.timers.disarm(this.#timer)
     const exchange = this.#parts.spareExchanges.pop() ?? new HttpExchange(this.#parts)
     exchange.request.load(reader, this.#bytes, this.#start)
+    exchange.request.scheme = this.tls === undefined ? 'http' : 'https'
     this.#start += reader.headLength
     this.#exchange = exchange
     this.hasContinued = false

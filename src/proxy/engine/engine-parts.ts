@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import type { GatewayError } from '../../errors.ts'
 import type { ClientConnection } from './client-connection.ts'
 import type { HeadReader } from './head-reader.ts'
@@ -5,8 +6,18 @@ import type { HttpExchange } from './http-exchange.ts'
 import type { Pools } from './pool.ts'
 import type { ReadBuffers } from './read-buffers.ts'
 import type { EngineClock, TimerWheel } from './timer-wheel.ts'
+import type { SecureSocket, TlsHandshake } from './tls-handshake.ts'
 import type { ByteMeter } from './transport.ts'
-import type { EngineCounters, EngineLimits, RequestHandler } from './types.ts'
+import type { EngineCounters, EngineLimits, RequestHandler, TlsChoice } from './types.ts'
+
+/** A client's connection that can carry requests. */
+export interface AcceptedConnection {
+  readonly limits: EngineLimits
+  readonly port: number
+  readonly socket: Socket
+  /** Set where the socket is TLS. */
+  readonly secure?: SecureSocket
+}
 
 /** What the parts of one engine share. */
 export interface EngineParts {
@@ -18,10 +29,14 @@ export interface EngineParts {
   readonly readBuffers: ReadBuffers
   readonly limits: EngineLimits
   readonly counters: EngineCounters
+  /** Bytes of plaintext connections, and of those with TLS. */
   readonly clientMeter: ByteMeter
+  readonly tlsMeter: ByteMeter
   readonly upstreamMeter: ByteMeter
   /** Client connections that are open. */
   readonly connections: Set<ClientConnection>
+  /** Connections whose TLS handshake is under way. */
+  readonly handshakes: Set<TlsHandshake>
   /** Requests that are being served. */
   activeExchanges: number
   /** Exchanges that are over and may be used again. */
@@ -30,6 +45,8 @@ export interface EngineParts {
   isDraining: boolean
   /** A connection to an upstream was made, in so many seconds. */
   readonly onUpstreamConnected: (seconds: number) => void
+  /** A TLS handshake was finished, in so many seconds. */
+  readonly onTlsHandshake: (port: number, choice: TlsChoice, seconds: number) => void
   /** The error for an exception out of the core or a body transform; counts traps. */
   blame(thrown: unknown): GatewayError
   /** An exchange or a connection is over: whoever waits for silence looks again. */

@@ -7,8 +7,16 @@ import { HeadReader } from './head-reader.ts'
 import { Pools } from './pool.ts'
 import { ReadBuffers } from './read-buffers.ts'
 import { type EngineClock, platformClock, Timer, TimerWheel } from './timer-wheel.ts'
-import { socketHighWaterMark } from './transport.ts'
-import type { Engine, EngineCounters, EngineLimits, RequestHandler } from './types.ts'
+import { TlsHandshake } from './tls-handshake.ts'
+import { type ByteMeter, socketHighWaterMark } from './transport.ts'
+import type {
+  ChooseTls,
+  Engine,
+  EngineCounters,
+  EngineLimits,
+  RequestHandler,
+  TlsChoice,
+} from './types.ts'
 
 export interface EngineOptions {
   /** The I/O instance of the core, of this thread. */
@@ -24,6 +32,8 @@ export interface EngineOptions {
   readonly clock?: EngineClock
   /** A connection to an upstream was made, in so many seconds. */
   readonly onUpstreamConnected?: (seconds: number) => void
+  /** A TLS handshake with a client was finished, in so many seconds. */
+  readonly onTlsHandshake?: (port: number, choice: TlsChoice, seconds: number) => void
 }
 
 export const defaultLimits: EngineLimits = {
@@ -31,6 +41,7 @@ export const defaultLimits: EngineLimits = {
   maxHeadBytes: 16 * 1024,
   idleTimeoutMs: 600_000,
   headTimeoutMs: 30_000,
+  handshakeTimeoutMs: 15_000,
 }
 
 /** How often a drain looks whether the last bytes have left. */
@@ -53,6 +64,7 @@ class SocketEngine implements Engine {
     this.#options = options
     const clock = options.clock ?? platformClock()
     const clientMeter = { received: 0, sent: 0 }
+    const tlsMeter = { received: 0, sent: 0 }
     this.#parts = {
       reader: new HeadReader(options.core, options.head),
       handler: options.handler,
@@ -61,15 +73,18 @@ class SocketEngine implements Engine {
       pools: new Pools(() => this.#parts),
       readBuffers: new ReadBuffers(options.core),
       limits: { ...defaultLimits, ...options.limits },
-      counters: startCounters(clientMeter),
+      counters: startCounters(clientMeter, tlsMeter, () => this.#tlsConnections()),
       clientMeter,
+      tlsMeter,
       upstreamMeter: { received: 0, sent: 0 },
       connections: new Set(),
+      handshakes: new Set(),
       spareExchanges: [],
       activeExchanges: 0,
       isDraining: false,
       blame: (thrown) => this.#blame(thrown),
       onUpstreamConnected: options.onUpstreamConnected ?? (() => {}),
+      onTlsHandshake: options.onTlsHandshake ?? (() => {}),
       onQuieter: () => this.#onQuieter(),
     }
   }
@@ -78,14 +93,16 @@ class SocketEngine implements Engine {
     return this.#parts.counters
   }
 
-  listen(port: number, limits?: Partial<EngineLimits>): Promise<number> {
+  listen(port: number, limits?: Partial<EngineLimits>, tls?: ChooseTls): Promise<number> {
     const all = { ...this.#parts.limits, ...limits }
     const { bindAddress, reusePort } = this.#options
     let bound = port
     const server = createServer(
       { allowHalfOpen: true, noDelay: true, highWaterMark: socketHighWaterMark },
       (socket: Socket) => {
-        new ClientConnection(this.#parts, all, bound, socket)
+        if (tls === undefined)
+          new ClientConnection(this.#parts, { limits: all, port: bound, socket })
+        else this.#acceptTls(server, tls, all, bound, socket)
       },
     )
     return new Promise((resolve, reject) => {
@@ -102,6 +119,29 @@ class SocketEngine implements Engine {
         server.on('error', () => {})
         resolve(bound)
       })
+    })
+  }
+
+  #tlsConnections(): number {
+    let count = 0
+    for (const { tls } of this.#parts.connections) if (tls !== undefined) count++
+    return count
+  }
+
+  #acceptTls(
+    server: Server,
+    tls: ChooseTls,
+    limits: EngineLimits,
+    port: number,
+    raw: Socket,
+  ): void {
+    new TlsHandshake(this.#parts, limits, tls, raw, (secure, seconds) => {
+      const { socket, choice } = secure
+      this.#parts.counters.tlsConnectionsTotal++
+      this.#parts.onTlsHandshake(port, choice, seconds)
+      const connection = new ClientConnection(this.#parts, { limits, port, socket, secure })
+      // The port was closed during the handshake.
+      if (this.#servers.get(port) !== server) connection.closeSoon()
     })
   }
 
@@ -165,6 +205,7 @@ class SocketEngine implements Engine {
   close(): void {
     for (const server of this.#servers.values()) server.close()
     this.#servers.clear()
+    for (const handshake of [...this.#parts.handshakes]) handshake.cut()
     for (const connection of [...this.#parts.connections]) connection.cut()
     this.#parts.pools.close()
     this.#parts.timers.clear()
@@ -174,16 +215,31 @@ class SocketEngine implements Engine {
   }
 }
 
-function startCounters(meter: { received: number; sent: number }): EngineCounters {
+function startCounters(
+  plain: ByteMeter,
+  tls: ByteMeter,
+  tlsConnections: () => number,
+): EngineCounters {
   return {
     connectionsTotal: 0,
     connectionsOpen: 0,
     get receivedBytes() {
-      return meter.received
+      return plain.received + tls.received
     },
     get sentBytes() {
-      return meter.sent
+      return plain.sent + tls.sent
     },
+    tlsConnectionsTotal: 0,
+    get tlsConnectionsOpen() {
+      return tlsConnections()
+    },
+    get tlsReceivedBytes() {
+      return tls.received
+    },
+    get tlsSentBytes() {
+      return tls.sent
+    },
+    tlsHandshakesFailed: 0,
     upstreamConnectionsTotal: 0,
     upstreamConnectionsOpen: 0,
     badHeads: 0,

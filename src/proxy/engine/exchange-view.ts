@@ -7,7 +7,7 @@ import { type BodySource, MessageBody } from './message-body.ts'
 import { type RequestFraming, RequestHeadView } from './request-head.ts'
 import { ResponseHeadView } from './response-head.ts'
 import type { Tunnel } from './tunnel.ts'
-import type { Ending } from './types.ts'
+import type { Ending, TlsChoice } from './types.ts'
 
 const nowhere: RoutePlace = { gateway: '', listener: '' }
 const nobody: Peer = { address: '', port: 0 }
@@ -40,6 +40,10 @@ export abstract class ExchangeView {
 
   get port(): number {
     return this.client?.port ?? 0
+  }
+
+  get tls(): TlsChoice | undefined {
+    return this.client?.tls
   }
 
   get source(): Peer {

@@ -33,6 +33,8 @@ export const socketHighWaterMark = copyLimit
  */
 export class Transport {
   readonly socket: Socket
+  /** The TCP socket; another one than `socket` where that is TLS. */
+  readonly #raw: Socket
   readonly #meter: ByteMeter
   owner: TransportOwner
   paused = false
@@ -42,8 +44,9 @@ export class Transport {
   #corked = false
   #failure: Error | undefined
 
-  constructor(socket: Socket, owner: TransportOwner, meter: ByteMeter) {
+  constructor(socket: Socket, owner: TransportOwner, meter: ByteMeter, raw = socket) {
     this.socket = socket
+    this.#raw = raw
     this.owner = owner
     this.#meter = meter
     socket.on('error', (error) => {
@@ -63,8 +66,13 @@ export class Transport {
   }
 
   /** A transport whose bytes come as buffers of their own. */
-  static overEvents(socket: Socket, owner: TransportOwner, meter: ByteMeter): Transport {
-    const transport = new Transport(socket, owner, meter)
+  static overEvents(
+    socket: Socket,
+    owner: TransportOwner,
+    meter: ByteMeter,
+    raw = socket,
+  ): Transport {
+    const transport = new Transport(socket, owner, meter, raw)
     socket.on('data', (chunk: Buffer) => {
       transport.received(chunk, 0, chunk.length)
     })
@@ -139,7 +147,8 @@ export class Transport {
   /** Drops the connection so that the peer sees an error, never a clean end. */
   reset(): void {
     this.closed = true
-    this.socket.resetAndDestroy()
+    this.#raw.resetAndDestroy()
+    if (this.#raw !== this.socket) this.socket.destroy()
   }
 
   #write(): void {

@@ -8,6 +8,7 @@
  *   engine:  anything breaks before the response head is sent ----> onError ----> respond
  *   engine:  last byte sent, or the connection is gone ----> onDone (exactly once)
  */
+import type { SecureContext } from 'node:tls'
 import type { GatewayError } from '../../errors.ts'
 import type { Exchange, RoutePlace } from '../../exchange/exchange.ts'
 
@@ -29,6 +30,20 @@ export interface ForwardOptions {
   readonly requestTimeoutMs: number
 }
 
+/** Which listener a TLS connection is for. */
+export interface TlsChoice {
+  /** Key of the listener. */
+  readonly listener: string
+  readonly place: RoutePlace
+  readonly context: SecureContext
+}
+
+/**
+ * Chooses by the name that the client asks for (RFC 6066 3; undefined where it names none), at
+ * every handshake anew. Undefined fails the handshake.
+ */
+export type ChooseTls = (serverName: string | undefined) => TlsChoice | undefined
+
 /** How the exchange ended, for the log. */
 export type Ending = 'complete' | 'client-closed' | 'upstream-cut' | 'timeout'
 
@@ -39,6 +54,8 @@ export type Ending = 'complete' | 'client-closed' | 'upstream-cut' | 'timeout'
 export interface ServerExchange extends Exchange {
   /** Port of the listener that accepted the connection. */
   readonly port: number
+  /** What was chosen at the handshake; undefined where the connection is plaintext. */
+  readonly tls: TlsChoice | undefined
   /** `performance.now()` when the head was complete. */
   readonly startedAt: number
   /** Bytes of bodies, as sent on the client connection. */
@@ -92,6 +109,8 @@ export interface EngineLimits {
   /** Closes a kept-alive connection without a request, and a head that does not arrive. */
   idleTimeoutMs: number
   headTimeoutMs: number
+  /** From the accepted connection to the end of the TLS handshake. */
+  handshakeTimeoutMs: number
 }
 
 /** Counters the engine keeps; read when metrics are scraped. */
@@ -100,6 +119,12 @@ export interface EngineCounters {
   connectionsOpen: number
   receivedBytes: number
   sentBytes: number
+  /** The part of the four above that is TLS. */
+  tlsConnectionsTotal: number
+  readonly tlsConnectionsOpen: number
+  readonly tlsReceivedBytes: number
+  readonly tlsSentBytes: number
+  tlsHandshakesFailed: number
   upstreamConnectionsTotal: number
   upstreamConnectionsOpen: number
   badHeads: number
@@ -110,9 +135,10 @@ export interface Engine {
   readonly counters: EngineCounters
   /**
    * Binds a port (0 = any) and resolves with the bound one; rejects with GatewayError
-   * `port_in_use` (or the system's error as its cause).
+   * `port_in_use` (or the system's error as its cause). With `tls`, connections are TLS and nothing
+   * else.
    */
-  listen(port: number, limits?: Partial<EngineLimits>): Promise<number>
+  listen(port: number, limits?: Partial<EngineLimits>, tls?: ChooseTls): Promise<number>
   /** Stops accepting on a port; open connections finish their request and close. */
   unlisten(port: number): Promise<void>
   /**

@@ -57,6 +57,14 @@ export const metricDefinitions = {
   downstream_connections: gauge('Client connections open now.', connectionLabels),
   downstream_received_bytes_total: counter('Bytes read from clients.', connectionLabels),
   downstream_sent_bytes_total: counter('Bytes written to clients.', connectionLabels),
+  tls_handshake_duration_seconds: histogram(
+    'From the accepted connection to the end of the TLS handshake with a client.',
+    connectionLabels,
+    connects,
+  ),
+  tls_handshakes_failed_total: counter(
+    'TLS handshakes with clients that failed, took too long or were given up.',
+  ),
   upstream_connections_total: counter('Connections to backends that were made.'),
   upstream_connections: gauge('Connections to backends open now.'),
   malformed_requests_total: counter('Request heads that could not be read.'),

@@ -1,5 +1,6 @@
 /** Access log and counters of one worker. */
 import type { GatewayError } from '../../errors.ts'
+import type { RoutePlace } from '../../exchange/exchange.ts'
 import type { EngineCounters, ServerExchange } from '../engine/types.ts'
 import { type AccessLogFormat, lineFormats, statusOf } from './access-line.ts'
 import type { AccessLog } from './access-log.ts'
@@ -31,6 +32,8 @@ export interface TelemetryOptions {
 export interface WorkerTelemetry extends Telemetry {
   /** A connection to a backend was made, in so many seconds. */
   onUpstreamConnected(seconds: number): void
+  /** A TLS handshake for a listener was finished, in so many seconds. */
+  onTlsHandshake(port: number, place: RoutePlace, seconds: number): void
   snapshot(engine: Readonly<EngineCounters>): MetricsSnapshot
 }
 
@@ -39,14 +42,26 @@ const number = (value: number, labels: readonly string[] = []): Series[] => [
 ]
 
 /** Connections are counted by the engine, which knows no listeners. */
-const connection = ['unknown', 'unknown', 'unknown', 'http']
+const connectionLabels = (protocol: string) => ['unknown', 'unknown', 'unknown', protocol]
+
+/** Plaintext, and TLS where there ever was any. */
+function byProtocol(all: number, tls: number, everTls: number): Series[] {
+  const plain = number(all - tls, connectionLabels('http'))
+  return everTls === 0 ? plain : [...plain, ...number(tls, connectionLabels('https'))]
+}
 
 function engineSeries(engine: Readonly<EngineCounters>): MetricsSnapshot {
+  const tlsTotal = engine.tlsConnectionsTotal
   return {
-    downstream_connections_total: number(engine.connectionsTotal, connection),
-    downstream_connections: number(engine.connectionsOpen, connection),
-    downstream_received_bytes_total: number(engine.receivedBytes, connection),
-    downstream_sent_bytes_total: number(engine.sentBytes, connection),
+    downstream_connections_total: byProtocol(engine.connectionsTotal, tlsTotal, tlsTotal),
+    downstream_connections: byProtocol(engine.connectionsOpen, engine.tlsConnectionsOpen, tlsTotal),
+    downstream_received_bytes_total: byProtocol(
+      engine.receivedBytes,
+      engine.tlsReceivedBytes,
+      tlsTotal,
+    ),
+    downstream_sent_bytes_total: byProtocol(engine.sentBytes, engine.tlsSentBytes, tlsTotal),
+    tls_handshakes_failed_total: number(engine.tlsHandshakesFailed),
     upstream_connections_total: number(engine.upstreamConnectionsTotal),
     upstream_connections: number(engine.upstreamConnectionsOpen),
     malformed_requests_total: number(engine.badHeads),
@@ -97,6 +112,10 @@ export function createTelemetry({ log, format, onBug }: TelemetryOptions): Worke
     metricDefinitions.upstream_connect_duration_seconds.buckets ?? [],
     (transport) => transport.map(String),
   )
+  const handshakes = new TimedCounters(
+    metricDefinitions.tls_handshake_duration_seconds.buckets ?? [],
+    (labels) => labels.map(String),
+  )
   // In the order of the definition; filled anew for each request, read before the next.
   const labels: Label[] = metricDefinitions.requests_total.labels.map(() => '')
   return {
@@ -126,12 +145,17 @@ export function createTelemetry({ log, format, onBug }: TelemetryOptions): Worke
       connects.record(plaintext, seconds, 0)
     },
 
+    onTlsHandshake(port: number, { gateway, listener }: RoutePlace, seconds: number): void {
+      handshakes.record([`${port}/${gateway}`, gateway, listener, 'https'], seconds, 0)
+    },
+
     snapshot(engine) {
       const all = requests.snapshot()
       return {
         requests_total: all.map(({ count }) => count),
         request_duration_seconds: all.map(({ duration }) => duration),
         upstream_connect_duration_seconds: connects.snapshot().map(({ duration }) => duration),
+        tls_handshake_duration_seconds: handshakes.snapshot().map(({ duration }) => duration),
         response_bytes_total: all.map(({ bytes }) => bytes),
         access_log_dropped_lines_total: number(log.droppedLines),
         ...engineSeries(engine),

@@ -25,7 +25,7 @@ export interface RequestFacts {
   /** As sent; 0 where the client got nothing. */
   readonly status: number
   readonly durationMs: number
-  readonly protocol: 'http'
+  readonly protocol: 'http' | 'https'
   /** The request as the client sent it, before any rewrite. */
   readonly method: string
   readonly host: string

@@ -1,0 +1,44 @@
+/** Certificates of listeners, from the values of secrets that have been received. */
+import type { SecureContext } from 'node:tls'
+import type { ListenerResource, SecretRef, SecretResource } from '../../model/resources.ts'
+import { createListenerContext } from '../engine/tls-context.ts'
+
+export class Certificates {
+  /** By digest. */
+  readonly #values = new Map<string, Uint8Array>()
+
+  set({ digest, value }: SecretResource): void {
+    this.#values.set(digest, value)
+  }
+
+  remove({ digest }: SecretResource): void {
+    this.#values.delete(digest)
+  }
+
+  /**
+   * What a listener proves itself with; undefined where it has no certificate; a message where one
+   * cannot be used. Messages name Secrets, never values.
+   */
+  contextOf({ tls }: ListenerResource): SecureContext | string | undefined {
+    const references = tls?.certificates ?? []
+    if (references.length === 0) return undefined
+    try {
+      return createListenerContext(
+        references.map(({ certificate, privateKey }) => ({
+          certificate: this.#valueOf(certificate),
+          privateKey: this.#valueOf(privateKey),
+        })),
+      )
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error)
+    }
+  }
+
+  #valueOf({ namespace, name, key, digest }: SecretRef): Uint8Array {
+    const value = this.#values.get(digest)
+    if (value === undefined) {
+      throw new Error(`the value of ${key} of Secret ${namespace}/${name} is not known`)
+    }
+    return value
+  }
+}

@@ -1,0 +1,24 @@
+import { constants } from 'node:crypto'
+import { createSecureContext, type SecureContext } from 'node:tls'
+
+/** A certificate chain, leaf first, and its private key; both in PEM. */
+export interface CertificatePair {
+  readonly certificate: Uint8Array
+  readonly privateKey: Uint8Array
+}
+
+/**
+ * What a listener proves itself with: one certificate for each type of key, of which the handshake
+ * takes the one that the client can verify. TLS 1.2 and 1.3 (RFC 8996 retires what is older);
+ * renegotiation is refused. Throws where OpenSSL does not take a certificate or a key.
+ */
+export function createListenerContext(pairs: readonly CertificatePair[]): SecureContext {
+  return createSecureContext({
+    minVersion: 'TLSv1.2',
+    maxVersion: 'TLSv1.3',
+    honorCipherOrder: true,
+    secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+    cert: pairs.map(({ certificate }) => Buffer.from(certificate)),
+    key: pairs.map(({ privateKey }) => Buffer.from(privateKey)),
+  })
+}

@@ -1,0 +1,74 @@
+/** TLS clients for tests: handshakes alone, single requests, and connections that are kept. */
+import { request } from 'node:https'
+import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls'
+import type { TestRequest, TestResponse } from './http-client.ts'
+
+export interface TlsClient {
+  /** Trusted authorities, in PEM. */
+  readonly ca: string
+  /** Name in the ClientHello; none is sent where it is empty. */
+  readonly servername: string
+}
+
+/** Ends a handshake with the loopback address; rejects where it fails. */
+export function handshake(
+  port: number,
+  client: TlsClient,
+  options: ConnectionOptions = {},
+): Promise<TLSSocket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host: '127.0.0.1', port, ...client, ...options })
+    socket.once('secureConnect', () => {
+      socket.off('error', reject)
+      socket.on('error', () => {})
+      resolve(socket)
+    })
+    socket.once('error', reject)
+    socket.once('close', () => reject(new Error('closed before the handshake was over')))
+  })
+}
+
+/** SHA-256 of the certificate that the server shows for a name. */
+export async function shownCertificate(
+  port: number,
+  client: TlsClient,
+  options: ConnectionOptions = {},
+): Promise<string> {
+  const socket = await handshake(port, client, options)
+  const { fingerprint256 } = socket.getPeerCertificate()
+  socket.destroy()
+  return fingerprint256
+}
+
+/** One request on a connection of its own; the Host is the server name where none is given. */
+export function sendTls(
+  port: number,
+  client: TlsClient,
+  { method = 'GET', path = '/', host = client.servername, headers, body }: TestRequest = {},
+): Promise<TestResponse> {
+  return new Promise((resolve, reject) => {
+    const outgoing = request({
+      host: '127.0.0.1',
+      port,
+      method,
+      path,
+      agent: false,
+      ...client,
+      headers: { host, ...headers },
+    })
+    outgoing.once('error', reject)
+    outgoing.once('response', (response) => {
+      const chunks: Buffer[] = []
+      response.on('data', (chunk: Buffer) => chunks.push(chunk))
+      response.once('error', reject)
+      response.once('end', () =>
+        resolve({
+          status: response.statusCode ?? 0,
+          headers: response.headers,
+          body: Buffer.concat(chunks).toString('utf8'),
+        }),
+      )
+    })
+    outgoing.end(body)
+  })
+}
