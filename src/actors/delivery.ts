@@ -13,7 +13,7 @@ import { initialTransition, type SnapshotFrom, transition } from 'xstate'
 import type { SluiceEvent } from '../../events/index.ts'
 import type { Graph } from '../desired/graph.ts'
 import type { ObjectState } from '../desired/object-state.ts'
-import { type ListenerSetSpec, specOf } from '../desired/shapes.ts'
+import { gatewayOfSet, type ListenerSetSpec, specOf } from '../desired/shapes.ts'
 import { type ObjectKey, type ObjectRef, objectKey } from '../model/names.ts'
 import { type ProxyInput, type ProxyState, proxyMachine, type Rejection } from './proxy.machine.ts'
 
@@ -166,8 +166,8 @@ export class Delivery {
 function gatewayOf({ ref, object }: ObjectState): string | undefined {
   if (ref.kind === 'Gateway') return `${ref.namespace}/${ref.name}`
   if (object === undefined) return undefined
-  const { parentRef } = specOf<ListenerSetSpec>(object)
-  return `${parentRef.namespace ?? ref.namespace}/${parentRef.name}`
+  const gateway = gatewayOfSet(ref.namespace, specOf<ListenerSetSpec>(object))
+  return gateway === undefined ? undefined : `${gateway.namespace}/${gateway.name}`
 }
 
 function serves(proxy: ProxyState, gateway: string): boolean {

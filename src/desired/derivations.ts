@@ -13,7 +13,7 @@ import { otherRoutesStage } from './derive/other-routes.ts'
 import { policyStage } from './derive/policy.ts'
 import { serviceStage, workloadStage } from './derive/service.ts'
 import { Graph, type IndexDefinition, type Stage } from './graph.ts'
-import { type ListenerSetSpec, specOf } from './shapes.ts'
+import { gatewayOfSet, type ListenerSetSpec, specOf } from './shapes.ts'
 
 export interface DerivationOptions {
   readonly checkRegex: CheckRegex
@@ -57,8 +57,8 @@ const indexes: readonly IndexDefinition[] = [
     kinds: ['ListenerSet'],
     keys: ({ object, ref }) => {
       if (object === undefined) return []
-      const { parentRef } = specOf<ListenerSetSpec>(object)
-      return [`${parentRef.namespace ?? ref.namespace}/${parentRef.name}`]
+      const gateway = gatewayOfSet(ref.namespace, specOf<ListenerSetSpec>(object))
+      return gateway === undefined ? [] : [`${gateway.namespace}/${gateway.name}`]
     },
   },
   { name: 'grants', kinds: ['ReferenceGrant'], keys: ({ ref }) => [ref.namespace] },

@@ -183,4 +183,16 @@ describe('what was read', () => {
     backwards.setObject(state('Leaf', 'a', {}))
     expect(() => backwards.settle()).toThrow('tree is not earlier')
   })
+
+  it('may only be of relations that are complete', () => {
+    const early: Stage = {
+      name: 'early',
+      kinds: ['Tree'],
+      derive: (_, read) => ({ value: read.count('group', 'oak') }),
+    }
+    const backwards = new Graph([early, leafStage], [])
+    backwards.setObject(state('Tree', 'oak', {}))
+    backwards.setObject(state('Leaf', 'a', { joins: 'oak' }))
+    expect(() => backwards.settle()).toThrow('relation group is not complete yet')
+  })
 })

@@ -91,6 +91,8 @@ export class Graph {
   /** Per stage: object key -> node. */
   readonly #nodes: readonly Map<ObjectKey, Node>[]
   readonly #readers = new Map<ReadKey, Set<Node>>()
+  /** Relation -> last stage that contributes to it, first stage that reads it. */
+  readonly #relationStages = new Map<string, { last: number; first: number }>()
   /** `relation \0 key` -> member -> how many nodes contributed it. */
   readonly #relations = new Map<string, Map<string, number>>()
   /** Per stage: nodes that must be derived again. */
@@ -194,6 +196,9 @@ export class Graph {
     const before = node.derived
     node.derived = derived ?? {}
     this.#contribute(before.contributions ?? [], node.derived.contributions ?? [])
+    for (const [relation] of node.derived.contributions ?? []) {
+      this.#keepInOrder(relation, { last: position })
+    }
     const stage = this.#stages[position]
     const owner = `${stage?.name}:${node.key}`
     this.outputs.replaceResources(owner, before.resources ?? [], node.derived.resources ?? [])
@@ -220,6 +225,18 @@ export class Graph {
     for (const { relation, member, by } of change.values()) {
       if (by !== 0) this.#adjust(relation, member, by)
     }
+  }
+
+  /** A relation that is read before it is complete would make the outcome depend on batches. */
+  #keepInOrder(relation: string, seen: { last?: number; first?: number }): void {
+    const known = this.#relationStages.get(relation) ?? {
+      last: -1,
+      first: Number.POSITIVE_INFINITY,
+    }
+    known.last = Math.max(known.last, seen.last ?? -1)
+    known.first = Math.min(known.first, seen.first ?? Number.POSITIVE_INFINITY)
+    this.#relationStages.set(relation, known)
+    if (known.first <= known.last) throw new Error(`relation ${relation} is not complete yet`)
   }
 
   #adjust(relation: string, member: string, by: number): void {
@@ -253,10 +270,12 @@ export class Graph {
         return this.#nodes[earlier]?.get(objectKey(ref))?.derived.value as Value | undefined
       },
       members: (relation, key) => {
+        this.#keepInOrder(relation, { first: position })
         see(`relation:${relation}\0${key}`)
         return [...(this.#relations.get(`${relation}\0${key}`)?.keys() ?? [])].sort()
       },
       count: (relation, key) => {
+        this.#keepInOrder(relation, { first: position })
         see(`relation:${relation}\0${key}`)
         return this.#relations.get(`${relation}\0${key}`)?.size ?? 0
       },

@@ -2,6 +2,7 @@
  * The parts of specs that derivations read. Objects were validated at the edge, so these are plain
  * views, and a field that may be absent in a valid object is optional here.
  */
+import type { ObjectRef } from '../model/names.ts'
 import type { ObservedObject } from './object-state.ts'
 
 export const gatewayGroup = 'gateway.networking.k8s.io'
@@ -248,6 +249,13 @@ export interface PolicySpec {
   readonly frontend?: Readonly<Record<string, unknown>>
   readonly traffic?: Readonly<Record<string, unknown>> & { readonly phase?: string }
   readonly backend?: Readonly<Record<string, unknown>>
+}
+
+/** The Gateway that a ListenerSet joins; undefined where its parent is of another kind. */
+export function gatewayOfSet(namespace: string, spec: ListenerSetSpec): ObjectRef | undefined {
+  const { group = gatewayGroup, kind = 'Gateway', name } = spec.parentRef
+  if (group !== gatewayGroup || kind !== 'Gateway') return undefined
+  return { kind, namespace: spec.parentRef.namespace ?? namespace, name }
 }
 
 /** The spec of a validated object; an absent spec reads as an empty one. */

@@ -10,7 +10,13 @@ import {
 } from '../conditions.ts'
 import type { Derived, Reader, Stage } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
-import { type GatewaySpec, gatewayGroup, type ListenerSetSpec, specOf } from '../shapes.ts'
+import {
+  type GatewaySpec,
+  gatewayGroup,
+  gatewayOfSet,
+  type ListenerSetSpec,
+  specOf,
+} from '../shapes.ts'
 import { type GatewayView, gatewayStage } from './gateway.ts'
 import { isUsable, type ListenerView } from './listeners.ts'
 
@@ -226,9 +232,8 @@ export const listenerSetStatusStage: Stage = {
   kinds: ['ListenerSet'],
   derive(self: ObjectState, read: Reader): Derived {
     if (self.object === undefined) return {}
-    const { parentRef } = specOf<ListenerSetSpec>(self.object)
-    const namespace = parentRef.namespace ?? self.ref.namespace
-    const gateway = { kind: 'Gateway', namespace, name: parentRef.name }
+    const gateway = gatewayOfSet(self.ref.namespace, specOf<ListenerSetSpec>(self.object))
+    if (gateway === undefined) return {}
     const view = read.value<GatewayView>(gatewayStage.name, gateway)
     if (view === undefined) return {}
     const { generation } = self

@@ -6,6 +6,7 @@ import type { ObjectState } from '../object-state.ts'
 import {
   type BackendSpec,
   gatewayGroup,
+  gatewayOfSet,
   type ListenerSetSpec,
   ownGroup,
   type PolicySpec,
@@ -49,9 +50,8 @@ function listenerNames(state: ObjectState): readonly string[] {
 function gatewaysOfSet(target: ObjectRef, read: Reader): readonly string[] {
   const set = read.object('ListenerSet', target.namespace, target.name)?.object
   if (set === undefined) return []
-  const { parentRef } = specOf<ListenerSetSpec>(set)
-  const namespace = parentRef.namespace ?? target.namespace
-  const gateway = { kind: 'Gateway', namespace, name: parentRef.name }
+  const gateway = gatewayOfSet(target.namespace, specOf<ListenerSetSpec>(set))
+  if (gateway === undefined) return []
   const view = viewOf(gateway, read)
   return view?.listenerSets[nameOf(target)] === true ? [nameOf(gateway)] : []
 }

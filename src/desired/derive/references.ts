@@ -38,8 +38,7 @@ export function isGranted(
   })
 }
 
-/** Application protocols of a Service port that are plain HTTP/1.1. */
-const servedAppProtocols = ['http', 'kubernetes.io/ws']
+/** Application protocols that a later version will speak; all others are taken for HTTP/1.1. */
 const pendingAppProtocols = [
   'https',
   'grpc',
@@ -104,19 +103,21 @@ function resolveService(reference: BackendRef, namespace: string, read: Reader):
     const message = `Service ${namespace}/${name} is of type ExternalName; use a GatewayBackend`
     return invalid('UnsupportedValue', message)
   }
-  const found = spec.ports?.find((candidate) => candidate.port === port)
+  const found = spec.ports?.find(
+    (candidate) => candidate.port === port && (candidate.protocol ?? 'TCP') === 'TCP',
+  )
   if (found === undefined) {
-    return invalid('BackendNotFound', `Service ${namespace}/${name} has no port ${port}`)
+    return invalid('BackendNotFound', `Service ${namespace}/${name} has no TCP port ${port}`)
   }
   const protocol = found.appProtocol
-  if (protocol !== undefined && pendingAppProtocols.includes(protocol.toLowerCase())) {
+  if (!isServedAppProtocol(protocol)) {
     const message = `appProtocol ${protocol} of Service ${namespace}/${name} port ${port} is not supported yet`
     return invalid('UnsupportedProtocol', message)
   }
   return { target: { type: 'service', namespace, name, port }, failure: undefined }
 }
 
-/** Is a Service port's application protocol one that is known to be plain HTTP/1.1? */
+/** Can requests be sent in the application protocol of a Service port? */
 export function isServedAppProtocol(protocol: string | undefined): boolean {
-  return protocol === undefined || servedAppProtocols.includes(protocol.toLowerCase())
+  return protocol === undefined || !pendingAppProtocols.includes(protocol.toLowerCase())
 }

@@ -2,7 +2,13 @@
 import type { ObjectRef } from '../../model/names.ts'
 import type { Failure } from '../conditions.ts'
 import type { Reader } from '../graph.ts'
-import { gatewayGroup, type ListenerSetSpec, type ParentRef, specOf } from '../shapes.ts'
+import {
+  gatewayGroup,
+  gatewayOfSet,
+  type ListenerSetSpec,
+  type ParentRef,
+  specOf,
+} from '../shapes.ts'
 import { admitsNamespace, type GatewayView, gatewayStage } from './gateway.ts'
 import type { ListenerView } from './listeners.ts'
 
@@ -59,11 +65,8 @@ function findParent(parentRef: ParentRef, namespace: string, read: Reader): Pare
   if (kind !== 'ListenerSet') return undefined
   const set = read.object(kind, owner.namespace, name)?.object
   if (set === undefined) return undefined
-  const { parentRef: up } = specOf<ListenerSetSpec>(set)
-  return {
-    gateway: { kind: 'Gateway', namespace: up.namespace ?? owner.namespace, name: up.name },
-    owner,
-  }
+  const gateway = gatewayOfSet(owner.namespace, specOf<ListenerSetSpec>(set))
+  return gateway && { gateway, owner }
 }
 
 /** The reference as a status echoes it: with the defaults that the API server would have filled in. */
