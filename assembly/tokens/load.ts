@@ -24,6 +24,7 @@ import {
   keepVocabulary,
   NONE,
   PATTERN_O200K,
+  STEM_COUNT,
   useTables,
   Vocabulary,
   WHOLE_POINTS,
@@ -117,6 +118,8 @@ function layOut(it: Vocabulary, base: usize, count: usize): void {
   it.cache = place(CACHE_ENTRY << CACHE_BITS)
   it.bytePairs = place(65536 * 4)
   it.wholes = place(WHOLE_POINTS * 4)
+  it.stems = place(STEM_COUNT * 4)
+  it.borders = place(64 * 64 * 4)
   it.splits = place(count * 8)
   it.lengths = place(count)
   it.offsets = place(count * 4)
@@ -144,8 +147,8 @@ function fill(it: Vocabulary, file: usize, count: usize): usize {
       store<u32>(it.splits + (id << 3), left)
       store<u32>(it.splits + (id << 3), right, 4)
       addPair(left, right, <u32>id)
-      const two = (<usize>load<u8>(string) << 8) | <usize>load<u8>(string, 1)
-      if (length == 2) store<u32>(it.bytePairs + (two << 2), <u32>id)
+      const two = (<usize>left << 8) | <usize>right
+      if ((left | right) < 256) store<u32>(it.bytePairs + (two << 2), <u32>id)
     }
     store<u8>(it.lengths + id, <u8>length)
     if (!addToken(string, length, <u32>id)) return file + HEADER + (id < 256 ? 0 : id - 256)
@@ -163,13 +166,61 @@ function join(it: Vocabulary, to: usize, left: u32, right: u32): u32 {
   return leftLength + rightLength
 }
 
-/** Code point of the one character that a token is; NONE when it is anything else or ASCII. */
-function characterOf(p: usize, length: u32): u32 {
+// Merging can begin with larger parts than bytes where these are sure to form: where each merge inside
+// has a lower rank than any that reaches in over the part's borders. What stands before a part is not
+// ASCII here, nor what stands behind it; else far more could reach in.
+
+/** The lowest rank at which each token merges with something that ends in no ASCII byte before it. */
+let leftRanks: usize = 0
+/** The same for what begins with a lead byte after it. */
+let rightRanks: usize = 0
+/** The same for what begins with a continuation byte after it. */
+let innerRanks: usize = 0
+
+// @ts-ignore: decorator
+@inline
+function lower(table: usize, index: usize, rank: u32): void {
+  const at = table + (index << 2)
+  if (rank < load<u32>(at)) store<u32>(at, rank)
+}
+
+function rankBorders(it: Vocabulary, count: usize): void {
+  for (let id: usize = 256; id < count; id++) {
+    const left = <usize>load<u32>(it.splits + (id << 3))
+    const right = <usize>load<u32>(it.splits + (id << 3), 4)
+    const border = it.strings + load<u32>(it.offsets + (id << 2)) + load<u8>(it.lengths + left)
+    const last = <usize>load<u8>(border - 1)
+    const first = <usize>load<u8>(border)
+    if (last >= 0x80) lower(leftRanks, right, <u32>id)
+    if (first >= 0xc0) lower(rightRanks, left, <u32>id)
+    else if (first >= 0x80) lower(innerRanks, left, <u32>id)
+    if (left < 256 && last >= 0x80 && first >= 0xc0) lower(it.borders, ((last & 63) << 6) | (first & 63), <u32>id)
+  }
+}
+
+/** Is the token sure to form, when its suffixes of `shortest` bytes or more have `after` as their ranks? */
+function isSure(it: Vocabulary, id: usize, after: usize, shortest: u32): bool {
+  const string = it.strings + load<u32>(it.offsets + (id << 2))
+  const length = <u32>load<u8>(it.lengths + id)
+  for (let i: u32 = 1; i < length; i++) {
+    const head = findToken(string, i)
+    if (head >= 0 && load<u32>(leftRanks + (<usize>head << 2)) <= <u32>id) return false
+    const tail = length - i < shortest ? -1 : findToken(string + i, length - i)
+    if (tail >= 0 && load<u32>(after + (<usize>tail << 2)) <= <u32>id) return false
+  }
+  return true
+}
+
+/**
+ * The code point of the one character that a token is, without the last `missing` bytes (0 or 1);
+ * NONE when it is anything else.
+ */
+function characterOf(p: usize, length: u32, missing: u32): u32 {
   const lead = <u32>load<u8>(p)
   if (lead < 0xc2 || lead > 0xf4) return NONE
-  const wanted: u32 = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4
-  if (length != wanted) return NONE
-  let point = lead & (0x7f >> length)
+  const whole: u32 = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4
+  if (length + missing != whole) return NONE
+  let point = lead & (0x7f >> whole)
   for (let i: u32 = 1; i < length; i++) {
     const byte = <u32>load<u8>(p + i)
     if ((byte & 0xc0) != 0x80) return NONE
@@ -178,37 +229,26 @@ function characterOf(p: usize, length: u32): u32 {
   return point
 }
 
-/**
- * Finds the characters that become their token before any part of them merges across their borders,
- * where what stands beside them is not ASCII: merging can begin with them whole. `firstLeft` and
- * `firstRight`: the lowest rank at which each token merges so with what is before or after it.
- */
-function markWholes(it: Vocabulary, count: usize, firstLeft: usize, firstRight: usize): void {
-  memory.fill(firstLeft, 0xff, count * 4)
-  memory.fill(firstRight, 0xff, count * 4)
-  for (let id: usize = 256; id < count; id++) {
-    const left = <usize>load<u32>(it.splits + (id << 3))
-    const right = <usize>load<u32>(it.splits + (id << 3), 4)
-    const string = it.strings + load<u32>(it.offsets + (id << 2))
-    const border = string + load<u8>(it.lengths + left)
-    const before = firstLeft + (right << 2)
-    const after = firstRight + (left << 2)
-    if (load<u8>(border - 1) >= 0x80 && load<u32>(before) == NONE) store<u32>(before, <u32>id)
-    if (load<u8>(border) >= 0xc0 && load<u32>(after) == NONE) store<u32>(after, <u32>id)
-  }
+/** Fills the tables of parts that are sure to form. `scratch`: three words for each token. */
+function markSure(it: Vocabulary, count: usize, scratch: usize): void {
+  leftRanks = scratch
+  rightRanks = scratch + count * 4
+  innerRanks = scratch + count * 8
+  memory.fill(scratch, 0xff, count * 12)
+  rankBorders(it, count)
   for (let id: usize = 256; id < count; id++) {
     const string = it.strings + load<u32>(it.offsets + (id << 2))
     const length = <u32>load<u8>(it.lengths + id)
-    const point = characterOf(string, length)
-    if (point >= WHOLE_POINTS) continue
-    let first = NONE
-    for (let i: u32 = 1; i < length; i++) {
-      const head = findToken(string, i)
-      const tail = findToken(string + i, length - i)
-      if (head >= 0) first = min(first, load<u32>(firstLeft + (<usize>head << 2)))
-      if (tail >= 0) first = min(first, load<u32>(firstRight + (<usize>tail << 2)))
+    if (length > 4) continue
+    const point = characterOf(string, length, 0)
+    // The last byte's merges are in `borders`, by what follows.
+    if (point < WHOLE_POINTS && isSure(it, id, rightRanks, 2)) {
+      store<u32>(it.wholes + (<usize>point << 2), <u32>id)
     }
-    if (first > <u32>id) store<u32>(it.wholes + (<usize>point << 2), <u32>id)
+    const stem = characterOf(string, length, 1)
+    if (stem < STEM_COUNT && isSure(it, id, innerRanks, 1)) {
+      store<u32>(it.stems + (<usize>stem << 2), <u32>id)
+    }
   }
 }
 
@@ -218,9 +258,8 @@ let duplicate: usize = 0
 /** Builds the tables of an inspected file: the record's address, or 0 without memory. */
 function build(file: usize, count: usize): usize {
   const probe = changetype<Vocabulary>(arenaAlloc(offsetof<Vocabulary>()))
-  const firstLeft = arenaAlloc(count * 4)
-  const firstRight = arenaAlloc(count * 4)
-  if (changetype<usize>(probe) == 0 || firstLeft == 0 || firstRight == 0) return 0
+  const scratch = arenaAlloc(count * 12)
+  if (changetype<usize>(probe) == 0 || scratch == 0) return 0
   layOut(probe, 0, count)
   const record = blockAlloc(layoutEnd)
   if (record == 0) return 0
@@ -229,7 +268,7 @@ function build(file: usize, count: usize): usize {
   it.pattern = load<u32>(file, 8)
   useTables(it)
   duplicate = fill(it, file, count)
-  if (duplicate == 0) markWholes(it, count, firstLeft, firstRight)
+  if (duplicate == 0) markSure(it, count, scratch)
   return record
 }
 

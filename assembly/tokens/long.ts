@@ -1,6 +1,6 @@
 /**
- * Byte pair encoding of long pieces in fixed memory and linear time: window by window, each by a list
- * of parts and a heap of ranks.
+ * Byte pair encoding of long pieces in fixed memory and linear time: window by window, each by vectors, or by a
+ * list of parts and a heap of ranks where a window must be larger.
  *
  * What makes windows exact: tokens in a row are the encoding of their bytes if and only if each two
  * neighbours are the encoding of theirs. So a window begins with the bytes of the last few tokens found
@@ -10,13 +10,13 @@
 import { ERROR_MEMORY } from '../abi'
 import { blockAlloc, blockCapacity, blockFree } from '../arena'
 import { fail } from '../refusal'
-import { addWork, splitParts } from './merge'
+import { addWork, mergeParts, PART_LIMIT, parts, splitParts } from './merge'
 import { mergeOf, NONE, splits, tokenLength } from './tables'
 
-/** New bytes of a window. */
-const WINDOW: usize = 4096
+/** New bytes of a window: few enough for merging by vectors, which beats the heap. */
+const WINDOW: usize = 64
 /** Tokens taken back at first. */
-const CARRY: u32 = 8
+const CARRY: u32 = 2
 /** Bytes of a window at most. */
 const LARGEST_WINDOW: usize = 65536
 /** Tokens kept for taking back. */
@@ -220,12 +220,20 @@ function bytesBack(count: u32): usize {
   return bytes
 }
 
-/** Encodes from the last `taken` tokens to `stop` into `ids`; how many tokens, or a code. */
+/** Where the tokens of the last window are. */
+let found: usize = 0
+
+/** Encodes from the last `taken` tokens to `stop`; how many tokens are at `found`, or a code. */
 function encodeWindow(from: usize, stop: usize, taken: u32): i32 {
   const start = from - bytesBack(taken)
   const size = stop - start
-  if (size > LARGEST_WINDOW || !ready(size)) return fail(ERROR_MEMORY)
   addWork(size)
+  if (size <= PART_LIMIT) {
+    found = parts
+    return <i32>mergeParts(splitParts(start, stop, parts))
+  }
+  if (size > LARGEST_WINDOW || !ready(size)) return fail(ERROR_MEMORY)
+  found = ids
   return <i32>mergeList(ids, splitParts(start, stop, ids))
 }
 
@@ -246,8 +254,8 @@ function takeWindow(from: usize, stop: usize): i32 {
     if (count < 0) return count
     const before = history + (<usize>(kept - taken) << 2)
     const isFirst = taken == kept && total == totalBefore
-    if (isFirst || (taken < kept && isStable(load<u32>(before - 4), load<u32>(ids)))) {
-      memory.copy(before, ids, <usize>count << 2)
+    if (isFirst || (taken < kept && isStable(load<u32>(before - 4), load<u32>(found)))) {
+      memory.copy(before, found, <usize>count << 2)
       kept = kept - taken + <u32>count
       return 0
     }
@@ -267,6 +275,7 @@ let totalBefore: u32 = 0
 export function encodeLong(start: usize, end: usize): i32 {
   kept = 0
   totalBefore = total
+  if (!ready(PART_LIMIT)) return fail(ERROR_MEMORY)
   for (let from = start; from < end; ) {
     const stop = min(from + WINDOW, end)
     const code = takeWindow(from, stop)

@@ -1,9 +1,10 @@
 /**
- * Byte pair encoding of short pieces: the lowest rank merges first, the leftmost among equals. Ids
- * and ranks of the parts stand in two arrays; each step finds the least rank with vectors and closes
- * the gap. For up to PART_LIMIT parts that is quicker than any heap.
+ * Byte pair encoding of short pieces: the lowest rank merges first, the leftmost among equals. Each part
+ * has a key, the rank of its merge with the next part above its place, so that the least key, found
+ * with vectors, says what merges and where. Parts keep their places and are linked; behind both ends
+ * stand parts that merge with nothing. For up to PART_LIMIT parts that is quicker than any heap.
  */
-import { bytePairs, byteIds, mergeOf, NONE, wholes } from './tables'
+import { borders, byteIds, bytePairs, mergeOf, NONE, stems, WHOLE_POINTS, wholes } from './tables'
 
 /** Parts that a piece may begin with here. */
 export const PART_LIMIT: u32 = 128
@@ -12,7 +13,17 @@ export const SHORT_LIMIT: u32 = 512
 
 /** Ids (u32) of the parts of the current piece, then of its tokens. */
 export const parts: usize = memory.data(4 * 512 + 64, 16)
-const ranks: usize = memory.data(4 * 128 + 64, 16)
+/** Ids, keys and links (the place before in 16 bits, then the place after) by place, from 0 on. */
+const ids: usize = memory.data(4 * 130 + 64, 16)
+const keys: usize = memory.data(4 * 130 + 64, 16)
+const links: usize = memory.data(4 * 130 + 64, 16)
+
+const PLACE_BITS: u32 = 8
+const PLACE_MASK: u32 = 255
+/** Keys of merges are below. */
+const NO_KEY: u32 = 1 << 26
+/** No token has this id. */
+const NO_ID: u32 = 0x3ffff
 
 /** Units of work since the module started: bytes looked at and steps of merging. */
 export let work: u64 = 0
@@ -23,102 +34,144 @@ export function addWork(units: u64): void {
   work += units
 }
 
-/** Id of the whole character at `p` if merging can begin with it, or NONE. `before`: the byte before. */
-// @ts-ignore: decorator
-@inline
-function wholeAt(p: usize, end: usize, lead: u32, length: usize, before: u32): u32 {
-  const next = p + length
-  if (before < 0x80 || next > end || (next < end && load<u8>(next) < 0x80)) return NONE
-  let point = ((lead & 31) << 6) | (<u32>load<u8>(p, 1) & 63)
-  if (length > 2) point = ((point & 0x3ff) << 6) | (<u32>load<u8>(p, 2) & 63)
-  if (length > 3) point = ((point & 0x7fff) << 6) | (<u32>load<u8>(p, 3) & 63)
-  return point < 0x20000 ? load<u32>(wholes + (<usize>point << 2)) : NONE
-}
-
-/** Writes the ids of the parts that merging of [start, end) begins with to `to`; how many. */
+/**
+ * Writes the ids of the parts that merging of [start, end) begins with to `to`; how many. Of a character
+ * among others that are not ASCII, that is the whole of it, or all but its last byte, where these are
+ * sure to form; else its bytes.
+ */
 export function splitParts(start: usize, end: usize, to: usize): u32 {
   let p = start
   let out = to
   let before: u32 = 0xff
   while (p < end) {
     const byte = <u32>load<u8>(p)
-    let id = NONE
-    let length: usize = 1
-    if (byte >= 0xc2) {
-      length = byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4
-      id = wholeAt(p, end, byte, length, before)
-      if (id == NONE) length = 1
+    if (byte >= 0xc2 && before >= 0x80) {
+      const taken = splitCharacter(p, end, byte, out)
+      if (taken != 0) {
+        out += 4
+        p += taken
+        before = 0x80
+        continue
+      }
     }
-    if (id == NONE) id = load<u32>(byteIds + (<usize>byte << 2))
-    store<u32>(out, id)
+    store<u32>(out, load<u32>(byteIds + (<usize>byte << 2)))
     out += 4
-    p += length
-    before = <u32>load<u8>(p - 1)
+    p++
+    before = byte
   }
   return <u32>(out - to) >> 2
 }
 
-/** Ranks of all pairs of the `count` parts; three more entries are NONE, for whole vectors. */
-function rankParts(count: u32): void {
-  let left = load<u32>(parts)
-  const last = ranks + (<usize>(count - 1) << 2)
-  let id = parts + 4
-  for (let rank = ranks; rank < last; rank += 4) {
-    const right = load<u32>(id)
-    store<u32>(rank, mergeOf(left, right))
-    left = right
-    id += 4
+/** Writes the id of the sure part at the start of a character; how many bytes it has, 0 when none is. */
+// @ts-ignore: decorator
+@inline
+function splitCharacter(p: usize, end: usize, lead: u32, out: usize): usize {
+  const length: usize = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4
+  const next = p + length
+  if (next > end) return 0
+  let stem = lead & 31
+  if (length > 2) stem = ((stem & 15) << 6) | (<u32>load<u8>(p, 1) & 63)
+  if (length > 3) stem = (stem << 6) | (<u32>load<u8>(p, 2) & 63)
+  const last = <u32>load<u8>(next - 1) & 63
+  const point = (stem << 6) | last
+  if (point < WHOLE_POINTS) {
+    const id = load<u32>(wholes + (<usize>point << 2))
+    if (id != NONE && id < borderRank(last, next, end)) {
+      store<u32>(out, id)
+      return length
+    }
   }
-  const none = i32x4.splat(-1)
-  v128.store(last, none)
-  v128.store(last, none, 16)
+  if (length == 2) return 0
+  const id = load<u32>(stems + (<usize>stem << 2))
+  store<u32>(out, id)
+  return id == NONE ? 0 : length - 1
 }
 
-/** The least of `count` ranks, in all lanes. */
+/** The lowest rank at which the last byte of a character merges with what follows it at `next`. */
 // @ts-ignore: decorator
 @inline
-function leastRank(count: u32): v128 {
-  const end = ranks + (<usize>count << 2)
-  let least = v128.load(ranks)
-  for (let p = ranks + 16; p < end; p += 16) least = i32x4.min_u(least, v128.load(p))
+function borderRank(last: u32, next: usize, end: usize): u32 {
+  if (next == end) return NONE
+  const lead = <u32>load<u8>(next)
+  return lead < 0x80 ? 0 : load<u32>(borders + (<usize>((last << 6) | (lead & 63)) << 2))
+}
+
+/** Rank of the merge of two of the first parts: of two bytes, most often. */
+// @ts-ignore: decorator
+@inline
+function firstMergeOf(left: u32, right: u32): u32 {
+  if ((left | right) > 255) return mergeOf(left, right)
+  return load<u32>(bytePairs + (<usize>((left << 8) | right) << 2))
+}
+
+/** NONE gives a key from NO_KEY on. */
+// @ts-ignore: decorator
+@inline
+function keyOf(rank: u32, place: u32): u32 {
+  return (rank << PLACE_BITS) | place
+}
+
+/** Fills keys and links for `count` parts at places 1 to `count`. */
+function linkParts(count: u32): void {
+  let left = load<u32>(parts)
+  store<u32>(ids, NO_ID)
+  store<u32>(keys, NONE)
+  for (let place: u32 = 1; place <= count; place++) {
+    const at = <usize>place << 2
+    const right = place < count ? load<u32>(parts + at) : NO_ID
+    store<u32>(ids + at, left)
+    store<u32>(keys + at, keyOf(firstMergeOf(left, right), place))
+    store<u32>(links + at, ((place + 1) << 16) | (place - 1))
+    left = right
+  }
+  const last = <usize>(count + 1) << 2
+  store<u32>(ids + last, NO_ID)
+  v128.store(keys + last, i32x4.splat(-1))
+}
+
+/** The least key of places 0 to `count`. */
+// @ts-ignore: decorator
+@inline
+function leastKey(count: u32): u32 {
+  const end = keys + (<usize>(count + 1) << 2)
+  let least = v128.load(keys)
+  for (let p = keys + 16; p < end; p += 16) least = i32x4.min_u(least, v128.load(p))
   least = i32x4.min_u(least, i32x4.shuffle(least, least, 2, 3, 0, 1))
-  return i32x4.min_u(least, i32x4.shuffle(least, least, 1, 0, 3, 2))
+  least = i32x4.min_u(least, i32x4.shuffle(least, least, 1, 0, 3, 2))
+  return <u32>i32x4.extract_lane(least, 0)
 }
 
-/** Takes the entry after `p` out of an array that ends at `end`; may move what is behind it too. */
+/** Merges the part at `place` with the next one to `id`. */
 // @ts-ignore: decorator
 @inline
-function closeGap(p: usize, end: usize): void {
-  for (let at = p + 4; at < end; at += 16) v128.store(at, v128.load(at, 4))
+function joinNext(place: u32, id: u32): void {
+  const at = <usize>place << 2
+  const link = load<u32>(links + at)
+  const before = <usize>(link & 0xffff) << 2
+  const gone = <usize>(link >> 16) << 2
+  const after = load<u16>(links + gone, 2)
+  const behind = <usize>after << 2
+  store<u32>(ids + at, id)
+  store<u16>(links + at, after, 2)
+  store<u16>(links + behind, <u16>place)
+  store<u32>(keys + gone, NONE)
+  store<u32>(keys + at, keyOf(mergeOf(id, load<u32>(ids + behind)), place))
+  store<u32>(keys + before, keyOf(mergeOf(load<u32>(ids + before), id), <u32>(before >> 2)))
 }
 
 /** Merges the first `initial` (at most PART_LIMIT) ids of `parts` until nothing merges; how many are left. */
 export function mergeParts(initial: u32): u32 {
+  linkParts(initial)
   let count = initial
-  rankParts(count)
-  while (true) {
-    const least = leastRank(count)
-    const id = <u32>i32x4.extract_lane(least, 0)
-    if (id == NONE) break
-    let at: usize = 0
-    let found = 0
-    while (true) {
-      found = i32x4.bitmask(i32x4.eq(v128.load(ranks + at), least))
-      if (found != 0) break
-      at += 16
-    }
-    at += <usize>ctz(found) << 2
+  for (let key = leastKey(initial); key < NO_KEY; key = leastKey(initial)) {
+    joinNext(key & PLACE_MASK, key >> PLACE_BITS)
     count--
-    const part = parts + at
-    const rank = ranks + at
-    store<u32>(part, id)
-    closeGap(part, parts + (<usize>count << 2))
-    closeGap(rank, ranks + (<usize>count << 2))
-    const last = ranks + (<usize>(count - 1) << 2)
-    if (rank < last) store<u32>(rank, mergeOf(id, load<u32>(part, 4)))
-    v128.store(last, i32x4.splat(-1))
-    if (at > 0) store<u32>(rank - 4, mergeOf(load<u32>(part - 4), id))
   }
-  work += <u64>((initial - count + 1) * ((initial + 3) >> 2))
+  work += <u64>((initial - count + 1) * ((initial + 4) >> 2))
+  let out = parts
+  for (let place: usize = 1; place <= <usize>initial; place = <usize>load<u16>(links + (place << 2), 2)) {
+    store<u32>(out, load<u32>(ids + (place << 2)))
+    out += 4
+  }
   return count
 }

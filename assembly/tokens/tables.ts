@@ -20,6 +20,8 @@ export const CACHE_BITS: u32 = 14
 export const CACHE_ENTRY: usize = 24
 /** Code points that the table of whole characters covers: both planes that text is written in. */
 export const WHOLE_POINTS: u32 = 0x20000
+/** Code points without their last byte, in UTF-8. */
+export const STEM_COUNT: u32 = 0x5000
 
 /** Addresses of the tables of one vocabulary. */
 @unmanaged
@@ -43,10 +45,14 @@ export class Vocabulary {
   filter: usize
   /** Id of each byte. */
   bytes: usize
-  /** Id of each two bytes, or NONE. */
+  /** Id that the tokens of two bytes merge to, by their ids; or NONE. */
   bytePairs: usize
-  /** Id of each character that forms before anything merges with a part of it, or NONE. */
+  /** Id of each character that forms before anything but `borders` merges with a part of it, or NONE. */
   wholes: usize
+  /** The same of all but the last byte of characters of three or four bytes. */
+  stems: usize
+  /** Lowest rank at which the last byte of a character merges with what a lead byte begins, by both. */
+  borders: usize
   /** left u32, right u32 of each token. */
   splits: usize
   lengths: usize
@@ -78,6 +84,8 @@ let lengths: usize = 0
 export let byteIds: usize = 0
 export let bytePairs: usize = 0
 export let wholes: usize = 0
+export let stems: usize = 0
+export let borders: usize = 0
 export let splits: usize = 0
 export let cache: usize = 0
 
@@ -106,6 +114,8 @@ export function useTables(it: Vocabulary): void {
   byteIds = it.bytes
   bytePairs = it.bytePairs
   wholes = it.wholes
+  stems = it.stems
+  borders = it.borders
   splits = it.splits
   cache = it.cache
 }
