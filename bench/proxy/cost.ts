@@ -31,5 +31,6 @@ export async function costOf(
   const spent = proxy.cpuTime() - before.cpu
   const count = done() - before.done
   await load.stop()
+  upstream.endStreams()
   return spent / 1000 / count
 }

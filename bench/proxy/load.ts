@@ -72,6 +72,8 @@ export interface BenchUpstream {
   readonly port: number
   /** Events written to streams since the start. */
   readonly events: () => number
+  /** Ends streams whose client has gone: some proxies go on reading them. */
+  endStreams(): void
   close(): void
 }
 
@@ -106,12 +108,17 @@ export async function startBenchUpstream(): Promise<BenchUpstream> {
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const endStreams = () => {
+    for (const socket of streams.keys()) socket.destroy()
+    streams.clear()
+  }
   const close = () => {
     clearInterval(timer)
     for (const socket of sockets) socket.destroy()
     server.close()
   }
-  return { port: (server.address() as AddressInfo).port, events: () => events, close }
+  const { port } = server.address() as AddressInfo
+  return { port, events: () => events, endStreams, close }
 }
 
 /** Calls back for each whole request; knows Content-Length and chunked bodies of one piece. */

@@ -28,7 +28,7 @@ function flush() {
 }
 
 function httpProxy() {
-  const agent = new Agent({ keepAlive: true, maxSockets: 256 })
+  const agent = new Agent({ keepAlive: true })
   const proxy = require('http-proxy').createProxyServer({ target, agent })
   proxy.on('proxyRes', (_answer, _request, response) => response.setHeader('x-served-by', peer))
   proxy.on('error', (_error, _request, response) => response.writeHead(502).end())

@@ -43,7 +43,8 @@ export async function startProxyProcess(proxy: ProxyCommand): Promise<MeasuredPr
   const [program = '', ...args] = pinned(proxyCore, proxy.command)
   const nowhere = openSync('/dev/null', 'w')
   const child = spawn(program, args, { stdio: ['ignore', nowhere, 'pipe'] })
-  process.once('exit', () => child.kill('SIGKILL'))
+  const kill = () => child.kill('SIGKILL')
+  process.once('exit', kill)
   let complaints = ''
   let isGone = false
   child.stderr?.on('data', (text) => {
@@ -58,6 +59,7 @@ export async function startProxyProcess(proxy: ProxyCommand): Promise<MeasuredPr
   })
   void gone.then(() => {
     isGone = true
+    process.off('exit', kill)
   })
   const giveUp = performance.now() + 120_000
   while (!(await isOpen(proxy.port))) {
