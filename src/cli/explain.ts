@@ -52,9 +52,14 @@ export function parseObject(kind: string, name: string, fold: Fold): ObjectRef {
   return known.find(isMeant) ?? { kind, namespace: namespaces.at(-1) ?? '', name: second ?? first }
 }
 
-function isAbout({ kind, namespace, name }: ObjectRef, { data }: SluiceEvent): boolean {
-  const about = data as Partial<ObjectRef>
-  return about.kind === kind && about.namespace === namespace && about.name === name
+/** Is the event about the object, or about something that a proxy refuses of it? */
+function isAbout(ref: ObjectRef, { type, data }: SluiceEvent): boolean {
+  if (type === 'dev.sluice.config.rejected.v1') {
+    const key = objectKey(ref)
+    return ['listener', 'route'].some((kind) => data.key.startsWith(`${kind}/${key}/`))
+  }
+  const { kind, namespace, name } = data as Partial<ObjectRef>
+  return kind === ref.kind && namespace === ref.namespace && name === ref.name
 }
 
 /** What stands behind a key that a derivation has read. */

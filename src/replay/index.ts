@@ -45,6 +45,11 @@ export async function replay(
     const { version, digest, statusDigest, foldVersion: writer } = event.data
     const recorded = { desired: digest, status: statusDigest }
     const replayed = digestsAt.get(version)
+    // Versions rise: what is older is asked for no more.
+    for (const position of digestsAt.keys()) {
+      if (position >= version) break
+      digestsAt.delete(position)
+    }
     const same = replayed?.desired === recorded.desired && replayed.status === recorded.status
     const equal = writer === foldVersion ? same : undefined
     comparisons.push({ version, recorded, replayed, equal, foldVersion: writer })

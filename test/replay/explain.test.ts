@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { configRejected, createEvent } from '../../events/index.ts'
 import { sluice } from '../../src/testing/gateway.ts'
 import { gateway, httpRoute, manifest, policy } from '../../src/testing/manifests.ts'
 
@@ -51,6 +52,23 @@ describe('sluice explain', () => {
     })
     expect(explained.resources).toMatchObject([{ resource: { type: 'route', ruleIndex: 0 } }])
     expect(explained.status.parents[0].conditions).toHaveLength(2)
+  })
+
+  it('shows what a proxy refuses of the object', async () => {
+    const { stdout: exported } = await sluice('log', '-f', manifests, '-o', 'json')
+    const position = exported.trimEnd().split('\n').length + 1
+    const key = 'listener/Gateway/default/edge/http'
+    const data = { proxy: 'p', sequence: 3, key, code: 'port_in_use', message: 'port 80 is taken' }
+    const context = { source: '/test', time: '2026-01-01T00:00:00.000Z', epoch: 0 }
+    const event = createEvent(configRejected, context, { id: 'r', subject: 's', data })
+    const path = join(folder, 'rejected.jsonl')
+    writeFileSync(path, `${exported}${JSON.stringify({ position, event })}\n`)
+    const { stdout } = await sluice('explain', 'Gateway', 'default/edge', '--log-file', path)
+    expect(stdout).toContain(
+      `${position}  2026-01-01T00:00:00.000Z  config.rejected   ${key}: port`,
+    )
+    const route = await sluice('explain', 'HTTPRoute', 'default/app', '--log-file', path)
+    expect(route.stdout).not.toContain('config.rejected')
   })
 
   it('says of a refused version what is wrong with it, and what is closed in its place', async () => {
