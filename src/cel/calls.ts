@@ -1,7 +1,7 @@
 /** Calls of functions and methods. */
 import { type CompileContext, findLocal, type Scope } from './context.ts'
 import { CelError, isCelError, noOverload } from './error.ts'
-import type { Frame, Step } from './frame.ts'
+import { type Frame, type Step, spend, stepsOfLength } from './frame.ts'
 import type { Apply, CelFunction } from './functions/define.ts'
 import { functions, namespaces } from './functions/table.ts'
 import { viewMethods } from './headers.ts'
@@ -87,7 +87,8 @@ function fixedStep(apply: Apply, steps: readonly Step[]): Step {
   if (second === undefined) {
     return (frame) => {
       const a = first(frame)
-      return a instanceof CelError ? a : apply(frame, a, nothing, nothing, nothing)
+      if (a instanceof CelError) return a
+      return spendOn(a, frame) ?? apply(frame, a, nothing, nothing, nothing)
     }
   }
   if (third === undefined) {
@@ -95,7 +96,8 @@ function fixedStep(apply: Apply, steps: readonly Step[]): Step {
       const a = first(frame)
       if (a instanceof CelError) return a
       const b = second(frame)
-      return b instanceof CelError ? b : apply(frame, a, b, nothing, nothing)
+      if (b instanceof CelError) return b
+      return spendOn(a, frame) ?? spendOn(b, frame) ?? apply(frame, a, b, nothing, nothing)
     }
   }
   const rest = fourth === undefined ? [first, second, third] : [first, second, third, fourth]
@@ -112,11 +114,19 @@ function fixedStep(apply: Apply, steps: readonly Step[]): Step {
   }
 }
 
+/** No function takes more time than in proportion to its arguments, or it sees to that itself. */
+function spendOn(value: CelValue, frame: Frame): CelError | undefined {
+  const isLong = typeof value === 'string' || value instanceof Uint8Array
+  return isLong && value.length > 64 ? spend(frame, stepsOfLength(value.length)) : undefined
+}
+
 function evaluateAll(steps: readonly Step[], frame: Frame): readonly CelValue[] | CelError {
   const values: CelValue[] = []
   for (const step of steps) {
     const value = step(frame)
     if (isCelError(value)) return value
+    const cost = spendOn(value, frame)
+    if (cost !== undefined) return cost
     values.push(value)
   }
   return values
@@ -144,6 +154,8 @@ function viewMethodStep(
   return (frame) => {
     const value = receiver(frame)
     if (isCelError(value)) return value
+    const cost = spendOn(value, frame)
+    if (cost !== undefined) return cost
     const values = evaluateAll(steps, frame)
     if (isCelError(values)) return values
     const own = value instanceof CelView ? value.method(name, values) : undefined

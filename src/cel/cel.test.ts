@@ -7,6 +7,7 @@ import {
   type CelResult,
   CelView,
   compileCel,
+  compileOrFail,
   FlattenedMap,
   gatewayVariables,
   isCelError,
@@ -139,6 +140,58 @@ describe('bounds', () => {
     expect(kindOf(evaluate(source))).toBe('cost')
   })
 
+  it.each([
+    ['a0 + a0'],
+    ['a0.addQuery("x", a0)'],
+    ['url.encode(a0 + a0)'],
+    ['a0.replace("x", "xx")'],
+    ['a0.regexReplace("x", "xx")'],
+    ['[a0, a0].join("")'],
+    ['toJson([a0, a0])'],
+    ['strings.quote(a0 + a0)'],
+    ['form.encode({"x": [a0, a0]})'],
+  ])('stops texts that grow by %s', (growth) => {
+    const steps = Array.from(
+      { length: 60 },
+      (_, i) => `cel.bind(a${i + 1}, ${growth.replaceAll('a0', `a${i}`)}, `,
+    )
+    const source = `cel.bind(a0, "xxxx ü%", ${steps.join('')}size(a60)${')'.repeat(61)}`
+    expect(kindOf(evaluate(source))).toMatch(/cost|limit/)
+  })
+
+  it('stops where parts that are shared many times would be written out', () => {
+    const doubling = (pair: (name: string) => string, count = 60) => {
+      const steps = Array.from(
+        { length: count },
+        (_, i) => `cel.bind(a${i + 1}, ${pair(`a${i}`)}, `,
+      )
+      return (body: string) => `cel.bind(a0, 1, ${steps.join('')}${body}${')'.repeat(count + 1)}`
+    }
+    const lists = doubling((name) => `[${name}, ${name}]`)
+    const maps = doubling((name) => `{"l": ${name}, "r": ${name}}`)
+    expect(kindOf(evaluate(lists('toJson(a60)')))).toBe('cost')
+    const value = evaluate(lists('a60'))
+    expect(kindOf(isCelError(value) ? value : writeJson(value))).toBe('limit')
+    const jwt = { a: value, b: evaluate(lists('a60')) } as never
+    expect(kindOf(evaluate('jwt.a == jwt.b', { jwt }))).toBe('cost')
+    const flat = evaluate(maps('flattenRecursive(a60)'))
+    expect(flat instanceof FlattenedMap && flat.attributes('p').length).toBe(1000)
+  })
+
+  it.each([
+    ['double', '1'],
+    ['int', '1'],
+    ['duration', '1h'],
+    ['timestamp', '2'],
+    ['base64.decode', '='],
+    ['ip', ':'],
+    ['json', '['],
+    ['url.decode', '%'],
+  ])('takes time in proportion to a text that means nothing to %s', (name, unit) => {
+    const jwt = { text: `${unit.repeat(500_000)}!` }
+    expect(kindOf(evaluate(`${name}(jwt.text)`, { jwt }))).toBe('value')
+  })
+
   it('stops at values that nest too deeply', () => {
     const activation = { jwt: { a: deep(100_000), b: deep(100_000) } as never }
     expect(kindOf(evaluate('jwt.a == jwt.b', activation))).toBe('limit')
@@ -158,6 +211,14 @@ describe('problems', () => {
   it('are told all at once', () => {
     const outcome = compileCel('foo(1) + bar(2)', {})
     expect(outcome).toMatchObject({ problems: [{ offset: 0 }, { offset: 9 }] })
+  })
+})
+
+describe('an expression that does not compile', () => {
+  it('fails at each evaluation and reads nothing', () => {
+    const program = compileOrFail('request.body ==', { variables: gatewayVariables })
+    expect(kindOf(program.evaluate(activationOf({})))).toBe('value')
+    expect(program.mentions('request.body')).toBe(false)
   })
 })
 

@@ -50,7 +50,7 @@ export function compileStep(
         methodStep(expression, scope, context)
       )
     case 'list':
-      return listStep(expression.items.map(step))
+      return constantListStep(expression.items) ?? listStep(expression.items.map(step))
     case 'map':
       return mapLiteralStep(expression.entries.map(([key, value]) => [step(key), step(value)]))
     case 'if':
@@ -125,6 +125,13 @@ function indexStep({ of, key }: Expression & { op: 'index' }, step: Compile): St
     const at = keyStep(frame)
     return at instanceof CelError ? at : indexOf(value, at)
   }
+}
+
+/** A list of constants is made once; no function changes a list. */
+function constantListStep(items: readonly Expression[]): Step | undefined {
+  const values = items.map(constantOf)
+  if (values.includes(undefined)) return undefined
+  return () => values as readonly CelValue[]
 }
 
 function listStep(items: readonly Step[]): Step {

@@ -97,10 +97,13 @@ function isEntryEqual(
   return isEqual(left, right, frame, depth + 1)
 }
 
-/** Is a value an item of a list? Stops at the first. */
+/** Is a value an item of a list? */
 export function isItem(value: CelValue, list: readonly CelValue[], frame: Frame): CelResult {
+  const cost = spend(frame, list.length)
+  if (cost !== undefined) return cost
+  if (typeof value === 'string') return list.includes(value)
   for (const item of list) {
-    const same = spend(frame, 1) ?? isEqual(value, item, frame)
+    const same = isEqual(value, item, frame)
     if (same !== false) return same
   }
   return false

@@ -32,24 +32,32 @@ export class FlattenedMap extends CelView {
     return mapKeys(this.map).map(String)
   }
 
-  /** Entries as `prefix.key`; those of maps within only when recursive. Errors and nulls are left out. */
+  /**
+   * Entries as `prefix.key`; those of maps within only when recursive. Errors and nulls are left out,
+   * and what comes after the first 1000.
+   */
   attributes(prefix: string): [string, CelValue][] {
-    return entriesOf(this.map, prefix, this.isRecursive, 0)
+    const found: [string, CelValue][] = []
+    collect(this.map, prefix, this.isRecursive ? maxValueDepth : 0, found)
+    return found
   }
 }
 
-function entriesOf(
+const maxAttributes = 1000
+
+/** @param levels of maps within that are still to be opened */
+function collect(
   map: CelMapValue,
   prefix: string,
-  isRecursive: boolean,
-  depth: number,
-): [string, CelValue][] {
-  return mapKeys(map).flatMap((key): [string, CelValue][] => {
+  levels: number,
+  found: [string, CelValue][],
+): void {
+  for (const key of mapKeys(map)) {
+    if (found.length >= maxAttributes) return
     const value = mapGet(map, key)
-    if (value === undefined || value === null || isCelError(value)) return []
+    if (value === undefined || value === null || isCelError(value)) continue
     const name = prefix === '' ? String(key) : `${prefix}.${key}`
-    return isRecursive && isMap(value) && depth < maxValueDepth
-      ? entriesOf(value, name, isRecursive, depth + 1)
-      : [[name, value]]
-  })
+    if (levels > 0 && isMap(value)) collect(value, name, levels - 1, found)
+    else found.push([name, value])
+  }
 }

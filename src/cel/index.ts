@@ -124,3 +124,14 @@ export function compileCel(
   const mentions = findMentions(parsed.value)
   return succeed(new CelProgram(source, step, context.locals, costLimit, mentions))
 }
+
+/**
+ * As compileCel, for the proxy: an expression that does not compile becomes a program that gives an
+ * error of kind `value` each time, so that whatever depends on it fails and nothing else does.
+ */
+export function compileOrFail(source: string, options: CelOptions = {}): CelProgram {
+  const outcome = compileCel(source, options)
+  if (outcome.ok) return outcome.value
+  const error = new CelError('value', `no expression: ${outcome.problems[0]?.message}`)
+  return new CelProgram(source, () => error, 0, defaultCostLimit, { paths: [], readsAll: false })
+}

@@ -1,5 +1,6 @@
 /** Values to and from JSON. */
 import { CelError, isCelError } from './error.ts'
+import { type Frame, spend, stepsOfLength } from './frame.ts'
 import { toText } from './functions/convert.ts'
 import {
   type CelMapValue,
@@ -23,55 +24,85 @@ export function parseJson(text: string): CelResult {
   }
 }
 
+/** Longest JSON text that is written: values that share parts are small, their texts are not. */
+const maxLength = 4 * 1024 * 1024
+
+const tooLong = new CelError('limit', 'the JSON text is too long')
+
 /**
  * The JSON text of a value. Integers keep all their digits; bytes are base64; timestamps, durations
- * and addresses their texts. An error for what JSON has no form for, such as NaN.
+ * and addresses their texts; fields that cannot be had are left out. An error for what JSON has no
+ * form for, such as NaN, and for what is too deep or too long.
+ *
+ * @param frame the evaluation that pays for it, if any
  */
-export function writeJson(value: CelValue, depth = 0): string | CelError {
-  switch (typeof value) {
-    case 'string':
-      return JSON.stringify(value)
-    case 'bigint':
-    case 'boolean':
-      return value.toString()
-    case 'number':
-      return Number.isFinite(value)
-        ? JSON.stringify(value)
-        : new CelError('value', 'the number has no JSON form')
-    default:
-      if (depth > maxValueDepth) return tooDeep
-      return value === null ? 'null' : writeObject(value, depth)
+export function writeJson(value: CelValue, frame?: Frame): string | CelError {
+  return new JsonWriter(frame).write(value, 0)
+}
+
+class JsonWriter {
+  #left = maxLength
+  readonly #frame: Frame | undefined
+
+  constructor(frame: Frame | undefined) {
+    this.#frame = frame
+  }
+
+  write(value: CelValue, depth: number): string | CelError {
+    if (depth > maxValueDepth) return tooDeep
+    if (isList(value)) return this.#list(value, depth)
+    if (isMap(value)) return this.#map(value, depth)
+    const text = writeScalar(value)
+    return isCelError(text) ? text : this.#take(text)
+  }
+
+  #take(text: string): string | CelError {
+    this.#left -= text.length + 1
+    if (this.#left < 0) return tooLong
+    const steps = 1 + stepsOfLength(text.length)
+    return (this.#frame === undefined ? undefined : spend(this.#frame, steps)) ?? text
+  }
+
+  #list(list: readonly CelValue[], depth: number): string | CelError {
+    const parts: string[] = []
+    for (const item of list) {
+      const part = this.write(item, depth + 1)
+      if (isCelError(part)) return part
+      parts.push(part)
+    }
+    return this.#brackets('[', parts, ']')
+  }
+
+  #map(map: CelMapValue, depth: number): string | CelError {
+    const parts: string[] = []
+    for (const key of mapKeys(map)) {
+      const value = mapGet(map, key)
+      if (value === undefined || isCelError(value)) continue
+      const name = this.#take(JSON.stringify(String(key)))
+      const part = isCelError(name) ? name : this.write(value, depth + 1)
+      if (isCelError(part)) return part
+      parts.push(`${name}:${part}`)
+    }
+    return this.#brackets('{', parts, '}')
+  }
+
+  #brackets(open: string, parts: readonly string[], close: string): string | CelError {
+    const cost = this.#take('')
+    return isCelError(cost) ? cost : `${open}${parts.join(',')}${close}`
   }
 }
 
-function writeObject(value: CelValue & object, depth: number): string | CelError {
+function writeScalar(value: CelValue): string | CelError {
+  if (value === null) return 'null'
+  if (typeof value === 'string') return JSON.stringify(value)
+  if (typeof value === 'bigint' || typeof value === 'boolean') return value.toString()
   if (value instanceof CelUint) return value.value.toString()
   if (value instanceof Uint8Array) return JSON.stringify(Buffer.from(value).toString('base64'))
-  if (isList(value)) return writeList(value, depth)
-  if (isMap(value)) return writeMap(value, depth)
+  if (typeof value === 'number') {
+    return Number.isFinite(value)
+      ? JSON.stringify(value)
+      : new CelError('value', 'the number has no JSON form')
+  }
   const text = toText(value)
   return isCelError(text) ? text : JSON.stringify(text)
-}
-
-function writeList(list: readonly CelValue[], depth: number): string | CelError {
-  const parts: string[] = []
-  for (const item of list) {
-    const part = writeJson(item, depth + 1)
-    if (isCelError(part)) return part
-    parts.push(part)
-  }
-  return `[${parts.join(',')}]`
-}
-
-/** Fields that cannot be had are left out. */
-function writeMap(map: CelMapValue, depth: number): string | CelError {
-  const parts: string[] = []
-  for (const key of mapKeys(map)) {
-    const value = mapGet(map, key)
-    if (value === undefined || isCelError(value)) continue
-    const part = writeJson(value, depth + 1)
-    if (isCelError(part)) return part
-    parts.push(`${JSON.stringify(String(key))}:${part}`)
-  }
-  return `{${parts.join(',')}}`
 }

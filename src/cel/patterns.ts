@@ -61,7 +61,7 @@ export function matchesPattern(frame: Frame, text: string, pattern: string): Cel
 export function replacePattern(frame: Frame, text: string, pattern: string, by: string): CelResult {
   const wrong = replacementProblem(by)
   if (wrong !== undefined) return new CelError('value', wrong)
-  const cost = spend(frame, 1 + stepsOfLength(4 * text.length + pattern.length))
+  const cost = spend(frame, 1 + stepsOfLength(16 * text.length + pattern.length))
   if (cost !== undefined) return cost
   const regex = regexOf(pattern)
   if (regex instanceof CelError) return regex

@@ -118,7 +118,7 @@ const specialDoubles: Readonly<Record<string, number>> = {
 function parseDouble(text: string): CelResult {
   const special = Object.hasOwn(specialDoubles, text) ? specialDoubles[text] : undefined
   if (special !== undefined) return special
-  const isNumber = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(text)
+  const isNumber = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/.test(text)
   return isNumber ? Number(text) : badValue('the text is no number')
 }
 

@@ -82,7 +82,7 @@ const encodeUrl = (text: string) =>
   )
 
 /** A map as application/x-www-form-urlencoded; lists give a pair per item. */
-function encodeForm(map: CelMapValue): CelResult {
+function encodeForm(map: CelMapValue, frame: Frame): CelResult {
   const form = new URLSearchParams()
   for (const key of mapKeys(map)) {
     const value = mapGet(map, key)
@@ -91,6 +91,8 @@ function encodeForm(map: CelMapValue): CelResult {
     for (const item of isList(value) ? value : [value]) {
       const text = toText(item)
       if (isCelError(text)) return text
+      const cost = spend(frame, 1 + stepsOfLength(16 * (text as string).length))
+      if (cost !== undefined) return cost
       form.append(String(key), text as string)
     }
   }
@@ -129,19 +131,14 @@ function jsonField(content: CelValue, name: CelValue): CelResult {
 
 const missingField = new CelError('missing', 'there is no such field')
 
-function toJson(frame: Frame, value: CelValue): CelResult {
-  const text = writeJson(value)
-  return isCelError(text) ? text : (spend(frame, stepsOfLength(text.length)) ?? text)
-}
-
 export const encodingFunctions: FunctionTable = {
   json: ofContent('json', 'either', parseJson),
   jsonField: fixed('either', 2, (frame, content, name) => {
     const length = typeof content === 'string' || content instanceof Uint8Array ? content.length : 0
     return spend(frame, stepsOfLength(length)) ?? jsonField(content, name)
   }),
-  toJson: fixed('either', 1, toJson),
-  to_json: fixed('either', 1, toJson),
+  toJson: fixed('either', 1, (frame, value) => writeJson(value, frame)),
+  to_json: fixed('either', 1, (frame, value) => writeJson(value, frame)),
   unvalidatedJwtPayload: ofContent('unvalidatedJwtPayload', 'either', jwtPayload),
   'base64.encode': ofBytes('base64.encode', 'function', toBase64),
   'base64.decode': ofContent('base64.decode', 'function', fromBase64),
@@ -149,8 +146,8 @@ export const encodingFunctions: FunctionTable = {
   base64Decode: ofContent('base64Decode', 'either', fromBase64),
   'url.encode': ofContent('url.encode', 'function', encodeUrl),
   'url.decode': ofContent('url.decode', 'function', decodeUrl),
-  'form.encode': fixed('function', 1, (_, value) =>
-    isMap(value) ? encodeForm(value) : wrongTypes('form.encode', value),
+  'form.encode': fixed('function', 1, (frame, value) =>
+    isMap(value) ? encodeForm(value, frame) : wrongTypes('form.encode', value),
   ),
   'form.decode': ofContent('form.decode', 'function', decodeForm),
   'sha1.encode': digest('sha1.encode', 'sha1'),
