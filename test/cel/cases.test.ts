@@ -79,3 +79,13 @@ describe('the cases', () => {
     expect(uncalled).toEqual([])
   })
 })
+
+describe('docs/expressions.md', () => {
+  const page = readFileSync(join(import.meta.dirname, '../../docs/expressions.md'), 'utf8')
+
+  it('names every function and every variable', () => {
+    const names = [...functions.keys(), ...gatewayVariables]
+    const pattern = (name: string) => new RegExp(`\`${name.replaceAll('.', '\\.')}(\\(.*?\\))?\``)
+    expect(names.filter((name) => !pattern(name).test(page))).toEqual([])
+  })
+})
