@@ -18,6 +18,13 @@ const sources = {
   helm: { program: 'helm' },
   'gateway-api-crds': { variable: 'SLUICE_GATEWAY_API_CRDS' },
   'inference-crds': { variable: 'SLUICE_INFERENCE_CRDS' },
+  chromium: { program: 'chromium' },
+  go: { program: 'go' },
+  wazero: { variable: 'SLUICE_WAZERO' },
+  python3: { program: 'python3' },
+  'python-wasmtime': { variable: 'SLUICE_PYTHON_WASMTIME' },
+  cargo: { program: 'cargo' },
+  'rust-wasmtime': { variable: 'SLUICE_RUST_WASMTIME' },
 } as const satisfies Record<string, { program: string } | { variable: string }>
 
 export type PartName = keyof typeof sources

@@ -1,0 +1,197 @@
+// core.wasm in Go: linear memory, codes and offsets, with wazero alone.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+)
+
+// Core is one instance: one goroutine at a time.
+type Core struct {
+	ctx    context.Context
+	module api.Module
+	abi    map[string]int32
+}
+
+// CodeError is a negative result.
+type CodeError struct{ Code, Offset int32 }
+
+func (e CodeError) Error() string { return fmt.Sprintf("code %d at %d", e.Code, e.Offset) }
+
+func openCore(ctx context.Context, wasm, abi string) (*Core, error) {
+	var described struct {
+		Version   int32
+		Constants []struct {
+			Name  string
+			Value int32
+		}
+	}
+	text, err := os.ReadFile(abi)
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(text, &described); err != nil {
+		return nil, err
+	}
+	binary, err := os.ReadFile(wasm)
+	if err != nil {
+		return nil, err
+	}
+	module, err := wazero.NewRuntime(ctx).Instantiate(ctx, binary)
+	if err != nil {
+		return nil, err
+	}
+	core := &Core{ctx, module, map[string]int32{}}
+	for _, constant := range described.Constants {
+		core.abi[constant.Name] = constant.Value
+	}
+	if version := core.call("abi_version"); version != described.Version {
+		return nil, fmt.Errorf("core.wasm has ABI version %d", version)
+	}
+	return core, nil
+}
+
+// call runs an export. Arguments are int32, uint32 or float64; a trap panics: the instance is lost.
+func (c *Core) call(name string, arguments ...any) int32 {
+	words := make([]uint64, len(arguments))
+	for i, argument := range arguments {
+		switch value := argument.(type) {
+		case int32:
+			words[i] = api.EncodeI32(value)
+		case uint32:
+			words[i] = api.EncodeU32(value)
+		case float64:
+			words[i] = api.EncodeF64(value)
+		}
+	}
+	results, err := c.module.ExportedFunction(name).Call(c.ctx, words...)
+	if err != nil {
+		panic(err)
+	}
+	if len(results) == 0 {
+		return 0
+	}
+	return api.DecodeI32(results[0])
+}
+
+func (c *Core) check(result int32) (int32, error) {
+	if result < 0 {
+		return result, CodeError{result, c.call("last_error_offset")}
+	}
+	return result, nil
+}
+
+// scratch gives what `use` allocates back in one step.
+func (c *Core) scratch(use func()) {
+	place := c.call("mark")
+	defer c.call("reset", place)
+	use()
+}
+
+func (c *Core) alloc(size int) uint32 {
+	address := uint32(c.call("alloc", int32(size)))
+	if address == 0 {
+		panic("no room")
+	}
+	return address
+}
+
+func (c *Core) put(bytes []byte) uint32 {
+	address := c.alloc(len(bytes) + 16)
+	c.module.Memory().Write(address, bytes)
+	return address
+}
+
+// read copies, since memory may move at the next call.
+func (c *Core) read(start, end uint32) []byte {
+	view, _ := c.module.Memory().Read(start, end-start)
+	return append([]byte(nil), view...)
+}
+
+func (c *Core) word(address uint32) int32 {
+	word, _ := c.module.Memory().ReadUint32Le(address)
+	return int32(word)
+}
+
+func (c *Core) double(address uint32) float64 {
+	bits, _ := c.module.Memory().ReadUint64Le(address)
+	return math.Float64frombits(bits)
+}
+
+// compile gives the handle of a regular expression.
+func (c *Core) compile(pattern string) (handle int32, err error) {
+	c.scratch(func() {
+		bytes := []byte(pattern)
+		handle, err = c.check(c.call("regex_compile", c.put(bytes), int32(len(bytes)), int32(0)))
+	})
+	return handle, err
+}
+
+// findAll gives all matches in bytes.
+func (c *Core) findAll(handle int32, text []byte, limit int) (spans [][2]int, err error) {
+	c.scratch(func() {
+		out := c.alloc(limit * 8)
+		var count int32
+		count, err = c.check(c.call("regex_find_all", handle, c.put(text), int32(len(text)), int32(0), out, int32(limit)))
+		for i := range uint32(max(count, 0)) {
+			spans = append(spans, [2]int{int(c.word(out + i*8)), int(c.word(out + i*8 + 4))})
+		}
+	})
+	return spans, err
+}
+
+func (c *Core) test(name string, handle int32, text []byte) (is bool) {
+	c.scratch(func() { is = c.call(name, handle, c.put(text), int32(len(text))) == 1 })
+	return is
+}
+
+// rule is a builtin (DETECT_*) and what replaces its matches; where two meet, the first rule wins.
+type rule struct{ builtin, replacement string }
+
+func (c *Core) newMask(rules []rule) (int32, error) {
+	set, err := c.check(c.call("mask_new"))
+	if err != nil {
+		return 0, err
+	}
+	for _, each := range rules {
+		c.scratch(func() {
+			bytes := []byte(each.replacement)
+			_, err = c.check(c.call("mask_add_builtin", set, c.abi[each.builtin], c.put(bytes), int32(len(bytes))))
+		})
+		if err != nil {
+			return 0, err
+		}
+	}
+	return set, nil
+}
+
+// mask masks a text that arrives in pieces.
+func (c *Core) mask(set int32, pieces ...[]byte) (string, error) {
+	stream, err := c.check(c.call("stream_new", set))
+	if err != nil {
+		return "", err
+	}
+	defer c.call("stream_free", stream)
+	var masked []byte
+	for i, piece := range pieces {
+		var isEnd, count int32
+		if i == len(pieces)-1 {
+			isEnd = 1
+		}
+		c.scratch(func() {
+			count, err = c.check(c.call("stream_push", stream, c.put(piece), int32(len(piece)), isEnd))
+		})
+		if err != nil {
+			return "", err
+		}
+		start := uint32(c.call("stream_output", stream))
+		masked = append(masked, c.read(start, start+uint32(count))...)
+	}
+	return string(masked), nil
+}
