@@ -10,7 +10,10 @@ const host = '127.0.0.1'
 /** Binds with plain servers, the way the engine does. */
 class Binder {
   readonly servers = new Map<number, Server>()
-  async listen(port: number): Promise<number> {
+  readonly secure = new Set<number>()
+  async listen(port: number, _limits?: unknown, tls?: unknown): Promise<number> {
+    if (tls === undefined) this.secure.delete(port)
+    else this.secure.add(port)
     this.servers.set(port, await hold(port))
     return port
   }
@@ -62,7 +65,7 @@ describe('the ports of a worker', () => {
       ports.stop()
       for (const port of [...binder.servers.keys()]) await binder.unlisten(port)
     })
-    return { ports, changes }
+    return { ports, changes, binder }
   }
 
   it('are bound once for all listeners, and let go with the last one', async () => {
@@ -76,6 +79,38 @@ describe('the ports of a worker', () => {
     await vi.waitFor(() => expect(ports.bound()).toEqual([]))
     const stranger = await vi.waitFor(() => hold(port))
     cleanups.push(() => stranger.close())
+  })
+
+  it('are bound anew where plaintext becomes TLS, and the reverse', async () => {
+    const { ports, binder } = open()
+    const port = await freePort()
+    await ports.update(change(1, [listener('a', port)]))
+    const first = binder.servers.get(port)
+    await ports.update(change(2, [listener('a', port, 'HTTPS')]))
+    expect(ports.bound()).toEqual([port])
+    expect(binder.secure.has(port)).toBe(true)
+    expect(binder.servers.get(port)).not.toBe(first)
+    await ports.update(change(3, [listener('a', port)]))
+    expect(binder.secure.has(port)).toBe(false)
+    expect(ports.bound()).toEqual([port])
+  })
+
+  it('are plaintext or TLS as the smallest key says; the others are rejected until it goes', async () => {
+    const { ports, binder } = open()
+    const port = await freePort()
+    await ports.update(change(1, [listener('b', port, 'HTTPS')]))
+    await ports.update(change(2, [listener('a', port), listener('c', port, 'HTTPS')]))
+    expect(binder.secure.has(port)).toBe(false)
+    const rejected = (name: string, sequence: number) => ({
+      key: `listener/Gateway/ns/gw/${name}`,
+      sequence,
+      code: 'port_in_use',
+      message: `port is already in use: port ${port}: another listener serves HTTP on it`,
+    })
+    expect(ports.rejections()).toEqual([rejected('b', 1), rejected('c', 2)])
+    await ports.update(change(3, [], ['listener/Gateway/ns/gw/a']))
+    expect(binder.secure.has(port)).toBe(true)
+    expect(ports.rejections()).toEqual([])
   })
 
   it('follow a listener that moves', async () => {

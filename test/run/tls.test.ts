@@ -313,6 +313,37 @@ describe('certificates', () => {
     expect(await shownCertificate(port, client('shop.example.com'))).toBe(shop.fingerprint)
   })
 
+  it('come late where their file cannot be read at the start', async () => {
+    const { shop, wild, ec, rsa, far } = certificates
+    const whole = readFileSync(join(running.manifests, 'secrets.yaml'), 'utf8')
+    await running.stop()
+    running.write('secrets.yaml', 'kind: [')
+    await running.start()
+    await expect(handshake(port, client('shop.example.com'))).rejects.toThrow()
+    const told = await waitFor('the status', async () => {
+      const condition = await listenerCondition('shop', 'Programmed')
+      return JSON.stringify(condition).includes('"False"') && condition
+    })
+    expect(told).toMatchObject({ reason: 'Invalid', message: expect.stringContaining('not known') })
+    running.write('secrets.yaml', whole)
+    await waitFor('the value', () =>
+      shownCertificate(port, client('shop.example.com')).catch(() => undefined),
+    )
+    expect((await sendTls(port, client('shop.example.com'))).status).toBe(200)
+    await waitFor('the status', async () => {
+      const condition = await listenerCondition('shop', 'Programmed')
+      return JSON.stringify(condition).includes('"True"')
+    })
+    const others = { 'a.wild': wild, far }
+    for (const [name, { fingerprint }] of Object.entries(others)) {
+      expect(await shownCertificate(port, client(`${name}.example.com`))).toBe(fingerprint)
+    }
+    expect([ec, rsa, shop].map(({ fingerprint }) => fingerprint)).toContain(
+      await shownCertificate(port, client('both.example.com')),
+    )
+    admin = /admin: (http:\S+)/.exec(running.stderr)?.[1] ?? ''
+  })
+
   it('leave no key in the state folder, the logs or the dump of the configuration', async () => {
     const dump = await (await fetch(`${admin}/config_dump`)).text()
     expect(JSON.parse(dump).resources.secret.length).toBeGreaterThan(0)
@@ -328,6 +359,45 @@ describe('certificates', () => {
         expect(everything).not.toContain(line)
         expect(everything).not.toContain(base64(text).slice(60, 120))
       }
+    }
+  })
+})
+
+describe('a port', () => {
+  it('turns from plaintext to TLS and back, with both workers', async () => {
+    const turning = await freePort()
+    const { certificate, key } = certificates.shop
+    const secret = tlsSecret('shop', { certificate, key, fingerprint: '' })
+    const listener = (protocol: string) => ({
+      name: 'turning',
+      port: turning,
+      protocol,
+      ...(protocol === 'HTTPS' && { tls: { certificateRefs: [{ name: 'shop' }] } }),
+    })
+    const all = (protocol: string) =>
+      manifest(
+        gateway(turning, { listeners: [listener(protocol)] }),
+        staticBackend('main', upstream.port),
+        httpRoute('echo', { rules: [{ backendRefs: [toBackend('main')] }] }),
+        secret,
+      )
+    const gw = await startGateway({
+      manifests: { 'all.yaml': all('HTTP') },
+      args: ['--workers', '2'],
+    })
+    const plain = () => gw.send(turning).catch(() => undefined)
+    const secure = () => sendTls(turning, client('shop.example.com')).catch(() => undefined)
+    try {
+      expect((await plain())?.status).toBe(200)
+      expect(await secure()).toBeUndefined()
+      gw.write('all.yaml', all('HTTPS'))
+      await waitFor('TLS on every worker', async () => (await plain()) === undefined)
+      await waitFor('TLS', async () => (await secure())?.status === 200)
+      gw.write('all.yaml', all('HTTP'))
+      await waitFor('plaintext', async () => (await plain())?.status === 200)
+      await waitFor('plaintext on every worker', async () => (await secure()) === undefined)
+    } finally {
+      await gw.dispose()
     }
   })
 })

@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net'
-import { type SecureContext, TLSSocket, type TLSSocketOptions } from 'node:tls'
+import { TLSSocket, type TLSSocketOptions } from 'node:tls'
+import { readClientHello } from './client-hello.ts'
 import type { EngineParts } from './engine-parts.ts'
 import { Timer, type TimerOwner } from './timer-wheel.ts'
-import { createListenerContext } from './tls-context.ts'
 import { socketHighWaterMark } from './transport.ts'
 import type { ChooseTls, EngineLimits, TlsChoice } from './types.ts'
 
@@ -15,8 +15,8 @@ export interface SecureSocket {
 
 type OnSecure = (secure: SecureSocket, seconds: number) => void
 
-/** Where no certificate is to be shown; every handshake with it fails. */
-let nobody: SecureContext | undefined
+/** Fatal alert unrecognized_name (RFC 6066 3), before any version is agreed on. */
+const unrecognizedName = Buffer.from([21, 3, 1, 0, 2, 2, 112])
 
 /**
  * A connection before its first request: from the accepted socket to the end of the TLS handshake.
@@ -26,10 +26,12 @@ export class TlsHandshake implements TimerOwner {
   readonly #parts: EngineParts
   readonly #choose: ChooseTls
   readonly #raw: Socket
-  readonly #socket: TLSSocket
   readonly #timer = new Timer(this)
   readonly #startedAt: number
   readonly #onSecure: OnSecure
+  #socket: TLSSocket | undefined
+  #hello: Buffer = Buffer.alloc(0)
+  #isOver = false
 
   constructor(
     parts: EngineParts,
@@ -43,60 +45,81 @@ export class TlsHandshake implements TimerOwner {
     this.#raw = raw
     this.#onSecure = onSecure
     this.#startedAt = parts.clock.now()
-    nobody ??= createListenerContext([])
-    const options: TLSSocketOptions & { highWaterMark: number } = {
-      isServer: true,
-      // Used where the client names no server, and for protocol versions in any case.
-      secureContext: choose(undefined)?.context ?? nobody,
-      SNICallback: (name, answer) => this.#select(name, answer),
-      ALPNProtocols: ['http/1.1'],
-      highWaterMark: socketHighWaterMark,
-    }
-    this.#socket = new TLSSocket(raw, options)
-    this.#socket.once('secure', this.#secured)
-    this.#socket.once('close', this.#failed)
-    this.#socket.on('error', ignore)
-    // Errors of the protocol come here only, unless a tls.Server has made the socket.
-    this.#socket.on('_tlsError', () => this.#socket.destroy())
+    raw.on('readable', this.#read)
+    raw.on('end', this.#failed)
+    raw.on('close', this.#failed)
     raw.on('error', ignore)
     parts.handshakes.add(this)
     parts.timers.arm(this.#timer, limits.handshakeTimeoutMs)
   }
 
-  #select(name: string, answer: (error: Error | null, context?: SecureContext) => void): void {
-    const choice = this.#choose(name)
-    if (choice === undefined) answer(new Error('no listener has this name'))
-    else answer(null, choice.context)
+  readonly #read = (): void => {
+    const chunk = this.#raw.read() as Buffer | null
+    if (chunk === null) return
+    this.#hello = this.#hello.length === 0 ? chunk : Buffer.concat([this.#hello, chunk])
+    const hello = readClientHello(this.#hello)
+    if (hello === 'incomplete') return
+    if (hello === 'malformed') {
+      this.#raw.destroy()
+      return
+    }
+    const choice = this.#choose(hello.serverName)
+    if (choice === undefined) this.#raw.end(unrecognizedName, () => this.#raw.destroy())
+    else this.#begin(choice, hello.serverName)
   }
 
-  readonly #secured = (): void => {
-    const socket = this.#socket
-    // Looked up again: a resumed session did not ask for a certificate.
-    const name = (socket as { servername?: string | false | null }).servername
-    const choice = this.#choose(typeof name === 'string' ? name : undefined)
-    if (choice === undefined) {
+  #begin(choice: TlsChoice, serverName: string | undefined): void {
+    const raw = this.#raw
+    raw.off('readable', this.#read)
+    raw.off('end', this.#failed)
+    // TLS takes what is buffered first, and then reads from the handle itself.
+    raw.unshift(this.#hello)
+    this.#hello = Buffer.alloc(0)
+    const options: TLSSocketOptions & { highWaterMark: number } = {
+      isServer: true,
+      secureContext: choice.context,
+      ALPNProtocols: ['http/1.1'],
+      highWaterMark: socketHighWaterMark,
+    }
+    const socket = new TLSSocket(raw, options)
+    this.#socket = socket
+    socket.on('error', ignore)
+    // Errors of the protocol come here only, unless a tls.Server has made the socket.
+    socket.on('_tlsError', () => socket.destroy())
+    socket.once('close', this.#failed)
+    socket.once('secure', () => this.#secured(socket, choice, serverName))
+  }
+
+  #secured(socket: TLSSocket, choice: TlsChoice, serverName: string | undefined): void {
+    const { servername: agreed } = socket as { servername?: unknown }
+    // Both readers of the hello must have seen the same name.
+    if (typeof agreed === 'string' && agreed !== serverName) {
       socket.destroy()
       return
     }
     socket.off('close', this.#failed)
+    this.#raw.off('close', this.#failed)
     this.#over()
     const seconds = (this.#parts.clock.now() - this.#startedAt) / 1_000
     this.#onSecure({ socket, raw: this.#raw, choice }, seconds)
   }
 
   readonly #failed = (): void => {
+    if (this.#isOver) return
     this.#parts.counters.tlsHandshakesFailed++
     this.#over()
+    this.cut()
   }
 
   #over(): void {
+    this.#isOver = true
     this.#parts.timers.disarm(this.#timer)
     this.#parts.handshakes.delete(this)
   }
 
   /** Drops the connection. */
   cut(): void {
-    this.#socket.destroy()
+    this.#socket?.destroy()
     this.#raw.destroy()
   }
 
