@@ -19,12 +19,17 @@ export interface FieldProblem {
   readonly message: string
 }
 
-/** What a refused policy was meant for, read leniently from the invalid object. */
+/**
+ * What a refused object was meant for, read leniently from it: the targets of a policy, the parents
+ * of a route or a ListenerSet.
+ */
 export interface RefusedTarget {
   readonly group?: string
   readonly kind: string
+  readonly namespace?: string
   readonly name?: string
   readonly sectionName?: string
+  readonly port?: number
   /** Set instead of a name where the policy selects its targets. */
   readonly matchLabels?: Readonly<Record<string, string>>
 }
@@ -104,7 +109,7 @@ export const resourceRefused = defineEvent<ResourceRefusedData>()({
     problems: 'Each with the path of the field and a message; never a value.',
     origin: 'File and line, where a file was the source.',
     targets:
-      'What an invalid policy was meant for, so that a policy which cannot be enforced fails closed.',
+      'What it was meant for: targets of a policy, so that one which cannot be enforced fails closed; parents of a route, so that its status has a place.',
     appliesTo: 'Sections that an invalid policy sets, such as `traffic.authorization`.',
   },
 })

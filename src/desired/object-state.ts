@@ -7,8 +7,10 @@ export interface Refusal {
   readonly targets: readonly {
     readonly group?: string
     readonly kind: string
+    readonly namespace?: string
     readonly name?: string
     readonly sectionName?: string
+    readonly port?: number
     readonly matchLabels?: Readonly<Record<string, string>>
   }[]
   /** Sections that the refused version sets, such as `traffic.authorization`. */

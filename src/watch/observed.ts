@@ -172,7 +172,7 @@ function refuse(
   return {
     state: 'refused',
     problems: (hidden > 0 ? [...problems.slice(0, shownProblems), more] : problems).map(shorten),
-    targets: targetsOf(object).slice(0, shownTargets),
+    targets: [...targetsOf(object), ...parentsOf(object)].slice(0, shownTargets),
     appliesTo: sectionsOf(object).map(cut),
     version: { spec: keyed(desired), metadata: keyed(metadata) },
   }
@@ -197,6 +197,26 @@ function targetsOf({ spec }: JsonObject): RefusedTarget[] {
         ...(isName(name) && { name }),
         ...(isName(sectionName) && { sectionName }),
         ...(isLabels(matchLabels) && { matchLabels }),
+      },
+    ]
+  })
+}
+
+/** The parents of a route or a ListenerSet, with the defaults that the API server would fill in. */
+function parentsOf({ spec }: JsonObject): RefusedTarget[] {
+  if (!isObject(spec)) return []
+  const given = Array.isArray(spec.parentRefs) ? spec.parentRefs : [spec.parentRef]
+  return given.flatMap((parent: unknown) => {
+    if (!isObject(parent) || !isName(parent.name)) return []
+    const { group, kind, namespace, name, sectionName, port } = parent
+    return [
+      {
+        group: typeof group === 'string' ? group : 'gateway.networking.k8s.io',
+        kind: isName(kind) ? kind : 'Gateway',
+        ...(isName(namespace) && { namespace }),
+        name,
+        ...(isName(sectionName) && { sectionName }),
+        ...(typeof port === 'number' && { port }),
       },
     ]
   })

@@ -19,6 +19,7 @@ import {
 } from '../shapes.ts'
 import { type GatewayView, gatewayStage } from './gateway.ts'
 import { isUsable, type ListenerView } from './listeners.ts'
+import { refusedListenerSet } from './refused-child.ts'
 
 /** What is the same for all listeners of one Gateway or ListenerSet. */
 interface Surroundings {
@@ -231,7 +232,7 @@ export const listenerSetStatusStage: Stage = {
   name: 'listener-set-status',
   kinds: ['ListenerSet'],
   derive(self: ObjectState, read: Reader): Derived {
-    if (self.object === undefined) return {}
+    if (self.object === undefined) return refusedListenerSet(self, read)
     const gateway = gatewayOfSet(self.ref.namespace, specOf<ListenerSetSpec>(self.object))
     if (gateway === undefined) return {}
     const view = read.value<GatewayView>(gatewayStage.name, gateway)

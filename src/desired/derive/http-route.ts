@@ -8,6 +8,7 @@ import type { ObjectState } from '../object-state.ts'
 import { controllerName, type RouteSpec, specOf } from '../shapes.ts'
 import { type CheckRegex, type ViewedRule, viewRule } from './http-rule.ts'
 import { isUsable } from './listeners.ts'
+import { refusedRoute } from './refused-child.ts'
 import { attachToParent, type ParentAttachment, statusParentRef } from './route-attachment.ts'
 
 /** What policies read of a route. */
@@ -157,7 +158,7 @@ export function httpRouteStage(checkRegex: CheckRegex): Stage {
     name: 'http-route',
     kinds: ['HTTPRoute'],
     derive(self: ObjectState, read: Reader): Derived {
-      if (self.object === undefined) return {}
+      if (self.object === undefined) return refusedRoute(self, read)
       const spec = specOf<RouteSpec>(self.object)
       const hostnames = spec.hostnames ?? []
       const parents = (spec.parentRefs ?? []).flatMap((parentRef) => {

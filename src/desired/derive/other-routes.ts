@@ -3,13 +3,14 @@ import { conditionFalse, conditionTrue } from '../conditions.ts'
 import type { Derived, Reader, Stage } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
 import { controllerName, type RouteSpec, specOf } from '../shapes.ts'
+import { refusedRoute } from './refused-child.ts'
 import { attachToParent, statusParentRef } from './route-attachment.ts'
 
 export const otherRoutesStage: Stage = {
   name: 'other-routes',
   kinds: ['GRPCRoute', 'TLSRoute', 'TCPRoute', 'UDPRoute'],
   derive(self: ObjectState, read: Reader): Derived {
-    if (self.object === undefined) return {}
+    if (self.object === undefined) return refusedRoute(self, read)
     const spec = specOf<RouteSpec>(self.object)
     const message = `${self.ref.kind} is not supported yet; its traffic is not served`
     const parents = (spec.parentRefs ?? []).filter(
