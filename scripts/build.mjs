@@ -3,7 +3,6 @@
 // source is newer than the last build.
 import { spawnSync } from 'node:child_process'
 import {
-  copyFileSync,
   existsSync,
   globSync,
   mkdirSync,
@@ -48,6 +47,7 @@ function isFresh() {
     'scripts/build.mjs',
     'package.json',
     'asconfig*.json',
+    'tsconfig*.json',
   ]
   return globSync(sources, { cwd: root }).every(
     (file) => statSync(join(root, file)).mtimeMs <= built,
@@ -101,11 +101,21 @@ async function bundle() {
   removeStale(new Set(parts.flatMap(({ metafile }) => Object.keys(metafile.outputs))))
 }
 
+/** The types of the published entry points that need nothing else. */
+function declareTypes() {
+  const folder = join(root, 'dist', 'types')
+  rmSync(folder, { recursive: true, force: true })
+  const tsc = join(root, 'node_modules', '.bin', 'tsc')
+  const run = spawnSync(tsc, ['-p', 'tsconfig.types.json'], { cwd: root, stdio: 'inherit' })
+  if (run.status !== 0) process.exit(run.status || 1)
+}
+
 if (!(process.argv.includes('--if-needed') && isFresh())) {
   mkdirSync(join(root, 'dist'), { recursive: true })
   const begun = new Date()
   for (const [name, config] of Object.entries(modules)) buildModule(name, config)
   await bundle()
+  declareTypes()
   writeFileSync(stamp, `${begun.toISOString()}\n`)
 }
 // They have their own inputs, and know when they are older.

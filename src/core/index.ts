@@ -78,6 +78,24 @@ export {
   type RateUnit,
   rateClock,
 } from './rate.ts'
+export {
+  checkRegex,
+  compileRegex,
+  type Regex,
+  type RegexOptions,
+  type RegexOutcome,
+  type RegexProblem,
+  type Span,
+} from './regex.ts'
+export {
+  type Builtin,
+  compileMask,
+  type Mask,
+  type Masked,
+  type MaskOutcome,
+  type MaskRule,
+  type MaskStream,
+} from './regex-mask.ts'
 export type { NamedMatch, RouteSpec, ValueMatch } from './route-spec.ts'
 export { RouteTable } from './route-table.ts'
 export {

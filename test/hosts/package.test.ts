@@ -1,0 +1,78 @@
+/** What a user of the npm package gets: the packed files alone, with nothing installed beside them. */
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { root } from './files-server.ts'
+
+const consumer = `
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { Worker } from 'node:worker_threads'
+import { compileMask, compileRegex, createIoCore, createRateLimiter, createRateMemory } from 'sluice/core'
+
+const outcome = compileMask([{ builtin: 'Email', replacement: '<EMAIL>' }])
+assert.equal(outcome.mask.apply('to ada@example.com').text, 'to <EMAIL>')
+assert.equal(compileRegex('(?=a)').ok, false)
+const core = createIoCore({ memoryPages: 16 })
+assert.equal(core.createRouteTable().size, 0)
+for (const options of [{}, { shared: createRateMemory() }]) {
+  const limit = createRateLimiter(options).limit(1, { rate: 1, unit: 'Hours' })
+  assert.deepEqual([limit.take(1, 0), limit.take(1, 0)], [true, false])
+}
+const open = (name) => readFileSync(fileURLToPath(import.meta.resolve(name)))
+const modules = ['core.wasm', 'core-rate-shared.wasm'].map((name) => open('sluice/' + name))
+const imports = modules.map((bytes) => WebAssembly.Module.imports(new WebAssembly.Module(bytes)))
+const { version } = JSON.parse(open('sluice/core.abi.json'))
+console.log(JSON.stringify({ imports: imports.map(({ length }) => length), version }))
+`
+
+const typed = `
+import { compileMask, createRateLimiter, type RateLimit } from 'sluice/core'
+const limit: RateLimit = { rate: 1, unit: 'Hours' }
+export const admitted: boolean = createRateLimiter().limit(1, limit).take(1, 0)
+const outcome = compileMask([{ builtin: 'Email', replacement: '' }])
+export const masked: string | undefined = outcome.ok ? outcome.mask.apply('').text : undefined
+// @ts-expect-error: there is no such unit
+export const wrong: RateLimit = { rate: 1, unit: 'Days' }
+`
+
+let folder: string
+
+function run(command: string, args: readonly string[], cwd: string): string {
+  const { status, stdout, stderr, error } = spawnSync(command, args, { cwd, encoding: 'utf8' })
+  if (error !== undefined) throw error
+  if (status !== 0) throw new Error(`${command} ${args.join(' ')}: ${stdout}${stderr}`)
+  return stdout
+}
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'sluice-package-'))
+  run('npm', ['pack', '--ignore-scripts', '--silent', '--pack-destination', folder], root)
+  const [tarball] = readdirSync(folder)
+  const place = join(folder, 'node_modules', 'sluice')
+  mkdirSync(place, { recursive: true })
+  run('tar', ['-xzf', join(folder, tarball ?? ''), '-C', place, '--strip-components=1'], folder)
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+describe('the package with nothing installed beside it [design.embed]', () => {
+  it('runs the core and hands out the raw modules', () => {
+    writeFileSync(join(folder, 'consumer.mjs'), consumer)
+    const printed = run(process.execPath, ['consumer.mjs'], folder)
+    expect(JSON.parse(printed)).toEqual({ imports: [0, 1], version: 1 })
+  })
+
+  it('has types for the core', () => {
+    // A host of TypeScript brings Node's types; they are its own dependency.
+    symlinkSync(join(root, 'node_modules', '@types'), join(folder, 'node_modules', '@types'))
+    writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
+    writeFileSync(join(folder, 'consumer.ts'), typed)
+    const options = ['--strict', '--noEmit', '--module', 'nodenext', '--target', 'es2024']
+    const lib = ['--lib', 'esnext,dom', '--types', 'node']
+    const tsc = join(root, 'node_modules', '.bin', 'tsc')
+    expect(run(tsc, [...options, ...lib, 'consumer.ts'], folder)).toBe('')
+  })
+})
