@@ -16,6 +16,7 @@ type Call = Expression & { readonly op: 'call' }
 export function callStep(call: Call, scope: Scope | undefined, context: CompileContext): Step {
   const found = functions.get(call.name)
   if (found === undefined || found.style === 'method' || call.name.includes('.')) {
+    for (const arg of call.args) context.step(arg, scope)
     return context.refuse(call, `there is no function ${call.name}()`)
   }
   return apply(call, call.name, found, call.args, scope, context)
@@ -35,6 +36,7 @@ export function methodStep(
   const found = functions.get(name)
   const isFunction = found !== undefined && found.style !== 'function'
   if (!isFunction && !viewMethods.has(name)) {
+    for (const part of [of, ...args]) context.step(part, scope)
     return context.refuse(method, `there is no method ${name}()`)
   }
   const own = viewMethods.has(name)

@@ -54,6 +54,8 @@ describe('what an expression reads', () => {
       'jwt.roles.exists(r, r == source.address && llm.x.all(jwt, jwt > 1))',
     )
     expect(variables).toEqual(['jwt', 'source', 'llm'])
+    const outcome = compileCel('math.abs(a) + size(base64.encode(b)) > 0 && type(c) == int')
+    expect(outcome.ok && outcome.value.variables).toEqual(['a', 'b', 'c'])
   })
 })
 
@@ -211,6 +213,15 @@ describe('problems', () => {
   it('are told all at once', () => {
     const outcome = compileCel('foo(1) + bar(2)', {})
     expect(outcome).toMatchObject({ problems: [{ offset: 0 }, { offset: 9 }] })
+  })
+
+  it.each([
+    ['jwt.sub.beginsWith("a")', 8],
+    ['(jwt.sub) . beginsWith("a")', 12],
+    ['[1].foo().bar()', 4],
+  ])('of a method are at its name: %s', (source, offset) => {
+    const outcome = compileCel(source, { variables: gatewayVariables })
+    expect(outcome.ok ? [] : outcome.problems.map((problem) => problem.offset)).toContain(offset)
   })
 })
 

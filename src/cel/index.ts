@@ -9,6 +9,8 @@ import { compileStep } from './compile.ts'
 import { CompileContext } from './context.ts'
 import { CelError } from './error.ts'
 import type { Activation, Frame, Step } from './frame.ts'
+import { typeNames } from './functions/convert.ts'
+import { namespaces } from './functions/table.ts'
 import { doesMention, findMentions, type Mentions } from './mentions.ts'
 import type { CelProblem } from './problem.ts'
 import { parseExpression } from './syntax.ts'
@@ -121,8 +123,14 @@ export function compileCel(
   const step = context.step(parsed.value, undefined)
   const [first, ...rest] = context.problems
   if (first !== undefined) return fail(first, ...rest)
-  const mentions = findMentions(parsed.value)
+  const mentions = findMentions(parsed.value, (name) => isVariable(name, variables))
   return succeed(new CelProgram(source, step, context.locals, costLimit, mentions))
+}
+
+/** Namespaces and types are no variables, unless variables of these names are declared. */
+function isVariable(name: string, variables: ReadonlySet<string> | undefined): boolean {
+  if (variables !== undefined) return variables.has(name)
+  return !namespaces.has(name) && !typeNames.has(name) && name !== 'cel'
 }
 
 /**

@@ -11,13 +11,15 @@ export interface Mentions {
   readonly readsAll: boolean
 }
 
-export function findMentions(root: Expression): Mentions {
+/** @param isVariable is this name of the language's own one of a variable? */
+export function findMentions(root: Expression, isVariable: (name: string) => boolean): Mentions {
   const paths: Path[] = []
   let readsAll = false
   const visit = (expression: Expression, bound: ReadonlySet<string>): void => {
     const path = pathOf(expression)
     if (path !== undefined) {
-      if (!bound.has(path[0] ?? '')) paths.push(path)
+      const [name = ''] = path
+      if (!bound.has(name) && isVariable(name)) paths.push(path)
       return
     }
     if (expression.op === 'call' && expression.name === 'variables') readsAll = true

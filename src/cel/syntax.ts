@@ -140,7 +140,7 @@ function convert(node: ASTNode, problems: CelProblem[]): Expression {
       return { op: 'call', at, name: node.args[0], args: node.args[1].map(below) }
     case 'rcall': {
       const [name, of, args] = node.args
-      return { op: 'method', at, name, of: below(of), args: args.map(below) }
+      return { op: 'method', at: nameAt(node, of), name, of: below(of), args: args.map(below) }
     }
     case 'list':
       return { op: 'list', at, items: node.args.map(below) }
@@ -149,6 +149,12 @@ function convert(node: ASTNode, problems: CelProblem[]): Expression {
     default:
       return convertOperator(node, below, problems)
   }
+}
+
+/** Where the name of a method stands; the start of the call where a comment hides it. */
+function nameAt(node: ASTNode, of: ASTNode): number {
+  const dot = /^[\s)]*\.\s*/.exec(node.input.slice(of.end, node.end))?.[0]
+  return dot === undefined ? node.start : of.end + dot.length
 }
 
 type OperatorNode = Exclude<

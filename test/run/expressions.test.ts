@@ -121,7 +121,7 @@ describe('an expression must be a Common Expression Language expression [type.CE
   it('names an unknown function, where nothing is protected without harm', async () => {
     const status = await running.status('GatewayPolicy', 'bad-log')
     expect(JSON.stringify(status)).toContain(
-      'spec.frontend.accessLog.filter: there is no method beginsWith() (at 1:1)',
+      'spec.frontend.accessLog.filter: there is no method beginsWith() (at 1:14)',
     )
   })
 
