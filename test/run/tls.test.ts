@@ -152,6 +152,15 @@ describe('TLS that ends at the gateway', () => {
     )
   })
 
+  it('counts handshakes, connections and requests as https', async () => {
+    const stats = /metrics: (http:\S+)/.exec(running.stderr)?.[1] ?? ''
+    const text = await (await fetch(stats)).text()
+    const labels = `bind="${port}/default/edge",gateway="default/edge",listener="shop",protocol="https"`
+    expect(text).toContain(`sluice_tls_handshake_duration_seconds_count{${labels}}`)
+    expect(text).toMatch(/sluice_downstream_connections_total\{[^}]*protocol="https"\} [1-9]/)
+    expect(text).toMatch(/sluice_requests_total\{[^}]*protocol="https"[^}]*listener="shop"/)
+  })
+
   it('shows the certificate of the exact name, then of the wildcard', async () => {
     const { shop, wild } = certificates
     expect(await shownCertificate(port, client('shop.example.com'))).toBe(shop.fingerprint)
