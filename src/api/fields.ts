@@ -104,8 +104,15 @@ function walk(kind: string, node: Node, path: string, inherited: Inherited): Fie
       secret: property.secret === true,
       ...own,
     }
-    return [status, ...walk(kind, below, at, own)]
+    const inner = walk(kind, below, at, own)
+    return [{ ...status, support: supportOfWhole(status, inner) }, ...inner]
   })
+}
+
+/** A field of fields of which none works does not work either. */
+function supportOfWhole({ support }: FieldStatus, inner: readonly FieldStatus[]): Support {
+  const isEmpty = inner.length > 0 && inner.every((field) => field.support !== 'works')
+  return support === 'works' && isEmpty ? 'pending' : support
 }
 
 /** What does not work above does not work below; policy fields work where they can be compiled. */
