@@ -9,6 +9,7 @@ import {
   createEvent,
   proxyConnected,
   proxyDisconnected,
+  type RefusedTarget,
   resourceApplied,
   resourceDeleted,
   resourceRefused,
@@ -146,6 +147,16 @@ const step = fc.oneof(
 
 type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never
 
+/** What a refused route or ListenerSet still tells of its parents. */
+function parentsOf(spec: object): RefusedTarget[] {
+  const { parentRefs, parentRef } = spec as {
+    parentRefs?: RefusedTarget[]
+    parentRef?: Omit<RefusedTarget, 'kind'>
+  }
+  const own = parentRef === undefined ? [] : [{ kind: 'Gateway', ...parentRef }]
+  return [...(parentRefs ?? []), ...own].map((parent) => ({ group, ...parent }))
+}
+
 /** Gives uids, generations and positions as a source and a log do. */
 class Recording {
   readonly events: RecordedEvent[] = []
@@ -212,10 +223,11 @@ class Recording {
     const version = { ...ref, uid, resourceVersion: id, generation }
     if (type === 'refuse') {
       const problems = [{ path: 'spec', message: 'wrong' }]
+      const targets = parentsOf(made.spec)
       return createEvent(resourceRefused, context, {
         id,
         subject: key,
-        data: { ...version, problems },
+        data: { ...version, problems, targets },
       })
     }
     const body = { apiVersion: 'v1', kind: ref.kind, metadata: made.fields, spec: made.spec }

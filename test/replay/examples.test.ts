@@ -17,7 +17,7 @@ const names = readdirSync(folder).filter((name) => filesOf(name).length > 0)
 const readRecording = (name: string): Promise<Recorded[]> =>
   Array.fromAsync(readExport(join(folder, name, 'recorded.jsonl')))
 
-describe.each(names)('the recorded log of %s', (name) => {
+describe.each(names)('the recorded log of %s [design.replay]', (name) => {
   it('replays to every state that was published (else: scripts/record-example.mjs)', async () => {
     const events = await readRecording(name)
     const { comparisons } = await replay(events, { checkRegex: regexProblem })
