@@ -9,6 +9,7 @@ import { reasonPhrase } from './status-line.ts'
 import { Timer, type TimerOwner } from './timer-wheel.ts'
 import { Transport, type TransportOwner } from './transport.ts'
 import type { EngineLimits, TlsChoice } from './types.ts'
+import { UnreadBytes } from './unread-bytes.ts'
 
 /** `open`: requests are read. `tunnel`: bytes are copied. `closing`: only the end is awaited. */
 type State = 'open' | 'tunnel' | 'closing' | 'closed'
@@ -21,7 +22,6 @@ const discardLimit = 64 * 1024
 const lingerMs = 2_000
 /** How long a tunnel may stay open in one direction only. */
 const halfOpenMs = 60_000
-const nothing = Buffer.alloc(0)
 
 /** One HTTP/1.1 client connection: requests strictly one after the other (RFC 9112 9.3). */
 export class ClientConnection implements TransportOwner, TimerOwner {
@@ -37,14 +37,13 @@ export class ClientConnection implements TransportOwner, TimerOwner {
   /** The exchange is over; the rest of its request is read away. */
   #isDiscarding = false
   #discardFrom = 0
-  /** Bytes that have arrived and are not read yet. */
-  #bytes: Buffer = nothing
-  #start = 0
-  #end = 0
+  readonly #unread = new UnreadBytes()
   #isPumping = false
   #isFeeding = false
   /** Head bytes of the next request have arrived, and its time runs. */
   #isHeadTimed = false
+  /** How far the head that is arriving has been read. */
+  #resume = 0
   /** Bytes moved when reading was paused. */
   #progress = 0
   #source: Peer | undefined
@@ -60,7 +59,10 @@ export class ClientConnection implements TransportOwner, TimerOwner {
     this.port = port
     this.tls = secure?.choice
     const meter = secure === undefined ? parts.clientMeter : parts.tlsMeter
-    this.transport = Transport.overEvents(socket, this, meter, secure?.raw)
+    this.transport =
+      secure === undefined
+        ? Transport.overShared(socket, this, meter, parts.sharedReads)
+        : Transport.overEvents(socket, this, meter, secure.raw)
     parts.connections.add(this)
     parts.counters.connectionsTotal++
     parts.counters.connectionsOpen++
@@ -68,8 +70,10 @@ export class ClientConnection implements TransportOwner, TimerOwner {
   }
 
   get source(): Peer {
-    const { remoteAddress, remotePort } = this.transport.socket
-    this.#source ??= { address: remoteAddress ?? '', port: remotePort ?? 0 }
+    if (this.#source === undefined) {
+      const { remoteAddress, remotePort } = this.transport.socket
+      this.#source = { address: remoteAddress ?? '', port: remotePort ?? 0 }
+    }
     return this.#source
   }
 
@@ -90,17 +94,9 @@ export class ClientConnection implements TransportOwner, TimerOwner {
       return
     }
     if (this.#state !== 'open') return
-    if (this.#start === this.#end) {
-      this.#bytes = bytes
-      this.#start = start
-      this.#end = end
-    } else {
-      const waiting = this.#bytes.subarray(this.#start, this.#end)
-      this.#bytes = Buffer.concat([waiting, bytes.subarray(start, end)])
-      this.#start = 0
-      this.#end = this.#bytes.length
-    }
+    this.#unread.add(bytes, start, end)
     this.#pump()
+    this.#unread.keep(bytes)
   }
 
   /** Reads on: heads while no request is served, else what is wanted of the body. */
@@ -112,7 +108,7 @@ export class ClientConnection implements TransportOwner, TimerOwner {
     }
     this.#isPumping = false
     if (this.#state !== 'open') return
-    const isFull = this.#end - this.#start >= unreadLimit
+    const isFull = this.#unread.size >= unreadLimit
     if (isFull || this.#exchange?.requestBody.blocked === true) this.#pause()
     else this.transport.resume()
   }
@@ -137,10 +133,8 @@ export class ClientConnection implements TransportOwner, TimerOwner {
   /** One step; false when there is nothing to do before more bytes or a drain. */
   #step(): boolean {
     if (this.#exchange !== undefined) return this.#feedBody()
-    if (this.#start === this.#end) {
-      this.#bytes = nothing
-      this.#start = 0
-      this.#end = 0
+    if (this.#unread.size === 0) {
+      this.#unread.clear()
       return false
     }
     return !this.transport.needsDrain && this.#readHead()
@@ -150,11 +144,13 @@ export class ClientConnection implements TransportOwner, TimerOwner {
     const { reader } = this.#parts
     let code: number
     try {
-      code = reader.readRequest(this.#bytes, this.#start, this.#end, this.#limits.maxHeadBytes)
+      const { bytes, start, end } = this.#unread
+      code = reader.readRequest(bytes, start, end, this.#limits.maxHeadBytes, this.#resume)
     } catch (thrown) {
       this.#refuse(this.#parts.blame(thrown))
       return false
     }
+    this.#resume = code === INCOMPLETE ? reader.resume : 0
     if (code === INCOMPLETE) {
       if (!this.#isHeadTimed) {
         this.#isHeadTimed = true
@@ -170,9 +166,9 @@ export class ClientConnection implements TransportOwner, TimerOwner {
     this.#isHeadTimed = false
     this.#parts.timers.disarm(this.#timer)
     const exchange = this.#parts.spareExchanges.pop() ?? new HttpExchange(this.#parts)
-    exchange.request.load(reader, this.#bytes, this.#start)
+    exchange.request.load(reader, this.#unread.bytes, this.#unread.start)
     exchange.request.scheme = this.tls === undefined ? 'http' : 'https'
-    this.#start += reader.headLength
+    this.#unread.start += reader.headLength
     this.#exchange = exchange
     this.hasContinued = false
     this.mustClose = this.#parts.isDraining || this.#isLast || !exchange.request.isPersistent
@@ -194,24 +190,24 @@ export class ClientConnection implements TransportOwner, TimerOwner {
     const exchange = this.#exchange
     if (exchange === undefined || this.#isFeeding) return false
     const body = exchange.requestBody
-    if (!body.wantsBytes || this.#start === this.#end) return false
+    if (!body.wantsBytes || this.#unread.size === 0) return false
     this.#isFeeding = true
     const next = this.#feed(body)
     this.#isFeeding = false
     if (typeof next !== 'number') {
-      this.#start = this.#end
+      this.#unread.clear()
       if (this.#isDiscarding) this.close()
       else exchange.onBadRequestBody(next)
       return false
     }
-    this.#start = next
+    this.#unread.start = next
     if (this.#isDiscarding) this.#afterDiscard(body)
     return true
   }
 
   #feed(body: MessageBody): number | GatewayError {
     try {
-      const next = body.feed(this.#bytes, this.#start, this.#end)
+      const next = body.feed(this.#unread.bytes, this.#unread.start, this.#unread.end)
       return next < 0 ? refusedRequest(next) : next
     } catch (thrown) {
       return this.#parts.blame(thrown)
@@ -222,7 +218,7 @@ export class ClientConnection implements TransportOwner, TimerOwner {
   wantBody(): void {
     const exchange = this.#exchange
     if (exchange === undefined) return
-    const hasBytes = this.#start < this.#end || exchange.requestBody.receivedBytes > 0
+    const hasBytes = this.#unread.size > 0 || exchange.requestBody.receivedBytes > 0
     if (exchange.request.expectsContinue && !hasBytes && !this.hasContinued) {
       if (!this.#isDiscarding && !this.transport.closed) {
         this.hasContinued = true
@@ -256,11 +252,8 @@ export class ClientConnection implements TransportOwner, TimerOwner {
   startTunnel(): void {
     this.#parts.timers.disarm(this.#timer)
     this.#state = 'tunnel'
-    const bytes = this.#bytes
-    const [start, end] = [this.#start, this.#end]
-    this.#bytes = nothing
-    this.#start = 0
-    this.#end = 0
+    const { bytes, start, end } = this.#unread
+    this.#unread.clear()
     this.transport.resume()
     if (start < end) this.#exchange?.onClientTunnelBytes(bytes, start, end)
   }
@@ -326,16 +319,14 @@ export class ClientConnection implements TransportOwner, TimerOwner {
   closeSoon(): void {
     this.#isLast = true
     if (this.isBusy) this.mustClose = true
-    else if (this.#start === this.#end && this.#state === 'open') this.close()
+    else if (this.#unread.size === 0 && this.#state === 'open') this.close()
   }
 
   /** Sends what is written, then ends; what still comes is read away for a while (RFC 9112 9.6). */
   close(): void {
     if (this.#state === 'closing' || this.#state === 'closed') return
     this.#state = 'closing'
-    this.#bytes = nothing
-    this.#start = 0
-    this.#end = 0
+    this.#unread.clear()
     this.#isDiscarding = false
     const exchange = this.#exchange
     if (exchange !== undefined) this.#release(exchange)
@@ -386,7 +377,7 @@ export class ClientConnection implements TransportOwner, TimerOwner {
   #gone(): void {
     if (this.#state === 'closed') return
     this.#state = 'closed'
-    this.#bytes = nothing
+    this.#unread.clear()
     const exchange = this.#exchange
     this.#exchange = undefined
     exchange?.recycle()

@@ -5,6 +5,7 @@ import type { HeadReader } from './head-reader.ts'
 import type { HttpExchange } from './http-exchange.ts'
 import type { Pools } from './pool.ts'
 import type { ReadBuffers } from './read-buffers.ts'
+import type { SharedReads } from './shared-reads.ts'
 import type { EngineClock, TimerWheel } from './timer-wheel.ts'
 import type { SecureSocket, TlsHandshake } from './tls-handshake.ts'
 import type { ByteMeter } from './transport.ts'
@@ -27,6 +28,7 @@ export interface EngineParts {
   readonly timers: TimerWheel
   readonly pools: Pools
   readonly readBuffers: ReadBuffers
+  readonly sharedReads: SharedReads
   readonly limits: EngineLimits
   readonly counters: EngineCounters
   /** Bytes of plaintext connections, and of those with TLS. */

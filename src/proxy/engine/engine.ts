@@ -6,6 +6,7 @@ import type { EngineParts } from './engine-parts.ts'
 import { HeadReader } from './head-reader.ts'
 import { Pools } from './pool.ts'
 import { ReadBuffers } from './read-buffers.ts'
+import { SharedReads } from './shared-reads.ts'
 import { type EngineClock, platformClock, Timer, TimerWheel } from './timer-wheel.ts'
 import { TlsHandshake } from './tls-handshake.ts'
 import { type ByteMeter, socketHighWaterMark } from './transport.ts'
@@ -30,6 +31,8 @@ export interface EngineOptions {
   /** Several workers bind the same port, and the kernel spreads connections (Linux). */
   readonly reusePort: boolean
   readonly clock?: EngineClock
+  /** Reads plaintext clients into shared memory where this Node can; true where absent. */
+  readonly takesOverSockets?: boolean
   /** A connection to an upstream was made, in so many seconds. */
   readonly onUpstreamConnected?: (seconds: number) => void
   /** A TLS handshake with a client was finished, in so many seconds. */
@@ -72,6 +75,7 @@ class SocketEngine implements Engine {
       timers: new TimerWheel(clock),
       pools: new Pools(() => this.#parts),
       readBuffers: new ReadBuffers(options.core),
+      sharedReads: new SharedReads(options.core, options.takesOverSockets ?? true),
       limits: { ...defaultLimits, ...options.limits },
       counters: startCounters(clientMeter, tlsMeter, () => this.#tlsConnections()),
       clientMeter,

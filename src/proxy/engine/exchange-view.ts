@@ -34,8 +34,8 @@ export abstract class ExchangeView {
   protected ownBytes = 0
 
   constructor(reader: HeadReader, requestSource: BodySource, responseSource: BodySource) {
-    this.requestBody = new MessageBody(reader, requestSource, false)
-    this.responseBody = new MessageBody(reader, responseSource, true)
+    this.requestBody = new MessageBody(reader, requestSource)
+    this.responseBody = new MessageBody(reader, responseSource)
   }
 
   get port(): number {

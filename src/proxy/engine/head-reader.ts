@@ -78,7 +78,6 @@ export function refusedResponse(refusal: number): GatewayError {
 
 /** Bytes that are copied into the core's memory at once. */
 const inputSize = 64 * 1024
-const noCode = 0
 
 export class HeadReader {
   readonly #core: IoCore
@@ -86,7 +85,8 @@ export class HeadReader {
   readonly #responseRecord: HeadRecord
   readonly #chunkedBody: ChunkedBody
   readonly #input: number
-  /** Index in the core's words of the record that was read last, and of the body's. */
+  /** The record that was read last, and its index in the core's words; that of the body's. */
+  #record: HeadRecord
   #head: number
   readonly #body: number
   /** Address where the head that was read last begins. */
@@ -100,37 +100,54 @@ export class HeadReader {
     this.#responseRecord = core.createHead({ maxFields: requestRecord.maxFields })
     this.#chunkedBody = core.createChunkedBody()
     this.#input = core.allocate(inputSize)
+    this.#record = requestRecord
     this.#head = requestRecord.address >> 2
     this.#body = this.#chunkedBody.address >> 2
   }
 
-  /** 0, INCOMPLETE or a refusal; on 0 the properties below describe the head. Throws CoreTrap. */
-  readRequest(bytes: Buffer, start: number, end: number, maxBytes: number): number {
+  /**
+   * 0, INCOMPLETE or a refusal; on 0 the properties below describe the head. `resume` is that of the
+   * last INCOMPLETE read of the same head, 0 at first. Throws CoreTrap.
+   */
+  readRequest(bytes: Buffer, start: number, end: number, maxBytes: number, resume: number): number {
     const record = this.#requestRecord
     const length = Math.min(end - start, inputSize)
     this.#start = this.#place(bytes, start, start + length)
+    this.#record = record
     this.#head = record.address >> 2
     return this.#core.parseRequestHead(
       record,
       this.#start,
       this.#start + length,
-      noCode,
+      resume,
       Math.min(maxBytes, inputSize - 1),
     )
   }
 
-  readResponse(bytes: Buffer, start: number, end: number, maxBytes: number): number {
+  readResponse(
+    bytes: Buffer,
+    start: number,
+    end: number,
+    maxBytes: number,
+    resume: number,
+  ): number {
     const record = this.#responseRecord
     const length = Math.min(end - start, inputSize)
     this.#start = this.#place(bytes, start, start + length)
+    this.#record = record
     this.#head = record.address >> 2
     return this.#core.parseResponseHead(
       record,
       this.#start,
       this.#start + length,
-      noCode,
+      resume,
       Math.min(maxBytes, inputSize - 1),
     )
+  }
+
+  /** After INCOMPLETE: what to pass with the next read of the same head, so that none is read twice. */
+  get resume(): number {
+    return this.#record.resume
   }
 
   /** Bytes of the head, its empty line included. */

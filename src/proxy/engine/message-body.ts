@@ -1,7 +1,7 @@
 import { GatewayError } from '../../errors.ts'
 import type { Body, BodyTransform, BufferedBody } from '../../exchange/exchange.ts'
 import { type ChunkSink, ChunkState, type HeadReader } from './head-reader.ts'
-import type { Transport } from './transport.ts'
+import { copyLimit, type Transport } from './transport.ts'
 
 /** How a body is framed where it comes from (RFC 9112 6.3). */
 export type BodyKind = 'none' | 'length' | 'chunked' | 'close'
@@ -33,7 +33,7 @@ interface Waiter {
 
 /**
  * The body of one message between the connection it comes from and the one it goes to: read
- * strictly, held while nobody wants it, transformed where asked, and written in framing of our own.
+ * strictly (bytes given to `feed` are overwritten after the call), held while nobody wants it, transformed where asked, and written in framing of our own.
  *
  * The connection that feeds it looks at `ended` (the source is complete) and `sent` (everything
  * has been written) afterwards; this class calls nobody back but `resumeBody`.
@@ -41,8 +41,6 @@ interface Waiter {
 export class MessageBody implements Body, ChunkSink {
   readonly #reader: HeadReader
   readonly #source: BodySource
-  /** Bytes given to `feed` are overwritten after the call. */
-  readonly #isBorrowed: boolean
   readonly #chunks = new ChunkState()
   #kind: BodyKind = 'none'
   #length = 0
@@ -52,7 +50,8 @@ export class MessageBody implements Body, ChunkSink {
   #isChunkedOut = false
   #held: Buffer[] = []
   #heldBytes = 0
-  #recorded: Buffer[] | undefined
+  /** Pieces that were written as text are kept as that text, which is nobody's to overwrite. */
+  #recorded: (Buffer | string)[] | undefined
   #recordedBytes = 0
   #transforms: BodyTransform[] | undefined
   #replacement: Buffer | undefined
@@ -74,10 +73,9 @@ export class MessageBody implements Body, ChunkSink {
   receivedBytes = 0
   sentBytes = 0
 
-  constructor(reader: HeadReader, source: BodySource, isBorrowed: boolean) {
+  constructor(reader: HeadReader, source: BodySource) {
     this.#reader = reader
     this.#source = source
-    this.#isBorrowed = isBorrowed
   }
 
   /** A message begins. `length` counts for the kind `length` only. */
@@ -174,7 +172,7 @@ export class MessageBody implements Body, ChunkSink {
     this.#hasFlowed = true
     this.#mode = 'flowing'
     if (this.#replacement !== undefined) {
-      this.#emit(this.#replacement, 0, this.#replacement.length)
+      this.#emit(this.#replacement)
       if (!this.ended) this.#mode = 'discarding'
       this.#end()
     } else {
@@ -208,7 +206,10 @@ export class MessageBody implements Body, ChunkSink {
   /** Back to before `flow`; the body must be replayable. */
   rewind(): void {
     if (this.#recorded !== undefined && this.#recorded.length > 0) {
-      this.#held = [...this.#recorded, ...this.#held]
+      const again = this.#recorded.map((piece) =>
+        typeof piece === 'string' ? Buffer.from(piece, 'latin1') : piece,
+      )
+      this.#held = [...again, ...this.#held]
       this.#heldBytes += this.#recordedBytes
       this.#recorded = []
       this.#recordedBytes = 0
@@ -303,30 +304,34 @@ export class MessageBody implements Body, ChunkSink {
   }
 
   #keep(bytes: Buffer, start: number, end: number): Buffer {
-    const piece = bytes.subarray(start, end)
-    return this.#isBorrowed ? Buffer.from(piece) : piece
+    return Buffer.from(bytes.subarray(start, end))
   }
 
   #send(bytes: Buffer, start: number, end: number): void {
+    // A transform may hold bytes back, so they must be its own. What is transformed is not sent again.
+    if (this.#transforms !== undefined) {
+      this.#push(0, this.#keep(bytes, start, end))
+      return
+    }
+    const text = end - start <= copyLimit ? bytes.toString('latin1', start, end) : undefined
     if (this.#recorded !== undefined) {
       this.#recordedBytes += end - start
       if (this.#recordedBytes > replayLimit) this.#recorded = undefined
-      else this.#recorded.push(this.#keep(bytes, start, end))
+      else this.#recorded.push(text ?? this.#keep(bytes, start, end))
     }
-    this.#emit(bytes, start, end)
+    this.#write(bytes, start, end, text)
   }
 
-  #emit(bytes: Buffer, start: number, end: number): void {
-    if (this.#transforms === undefined) this.#write(bytes, start, end)
-    // A transform may hold bytes back, so they must be its own.
-    else this.#push(0, Buffer.from(bytes.subarray(start, end)))
+  #emit(bytes: Buffer): void {
+    if (this.#transforms === undefined) this.#write(bytes, 0, bytes.length, undefined)
+    else this.#push(0, this.#keep(bytes, 0, bytes.length))
   }
 
   #push(index: number, bytes: Uint8Array): void {
     const transform = this.#transforms?.[index]
     if (transform === undefined) {
       const all = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-      this.#write(all, 0, all.length)
+      this.#write(all, 0, all.length, undefined)
     } else transform.push(bytes, (out) => this.#push(index + 1, out))
   }
 
@@ -344,13 +349,15 @@ export class MessageBody implements Body, ChunkSink {
     this.sent = true
   }
 
-  #write(bytes: Buffer, start: number, end: number): void {
+  /** `text`: the same bytes as Latin-1, where that was made already. */
+  #write(bytes: Buffer, start: number, end: number, text: string | undefined): void {
     const length = end - start
     const sink = this.#sink
     if (length === 0 || sink === undefined) return
     this.sentBytes += length
     if (this.#isChunkedOut) sink.appendText(`${length.toString(16)}\r\n`)
-    sink.appendBytes(bytes, start, end)
+    if (text === undefined) sink.appendBytes(bytes, start, end)
+    else sink.appendText(text)
     if (this.#isChunkedOut) sink.appendText('\r\n')
     this.tap?.onSent(bytes, start, end)
   }

@@ -67,7 +67,7 @@ class MirrorCopy implements UpstreamUser, TimerOwner {
     this.#parts = parts
     this.isHead = isHead
     this.#isChunked = isChunked
-    this.responseBody = new MessageBody(parts.reader, this, true)
+    this.responseBody = new MessageBody(parts.reader, this)
     this.#backlog.push(head)
     parts.timers.arm(this.#timer, patienceMs)
     const connection = parts.pools.acquire(address, this, 0, false)

@@ -40,6 +40,9 @@ const methodNames = new Map([
   [METHOD_POST, 'POST'],
 ])
 
+/** Most bytes of a head that make no new buffer. */
+const ownSize = 2048
+
 /** Two edges of a part of the head, relative to its begin; -1 -1 where it is absent. */
 interface Span {
   start: number
@@ -63,7 +66,7 @@ export class RequestHeadView implements RequestHead {
   #flags = 0
   #minor = 1
   #bytes: Buffer = nothing
-  #base = 0
+  #own: Buffer | undefined
   #methodId = 0
   readonly #methodSpan: Span = { start: -1, end: -1 }
   readonly #pathSpan: Span = { start: -1, end: -1 }
@@ -79,10 +82,11 @@ export class RequestHeadView implements RequestHead {
   #authorityEdited = false
   #hasHost = false
 
-  /** Takes over the request head that the reader has just read from `bytes` at `base`. */
+  /** Copies the request head that the reader has just read from `bytes` at `base`. */
   load(reader: HeadReader, bytes: Buffer, base: number): void {
-    this.#bytes = bytes
-    this.#base = base
+    const size = reader.headLength
+    this.#bytes = this.#room(size)
+    bytes.copy(this.#bytes, 0, base, base + size)
     this.#flags = reader.flags
     this.#minor = reader.minor
     this.#methodId = reader.methodId
@@ -102,7 +106,14 @@ export class RequestHeadView implements RequestHead {
     this.#lineEdited = false
     this.#authorityEdited = false
     this.#hasHost = reader.word(HEAD_HOST_FIELD) >= 0
-    this.fields.load(reader, bytes, base)
+    this.fields.load(reader, this.#bytes, 0)
+  }
+
+  /** Heads of a usual size are copied to the same place, whose bytes outlive the connection's. */
+  #room(size: number): Buffer {
+    if (size > ownSize) return Buffer.allocUnsafeSlow(size)
+    this.#own ??= Buffer.allocUnsafeSlow(ownSize)
+    return this.#own
   }
 
   /** Lets the bytes of the head go. */
@@ -247,6 +258,6 @@ export class RequestHeadView implements RequestHead {
 
   #slice(span: Span): string | undefined {
     if (span.start < 0) return undefined
-    return this.#bytes.toString('latin1', this.#base + span.start, this.#base + span.end)
+    return this.#bytes.toString('latin1', span.start, span.end)
   }
 }

@@ -1,8 +1,9 @@
 import type { Socket } from 'node:net'
+import type { SharedReads } from './shared-reads.ts'
 
 /** What a connection hears from its socket. */
 export interface TransportOwner {
-  /** The bytes are the owner's only during the call, unless the transport is `stable`. */
+  /** The bytes are the owner's only during the call, unless there are more than `copyLimit`. */
   onBytes(bytes: Buffer, start: number, end: number): void
   /** The peer sends nothing more. */
   onEnd(): void
@@ -22,7 +23,7 @@ export interface ByteMeter {
  * Writes up to this size are made as one Latin-1 string (a copy, so the source may be reused);
  * larger ones are views of the source, which then must rest until the socket has drained.
  */
-const copyLimit = 16 * 1024
+export const copyLimit = 16 * 1024
 
 /** Also the sockets' own mark, so that a pending view always ends in a drain event. */
 export const socketHighWaterMark = copyLimit
@@ -63,6 +64,25 @@ export class Transport {
       this.closed = true
       this.owner.onClose(this.#failure)
     })
+  }
+
+  /** A transport that reads into shared memory where this Node can do so. */
+  static overShared(
+    socket: Socket,
+    owner: TransportOwner,
+    meter: ByteMeter,
+    reads: SharedReads,
+  ): Transport {
+    const { memory, start } = reads
+    const taken = reads.takeOver(socket, socketHighWaterMark, (length) => {
+      // Large pieces are written as views, which must rest until the peer has read them.
+      if (length <= copyLimit) transport.received(memory, start, start + length)
+      else transport.received(Buffer.from(memory.subarray(start, start + length)), 0, length)
+      return !transport.paused
+    })
+    if (taken === undefined) return Transport.overEvents(socket, owner, meter)
+    const transport = new Transport(taken, owner, meter)
+    return transport
   }
 
   /** A transport whose bytes come as buffers of their own. */

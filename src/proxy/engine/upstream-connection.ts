@@ -58,6 +58,8 @@ export class UpstreamConnection implements TransportOwner, TimerOwner {
   #state: State = 'connecting'
   /** Bytes that came before they could be used. */
   #held: Buffer | undefined
+  /** How far the head that is arriving has been read. */
+  #resume = 0
   #interims = 0
   #mayReuse = true
   /** Counts requests: a user object may come back for its next one while we are in a call to it. */
@@ -126,6 +128,7 @@ export class UpstreamConnection implements TransportOwner, TimerOwner {
     this.#state = 'head'
     this.#turn++
     this.#mayReuse = true
+    this.#resume = 0
     this.#interims = 0
     this.hasAnswered = false
     user.onUpstreamReady(this)
@@ -158,7 +161,9 @@ export class UpstreamConnection implements TransportOwner, TimerOwner {
     }
     const reader = this.#parts.reader
     while (at < to) {
-      const code = reader.readResponse(from, at, to, this.#parts.limits.maxHeadBytes)
+      const { maxHeadBytes } = this.#parts.limits
+      const code = reader.readResponse(from, at, to, maxHeadBytes, this.#resume)
+      this.#resume = code === INCOMPLETE ? reader.resume : 0
       if (code === INCOMPLETE) {
         this.#held = Buffer.from(from.subarray(at, to))
         return

@@ -1,0 +1,48 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, Socket } from 'node:net'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createIoCore } from '../../core/index.ts'
+import { SharedReads } from './shared-reads.ts'
+
+const server = createServer()
+let accepted: Socket
+let client: Socket
+
+beforeEach(async () => {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  client = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  ;[accepted] = await once(server, 'connection')
+})
+
+afterEach(() => {
+  client.destroy()
+  accepted.destroy()
+  server.close()
+})
+
+test('an accepted socket is read into the memory of the core', async () => {
+  const core = createIoCore({ memoryPages: 32 })
+  const reads = new SharedReads(core, true)
+  const arrived = new Promise<number>((resolve) => {
+    const taken = reads.takeOver(accepted, 16_384, (length) => {
+      resolve(length)
+      return true
+    })
+    if (taken === undefined) throw new Error('not taken over')
+    accepted = taken
+  })
+  client.write('some bytes')
+  const length = await arrived
+  expect(reads.memory).toBe(core.bytes)
+  expect(core.bytes.toString('latin1', reads.start, reads.start + length)).toBe('some bytes')
+})
+
+test('a socket whose handle cannot read into given memory stays as it is', async () => {
+  const core = createIoCore({ memoryPages: 32 })
+  const onRead = () => true
+  expect(new SharedReads(core, false).takeOver(accepted, 16_384, onRead)).toBeUndefined()
+  expect(new SharedReads(core, true).takeOver(new Socket(), 16_384, onRead)).toBeUndefined()
+  client.write('x')
+  expect(String((await once(accepted, 'data'))[0])).toBe('x')
+})

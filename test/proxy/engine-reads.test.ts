@@ -1,0 +1,125 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { ServerExchange } from '../../src/proxy/engine/types.ts'
+import {
+  answering,
+  type EngineRig,
+  eventually,
+  RawConnection,
+  RawUpstream,
+  startEngine,
+} from './engine-rig.ts'
+
+const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
+
+/** Text that no other client sends. */
+const bodyOf = (name: string, length: number) =>
+  Array.from({ length: Math.ceil(length / 8) }, (_, at) => `${name}${`${at}`.padStart(6, '.')};`)
+    .join('')
+    .slice(0, length)
+
+const reads = [
+  ['one buffer for all clients', true],
+  ['buffers of their own', false],
+] as const
+
+describe.each(reads)('clients that are read into %s', (_, takesOverSockets) => {
+  let rig: EngineRig
+  let upstream: RawUpstream
+
+  beforeEach(async () => {
+    rig = await startEngine({ takesOverSockets })
+    upstream = await RawUpstream.start()
+    rig.plane.upstream = upstream.address
+  })
+
+  afterEach(async () => {
+    await rig.close()
+    upstream.close()
+  })
+
+  test.each([300, 15_000, 40_000])(
+    'keep their bytes while others send (%i bytes)',
+    async (length) => {
+      const held: ServerExchange[] = []
+      rig.plane.request = (exchange) => held.push(exchange)
+      const names = ['a', 'b', 'c', 'd']
+      const clients = await Promise.all(names.map(() => RawConnection.connect(rig.port)))
+      for (const [at, client] of clients.entries()) {
+        const name = names[at] ?? ''
+        const head = `POST /${name} HTTP/1.1\r\nHost: ${name}\r\nX-Name: ${name.repeat(50)}\r\n`
+        client.write(`${head}Content-Length: ${length}\r\n\r\n${bodyOf(name, length)}`)
+        await eventually(() => held.length === at + 1)
+      }
+      expect(held.map(({ request }) => request.path)).toEqual(['/a', '/b', '/c', '/d'])
+      expect(held.map(({ request }) => request.headers.get('x-name')?.[0])).toEqual(names)
+      for (const exchange of held) exchange.forward(rig.plane.upstream, rig.plane.options)
+      const sent = () => upstream.connections.map(({ text }) => text)
+      await eventually(
+        () =>
+          sent().length === 4 &&
+          sent().every((text) => text.split('\r\n\r\n')[1]?.length === length),
+      )
+      for (const text of sent()) {
+        const name = text.slice(6, 7)
+        expect(text).toContain(`\r\nX-Name: ${name.repeat(50)}\r\n`)
+        expect(text.split('\r\n\r\n')[1]).toBe(bodyOf(name, length))
+      }
+    },
+  )
+
+  test('may send a head byte by byte, and the next one with its last byte', async () => {
+    upstream.close()
+    upstream = await answering(ok)
+    rig.plane.upstream = upstream.address
+    const [one, two] = await Promise.all([
+      RawConnection.connect(rig.port),
+      RawConnection.connect(rig.port),
+    ])
+    const heads = ['/one', '/two'].map(
+      (path) => `GET ${path} HTTP/1.1\r\nHost: a\r\nX-Long: ${path.repeat(40)}\r\n\r\n`,
+    )
+    const longest = Math.max(...heads.map((head) => head.length))
+    for (let at = 0; at < longest - 1; at++) {
+      one.write(heads[0]?.charAt(at) ?? '')
+      two.write(heads[1]?.charAt(at) ?? '')
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    one.write(`\n${heads[0]}`)
+    two.write(`\n${heads[1]}`)
+    expect(await one.responses(2)).toEqual([ok, ok])
+    expect(await two.responses(2)).toEqual([ok, ok])
+    const lines = upstream.connections.flatMap(({ text }) => text.match(/X-Long: .*/g) ?? [])
+    expect(lines.sort()).toEqual(
+      ['/one', '/one', '/two', '/two'].map((path) => `X-Long: ${path.repeat(40)}`),
+    )
+  })
+
+  test('get all of a body again that was sent to a connection which had died', async () => {
+    const client = await RawConnection.connect(rig.port)
+    upstream.onData = (connection) => connection.write(ok)
+    client.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+    await client.responses(1)
+    const body = bodyOf('p', 9_000)
+    upstream.onData = (connection) => {
+      if (connection === upstream.connections[0]) connection.socket.destroy()
+      else if (connection.text.endsWith(body)) connection.write(ok)
+    }
+    client.write(`PUT /p HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
+    expect(await client.responses(2)).toEqual([ok, ok])
+    expect(upstream.connections[1]?.text.split('\r\n\r\n')[1]).toBe(body)
+  })
+
+  test('do not keep their port from being bound again', async () => {
+    upstream.onData = (connection) => connection.write(ok)
+    const before = await RawConnection.connect(rig.port)
+    before.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+    await before.responses(1)
+    await rig.engine.unlisten(rig.port)
+    await before.untilEnd()
+    expect(await rig.engine.listen(rig.port)).toBe(rig.port)
+    const after = await RawConnection.connect(rig.port)
+    after.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+    expect(await after.responses(1)).toEqual([ok])
+    expect(rig.engine.counters.connectionsTotal).toBe(2)
+  })
+})
