@@ -13,8 +13,10 @@ import { fail } from '../refusal'
 import { addWork, mergeParts, PART_LIMIT, parts, splitParts } from './merge'
 import { mergeOf, NONE, splits, tokenLength } from './tables'
 
-/** New bytes of a window: few enough for merging by vectors, which beats the heap. */
+/** New bytes of a window, and most bytes taken back: few enough for merging by vectors. */
 const WINDOW: usize = 64
+/** New bytes of a window when the last tokens are longer than that. */
+const HEAP_WINDOW: usize = 4096
 /** Tokens taken back at first. */
 const CARRY: u32 = 2
 /** Bytes of a window at most. */
@@ -277,7 +279,8 @@ export function encodeLong(start: usize, end: usize): i32 {
   totalBefore = total
   if (!ready(PART_LIMIT)) return fail(ERROR_MEMORY)
   for (let from = start; from < end; ) {
-    const stop = min(from + WINDOW, end)
+    const isShort = bytesBack(min(CARRY, kept)) <= WINDOW
+    const stop = min(from + (isShort ? WINDOW : HEAP_WINDOW), end)
     const code = takeWindow(from, stop)
     if (code < 0) return code
     settle()

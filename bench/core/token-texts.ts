@@ -4,9 +4,10 @@ import { join } from 'node:path'
 
 const modules = join(import.meta.dirname, '..', '..', 'node_modules')
 
-const read = (pattern: string) =>
-  globSync(pattern, { cwd: modules })
-    .sort()
+/** Files of installed packages, one after the other; each package's pinned version makes them the same. */
+const read = (...patterns: string[]) =>
+  patterns
+    .flatMap((pattern) => globSync(pattern, { cwd: modules }).sort())
     .map((file) => readFileSync(join(modules, file), 'utf8'))
     .join('\n')
 
@@ -21,16 +22,26 @@ function sequence(seed: number): (bound: number) => number {
   }
 }
 
-/** The prose in the comments of Node's type declarations, without their examples. */
+/** The prose in the comments of type declarations, no line twice, without their examples. */
 function english(): string {
-  return read('@types/node/**/*.d.ts')
+  const lines = read(
+    '@types/node/**/*.d.ts',
+    '*/{lib,dist,types,esm}/**/*.d.ts',
+    '@*/*/dist/**/*.d.ts',
+  )
     .split('\n')
-    .map((line) => /^ +\* ([A-Za-z(`].*[^;{}(,])$/.exec(line)?.[1])
-    .filter((line) => line !== undefined)
-    .join('\n')
+    .map((line) => /^ *\* ([A-Za-z(`].*[^;{}(,])$/.exec(line)?.[1])
+  return [...new Set(lines)].filter((line) => line !== undefined).join('\n')
 }
 
-const code = (): string => read('undici/lib/**/*.js')
+const code = (): string =>
+  read(
+    'undici/lib/**/*.js',
+    'yaml/dist/**/*.js',
+    'fast-check/lib/**/*.js',
+    'xstate/dist/*.esm.js',
+    'zod/v4/**/*.js',
+  )
 
 const hanWords =
   '我们 他们 你们 自己 这个 那个 什么 怎么 为什么 因为 所以 但是 如果 虽然 已经 正在 可以 应该 需要 希望 ' +
