@@ -38,9 +38,8 @@ export function compileStep(
     case 'name':
       return nameStep(expression, scope, context)
     case 'field':
-      return typeOfPath(expression, context) ?? fieldStep(step(expression.of), expression.name)
     case 'index':
-      return indexStep(expression, step)
+      return accessStep(expression, scope, context)
     case 'call':
       return macroStep(expression, scope, context) ?? callStep(expression, scope, context)
     case 'method':
@@ -115,14 +114,27 @@ function typeOfPath({ of, name }: Expression & { op: 'field' }, context: Compile
 
 type Compile = (part: Expression) => Step
 
-function indexStep({ of, key }: Expression & { op: 'index' }, step: Compile): Step {
-  const container = step(of)
-  if (key.op === 'literal' && typeof key.value === 'string') return fieldStep(container, key.value)
-  const keyStep = step(key)
+type Access = Expression & { readonly op: 'field' | 'index' }
+
+function accessStep(expression: Access, scope: Scope | undefined, context: CompileContext): Step {
+  const { of } = expression
+  const name = expression.op === 'field' ? expression.name : constantOf(expression.key)
+  const type = expression.op === 'field' ? typeOfPath(expression, context) : undefined
+  if (type !== undefined) return type
+  const step = (part: Expression) => context.step(part, scope)
+  if (expression.op === 'index' && typeof name !== 'string') {
+    return indexStep(step(of), step(expression.key))
+  }
+  const field = String(name)
+  const problem = context.fieldProblem(of, field, scope)
+  return problem === undefined ? fieldStep(step(of), field) : context.refuse(expression, problem)
+}
+
+function indexStep(container: Step, key: Step): Step {
   return (frame) => {
     const value = container(frame)
     if (value instanceof CelError) return value
-    const at = keyStep(frame)
+    const at = key(frame)
     return at instanceof CelError ? at : indexOf(value, at)
   }
 }

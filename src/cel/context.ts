@@ -2,6 +2,7 @@
 import type { Step } from './frame.ts'
 import { type CelProblem, problemAt } from './problem.ts'
 import type { Expression } from './syntax.ts'
+import type { Variables } from './variables.ts'
 
 /** Variables that macros have bound around an expression, the innermost first. */
 export interface Scope {
@@ -20,7 +21,7 @@ export function findLocal(scope: Scope | undefined, name: string): Scope | undef
 export class CompileContext {
   readonly source: string
   /** Names of all variables that may be set; undefined: any name is a variable. */
-  readonly variables: ReadonlySet<string> | undefined
+  readonly variables: Variables | undefined
   readonly problems: CelProblem[] = []
   /** Local variables in use at once, at most. */
   locals = 0
@@ -28,7 +29,7 @@ export class CompileContext {
 
   constructor(
     source: string,
-    variables: ReadonlySet<string> | undefined,
+    variables: Variables | undefined,
     step: (expression: Expression, scope: Scope | undefined, context: CompileContext) => Step,
   ) {
     this.source = source
@@ -45,6 +46,14 @@ export class CompileContext {
     const slot = outer === undefined ? 0 : outer.slot + 1
     this.locals = Math.max(this.locals, slot + 1)
     return { name, slot, outer }
+  }
+
+  /** Why a variable cannot have a field; undefined where it may, or where this is no variable. */
+  fieldProblem(of: Expression, field: string, scope: Scope | undefined): string | undefined {
+    if (of.op !== 'name' || findLocal(scope, of.name) !== undefined) return undefined
+    const fields = this.variables?.get(of.name)
+    if (fields === undefined || fields.has(field)) return undefined
+    return `${of.name} has no field ${field}, but ${[...fields].join(', ')}`
   }
 
   /** Notes a problem; the step stands in for the part that has it. */

@@ -15,6 +15,7 @@ import { doesMention, findMentions, type Mentions } from './mentions.ts'
 import type { CelProblem } from './problem.ts'
 import { parseExpression } from './syntax.ts'
 import type { CelResult } from './value.ts'
+import type { Variables } from './variables.ts'
 
 export { CelError, type CelErrorKind, isCelError } from './error.ts'
 export { FlattenedMap } from './flattened.ts'
@@ -40,14 +41,14 @@ export {
   mapKeys,
   typeName,
 } from './value.ts'
-export { activationOf, gatewayVariables } from './variables.ts'
+export { activationOf, gatewayVariables, type Variables } from './variables.ts'
 
 export interface CelOptions {
   /**
-   * Names of the variables that there are; others are refused. A name that is not set at evaluation
+   * The variables that there are, and their fields; others are refused. A name that is not set at evaluation
    * is null. Without this any name is a variable, and one that is not set is missing.
    */
-  readonly variables?: ReadonlySet<string>
+  readonly variables?: Variables
   /** Steps that one evaluation may take; a step is about one operation, or 16 characters of text. */
   readonly costLimit?: number
 }
@@ -128,7 +129,7 @@ export function compileCel(
 }
 
 /** Namespaces and types are no variables, unless variables of these names are declared. */
-function isVariable(name: string, variables: ReadonlySet<string> | undefined): boolean {
+function isVariable(name: string, variables: Variables | undefined): boolean {
   if (variables !== undefined) return variables.has(name)
   return !namespaces.has(name) && !typeNames.has(name) && name !== 'cel'
 }

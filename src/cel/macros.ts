@@ -53,6 +53,8 @@ function callMacro(call: Call, scope: Scope | undefined, context: CompileContext
     if (args.length !== 1 || first?.op !== 'field') {
       return context.refuse(call, 'has() takes one field, such as has(jwt.sub)')
     }
+    const problem = context.fieldProblem(first.of, first.name, scope)
+    if (problem !== undefined) return context.refuse(first, problem)
     return hasStep(context.step(first.of, scope), first.name)
   }
   if (name === 'default') {

@@ -3,24 +3,39 @@ import { CelError, isCelError } from './error.ts'
 import type { Activation, Step } from './frame.ts'
 import { type CelResult, CelView } from './value.ts'
 
+/** Name of a variable -> its fields; undefined where any field may be there. */
+export type Variables = ReadonlyMap<string, ReadonlySet<string> | undefined>
+
+const fieldsOf = (names: string): ReadonlySet<string> => new Set(names.split(' '))
+
 /** Every variable of the gateway; one that is not set reads as null. */
-export const gatewayVariables: ReadonlySet<string> = new Set([
-  'request',
-  'response',
-  'jwt',
-  'apiKey',
-  'basicAuth',
-  'source',
-  'destination',
-  'backend',
-  'extauthz',
-  'extproc',
-  'env',
-  'proxy',
-  'metadata',
-  'llm',
-  'llmRequest',
-  'mcp',
+export const gatewayVariables: Variables = new Map([
+  [
+    'request',
+    fieldsOf(
+      'method uri host scheme path pathAndQuery version headers body bodyPrefix startTime endTime',
+    ),
+  ],
+  ['response', fieldsOf('code grpcStatus headers body bodyPrefix')],
+  [
+    'source',
+    fieldsOf(
+      'address port rawAddress rawPort identity subjectAltNames issuer subject subjectCn spiffeId certificate unverifiedWorkload connectHeaders',
+    ),
+  ],
+  ['destination', fieldsOf('address port hostname')],
+  ['backend', fieldsOf('name type protocol')],
+  ['basicAuth', fieldsOf('username')],
+  ['jwt', undefined],
+  ['apiKey', undefined],
+  ['extauthz', undefined],
+  ['extproc', undefined],
+  ['env', undefined],
+  ['proxy', undefined],
+  ['metadata', undefined],
+  ['llm', undefined],
+  ['llmRequest', undefined],
+  ['mcp', undefined],
 ])
 
 /** A declared variable is null where it is not set; any other is missing. */
@@ -50,7 +65,7 @@ class VariablesView extends CelView {
   }
 
   override fieldNames(): readonly string[] {
-    const names = this.#activation.names?.() ?? [...gatewayVariables]
+    const names = this.#activation.names?.() ?? [...gatewayVariables.keys()]
     return names.filter((name) => {
       const value = this.field(name)
       return value !== undefined && !isCelError(value)

@@ -83,8 +83,9 @@ describe('the cases', () => {
 describe('docs/expressions.md', () => {
   const page = readFileSync(join(import.meta.dirname, '../../docs/expressions.md'), 'utf8')
 
-  it('names every function and every variable', () => {
-    const names = [...functions.keys(), ...gatewayVariables]
+  it('names every function, every variable and its fields', () => {
+    const fields = [...gatewayVariables.values()].flatMap((names) => [...(names ?? [])])
+    const names = [...functions.keys(), ...gatewayVariables.keys(), ...fields]
     const pattern = (name: string) => new RegExp(`\`${name.replaceAll('.', '\\.')}(\\(.*?\\))?\``)
     expect(names.filter((name) => !pattern(name).test(page))).toEqual([])
   })
