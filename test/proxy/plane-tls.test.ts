@@ -1,0 +1,137 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createIoCore } from '../../src/core/index.ts'
+import type { CertificateRef, Resource, SecretResource } from '../../src/model/resources.ts'
+import { createDataPlane, type DataPlane } from '../../src/proxy/data-plane.ts'
+import { Authority, type Certificate } from '../../src/testing/certificates.ts'
+import { listener } from './plane-resources.ts'
+
+let authority: Authority
+let first: Certificate
+let second: Certificate
+let plane: DataPlane
+let sequence = 0
+
+beforeAll(() => {
+  authority = new Authority()
+  first = authority.issue(['first.test'])
+  second = authority.issue(['second.test'])
+})
+afterAll(() => authority.dispose())
+
+beforeEach(async () => {
+  const core = createIoCore({ memoryPages: 64 })
+  const telemetry = { onDone: () => undefined, onBadHead: () => undefined }
+  const settings = { destinations: { allow: [], refuse: [], loopback: true } }
+  plane = await createDataPlane({ core, head: core.createHead(), telemetry, settings })
+})
+
+function apply(upserted: readonly Resource[], removed: readonly string[] = []) {
+  sequence++
+  const versioned = upserted.map((resource) => ({ version: `${sequence}`, resource }))
+  return plane.apply({ sequence, upserted: versioned, removed }).rejected
+}
+
+const port = 443
+const secretRef = (key: string, digest: string) => ({
+  namespace: 'infra',
+  name: 'cert',
+  key,
+  digest,
+})
+const pair = (name: string): CertificateRef => ({
+  certificate: secretRef('tls.crt', `${name}-crt`),
+  privateKey: secretRef('tls.key', `${name}-key`),
+})
+const secret = (digest: string, text: string): SecretResource => ({
+  type: 'secret',
+  key: `secret/${digest}`,
+  digest,
+  value: Buffer.from(text),
+})
+const values = (name: string, { certificate, key }: Certificate) => [
+  secret(`${name}-crt`, certificate),
+  secret(`${name}-key`, key),
+]
+const https = (section: string, hostname: string, ...names: string[]) =>
+  listener(port, { section, hostname, protocol: 'HTTPS', tls: { certificates: names.map(pair) } })
+const chosen = (name: string | undefined) => plane.chooseTls(port, name)?.place.listener
+
+describe('what a TLS handshake is for', () => {
+  it('is the exact name, then the longest wildcard, then the listener without a hostname', () => {
+    const hostnames = ['a.example.com', '*.example.com', '*.deep.example.com', '']
+    const listeners = hostnames.map((hostname, at) => https(`l${at}`, hostname, 'first'))
+    expect(apply([...listeners, ...values('first', first)])).toEqual([])
+    const names = ['a.example.com', 'A.Example.COM', 'b.example.com', 'x.y.example.com']
+    expect(names.map(chosen)).toEqual(['l0', 'l0', 'l1', 'l1'])
+    expect(['a.deep.example.com', 'deep.example.com'].map(chosen)).toEqual(['l2', 'l1'])
+    expect(['example.com', 'other.test', '', undefined].map(chosen)).toEqual([
+      'l3',
+      'l3',
+      'l3',
+      'l3',
+    ])
+  })
+
+  it('is nothing where no listener has the name, or none is TLS', () => {
+    apply([https('a', 'a.example.com', 'first'), ...values('first', first)])
+    apply([listener(port, { section: 'plain', hostname: '' })])
+    expect(['b.example.com', undefined].map(chosen)).toEqual([undefined, undefined])
+    expect(plane.chooseTls(80, 'a.example.com')).toBeUndefined()
+  })
+
+  it('is nothing where the listener has no certificate, whoever else takes the name', () => {
+    apply([https('a', 'a.example.com'), https('all', '', 'first'), ...values('first', first)])
+    expect(chosen('a.example.com')).toBeUndefined()
+    expect(chosen('b.example.com')).toBe('all')
+  })
+
+  it('changes with the certificate, and not where only something else changes', () => {
+    const both = [...values('first', first), ...values('second', second)]
+    apply([https('a', '', 'first'), ...both])
+    const before = plane.chooseTls(port, 'x')
+    apply([https('b', 'b.example.com', 'first')])
+    expect(plane.chooseTls(port, 'x')).toBe(before)
+    apply([https('a', '', 'second')])
+    const after = plane.chooseTls(port, 'x')
+    expect(after?.listener).toBe(before?.listener)
+    expect(after?.context).not.toBe(before?.context)
+    apply([https('a', '')])
+    expect(plane.chooseTls(port, 'x')).toBeUndefined()
+  })
+
+  it('stays where a new certificate cannot be used, and the listener is rejected', () => {
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    const stranger = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+    apply([https('a', '', 'first'), ...values('first', first)])
+    const before = plane.chooseTls(port, 'x')
+    const wrong = values('wrong', { ...second, key: stranger })
+    expect(apply([https('a', '', 'wrong'), ...wrong])).toEqual([
+      {
+        key: 'listener/Gateway/infra/edge/a',
+        code: 'certificate_unusable',
+        message: expect.stringMatching(/key values mismatch/),
+      },
+    ])
+    expect(plane.chooseTls(port, 'x')).toBe(before)
+  })
+
+  it('comes once the values do, with the listener once more', () => {
+    const waiting = https('a', '', 'first')
+    expect(apply([waiting])).toMatchObject([
+      { message: 'the value of tls.crt of Secret infra/cert is not known' },
+    ])
+    expect(chosen('x')).toBeUndefined()
+    expect(apply([...values('first', first), waiting])).toEqual([])
+    expect(chosen('x')).toBe('a')
+  })
+
+  it('goes to the next claimant of a hostname when the first one goes', () => {
+    apply([https('a', '', 'first'), https('b', '', 'second')])
+    apply([...values('first', first), ...values('second', second)])
+    apply([https('a', '', 'first'), https('b', '', 'second')])
+    expect(chosen('x')).toBe('a')
+    apply([], ['listener/Gateway/infra/edge/a'])
+    expect(chosen('x')).toBe('b')
+  })
+})
