@@ -62,7 +62,7 @@ describe('the conformance cases of the CEL specification', () => {
     expect(idle).toEqual([])
   })
 
-  it('pass for the core language without messages to 97 % at least', () => {
+  it('pass for the core language without messages to 95 % at least', () => {
     const wanted = results.filter(({ file, name }) => core.includes(file) && !isAboutMessages(name))
     const passed = wanted.filter(({ failure }) => failure === undefined)
     const share = passed.length / wanted.length
