@@ -1,0 +1,70 @@
+/** docs/embedding.md: it leaves no export out, and its programs print what it says. */
+import { spawnSync } from 'node:child_process'
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describeWithParts, partPath } from '../../src/testing/parts.ts'
+import { root } from './files-server.ts'
+import { abi, build, wasm } from './suites.ts'
+
+const page = readFileSync(join(root, 'docs', 'embedding.md'), 'utf8')
+
+/** The program of the page in a language. */
+function programIn(language: string): string {
+  const program = new RegExp(`^\`\`\`${language}\n([\\s\\S]*?)^\`\`\``, 'm').exec(page)?.[1]
+  if (program === undefined) throw new Error(`the page has no ${language}`)
+  return program
+}
+
+function print(command: string, args: readonly string[], environment: NodeJS.ProcessEnv = {}) {
+  const env = { ...process.env, ...environment }
+  const { stdout, stderr } = spawnSync(command, [...args, wasm, abi], { encoding: 'utf8', env })
+  return stdout + stderr
+}
+
+let folder: string
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'sluice-page-'))
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+describe('the page on embedding', () => {
+  it('names every export and no other function', () => {
+    const { exports } = JSON.parse(readFileSync(abi, 'utf8')) as { exports: { name: string }[] }
+    const names = exports.map(({ name }) => name)
+    const rows = [...page.matchAll(/^\|[^|]*\|((?: `[a-z_]+`)+) \|/gm)].map(([, calls]) => calls)
+    const named = rows.flatMap((calls) => [...(calls ?? '').matchAll(/`([a-z_]+)`/g)])
+    expect(named.map(([, name]) => name).sort()).toEqual(names.sort())
+  })
+
+  it('names only constants that there are', () => {
+    const { constants } = JSON.parse(readFileSync(abi, 'utf8')) as { constants: { name: string }[] }
+    const known = new Set(constants.map(({ name }) => name))
+    const named = [...page.matchAll(/`([A-Z]+_[A-Z_]+)`/g)].map(([, name]) => name ?? '')
+    expect(named.filter((name) => !name.endsWith('_') && !known.has(name))).toEqual([])
+    expect(named.length).toBeGreaterThan(30)
+  })
+})
+
+describeWithParts(['python3', 'python-wasmtime'], 'the Python of that page [design.embed]', () => {
+  it('prints a masked text', () => {
+    const file = join(folder, 'page.py')
+    writeFileSync(file, programIn('python'))
+    const printed = print(partPath('python3'), [file], { PYTHONPATH: partPath('python-wasmtime') })
+    expect(printed).toBe('write to <EMAIL> today\n')
+  })
+})
+
+describeWithParts(['go', 'wazero'], 'the Go of that page [design.embed]', () => {
+  it('prints the dates that it finds', { timeout: 180_000 }, () => {
+    writeFileSync(join(folder, 'main.go'), programIn('go'))
+    for (const file of ['go.mod', 'go.sum']) {
+      copyFileSync(join(root, 'examples', 'embedding', 'go', file), join(folder, file))
+    }
+    const program = join(folder, 'page')
+    const offline = { GOFLAGS: '-mod=readonly', GOPROXY: 'off', CGO_ENABLED: '0' }
+    build(partPath('go'), ['build', '-o', program, '.'], folder, offline)
+    expect(print(program, [])).toBe('2031-05-04\n2031-05-02\n')
+  })
+})
