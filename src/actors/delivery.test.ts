@@ -6,8 +6,10 @@ import {
   proxyConnected,
   proxyDisconnected,
 } from '../../events/index.ts'
+import { createGraph } from '../desired/derivations.ts'
 import { FoldStory, type StoryObject } from '../testing/fold-story.ts'
 import { allConditions } from '../testing/gateway.ts'
+import { Fold, type FoldSnapshot } from './fold.ts'
 
 const gatewayApi = 'gateway.networking.k8s.io/v1'
 
@@ -77,6 +79,32 @@ class DeliveryStory extends FoldStory {
 const http = 'listener/Gateway/default/edge/http'
 const yes = ['True/Programmed', 'True/Programmed']
 const waiting = ['False/Pending', 'False/Pending']
+
+describe('a snapshot', () => {
+  it.each([
+    ['programmed', () => new DeliveryStory().apply(gateway(), listenerSet).connect('p').ack('p')],
+    [
+      'refused, its proxy gone',
+      () =>
+        new DeliveryStory()
+          .apply(gateway(), listenerSet)
+          .connect('p')
+          .reject('p', http, 'taken')
+          .ack('p', [http])
+          .disconnect('p'),
+    ],
+    [
+      'waiting for one of two',
+      () => new DeliveryStory().apply(gateway()).connect('p').connect('q'),
+    ],
+  ])('keeps what is %s', (_, make) => {
+    const { fold } = make()
+    const restored = new Fold(createGraph({ checkRegex: () => undefined }))
+    restored.restore(JSON.parse(JSON.stringify(fold.snapshot())) as FoldSnapshot)
+    expect(restored.statuses()).toEqual(fold.statuses())
+    expect(restored.proxies()).toEqual(fold.proxies())
+  })
+})
 
 describe('a Gateway', () => {
   it('is programmed once a proxy has its generation in force, and shows the address', () => {

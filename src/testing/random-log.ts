@@ -19,8 +19,9 @@ import type { RecordedEvent } from '../actors/fold.ts'
 import { type ObjectRef, objectKey } from '../model/names.ts'
 
 const group = 'gateway.networking.k8s.io'
-const name = fc.constantFrom('a', 'b')
-const namespace = fc.constantFrom('one', 'two')
+// The first of several is chosen more often, so that what is made often meets.
+const name = fc.constantFrom('a', 'a', 'b')
+const namespace = fc.constantFrom('one', 'one', 'one', 'two')
 const hostname = fc.constantFrom('', 'x.example.com', '*.example.com')
 
 const object = (kind: string, spec: fc.Arbitrary<object>, fields: fc.Arbitrary<object>) =>
@@ -30,7 +31,7 @@ const noFields = fc.constant({})
 const listener = fc.record({
   name: fc.constantFrom('l', 'm'),
   port: fc.constantFrom(80, 81),
-  protocol: fc.constantFrom('HTTP', 'TCP'),
+  protocol: fc.constantFrom('HTTP', 'HTTP', 'HTTP', 'TCP'),
   hostname,
   allowedRoutes: fc.record({ namespaces: fc.record({ from: fc.constantFrom('Same', 'All') }) }),
 })
@@ -40,7 +41,7 @@ const objects = fc.oneof(
   object(
     'Gateway',
     fc.record({
-      gatewayClassName: fc.constantFrom('agentgateway', 'foreign'),
+      gatewayClassName: fc.constantFrom('agentgateway', 'agentgateway', 'agentgateway', 'foreign'),
       listeners,
       allowedListeners: fc.record({
         namespaces: fc.record({ from: fc.constantFrom('None', 'All') }),
@@ -127,20 +128,25 @@ const objects = fc.oneof(
   ),
 )
 
-const proxy = fc.constantFrom('p', 'q')
+const proxy = fc.constantFrom('p', 'p', 'q')
 
 const step = fc.oneof(
   { weight: 8, arbitrary: fc.record({ type: fc.constant('apply' as const), object: objects }) },
   { weight: 2, arbitrary: fc.record({ type: fc.constant('refuse' as const), object: objects }) },
   { weight: 3, arbitrary: fc.record({ type: fc.constant('delete' as const), object: objects }) },
-  { weight: 1, arbitrary: fc.record({ type: fc.constant('connect' as const), proxy }) },
+  { weight: 3, arbitrary: fc.record({ type: fc.constant('connect' as const), proxy }) },
   { weight: 1, arbitrary: fc.record({ type: fc.constant('disconnect' as const), proxy }) },
   {
-    weight: 3,
-    arbitrary: fc.record({ type: fc.constant('ack' as const), proxy, back: fc.nat(3) }),
+    weight: 6,
+    arbitrary: fc.record({
+      type: fc.constant('ack' as const),
+      proxy,
+      back: fc.constantFrom(0, 0, 0, 5),
+      refuses: fc.boolean(),
+    }),
   },
   {
-    weight: 1,
+    weight: 3,
     arbitrary: fc.record({ type: fc.constant('reject' as const), proxy, name, namespace }),
   },
 )
@@ -191,7 +197,11 @@ class Recording {
       case 'ack':
         return createEvent(configAcked, context, {
           ...about('proxy'),
-          data: { proxy: item.proxy, sequence: Math.max(0, position - 1 - item.back) },
+          data: {
+            proxy: item.proxy,
+            sequence: Math.max(0, position - 1 - item.back),
+            ...(item.refuses && { refused: ['listener/Gateway/one/a/l'] }),
+          },
         })
       case 'reject': {
         const key = `listener/Gateway/${item.namespace}/${item.name}/l`
@@ -241,7 +251,7 @@ class Recording {
 
 /** Logs of up to 60 events. */
 export const randomLog: fc.Arbitrary<readonly RecordedEvent[]> = fc
-  .array(step, { minLength: 1, maxLength: 60 })
+  .array(step, { minLength: 1, maxLength: 60, size: 'max' })
   .map((steps) => {
     const recording = new Recording()
     for (const item of steps) recording.add(item)
