@@ -13,6 +13,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { build } from 'esbuild'
+import { buildPlayground } from './build-playground.mjs'
 import { buildVocabularies } from './build-vocabularies.mjs'
 
 const root = join(import.meta.dirname, '..')
@@ -42,9 +43,10 @@ function isFresh() {
   const sources = [
     'src/**/*',
     'events/**/*',
+    'playground/**/*',
     'proto/**/*',
     'assembly/**/*',
-    'scripts/build.mjs',
+    'scripts/build*.mjs',
     'package.json',
     'asconfig*.json',
     'tsconfig*.json',
@@ -110,13 +112,17 @@ function declareTypes() {
   if (run.status !== 0) process.exit(run.status || 1)
 }
 
-if (!(process.argv.includes('--if-needed') && isFresh())) {
+const isStale = !(process.argv.includes('--if-needed') && isFresh())
+const begun = new Date()
+if (isStale) {
   mkdirSync(join(root, 'dist'), { recursive: true })
-  const begun = new Date()
   for (const [name, config] of Object.entries(modules)) buildModule(name, config)
   await bundle()
   declareTypes()
-  writeFileSync(stamp, `${begun.toISOString()}\n`)
 }
 // They have their own inputs, and know when they are older.
 buildVocabularies()
+if (isStale) {
+  await buildPlayground()
+  writeFileSync(stamp, `${begun.toISOString()}\n`)
+}

@@ -9,6 +9,7 @@ const bin = (name) => join(root, 'node_modules', '.bin', name)
 const steps = [
   ['format and lint', bin('biome'), ['check', '--error-on-warnings', '.']],
   ['types', bin('tsc'), ['-p', '.']],
+  ['types of the playground', bin('tsc'), ['-p', 'playground']],
   ['build', process.execPath, ['scripts/build.mjs']],
   ['generated files', process.execPath, ['scripts/generate.mjs', '--check']],
   ['tests', process.execPath, ['scripts/test.mjs', ...process.argv.slice(2)]],
