@@ -5,7 +5,7 @@
 import type { HeadRecord } from '../core/head-record.ts'
 import type { IoCore } from '../core/io-core.ts'
 import { GatewayError } from '../errors.ts'
-import type { Callouts, RespondVerdict } from '../exchange/exchange.ts'
+import type { Callouts, Peer, RespondVerdict } from '../exchange/exchange.ts'
 import type { DesiredDelta } from '../model/resources.ts'
 import { loadPolicyAppliers } from './config/policies.ts'
 import { type ApplyResult, ConfigStore } from './config/store.ts'
@@ -122,8 +122,8 @@ class WalkHandler implements RequestHandler {
     this.#telemetry.onDone(exchange, factsOf(walk))
   }
 
-  onBadHead(port: number, error: GatewayError, peer: { address: string; port: number }): void {
-    this.#telemetry.onBadHead(port, error, peer)
+  onBadHead(port: number, error: GatewayError, peer: Peer, scheme: 'http' | 'https'): void {
+    this.#telemetry.onBadHead(port, error, peer, scheme)
   }
 
   /** Goes on from a phase; phases that need no time are run in one go. */

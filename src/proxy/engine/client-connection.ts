@@ -69,6 +69,10 @@ export class ClientConnection implements TransportOwner, TimerOwner {
     parts.timers.arm(this.#timer, limits.idleTimeoutMs)
   }
 
+  get #scheme(): 'http' | 'https' {
+    return this.tls === undefined ? 'http' : 'https'
+  }
+
   get source(): Peer {
     if (this.#source === undefined) {
       const { remoteAddress, remotePort } = this.transport.socket
@@ -167,7 +171,7 @@ export class ClientConnection implements TransportOwner, TimerOwner {
     this.#parts.timers.disarm(this.#timer)
     const exchange = this.#parts.spareExchanges.pop() ?? new HttpExchange(this.#parts)
     exchange.request.load(reader, this.#unread.bytes, this.#unread.start)
-    exchange.request.scheme = this.tls === undefined ? 'http' : 'https'
+    exchange.request.scheme = this.#scheme
     this.#unread.start += reader.headLength
     this.#exchange = exchange
     this.hasContinued = false
@@ -303,7 +307,7 @@ export class ClientConnection implements TransportOwner, TimerOwner {
   /** Answers a head that is not served, and closes. */
   #refuse(error: GatewayError, isSilent = false): void {
     this.#parts.counters.badHeads++
-    this.#parts.handler.onBadHead(this.port, error, this.source)
+    this.#parts.handler.onBadHead(this.port, error, this.source, this.#scheme)
     const { status, text } = error.row
     const body = isSilent ? '' : text
     this.transport.appendText(

@@ -10,7 +10,7 @@
  */
 import type { SecureContext } from 'node:tls'
 import type { GatewayError } from '../../errors.ts'
-import type { Exchange, RoutePlace } from '../../exchange/exchange.ts'
+import type { Exchange, Peer, RoutePlace } from '../../exchange/exchange.ts'
 
 /** A concrete address to connect to; equal `pool` means connections can be shared. */
 export interface UpstreamAddress {
@@ -98,7 +98,7 @@ export interface RequestHandler {
   /** The exchange is over; also called when it never reached onRequest's end. */
   onDone(exchange: ServerExchange): void
   /** A head that could not be read; the engine answers with the catalogue row and closes. */
-  onBadHead(port: number, error: GatewayError, peer: { address: string; port: number }): void
+  onBadHead(port: number, error: GatewayError, peer: Peer, scheme: 'http' | 'https'): void
 }
 
 export interface EngineLimits {

@@ -80,7 +80,7 @@ describe('a line of the access log as text', () => {
   })
 
   it('has a line for a head that could not be read', () =>
-    expect(text.badHead(time, source, new GatewayError('bad_request', 'bare LF'))).toBe(
+    expect(text.badHead(time, source, new GatewayError('bad_request', 'bare LF'), 'http')).toBe(
       `${time}\tinfo\trequest src.addr=10.0.0.9:40000 http.status=400 protocol=http` +
         ' error="invalid request: bare LF" reason=InvalidRequest duration=0ms\n',
     ))
@@ -121,6 +121,6 @@ describe('a line of the access log as JSON', () => {
 
   it('has a line for a head that could not be read', () =>
     expect(
-      JSON.parse(json.badHead(time, source, new GatewayError('headers_too_large'))),
-    ).toMatchObject({ 'http.status': 431, reason: 'InvalidRequest', protocol: 'http' }))
+      JSON.parse(json.badHead(time, source, new GatewayError('headers_too_large'), 'https')),
+    ).toMatchObject({ 'http.status': 431, reason: 'InvalidRequest', protocol: 'https' }))
 })

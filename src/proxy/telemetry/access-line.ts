@@ -13,7 +13,7 @@ export type AccessLogFormat = 'text' | 'json'
 export interface LineFormat {
   request(time: string, exchange: ServerExchange, facts: RequestFacts): string
   /** A connection whose request head could not be read. */
-  badHead(time: string, source: Address, error: GatewayError): string
+  badHead(time: string, source: Address, error: GatewayError, protocol: 'http' | 'https'): string
 }
 
 export interface Address {
@@ -74,10 +74,10 @@ const textFormat: LineFormat = {
       ` duration=${Math.trunc(facts.durationMs)}ms\n`
     )
   },
-  badHead(time, source, error) {
+  badHead(time, source, error, protocol) {
     return (
       `${time}\tinfo\trequest src.addr=${addressText(source)} http.status=${error.row.status}` +
-      ` protocol=http error=${quote(error.message)} reason=${error.row.reason}` +
+      ` protocol=${protocol} error=${quote(error.message)} reason=${error.row.reason}` +
       ' duration=0ms\n'
     )
   },
@@ -108,10 +108,10 @@ const jsonFormat: LineFormat = {
       `,"duration":"${Math.trunc(facts.durationMs)}ms"}\n`
     )
   },
-  badHead(time, source, error) {
+  badHead(time, source, error, protocol) {
     return (
       `{"level":"info","time":"${time}","scope":"request","src.addr":"${addressText(source)}"` +
-      `,"http.status":${error.row.status},"protocol":"http"` +
+      `,"http.status":${error.row.status},"protocol":"${protocol}"` +
       `,"error":${quote(error.message)},"reason":"${error.row.reason}"` +
       ',"duration":"0ms"}\n'
     )

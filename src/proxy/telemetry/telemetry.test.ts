@@ -54,7 +54,7 @@ describe('the telemetry of a worker', () => {
     const bug = new GatewayError('bug', undefined, new TypeError('inner'))
     telemetry.onDone(exchange, { ...facts, bug })
     telemetry.onDone(exchange, { ...facts, method: 'STEEP', bug })
-    telemetry.onBadHead(8080, new GatewayError('bad_request'), exchange.source)
+    telemetry.onBadHead(8080, new GatewayError('bad_request'), exchange.source, 'http')
     await log.close()
 
     expect(bugs).toEqual([expect.stringContaining('TypeError: inner')])

@@ -135,10 +135,10 @@ export function createTelemetry({ log, format, onBug }: TelemetryOptions): Worke
       requests.record(labels, facts.durationMs / 1_000, exchange.responseBytes)
     },
 
-    onBadHead(port: number, error: GatewayError, peer): void {
-      log.write(lines.badHead(timestamps.now(), peer, error))
+    onBadHead(port: number, error: GatewayError, peer, scheme): void {
+      log.write(lines.badHead(timestamps.now(), peer, error, scheme))
       const { status, reason } = error.row
-      requests.record(['', 'http', '', status, reason, port, '', '', '', ''], 0, 0)
+      requests.record(['', scheme, '', status, reason, port, '', '', '', ''], 0, 0)
     },
 
     onUpstreamConnected(seconds: number): void {

@@ -1,5 +1,6 @@
 /** What the data plane tells access log and metrics; implemented beside this file, or by a test. */
 import type { GatewayError } from '../../errors.ts'
+import type { Peer } from '../../exchange/exchange.ts'
 import type { ServerExchange } from '../engine/types.ts'
 
 /** One finished request. Absent values were never known. */
@@ -37,5 +38,5 @@ export interface Telemetry {
   /** Called once per exchange, before it is reused: take what is needed, keep nothing of it. */
   onDone(exchange: ServerExchange, facts: RequestFacts): void
   /** A head that could not be read: there was no exchange. */
-  onBadHead(port: number, error: GatewayError, peer: { address: string; port: number }): void
+  onBadHead(port: number, error: GatewayError, peer: Peer, scheme: 'http' | 'https'): void
 }
