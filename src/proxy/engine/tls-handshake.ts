@@ -59,6 +59,7 @@ export class TlsHandshake implements TimerOwner {
     this.#hello = this.#hello.length === 0 ? chunk : Buffer.concat([this.#hello, chunk])
     const hello = readClientHello(this.#hello)
     if (hello === 'incomplete') return
+    this.#raw.off('readable', this.#read)
     if (hello === 'malformed') {
       this.#raw.destroy()
       return
@@ -70,7 +71,6 @@ export class TlsHandshake implements TimerOwner {
 
   #begin(choice: TlsChoice, serverName: string | undefined): void {
     const raw = this.#raw
-    raw.off('readable', this.#read)
     raw.off('end', this.#failed)
     // TLS takes what is buffered first, and then reads from the handle itself.
     raw.unshift(this.#hello)
