@@ -95,11 +95,13 @@ class WalkHandler implements RequestHandler {
       exchange.relay()
       return
     }
-    this.#attempt(
-      walk,
-      () => changeResponse(walk, exchange),
-      () => exchange.relay(),
-    )
+    try {
+      const pending = changeResponse(walk, exchange)
+      if (pending === undefined) exchange.relay()
+      else this.#after(walk, pending, () => exchange.relay())
+    } catch (error) {
+      this.#giveUp(walk, error)
+    }
   }
 
   onError(exchange: ServerExchange, error: GatewayError): void {
@@ -173,30 +175,29 @@ class WalkHandler implements RequestHandler {
       return
     }
     const local = new LocalExchange(exchange, response)
-    this.#attempt(
-      walk,
-      () => changeResponse(walk, local),
-      () => {
-        const { status, headers, body } = local.finished()
-        exchange.respond(status, headers, body)
-      },
-    )
-  }
-
-  /** Runs response steps, then what comes after them; a step that throws ends in a plain error. */
-  #attempt(walk: Walk, change: () => void | Promise<void>, then: () => void): void {
-    const giveUp = (thrown: unknown) => {
-      if (walk.over) return
-      forgetResponseChanges(walk)
-      this.#fail(walk, toGatewayError(thrown))
+    const respond = () => {
+      const { status, headers, body } = local.finished()
+      exchange.respond(status, headers, body)
     }
     try {
-      const pending = change()
-      if (pending === undefined) then()
-      else pending.then(() => walk.over || then()).catch(giveUp)
+      const pending = changeResponse(walk, local)
+      if (pending === undefined) respond()
+      else this.#after(walk, pending, respond)
     } catch (error) {
-      giveUp(error)
+      this.#giveUp(walk, error)
     }
+  }
+
+  /** Response steps that take time, and what comes after them. */
+  #after(walk: Walk, pending: Promise<void>, then: () => void): void {
+    pending.then(() => walk.over || then()).catch((thrown: unknown) => this.#giveUp(walk, thrown))
+  }
+
+  /** A response step has thrown: the answer is a plain error. */
+  #giveUp(walk: Walk, thrown: unknown): void {
+    if (walk.over) return
+    forgetResponseChanges(walk)
+    this.#fail(walk, toGatewayError(thrown))
   }
 }
 

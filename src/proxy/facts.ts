@@ -7,6 +7,8 @@ export function factsOf(walk: Walk): RequestFacts {
   const { exchange, placement, listener, backend, address } = walk
   const place = placement?.place ?? listener?.place
   const error = exchange.error ?? walk.error
+  // Named one by one: spreading makes a slower object, once for each request.
+  const { method, host, path } = walk.original ?? originalOf(exchange)
   return {
     gateway: place?.gateway,
     listener: place?.listener,
@@ -21,7 +23,9 @@ export function factsOf(walk: Walk): RequestFacts {
     status: exchange.sentStatus || (error?.row.status ?? 0),
     durationMs: performance.now() - exchange.startedAt,
     protocol: exchange.request.scheme,
-    ...(walk.original ?? originalOf(exchange)),
+    method,
+    host,
+    path,
   }
 }
 

@@ -8,6 +8,8 @@ import { changeHeaders } from '../model/header-changes.ts'
 import type { Step } from '../policies/define.ts'
 import type { Walk } from './walk.ts'
 
+const noSteps: readonly Step[] = []
+
 /** Does anything change this response? Most have nothing to do. */
 export function changesResponse(walk: Walk): boolean {
   return (
@@ -17,7 +19,8 @@ export function changesResponse(walk: Walk): boolean {
 
 /** Changes `exchange.response`; a promise only where a step needs time. */
 export function changeResponse(walk: Walk, exchange: Exchange): void | Promise<void> {
-  const steps = passedSteps(walk)
+  const hasSteps = walk.postRoutingDone > 0 || walk.preRoutingDone > 0
+  const steps = hasSteps ? passedSteps(walk) : noSteps
   for (let at = steps.length - 1; at >= 0; at--) {
     const pending = steps[at]?.onResponse?.(exchange)
     if (pending !== undefined) return finishSteps(pending, steps.slice(0, at), walk, exchange)

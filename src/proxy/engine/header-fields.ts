@@ -21,13 +21,21 @@ const engineFields = new Set([
   'upgrade',
 ])
 
+/** What was found to be good last. */
+let lastName = ''
+let lastValue = ''
+
 /**
  * Refuses what could not be sent as one field line (RFC 9110 5.1, 5.5).
  * @throws GatewayError filter_failed
  */
 export function checkField(name: string, value: string): void {
+  // Most fields are set by configuration, the same ones on every message.
+  if (name === lastName && value === lastValue) return
   if (!tokenPattern.test(name)) throw new GatewayError('filter_failed', 'bad header name')
   if (!valuePattern.test(value)) throw new GatewayError('filter_failed', `bad value of ${name}`)
+  lastName = name
+  lastValue = value
 }
 
 /** ASCII lower case of a byte, so that names compare as RFC 9110 wants and no further. */
@@ -54,6 +62,8 @@ export class FieldList implements HeaderFields {
   #removedCount = 0
   /** Name, value, name, value … of fields that were set or added. */
   readonly #added: string[] = []
+  /** Entries of `#added` that count; setting the length of an array is slow. */
+  #addedCount = 0
 
   readonly #host: { authority: string } | undefined
 
@@ -84,7 +94,7 @@ export class FieldList implements HeaderFields {
   /** No fields at all. */
   reset(): void {
     this.#count = 0
-    this.#added.length = 0
+    this.#addedCount = 0
     if (this.#removedCount > 0) {
       this.#removed?.fill(0)
       this.#removedCount = 0
@@ -96,7 +106,7 @@ export class FieldList implements HeaderFields {
       if (this.#isVisible(index) && this.#isNamed(index, name)) return this.#value(index)
     }
     const lower = name.toLowerCase()
-    for (let at = 0; at < this.#added.length; at += 2) {
+    for (let at = 0; at < this.#addedCount; at += 2) {
       if (this.#added[at]?.toLowerCase() === lower) return this.#added[at + 1]
     }
     return undefined
@@ -108,7 +118,7 @@ export class FieldList implements HeaderFields {
       if (this.#isVisible(index) && this.#isNamed(index, name)) values.push(this.#value(index))
     }
     const lower = name.toLowerCase()
-    for (let at = 0; at < this.#added.length; at += 2) {
+    for (let at = 0; at < this.#addedCount; at += 2) {
       if (this.#added[at]?.toLowerCase() === lower) values.push(this.#added[at + 1] ?? '')
     }
     return values
@@ -122,13 +132,13 @@ export class FieldList implements HeaderFields {
     checkField(name, value)
     if (this.#isTaken(name, value)) return
     this.#drop(name)
-    this.#added.push(name, value)
+    this.#append(name, value)
   }
 
   add(name: string, value: string): void {
     checkField(name, value)
     if (this.#isTaken(name, value)) return
-    this.#added.push(name, value)
+    this.#append(name, value)
   }
 
   remove(name: string): void {
@@ -140,7 +150,7 @@ export class FieldList implements HeaderFields {
     for (let index = 0; index < this.#count; index++) {
       if (this.#isVisible(index)) yield [this.#name(index), this.#value(index)]
     }
-    for (let at = 0; at < this.#added.length; at += 2) {
+    for (let at = 0; at < this.#addedCount; at += 2) {
       yield [this.#added[at] ?? '', this.#added[at + 1] ?? '']
     }
   }
@@ -162,7 +172,7 @@ export class FieldList implements HeaderFields {
       }
     }
     if (start >= 0) out += this.#slice(start, this.#end)
-    for (let at = 0; at < this.#added.length; at += 2) {
+    for (let at = 0; at < this.#addedCount; at += 2) {
       out += `${this.#added[at]}: ${this.#added[at + 1]}\r\n`
     }
     return out
@@ -207,6 +217,12 @@ export class FieldList implements HeaderFields {
     return true
   }
 
+  #append(name: string, value: string): void {
+    this.#added[this.#addedCount] = name
+    this.#added[this.#addedCount + 1] = value
+    this.#addedCount += 2
+  }
+
   #drop(name: string): void {
     for (let index = 0; index < this.#count; index++) {
       if (!this.#isVisible(index) || !this.#isNamed(index, name)) continue
@@ -219,8 +235,10 @@ export class FieldList implements HeaderFields {
       this.#removedCount++
     }
     const lower = name.toLowerCase()
-    for (let at = this.#added.length - 2; at >= 0; at -= 2) {
-      if (this.#added[at]?.toLowerCase() === lower) this.#added.splice(at, 2)
+    for (let at = this.#addedCount - 2; at >= 0; at -= 2) {
+      if (this.#added[at]?.toLowerCase() !== lower) continue
+      this.#added.splice(at, 2)
+      this.#addedCount -= 2
     }
   }
 

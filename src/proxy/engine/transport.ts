@@ -43,6 +43,8 @@ export class Transport {
   closed = false
   #text = ''
   #corked = false
+  /** More was written than fits since the last drain: only then the socket has to be asked. */
+  #isFull = false
   #failure: Error | undefined
 
   constructor(socket: Socket, owner: TransportOwner, meter: ByteMeter, raw = socket) {
@@ -57,6 +59,7 @@ export class Transport {
       if (!this.closed) this.owner.onEnd()
     })
     socket.on('drain', () => {
+      this.#isFull = false
       if (!this.closed) this.owner.onDrain()
     })
     socket.on('close', () => {
@@ -106,7 +109,7 @@ export class Transport {
 
   /** Bytes wait for the peer: write no more until onDrain. */
   get needsDrain(): boolean {
-    return this.socket.writableNeedDrain
+    return this.#isFull && this.socket.writableNeedDrain
   }
 
   appendText(latin1: string): void {
@@ -126,7 +129,7 @@ export class Transport {
     }
     this.#write()
     this.#meter.sent += end - start
-    this.socket.write(bytes.subarray(start, end))
+    if (!this.socket.write(bytes.subarray(start, end))) this.#isFull = true
   }
 
   /** Hands what was appended to the kernel; false when the peer is slow. */
@@ -136,7 +139,7 @@ export class Transport {
       this.#corked = false
       this.socket.uncork()
     }
-    return !this.socket.writableNeedDrain
+    return !this.needsDrain
   }
 
   pause(): void {
@@ -177,6 +180,6 @@ export class Transport {
     this.#text = ''
     if (this.closed || !this.socket.writable) return
     this.#meter.sent += text.length
-    this.socket.write(text, 'latin1')
+    if (!this.socket.write(text, 'latin1')) this.#isFull = true
   }
 }

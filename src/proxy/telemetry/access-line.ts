@@ -49,6 +49,29 @@ const word = (name: string, value: string | undefined): string => {
   return unsafe.test(value) ? ` ${name}=${quote(value)}` : ` ${name}=${value}`
 }
 
+/** A word whose values are few and come again: the last one is kept. */
+function repeatedWord(name: string): (value: string | undefined) => string {
+  let last: string | undefined
+  let text = ''
+  return (value) => {
+    if (value !== last) {
+      text = word(name, value)
+      last = value
+    }
+    return text
+  }
+}
+
+const words = {
+  gateway: repeatedWord('gateway'),
+  listener: repeatedWord('listener'),
+  rule: repeatedWord('route_rule'),
+  route: repeatedWord('route'),
+  endpoint: repeatedWord('endpoint'),
+  method: repeatedWord('http.method'),
+  host: repeatedWord('http.host'),
+}
+
 const quoted = (name: string, value: string | undefined): string =>
   value === undefined ? '' : ` ${name}=${quote(value)}`
 
@@ -57,14 +80,14 @@ const textFormat: LineFormat = {
     const status = statusOf(exchange, facts)
     return (
       `${time}\tinfo\trequest` +
-      word('gateway', facts.gateway) +
-      word('listener', facts.listener) +
-      word('route_rule', facts.rule) +
-      word('route', facts.route) +
-      word('endpoint', facts.endpoint) +
+      words.gateway(facts.gateway) +
+      words.listener(facts.listener) +
+      words.rule(facts.rule) +
+      words.route(facts.route) +
+      words.endpoint(facts.endpoint) +
       ` src.addr=${addressText(exchange.source)}` +
-      word('http.method', facts.method) +
-      word('http.host', facts.host) +
+      words.method(facts.method) +
+      words.host(facts.host) +
       word('http.path', facts.path) +
       ` http.version=HTTP/${exchange.request.version}` +
       (status === 0 ? '' : ` http.status=${status}`) +

@@ -10,7 +10,9 @@ const { SonicBoom } = sonicBoom
 
 /** Batches below PIPE_BUF are written whole even where several threads share one pipe. */
 const atomicBytes = 4_096
-const batchBytes = 8_192
+const batchBytes = 64 * 1_024
+/** UTF-8 needs at most so many bytes for a unit of a string. */
+const mostBytesPerUnit = 3
 const flushEveryMs = 100
 /** A reader that does not read may cost this much memory; what comes after is dropped and counted. */
 const mostPendingBytes = 64 * 1_048_576
@@ -25,15 +27,16 @@ export class AccessLog {
   /** Lines that were lost: the reader is gone, or does not read. */
   droppedLines = 0
   readonly #sink: InstanceType<typeof SonicBoom>
-  readonly #batchBytes: number
   readonly #timer: NodeJS.Timeout
-  #pending = ''
+  /** Lines that are not handed over yet, as bytes: a string of many parts is slow to grow. */
+  readonly #pending: Buffer
+  #pendingBytes = 0
   #pendingLines = 0
   #isOpen = true
 
   constructor({ fd, isShared }: AccessLogOptions) {
-    const maxWrite = isShared && fstatSync(fd).isFIFO() ? atomicBytes : 2 * batchBytes
-    this.#batchBytes = Math.min(batchBytes, maxWrite)
+    const maxWrite = isShared && fstatSync(fd).isFIFO() ? atomicBytes : batchBytes
+    this.#pending = Buffer.allocUnsafeSlow(Math.min(batchBytes, maxWrite))
     this.#sink = new SonicBoom({ fd, maxWrite, maxLength: mostPendingBytes })
     this.#sink.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'EPIPE' || error.code === 'EBADF') this.#isOpen = false
@@ -47,16 +50,23 @@ export class AccessLog {
 
   /** Takes one line with its line feed. */
   write(line: string): void {
-    if (this.#pending.length + line.length > this.#batchBytes) this.#handOver()
-    this.#pending += line
+    const most = line.length * mostBytesPerUnit
+    if (this.#pending.length - this.#pendingBytes < most) this.#handOver()
     this.#pendingLines++
+    if (most <= this.#pending.length) {
+      this.#pendingBytes += this.#pending.write(line, this.#pendingBytes)
+    } else this.#send(line)
   }
 
   #handOver(): void {
     if (this.#pendingLines === 0) return
-    if (this.#isOpen) this.#sink.write(this.#pending)
+    this.#send(this.#pending.toString('utf8', 0, this.#pendingBytes))
+    this.#pendingBytes = 0
+  }
+
+  #send(batch: string): void {
+    if (this.#isOpen) this.#sink.write(batch)
     else this.droppedLines += this.#pendingLines
-    this.#pending = ''
     this.#pendingLines = 0
   }
 
