@@ -9,15 +9,17 @@ const builtins = [
   { name: 'CaSin', number: abi.DETECT_SIN, replacement: '<CA_SIN>' },
 ]
 
-const sample = `Hi, this is Ada. Please move my order to the new address and confirm by mail
-to ada.lovelace@example.com or call +1 (415) 555-2671 after six.
+const sample = `Hi, this is Ada. Please move my order to the new address.
+Confirm by mail to ada.lovelace@example.com,
+or call +1 (415) 555-2671 after six.
 
-Card on file: 4111 1111 1111 1111 (ends 12/31), the old one was 4111 1111 1111 1112.
-My SSN is 078-05-1120; my colleague in Toronto has SIN 046 454 286.
+Card on file: 4111 1111 1111 1111 (ends 12/31).
+The old one was 4111 1111 1111 1112.
+My SSN is 078-05-1120; my colleague's SIN is 046 454 286.
 
-Ticket SUP-20481 has the details, key sk-live-9f2c4e7a1b.`
+Ticket SUP-20481 has more, the key is sk-live-9f2c4e7a1b.`
 
-const samplePatterns = '\\bSUP-\\d+\\b\nsk-live-[0-9a-f]+'
+const samplePatterns = '\\bSUP-\\d{1,8}\\b\nsk-live-[0-9a-f]{8,40}'
 
 function element<Kind extends HTMLElement>(id: string, kind: new () => Kind): Kind {
   const found = document.getElementById(id)
@@ -80,19 +82,25 @@ function showProblems(problems: readonly Problem[]): void {
   element('problems', HTMLUListElement).replaceChildren(...items)
 }
 
+/** What a run costs once the automata of a mask are built; a page's clock is too coarse for one. */
+function timeOf(work: () => void, length: number): string {
+  const times = Math.max(1, Math.min(100, Math.floor(500_000 / (length + 1))))
+  const begun = performance.now()
+  for (let n = 0; n < times; n++) work()
+  const spent = (performance.now() - begun) / times
+  return spent < 1 ? `${Math.round(spent * 1000)} µs` : `${spent.toFixed(1)} ms`
+}
+
 function update(core: Core): void {
   const { mask, problems } = core.makeMask(chosenRules())
   showProblems(problems)
-  // The first text through a mask builds its automata; a second one shows what they cost from then on.
   const masked = core.applyMask(mask, prompt.value)
-  const begun = performance.now()
-  core.applyMask(mask, prompt.value)
-  const spent = performance.now() - begun
+  const time = timeOf(() => core.applyMask(mask, prompt.value), prompt.value.length)
   showMasked(masked.text)
   const hold = core.holdOf(mask)
   tell('count', String(masked.count))
   tell('hold', hold === undefined ? 'no bound' : `at most ${hold} B`)
-  tell('time', spent < 0.1 ? '< 0.1 ms' : `${spent.toFixed(1)} ms`)
+  tell('time', time)
   core.freeMask(mask)
 }
 
@@ -120,7 +128,7 @@ async function updateTokens(core: Core): Promise<void> {
 
 function fillPage(): void {
   const labels = builtins.map(({ name, replacement }) => {
-    const label = document.createElement('label')
+    const label = Object.assign(document.createElement('label'), { className: 'choice' })
     const box = Object.assign(document.createElement('input'), { value: name, checked: true })
     box.type = 'checkbox'
     const code = Object.assign(document.createElement('code'), { textContent: replacement })

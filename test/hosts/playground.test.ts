@@ -9,6 +9,8 @@ import { waitFor } from '../../src/testing/wait-for.ts'
 import { type Page, startChromium } from './chromium.ts'
 import { type FilesServer, root, serveFiles } from './files-server.ts'
 
+const encodings = ['o200k_base', 'cl100k_base'] as const
+
 describeWithParts(['chromium'], 'the playground [design.embed]', () => {
   let page: Page
   let server: FilesServer
@@ -23,6 +25,7 @@ describeWithParts(['chromium'], 'the playground [design.embed]', () => {
     waitFor(`${expected} tokens`, async () => (await text('tokens')) === String(expected))
 
   beforeAll(async () => {
+    for (const name of encodings) loadEncoding(name)
     server = await serveFiles(join(root, 'dist', 'playground'))
     page = await startChromium()
     await page.open(`${server.url}/index.html`)
@@ -51,6 +54,9 @@ describeWithParts(['chromium'], 'the playground [design.embed]', () => {
       '<PATTERN_2>',
     ])
     expect(await text('count')).toBe('7')
+    expect(await text('hold')).toBe('at most 323 B')
+    const prompt = String(await page.evaluate('document.getElementById("prompt").value'))
+    expect(await text('tokens')).toBe(String(countTokens(prompt, 'o200k_base')))
     const picture = await page.screenshot(1200, 800)
     // Kept for people to look at; what it must show is checked in the page.
     mkdirSync(join(root, 'reports'), { recursive: true })
@@ -73,8 +79,7 @@ describeWithParts(['chromium'], 'the playground [design.embed]', () => {
     ])
     if (!outcome.ok) throw new Error(outcome.message)
     expect(await text('masked')).toBe(outcome.mask.apply(prompt).text)
-    for (const name of ['o200k_base', 'cl100k_base'] as const) {
-      loadEncoding(name)
+    for (const name of encodings) {
       await type('encoding', name)
       await tokens(countTokens(prompt, name))
     }
