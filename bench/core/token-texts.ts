@@ -30,7 +30,7 @@ function english(): string {
     '@*/*/dist/**/*.d.ts',
   )
     .split('\n')
-    .map((line) => /^ *\* ([A-Za-z(`].*[^;{}(,])$/.exec(line)?.[1])
+    .map((line) => /^ *\* ([A-Za-z(`][ -~]*[^;{}(,])$/.exec(line)?.[1])
   return [...new Set(lines)].filter((line) => line !== undefined).join('\n')
 }
 
@@ -86,10 +86,12 @@ function emoji(length: number): string {
 
 const pointText = (point: number) => String.fromCodePoint(point)
 
-/** Cuts a text into `count` slices of the same length. */
+/** Cuts a text into `count` slices of the same length, each decoded anew as when it had come alone. */
 function slices(text: string, count: number, length: number): string[] {
   if (text.length < count * length) throw new Error(`a text has only ${text.length} characters`)
-  return Array.from({ length: count }, (_, i) => text.slice(i * length, (i + 1) * length))
+  return Array.from({ length: count }, (_, i) =>
+    Buffer.from(text.slice(i * length, (i + 1) * length)).toString(),
+  )
 }
 
 /** For each kind of text, `count` slices of `length` characters. */
