@@ -17,7 +17,7 @@ import { backendTcpField } from './backend-simple/tcp.ts'
 import { backendTlsField } from './backend-simple/tls.ts'
 import { basicAuthenticationField } from './basic-authentication/schema.ts'
 import { corsField } from './cors/schema.ts'
-import { csrfField } from './csrf/schema.ts'
+import { csrf } from './csrf/index.ts'
 import type { PolicyDefinition } from './define.ts'
 import { pendingPolicy } from './define.ts'
 import { directResponse } from './direct-response/index.ts'
@@ -55,7 +55,7 @@ const trafficPolicies = [
   // Often strips headers that an upstream trusts (`x-user`): without it a client could forge them.
   pendingPolicy(transformationField, { security: true, preRouting: true }),
   // After transformation, which may set Origin or Host; before anything that shapes the request out.
-  pendingPolicy(csrfField, { security: true }),
+  csrf,
   // Plain edits come after every decision that reads the client's own headers.
   headerModifiers,
   // The two that follow only tell the forwarding step something; nothing later reads the request.

@@ -1,0 +1,39 @@
+/** Origins as they are compared: parsed once, ports always written (RFC 6454 section 4). */
+
+export interface Origin {
+  readonly scheme: string
+  readonly host: string
+  readonly port: string
+}
+
+const defaultPorts: Readonly<Record<string, string>> = {
+  http: '80',
+  https: '443',
+  ws: '80',
+  wss: '443',
+}
+
+const form = /^([a-z][a-z0-9+.-]*):\/\/(\[[0-9a-f:.]+\]|[^/:?#@[\]\s]+)(?::([0-9]{1,5}))?$/
+
+/** Undefined for `null` and for whatever is not an origin. */
+export function parseOrigin(text: string): Origin | undefined {
+  const match = form.exec(text.toLowerCase())
+  const [, scheme, host, given] = match ?? []
+  if (scheme === undefined || host === undefined) return undefined
+  const port = given ?? defaultPorts[scheme]
+  return port === undefined ? undefined : { scheme, host, port: String(Number(port)) }
+}
+
+/** `scheme://host:port`. */
+export function originText({ scheme, host, port }: Origin): string {
+  return `${scheme}://${host}:${port}`
+}
+
+/**
+ * Does the origin name the host that the request is for? Schemes are not compared, since TLS may
+ * end before the gateway; a host without a port stands for the default port of the origin's scheme.
+ */
+export function isSameHost(origin: Origin, authority: string): boolean {
+  const own = parseOrigin(`${origin.scheme}://${authority}`)
+  return own !== undefined && own.host === origin.host && own.port === origin.port
+}
