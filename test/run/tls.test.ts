@@ -126,6 +126,8 @@ beforeAll(async () => {
         tlsSecret('ec', ec),
         tlsSecret('rsa', rsa),
         tlsSecret('far', far, 'vault'),
+        // Of use to nobody until a test refers to it.
+        tlsSecret('spare', old),
         tlsSecret('mismatched', { ...shop, key: wild.key }),
       ),
       'rotating.yaml': manifest(tlsSecret('rotating', old)),
@@ -312,6 +314,27 @@ describe('certificates', () => {
     await waitFor('the grant', () =>
       shownCertificate(port, client('far.example.com')).catch(() => undefined),
     )
+  })
+
+  it('go with their Secret and come back with it, and no other goes along', async () => {
+    const { new: fresh, old } = certificates
+    const shown = () =>
+      shownCertificate(port, client('rotating.example.com')).catch(() => 'no handshake')
+    running.remove('rotating.yaml')
+    await waitFor('the handshake to fail', async () => (await shown()) === 'no handshake')
+    running.write('rotating.yaml', manifest(tlsSecret('rotating', fresh)))
+    await waitFor('the certificate', async () => (await shown()) === fresh.fingerprint)
+    const file = JSON.stringify(
+      gateway(port, { listeners: [https('x', undefined, { name: 'spare' })] }, 'x'),
+    )
+    running.write('another.yaml', file)
+    await waitFor('a new listener with a value of old', async () => {
+      const found = await shownCertificate(port, client('x.test'), {
+        rejectUnauthorized: false,
+      }).catch(() => 'no handshake')
+      return found === old.fingerprint
+    })
+    running.remove('another.yaml')
   })
 
   it('come again from the files after a restart', async () => {
