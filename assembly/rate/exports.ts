@@ -315,9 +315,10 @@ function rescale(cell: usize, ratio: f64, now: i64): bool {
 }
 
 /**
- * Moves all buckets to another table with keys at least as long, while others use them: how many,
- * or RATE_FULL or RATE_BUSY, after which it may be called again. Calls on the old table go on to
- * the new one for ever, so its memory must stay until nobody names it any more.
+ * Moves all buckets to another table, while others use them: how many, or RATE_BUSY, after which it may
+ * be called again. The new table has the same secret, at least as many groups, keys at least as long.
+ * Calls on the old table go on to the new one for ever, so its memory must stay until nobody names it
+ * any more. A table is moved on only when the move to it is done.
  */
 export function rate_move(from: usize, to: usize, now: f64): i32 {
   const ticks = ticksOf(now)

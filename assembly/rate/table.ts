@@ -256,12 +256,18 @@ export function countGroup(table: usize, group: usize): i32 {
   return count
 }
 
-/** Begins to move: 0, or ERROR_ARGUMENT when it moves elsewhere already. */
+/**
+ * Begins to move: 0, or ERROR_ARGUMENT when it moves elsewhere already, or to a table that is smaller or
+ * has another secret: in one at least as large with the same secret every group takes the keys of one
+ * old group at most, so there is always room.
+ */
 export function beginMove(from: usize, to: usize): i32 {
   const forward = forwardOf(from)
   if (forward == to) return 0
   if (forward != 0 || from == to || forwardOf(to) != 0) return ERROR_ARGUMENT
-  if (keyLimit(to) < keyLimit(from)) return ERROR_ARGUMENT
+  if (keyLimit(to) < keyLimit(from) || groupCount(to) < groupCount(from)) return ERROR_ARGUMENT
+  const isSame = load<u64>(from, 16) == load<u64>(to, 16) && load<u64>(from, 24) == load<u64>(to, 24)
+  if (!isSame) return ERROR_ARGUMENT
   storeWord(from + 32, <u32>to)
   return 0
 }
@@ -271,8 +277,8 @@ export function endMove(from: usize): void {
 }
 
 /**
- * Empties a group into the table it moves to, under its lock: how many buckets went, RATE_FULL or
- * RATE_BUSY with the rest still here. Aims at what it moves: aim again afterwards.
+ * Empties a group into the table it moves to, under its lock: how many buckets went, or RATE_BUSY (or
+ * RATE_FULL) with the rest still here. Aims at what it moves: aim again afterwards.
  */
 export function moveGroup(from: usize, group: usize, now: i64): i32 {
   const to = forwardOf(from)

@@ -22,18 +22,20 @@ export interface RateHost {
   readonly bytes: Buffer
   readonly floats: Float64Array
   readonly table: number
-  /** Another table for more keys, empty; it becomes `table` after `adopt`. */
+  /** Another table, empty, never smaller than `table`, which it becomes by `adopt`. */
   makeTable(keys: number): number
   adopt(table: number): void
 }
 
 const cellsInGroup = 32
+/** Word of a table that tells how many groups it has. */
+const groupsWord = 1
 const pageSize = 65536
 
-/** Groups (a power of two) in which so many keys fill half of the cells. */
-function groupsFor(keys: number): number {
+/** Groups (a power of two) in which so many keys fill half of the cells, at least `present`. */
+function groupsFor(keys: number, present = 1): number {
   if (!(keys >= 1)) throw new RangeError(`keys must be at least 1, not ${keys}`)
-  return 2 ** Math.ceil(Math.log2(Math.max(1, (2 * keys) / cellsInGroup)))
+  return 2 ** Math.ceil(Math.log2(Math.max(present, (2 * keys) / cellsInGroup)))
 }
 
 function keyBytesOf(options: RateTableOptions): number {
@@ -61,7 +63,7 @@ export class LocalRateHost implements RateHost {
   readonly key: number
   readonly out: number
   readonly #secret: number
-  #table: number
+  #table = 0
 
   constructor(options: RateTableOptions) {
     this.keyBytes = keyBytesOf(options)
@@ -85,7 +87,8 @@ export class LocalRateHost implements RateHost {
   }
 
   makeTable(keys: number): number {
-    const groups = groupsFor(keys)
+    const present = this.#table === 0 ? 1 : this.#core.words[(this.#table >> 2) + groupsWord]
+    const groups = groupsFor(keys, present)
     const table = this.#core.allocate(sizeOf(this.exports, groups, this.keyBytes))
     const code = this.exports.rate_format(table, groups, this.keyBytes, this.#secret)
     if (code < 0) throw new CoreError(code, 'making a rate table')
@@ -140,7 +143,11 @@ export function createRateMemory(
   root[rootKeyBytes] = keyBytes
   Buffer.from(memory.buffer).set(randomBytes(16), rootSecret)
   const exports = instantiateSharedRate(memory)
-  Atomics.store(root, rootTable, makeSharedTable(memory, exports, options.keys ?? 4096, keyBytes))
+  Atomics.store(
+    root,
+    rootTable,
+    makeSharedTable(memory, exports, groupsFor(options.keys ?? 4096), keyBytes),
+  )
   Atomics.store(root, rootMark, mark)
   return memory
 }
@@ -148,10 +155,9 @@ export function createRateMemory(
 function makeSharedTable(
   memory: WebAssembly.Memory,
   exports: RateExports,
-  keys: number,
+  groups: number,
   keyBytes: number,
 ): number {
-  const groups = groupsFor(keys)
   const table = take(memory, sizeOf(exports, groups, keyBytes))
   const code = exports.rate_format(table, groups, keyBytes, rootSecret)
   if (code < 0) throw new CoreError(code, 'making a rate table')
@@ -192,7 +198,9 @@ export class SharedRateHost implements RateHost {
   }
 
   makeTable(keys: number): number {
-    return makeSharedTable(this.#memory, this.exports, keys, this.keyBytes)
+    const words = new Int32Array(this.#memory.buffer)
+    const groups = groupsFor(keys, Atomics.load(words, (this.table >> 2) + groupsWord))
+    return makeSharedTable(this.#memory, this.exports, groups, this.keyBytes)
   }
 
   /** The old table stays: other threads may be about to read it. */

@@ -70,6 +70,8 @@ export function createRateLimiter(options: RateLimiterOptions = {}): RateLimiter
 export class RateLimiter {
   readonly #options: RateLimiterOptions
   #host: RateHost
+  /** The table of a resize that is not done. */
+  #next: number | undefined
   /** How often cells of limits may have become invalid in this thread. */
   epoch = 0
   /** Calls that found no cell for a new bucket. Those were refused: make the table larger. */
@@ -125,14 +127,17 @@ export class RateLimiter {
   }
 
   /**
-   * A table for so many keys instead of the present one, with all buckets, while other threads go on.
-   * One thread at a time may do it. Throws CoreError without memory.
+   * A table for so many keys instead of the present one, unless that is larger already, with all
+   * buckets, while other threads go on. One thread does it, for all. Throws CoreError without memory,
+   * or with RATE_BUSY where a dead worker has left a lock: after `release`, call it again.
    */
   resize(keys: number, now: number): void {
     const host = this.#host
-    const next = host.makeTable(keys)
+    this.#next ??= host.makeTable(keys)
+    const next = this.#next
     this.demand('rate_move', ({ exports, table }) => exports.rate_move(table, next, now))
     host.adopt(next)
+    this.#next = undefined
     this.epoch++
   }
 
@@ -163,6 +168,8 @@ export class RateLimiter {
     this.trapCount++
     this.epoch++
     this.#host = this.#makeHost()
+    // Shared tables are where they were; those of one thread are gone with its memory.
+    if (dead === 0) this.#next = undefined
     if (dead !== 0) this.release(dead)
   }
 }

@@ -116,6 +116,8 @@ for (const [place, make] of Object.entries(limiters)) {
       expect(admitted.filter(Boolean).length).toBe(32)
       expect(limiter.fullCount).toBe(8)
       expect(buckets.wait).toBe(100)
+      limiter.resize(1, 0)
+      expect(buckets.take(1, 0, 'client 39')).toBe(false)
       limiter.resize(64, 0)
       expect(buckets.take(1, 0, 'client 39')).toBe(true)
       expect(buckets.take(10, 0, 'client 0')).toBe(false)
@@ -186,6 +188,27 @@ describe('the limiter', () => {
     expect(Atomics.load(lock, 0)).toBe(77)
     limiter.release(77)
     expect(buckets.take(1, 0, 'a')).toBe(true)
+  })
+
+  it('finishes a move that a dead worker held up, and loses nothing', () => {
+    const memory = createRateMemory({ keys: 64 })
+    const limiter = createRateLimiter({ shared: memory })
+    const buckets = limiter.limit(1, second)
+    const keys = Array.from({ length: 60 }, (_, n) => `client ${n}`)
+    for (const key of keys) buckets.take(10, 0, key)
+    const { table, exports } = limiter.host
+    const groupBytes = (exports.rate_size(2, 48) - 64) / 2
+    // The lock of the last of four groups.
+    const lock = new Int32Array(memory.buffer, table + 64 + 3 * groupBytes, 1)
+    Atomics.store(lock, 0, 77)
+    expect(() => limiter.resize(1000, 0)).toThrow('RATE_BUSY')
+    limiter.release(77)
+    const early = keys.map((key) => buckets.take(1, 0, key))
+    limiter.resize(1000, 0)
+    expect(limiter.host.table).not.toBe(table)
+    const late = keys.map((key) => buckets.take(1, 0, key))
+    expect([...early, ...late]).toEqual([...keys, ...keys].map(() => false))
+    expect(limiter.count()).toBe(60)
   })
 
   it('takes no memory that createRateMemory has not made', () => {
