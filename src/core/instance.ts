@@ -15,6 +15,8 @@ export class CoreInstance {
   words: Int32Array
   /** All memory as doubles: the double of an address is at `address >> 3`. */
   floats: Float64Array
+  /** Told once, when this instance becomes unusable. */
+  onTrap: ((trap: CoreTrap) => void) | undefined
   #trap: CoreTrap | undefined
 
   constructor(module?: WebAssembly.Module) {
@@ -57,7 +59,10 @@ export class CoreInstance {
   /** What to throw for an error out of a direct call of an export; marks the instance as lost. */
   failed(during: string, error: unknown): unknown {
     if (!(error instanceof WebAssembly.RuntimeError)) return error
-    this.#trap ??= new CoreTrap(during, error)
+    if (this.#trap === undefined) {
+      this.#trap = new CoreTrap(during, error)
+      this.onTrap?.(this.#trap)
+    }
     return this.#trap
   }
 

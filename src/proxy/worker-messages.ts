@@ -45,6 +45,9 @@ export interface WorkerState {
   readonly unbound: readonly number[]
 }
 
+/** In place of a scrape's id: nobody has asked, but it is the last chance to tell. */
+export const lastMetrics = 0
+
 export type FromWorker =
   | { readonly type: 'started' }
   | { readonly type: 'state'; readonly state: WorkerState }

@@ -11,7 +11,12 @@ import type { Engine, TlsChoice } from './engine/types.ts'
 import { ListenerPorts } from './listener-ports.ts'
 import type { AccessLog } from './telemetry/access-log.ts'
 import type { WorkerTelemetry } from './telemetry/telemetry.ts'
-import type { FromWorker, ToWorker, WorkerRejection } from './worker-messages.ts'
+import {
+  type FromWorker,
+  lastMetrics,
+  type ToWorker,
+  type WorkerRejection,
+} from './worker-messages.ts'
 
 /** The part of the data plane that takes configuration; names what it refuses. */
 export interface ConfigReceiver {
@@ -77,6 +82,14 @@ export class WorkerSession {
 
   #enqueue(work: () => Promise<void>): void {
     this.#queue = this.#queue.then(work).catch((error) => this.#fault('configuration', error))
+  }
+
+  /** The core is lost, and this worker with it: says why, and what was counted until now. */
+  trapped(trap: Error): void {
+    this.#fault('core', trap)
+    const { telemetry, engine, send } = this.#parts
+    const snapshot = telemetry.snapshot({ ...engine.counters, coreTraps: 1 })
+    send({ type: 'metrics', id: lastMetrics, snapshot })
   }
 
   #fault(what: string, error: unknown): void {

@@ -6,7 +6,13 @@ import { Worker } from 'node:worker_threads'
 import type { ConfigChannel } from '../wire/channel.ts'
 import type { MetricsSnapshot } from './telemetry/metric-definitions.ts'
 import { sumSnapshots } from './telemetry/prometheus.ts'
-import type { FromWorker, ToWorker, WorkerSettings, WorkerState } from './worker-messages.ts'
+import {
+  type FromWorker,
+  lastMetrics,
+  type ToWorker,
+  type WorkerSettings,
+  type WorkerState,
+} from './worker-messages.ts'
 
 /** Beside this file when run from source, one file of the flat build folder when bundled. */
 const entry = import.meta.url.endsWith('.ts')
@@ -91,7 +97,8 @@ export class WorkerThread {
         this.state = message.state
         break
       case 'metrics':
-        this.#scrapes.get(message.id)?.(message.snapshot)
+        if (message.id === lastMetrics) this.#latest = message.snapshot
+        else this.#scrapes.get(message.id)?.(message.snapshot)
         break
       case 'drained':
         this.#onDrained?.()

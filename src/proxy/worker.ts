@@ -16,6 +16,8 @@ const memoryPages = 1_024
 /** Fields of a head, the most that Gateway configuration can ask for, and bytes to assign one. */
 const mostFields = 4_096
 const headTextBytes = 65_536
+/** Of the thread, not the process: an internal software error (sysexits.h). */
+const trapExitCode = 70
 
 async function startWorker(port: NonNullable<typeof parentPort>, settings: WorkerSettings) {
   const { bindAddress, reusePort, accessLog, destinations, clusterDomain } = settings
@@ -43,6 +45,13 @@ async function startWorker(port: NonNullable<typeof parentPort>, settings: Worke
     onTlsHandshake: (port, { place }, seconds) => telemetry.onTlsHandshake(port, place, seconds),
   })
   const session = new WorkerSession({ engine, plane, telemetry, log, send })
+  // Without its core a worker can only refuse. Requests of this turn still get their answers.
+  core.onTrap = (trap) => {
+    setImmediate(() => {
+      session.trapped(trap)
+      process.exit(trapExitCode)
+    })
+  }
   port.on('message', (message: ToWorker) => session.receive(message))
   send({ type: 'started' })
 }

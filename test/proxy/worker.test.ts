@@ -373,6 +373,27 @@ describe('the access log of a process that ends at once', () => {
   })
 })
 
+describe('a worker whose core has trapped', () => {
+  it('is replaced after it has answered, and what it counted stays', async () => {
+    const [preload, script] = ['./trapping-core.ts', './end-by-trap.ts'].map((file) =>
+      fileURLToPath(new URL(file, import.meta.url)),
+    )
+    const { stdout } = await promisify(execFile)(process.execPath, [
+      `--import=${preload}`,
+      `${script}`,
+    ])
+    const { statuses, events, metrics } = JSON.parse(stdout)
+    expect(statuses).toEqual([200, 500, 200])
+    expect(events).toContainEqual(
+      expect.objectContaining({ type: 'fault', message: expect.stringContaining('core: ') }),
+    )
+    expect(events).toContainEqual(expect.objectContaining({ type: 'worker-died', restartMs: 0 }))
+    expect(metric(metrics, 'sluice_core_traps_total')).toBe(1)
+    expect(metric(metrics, 'sluice_worker_restarts_total')).toBe(1)
+    expect(metric(metrics, 'sluice_requests_total', 'status="200"')).toBe(2)
+  })
+})
+
 describe('a request that cannot be read', () => {
   it('is logged and counted as such', async () => {
     const { proxy, publish, shop, port, lines, scrape } = await open()

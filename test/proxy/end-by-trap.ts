@@ -1,0 +1,29 @@
+// A proxy whose worker traps (see trapping-core.ts): prints what clients got and what was told.
+import { setImmediate as turn } from 'node:timers/promises'
+import { freePort } from './free-port.ts'
+import { backend, listener, openProxy, openUpstream, route } from './running-proxy.ts'
+
+const upstream = await openUpstream((_incoming, answer) => answer.end())
+const { proxy, publish, events, scrape, close } = await openProxy({ workers: 1 })
+const port = await freePort()
+publish([listener('web', port), route('shop', '/', ['web']), backend(upstream.port)])
+await proxy.ready
+
+/** A new connection, as long as nobody takes it. */
+async function status(path: string): Promise<number> {
+  for (;;) {
+    try {
+      const url = `http://127.0.0.1:${port}${path}`
+      return (await fetch(url, { headers: { connection: 'close' } })).status
+    } catch {
+      await turn()
+    }
+  }
+}
+
+const statuses = [await status('/'), await status('/trap')]
+while (!events.some(({ type }) => type === 'worker-died')) await turn()
+statuses.push(await status('/'))
+process.stdout.write(JSON.stringify({ statuses, events, metrics: await scrape() }))
+await close()
+await upstream.close()
