@@ -18,7 +18,7 @@ import {
   pattern,
   PATTERN_O200K,
 } from './tables'
-import { copyLossy, findInvalid } from './text'
+import { copyLossy, coverTail, findInvalid, uncoverTail } from './text'
 
 /** Longest text with bytes that are not UTF-8: its copy is three times as long. */
 const LOSSY_LIMIT: usize = 0x10000000
@@ -113,12 +113,11 @@ function encodePieces(start: usize, end: usize): i32 {
 
 /** The same over valid UTF-8, with zeros after it for as long as it takes. */
 function run(start: usize, end: usize, encode: bool): i32 {
-  const behind = v128.load(end)
-  v128.store(end, i8x16.splat(0))
+  coverTail(end)
   let count: i32
   if (encode) count = encodePieces(start, end)
   else count = pattern == PATTERN_O200K ? countO200k(start, end) : countCl100k(start, end)
-  v128.store(end, behind)
+  uncoverTail()
   return count
 }
 

@@ -8,10 +8,11 @@
  * taken back.
  */
 import { ERROR_MEMORY } from '../abi'
-import { blockAlloc, blockCapacity, blockFree } from '../arena'
+import { blockAlloc, blockFree } from '../arena'
 import { fail } from '../refusal'
 import { addWork, mergeParts, PART_LIMIT, parts, splitParts } from './merge'
 import { mergeOf, NONE, splits, tokenLength } from './tables'
+import { coverTail, uncoverTail } from './text'
 
 /** New bytes of a window, and most bytes taken back: few enough for merging by vectors. */
 const WINDOW: usize = 64
@@ -196,18 +197,27 @@ export function output(from: usize, count: u32): void {
   room -= some
 }
 
+/** Bytes of the workspace. */
+let capacity: usize = 0
+
+/** A larger workspace with the same history; false without memory. */
+function enlarge(needed: usize): bool {
+  const end = uncoverTail()
+  const fresh = blockAlloc(needed)
+  if (fresh != 0) {
+    memory.copy(fresh, history, <usize>kept << 2)
+    blockFree(workspace)
+    workspace = fresh
+    capacity = needed
+  }
+  coverTail(end)
+  return fresh != 0
+}
+
 /** A workspace for windows of `size` bytes; keeps the history. False without memory. */
 function ready(size: usize): bool {
   const needed = (<usize>HISTORY << 2) + size * (4 + 4 + 16 + 24) + 64
-  if (workspace == 0 || blockCapacity(workspace) < needed) {
-    const fresh = blockAlloc(needed)
-    if (fresh == 0) return false
-    if (workspace != 0) {
-      memory.copy(fresh, history, <usize>kept << 2)
-      blockFree(workspace)
-    }
-    workspace = fresh
-  }
+  if (capacity < needed && !enlarge(needed)) return false
   history = workspace
   ids = (history + (<usize>HISTORY << 2) + size * 4 + 15) & ~15
   nodes = ids + ((size * 4 + 15) & ~15)

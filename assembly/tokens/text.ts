@@ -71,3 +71,25 @@ export function copyLossy(to: usize, start: usize, end: usize): usize {
   }
   return out
 }
+
+// --- the bytes behind a text ---------------------------------------------------------------------------
+//
+// Sixteen zeros stand there while a text is split. The bytes may be anyone's, a block's header for
+// one: they are put back before anything else looks, at the end and around every allocation.
+
+/** What the zeros stand in for. */
+const tail: usize = memory.data(16, 16)
+let tailAt: usize = 0
+
+/** Puts zeros behind the text that ends at `end`. */
+export function coverTail(end: usize): void {
+  tailAt = end
+  v128.store(tail, v128.load(end))
+  v128.store(end, i8x16.splat(0))
+}
+
+/** Puts the bytes back that `coverTail` covered; the text's end. */
+export function uncoverTail(): usize {
+  v128.store(tailAt, v128.load(tail))
+  return tailAt
+}

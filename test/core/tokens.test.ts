@@ -131,6 +131,24 @@ describe('the token exports', () => {
     expect(core.bytes.subarray(address - 32, address + text.length + 32)).toEqual(before)
   })
 
+  it('leave the allocator as it was when its own bytes are behind a text', () => {
+    const own = new CoreInstance()
+    const other = load(own, vocabulary)
+    // The workspace for long pieces takes this block, whose header is what follows the text.
+    const text = own.allocate(1008)
+    const behind = own.allocate(22_592)
+    expect(behind - text).toBe(1024)
+    own.free(behind)
+    own.bytes.fill(0x61, text, text + 1008)
+    const count = (length: number) => own.exports.tokens_count(other, text, length)
+    const wanted = countTokens('a'.repeat(1008), 'cl100k_base')
+    expect([count(1008), count(1008)]).toEqual([wanted, wanted])
+    // It is in use: neither freed by name nor given out again.
+    expect(own.allocate(22_592)).not.toBe(behind)
+    const state = own.bytes.readUInt32LE(behind - 12)
+    expect(own.bytes.readUInt32LE(own.allocate(16) - 12)).toBe(state)
+  })
+
   it('write no more ids than there is room for, and say how many there are', () => {
     const text = Buffer.from('one two three four')
     const address = place(core, text)
