@@ -109,8 +109,16 @@ export interface EventLog {
  * - `corrupt`: the file turned out to be damaged after it was opened; close it, call
  *   `moveLogAside` and open it again.
  * - `storage`: the disk or the server failed; the same call may succeed later.
+ * - `unsupported`: the server is too old, or set up so that it cannot keep a log.
  */
-export type LogErrorCode = 'closed' | 'purged' | 'no-snapshot' | 'foreign' | 'corrupt' | 'storage'
+export type LogErrorCode =
+  | 'closed'
+  | 'purged'
+  | 'no-snapshot'
+  | 'foreign'
+  | 'corrupt'
+  | 'storage'
+  | 'unsupported'
 
 /** The log itself failed, or was used against its contract. */
 export class LogError extends Error {

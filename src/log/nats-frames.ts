@@ -1,0 +1,122 @@
+/**
+ * How events stand in a JetStream stream. One message, a frame, holds one event or a part of one
+ * (the server limits messages, and its limit counts headers too). An append is a batch: frames
+ * without anything between them, each of which says where in the batch it belongs:
+ *
+ *   Sluice-Batch: <batch id>/<index, from 1>/<frames of the batch>/<last position before it>
+ *   Sluice-Event: <number in the batch, from 1>/<part, from 1>/<parts>/<digest of the event's id>
+ *   Sluice-Purged: <position>     only in the frame of a purge, which holds no event
+ *
+ * docs/adr/0002-log-on-jetstream.md says why.
+ */
+import { createHash, randomBytes } from 'node:crypto'
+import { headers, type MsgHdrs } from '@nats-io/transport-node'
+import type { EncodedEvent } from './encode.ts'
+
+const batchHeader = 'Sluice-Batch'
+const eventHeader = 'Sluice-Event'
+const purgedHeader = 'Sluice-Purged'
+
+/** No resource has this subject: theirs have five tokens. */
+export const purgeSubject = 'sluice.log.purged'
+
+/** The place of an event in its batch. */
+export interface EventFrame {
+  /** Position of the event is the batch's `base` plus this number. */
+  readonly number: number
+  readonly part: number
+  readonly parts: number
+  readonly digest: string
+}
+
+/** What the headers of a message say. */
+export interface Frame {
+  readonly batch: string
+  /** From 1 to `count`. */
+  readonly index: number
+  readonly count: number
+  /** Position of the last event before the batch. */
+  readonly base: number
+  readonly event: EventFrame | undefined
+  /** Everything up to this position counts as purged. */
+  readonly purgedUpTo: number | undefined
+}
+
+/** A frame on its way to the server. */
+export interface OutgoingFrame {
+  readonly subject: string
+  readonly frame: Frame
+  readonly body: Uint8Array
+}
+
+/** 96 bits: two ids of one log will not meet. The id itself may hold what a header cannot. */
+export function digestOf(id: string): string {
+  return createHash('sha256').update(id).digest('base64url').slice(0, 16)
+}
+
+const newBatchId = () => randomBytes(9).toString('base64url')
+
+/** Cuts events into frames of at most `maxBytes` of body each. */
+export function cutBatch(
+  events: readonly (EncodedEvent & { readonly digest: string })[],
+  base: number,
+  maxBytes: number,
+): readonly OutgoingFrame[] {
+  const pieces = events.flatMap(({ subject, body, digest }, index) => {
+    const bytes = Buffer.from(body)
+    const parts = Math.max(1, Math.ceil(bytes.length / maxBytes))
+    return Array.from({ length: parts }, (_, part) => ({
+      subject,
+      event: { number: index + 1, part: part + 1, parts, digest },
+      body: bytes.subarray(part * maxBytes, (part + 1) * maxBytes),
+    }))
+  })
+  const batch = newBatchId()
+  return pieces.map(({ subject, event, body }, index) => ({
+    subject,
+    body,
+    frame: { batch, index: index + 1, count: pieces.length, base, event, purgedUpTo: undefined },
+  }))
+}
+
+/** The frame that tells every reader how far the log was purged. */
+export function purgeFrame(base: number, purgedUpTo: number): OutgoingFrame {
+  const frame = { batch: newBatchId(), index: 1, count: 1, base, event: undefined, purgedUpTo }
+  return { subject: purgeSubject, frame, body: new Uint8Array() }
+}
+
+export function frameHeaders({ batch, index, count, base, event, purgedUpTo }: Frame): MsgHdrs {
+  const list = headers()
+  list.set(batchHeader, `${batch}/${index}/${count}/${base}`)
+  if (event !== undefined) {
+    list.set(eventHeader, `${event.number}/${event.part}/${event.parts}/${event.digest}`)
+  }
+  if (purgedUpTo !== undefined) list.set(purgedHeader, String(purgedUpTo))
+  return list
+}
+
+/** The same for the same frame, so that the server stores a repeated one once. */
+export const messageIdOf = ({ batch, index }: Frame): string => `${batch}/${index}`
+
+/** Undefined where the message is none of ours. */
+export function parseFrame(list: MsgHdrs | undefined): Frame | undefined {
+  const [batch, ...numbers] = (list?.get(batchHeader) ?? '').split('/')
+  const [index = 0, count = 0, base = -1] = numbers.map(Number)
+  if (batch === undefined || !(index >= 1 && index <= count && base >= 0)) return undefined
+  const purged = list?.get(purgedHeader) ?? ''
+  return {
+    batch,
+    index,
+    count,
+    base,
+    event: parseEvent(list?.get(eventHeader) ?? ''),
+    purgedUpTo: purged === '' ? undefined : Number(purged),
+  }
+}
+
+function parseEvent(text: string): EventFrame | undefined {
+  const [number = 0, part = 0, parts = 0] = text.split('/', 3).map(Number)
+  const digest = text.split('/')[3]
+  if (digest === undefined || !(number >= 1 && part >= 1 && part <= parts)) return undefined
+  return { number, part, parts, digest }
+}

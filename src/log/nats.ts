@@ -1,0 +1,343 @@
+import type { AnyCloudEvent } from '../../events/index.ts'
+import { encodeEvents } from './encode.ts'
+import {
+  type EventLog,
+  type ExpectedVersion,
+  LogError,
+  type Position,
+  type ReadRange,
+  type Recorded,
+  type Snapshot,
+} from './log.ts'
+import { type Link, type NatsLogOptions, openLink } from './nats-connection.ts'
+import { cutBatch, type OutgoingFrame, parseFrame, purgeFrame } from './nats-frames.ts'
+import { type StoredFrame, StreamIndex } from './nats-index.ts'
+import { followMessages } from './nats-messages.ts'
+import { type Appended, type AppendRequest, planAppends } from './nats-plan.ts'
+import { readEvents } from './nats-reader.ts'
+import { SnapshotStore } from './nats-snapshots.ts'
+import { type Deadline, persist, publishBatch } from './nats-writer.ts'
+import { parseSubject } from './subjects.ts'
+
+export type { NatsLogOptions } from './nats-connection.ts'
+
+interface PendingAppend extends AppendRequest {
+  readonly resolve: (appended: Appended) => void
+  readonly reject: (error: unknown) => void
+}
+
+/**
+ * Opens the log that a NATS server keeps in a JetStream stream, for any number of processes at a
+ * time. Reads the headers of all events that are held before it resolves: what an append needs to
+ * know of them is kept in memory. docs/adr/0002-log-on-jetstream.md tells the design.
+ * @throws LogError `unsupported`, `foreign` or `storage`.
+ */
+export async function openNatsLog(options: NatsLogOptions): Promise<EventLog> {
+  const link = await openLink(options)
+  const { patienceMs = 30_000, graceMs = 500 } = options
+  const log = new NatsLog(link, patienceMs, graceMs)
+  try {
+    await log.start()
+    return log
+  } catch (error) {
+    await log.close()
+    throw error
+  }
+}
+
+class NatsLog implements EventLog {
+  #link: Link
+  #patienceMs: number
+  #graceMs: number
+  #index = new StreamIndex()
+  #snapshots: SnapshotStore
+  #pending: PendingAppend[] = []
+  /** Appends and purges, one after the other. */
+  #work: Promise<void> = Promise.resolve()
+  #following: Promise<void> = Promise.resolve()
+  /** Aborted when the log is closed or has failed for good. */
+  #over = new AbortController()
+  #failure: LogError | undefined
+  #closed = false
+  #closing: Promise<void> | undefined
+
+  constructor(link: Link, patienceMs: number, graceMs: number) {
+    this.#link = link
+    this.#patienceMs = patienceMs
+    this.#graceMs = graceMs
+    this.#snapshots = new SnapshotStore(link)
+  }
+
+  async start(): Promise<void> {
+    const { state } = await this.#streamInfo(this.#deadline())
+    this.#index.loseUpTo(state.first_seq - 1)
+    if (state.messages === 0) this.#index.startAt((await this.#snapshots.position()) ?? 0)
+    this.#following = this.#follow()
+    await this.#reach(state.last_seq, this.#deadline())
+  }
+
+  async append(
+    events: readonly AnyCloudEvent[],
+    options: { readonly expectedVersion?: ExpectedVersion } = {},
+  ): Promise<Appended> {
+    this.#assertOpen()
+    const encoded = encodeEvents(events)
+    if (!encoded.ok) return encoded
+    const foreign = events.find(({ subject }) => parseSubject(subject) === undefined)
+    if (foreign !== undefined) throw new TypeError(`${foreign.subject} is no subject of a resource`)
+    return new Promise((resolve, reject) => {
+      const { expectedVersion } = options
+      this.#pending.push({ events: encoded.value, expectedVersion, resolve, reject })
+      // One batch serves every append that waits when its turn has come.
+      if (this.#pending.length === 1) this.#enqueue(() => this.#flushPending())
+    })
+  }
+
+  async *read(range: ReadRange = {}): AsyncGenerator<Recorded> {
+    const last = await this.lastPosition()
+    const from = Math.max(range.from ?? this.#index.firstPosition(), 1)
+    yield* this.#readRange(from, Math.min(range.to ?? last, last))
+  }
+
+  async *readSubject(subject: string, range: ReadRange = {}): AsyncGenerator<Recorded> {
+    await this.lastPosition()
+    const to = Math.min(range.to ?? Number.POSITIVE_INFINITY, this.#index.lastOfSubject(subject))
+    const from = Math.max(range.from ?? 1, this.#index.firstPosition())
+    yield* this.#readRange(from, to, subject)
+  }
+
+  async *tail(
+    from: Position,
+    options: { readonly signal?: AbortSignal } = {},
+  ): AsyncGenerator<Recorded> {
+    this.#assertOpen()
+    const own = options.signal === undefined ? [] : [options.signal]
+    const signal = AbortSignal.any([this.#over.signal, ...own])
+    yield* readEvents(this.#link, this.#index, { from: Math.max(from, 1), signal })
+    if (this.#failure !== undefined && options.signal?.aborted !== true) throw this.#failure
+  }
+
+  async lastPosition(): Promise<Position> {
+    await this.#refresh()
+    return this.#index.lastPosition()
+  }
+
+  async firstPosition(): Promise<Position> {
+    await this.#refresh()
+    return this.#index.firstPosition()
+  }
+
+  async saveSnapshot(snapshot: Snapshot): Promise<void> {
+    const { position } = snapshot
+    if (position > (await this.lastPosition())) {
+      throw new LogError('no-snapshot', `position ${position} has not been reached`)
+    }
+    if (position < this.#index.purgedUpTo) {
+      throw new LogError('no-snapshot', `a newer snapshot than ${position} is needed by now`)
+    }
+    await this.#snapshots.save(snapshot)
+  }
+
+  async loadSnapshot(): Promise<Snapshot | undefined> {
+    this.#assertOpen()
+    return this.#snapshots.load()
+  }
+
+  async purgeUpTo(position: Position): Promise<void> {
+    this.#assertOpen()
+    if (position > ((await this.#snapshots.position()) ?? 0)) {
+      throw new LogError('no-snapshot', `no stored snapshot covers position ${position}`)
+    }
+    await this.#enqueue(() => this.#purge(position))
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
+    this.#closed = true
+    await this.#work
+    this.#over.abort()
+    const { connection } = this.#link
+    if (this.#link.isConnected()) await connection.drain().catch(() => undefined)
+    await connection.close()
+    await this.#following
+  }
+
+  /** Does one thing after the other; one that fails does not keep the next from its turn. */
+  #enqueue(work: () => Promise<void>): Promise<void> {
+    const done = this.#work.then(work)
+    this.#work = done.catch(() => undefined)
+    return done
+  }
+
+  /** Appends what waits, in the order of the calls, as one batch. */
+  async #flushPending(): Promise<void> {
+    const pending = this.#pending
+    this.#pending = []
+    try {
+      const results = await this.#appendAll(pending)
+      for (const [index, { resolve }] of pending.entries()) resolve(results[index] as Appended)
+    } catch (error) {
+      for (const { reject } of pending) reject(error)
+    }
+  }
+
+  async #appendAll(requests: readonly AppendRequest[]): Promise<readonly Appended[]> {
+    const deadline = this.#deadline()
+    for (let isCurrent = false; ; ) {
+      await this.#awaitOthers(deadline)
+      const { results, events } = planAppends(requests, this.#index)
+      if (!isCurrent && results.some(({ ok }) => !ok)) {
+        // Only the newest state may refuse.
+        await this.#catchUp(deadline)
+        isCurrent = true
+        continue
+      }
+      if (events.length === 0) return results
+      const frames = cutBatch(events, this.#index.lastPosition(), this.#link.maxFrameBytes)
+      if ((await this.#publish(frames, deadline)) !== undefined) return results
+      await this.#catchUp(deadline)
+      isCurrent = true
+    }
+  }
+
+  /** The stored frames, or undefined where another writer was there first. */
+  async #publish(
+    frames: readonly OutgoingFrame[],
+    deadline: Deadline,
+  ): Promise<readonly StoredFrame[] | undefined> {
+    const stored = await publishBatch(this.#link, frames, this.#index.sequence, deadline)
+    for (const frame of stored ?? []) this.#index.apply(frame)
+    return stored
+  }
+
+  /** Gives a writer that is in the middle of its batch time to finish. */
+  async #awaitOthers(deadline: Deadline): Promise<void> {
+    const index = this.#index
+    while (index.openBatch !== undefined) {
+      const { sequence } = index
+      await this.#waitFor(
+        () => index.openBatch === undefined || index.sequence > sequence,
+        Math.min(deadline, performance.now() + this.#graceMs),
+      )
+      if (index.sequence === sequence) return
+    }
+  }
+
+  /** Tells every reader first, and only then lets the server forget whole batches. */
+  async #purge(position: Position): Promise<void> {
+    const deadline = this.#deadline()
+    const index = this.#index
+    for (;;) {
+      await this.#catchUp(deadline)
+      if (position <= index.purgedUpTo) return
+      await this.#awaitOthers(deadline)
+      const notice = purgeFrame(index.lastPosition(), position)
+      const [stored] = (await this.#publish([notice], deadline)) ?? []
+      if (stored === undefined) continue
+      // The notice itself stays, so that the stream always knows how far it has counted.
+      const next = index.sequenceOf(position + 1) ?? Number.POSITIVE_INFINITY
+      const keep = next < stored.sequence ? await this.#batchStart(next, deadline) : stored.sequence
+      const { manager, stream } = this.#link
+      // The server takes sequence 1 for 'everything'.
+      if (keep > 1) await persist(() => manager.streams.purge(stream, { seq: keep }), deadline)
+      return
+    }
+  }
+
+  /** Sequence of the first frame of the batch that a frame belongs to. */
+  async #batchStart(sequence: number, deadline: Deadline): Promise<number> {
+    const { manager, stream } = this.#link
+    const message = await persist(
+      () => manager.streams.getMessage(stream, { seq: sequence }),
+      deadline,
+    )
+    return sequence - ((parseFrame(message?.header)?.index ?? 1) - 1)
+  }
+
+  async *#readRange(from: number, to: number, subject?: string): AsyncGenerator<Recorded> {
+    if (from > to) return
+    const own = new AbortController()
+    const signal = AbortSignal.any([this.#over.signal, own.signal])
+    const options = { from, signal, ...(subject !== undefined && { subject }) }
+    try {
+      for await (const recorded of readEvents(this.#link, this.#index, options)) {
+        if (recorded.position > to) return
+        yield recorded
+        if (recorded.position === to) return
+      }
+      // It ended before the last event: the log was closed, or has failed.
+      this.#assertOpen()
+    } finally {
+      own.abort()
+    }
+  }
+
+  /** Keeps the index at the end of the stream. */
+  async #follow(): Promise<void> {
+    const range = { from: this.#index.sequence + 1, headersOnly: true, signal: this.#over.signal }
+    try {
+      for await (const { seq, subject, headers } of followMessages(this.#link, range)) {
+        this.#index.apply({ sequence: seq, subject, frame: parseFrame(headers) })
+      }
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  #fail(error: unknown): void {
+    this.#failure ??=
+      error instanceof LogError ? error : new LogError('storage', String(error), { cause: error })
+    this.#over.abort()
+  }
+
+  async #refresh(): Promise<void> {
+    this.#assertOpen()
+    await this.#catchUp(this.#deadline())
+    this.#assertOpen()
+  }
+
+  /** Waits until the index has seen everything that the stream holds now. */
+  async #catchUp(deadline: Deadline): Promise<void> {
+    const { state } = await this.#streamInfo(deadline)
+    if (state.last_seq < this.#index.sequence) {
+      this.#fail(new LogError('corrupt', 'the stream was replaced by another one; open it again'))
+    }
+    // What was purged or lost before it was seen will not come any more.
+    this.#index.loseUpTo(state.first_seq - 1)
+    this.#index.forgetBefore(state.first_seq)
+    await this.#reach(state.last_seq, deadline)
+  }
+
+  async #reach(sequence: number, deadline: Deadline): Promise<void> {
+    await this.#waitFor(() => this.#index.sequence >= sequence, deadline)
+    if (this.#failure !== undefined) throw this.#failure
+    if (this.#index.sequence < sequence) {
+      throw new LogError('storage', 'the NATS server does not deliver the events that it holds')
+    }
+  }
+
+  #streamInfo(deadline: Deadline) {
+    const { manager, stream } = this.#link
+    return persist(() => manager.streams.info(stream), deadline)
+  }
+
+  /** Resolves when a condition of the index holds, the time is up or the log is over. */
+  async #waitFor(holds: () => boolean, deadline: Deadline): Promise<void> {
+    const left = Math.max(0, Math.ceil(deadline - performance.now()))
+    const signal = AbortSignal.any([this.#over.signal, AbortSignal.timeout(left)])
+    while (!holds() && !signal.aborted) await this.#index.arrivals.next(signal)
+  }
+
+  #deadline(): Deadline {
+    return performance.now() + this.#patienceMs
+  }
+
+  #assertOpen(): void {
+    if (this.#closed) throw new LogError('closed', 'the log is closed')
+    if (this.#failure !== undefined) throw this.#failure
+  }
+}
