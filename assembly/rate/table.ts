@@ -27,7 +27,7 @@ export const HEADER: usize = 64
 const CELLS: i32 = 32
 const GROUP_HEADER: usize = 144
 const CELL_HEADER: usize = 16
-const SPINS: i32 = 20000
+const SPINS: i32 = 2000
 
 /** Who holds the locks that this instance takes. */
 export let owner: u32 = 1

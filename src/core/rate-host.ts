@@ -209,15 +209,21 @@ export class SharedRateHost implements RateHost {
   }
 }
 
-/** Times that a call is tried whose group another thread holds; each try waits some 0.1 ms itself. */
-const attempts = 1000
+/**
+ * A group is held for less than a microsecond, unless its thread is not running meanwhile: then waiting
+ * gives it a processor. One that holds it for a second is dead.
+ */
+const quickAttempts = 10
+const slowAttempts = 1000
+const pause = new Int32Array(new SharedArrayBuffer(4))
 
 /** Runs a call that another thread may have to make way for. Throws CoreTrap, CoreError. */
 export function untilFree(during: string, call: () => number): number {
   try {
-    for (let attempt = 0; attempt < attempts; attempt++) {
+    for (let attempt = 0; attempt < quickAttempts + slowAttempts; attempt++) {
       const result = call()
       if (result !== RATE_BUSY) return result
+      if (attempt >= quickAttempts) Atomics.wait(pause, 0, 0, 1)
     }
   } catch (error) {
     throw error instanceof WebAssembly.RuntimeError ? new CoreTrap(during, error) : error
