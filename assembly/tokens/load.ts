@@ -119,6 +119,7 @@ function layOut(it: Vocabulary, base: usize, count: usize): void {
   it.bytePairs = place(65536 * 4)
   it.wholes = place(WHOLE_POINTS * 4)
   it.stems = place(STEM_COUNT * 4)
+  it.roots = place(512 * 4)
   it.borders = place(64 * 64 * 4)
   it.splits = place(count * 8)
   it.lengths = place(count)
@@ -212,7 +213,7 @@ function isSure(it: Vocabulary, id: usize, after: usize, shortest: u32): bool {
 }
 
 /**
- * The code point of the one character that a token is, without the last `missing` bytes (0 or 1);
+ * The code point of the one character that a token is, without the last `missing` bytes;
  * NONE when it is anything else.
  */
 function characterOf(p: usize, length: u32, missing: u32): u32 {
@@ -248,6 +249,10 @@ function markSure(it: Vocabulary, count: usize, scratch: usize): void {
     const stem = characterOf(string, length, 1)
     if (stem < STEM_COUNT && isSure(it, id, innerRanks, 1)) {
       store<u32>(it.stems + (<usize>stem << 2), <u32>id)
+    }
+    const root = length < 2 ? NONE : characterOf(string, length, 2)
+    if (root < 512 && isSure(it, id, innerRanks, 1)) {
+      store<u32>(it.roots + (<usize>root << 2), <u32>id)
     }
   }
 }

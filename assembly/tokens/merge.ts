@@ -4,7 +4,7 @@
  * with vectors, says what merges and where. Parts keep their places and are linked; behind both ends
  * stand parts that merge with nothing. For up to PART_LIMIT parts that is quicker than any heap.
  */
-import { borders, byteIds, bytePairs, mergeOf, NONE, stems, WHOLE_POINTS, wholes } from './tables'
+import { borders, byteIds, bytePairs, mergeOf, NONE, roots, stems, WHOLE_POINTS, wholes } from './tables'
 
 /** Parts that a piece may begin with here. */
 export const PART_LIMIT: u32 = 128
@@ -36,8 +36,8 @@ export function addWork(units: u64): void {
 
 /**
  * Writes the ids of the parts that merging of [start, end) begins with to `to`; how many. Of a character
- * among others that are not ASCII, that is the whole of it, or all but its last byte, where these are
- * sure to form; else its bytes.
+ * among others that are not ASCII, that is the whole of it, all but its last byte, or the first two of
+ * four, where these are sure to form; else its bytes.
  */
 export function splitParts(start: usize, end: usize, to: usize): u32 {
   let p = start
@@ -82,9 +82,14 @@ function splitCharacter(p: usize, end: usize, lead: u32, out: usize): usize {
     }
   }
   if (length == 2) return 0
-  const id = load<u32>(stems + (<usize>stem << 2))
+  let id = load<u32>(stems + (<usize>stem << 2))
+  let taken = length - 1
+  if (id == NONE && length == 4) {
+    id = load<u32>(roots + (<usize>(stem >> 6) << 2))
+    taken = 2
+  }
   store<u32>(out, id)
-  return id == NONE ? 0 : length - 1
+  return id == NONE ? 0 : taken
 }
 
 /** The lowest rank at which the last byte of a character merges with what follows it at `next`. */

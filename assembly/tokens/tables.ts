@@ -51,6 +51,8 @@ export class Vocabulary {
   wholes: usize
   /** The same of all but the last byte of characters of three or four bytes. */
   stems: usize
+  /** The same of the first two bytes of characters of four, by their low bits. */
+  roots: usize
   /** Lowest rank at which the last byte of a character merges with what a lead byte begins, by both. */
   borders: usize
   /** left u32, right u32 of each token. */
@@ -85,6 +87,7 @@ export let byteIds: usize = 0
 export let bytePairs: usize = 0
 export let wholes: usize = 0
 export let stems: usize = 0
+export let roots: usize = 0
 export let borders: usize = 0
 export let splits: usize = 0
 export let cache: usize = 0
@@ -115,6 +118,7 @@ export function useTables(it: Vocabulary): void {
   bytePairs = it.bytePairs
   wholes = it.wholes
   stems = it.stems
+  roots = it.roots
   borders = it.borders
   splits = it.splits
   cache = it.cache
