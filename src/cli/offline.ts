@@ -17,6 +17,7 @@ export interface OfflineOptions {
   readonly file?: readonly string[]
   /** A log file of a run, or an export of one (`sluice log -o json`). */
   readonly logFile?: string
+  /** Address of a NATS server that keeps a log. */
   readonly nats?: string
 }
 
@@ -29,12 +30,23 @@ export interface Recording {
 /** @throws UsageError where nothing, or several things, are named, or the input is unreadable. */
 export async function readRecording(options: OfflineOptions): Promise<Recording> {
   const { file, logFile, nats } = options
-  if (nats !== undefined) throw new UsageError('--nats is not supported yet')
-  if (file !== undefined && logFile === undefined) return listManifests(file)
-  if (logFile !== undefined && file === undefined) {
-    return { events: await readLogFile(logFile), problems: [] }
+  if ([file, logFile, nats].filter((input) => input !== undefined).length !== 1) {
+    throw new UsageError('name either manifests (-f) or a log (--log-file or --nats)')
   }
-  throw new UsageError('name either manifests (-f) or a log (--log-file)')
+  if (nats !== undefined) return { events: await readServer(nats), problems: [] }
+  if (logFile !== undefined) return { events: await readLogFile(logFile), problems: [] }
+  return listManifests(file ?? [])
+}
+
+/** @throws LogError where there is no log on the server, which is left as it is. */
+async function readServer(servers: string): Promise<Recorded[]> {
+  const { openNatsLog } = await import('../log/nats.ts')
+  const log = await openNatsLog({ servers, create: false })
+  try {
+    return await Array.fromAsync(log.read())
+  } finally {
+    await log.close()
+  }
 }
 
 /** What a first listing of the manifests would record. */

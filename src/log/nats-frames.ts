@@ -7,7 +7,7 @@
  *   Sluice-Event: <number in the batch, from 1>/<part, from 1>/<parts>/<digest of the event's id>
  *   Sluice-Purged: <position>     only in the frame of a purge, which holds no event
  *
- * docs/adr/0002-log-on-jetstream.md says why.
+ * docs/adr/0003-log-on-jetstream.md says why.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { headers, type MsgHdrs } from '@nats-io/transport-node'

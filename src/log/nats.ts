@@ -29,7 +29,7 @@ interface PendingAppend extends AppendRequest {
 /**
  * Opens the log that a NATS server keeps in a JetStream stream, for any number of processes at a
  * time. Reads the headers of all events that are held before it resolves: what an append needs to
- * know of them is kept in memory. docs/adr/0002-log-on-jetstream.md tells the design.
+ * know of them is kept in memory. docs/adr/0003-log-on-jetstream.md tells the design.
  * @throws LogError `unsupported`, `foreign` or `storage`.
  */
 export async function openNatsLog(options: NatsLogOptions): Promise<EventLog> {

@@ -1,0 +1,82 @@
+import { describe, expect, it } from 'vitest'
+import type { Frame } from './nats-frames.ts'
+import { StreamIndex } from './nats-index.ts'
+
+const route = 'sluice.test.HTTPRoute.shop.a'
+
+/** A frame of a batch of events of one part each. */
+function frameOf(batch: string, index: number, count: number, base: number): Frame {
+  const event = { number: index, part: 1, parts: 1, digest: `${batch}${index}` }
+  return { batch, index, count, base, event, purgedUpTo: undefined }
+}
+
+function indexOf(...frames: (Frame | undefined)[]): StreamIndex {
+  const index = new StreamIndex()
+  for (const [at, frame] of frames.entries()) {
+    index.apply({ sequence: at + 1, subject: route, frame })
+  }
+  return index
+}
+
+describe('what counts of a stream', () => {
+  it('is a batch whose frames stand behind each other, once the last has come', () => {
+    const index = indexOf(frameOf('a', 1, 2, 0))
+    expect([index.lastPosition(), index.decidedUpTo, index.openBatch]).toEqual([0, 0, 'a'])
+    index.apply({ sequence: 2, subject: route, frame: frameOf('a', 2, 2, 0) })
+    expect([index.lastPosition(), index.decidedUpTo, index.openBatch]).toEqual([2, 2, undefined])
+    expect([index.sequenceOf(1), index.sequenceOf(2), index.positionAt(2)]).toEqual([1, 2, 2])
+  })
+
+  it('is not a batch whose writer died, nor what comes of it late', () => {
+    const index = indexOf(
+      frameOf('a', 1, 3, 0),
+      frameOf('b', 1, 1, 0),
+      frameOf('a', 2, 3, 0),
+      frameOf('a', 3, 3, 0),
+      frameOf('c', 1, 1, 1),
+    )
+    expect(index.lastPosition()).toBe(2)
+    expect([index.sequenceOf(1), index.sequenceOf(2)]).toEqual([2, 5])
+    expect(index.positionOf('a1')).toBeUndefined()
+    expect(index.positionAt(3)).toBeUndefined()
+  })
+
+  it('is not a batch with a message of somebody else between', () => {
+    const index = indexOf(frameOf('a', 1, 2, 0), undefined, frameOf('a', 2, 2, 0))
+    expect([index.lastPosition(), index.decidedUpTo]).toEqual([0, 3])
+  })
+
+  it('is not a batch with a hole, and what stands behind keeps its positions', () => {
+    const index = indexOf(frameOf('a', 1, 2, 0))
+    index.apply({ sequence: 3, subject: route, frame: frameOf('b', 1, 1, 7) })
+    expect([index.firstPosition(), index.lastPosition(), index.sequenceOf(8)]).toEqual([8, 8, 3])
+  })
+
+  it('is not a batch that was appended to another state of the log', () => {
+    const index = indexOf(frameOf('a', 1, 1, 0), frameOf('b', 1, 1, 0))
+    expect([index.lastPosition(), index.positionOf('b1')]).toEqual([1, undefined])
+  })
+
+  it('is the same when messages come twice', () => {
+    const index = indexOf(frameOf('a', 1, 2, 0), frameOf('a', 2, 2, 0))
+    index.apply({ sequence: 1, subject: route, frame: frameOf('a', 1, 2, 0) })
+    expect(index.lastPosition()).toBe(2)
+  })
+
+  it('is what a notice of a purge leaves, and its positions stay', () => {
+    const index = indexOf(frameOf('a', 1, 2, 0), frameOf('a', 2, 2, 0), {
+      ...frameOf('p', 1, 1, 2),
+      event: undefined,
+      purgedUpTo: 1,
+    })
+    expect([index.firstPosition(), index.lastPosition(), index.sequenceOf(2)]).toEqual([2, 2, 2])
+    expect([index.positionOf('a1'), index.positionOf('a2')]).toEqual([undefined, 2])
+    expect(index.lastOfSubject(route)).toBe(2)
+  })
+
+  it('cannot go back: a stream that counts anew is another stream', () => {
+    const index = indexOf(frameOf('a', 1, 1, 0), frameOf('b', 1, 1, 1))
+    const replaced = { sequence: 9, subject: route, frame: frameOf('c', 1, 1, 0) }
+    expect(() => index.apply(replaced)).toThrow(expect.objectContaining({ code: 'corrupt' }))
+  })
+})

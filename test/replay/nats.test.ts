@@ -1,0 +1,75 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { printLog } from '../../src/cli/log.ts'
+import { type OfflineOptions, readRecording } from '../../src/cli/offline.ts'
+import type { Output, OutputFormat } from '../../src/cli/output.ts'
+import { replayLog } from '../../src/cli/replay.ts'
+import { status } from '../../src/cli/status.ts'
+import { readExport } from '../../src/log/export.ts'
+import { openEmbeddedLog } from '../../src/log/index.ts'
+import { openNatsLog } from '../../src/log/nats.ts'
+import { type NatsServer, startNatsServer } from '../../src/testing/nats-server.ts'
+import { describeWithParts } from '../../src/testing/parts.ts'
+
+const example = join(import.meta.dirname, '..', '..', 'examples', 'quickstart', 'recorded.jsonl')
+
+type Command = (options: OfflineOptions, format: OutputFormat, output: Output) => Promise<number>
+
+/** What a command prints as JSON, before its exit code. */
+async function printed(command: Command, options: OfflineOptions): Promise<string> {
+  const lines: string[] = []
+  const output = { print: (text: string) => lines.push(text), report: () => undefined }
+  const code = await command(options, 'json', output as unknown as Output)
+  return [...lines, `exit code ${code}`].join('\n')
+}
+
+describeWithParts(['nats-server'], 'a log on a NATS server and the same events in a file', () => {
+  let server: NatsServer
+  let folder: string
+  let onServer: OfflineOptions
+  let inFile: OfflineOptions
+  beforeAll(async () => {
+    server = await startNatsServer()
+    folder = mkdtempSync(join(tmpdir(), 'sluice-replay-'))
+    onServer = { nats: server.url }
+    inFile = { logFile: join(folder, 'events.db') }
+    const events = (await Array.fromAsync(readExport(example))).map(({ event }) => event)
+    const logs = [
+      openEmbeddedLog(inFile.logFile ?? '').log,
+      await openNatsLog({ servers: server.url }),
+    ]
+    for (const log of logs) {
+      await log.append(events)
+      await log.close()
+    }
+  })
+  afterAll(async () => {
+    await server.remove()
+    rmSync(folder, { recursive: true })
+  })
+
+  it('are replayed to the same digests, which are the published ones', async () => {
+    const summary = await printed(replayLog, onServer)
+    expect(summary).toBe(await printed(replayLog, inFile))
+    expect(summary).toMatch(/exit code 0$/)
+    expect(summary).toMatch(/"published": [1-9]/)
+  })
+
+  it('show the same conditions and the same events', async () => {
+    expect(await printed(status, onServer)).toBe(await printed(status, inFile))
+    expect(await printed(printLog, onServer)).toBe(await printed(printLog, inFile))
+  })
+
+  it('come to the same digests where an export of the server is read elsewhere', async () => {
+    const lines = (await printed(printLog, onServer)).split('\n').slice(0, -1)
+    const logFile = join(folder, 'export.jsonl')
+    writeFileSync(logFile, `${lines.join('\n')}\n`)
+    expect(await printed(replayLog, { logFile })).toBe(await printed(replayLog, onServer))
+  })
+
+  it('are refused where several are named', async () => {
+    await expect(readRecording({ ...onServer, ...inFile })).rejects.toThrow('--nats')
+  })
+})
