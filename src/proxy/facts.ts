@@ -1,3 +1,5 @@
+// The global is looked up by an accessor each time.
+import { performance } from 'node:perf_hooks'
 import type { GatewayError } from '../errors.ts'
 import type { RequestFacts } from './telemetry/types.ts'
 import { originalOf, type Walk } from './walk.ts'

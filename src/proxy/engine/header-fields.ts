@@ -1,6 +1,7 @@
 import { GatewayError } from '../../errors.ts'
 import type { HeaderFields } from '../../exchange/exchange.ts'
 import { type HeadReader, infoHop, infoName, type NameBits, nameBit } from './head-reader.ts'
+import { latin1Text } from './latin1.ts'
 
 /** Numbers that describe one field: name start and end, value start and end, info. */
 const stride = 5
@@ -255,6 +256,6 @@ export class FieldList implements HeaderFields {
   }
 
   #slice(start: number, end: number): string {
-    return this.#bytes.toString('latin1', this.#base + start, this.#base + end)
+    return latin1Text(this.#bytes, this.#base + start, this.#base + end)
   }
 }

@@ -63,7 +63,6 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
     this.#parts.activeExchanges++
     this.startedAt = this.#parts.clock.now()
     this.requestBody.start(this.request.bodyKind, Math.max(0, this.request.contentLength), true)
-    this.responseBody.start('none', 0, false)
     this.headIsFresh = true
     this.#tell(undefined)
     this.headIsFresh = false

@@ -1,6 +1,7 @@
 import { GatewayError } from '../../errors.ts'
 import type { Body, BodyTransform, BufferedBody } from '../../exchange/exchange.ts'
 import { type ChunkSink, ChunkState, type HeadReader } from './head-reader.ts'
+import { latin1Text } from './latin1.ts'
 import { copyLimit, type Transport } from './transport.ts'
 
 /** How a body is framed where it comes from (RFC 9112 6.3). */
@@ -313,7 +314,7 @@ export class MessageBody implements Body, ChunkSink {
       this.#push(0, this.#keep(bytes, start, end))
       return
     }
-    const text = end - start <= copyLimit ? bytes.toString('latin1', start, end) : undefined
+    const text = end - start <= copyLimit ? latin1Text(bytes, start, end) : undefined
     if (this.#recorded !== undefined) {
       this.#recordedBytes += end - start
       if (this.#recordedBytes > replayLimit) this.#recorded = undefined

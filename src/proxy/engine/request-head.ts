@@ -22,6 +22,7 @@ import { GatewayError } from '../../errors.ts'
 import type { HeaderFields, RequestHead } from '../../exchange/exchange.ts'
 import { type HeadReader, nameBit } from './head-reader.ts'
 import { FieldList } from './header-fields.ts'
+import { latin1Text } from './latin1.ts'
 
 const nothing = Buffer.alloc(0)
 const hidden = nameBit(NAME_HOST) | nameBit(NAME_EXPECT)
@@ -258,6 +259,6 @@ export class RequestHeadView implements RequestHead {
 
   #slice(span: Span): string | undefined {
     if (span.start < 0) return undefined
-    return this.#bytes.toString('latin1', span.start, span.end)
+    return latin1Text(this.#bytes, span.start, span.end)
   }
 }

@@ -3,6 +3,9 @@
  * platform timer serves all of them. Deadlines are met late by at most one tick, never early.
  */
 
+// The global is looked up by an accessor each time.
+import { performance } from 'node:perf_hooks'
+
 /** Milliseconds that only go up, and one wake-up at a time. */
 export interface EngineClock {
   /** Monotonic milliseconds. */

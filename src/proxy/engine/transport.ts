@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { latin1Text } from './latin1.ts'
 import type { SharedReads } from './shared-reads.ts'
 
 /** What a connection hears from its socket. */
@@ -119,7 +120,7 @@ export class Transport {
 
   appendBytes(bytes: Buffer, start: number, end: number): void {
     if (end - start <= copyLimit) {
-      this.appendText(bytes.toString('latin1', start, end))
+      this.appendText(latin1Text(bytes, start, end))
       return
     }
     if (this.closed) return

@@ -152,7 +152,9 @@ export class UpstreamConnection implements TransportOwner, TimerOwner {
   }
 
   #readHead(user: UpstreamUser, bytes: Buffer, start: number, end: number): void {
-    let [from, at, to] = [bytes, start, end]
+    let from = bytes
+    let at = start
+    let to = end
     if (this.#held !== undefined) {
       from = Buffer.concat([this.#held, bytes.subarray(start, end)])
       at = 0

@@ -1,3 +1,6 @@
+// The global is looked up by an accessor each time.
+import { performance } from 'node:perf_hooks'
+
 /**
  * RFC 3339 UTC with microseconds, as the access log writes it. The part up to the second is made
  * once a second; the finer part comes from the monotonic clock, set by the wall clock each second.
