@@ -40,7 +40,12 @@ const runCommand = program
   .command('run')
   .description('run a gateway on manifests')
   .addOption(manifests().makeOptionMandatory())
-  .addOption(new Option('--log-file <path>', 'keep the event log here').conflicts('ephemeral'))
+  .addOption(
+    new Option('--log-file <path>', 'keep the event log here').conflicts(['ephemeral', 'nats']),
+  )
+  .addOption(
+    new Option('--nats <url>', 'keep the event log on a NATS server').conflicts('ephemeral'),
+  )
   .option('--ephemeral', 'keep the event log in memory')
 
 for (const [name, row] of Object.entries(settings)) {
@@ -56,9 +61,15 @@ runCommand.action(
       const value = given[name]
       if (value !== undefined) flags[name] = value
     }
-    const { file, logFile, ephemeral } = given
+    const { file, logFile, nats, ephemeral } = given
     return run(
-      { file, flags, ...(logFile && { logFile }), ...(ephemeral && { ephemeral }) },
+      {
+        file,
+        flags,
+        ...(logFile && { logFile }),
+        ...(nats && { nats }),
+        ...(ephemeral && { ephemeral }),
+      },
       output,
     )
   }),

@@ -2,7 +2,7 @@
  * The wiring of a standalone gateway. Every stage in order; each line says what it reads and what it
  * writes.
  *
- *   log         reads a file            writes the events that everything below lives on
+ *   log         reads a file or NATS    writes the events that everything below lives on
  *   fold        reads the log           writes desired state and statuses, in memory
  *   reconciler  reads log and fold      writes published changes; decisions and snapshots into the log
  *   secrets     reads published changes writes the values beside them that they refer to
@@ -21,7 +21,7 @@ import { systemClock } from './base/clock.ts'
 import { SecretStore } from './effects/secret-store.ts'
 import type { EventLog } from './log/index.ts'
 import { apiBinding, builtInObjects } from './pipeline/api-binding.ts'
-import { type OpenedLog, openLog } from './pipeline/open-log.ts'
+import { type LogOptions, type OpenedLog, openLog } from './pipeline/open-log.ts'
 import { Reconciler } from './pipeline/reconciler.ts'
 import { secretDigests } from './pipeline/secret-digests.ts'
 import { captureState, restoreState } from './pipeline/stored-state.ts'
@@ -32,11 +32,9 @@ import type { SourceProblem } from './watch/source-problem.ts'
 import { createChannel } from './xds/channel.ts'
 import { DeliveryRecorder } from './xds/delivery-recorder.ts'
 
-export interface PipelineOptions {
+export interface PipelineOptions extends LogOptions {
   /** Files and folders with manifests. */
   readonly paths: readonly string[]
-  readonly logFile?: string
-  readonly ephemeral?: boolean
   readonly proxy: Omit<ProxyOptions, 'channel' | 'name'>
   onProblem(problem: SourceProblem): void
   onNotice(text: string): void
@@ -57,7 +55,7 @@ const fileSource = '/sluice/files'
 const proxyName = 'local'
 
 export async function startPipeline(options: PipelineOptions): Promise<Pipeline> {
-  const opened = openLog(options.paths, options)
+  const opened = await openLog(options.paths, options)
   opened.notices.forEach((notice) => {
     options.onNotice(notice)
   })

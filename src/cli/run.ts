@@ -12,6 +12,7 @@ import { packageVersion } from './version.ts'
 export interface RunOptions {
   readonly file: readonly string[]
   readonly logFile?: string
+  readonly nats?: string
   readonly ephemeral?: boolean
   /** Values of settings by name, as given on the command line. */
   readonly flags: Partial<Record<SettingName, string>>
@@ -83,7 +84,7 @@ export async function run(options: RunOptions, output: Output): Promise<number> 
 }
 
 async function start(
-  { file, logFile, ephemeral }: RunOptions,
+  { file, logFile, nats, ephemeral }: RunOptions,
   proxy: Omit<ProxyOptions, 'channel' | 'name'>,
   log: OperationalLog,
 ): Promise<Pipeline> {
@@ -91,6 +92,7 @@ async function start(
     return await startPipeline({
       paths: file,
       ...(logFile !== undefined && { logFile }),
+      ...(nats !== undefined && { nats }),
       ...(ephemeral !== undefined && { ephemeral }),
       proxy,
       onProblem: (problem) =>

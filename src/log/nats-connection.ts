@@ -94,16 +94,15 @@ export async function openLink(options: NatsLogOptions): Promise<Link> {
   }
 }
 
-/** Server addresses without user and password. */
-const placesOf = (servers: readonly string[]) =>
-  servers.map((server) => server.replace(/\/\/[^/@]*@/, '//')).join(', ')
+/** The address of a server without user and password. */
+export const placeOf = (server: string): string => server.replace(/\/\/[^/@]*@/, '//')
 
 async function connectTo(servers: readonly string[]): Promise<NatsConnection> {
   const [, user, pass] = /^\w+:\/\/([^/@:]+)(?::([^/@]*))?@/.exec(servers[0] ?? '') ?? []
   try {
     return await connect({
       name: 'sluice',
-      servers: placesOf(servers).split(', '),
+      servers: servers.map(placeOf),
       ...(user !== undefined && pass === undefined && { token: decodeURIComponent(user) }),
       ...(user !== undefined &&
         pass !== undefined && { user: decodeURIComponent(user), pass: decodeURIComponent(pass) }),
@@ -114,8 +113,9 @@ async function connectTo(servers: readonly string[]): Promise<NatsConnection> {
       pingInterval: 10_000,
     })
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause)
-    throw new LogError('storage', `cannot connect to ${placesOf(servers)}: ${reason}`, { cause })
+    const reason = messageOf(cause)
+    const places = servers.map(placeOf).join(', ')
+    throw new LogError('storage', `cannot connect to ${places}: ${reason}`, { cause })
   }
 }
 

@@ -19,7 +19,7 @@ import { SnapshotStore } from './nats-snapshots.ts'
 import { type Deadline, persist, publishBatch } from './nats-writer.ts'
 import { parseSubject } from './subjects.ts'
 
-export type { NatsLogOptions } from './nats-connection.ts'
+export { type NatsLogOptions, placeOf } from './nats-connection.ts'
 
 interface PendingAppend extends AppendRequest {
   readonly resolve: (appended: Appended) => void

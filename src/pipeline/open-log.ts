@@ -10,7 +10,7 @@ import { type DigestKey, openDigestKey, randomDigestKey } from '../watch/digest-
 export interface OpenedLog {
   readonly log: EventLog
   readonly digestKey: DigestKey
-  /** Where it is kept; undefined in memory. */
+  /** Where it is kept, a path or the address of a server; undefined in memory. */
   readonly path: string | undefined
   /** What the user should know, such as a damaged file that was moved aside. */
   readonly notices: readonly string[]
@@ -77,14 +77,44 @@ function fileLog(path: string): OpenedLog {
 }
 
 /**
- * `logFile` given: that file, or an error. Otherwise the default place, and memory (with a notice)
- * where that is taken or cannot be written.
+ * The log on a NATS server. The key of secret digests stays on this machine, beside where a log of
+ * the same manifests would be, and a second process on them is refused here too; on other machines
+ * nothing keeps one from writing to the same stream.
+ * @throws LogInUseError, LogError, or the system's error where the place cannot be written.
  */
-export function openLog(
-  paths: readonly string[],
-  options: { readonly logFile?: string; readonly ephemeral?: boolean },
-): OpenedLog {
+async function natsLog(paths: readonly string[], servers: string): Promise<OpenedLog> {
+  const { openNatsLog, placeOf } = await import('../log/nats.ts')
+  const local = join(dirname(defaultLogPath(paths)), 'nats')
+  mkdirSync(dirname(local), { recursive: true, mode: 0o700 })
+  const unlock = takeLock(local)
+  try {
+    const log = await openNatsLog({ servers })
+    const close = async () => {
+      await log.close()
+      unlock()
+    }
+    const digestKey = openDigestKey(`${local}.key`)
+    return { log, digestKey, path: placeOf(servers), notices: [], close }
+  } catch (error) {
+    unlock()
+    throw error
+  }
+}
+
+export interface LogOptions {
+  readonly logFile?: string
+  readonly ephemeral?: boolean
+  /** Address of a NATS server. */
+  readonly nats?: string
+}
+
+/**
+ * `logFile` or `nats` given: that one, or an error. Otherwise the default place, and memory (with a
+ * notice) where that is taken or cannot be written.
+ */
+export async function openLog(paths: readonly string[], options: LogOptions): Promise<OpenedLog> {
   if (options.ephemeral === true) return memoryLog([])
+  if (options.nats !== undefined) return natsLog(paths, options.nats)
   if (options.logFile !== undefined) return fileLog(resolve(options.logFile))
   try {
     return fileLog(defaultLogPath(paths))

@@ -41,6 +41,8 @@ export interface GatewayOptions {
   /** File name -> content. */
   readonly manifests: Readonly<Record<string, string>>
   readonly args?: readonly string[]
+  /** Keep the event log on this NATS server. */
+  readonly nats?: string
   readonly env?: Readonly<Record<string, string>>
 }
 
@@ -68,6 +70,11 @@ export class RunningGateway {
     return this.#manifests
   }
 
+  get #log(): readonly string[] {
+    const { nats } = this.#options
+    return nats === undefined ? ['--log-file', this.logFile] : ['--nats', nats]
+  }
+
   /** Starts the process and resolves once it is ready to serve. */
   async start(): Promise<this> {
     this.launch()
@@ -82,7 +89,7 @@ export class RunningGateway {
   launch(): void {
     const { args = [], env = {} } = this.#options
     const off = ['--admin-address', 'off', '--stats-address', '127.0.0.1:0']
-    const where = ['-f', this.#manifests, '--log-file', this.logFile, '--bind-address', '127.0.0.1']
+    const where = ['-f', this.#manifests, ...this.#log, '--bind-address', '127.0.0.1']
     const all = ['run', ...where, ...off, '--readiness-address', '127.0.0.1:0', ...args]
     this.stdout = ''
     this.stderr = ''
@@ -129,7 +136,7 @@ export class RunningGateway {
 
   /** Status of an object as the running gateway has recorded it. */
   async status(kind: string, name: string, namespace = 'default'): Promise<Status | undefined> {
-    const { stdout } = await sluice('status', '--log-file', this.logFile, '-o', 'json')
+    const { stdout } = await sluice('status', ...this.#log, '-o', 'json')
     const { objects } = JSON.parse(stdout) as { objects: (StatusEntry & { status: Status })[] }
     return objects.find(
       (entry) => entry.kind === kind && entry.name === name && entry.namespace === namespace,

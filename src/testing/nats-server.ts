@@ -7,6 +7,8 @@ import { type Program, startProgram } from './program.ts'
 import { waitFor } from './wait-for.ts'
 
 export interface NatsServer {
+  /** Its store; gone with it. */
+  readonly folder: string
   readonly url: string
   /** SIGKILL; what it had written stays. */
   kill(): Promise<void>
@@ -37,6 +39,7 @@ export async function startNatsServer(): Promise<NatsServer> {
   }
   const url = await start(-1)
   return {
+    folder,
     url,
     kill,
     restart: async () => void (await start(Number(new URL(url).port))),

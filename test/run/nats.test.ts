@@ -1,0 +1,95 @@
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { freePort, type RunningGateway, sluice, startGateway } from '../../src/testing/gateway.ts'
+import {
+  gateway,
+  httpRoute,
+  manifest,
+  staticBackend,
+  toBackend,
+} from '../../src/testing/manifests.ts'
+import { type NatsServer, startNatsServer } from '../../src/testing/nats-server.ts'
+import { describeWithParts } from '../../src/testing/parts.ts'
+import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
+
+const route = (host: string) =>
+  manifest(httpRoute('app', { hostnames: [host], rules: [{ backendRefs: [toBackend('main')] }] }))
+
+interface Line {
+  readonly position: number
+  readonly event: { readonly id: string; readonly type: string; readonly subject: string }
+}
+
+describeWithParts(['nats-server'], 'a gateway whose log is on a NATS server', () => {
+  let server: NatsServer
+  let upstream: Upstream
+  let port: number
+  let gw: RunningGateway
+  beforeEach(async () => {
+    server = await startNatsServer()
+    upstream = await startUpstream()
+    port = await freePort()
+    gw = await startGateway({
+      manifests: {
+        'base.yaml': manifest(gateway(port), staticBackend('main', upstream.port)),
+        'route.yaml': route('one.example'),
+      },
+      nats: server.url,
+      env: { XDG_STATE_HOME: server.folder },
+    })
+  })
+  afterEach(async () => {
+    await gw.dispose()
+    await upstream.close()
+    await server.remove()
+  })
+
+  const answers = (host: string, status: number) =>
+    gw.sendUntil(port, { headers: { host } }, (response) => response.status === status)
+
+  const recorded = async (): Promise<Line[]> => {
+    const { stdout } = await sluice('log', '--nats', server.url, '-o', 'json')
+    return stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Line)
+  }
+
+  const applied = async () =>
+    (await recorded())
+      .filter(({ event }) => event.type === 'dev.sluice.resource.applied.v1')
+      .map(({ event }) => event.subject)
+
+  it('[design.log] appends what it watches, starts from that after a kill -9, and replays', async () => {
+    await answers('one.example', 200)
+    gw.write('route.yaml', route('two.example'))
+    await answers('two.example', 200)
+    await gw.condition('HTTPRoute', 'app', 'Accepted', 'True')
+    const before = await applied()
+    expect(before.filter((subject) => subject.endsWith('.HTTPRoute.default.app'))).toHaveLength(2)
+    await gw.kill()
+    await gw.start()
+    await answers('two.example', 200)
+    await answers('one.example', 404)
+    // What was known is not observed again.
+    expect(await applied()).toEqual(before)
+    expect(await gw.stop()).toBe(0)
+    const lines = await recorded()
+    expect(lines.map(({ position }) => position)).toEqual(lines.map((_, index) => index + 1))
+    const replay = await sluice('replay', '--nats', server.url, '-o', 'json')
+    expect(replay.code).toBe(0)
+    expect(JSON.parse(replay.stdout)).toMatchObject({ events: lines.length, different: [] })
+    expect(JSON.parse(replay.stdout).published).toBeGreaterThan(1)
+  })
+
+  it('serves while the server is away, and takes up edits when it is back', async () => {
+    await answers('one.example', 200)
+    await server.kill()
+    gw.write('route.yaml', route('two.example'))
+    expect((await gw.send(port, { headers: { host: 'one.example' } })).status).toBe(200)
+    await server.restart()
+    await answers('two.example', 200)
+    const ids = (await recorded()).map(({ event }) => event.id)
+    expect(new Set(ids).size).toBe(ids.length)
+    expect(gw.stderr).not.toContain('fatal')
+  })
+})
