@@ -7,11 +7,12 @@ import { backendTlsPolicyStage } from './derive/backend-tls-policy.ts'
 import { gatewayStage } from './derive/gateway.ts'
 import { gatewayClassStage } from './derive/gateway-class.ts'
 import { gatewayStatusStage, listenerSetStatusStage } from './derive/gateway-status.ts'
+import { grpcRouteStage } from './derive/grpc-route.ts'
 import { httpRouteStage } from './derive/http-route.ts'
 import type { CheckRegex } from './derive/http-rule.ts'
-import { otherRoutesStage } from './derive/other-routes.ts'
 import { policyStage } from './derive/policy.ts'
 import { serviceStage, workloadStage } from './derive/service.ts'
+import { streamRouteStage } from './derive/stream-route.ts'
 import { Graph, type IndexDefinition, type Stage } from './graph.ts'
 import { gatewayOfSet, type ListenerSetSpec, specOf } from './shapes.ts'
 
@@ -29,7 +30,8 @@ function stages({ checkRegex }: DerivationOptions): readonly Stage[] {
     backendStage,
     // Attaches to listeners; contributes `attached` (route counts) and `reach` (backend -> Gateway).
     httpRouteStage(checkRegex),
-    otherRoutesStage,
+    grpcRouteStage,
+    streamRouteStage,
     // Targets anything above.
     policyStage,
     backendTlsPolicyStage,

@@ -3,20 +3,19 @@ import type { DecidedCondition } from '../../model/conditions.ts'
 import { objectKey } from '../../model/names.ts'
 import type { Attachment, BackendTarget, RouteResource } from '../../model/resources.ts'
 import { conditionOf, conditionTrue, type Failure } from '../conditions.ts'
-import type { Contribution, Derived, Reader, Stage } from '../graph.ts'
+import type { Derived, Reader, Stage } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
 import { controllerName, type RouteSpec, specOf } from '../shapes.ts'
 import { type CheckRegex, type ViewedRule, viewRule } from './http-rule.ts'
-import { isUsable } from './listeners.ts'
 import { refusedRoute } from './refused-child.ts'
 import { attachToParent, type ParentAttachment, statusParentRef } from './route-attachment.ts'
-
-/** What policies read of a route. */
-export interface RouteView {
-  /** Gateways that accept the route, `namespace/name`, sorted. */
-  readonly gateways: readonly string[]
-  readonly ruleNames: readonly string[]
-}
+import {
+  acceptedGateways,
+  attachmentsOf,
+  contributionsOf,
+  type RouteView,
+  unresolved,
+} from './routes.ts'
 
 interface RuleFindings {
   readonly rules: readonly ViewedRule[]
@@ -47,14 +46,6 @@ function judge(spec: RouteSpec, rules: readonly ViewedRule[]): RuleFindings {
   }
 }
 
-/** The reason of the first, the messages of all. */
-function unresolved(failures: readonly Failure[]): Failure | undefined {
-  const first = failures[0]
-  if (first === undefined) return undefined
-  const messages = new Set(failures.map(({ message }) => message))
-  return { reason: first.reason, message: [...messages].join('; ') }
-}
-
 function conditionsOf(
   parent: ParentAttachment,
   findings: RuleFindings,
@@ -70,20 +61,6 @@ function conditionsOf(
     conditions.push(conditionTrue('PartiallyInvalid', 'UnsupportedValue', generation, message))
   }
   return conditions
-}
-
-/** Attachments to listeners that serve, one per listener, hostnames united. */
-function attachmentsOf(parents: readonly ParentAttachment[]): Attachment[] {
-  const byListener = new Map<string, Set<string>>()
-  for (const { listener, hostnames } of parents.flatMap(({ attached }) => attached)) {
-    if (!isUsable(listener)) continue
-    const known = byListener.get(listener.key) ?? new Set()
-    for (const hostname of hostnames) known.add(hostname)
-    byListener.set(listener.key, known)
-  }
-  return [...byListener]
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([listener, hostnames]) => ({ listener, hostnames: [...hostnames].sort() }))
 }
 
 function resourcesOf(
@@ -108,49 +85,11 @@ function resourcesOf(
   })
 }
 
-function contributionsOf(
-  self: ObjectState,
-  parents: readonly ParentAttachment[],
-  { rules, wholly }: RuleFindings,
-): Contribution[] {
-  const route = objectKey(self.ref)
-  const contributions: Contribution[] = []
-  // attachedRoutes counts routes that are accepted, however the listener itself fares
-  // (Gateway API, ListenerStatus.AttachedRoutes).
-  const listeners = new Set(
-    parents.flatMap(({ attached }) => attached.map(({ listener }) => listener.key)),
-  )
-  if (wholly === undefined) {
-    for (const listener of listeners) contributions.push(['attached', listener, route])
-  }
-  const gateways = new Set(acceptedGateways(parents))
-  const targets = new Set(rules.flatMap((rule) => targetsOf(rule).map(reachKey).filter(isText)))
-  for (const target of targets) {
-    for (const gateway of gateways) contributions.push(['reach', target, gateway])
-  }
-  return contributions
-}
-
 /** Where requests of a rule may go, mirrored ones included. */
 function targetsOf({ backends, filters }: ViewedRule): BackendTarget[] {
   const all = [...filters, ...backends.flatMap((backend) => backend.filters)]
   const mirrors = all.flatMap((filter) => (filter.type === 'mirror' ? [filter.target] : []))
   return [...backends.map(({ target }) => target), ...mirrors]
-}
-
-function reachKey(target: BackendTarget): string | undefined {
-  if (target.type === 'invalid') return undefined
-  const kind = target.type === 'service' ? 'Service' : 'GatewayBackend'
-  return objectKey({ kind, namespace: target.namespace, name: target.name })
-}
-
-function isText(value: string | undefined): value is string {
-  return value !== undefined
-}
-
-function acceptedGateways(parents: readonly ParentAttachment[]): string[] {
-  const accepted = parents.filter(({ failure }) => failure === undefined)
-  return [...new Set(accepted.map(({ gateway }) => gateway))].sort()
 }
 
 export function httpRouteStage(checkRegex: CheckRegex): Stage {
@@ -178,7 +117,12 @@ export function httpRouteStage(checkRegex: CheckRegex): Stage {
       return {
         value: view,
         resources: attachments.length === 0 ? [] : resourcesOf(self, spec, rules, attachments),
-        contributions: contributionsOf(self, parents, findings),
+        contributions: contributionsOf(
+          self,
+          parents,
+          findings.wholly === undefined,
+          rules.flatMap(targetsOf),
+        ),
         status: {
           parents: parents.map((parent) => ({
             parentRef: statusParentRef(parent.parentRef),

@@ -15,7 +15,7 @@ import {
   specOf,
 } from '../shapes.ts'
 import { type GatewayView, gatewayStage } from './gateway.ts'
-import type { RouteView } from './http-route.ts'
+import type { RouteView } from './routes.ts'
 
 export interface ResolvedTarget {
   readonly target: PolicyTarget
