@@ -2,7 +2,7 @@
 import { prometheusContentType } from '../telemetry/prometheus.ts'
 import { type Respond, type Routes, sendText } from './server.ts'
 
-/** The level of the operational log; a pino logger is one. */
+/** The level of the operational log. */
 export interface LevelControl {
   level: string
 }
