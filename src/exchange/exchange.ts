@@ -4,6 +4,8 @@
  * Heads are byte spans underneath; a string is made when somebody asks for it.
  */
 
+import type { Learned } from './learned.ts'
+
 /** Header fields in wire order. Names are case-insensitive; values are Latin-1 text. */
 export interface HeaderFields {
   /** First value, or undefined. */
@@ -86,7 +88,9 @@ export interface Exchange {
   readonly source: Peer
   readonly local: Peer
   readonly place: RoutePlace
-  /** Values that policies leave for later ones and for the log: `jwt`, `apiKey`, `extauthz` … */
+  /** What policies have learned of the request: `jwt`, `apiKey`, `extauthz` … */
+  readonly learned: Learned
+  /** What policies tell the data plane, such as `forwardingFacts`; expressions do not see it. */
   readonly facts: Map<string, unknown>
 }
 

@@ -78,6 +78,9 @@ export class LocalExchange implements Exchange {
   get place() {
     return this.#exchange.place
   }
+  get learned() {
+    return this.#exchange.learned
+  }
   get facts() {
     return this.#exchange.facts
   }

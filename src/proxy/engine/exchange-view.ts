@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import { GatewayError } from '../../errors.ts'
 import type { Peer, RoutePlace } from '../../exchange/exchange.ts'
+import { Learned } from '../../exchange/learned.ts'
 import type { ClientConnection } from './client-connection.ts'
 import type { HeadReader } from './head-reader.ts'
 import { type BodySource, MessageBody } from './message-body.ts'
@@ -18,6 +19,7 @@ export abstract class ExchangeView {
   readonly requestBody: MessageBody
   readonly responseHead = new ResponseHeadView()
   readonly responseBody: MessageBody
+  readonly learned = new Learned()
   readonly facts = new Map<string, unknown>()
   place: RoutePlace = nowhere
   state: unknown = undefined
@@ -111,6 +113,7 @@ export abstract class ExchangeView {
     this.responseHead.release()
     this.requestBody.start('none', 0, false)
     this.responseBody.start('none', 0, false)
+    this.learned.clear()
     if (this.facts.size > 0) this.facts.clear()
     this.place = nowhere
     this.state = undefined

@@ -1,0 +1,57 @@
+/**
+ * What policies have learned of one request, for the expressions of later policies, for the access
+ * log and for spans. One field each, called what expressions call it; undefined until somebody has
+ * learned it, which expressions see as null.
+ *
+ * Values are plain data, as JSON.parse gives it: objects without prototypes of their own, arrays,
+ * text, booleans, null, numbers (doubles to expressions) and bigints (ints to expressions). They are
+ * shared, not copied: nobody changes one after it was set.
+ */
+export type LearnedValue =
+  | string
+  | number
+  | bigint
+  | boolean
+  | null
+  | readonly LearnedValue[]
+  | LearnedRecord
+
+export interface LearnedRecord {
+  readonly [name: string]: LearnedValue | undefined
+}
+
+export class Learned {
+  /** Claims of the token that was verified. */
+  jwt: LearnedRecord | undefined
+  /** Metadata of the key that was found; never the key. */
+  apiKey: LearnedRecord | undefined
+  basicAuth: { readonly username: string } | undefined
+  /** What the external authorization service said of the request. */
+  extauthz: LearnedRecord | undefined
+  /** What the external processor said of the request. */
+  extproc: LearnedRecord | undefined
+  llm: LearnedRecord | undefined
+  /** The request as the client of a model sent it, read from JSON. */
+  llmRequest: LearnedRecord | undefined
+  mcp: LearnedRecord | undefined
+  /**
+   * Credentials that were verified and taken off the request, without their scheme, for a backend
+   * to which they are to be passed on. No expression and no log can see them.
+   */
+  jwtToken: string | undefined
+  apiKeyToken: string | undefined
+
+  /** Back to knowing nothing. */
+  clear(): void {
+    this.jwt = undefined
+    this.apiKey = undefined
+    this.basicAuth = undefined
+    this.extauthz = undefined
+    this.extproc = undefined
+    this.llm = undefined
+    this.llmRequest = undefined
+    this.mcp = undefined
+    this.jwtToken = undefined
+    this.apiKeyToken = undefined
+  }
+}
