@@ -3,6 +3,7 @@
  * views, and a field that may be absent in a valid object is optional here.
  */
 import type { ObjectRef } from '../model/names.ts'
+import type { SecretEntry } from '../model/references.ts'
 import type { ObservedObject } from './object-state.ts'
 
 export const gatewayGroup = 'gateway.networking.k8s.io'
@@ -32,16 +33,12 @@ export interface SecretObjectRef {
   readonly name: string
 }
 
-/** What the log has of a Secret in place of its values, as far as certificates go. */
+/** What the log has of a Secret in place of its values. */
 export interface SecretFacts {
   readonly entries: Readonly<Record<string, SecretEntryFacts>>
 }
 
-export interface SecretEntryFacts {
-  readonly digest: string
-  readonly certificates?: readonly { readonly isValid: boolean }[]
-  readonly privateKey?: { readonly type: string; readonly pairsWith: readonly string[] }
-}
+export type SecretEntryFacts = SecretEntry
 
 export interface ListenerTlsSpec {
   readonly mode?: 'Terminate' | 'Passthrough'

@@ -108,6 +108,12 @@ export interface RespondVerdict {
 
 export const next: Verdict = { kind: 'next' }
 
+/** Values of secrets, by the digests that compiled policies name. */
+export interface SecretValues {
+  /** Throws where the value has not arrived; its policy then is closed until it does. */
+  value(digest: string): Uint8Array
+}
+
 /** Calls that a policy makes to other services; injected so that policies own no client. */
 export interface Callouts {
   /** HTTP request to a resolved backend; rejects with a GatewayError. */

@@ -234,6 +234,8 @@ export interface PolicyResource extends Age {
   readonly configVersion: number
   /** Canonical JSON of the compiled form. */
   readonly config: string
+  /** Values that `config` names by their digests. */
+  readonly secrets?: readonly SecretRef[]
   /** Set where the policy cannot be enforced: whatever it covers is answered 500. */
   readonly unenforceable?: string
 }
@@ -275,6 +277,7 @@ export interface DesiredDelta {
 
 /** Everything secret that a resource refers to. */
 export function secretRefsOf(resource: Resource): readonly SecretRef[] {
+  if (resource.type === 'policy') return resource.secrets ?? []
   if (resource.type !== 'listener') return []
   const certificates = resource.tls?.certificates ?? []
   return certificates.flatMap(({ certificate, privateKey }) => [certificate, privateKey])

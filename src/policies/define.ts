@@ -9,8 +9,9 @@
  * Registration gives it everything else: CRD text, the documentation table, merging, status
  * reasons, and its place in the order of execution, which is its position in the registry.
  */
-import type { Callouts, Exchange, Verdict } from '../exchange/exchange.ts'
-import type { PolicySection } from '../model/resources.ts'
+import type { Callouts, Exchange, SecretValues, Verdict } from '../exchange/exchange.ts'
+import type { References } from '../model/references.ts'
+import type { PolicySection, SecretRef } from '../model/resources.ts'
 import type { Schema } from '../schema/field.ts'
 import type { SectionField, SectionName } from '../schema/section-field.ts'
 
@@ -25,6 +26,8 @@ export interface PolicyProblem {
 export interface Compiled<Config> {
   readonly config?: Config
   readonly problems: readonly PolicyProblem[]
+  /** Values that the config names by their digests; they travel beside it. */
+  readonly secrets?: readonly SecretRef[]
 }
 
 /** A policy bound to its config; `onResponse` runs in reverse order of the registry. */
@@ -39,7 +42,7 @@ export interface Step {
  * level first.
  */
 export interface PolicyApply<Config> {
-  bind(config: Config, callouts: Callouts): Step
+  bind(config: Config, callouts: Callouts, secrets: SecretValues): Step
 }
 
 export interface PolicyDefinition<Spec = unknown, Config = unknown> {
@@ -63,7 +66,7 @@ export interface PolicyDefinition<Spec = unknown, Config = unknown> {
   /** It answers instead of a backend, after the filters of the rule, so that a redirect comes first. */
   readonly answers?: boolean
   /** Absent: the schema is accepted, and the object says that it is not supported yet. */
-  readonly compile?: (spec: Spec) => Compiled<Config>
+  readonly compile?: (spec: Spec, references: References) => Compiled<Config>
   readonly apply?: () => Promise<{ readonly default: PolicyApply<Config> }>
 }
 

@@ -159,6 +159,9 @@ function decodePolicy(key: ResourceKey, message: PolicyMessage): PolicyResource 
     configVersion: message.configVersion,
     config: message.config,
     ...(message.unenforceable !== undefined && { unenforceable: message.unenforceable }),
+    ...(message.secrets.length > 0 && {
+      secrets: message.secrets.map((secret) => decodeSecretRef(secret, 'secret')),
+    }),
   }
 }
 

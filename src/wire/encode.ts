@@ -142,6 +142,7 @@ const policyOf = (policy: PolicyResource): MessageInitShape<typeof PolicySchema>
   configVersion: policy.configVersion,
   config: policy.config,
   unenforceable: policy.unenforceable,
+  secrets: policy.secrets === undefined ? [] : [...policy.secrets],
 })
 
 function kindOf(resource: Resource): MessageInitShape<typeof ResourceSchema>['kind'] {

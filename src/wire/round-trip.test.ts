@@ -176,8 +176,10 @@ const resources = {
       ),
       configVersion: count,
       config: text,
+      secrets: fc.array(secretRef, { minLength: 1, maxLength: 3 }),
       unenforceable: text,
     },
+    'secrets',
     'unenforceable',
   ),
 } as unknown as Record<Resource['type'], fc.Arbitrary<Resource>>

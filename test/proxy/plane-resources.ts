@@ -1,4 +1,5 @@
 /** Desired resources as the control plane would publish them, with the defaults that tests want. */
+import type { References } from '../../src/model/references.ts'
 import type {
   BackendResource,
   BackendTarget,
@@ -128,6 +129,8 @@ export interface PolicyFields extends Partial<Omit<PolicyResource, 'target' | 'f
   readonly name?: string
 }
 
+const nothing: References = { secret: () => undefined, configMap: () => undefined }
+
 /** A field of a GatewayPolicy, compiled as the control plane does it. */
 export function policy(
   target: PolicyTarget,
@@ -137,7 +140,7 @@ export function policy(
 ): PolicyResource {
   const { name = 'policy', section = 'traffic', ...rest } = fields
   const definition = findPolicy(section, field)
-  const { config } = definition?.compile?.(spec) ?? {}
+  const { config } = definition?.compile?.(spec, nothing) ?? {}
   return {
     type: 'policy',
     key: `policy/${section}/shop/${name}/${field}/${targetKey(target)}`,

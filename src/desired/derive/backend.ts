@@ -1,7 +1,7 @@
 /** GatewayBackend: its destination, its own policies, and whether it can be served. */
 import type { Destination, PolicyResource } from '../../model/resources.ts'
 import { conditionFalse, conditionTrue } from '../conditions.ts'
-import type { Derived, Stage } from '../graph.ts'
+import type { Derived, Reader, Stage } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
 import { type BackendSpec, specOf } from '../shapes.ts'
 import { compileField, type Finding, policyResource } from './compile-policy.ts'
@@ -17,6 +17,7 @@ function destinationOf(spec: BackendSpec): Destination {
 function inlinePolicies(
   self: ObjectState,
   spec: BackendSpec,
+  read: Reader,
 ): { resources: PolicyResource[]; findings: Finding[] } {
   const resources: PolicyResource[] = []
   const findings: Finding[] = expressionFindings('GatewayBackend', 'spec', spec, 'policies')
@@ -35,7 +36,7 @@ function inlinePolicies(
       phase: 'PostRouting',
     } as const
     const policy = { ...place, field, path, spec: value }
-    const compiled = compileField(policy)
+    const compiled = compileField(policy, read)
     findings.push(...compiled.findings)
     const target = { ...self.ref, inline: true }
     if (compiled.effective) resources.push(policyResource(policy, compiled, target))
@@ -61,11 +62,11 @@ function accepted(self: ObjectState, destination: Destination, findings: readonl
 export const backendStage: Stage = {
   name: 'backend',
   kinds: ['GatewayBackend'],
-  derive(self: ObjectState): Derived {
+  derive(self: ObjectState, read: Reader): Derived {
     if (self.object === undefined) return refusedBackend(self)
     const spec = specOf<BackendSpec>(self.object)
     const destination = destinationOf(spec)
-    const { resources, findings } = inlinePolicies(self, spec)
+    const { resources, findings } = inlinePolicies(self, spec, read)
     const { namespace, name } = self.ref
     const key = `backend/${namespace}/${name}`
     return {

@@ -7,10 +7,13 @@ import type {
   PolicyResource,
   PolicySection,
   PolicyTarget,
+  SecretRef,
 } from '../../model/resources.ts'
-import type { PolicyDefinition } from '../../policies/define.ts'
+import type { PolicyDefinition, PolicyProblem } from '../../policies/define.ts'
 import { findPolicy } from '../../policies/registry.ts'
+import type { Reader } from '../graph.ts'
 import { expressionFindings } from './expressions.ts'
+import { referencesFrom } from './referenced-objects.ts'
 
 /** How bad a finding is for the object that has it. */
 export type Severity =
@@ -41,6 +44,7 @@ export interface CompiledField {
   readonly definition: PolicyDefinition | undefined
   readonly config: string
   readonly configVersion: number
+  readonly secrets?: readonly SecretRef[]
   readonly unenforceable: string | undefined
   /** Should anything be sent to the proxy? */
   readonly effective: boolean
@@ -60,8 +64,8 @@ function ineffective(definition: PolicyDefinition | undefined, message: string):
 }
 
 /** Compiles one field; it does not depend on the target. */
-export function compileField(policy: PolicyField): CompiledField {
-  const compiled = compileSpec(policy)
+export function compileField(policy: PolicyField, read: Reader): CompiledField {
+  const compiled = compileSpec(policy, read)
   const unreadable = expressionFindings(policy.owner.kind, policy.path, policy.spec)
   if (unreadable.length === 0) return compiled
   const findings = [...compiled.findings, ...unreadable]
@@ -71,7 +75,10 @@ export function compileField(policy: PolicyField): CompiledField {
   return { ...refused, findings }
 }
 
-function compileSpec({ section, field, path, spec }: PolicyField): CompiledField {
+function compileSpec(
+  { section, field, path, spec, owner }: PolicyField,
+  read: Reader,
+): CompiledField {
   const definition = findPolicy(section, field)
   if (definition === undefined) return closed(undefined, `${path} is not known to this version`)
   if (definition.compile === undefined) {
@@ -80,18 +87,24 @@ function compileSpec({ section, field, path, spec }: PolicyField): CompiledField
       ? closed(definition, `${message}; the traffic it covers is refused`)
       : ineffective(definition, message)
   }
-  const { config, problems } = definition.compile(spec)
-  const text = problems.map((problem) => `${path}.${problem.path}: ${problem.message}`).join('; ')
+  const references = referencesFrom(owner.namespace, read)
+  const { config, problems, secrets = [] } = definition.compile(spec, references)
+  const text = problems.map((problem) => problemText(path, problem)).join('; ')
   if (definition.security && problems.length > 0) return closed(definition, text)
   if (config === undefined) return ineffective(definition, text)
   return {
     definition,
     config: canonicalJson(config),
     configVersion: definition.configVersion,
+    secrets,
     unenforceable: undefined,
     effective: true,
     findings: text === '' ? [] : [{ severity: 'ineffective', message: text }],
   }
+}
+
+function problemText(path: string, problem: PolicyProblem): string {
+  return `${problem.path === '' ? path : `${path}.${problem.path}`}: ${problem.message}`
 }
 
 /** The wire resource of a compiled field on one target. */
@@ -100,8 +113,9 @@ export function policyResource(
   {
     config,
     configVersion,
+    secrets = [],
     unenforceable,
-  }: Pick<CompiledField, 'config' | 'configVersion' | 'unenforceable'>,
+  }: Pick<CompiledField, 'config' | 'configVersion' | 'secrets' | 'unenforceable'>,
   target: PolicyTarget,
 ): PolicyResource {
   const part = target.section === undefined ? '' : `#${target.section}`
@@ -118,6 +132,7 @@ export function policyResource(
     target,
     configVersion,
     config,
+    ...(secrets.length > 0 && { secrets }),
     ...(unenforceable !== undefined && { unenforceable }),
   }
 }

@@ -85,6 +85,7 @@ interface Translation {
 function translate(
   fields: readonly PolicyField[],
   targets: readonly ResolvedTarget[],
+  read: Reader,
 ): Translation {
   const resources = new Map<string, PolicyResource>()
   const findings: Finding[] = []
@@ -96,7 +97,7 @@ function translate(
     }
   }
   for (const field of fields) {
-    const compiled = compileField(field)
+    const compiled = compileField(field, read)
     findings.push(...compiled.findings)
     const misplaced = targets.map((resolved) => placement(field, compiled, resolved))
     findings.push(...misplaced.filter((finding) => finding !== undefined))
@@ -208,7 +209,7 @@ export const policyStage: Stage = {
     if (self.object === undefined) return refusedPolicy(self, read)
     const spec = specOf<PolicySpec>(self.object)
     const targets = resolveTargets(spec, self.ref.namespace, read)
-    const translation = translate(fieldsOf(self, spec), targets)
+    const translation = translate(fieldsOf(self, spec), targets, read)
     const accepted = acceptedCondition(translation, self.generation)
     const attached = attachedCondition(targets, accepted.status === 'True', self.generation)
     return {

@@ -1,18 +1,14 @@
 /** Certificates of listeners, from the values of secrets that have been received. */
 import type { SecureContext } from 'node:tls'
-import type { ListenerResource, SecretRef, SecretResource } from '../../model/resources.ts'
+import type { ListenerResource, SecretRef } from '../../model/resources.ts'
 import { createListenerContext } from '../engine/tls-context.ts'
+import type { ReceivedSecrets } from './received-secrets.ts'
 
 export class Certificates {
-  /** By digest. */
-  readonly #values = new Map<string, Uint8Array>()
+  readonly #secrets: ReceivedSecrets
 
-  set({ digest, value }: SecretResource): void {
-    this.#values.set(digest, value)
-  }
-
-  remove({ digest }: SecretResource): void {
-    this.#values.delete(digest)
+  constructor(secrets: ReceivedSecrets) {
+    this.#secrets = secrets
   }
 
   /**
@@ -35,7 +31,7 @@ export class Certificates {
   }
 
   #valueOf({ namespace, name, key, digest }: SecretRef): Uint8Array {
-    const value = this.#values.get(digest)
+    const value = this.#secrets.find(digest)
     if (value === undefined) {
       throw new Error(`the value of ${key} of Secret ${namespace}/${name} is not known`)
     }

@@ -1,5 +1,5 @@
 /** Policies as they arrived, bound to their configs once, and merged on demand. */
-import type { Callouts } from '../../exchange/exchange.ts'
+import type { Callouts, SecretValues } from '../../exchange/exchange.ts'
 import type { PolicyPhase, PolicyResource, PolicySection } from '../../model/resources.ts'
 import type { PolicyApply, PolicyDefinition, Step } from '../../policies/define.ts'
 import { type Levels, mergePolicies, targetKey } from '../../policies/merge.ts'
@@ -41,14 +41,16 @@ interface BoundPolicy {
 export class PolicyIndex {
   readonly #appliers: PolicyAppliers
   readonly #callouts: Callouts
+  readonly #secrets: SecretValues
   readonly #byKey = new Map<string, BoundPolicy>()
   readonly #byTarget = new Map<string, PolicyResource[]>()
   /** Rises with every change; what was merged under another generation is merged again. */
   generation = 0
 
-  constructor(appliers: PolicyAppliers, callouts: Callouts) {
+  constructor(appliers: PolicyAppliers, callouts: Callouts, secrets: SecretValues) {
     this.#appliers = appliers
     this.#callouts = callouts
+    this.#secrets = secrets
   }
 
   /**
@@ -109,6 +111,7 @@ export class PolicyIndex {
     return applier?.bind(
       bound.map(({ config }) => config),
       this.#callouts,
+      this.#secrets,
     )
   }
 
@@ -135,7 +138,10 @@ export class PolicyIndex {
     }
     try {
       const config: unknown = JSON.parse(resource.config)
-      const step = definition.merge === 'replace' ? applier.bind(config, this.#callouts) : undefined
+      const step =
+        definition.merge === 'replace'
+          ? applier.bind(config, this.#callouts, this.#secrets)
+          : undefined
       return { resource, config, step, closed: undefined }
     } catch (error) {
       return closed(`its compiled form cannot be used: ${String(error)}`)

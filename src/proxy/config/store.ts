@@ -28,6 +28,7 @@ import { Certificates } from './certificates.ts'
 import type { ListenerPlacement } from './placement.ts'
 import { type PolicyAppliers, PolicyIndex } from './policies.ts'
 import { type EntryIds, PortTable } from './port-table.ts'
+import { ReceivedSecrets } from './received-secrets.ts'
 import { type CompiledRule, closeRule, compileRule } from './rules.ts'
 
 /** A resource that is not in force as it was sent. */
@@ -65,7 +66,8 @@ export class ConfigStore {
   readonly backends = new BackendTable()
   readonly policies: PolicyIndex
   readonly #core: IoCore
-  readonly #certificates = new Certificates()
+  readonly #secrets = new ReceivedSecrets()
+  readonly #certificates = new Certificates(this.#secrets)
   /** By port. A connection is one or the other, and sees listeners of its own kind only. */
   readonly #plaintext = new Map<number, PortTable>()
   readonly #secure = new Map<number, PortTable>()
@@ -79,7 +81,7 @@ export class ConfigStore {
 
   constructor(core: IoCore, appliers: PolicyAppliers, callouts: Callouts) {
     this.#core = core
-    this.policies = new PolicyIndex(appliers, callouts)
+    this.policies = new PolicyIndex(appliers, callouts, this.#secrets)
   }
 
   /** What is served on a port, in plaintext or over TLS; undefined where nothing is. */
@@ -143,7 +145,7 @@ export class ConfigStore {
         this.#setListener(resource)
         break
       case 'secret':
-        this.#certificates.set(resource)
+        this.#secrets.set(resource)
         break
       case 'route':
         if (!this.#setRoute(resource)) return
@@ -174,7 +176,7 @@ export class ConfigStore {
         this.#dropListener(resource)
         break
       case 'secret':
-        this.#certificates.remove(resource)
+        this.#secrets.remove(resource)
         break
       case 'route':
         this.#dropRoute(key)

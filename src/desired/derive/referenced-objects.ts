@@ -1,0 +1,62 @@
+/** Objects that policies refer to: Secrets by their facts, ConfigMaps by their content. */
+import type { ReferencedConfigMap, ReferencedSecret, References } from '../../model/references.ts'
+import type { Reader } from '../graph.ts'
+import type { SecretFacts } from '../shapes.ts'
+
+interface ConfigMapFields {
+  readonly data?: Readonly<Record<string, string>>
+  readonly binaryData?: Readonly<Record<string, string>>
+}
+
+/** References of an object of the namespace, which policies compile with. */
+export function referencesFrom(namespace: string, read: Reader): References {
+  return {
+    secret: (name) => referencedSecret(namespace, name, read),
+    configMap: (name) => referencedConfigMap(namespace, name, read),
+  }
+}
+
+function referencedSecret(
+  namespace: string,
+  name: string,
+  read: Reader,
+): ReferencedSecret | undefined {
+  const secret = read.object('Secret', namespace, name)?.object
+  if (secret === undefined) return undefined
+  const { entries } = secret.facts as SecretFacts
+  return {
+    label: `${namespace}/${name}`,
+    type: typeof secret.type === 'string' ? secret.type : 'Opaque',
+    entries,
+    ref: (key) => {
+      const entry = Object.hasOwn(entries, key) ? entries[key] : undefined
+      return entry && { namespace, name, key, digest: entry.digest }
+    },
+  }
+}
+
+function referencedConfigMap(
+  namespace: string,
+  name: string,
+  read: Reader,
+): ReferencedConfigMap | undefined {
+  const configMap = read.object('ConfigMap', namespace, name)?.object
+  if (configMap === undefined) return undefined
+  const { data = {}, binaryData = {} } = configMap as ConfigMapFields
+  return {
+    label: `${namespace}/${name}`,
+    entry: (key) => {
+      if (Object.hasOwn(data, key)) return data[key]
+      return Object.hasOwn(binaryData, key) ? textOf(binaryData[key] ?? '') : undefined
+    },
+  }
+}
+
+function textOf(base64: string): string | undefined {
+  const bytes = Uint8Array.from(atob(base64.replaceAll(/\s/g, '')), (c) => c.charCodeAt(0))
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    return undefined
+  }
+}
