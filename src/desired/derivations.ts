@@ -11,6 +11,7 @@ import { grpcRouteStage } from './derive/grpc-route.ts'
 import { httpRouteStage } from './derive/http-route.ts'
 import type { CheckRegex } from './derive/http-rule.ts'
 import { policyStage } from './derive/policy.ts'
+import { policyStatusStage } from './derive/policy-status.ts'
 import { serviceStage, workloadStage } from './derive/service.ts'
 import { streamRouteStage } from './derive/stream-route.ts'
 import { Graph, type IndexDefinition, type Stage } from './graph.ts'
@@ -34,6 +35,8 @@ function stages({ checkRegex }: DerivationOptions): readonly Stage[] {
     streamRouteStage,
     // Targets anything above.
     policyStage,
+    // Compares what policies claim at the same place.
+    policyStatusStage,
     backendTlsPolicyStage,
     // Last: counts attached routes.
     gatewayStatusStage,

@@ -1,5 +1,4 @@
-/** GatewayPolicy: one wire resource per field and target; conditions per Gateway that it reaches. */
-import type { DecidedCondition } from '../../model/conditions.ts'
+/** GatewayPolicy: one wire resource per field and target. */
 import { compareText } from '../../model/names.ts'
 import type {
   PolicyPhase,
@@ -8,10 +7,10 @@ import type {
   PolicyTarget,
 } from '../../model/resources.ts'
 import { findPolicy } from '../../policies/registry.ts'
-import { conditionFalse, conditionTrue } from '../conditions.ts'
+import { conditionFalse } from '../conditions.ts'
 import type { Derived, Reader, Stage } from '../graph.ts'
 import type { ObjectState, Refusal } from '../object-state.ts'
-import { controllerName, gatewayGroup, ownGroup, type PolicySpec, specOf } from '../shapes.ts'
+import { type PolicySpec, specOf } from '../shapes.ts'
 import {
   type CompiledField,
   compileField,
@@ -19,6 +18,8 @@ import {
   type PolicyField,
   policyResource,
 } from './compile-policy.ts'
+import { claimsOf, contributionsOf } from './policy-conflicts.ts'
+import { acceptedCondition, type PolicyView } from './policy-status.ts'
 import {
   closingField,
   type ResolvedTarget,
@@ -136,70 +137,11 @@ function uniqueFindings(findings: readonly Finding[]): Finding[] {
   return [...new Map(findings.map((finding) => [finding.message, finding])).values()]
 }
 
-function acceptedCondition(
-  { effective, findings }: Translation,
-  generation: number,
-): DecidedCondition {
-  const message = findings.map((finding) => finding.message).join('; ')
-  const has = (severity: Finding['severity']) => findings.some((f) => f.severity === severity)
-  if (has('closed')) return conditionFalse('Accepted', 'Invalid', generation, message)
-  if (!has('ineffective')) return conditionTrue('Accepted', 'Valid', generation, message)
-  return effective
-    ? conditionTrue('Accepted', 'PartiallyValid', generation, message)
-    : conditionFalse('Accepted', 'Invalid', generation, message)
-}
-
-function attachedCondition(
-  targets: readonly ResolvedTarget[],
-  isAccepted: boolean,
-  generation: number,
-): DecidedCondition {
-  const problems = targets.flatMap(({ problem }) => (problem === undefined ? [] : [problem]))
-  if (problems.length > 0) {
-    return conditionFalse('Attached', 'Pending', generation, problems.join('; '))
-  }
-  if (!isAccepted) {
-    return conditionFalse('Attached', 'Pending', generation, 'the policy is not accepted')
-  }
-  return conditionTrue('Attached', 'Attached', generation)
-}
-
-const maxAncestors = 16
-
-/** One entry per Gateway; an extra one names what could not be attached (Gateway API, GEP-713). */
-function ancestorsOf(
-  targets: readonly ResolvedTarget[],
-  accepted: DecidedCondition,
-  generation: number,
-): unknown[] {
-  const gateways = [...new Set(targets.flatMap((target) => target.gateways))].sort()
-  const isAccepted = accepted.status === 'True'
-  const entries: unknown[] = gateways.map((gateway) => {
-    const [namespace = '', name = ''] = gateway.split('/')
-    const here = targets.filter((target) => target.gateways.includes(gateway))
-    return {
-      ancestorRef: { group: gatewayGroup, kind: 'Gateway', namespace, name },
-      controllerName,
-      conditions: [accepted, attachedCondition(here, isAccepted, generation)],
-    }
-  })
-  const lost = targets.filter(({ problem }) => problem !== undefined)
-  const summarised =
-    lost.length === 0 ? [] : [accepted, attachedCondition(lost, isAccepted, generation)]
-  const room = maxAncestors - (lost.length > 0 || entries.length > maxAncestors ? 1 : 0)
-  const omitted = entries.slice(room).length
-  if (omitted > 0) {
-    const message = `${omitted} more ancestors are not shown`
-    summarised.push(conditionTrue('StatusSummarized', 'StatusSummary', generation, message))
-  }
-  if (summarised.length === 0) return entries
-  return [...entries.slice(0, room), summary(summarised)]
-}
-
-/** The entry for what belongs to no Gateway, or has no room. */
-function summary(conditions: readonly DecidedCondition[]): unknown {
-  const ancestorRef = { group: ownGroup, kind: 'GatewayPolicy', name: 'StatusSummary' }
-  return { ancestorRef, controllerName, conditions }
+/** Statuses come from a later stage, which knows what other policies claim. */
+function outcome(resources: readonly PolicyResource[], view: Omit<PolicyView, 'claims'>): Derived {
+  const claims = claimsOf(resources)
+  const value: PolicyView = { ...view, claims }
+  return { resources, value, contributions: contributionsOf(claims) }
 }
 
 export const policyStage: Stage = {
@@ -209,16 +151,9 @@ export const policyStage: Stage = {
     if (self.object === undefined) return refusedPolicy(self, read)
     const spec = specOf<PolicySpec>(self.object)
     const targets = resolveTargets(spec, self.ref.namespace, read)
-    const translation = translate(fieldsOf(self, spec), targets, read)
-    const accepted = acceptedCondition(translation, self.generation)
-    const attached = attachedCondition(targets, accepted.status === 'True', self.generation)
-    return {
-      resources: translation.resources,
-      status: {
-        conditions: [accepted, attached],
-        ancestors: ancestorsOf(targets, accepted, self.generation),
-      },
-    }
+    const { resources, findings, effective } = translate(fieldsOf(self, spec), targets, read)
+    const accepted = acceptedCondition(effective, findings, self.generation)
+    return outcome(resources, { accepted, targets })
   },
 }
 
@@ -253,14 +188,8 @@ function refusedPolicy(self: ObjectState, read: Reader): Derived {
   const targets = resolveTargets(spec, self.ref.namespace, read)
   const unenforceable = `GatewayPolicy ${self.ref.namespace}/${self.ref.name} is invalid`
   const covered = protects(refused) ? targets.filter(({ exists }) => exists) : []
-  const attached = attachedCondition(targets, false, refused.generation)
-  return {
-    resources: covered.map(({ target }) =>
-      closingResource({ owner: self.ref, age: self.age }, target, unenforceable),
-    ),
-    status: {
-      conditions: [accepted, attached],
-      ancestors: ancestorsOf(targets, accepted, refused.generation),
-    },
-  }
+  const resources = covered.map(({ target }) =>
+    closingResource({ owner: self.ref, age: self.age }, target, unenforceable),
+  )
+  return outcome(resources, { accepted, targets })
 }

@@ -1,0 +1,114 @@
+/** GatewayPolicy: conditions of the object and of each Gateway that it reaches. */
+import type { DecidedCondition } from '../../model/conditions.ts'
+import { objectKey } from '../../model/names.ts'
+import { conditionFalse, conditionTrue } from '../conditions.ts'
+import type { Derived, Reader, Stage } from '../graph.ts'
+import type { ObjectState } from '../object-state.ts'
+import { controllerName, gatewayGroup, ownGroup } from '../shapes.ts'
+import type { Finding } from './compile-policy.ts'
+import { type Claim, conflictsOf } from './policy-conflicts.ts'
+import type { ResolvedTarget } from './policy-targets.ts'
+
+/** What the stage `policy` derives for this one. */
+export interface PolicyView {
+  readonly accepted: DecidedCondition
+  readonly targets: readonly ResolvedTarget[]
+  readonly claims: readonly Claim[]
+}
+
+/** `effective`: has any field of the policy an effect? */
+export function acceptedCondition(
+  effective: boolean,
+  findings: readonly Finding[],
+  generation: number,
+): DecidedCondition {
+  const message = findings.map((finding) => finding.message).join('; ')
+  const has = (severity: Finding['severity']) => findings.some((f) => f.severity === severity)
+  if (has('closed')) return conditionFalse('Accepted', 'Invalid', generation, message)
+  if (!has('ineffective')) return conditionTrue('Accepted', 'Valid', generation, message)
+  return effective
+    ? conditionTrue('Accepted', 'PartiallyValid', generation, message)
+    : conditionFalse('Accepted', 'Invalid', generation, message)
+}
+
+const maxNamed = 8
+
+/** The first few of many sentences. */
+function listed(sentences: readonly string[]): string {
+  const rest = sentences.length - maxNamed
+  const more = rest > 0 ? `; and ${rest} more` : ''
+  return `${sentences.slice(0, maxNamed).join('; ')}${more}`
+}
+
+/** `Attached` of the targets given; reasons as in the vocabulary of Gateway API's GEP-713. */
+function attachedCondition(
+  targets: readonly ResolvedTarget[],
+  { accepted, claims }: PolicyView,
+  read: Reader,
+): DecidedCondition {
+  const generation = accepted.observedGeneration
+  const problems = targets.flatMap(({ problem }) => (problem === undefined ? [] : [problem]))
+  if (problems.length > 0) {
+    return conditionFalse('Attached', 'Pending', generation, listed(problems))
+  }
+  if (accepted.status !== 'True') {
+    return conditionFalse('Attached', 'Pending', generation, 'the policy is not accepted')
+  }
+  const places = new Set(targets.map(({ target }) => objectKey(target)))
+  const here = claims.filter(({ target }) => places.has(target))
+  const { overridden, combined } = conflictsOf(here, read)
+  if (overridden.length > 0 && overridden.length === here.length) {
+    return conditionFalse('Attached', 'Overridden', generation, listed(overridden))
+  }
+  const shared = [...overridden, ...combined]
+  return shared.length > 0
+    ? conditionTrue('Attached', 'Merged', generation, listed(shared))
+    : conditionTrue('Attached', 'Attached', generation)
+}
+
+const maxAncestors = 16
+
+/** One entry per Gateway; an extra one names what could not be attached (Gateway API, GEP-713). */
+function ancestorsOf(view: PolicyView, read: Reader): unknown[] {
+  const { targets, accepted } = view
+  const gateways = [...new Set(targets.flatMap((target) => target.gateways))].sort()
+  const entries: unknown[] = gateways.map((gateway) => {
+    const [namespace = '', name = ''] = gateway.split('/')
+    const here = targets.filter((target) => target.gateways.includes(gateway))
+    return {
+      ancestorRef: { group: gatewayGroup, kind: 'Gateway', namespace, name },
+      controllerName,
+      conditions: [accepted, attachedCondition(here, view, read)],
+    }
+  })
+  const lost = targets.filter(({ problem }) => problem !== undefined)
+  const summarised = lost.length === 0 ? [] : [accepted, attachedCondition(lost, view, read)]
+  const room = maxAncestors - (lost.length > 0 || entries.length > maxAncestors ? 1 : 0)
+  const omitted = entries.slice(room).length
+  if (omitted > 0) {
+    const message = `${omitted} more ancestors are not shown`
+    const generation = accepted.observedGeneration
+    summarised.push(conditionTrue('StatusSummarized', 'StatusSummary', generation, message))
+  }
+  if (summarised.length === 0) return entries
+  return [...entries.slice(0, room), summary(summarised)]
+}
+
+/** The entry for what belongs to no Gateway, or has no room. */
+function summary(conditions: readonly DecidedCondition[]): unknown {
+  const ancestorRef = { group: ownGroup, kind: 'GatewayPolicy', name: 'StatusSummary' }
+  return { ancestorRef, controllerName, conditions }
+}
+
+export const policyStatusStage: Stage = {
+  name: 'policy-status',
+  kinds: ['GatewayPolicy'],
+  derive(self: ObjectState, read: Reader): Derived {
+    const view = read.value<PolicyView>('policy', self.ref)
+    if (view === undefined) return {}
+    const attached = attachedCondition(view.targets, view, read)
+    return {
+      status: { conditions: [view.accepted, attached], ancestors: ancestorsOf(view, read) },
+    }
+  },
+}
