@@ -154,6 +154,7 @@ export interface FilterSpec {
     readonly statusCode?: number
   }
   readonly urlRewrite?: { readonly hostname?: string; readonly path?: PathModifierSpec }
+  readonly cors?: unknown
   readonly requestMirror?: {
     readonly backendRef: BackendRef
     readonly percent?: number

@@ -17,7 +17,7 @@ const route = { kind: 'HTTPRoute', namespace: 'shop', name: 'cart' }
 const service = { kind: 'Service', namespace: 'shop', name: 'cart' }
 const onGateway = { gateway, owner: gateway, section: 'web' }
 const onEntry = { gateway, owner: listenerSet, section: 'web' }
-const rulePlace = { route, ruleName: 'add' }
+const rulePlace = { route, ruleIndex: 0, ruleName: 'add' }
 
 interface Written {
   readonly target: PolicyTarget

@@ -5,6 +5,7 @@
  *
  *   frontend   Gateway
  *   traffic    Gateway < ListenerSet < listener or entry < route < route rule
+ *                        < inline in the rule (its CORS filter)
  *   backend    the same  < backend or Service < Service port or sub-backend
  *                        < inline on the backend < inline on the sub-backend
  */
@@ -34,6 +35,7 @@ export interface ListenerPlace {
 
 export interface RulePlace {
   readonly route: ObjectRef
+  readonly ruleIndex: number
   readonly ruleName?: string
 }
 
@@ -56,11 +58,16 @@ export function listenerLevels({ gateway, owner, section }: ListenerPlace): Leve
   return levels
 }
 
-export function ruleLevels(listener: ListenerPlace, { route, ruleName }: RulePlace): Levels {
-  const ofRoute = [targetKey(route)]
-  const levels = [...listenerLevels(listener), ofRoute]
+export function ruleLevels(listener: ListenerPlace, rule: RulePlace): Levels {
+  const { route, ruleIndex, ruleName } = rule
+  const levels = [...listenerLevels(listener), [targetKey(route)]]
   if (ruleName !== undefined) levels.push([targetKey({ ...refOf(route), section: ruleName })])
-  return levels
+  return [...levels, [targetKey(inlineRule(route, ruleIndex))]]
+}
+
+/** The target of what stands inside a rule itself; rules need no name, so they go by position. */
+export function inlineRule(route: ObjectRef, ruleIndex: number): PolicyTarget {
+  return { ...refOf(route), section: `${ruleIndex}`, inline: true }
 }
 
 /** Levels above the rule's that a chosen destination adds. */

@@ -16,7 +16,7 @@ import { backendHttpField } from './backend-simple/http.ts'
 import { backendTcpField } from './backend-simple/tcp.ts'
 import { backendTlsField } from './backend-simple/tls.ts'
 import { basicAuthenticationField } from './basic-authentication/schema.ts'
-import { corsField } from './cors/schema.ts'
+import { cors } from './cors/index.ts'
 import { csrf } from './csrf/index.ts'
 import type { PolicyDefinition } from './define.ts'
 import { pendingPolicy } from './define.ts'
@@ -37,7 +37,7 @@ import { transformationField } from './transformation/schema.ts'
 
 const trafficPolicies = [
   // First, so that a preflight needs no credential, costs no limit, and a 401 carries CORS headers.
-  pendingPolicy(corsField, { security: false, preRouting: true }),
+  cors,
   // Credentials before whatever may read who the caller is.
   pendingPolicy(jwtAuthenticationField, { security: true, preRouting: true }),
   pendingPolicy(basicAuthenticationField, { security: true, preRouting: true }),

@@ -16,6 +16,7 @@ import {
   type RouteView,
   unresolved,
 } from './routes.ts'
+import { type RulePolicies, rulePolicies } from './rule-policies.ts'
 
 interface RuleFindings {
   readonly rules: readonly ViewedRule[]
@@ -31,7 +32,11 @@ function routeNotes({ useDefaultGateways }: RouteSpec): string[] {
   return useDefaultGateways === undefined ? [] : ['spec.useDefaultGateways is not supported yet']
 }
 
-function judge(spec: RouteSpec, rules: readonly ViewedRule[]): RuleFindings {
+function judge(
+  spec: RouteSpec,
+  rules: readonly ViewedRule[],
+  policies: RulePolicies,
+): RuleFindings {
   const failures = rules.flatMap(({ unusable }) => (unusable === undefined ? [] : [unusable]))
   const first = failures[0]
   const message = failures.map((failure) => failure.message).join('; ')
@@ -42,7 +47,9 @@ function judge(spec: RouteSpec, rules: readonly ViewedRule[]): RuleFindings {
     wholly: all ? combined : undefined,
     partly: all ? undefined : combined,
     refs: unresolved(rules.flatMap(({ refs }) => refs)),
-    notes: [...routeNotes(spec), ...rules.flatMap(({ notes }) => notes)].join('; '),
+    notes: [...routeNotes(spec), ...rules.flatMap(({ notes }) => notes), ...policies.notes].join(
+      '; ',
+    ),
   }
 }
 
@@ -108,7 +115,8 @@ export function httpRouteStage(checkRegex: CheckRegex): Stage {
       const from = { kind: 'HTTPRoute', namespace: self.ref.namespace }
       const specs = spec.rules ?? [{}]
       const rules = specs.map((rule, index) => viewRule(rule, index, from, read, checkRegex))
-      const findings = judge(spec, rules)
+      const policies = rulePolicies(self, specs)
+      const findings = judge(spec, rules, policies)
       const attachments = attachmentsOf(parents)
       const view: RouteView = {
         gateways: acceptedGateways(parents),
@@ -116,7 +124,10 @@ export function httpRouteStage(checkRegex: CheckRegex): Stage {
       }
       return {
         value: view,
-        resources: attachments.length === 0 ? [] : resourcesOf(self, spec, rules, attachments),
+        resources:
+          attachments.length === 0
+            ? []
+            : [...resourcesOf(self, spec, rules, attachments), ...policies.resources],
         contributions: contributionsOf(
           self,
           parents,

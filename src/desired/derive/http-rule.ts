@@ -124,6 +124,9 @@ function viewFilter(spec: FilterSpec, context: Context): RouteFilter[] {
     }
     case 'RequestMirror':
       return viewMirror(spec, context)
+    case 'CORS':
+      // A policy of the rule: rule-policies.ts.
+      return []
     case 'ExtensionRef':
       context.refs.push({ reason: 'InvalidKind', message: 'no kind is supported in extensionRef' })
       refuse(context, 'UnsupportedValue', 'filters: ExtensionRef is not supported')
@@ -151,7 +154,7 @@ function viewBackendFilters(
   context: Context,
 ): RouteFilter[] {
   for (const { type } of specs ?? []) {
-    if (type === 'RequestRedirect' || type === 'RequestMirror') {
+    if (type === 'RequestRedirect' || type === 'RequestMirror' || type === 'CORS') {
       refuse(context, 'UnsupportedValue', `backendRefs.filters: ${type} is not supported here`)
     }
   }

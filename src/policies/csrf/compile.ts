@@ -1,6 +1,6 @@
+import { originText, parseOrigin } from '../../model/origin.ts'
 import type { Compiled, PolicyProblem } from '../define.ts'
 import type { CsrfConfig } from './config.ts'
-import { originText, parseOrigin } from './origin.ts'
 import type { CsrfSpec } from './schema.ts'
 
 /** An origin without a port that is known for its scheme can never be met, which is a problem. */

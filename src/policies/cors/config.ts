@@ -1,0 +1,14 @@
+/** Version 1. Lists are as the user wrote them, names of headers and methods included. */
+export interface CorsConfig {
+  /**
+   * `*`; or `scheme://host:port`, lower case, with the port always written, whose host may be `*`
+   * or begin with `*.`.
+   */
+  readonly origins: readonly string[]
+  readonly credentials: boolean
+  readonly methods: readonly string[]
+  readonly requestHeaders: readonly string[]
+  readonly responseHeaders: readonly string[]
+  /** Seconds. */
+  readonly maxAge: number
+}
