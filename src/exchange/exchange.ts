@@ -104,6 +104,11 @@ export interface RespondVerdict {
   readonly body?: string | Uint8Array
   /** `reason` of access log and metrics. */
   readonly reason: string
+  /**
+   * A refusal in the gateway's own name, with a text for its body: gRPC clients are told of it in
+   * their way, and the access log has the text as its error. It names no credential.
+   */
+  readonly refusal?: true
 }
 
 export const next: Verdict = { kind: 'next' }

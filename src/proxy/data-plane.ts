@@ -13,7 +13,7 @@ import type { RequestHandler, ServerExchange, TlsChoice } from './engine/types.t
 import { factsOf } from './facts.ts'
 import { LocalExchange } from './local-exchange.ts'
 import { forwardOptions, type PhaseContext, requestPhases } from './phases.ts'
-import { type LocalResponse, rescue, toGatewayError } from './rescue.ts'
+import { answerOf, type LocalResponse, refusalText, rescue, toGatewayError } from './rescue.ts'
 import { changeResponse, changesResponse } from './response.ts'
 import { MatchableHeads } from './route.ts'
 import type { Telemetry } from './telemetry/types.ts'
@@ -156,9 +156,10 @@ class WalkHandler implements RequestHandler {
     )
   }
 
-  #answer(walk: Walk, { status, headers, body, reason }: RespondVerdict): void {
-    walk.reason = reason
-    this.#send(walk, { status, headers: headers ?? [], body })
+  #answer(walk: Walk, verdict: RespondVerdict): void {
+    walk.reason = verdict.reason
+    if (verdict.refusal === true) walk.refusal = refusalText(verdict)
+    this.#send(walk, answerOf(verdict, walk.exchange.request.headers))
   }
 
   #fail(walk: Walk, error: GatewayError): void {

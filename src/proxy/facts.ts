@@ -19,7 +19,7 @@ export function factsOf(walk: Walk): RequestFacts {
     endpoint: address?.pool,
     backend: backend?.label,
     reason: walk.reason ?? error?.row.reason ?? 'Upstream',
-    error: error && textOf(error),
+    error: error === undefined ? walk.refusal : textOf(error),
     bug: error?.code === 'bug' || error?.code === 'core_trapped' ? error : undefined,
     // A client that left early is logged with the status that says so, although it was not sent.
     status: exchange.sentStatus || (error?.row.status ?? 0),

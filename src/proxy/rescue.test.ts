@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { CoreTrap } from '../core/errors.ts'
 import { GatewayError } from '../errors.ts'
 import { FieldPairs } from './local-exchange.ts'
-import { rescue, toGatewayError } from './rescue.ts'
+import { answerOf, rescue, toGatewayError } from './rescue.ts'
 
 const plain = new FieldPairs([])
 
@@ -38,5 +38,31 @@ describe('rescue', () => {
     expect(http).toBe(200)
     expect(headers).toContainEqual(['grpc-status', status])
     expect(body).toBe(undefined)
+  })
+})
+
+describe('answerOf', () => {
+  const refused = {
+    kind: 'respond',
+    status: 401,
+    headers: [['www-authenticate', 'Basic']],
+    body: 'no credentials',
+    reason: 'BasicAuth',
+  } as const
+  const grpc = new FieldPairs([['content-type', 'application/grpc+proto']])
+
+  it('turns a refusal into what gRPC clients read, and keeps its headers', () => {
+    const { status, headers, body } = answerOf({ ...refused, refusal: true }, grpc)
+    expect([status, body]).toEqual([200, undefined])
+    expect(Object.fromEntries(headers)).toEqual({
+      'content-type': 'application/grpc',
+      'grpc-status': '16',
+      'grpc-message': 'no credentials',
+      'www-authenticate': 'Basic',
+    })
+  })
+
+  it('leaves answers that somebody configured as they are', () => {
+    expect(answerOf(refused, grpc).status).toBe(401)
   })
 })

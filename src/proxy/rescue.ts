@@ -1,7 +1,7 @@
 /** The only place that turns a GatewayError into a response. */
 import { CoreTrap } from '../core/errors.ts'
 import { type ErrorCode, GatewayError } from '../errors.ts'
-import type { HeaderFields } from '../exchange/exchange.ts'
+import type { HeaderFields, RespondVerdict } from '../exchange/exchange.ts'
 
 /** A response that the gateway makes itself. */
 export interface LocalResponse {
@@ -24,17 +24,39 @@ export function toGatewayError(thrown: unknown): GatewayError {
 export function rescue(error: GatewayError, requestHeaders: HeaderFields): LocalResponse {
   const { status, text } = error.row
   if (isGrpc(requestHeaders.get('content-type'))) {
-    return {
-      status: 200,
-      headers: [
-        ['content-type', 'application/grpc'],
-        ['grpc-status', `${grpcStatus(error.code, status)}`],
-        ['grpc-message', encodeURIComponent(text).replaceAll('%20', ' ')],
-      ],
-      body: undefined,
-    }
+    return grpcResponse(grpcStatus(error.code, status), text, [])
   }
-  return { status, headers: [['content-type', 'text/plain']], body: text }
+  return { status, headers: [plainText], body: text }
+}
+
+/** The answer of a policy; where that is a refusal, in the way that the client understands. */
+export function answerOf(verdict: RespondVerdict, requestHeaders: HeaderFields): LocalResponse {
+  const { status, headers = [], body, refusal } = verdict
+  if (refusal !== true) return { status, headers, body }
+  if (isGrpc(requestHeaders.get('content-type'))) {
+    return grpcResponse(grpcByStatus[status] ?? 2, refusalText(verdict), headers)
+  }
+  return { status, headers: [plainText, ...headers], body }
+}
+
+/** What a refusal says; empty where its body is no text. */
+export function refusalText({ body }: RespondVerdict): string {
+  return typeof body === 'string' ? body : ''
+}
+
+const plainText = ['content-type', 'text/plain'] as const
+
+function grpcResponse(status: number, text: string, headers: LocalResponse['headers']) {
+  return {
+    status: 200,
+    headers: [
+      ['content-type', 'application/grpc'] as const,
+      ['grpc-status', `${status}`] as const,
+      ['grpc-message', encodeURIComponent(text).replaceAll('%20', ' ')] as const,
+      ...headers,
+    ],
+    body: undefined,
+  }
 }
 
 /** `application/grpc`, `application/grpc+proto` …; parameters do not count. */

@@ -44,6 +44,8 @@ export class Walk {
   /** Why the gateway answered; undefined where the upstream did. */
   reason: string | undefined
   error: GatewayError | undefined
+  /** What a policy said when it refused the request. */
+  refusal: string | undefined
   /** The exchange is gone: its object may serve another request already. */
   over = false
 
