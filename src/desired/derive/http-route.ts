@@ -115,7 +115,7 @@ export function httpRouteStage(checkRegex: CheckRegex): Stage {
       const from = { kind: 'HTTPRoute', namespace: self.ref.namespace }
       const specs = spec.rules ?? [{}]
       const rules = specs.map((rule, index) => viewRule(rule, index, from, read, checkRegex))
-      const policies = rulePolicies(self, specs)
+      const policies = rulePolicies(self, specs, read)
       const findings = judge(spec, rules, policies)
       const attachments = attachmentsOf(parents)
       const view: RouteView = {
