@@ -80,6 +80,30 @@ function removeStale(outputs) {
   }
 }
 
+/**
+ * Of the Kubernetes client only the reading of configurations is used. Its generated API of a
+ * thousand classes would cost every controller a second and 60 MB, so the bundle has the rest
+ * without it.
+ */
+const kubeConfigOnly = {
+  name: 'kube-config-only',
+  setup(builder) {
+    const folder = join(root, 'node_modules', '@kubernetes', 'client-node', 'dist')
+    builder.onResolve({ filter: /^@kubernetes\/client-node$/ }, () => ({
+      path: join(folder, 'config.js'),
+    }))
+    builder.onResolve({ filter: /^\.\.?\// }, ({ importer, path }) => {
+      if (!importer.startsWith(folder)) return undefined
+      const isUnused = path === './gen/index.js' || path === './middleware.js'
+      return isUnused ? { path, namespace: 'kube-no-api' } : undefined
+    })
+    builder.onLoad({ filter: /.*/, namespace: 'kube-no-api' }, () => ({
+      contents:
+        'export class ServerConfiguration {}; export const createConfiguration = undefined; export const setHeaderMiddleware = undefined',
+    }))
+  },
+}
+
 const common = {
   absWorkingDir: root,
   outdir: 'dist',
@@ -97,7 +121,13 @@ async function bundle() {
     Object.entries(entries).filter(([, file]) => existsSync(join(root, file))),
   )
   const parts = await Promise.all([
-    build({ ...common, entryPoints: present, splitting: true, packages: 'external' }),
+    build({
+      ...common,
+      entryPoints: present,
+      splitting: true,
+      packages: 'external',
+      plugins: [kubeConfigOnly],
+    }),
     build({ ...common, entryPoints: selfContained }),
   ])
   removeStale(new Set(parts.flatMap(({ metafile }) => Object.keys(metafile.outputs))))

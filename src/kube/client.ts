@@ -1,0 +1,223 @@
+/** A small client of the Kubernetes API: requests, pages and watch streams, and nothing generated. */
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { request as httpsRequest } from 'node:https'
+import type { Cluster } from './cluster.ts'
+import { errorOf, KubeError } from './error.ts'
+import { linesOf } from './lines.ts'
+
+/** An object as the API server gives it. */
+export interface KubeObject {
+  readonly apiVersion?: string
+  readonly kind?: string
+  readonly metadata: KubeMeta
+  readonly [field: string]: unknown
+}
+
+export interface KubeMeta {
+  readonly name: string
+  readonly namespace?: string
+  readonly uid?: string
+  readonly resourceVersion?: string
+  readonly generation?: number
+  readonly labels?: Readonly<Record<string, string>>
+  readonly annotations?: Readonly<Record<string, string>>
+  readonly creationTimestamp?: string
+  readonly deletionTimestamp?: string
+}
+
+export interface KubeList {
+  readonly metadata: { readonly resourceVersion?: string; readonly continue?: string }
+  readonly items: readonly KubeObject[]
+}
+
+export interface WatchEvent {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'
+  readonly object: KubeObject
+}
+
+export type Query = Readonly<Record<string, string | number | boolean | undefined>>
+
+export interface RequestOptions {
+  readonly query?: Query
+  readonly body?: unknown
+  readonly contentType?: string
+  readonly accept?: string
+  readonly signal?: AbortSignal
+  /** Until the whole answer is there, in milliseconds. */
+  readonly timeoutMs?: number
+}
+
+export const patchTypes = {
+  merge: 'application/merge-patch+json',
+  apply: 'application/apply-patch+yaml',
+} as const
+
+/** Name under which our fields stand in managedFields. */
+export const fieldManager = 'sluice.dev/gateway-controller'
+
+const defaultTimeoutMs = 30_000
+/** Bookmarks come about once a minute; a stream that is silent for longer is dead. */
+const silenceMs = 150_000
+
+/**
+ * Talks to one API server. Every method rejects with a `KubeError`: with the server's status and
+ * reason where it answered, with status 0 where it did not.
+ */
+export class KubeClient {
+  readonly #cluster: Cluster
+
+  constructor(cluster: Cluster) {
+    this.#cluster = cluster
+  }
+
+  /** Namespace of the context or of the pod. */
+  get namespace(): string | undefined {
+    return this.#cluster.namespace
+  }
+
+  get<T = KubeObject>(path: string, options: RequestOptions = {}): Promise<T> {
+    return this.request<T>('GET', path, options)
+  }
+
+  create<T = KubeObject>(path: string, body: unknown): Promise<T> {
+    return this.request<T>('POST', path, { body, query: { fieldManager } })
+  }
+
+  /** Replaces an object; the resourceVersion in the body must be the current one. */
+  replace<T = KubeObject>(path: string, body: unknown, timeoutMs?: number): Promise<T> {
+    const timeout = timeoutMs === undefined ? {} : { timeoutMs }
+    return this.request<T>('PUT', path, { body, query: { fieldManager }, ...timeout })
+  }
+
+  /** Server-side apply; takes over fields that other managers hold. */
+  apply<T = KubeObject>(path: string, body: unknown): Promise<T> {
+    const query = { fieldManager, force: true }
+    return this.request<T>('PATCH', path, { body, query, contentType: patchTypes.apply })
+  }
+
+  /**
+   * Merges fields into the status of an object as it was at a resourceVersion.
+   * @throws KubeError 409 where the object has changed since
+   */
+  patchStatus(path: string, resourceVersion: string, status: unknown): Promise<KubeObject> {
+    const body = { metadata: { resourceVersion }, status }
+    const query = { fieldManager }
+    return this.request('PATCH', `${path}/status`, { body, query, contentType: patchTypes.merge })
+  }
+
+  /** One answer, parsed. A refused token is read again once: it may have been renewed. */
+  async request<T>(method: string, path: string, options: RequestOptions = {}): Promise<T> {
+    try {
+      return await this.#once<T>(method, path, options, false)
+    } catch (error) {
+      if (!(error instanceof KubeError) || error.status !== 401) throw error
+      return this.#once<T>(method, path, options, true)
+    }
+  }
+
+  async #once<T>(
+    method: string,
+    path: string,
+    options: RequestOptions,
+    isFresh: boolean,
+  ): Promise<T> {
+    const { timeoutMs = defaultTimeoutMs } = options
+    const limit = AbortSignal.timeout(timeoutMs)
+    const signal = options.signal === undefined ? limit : AbortSignal.any([limit, options.signal])
+    try {
+      const answer = await this.#open(method, path, { ...options, signal }, isFresh)
+      const body = parse(answer, await readAll(answer))
+      const { statusCode = 0, headers } = answer
+      if (statusCode >= 300) throw errorOf(statusCode, body, headers['retry-after'])
+      return body as T
+    } catch (cause) {
+      throw limit.aborted
+        ? new KubeError(0, 'Timeout', `no answer within ${timeoutMs} ms`, { cause })
+        : asKubeError(cause)
+    }
+  }
+
+  /**
+   * Events of a collection from a resourceVersion on, bookmarks included. Ends when the server ends
+   * the stream; rejects where it reports an error in it, or when the signal is aborted.
+   */
+  async *watch(path: string, query: Query, signal: AbortSignal): AsyncGenerator<WatchEvent> {
+    const own = new AbortController()
+    const all = AbortSignal.any([own.signal, signal])
+    try {
+      const options = { query: { ...query, watch: true, allowWatchBookmarks: true }, signal: all }
+      const answer = await this.#openWatch(path, options)
+      answer.socket.setKeepAlive(true, 15_000)
+      answer.setTimeout(silenceMs, () => answer.destroy(new Error('the stream fell silent')))
+      for await (const line of linesOf(answer)) {
+        const { type, object } = JSON.parse(line) as { type: string; object: KubeObject }
+        if (type === 'ERROR') throw errorOf(0, object)
+        yield { type, object } as WatchEvent
+      }
+    } catch (cause) {
+      throw asKubeError(cause)
+    } finally {
+      own.abort()
+    }
+  }
+
+  async #openWatch(path: string, options: RequestOptions): Promise<IncomingMessage> {
+    for (const isFresh of [false, true]) {
+      const answer = await this.#open('GET', path, options, isFresh)
+      const { statusCode = 0, headers } = answer
+      if (statusCode === 200) return answer
+      const body = parse(answer, await readAll(answer))
+      if (statusCode !== 401 || isFresh) throw errorOf(statusCode, body, headers['retry-after'])
+    }
+    throw new KubeError(401, 'Unauthorized', 'the credentials are refused')
+  }
+
+  async #open(
+    method: string,
+    path: string,
+    { query = {}, body, contentType = 'application/json', accept, signal }: RequestOptions,
+    isFresh: boolean,
+  ): Promise<IncomingMessage> {
+    const credentials = await this.#cluster.credentials(isFresh)
+    const url = urlOf(this.#cluster.server, path, query)
+    const payload = body === undefined ? undefined : Buffer.from(JSON.stringify(body))
+    const headers = {
+      ...credentials.headers,
+      accept: accept ?? 'application/json',
+      'user-agent': 'sluice',
+      ...(payload && { 'content-type': contentType, 'content-length': payload.length }),
+    }
+    const { agent, auth } = credentials
+    const send = url.protocol === 'http:' ? httpRequest : httpsRequest
+    return new Promise((resolve, reject) => {
+      const options = { method, headers, agent, ...(auth && { auth }), ...(signal && { signal }) }
+      const outgoing = send(url, options, resolve)
+      outgoing.once('error', reject)
+      outgoing.end(payload)
+    })
+  }
+}
+
+function urlOf(server: URL, path: string, query: Query): URL {
+  const url = new URL(path.replace(/^\//, ''), server)
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined) url.searchParams.set(name, String(value))
+  }
+  return url
+}
+
+async function readAll(answer: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  for await (const chunk of answer) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+function parse({ headers }: IncomingMessage, text: string): unknown {
+  return (headers['content-type'] ?? '').includes('json') ? JSON.parse(text) : text
+}
+
+function asKubeError(cause: unknown): KubeError {
+  if (cause instanceof KubeError) return cause
+  const message = cause instanceof Error ? cause.message : String(cause)
+  return new KubeError(0, '', message || 'no answer', { cause })
+}

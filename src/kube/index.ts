@@ -1,0 +1,14 @@
+export {
+  fieldManager,
+  KubeClient,
+  type KubeList,
+  type KubeMeta,
+  type KubeObject,
+  type Query,
+  type RequestOptions,
+  type WatchEvent,
+} from './client.ts'
+export { type Cluster, ClusterConfigError, openCluster } from './cluster.ts'
+export { KubeError } from './error.ts'
+export { type ApiPath, collectionPath, objectPath } from './paths.ts'
+export { reviewToken, serviceAccountOf, type TokenIdentity } from './token-review.ts'
