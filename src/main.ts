@@ -1,5 +1,6 @@
 /** The command line. Each command is a function of its options and an output; see src/cli. */
 import { Command, CommanderError, Option } from 'commander'
+import type { RequestOptions } from './cli/explain-request.ts'
 import type { OfflineOptions } from './cli/offline.ts'
 import { exitCode, type OutputFormat, processOutput as output, UsageError } from './cli/output.ts'
 import { LogError } from './log/index.ts'
@@ -26,6 +27,7 @@ function offline(command: Command): Command {
     .addOption(manifests())
     .option('--log-file <path>', 'event log of a run, or an export of one')
     .option('--nats <url>', 'event log on a NATS server')
+    .option('--at <position|time>', 'leave out what came after this event or time')
     .addOption(format())
 }
 
@@ -116,12 +118,29 @@ offline(
 
 offline(
   program
-    .command('explain <kind> <name>')
-    .description('say why an object has its conditions; name is NAMESPACE/NAME'),
-).action(async (kind: string, name: string, options: Offline) => {
-  const { explain } = await import('./cli/explain.ts')
-  process.exitCode = await explain(kind, name, options, options.output, output)
-})
+    .command('explain <what> [name]')
+    .description(
+      'KIND NAMESPACE/NAME: why an object has its conditions; condition KIND/NAMESPACE/NAME: which events led to them; request: which route and policies a request gets',
+    ),
+)
+  .option('--host <host>', 'of the request')
+  .option('--path <path>', 'of the request, with its query')
+  .option('--method <method>', 'of the request')
+  .option('--header <field>', "of the request, 'name: value'; may be repeated", collect)
+  .option('--port <port>', 'of the listener; all where absent')
+  .action(async (what: string, name: string | undefined, options: Offline & RequestOptions) => {
+    const { explainAny } = await import('./cli/explain-any.ts')
+    process.exitCode = await explainAny(what, name, options, options.output, output)
+  })
+
+offline(program.command('bisect').description('find the event that broke an expectation'))
+  .requiredOption('--expect <text>', "such as 'HTTPRoute/default/app Accepted=True'")
+  .action(
+    perform(async (options: Offline & { expect: string }) => {
+      const { bisect } = await import('./cli/bisect.ts')
+      return bisect(options.expect, options, options.output, output)
+    }),
+  )
 
 program
   .command('diff <a> <b>')
@@ -159,7 +178,6 @@ program
 for (const [name, what] of [
   ['controller', 'run the control plane in a cluster'],
   ['proxy', 'run a proxy of a controller'],
-  ['bisect', 'find the event that changed an outcome'],
   ['idp', 'prepare an identity provider'],
 ] as const) {
   program

@@ -19,6 +19,8 @@ export interface OfflineOptions {
   readonly logFile?: string
   /** Address of a NATS server that keeps a log. */
   readonly nats?: string
+  /** Only events up to this position, or up to this time (RFC 3339). */
+  readonly at?: string
 }
 
 export interface Recording {
@@ -29,6 +31,27 @@ export interface Recording {
 
 /** @throws UsageError where nothing, or several things, are named, or the input is unreadable. */
 export async function readRecording(options: OfflineOptions): Promise<Recording> {
+  const recording = await readAll(options)
+  const { at } = options
+  if (at === undefined) return recording
+  const isUpTo = momentOf(at)
+  return { ...recording, events: recording.events.filter(isUpTo) }
+}
+
+/** @throws UsageError */
+function momentOf(at: string): (recorded: Recorded) => boolean {
+  if (/^\d+$/.test(at)) {
+    const last = Number(at)
+    return ({ position }) => position <= last
+  }
+  const time = /^\d{4}-\d\d-\d\d/.test(at) ? Date.parse(at) : Number.NaN
+  if (Number.isNaN(time)) {
+    throw new UsageError(`--at ${at} is neither a position nor a time such as 2026-01-31T12:00:00Z`)
+  }
+  return ({ event }) => Date.parse(event.time) <= time
+}
+
+async function readAll(options: OfflineOptions): Promise<Recording> {
   const { file, logFile, nats } = options
   if ([file, logFile, nats].filter((input) => input !== undefined).length !== 1) {
     throw new UsageError('name either manifests (-f) or a log (--log-file or --nats)')

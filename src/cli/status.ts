@@ -4,7 +4,7 @@ import type { ObjectRef } from '../model/names.ts'
 import { regexProblem } from '../pipeline/regex-problem.ts'
 import { type Fold, foldVersion, replay } from '../replay/index.ts'
 import { type OfflineOptions, readRecording } from './offline.ts'
-import { exitCode, type Output, type OutputFormat, table } from './output.ts'
+import { exitCode, type Output, type OutputFormat, table, UsageError } from './output.ts'
 
 /** Where a condition stands in a status: the object itself, or one of its lists. */
 export interface PlacedCondition {
@@ -52,6 +52,23 @@ function statusRows(fold: Fold): string[][] {
 export function objectText({ kind, namespace, name }: ObjectRef): string {
   return namespace === '' ? `${kind} ${name}` : `${kind} ${namespace}/${name}`
 }
+
+/**
+ * `KIND/NAMESPACE/NAME`; with two parts the namespace is `default`, or none for kinds without.
+ * @throws UsageError
+ */
+export function parseObjectPath(path: string): ObjectRef {
+  const [kind = '', ...rest] = path.split('/')
+  const [first, second] = rest
+  if (kind === '' || !first || rest.length > 2 || second === '') {
+    throw new UsageError(`${path} is not KIND/NAMESPACE/NAME`)
+  }
+  if (second !== undefined) return { kind, namespace: first, name: second }
+  const namespace = clusterKinds.has(kind) ? '' : 'default'
+  return { kind, namespace, name: first }
+}
+
+const clusterKinds = new Set(['GatewayClass', 'Namespace'])
 
 /** Versions of objects that were refused, and why. */
 function refusals(fold: Fold) {

@@ -125,7 +125,7 @@ function winner(levels: readonly PolicyResource[][]): PolicyResource[] {
 }
 
 /** Does the policy set this field, in this phase, on a target where the field has an effect? */
-function concerns(
+export function concerns(
   definition: PolicyDefinition,
   phase: PolicyPhase,
   policy: PolicyResource,

@@ -27,12 +27,17 @@ export interface Replay {
   readonly foldVersion: string
 }
 
+/** An empty fold, for stepping through events one by one. */
+export function createFold(options: DerivationOptions): Fold {
+  return new Fold(createGraph(options))
+}
+
 /** Folds recorded events from the beginning, in order. */
 export async function replay(
   events: AsyncIterable<RecordedEvent> | Iterable<RecordedEvent>,
   options: DerivationOptions,
 ): Promise<Replay> {
-  const fold = new Fold(createGraph(options))
+  const fold = createFold(options)
   const digestsAt = new Map<number, { desired: string; status: string }>()
   const comparisons: Comparison[] = []
   let count = 0

@@ -1,0 +1,163 @@
+/** `sluice explain request`: which route a request would take, and which policies would hold. */
+import type { Recorded } from '../log/index.ts'
+import type { ObjectRef } from '../model/names.ts'
+import { regexProblem } from '../pipeline/regex-problem.ts'
+import { type Fold, replay } from '../replay/index.ts'
+import { type OfflineOptions, readRecording } from './offline.ts'
+import { exitCode, type Output, type OutputFormat, UsageError } from './output.ts'
+import type { AskedRequest, ExplainedField, ExplainedPolicy, ExplainedWay } from './request-ways.ts'
+import { objectText } from './status.ts'
+
+export interface RequestOptions extends OfflineOptions {
+  /** Host of the request, with a port or without. */
+  readonly host?: string
+  /** Path and query; `/` where absent. */
+  readonly path?: string
+  /** `GET` where absent. */
+  readonly method?: string
+  /** `name: value`. */
+  readonly header?: readonly string[]
+  /** Port of the listener; all where absent. */
+  readonly port?: string
+}
+
+/** Which version of an object something came from. */
+interface Origin {
+  readonly generation: number
+  /** Position in the log of the event that brought this version; absent for built-in objects. */
+  readonly event?: number
+}
+
+type WithOrigin<Part> = Part & { readonly origin?: Origin }
+
+interface AnsweredWay extends Omit<ExplainedWay, 'fields' | 'backends' | 'rule'> {
+  readonly rule?: WithOrigin<NonNullable<ExplainedWay['rule']>>
+  readonly fields: readonly AnsweredField[]
+  readonly backends: readonly { backend: string; weight: number; fields: AnsweredField[] }[]
+}
+
+interface AnsweredField extends Omit<ExplainedField, 'policies'> {
+  readonly policies: readonly WithOrigin<ExplainedPolicy>[]
+}
+
+/** @throws UsageError */
+function askedOf({ host, path = '/', method = 'GET', header = [], port }: RequestOptions) {
+  if (host === undefined) throw new UsageError('explain request needs --host')
+  if (!path.startsWith('/')) throw new UsageError(`--path ${path} does not begin with /`)
+  if (port !== undefined && !/^\d{1,5}$/.test(port)) {
+    throw new UsageError(`--port ${port} is not a port`)
+  }
+  const headers = header.map((field) => {
+    const colon = field.indexOf(':')
+    if (colon < 1) throw new UsageError(`--header ${field} is not NAME: VALUE`)
+    return [field.slice(0, colon).trim(), field.slice(colon + 1).trim()] as const
+  })
+  const mark = path.indexOf('?')
+  return {
+    method,
+    host: host.toLowerCase(),
+    path: mark < 0 ? path : path.slice(0, mark),
+    query: mark < 0 ? undefined : path.slice(mark + 1),
+    headers,
+    port: port === undefined ? undefined : Number(port),
+  } satisfies AskedRequest
+}
+
+/** The version of each object that is in force, and the event that brought it. */
+class Origins {
+  readonly #byObject = new Map<string, Origin>()
+
+  constructor(fold: Fold, recorded: readonly Recorded[]) {
+    const positions = new Map<string, number>()
+    for (const { position, event } of recorded) {
+      if (event.type !== 'dev.sluice.resource.applied.v1') continue
+      const { kind, namespace, name } = event.data
+      positions.set(objectText({ kind, namespace, name }), position)
+    }
+    for (const { ref, generation, object } of fold.graph.objects()) {
+      if (object === undefined) continue
+      const event = positions.get(objectText(ref))
+      const origin = { generation, ...(event !== undefined && { event }) }
+      this.#byObject.set(objectText(ref), origin)
+    }
+  }
+
+  of(ref: ObjectRef): { origin?: Origin } {
+    const origin = this.#byObject.get(objectText(ref))
+    return origin === undefined ? {} : { origin }
+  }
+}
+
+function answered(way: ExplainedWay, origins: Origins): AnsweredWay {
+  const fieldsOf = (fields: readonly ExplainedField[]): AnsweredField[] =>
+    fields.map((field) => ({
+      ...field,
+      policies: field.policies.map((one) => ({ ...one, ...origins.of(one.policy) })),
+    }))
+  const { rule, fields, backends, ...rest } = way
+  return {
+    ...rest,
+    ...(rule !== undefined && { rule: { ...rule, ...origins.of(rule.route) } }),
+    fields: fieldsOf(fields),
+    backends: backends.map((one) => ({ ...one, fields: fieldsOf(one.fields) })),
+  }
+}
+
+function originText(origin: Origin | undefined): string {
+  if (origin === undefined) return ''
+  const event = origin.event === undefined ? '' : `, event ${origin.event}`
+  return ` (generation ${origin.generation}${event})`
+}
+
+function printFields(fields: readonly AnsweredField[], indent: string, output: Output): void {
+  for (const { section, field, phase, policies } of fields) {
+    const early = phase === 'PreRouting' ? ' before routing' : ''
+    output.print(`${indent}${section}.${field}${early}`)
+    for (const { policy, attachedTo, state, unenforceable, config, origin } of policies) {
+      const from = `${objectText(policy)}${originText(origin)} on ${attachedTo}`
+      const closed = unenforceable === undefined ? '' : `: answers 500, ${unenforceable}`
+      output.print(`${indent}  ${state}: ${from}${closed}`)
+      if (state === 'in force' && unenforceable === undefined) {
+        output.print(`${indent}    ${JSON.stringify(config)}`)
+      }
+    }
+  }
+}
+
+function printWay({ port, listener, rule, fields, backends }: AnsweredWay, output: Output): void {
+  const host = listener.hostname === '' ? 'every host' : listener.hostname
+  output.print(`port ${port}: listener ${listener.name} of ${objectText(listener.owner)}, ${host}`)
+  if (rule === undefined) output.print('  no route matches: 404')
+  else {
+    const name = rule.name === undefined ? '' : ` (${rule.name})`
+    output.print(
+      `  rule ${rule.index}${name} of ${objectText(rule.route)}${originText(rule.origin)}`,
+    )
+    if (rule.unusable !== undefined) output.print(`  answers 500: ${rule.unusable}`)
+  }
+  printFields(fields, '  ', output)
+  for (const { backend, weight, fields: own } of backends) {
+    output.print(`  to ${backend}, weight ${weight}`)
+    printFields(own, '    ', output)
+  }
+}
+
+/** Exit code 1 where no listener takes the host, or no route the request. */
+export async function explainRequest(
+  options: RequestOptions,
+  format: OutputFormat,
+  output: Output,
+): Promise<number> {
+  const asked = askedOf(options)
+  const { events } = await readRecording(options)
+  const { fold } = await replay(events, { checkRegex: regexProblem })
+  const { createIoCore } = await import('../core/index.ts')
+  const { requestWays } = await import('./request-ways.ts')
+  const core = createIoCore({ memoryPages: 1_024 })
+  const origins = new Origins(fold, events)
+  const ways = requestWays(fold.resources(), asked, core).map((way) => answered(way, origins))
+  if (format === 'json') output.print(JSON.stringify({ request: asked, ways }, undefined, 2))
+  else if (ways.length === 0) output.print(`no listener takes the host ${asked.host}`)
+  else for (const way of ways) printWay(way, output)
+  return ways.some(({ rule }) => rule !== undefined) ? exitCode.fine : exitCode.no
+}

@@ -1,0 +1,86 @@
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { sluice } from '../../src/testing/gateway.ts'
+
+const folder = join(import.meta.dirname, '../../examples/policy-levels')
+const request = (...args: string[]) =>
+  sluice('explain', 'request', '--host', 'any.example', ...args)
+
+interface Answer {
+  ways: {
+    port: number
+    listener: { name: string }
+    rule?: { route: { name: string }; name?: string; origin: { generation: number } }
+    fields: {
+      section: string
+      field: string
+      policies: {
+        policy: { name: string }
+        attachedTo: string
+        state: string
+        origin: { generation: number; event: number }
+      }[]
+    }[]
+  }[]
+}
+
+async function answer(...args: string[]): Promise<Answer> {
+  return JSON.parse((await request(...args, '-o', 'json')).stdout)
+}
+
+describe('sluice explain request', () => {
+  it('names the rule, and for each field who wins over whom', async () => {
+    const { ways } = await answer('--path', '/shop/news?page=2', '--port', '8081', '-f', folder)
+    expect(ways).toHaveLength(1)
+    const [way] = ways
+    expect(way?.listener.name).toBe('partners')
+    expect(way?.rule).toMatchObject({ route: { name: 'shop' }, name: 'news' })
+    const modifiers = way?.fields.find(({ field }) => field === 'headerModifiers')
+    const states = modifiers?.policies.map(({ policy, attachedTo, state }) => [
+      policy.name,
+      attachedTo,
+      state,
+    ])
+    expect(states).toEqual([
+      ['on-gateway', 'Gateway default/edge', 'overridden'],
+      ['on-listener', 'Gateway default/edge#partners', 'overridden'],
+      ['on-route', 'HTTPRoute default/shop', 'overridden'],
+      ['on-rule', 'HTTPRoute default/shop#news', 'in force'],
+    ])
+    const direct = way?.fields.find(({ field }) => field === 'directResponse')
+    expect(direct?.policies).toMatchObject([{ policy: { name: 'on-gateway' }, state: 'in force' }])
+  })
+
+  it('answers for every port, and says from which version and event each part came', async () => {
+    const log = ['--log-file', join(folder, 'recorded.jsonl')]
+    const { ways } = await answer('--path', '/plain', ...log)
+    expect(ways.map(({ port, listener }) => [port, listener.name])).toEqual([
+      [8080, 'public'],
+      [8081, 'partners'],
+    ])
+    const [policy] = ways[0]?.fields.find(({ field }) => field === 'directResponse')?.policies ?? []
+    expect(policy?.origin.generation).toBe(1)
+    const { stdout } = await sluice('log', ...log)
+    const line = stdout.split('\n').find((text) => text.startsWith(`${policy?.origin.event} `))
+    expect(line).toContain('GatewayPolicy default on-gateway')
+  })
+
+  it('ends with 1 where no route matches, in words and in JSON', async () => {
+    const { code, stdout } = await request('--path', '/nothing', '-f', folder)
+    expect(code).toBe(1)
+    expect(stdout).toContain('no route matches: 404')
+    const none = await request('--port', '9999', '-f', folder)
+    expect(none.code).toBe(1)
+    expect(none.stdout).toContain('no listener takes the host any.example')
+  })
+
+  it.each([
+    ['a path without slash', ['--path', 'shop'], '--path shop'],
+    ['a header without colon', ['--header', 'x'], '--header x'],
+    ['a port that is none', ['--port', 'http'], '--port http'],
+  ])('refuses %s as wrong usage', async (_, args, named) => {
+    const { code, stderr } = await request(...args, '-f', folder)
+    expect(code).toBe(2)
+    expect(stderr).toContain(named)
+  })
+})
