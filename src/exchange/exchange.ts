@@ -12,6 +12,8 @@ export interface HeaderFields {
   get(name: string): string | undefined
   /** Every value, in order; empty where absent. */
   getAll(name: string): string[]
+  /** Every value: one alone without a list, several as a list; undefined where absent. */
+  lines(name: string): string | readonly string[] | undefined
   has(name: string): boolean
   /** Replaces every value by one. */
   set(name: string, value: string): void
@@ -63,12 +65,42 @@ export interface Body {
   replace(bytes: Uint8Array): void
   /** Adds a transform; framing becomes chunked where the length is no longer known. */
   through(transform: BodyTransform): void
+  /**
+   * What is in memory of it: what was buffered, what it was replaced by, or what `record` has kept of
+   * a body that is over. Undefined where nobody asked in time.
+   */
+  readonly known: BufferedBody | undefined
+  /** Keeps up to `maxBytes` of what passes from now on, and holds nothing up. */
+  record(maxBytes: number): void
 }
 
 /** The peer of the connection. */
 export interface Peer {
   readonly address: string
   readonly port: number
+}
+
+/** What the certificate of a client says that was verified against the listener's CAs. */
+export interface PeerCertificate {
+  /** In PEM. */
+  readonly pem: string
+  /** Distinguished names, such as `CN=a, O=b`. */
+  readonly subject: string
+  readonly issuer: string
+  /** Common name of the subject. */
+  readonly subjectCn: string | undefined
+  /** Values without their types: host names, addresses, URIs, mail addresses. */
+  readonly subjectAltNames: readonly string[]
+  /** The first SAN that is a SPIFFE id. */
+  readonly spiffeId: string | undefined
+}
+
+/** The backend that was chosen. */
+export interface ChosenBackend {
+  /** `namespace/name` of a GatewayBackend, `service/namespace/name:port` of a Service. */
+  readonly name: string
+  readonly type: 'ai' | 'mcp' | 'static' | 'dynamic' | 'service' | 'unknown'
+  readonly protocol: 'http' | 'tcp' | 'a2a' | 'mcp' | 'llm'
 }
 
 /** Where the request landed; filled while it travels. */
@@ -87,7 +119,17 @@ export interface Exchange {
   readonly responseBody: Body | undefined
   readonly source: Peer
   readonly local: Peer
+  /** Undefined where the client showed none, or none that the listener trusts. */
+  readonly peerCertificate: PeerCertificate | undefined
   readonly place: RoutePlace
+  /** Undefined until one is chosen. */
+  readonly backend: ChosenBackend | undefined
+  /** Most bytes of a body that are read into memory for a policy. */
+  readonly bufferLimit: number
+  /** `performance.now()` when the head was complete. */
+  readonly startedAt: number
+  /** The response has been sent, or the connection is gone: only log and spans still look. */
+  readonly isOver: boolean
   /** What policies have learned of the request: `jwt`, `apiKey`, `extauthz` … */
   readonly learned: Learned
   /** What policies tell the data plane, such as `forwardingFacts`; expressions do not see it. */

@@ -7,6 +7,7 @@ import { GatewayError } from '../errors.ts'
 import type { RespondVerdict, Verdict } from '../exchange/exchange.ts'
 import { forwardingFacts } from '../exchange/forwarding.ts'
 import type { Step } from '../policies/define.ts'
+import { chosenBackend } from './chosen-backend.ts'
 import { pickBackend } from './config/rules.ts'
 import type { ConfigStore } from './config/store.ts'
 import { editRequest } from './filters/edit.ts'
@@ -127,6 +128,7 @@ function answerDirectly(walk: Walk): PhaseResult | Promise<PhaseResult> {
 function resolveBackend(walk: Walk, context: PhaseContext): undefined | Promise<undefined> {
   const { backend, placement } = walk
   if (backend === undefined || placement === undefined) throw new GatewayError('no_backends')
+  walk.exchange.backend = chosenBackend(backend, context.config)
   const found = resolveDestination(context, placement, backend, walk.exchange.request)
   if (!(found instanceof Promise)) {
     walk.destination = found

@@ -1,7 +1,8 @@
 import type { Socket } from 'node:net'
 import { GatewayError } from '../../errors.ts'
-import type { Peer, RoutePlace } from '../../exchange/exchange.ts'
+import type { ChosenBackend, Peer, PeerCertificate, RoutePlace } from '../../exchange/exchange.ts'
 import { Learned } from '../../exchange/learned.ts'
+import { certificateOf } from './client-certificate.ts'
 import type { ClientConnection } from './client-connection.ts'
 import type { HeadReader } from './head-reader.ts'
 import { type BodySource, MessageBody } from './message-body.ts'
@@ -13,6 +14,9 @@ import type { Ending, TlsChoice } from './types.ts'
 const nowhere: RoutePlace = { gateway: '', listener: '' }
 const nobody: Peer = { address: '', port: 0 }
 
+/** 2 MiB, where the Gateway sets no other limit. */
+const defaultBufferLimit = 2_097_152
+
 /** What the data plane reads of an exchange; `HttpExchange` adds what happens to it. */
 export abstract class ExchangeView {
   readonly request = new RequestHeadView()
@@ -22,6 +26,8 @@ export abstract class ExchangeView {
   readonly learned = new Learned()
   readonly facts = new Map<string, unknown>()
   place: RoutePlace = nowhere
+  backend: ChosenBackend | undefined
+  bufferLimit = defaultBufferLimit
   state: unknown = undefined
   error: GatewayError | undefined
   ending: Ending | undefined
@@ -54,6 +60,15 @@ export abstract class ExchangeView {
 
   get local(): Peer {
     return this.client?.local ?? nobody
+  }
+
+  get peerCertificate(): PeerCertificate | undefined {
+    const socket = this.clientSocket
+    return socket === undefined ? undefined : certificateOf(socket)
+  }
+
+  get isOver(): boolean {
+    return this.ending !== undefined
   }
 
   get response(): ResponseHeadView | undefined {
@@ -116,6 +131,8 @@ export abstract class ExchangeView {
     this.learned.clear()
     if (this.facts.size > 0) this.facts.clear()
     this.place = nowhere
+    this.backend = undefined
+    this.bufferLimit = defaultBufferLimit
     this.state = undefined
     this.error = undefined
     this.ending = undefined

@@ -125,6 +125,26 @@ export class FieldList implements HeaderFields {
     return values
   }
 
+  lines(name: string): string | readonly string[] | undefined {
+    let found: string | undefined
+    let all: string[] | undefined
+    const take = (value: string): void => {
+      if (found === undefined) found = value
+      else if (all === undefined) all = [found, value]
+      else all.push(value)
+    }
+    for (let index = 0; index < this.#count; index++) {
+      if (this.#isVisible(index) && this.#isNamed(index, name)) take(this.#value(index))
+    }
+    if (this.#addedCount > 0) {
+      const lower = name.toLowerCase()
+      for (let at = 0; at < this.#addedCount; at += 2) {
+        if (this.#added[at]?.toLowerCase() === lower) take(this.#added[at + 1] ?? '')
+      }
+    }
+    return all ?? found
+  }
+
   has(name: string): boolean {
     return this.get(name) !== undefined
   }

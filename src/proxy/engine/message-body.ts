@@ -1,5 +1,6 @@
 import { GatewayError } from '../../errors.ts'
 import type { Body, BodyTransform, BufferedBody } from '../../exchange/exchange.ts'
+import { BodyCopy } from './body-copy.ts'
 import { type ChunkSink, ChunkState, type HeadReader } from './head-reader.ts'
 import { latin1Text } from './latin1.ts'
 import { copyLimit, type Transport } from './transport.ts'
@@ -23,6 +24,8 @@ export interface BodyTap {
 
 /** Most bytes that are kept so that a request can be sent again. */
 const replayLimit = 64 * 1024
+
+const emptyBody: BufferedBody = { complete: true, bytes: new Uint8Array() }
 
 type Mode = 'waiting' | 'buffering' | 'flowing' | 'discarding'
 
@@ -57,6 +60,8 @@ export class MessageBody implements Body, ChunkSink {
   #transforms: BodyTransform[] | undefined
   #replacement: Buffer | undefined
   #waiter: Waiter | undefined
+  #known: BufferedBody | undefined
+  #copy: BodyCopy | undefined
   #hasFlowed = false
   #hasFailed = false
   /** Counts messages. */
@@ -101,6 +106,8 @@ export class MessageBody implements Body, ChunkSink {
     this.#transforms = undefined
     this.#replacement = undefined
     this.#waiter = undefined
+    this.#known = undefined
+    this.#copy = undefined
     this.tap = undefined
     this.passesTrailers = true
     this.#chunks.trailers = ''
@@ -141,7 +148,20 @@ export class MessageBody implements Body, ChunkSink {
     return 'as-is'
   }
 
+  get known(): BufferedBody | undefined {
+    if (this.#known !== undefined) return this.#known
+    if (this.ended && this.receivedBytes === 0 && !this.#hasFailed) return emptyBody
+    return this.ended ? this.#copy?.content(!this.#hasFailed) : undefined
+  }
+
+  record(maxBytes: number): void {
+    if (this.#known === undefined && !this.ended) this.#copy ??= new BodyCopy(maxBytes)
+  }
+
+  /** What it was replaced by is what there is. */
   buffer(maxBytes: number): Promise<BufferedBody> {
+    const known = this.#known
+    if (known?.complete && this.#replacement !== undefined) return Promise.resolve(known)
     return new Promise((resolve, reject) => {
       if (this.#mode === 'flowing' || this.#waiter !== undefined) {
         reject(new GatewayError('bug', 'the body is already being read'))
@@ -156,6 +176,7 @@ export class MessageBody implements Body, ChunkSink {
 
   replace(bytes: Uint8Array): void {
     this.#replacement = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    this.#known = { complete: true, bytes: this.#replacement }
   }
 
   through(transform: BodyTransform): void {
@@ -273,6 +294,7 @@ export class MessageBody implements Body, ChunkSink {
 
   onData(bytes: Buffer, start: number, end: number): void {
     this.receivedBytes += end - start
+    this.#copy?.add(bytes, start, end)
     if (this.#mode === 'flowing') this.#send(bytes, start, end)
     else if (this.#mode !== 'discarding') {
       this.#held.push(this.#keep(bytes, start, end))
@@ -297,11 +319,10 @@ export class MessageBody implements Body, ChunkSink {
     this.#mode = 'waiting'
     const all = Buffer.concat(this.#held)
     this.#held = all.length === 0 ? [] : [all]
-    waiter.resolve(
-      isOver
-        ? { complete: false, prefix: all.subarray(0, waiter.limit) }
-        : { complete: true, bytes: all },
-    )
+    this.#known = isOver
+      ? { complete: false, prefix: all.subarray(0, waiter.limit) }
+      : { complete: true, bytes: all }
+    waiter.resolve(this.#known)
   }
 
   #keep(bytes: Buffer, start: number, end: number): Buffer {

@@ -10,7 +10,7 @@
  */
 import type { SecureContext } from 'node:tls'
 import type { GatewayError } from '../../errors.ts'
-import type { Exchange, Peer, RoutePlace } from '../../exchange/exchange.ts'
+import type { ChosenBackend, Exchange, Peer, RoutePlace } from '../../exchange/exchange.ts'
 
 /** A concrete address to connect to; equal `pool` means connections can be shared. */
 export interface UpstreamAddress {
@@ -56,8 +56,6 @@ export interface ServerExchange extends Exchange {
   readonly port: number
   /** What was chosen at the handshake; undefined where the connection is plaintext. */
   readonly tls: TlsChoice | undefined
-  /** `performance.now()` when the head was complete. */
-  readonly startedAt: number
   /** Bytes of bodies, as sent on the client connection. */
   readonly requestBytes: number
   readonly responseBytes: number
@@ -70,6 +68,8 @@ export interface ServerExchange extends Exchange {
   readonly error: GatewayError | undefined
   /** Set by the data plane, to an object it shares between requests; reset by the engine. */
   place: RoutePlace
+  backend: ChosenBackend | undefined
+  bufferLimit: number
   /** Scratch of the data plane for this exchange; cleared by the engine between requests. */
   state: unknown
   /** The head as it stands in the WASM core's record right now; valid only inside onRequest, synchronously. */

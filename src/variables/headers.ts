@@ -1,0 +1,40 @@
+import { isUtf8 } from 'node:buffer'
+import { type HeaderSource, HeadersView } from '../cel/index.ts'
+import type { HeaderFields } from '../exchange/exchange.ts'
+
+/** What `redacted()` hides. */
+const sensitive: ReadonlySet<string> = new Set([
+  'authorization',
+  'proxy-authorization',
+  'cookie',
+  'set-cookie',
+])
+
+/** Fields of whichever message `fields` gives at the time. */
+export function headersView(fields: () => HeaderFields | undefined): HeadersView {
+  const source: HeaderSource = {
+    get: (name) => {
+      const found = fields()?.lines(name)
+      return typeof found === 'string' ? decode(found) : found?.map(decode)
+    },
+    names: () => {
+      const names = new Set<string>()
+      for (const [name] of fields()?.entries() ?? []) names.add(name.toLowerCase())
+      return [...names]
+    },
+  }
+  return new HeadersView(source, sensitive)
+}
+
+/** Fields are bytes, read as Latin-1; whoever means more than ASCII nearly always writes UTF-8. */
+function decode(value: string): string {
+  for (let at = 0; at < value.length; at++) {
+    if (value.charCodeAt(at) > 0x7f) return decodeBytes(value)
+  }
+  return value
+}
+
+function decodeBytes(value: string): string {
+  const bytes = Buffer.from(value, 'latin1')
+  return isUtf8(bytes) ? bytes.toString('utf8') : value
+}
