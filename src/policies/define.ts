@@ -67,7 +67,9 @@ export interface PolicyDefinition<Spec = unknown, Config = unknown> {
   readonly answers?: boolean
   /** Absent: the schema is accepted, and the object says that it is not supported yet. */
   readonly compile?: (spec: Spec, references: References) => Compiled<Config>
-  readonly apply?: () => Promise<{ readonly default: PolicyApply<Config> }>
+  readonly apply?: () => Promise<{
+    readonly default: PolicyApply<Config> | PolicyApply<readonly Config[]>
+  }>
 }
 
 /** A definition as the registry holds it; the literal names and the schema keep their types. */

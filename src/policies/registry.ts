@@ -10,7 +10,7 @@ import { backendMcpField } from '../mcp/policy/schema.ts'
 import type { PolicySection } from '../model/resources.ts'
 import { accessLogField } from './access-log/schema.ts'
 import { apiKeyAuthenticationField } from './api-key-authentication/schema.ts'
-import { authorizationField } from './authorization/schema.ts'
+import { authorization } from './authorization/index.ts'
 import { backendAuthField } from './backend-simple/auth.ts'
 import { backendHttpField } from './backend-simple/http.ts'
 import { backendTcpField } from './backend-simple/tcp.ts'
@@ -45,7 +45,7 @@ const trafficPolicies = [
   // After local credentials: a call to a service is dear, and it may be told the verified claims.
   pendingPolicy(extAuthField, { security: true, preRouting: true }),
   // Its rules may use the claims of every authentication above, extAuth's metadata included.
-  pendingPolicy(authorizationField, { security: true, preRouting: true, merge: 'append' }),
+  authorization,
   // Only decides what later failures may do; here so that a refused caller never arms it.
   pendingPolicy(retryField, { security: false }),
   // After authorization: a refused request takes nothing from anybody's limit.

@@ -356,10 +356,10 @@ describe('the dynamic forward proxy', () => {
   })
 
   it('[DynamicForwardProxyBackend.host] applies access controls before it connects', async () => {
-    const closed = policy(gateway, 'authorization', {}, { unenforceable: 'not supported yet' })
-    rig.apply([listener(rig.port), ...dynamic, closed])
+    const rule = { action: 'Deny', policy: { matchExpressions: ['request.host != ""'] } }
+    rig.apply([listener(rig.port), ...dynamic, policy(gateway, 'authorization', rule)])
     const before = one.requests.length
-    expect(await rig.send({ host: `127.0.0.1:${one.port}` })).toMatchObject({ status: 500 })
+    expect(await rig.send({ host: `127.0.0.1:${one.port}` })).toMatchObject({ status: 403 })
     expect(one.requests.length).toBe(before)
   })
 })

@@ -141,7 +141,7 @@ beforeAll(async () => {
       'refused.yaml': manifest(
         httpRoute('guarded', { hostnames: host('guarded'), rules }),
         policy('guarded', 'HTTPRoute/guarded', {
-          traffic: { authorization: { policy: { matchExpressions: ['true'] } } },
+          traffic: { extProc: { backendRef: toBackend('main') } },
         }),
         httpRoute('encrypted', {
           hostnames: host('encrypted'),
@@ -310,7 +310,7 @@ describe('statuses', () => {
 
 describe('what protects and does not work yet fails closed', () => {
   it.each([
-    ['guarded', 'GatewayPolicy', 'guarded', 'spec.traffic.authorization is not supported yet'],
+    ['guarded', 'GatewayPolicy', 'guarded', 'spec.traffic.extProc is not supported yet'],
     ['encrypted', 'GatewayBackend', 'encrypted', 'spec.policies.tls is not supported yet'],
     ['model', 'GatewayBackend', 'model', 'spec.ai is not supported yet'],
     ['demanded', 'BackendTLSPolicy', 'demanded', 'BackendTLSPolicy is not supported yet'],
