@@ -3,6 +3,7 @@ import { defineEvent, type EventOf } from './envelope.ts'
 export interface ProxyConnectedData {
   readonly proxy: string
   readonly gateway?: string
+  readonly stream?: string
   readonly address?: string
   readonly version?: string
 }
@@ -15,6 +16,7 @@ export const proxyConnected = defineEvent<ProxyConnectedData>()({
   fields: {
     proxy: 'Stable name of the proxy.',
     gateway: 'The Gateway that it serves, `namespace/name`; absent where it serves all.',
+    stream: 'The connection that this is about, unique; absent where there is only one.',
     address: 'The address on which it serves traffic, where it told one.',
     version: 'Version of the proxy.',
   },
@@ -24,6 +26,7 @@ export type ProxyConnected = EventOf<typeof proxyConnected>
 export interface ProxyDisconnectedData {
   readonly proxy: string
   readonly gateway?: string
+  readonly stream?: string
   readonly reason: string
 }
 
@@ -35,6 +38,7 @@ export const proxyDisconnected = defineEvent<ProxyDisconnectedData>()({
   fields: {
     proxy: 'Stable name of the proxy.',
     gateway: 'The Gateway that it served, `namespace/name`.',
+    stream: 'The connection that this is about, unique; absent where there is only one.',
     reason: 'Why, for people.',
   },
 })
@@ -43,6 +47,7 @@ export type ProxyDisconnected = EventOf<typeof proxyDisconnected>
 export interface ConfigAckedData {
   readonly proxy: string
   readonly gateway?: string
+  readonly stream?: string
   readonly sequence: number
   readonly refused?: readonly string[]
 }
@@ -55,6 +60,7 @@ export const configAcked = defineEvent<ConfigAckedData>()({
   fields: {
     proxy: 'Stable name of the proxy.',
     gateway: 'The Gateway that it serves, `namespace/name`.',
+    stream: 'The connection that this is about, unique; absent where there is only one.',
     sequence: 'Watermark: the position up to which the configuration is in force.',
     refused:
       'Keys that the proxy still refuses at this position; one that is no longer named has recovered.',
@@ -65,6 +71,7 @@ export type ConfigAcked = EventOf<typeof configAcked>
 export interface ConfigRejectedData {
   readonly proxy: string
   readonly gateway?: string
+  readonly stream?: string
   readonly sequence: number
   readonly key: string
   readonly code: string
@@ -79,6 +86,7 @@ export const configRejected = defineEvent<ConfigRejectedData>()({
   fields: {
     proxy: 'Stable name of the proxy.',
     gateway: 'The Gateway that it serves, `namespace/name`.',
+    stream: 'The connection that this is about, unique; absent where there is only one.',
     sequence: 'Position that the refused configuration belongs to.',
     key: 'Key of the wire resource.',
     code: 'Code from the error catalogue.',

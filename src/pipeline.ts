@@ -92,7 +92,7 @@ export async function startPipeline(options: PipelineOptions): Promise<Pipeline>
   await reconciler.start(from)
   // Proxies of an earlier run that was killed did not say goodbye.
   for (const gone of fold.proxies()) recorder.disconnected(gone, 'the process has ended')
-  recorder.connected(proxyName, serviceAddress(options.proxy.bindAddress))
+  recorder.connected(proxyName, { address: serviceAddress(options.proxy.bindAddress) })
   const source = createSource(options, opened, index, secrets)
   await source.start()
   await reconciler.folded(await log.lastPosition())

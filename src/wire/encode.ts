@@ -182,15 +182,25 @@ function kindOf(resource: Resource): MessageInitShape<typeof ResourceSchema>['ki
   }
 }
 
-/** One resource with its version as a `Versioned` message. */
-export function encodeResource({ version, resource }: VersionedResource): EncodedResource {
+/** The bytes of a `Resource` message, which say nothing of its version. */
+export function encodeBody(resource: Resource): Uint8Array {
   const message = create(ResourceSchema, { key: resource.key, kind: kindOf(resource) })
+  return toBinary(ResourceSchema, message)
+}
+
+/** A `Versioned` message around the bytes of a `Resource` message. */
+export function assembleVersioned(version: string, body: Uint8Array): EncodedResource {
   return new BinaryWriter()
     .tag(versionedField.version, WireType.LengthDelimited)
     .string(version)
     .tag(versionedField.resource, WireType.LengthDelimited)
-    .bytes(toBinary(ResourceSchema, message))
+    .bytes(body)
     .finish()
+}
+
+/** One resource with its version as a `Versioned` message. */
+export function encodeResource({ version, resource }: VersionedResource): EncodedResource {
+  return assembleVersioned(version, encodeBody(resource))
 }
 
 /** A Delta from encoded resources. */

@@ -7,15 +7,7 @@
 import type { DesiredDelta, ResourceKey, VersionedResource } from '../model/resources.ts'
 import type { ConfigChannel, ConfigUpdate, Rejection } from '../wire/channel.ts'
 import { assembleDelta, type EncodedResource, encodeResource } from '../wire/encode.ts'
-
-/** What proxies answer. `sequence` is the log position of the configuration that they mean. */
-export interface ChannelAnswers {
-  /** A watermark: it rises, and is told again where it stands still and a rejection has gone. */
-  onAck(proxy: string, sequence: number): void
-  onReject(proxy: string, sequence: number, key: ResourceKey, code: string, message: string): void
-  /** A resource that was rejected is in force, or has gone. */
-  onRecover(proxy: string, sequence: number, key: ResourceKey): void
-}
+import type { ChannelAnswers } from './answers.ts'
 
 export interface Channel extends ConfigChannel {
   /** Adds a change set and sends it to every subscriber. An empty one still asks for an ack. */

@@ -15,7 +15,7 @@ import {
 import type { Clock } from '../base/clock.ts'
 import { subjectOf } from '../log/index.ts'
 import type { ResourceKey } from '../model/resources.ts'
-import type { ChannelAnswers } from './channel.ts'
+import type { ProxyAnswers, ProxyPresence } from './answers.ts'
 
 export interface DeliveryRecorderOptions {
   readonly clock: Clock
@@ -32,7 +32,11 @@ interface Standing {
   recorded: boolean
 }
 
+/** What every event about a proxy repeats. */
+type Place = Pick<ProxyPresence, 'gateway' | 'stream'>
+
 interface Answers {
+  readonly place: Place
   watermark: number
   readonly refused: Map<ResourceKey, Standing>
 }
@@ -40,7 +44,7 @@ interface Answers {
 const quietMs = 250
 const source = '/sluice/xds'
 
-export class DeliveryRecorder implements ChannelAnswers {
+export class DeliveryRecorder implements ProxyAnswers {
   readonly #options: DeliveryRecorderOptions
   readonly #proxies = new Map<string, Answers>()
   readonly #dirty = new Set<string>()
@@ -52,18 +56,27 @@ export class DeliveryRecorder implements ChannelAnswers {
     this.#options = options
   }
 
-  /** A proxy has opened its stream; `address` is where it serves. */
-  connected(proxy: string, address: string | undefined): void {
-    this.#proxies.set(proxy, { watermark: -1, refused: new Map() })
-    const data = { proxy, ...(address !== undefined && { address }) }
+  /** A proxy has opened its stream: what it said before on another one is forgotten. */
+  connected(proxy: string, presence: ProxyPresence): void {
+    const { gateway, stream } = presence
+    const place = {
+      ...(gateway !== undefined && { gateway }),
+      ...(stream !== undefined && { stream }),
+    }
+    this.#proxies.set(proxy, { place, watermark: -1, refused: new Map() })
+    this.#dirty.delete(proxy)
+    const data = { proxy, ...presence }
     this.#append([createEvent(proxyConnected, this.#context(), this.#content(proxy, data))])
   }
 
+  /** Appends what is pending of the proxy, then that it has gone. */
   disconnected(proxy: string, reason: string): void {
+    const answers = this.#proxies.get(proxy)
+    const last = this.#dirty.delete(proxy) && answers ? this.#eventsOf(proxy, answers) : []
     this.#proxies.delete(proxy)
-    this.#dirty.delete(proxy)
-    const data = { proxy, reason }
-    this.#append([createEvent(proxyDisconnected, this.#context(), this.#content(proxy, data))])
+    const data = { proxy, ...answers?.place, reason }
+    const gone = createEvent(proxyDisconnected, this.#context(), this.#content(proxy, data))
+    this.#append([...last, gone])
   }
 
   onAck(proxy: string, sequence: number): void {
@@ -94,7 +107,7 @@ export class DeliveryRecorder implements ChannelAnswers {
   #answersOf(proxy: string): Answers {
     const known = this.#proxies.get(proxy)
     if (known !== undefined) return known
-    const fresh = { watermark: -1, refused: new Map() }
+    const fresh = { place: {}, watermark: -1, refused: new Map() }
     this.#proxies.set(proxy, fresh)
     return fresh
   }
@@ -118,14 +131,14 @@ export class DeliveryRecorder implements ChannelAnswers {
     if (events.length > 0) this.#append(events)
   }
 
-  #eventsOf(proxy: string, { watermark, refused }: Answers): SluiceEvent[] {
+  #eventsOf(proxy: string, { place, watermark, refused }: Answers): SluiceEvent[] {
     const context = this.#context()
     const events: SluiceEvent[] = []
     for (const [key, standing] of refused) {
       if (standing.recorded) continue
       standing.recorded = true
       const { code, message, sequence } = standing
-      const data = { proxy, sequence, key, code, message }
+      const data = { proxy, ...place, sequence, key, code, message }
       events.push(createEvent(configRejected, context, this.#content(proxy, data)))
     }
     // A rejection after the acknowledgement that it belongs to would count as recovered, so it
@@ -133,6 +146,7 @@ export class DeliveryRecorder implements ChannelAnswers {
     if (watermark >= 0) {
       const data = {
         proxy,
+        ...place,
         sequence: watermark,
         ...(refused.size > 0 && { refused: [...refused.keys()] }),
       }

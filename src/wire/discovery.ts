@@ -1,0 +1,256 @@
+/**
+ * The configuration stream between a controller and a proxy elsewhere: the delta variant of the
+ * aggregated discovery service with one type of resource, our own. What each side says is a plain
+ * record here; how it reads on the wire stands in proto/discovery/delta.proto.
+ *
+ * ```
+ *   proxy                                   controller
+ *     │── hello: node, versions at hand ────────►│
+ *     │◄── part 1, part 2, …, last part ─────────│   what differs
+ *     │── answer to each part ──────────────────►│   the last one: in force, except …
+ *     │◄── changes … ────────────────────────────│
+ * ```
+ */
+import { create, fromBinary, type JsonObject, toBinary } from '@bufbuild/protobuf'
+import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
+import {
+  DeltaDiscoveryRequestSchema,
+  DeltaDiscoveryResponseSchema,
+  type Node,
+} from '../../proto/gen/discovery/delta_pb.ts'
+import { RejectionsSchema } from '../../proto/gen/resource_pb.ts'
+import type { ObjectName } from '../model/names.ts'
+import type { ResourceKey } from '../model/resources.ts'
+import type { Rejection } from './channel.ts'
+
+/** Path of the one method, as gRPC names it. */
+export const deltaMethodPath =
+  '/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources'
+
+export const resourceTypeUrl = 'type.googleapis.com/sluice.resource.v1.Resource'
+const rejectionsTypeUrl = 'type.googleapis.com/sluice.resource.v1.Rejections'
+
+/** Code INVALID_ARGUMENT of google.rpc. */
+const invalidArgument = 3
+
+/** Most rejections that one answer lists, and the most characters of a reason. */
+const maxListed = 1_000
+const maxReason = 1_024
+
+/** Who a proxy says it is. */
+export interface ProxyNode {
+  /** Stable name, unique among all proxies. */
+  readonly name: string
+  readonly gateway: ObjectName
+  /** Where it serves traffic; empty where it does not say. */
+  readonly addresses: readonly string[]
+  /** Version of the product; empty where it does not say. */
+  readonly version: string
+}
+
+/** What a proxy says. */
+export interface DeltaRequest {
+  /** In the first request of a stream. */
+  readonly node?: ProxyNode
+  readonly typeUrl: string
+  /** In the first request of a stream: key -> version; an empty version is never right. */
+  readonly versions: ReadonlyMap<ResourceKey, string>
+  /** The response that this answers; empty in the first request. */
+  readonly nonce: string
+  /** Everything that is not in force; undefined where all of it is. */
+  readonly rejected?: Refusal
+}
+
+export interface Refusal {
+  readonly rejections: readonly Rejection[]
+  /** How many more there are. */
+  readonly omitted: number
+  /** For people. */
+  readonly message: string
+}
+
+/** One received resource: its version and the bytes of the `Resource` message. */
+export interface ReceivedResource {
+  readonly key: ResourceKey
+  readonly version: string
+  readonly body: Uint8Array
+}
+
+/** What a controller says. */
+export interface DeltaResponse {
+  /** Position of the controller's log, as text. */
+  readonly position: string
+  readonly nonce: string
+  readonly upserted: readonly ReceivedResource[]
+  readonly removed: readonly ResourceKey[]
+  /** More of the same change set follows. */
+  readonly isPartial: boolean
+}
+
+// Requests --------------------------------------------------------------------------------------
+
+function textOf(metadata: JsonObject | undefined, name: string): string | undefined {
+  const value = metadata?.[name]
+  return typeof value === 'string' && value !== '' ? value : undefined
+}
+
+function nodeId({ name, addresses, gateway }: ProxyNode): string {
+  const { namespace } = gateway
+  const address = addresses[0] ?? ''
+  return `sluice~${address}~${name}.${namespace}~${namespace}.svc.cluster.local`
+}
+
+function encodeNode(node: ProxyNode) {
+  const { name, gateway, addresses, version } = node
+  return {
+    id: nodeId(node),
+    cluster: `${gateway.namespace}/${gateway.name}`,
+    metadata: {
+      NAME: name,
+      NAMESPACE: gateway.namespace,
+      GATEWAY_NAME: gateway.name,
+      INSTANCE_IPS: addresses.join(','),
+      role: `${gateway.namespace}~${gateway.name}`,
+    },
+    userAgentName: 'sluice',
+    userAgentVersion: version,
+  }
+}
+
+/** Undefined where the node does not say its name or its Gateway. */
+function decodeNode({ id, metadata, userAgentVersion }: Node): ProxyNode | undefined {
+  const [namespace, gateway, ...rest] = (textOf(metadata, 'role') ?? '').split('~')
+  const name = textOf(metadata, 'NAME') ?? id
+  if (!namespace || !gateway || rest.length > 0 || name === '') return undefined
+  const addresses = textOf(metadata, 'INSTANCE_IPS')?.split(',') ?? []
+  return { name, gateway: { namespace, name: gateway }, addresses, version: userAgentVersion }
+}
+
+function encodeRefusal({ rejections, omitted, message }: Refusal) {
+  const listed = rejections.slice(0, maxListed).map(({ key, code, message: reason }) => ({
+    key,
+    code,
+    message: reason.slice(0, maxReason),
+  }))
+  const more = omitted + rejections.length - listed.length
+  const details = create(RejectionsSchema, { rejections: listed, omitted: more })
+  return {
+    code: invalidArgument,
+    message: message.slice(0, maxReason),
+    details: [{ typeUrl: rejectionsTypeUrl, value: toBinary(RejectionsSchema, details) }],
+  }
+}
+
+export function encodeRequest(request: DeltaRequest): Uint8Array<ArrayBuffer> {
+  const { node, typeUrl, versions, nonce, rejected } = request
+  const message = create(DeltaDiscoveryRequestSchema, {
+    ...(node !== undefined && { node: encodeNode(node), resourceNamesSubscribe: ['*'] }),
+    typeUrl,
+    initialResourceVersions: Object.fromEntries(versions),
+    responseNonce: nonce,
+    ...(rejected !== undefined && { errorDetail: encodeRefusal(rejected) }),
+  })
+  return toBinary(DeltaDiscoveryRequestSchema, message)
+}
+
+/** @throws where the bytes are no request. */
+export function decodeRequest(bytes: Uint8Array): DeltaRequest {
+  const message = fromBinary(DeltaDiscoveryRequestSchema, bytes)
+  const { node, typeUrl, initialResourceVersions, responseNonce: nonce, errorDetail } = message
+  const known = node === undefined ? undefined : decodeNode(node)
+  const detail = errorDetail?.details.find((any) => any.typeUrl === rejectionsTypeUrl)
+  const refused = detail && fromBinary(RejectionsSchema, detail.value)
+  return {
+    ...(known !== undefined && { node: known }),
+    typeUrl,
+    versions: new Map(Object.entries(initialResourceVersions)),
+    nonce,
+    ...(errorDetail !== undefined && {
+      rejected: {
+        rejections: (refused?.rejections ?? []).map(({ key, code, message: reason }) => ({
+          key,
+          code,
+          message: reason,
+        })),
+        omitted: refused?.omitted ?? 0,
+        message: errorDetail.message,
+      },
+    }),
+  }
+}
+
+// Responses -------------------------------------------------------------------------------------
+
+/** Field numbers of proto/discovery/delta.proto, which are put together by hand. */
+const anyField = { typeUrl: 1, value: 2 } as const
+const resourceField = { version: 1, resource: 2, name: 3 } as const
+const responseField = {
+  position: 1,
+  resources: 2,
+  typeUrl: 4,
+  nonce: 5,
+  removed: 6,
+  isPartial: 50_001,
+} as const
+
+/** The bytes of one `Resource` of a response; made once per version and shared by all streams. */
+export type DiscoveryPiece = Uint8Array
+
+export function encodePiece(key: ResourceKey, version: string, body: Uint8Array): DiscoveryPiece {
+  const any = new BinaryWriter()
+    .tag(anyField.typeUrl, WireType.LengthDelimited)
+    .string(resourceTypeUrl)
+    .tag(anyField.value, WireType.LengthDelimited)
+    .bytes(body)
+    .finish()
+  return new BinaryWriter()
+    .tag(resourceField.version, WireType.LengthDelimited)
+    .string(version)
+    .tag(resourceField.resource, WireType.LengthDelimited)
+    .bytes(any)
+    .tag(resourceField.name, WireType.LengthDelimited)
+    .string(key)
+    .finish()
+}
+
+/** A response as its parts. */
+export interface ResponseParts {
+  readonly position: number
+  readonly nonce: string
+  readonly pieces: Iterable<DiscoveryPiece>
+  readonly removed: Iterable<ResourceKey>
+  readonly isPartial: boolean
+}
+
+/** A DeltaDiscoveryResponse from encoded resources. */
+export function assembleResponse(parts: ResponseParts): Uint8Array<ArrayBuffer> {
+  const writer = new BinaryWriter()
+    .tag(responseField.position, WireType.LengthDelimited)
+    .string(String(parts.position))
+  for (const piece of parts.pieces) {
+    writer.tag(responseField.resources, WireType.LengthDelimited).bytes(piece)
+  }
+  writer.tag(responseField.typeUrl, WireType.LengthDelimited).string(resourceTypeUrl)
+  writer.tag(responseField.nonce, WireType.LengthDelimited).string(parts.nonce)
+  for (const key of parts.removed) {
+    writer.tag(responseField.removed, WireType.LengthDelimited).string(key)
+  }
+  if (parts.isPartial) writer.tag(responseField.isPartial, WireType.Varint).bool(true)
+  return writer.finish()
+}
+
+/** @throws where the bytes are no response. */
+export function decodeResponse(bytes: Uint8Array): DeltaResponse {
+  const message = fromBinary(DeltaDiscoveryResponseSchema, bytes)
+  return {
+    position: message.systemVersionInfo,
+    nonce: message.nonce,
+    upserted: message.resources.map(({ name, version, resource }) => ({
+      key: name,
+      version,
+      body: resource?.value ?? new Uint8Array(),
+    })),
+    removed: message.removedResources,
+    isPartial: message.isPartial,
+  }
+}

@@ -1,0 +1,151 @@
+/** What the configuration server counts; names get the prefix `sluice_`. */
+
+const pushBounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30] as const
+
+export class XdsCounters {
+  responses = 0
+  resources = 0
+  bytes = 0
+  acks = 0
+  nacks = 0
+  /** Resources refused, each once for every reason. */
+  rejects = 0
+  authRequests = 0
+  authFailures = 0
+  streams = 0
+  dropped = 0
+  readonly #pushes: number[] = pushBounds.map(() => 0)
+  #pushCount = 0
+  #pushSum = 0
+
+  /** Seconds from the first byte of a change set to the answer to its last part. */
+  pushed(seconds: number): void {
+    this.#pushCount++
+    this.#pushSum += seconds
+    const place = pushBounds.findIndex((bound) => seconds <= bound)
+    if (place >= 0) this.#pushes[place] = (this.#pushes[place] ?? 0) + 1
+  }
+
+  /** Prometheus text of one histogram. */
+  pushDuration(): string[] {
+    let sum = 0
+    const name = 'sluice_xds_push_duration_seconds'
+    const buckets = pushBounds.map((bound, place) => {
+      sum += this.#pushes[place] ?? 0
+      return `${name}_bucket{le="${bound}"} ${sum}`
+    })
+    return [
+      ...buckets,
+      `${name}_bucket{le="+Inf"} ${this.#pushCount}`,
+      `${name}_sum ${this.#pushSum}`,
+      `${name}_count ${this.#pushCount}`,
+    ]
+  }
+}
+
+/** What is true now, beside what was counted. */
+export interface XdsGauges {
+  readonly proxies: number
+  readonly published: number
+  readonly sequence: number
+  readonly rejected: number
+}
+
+interface Row {
+  readonly name: string
+  readonly type: 'counter' | 'gauge'
+  readonly help: string
+  readonly read: (counters: XdsCounters, gauges: XdsGauges) => number
+}
+
+const row = (name: string, type: Row['type'], help: string, read: Row['read']): Row => ({
+  name,
+  type,
+  help,
+  read,
+})
+
+/** One line of docs/metrics.md each. */
+export const xdsMetrics: readonly Row[] = [
+  row(
+    'xds_proxies',
+    'gauge',
+    'Proxies whose configuration stream is open.',
+    (_, now) => now.proxies,
+  ),
+  row(
+    'xds_published_resources',
+    'gauge',
+    'Resources that are published.',
+    (_, now) => now.published,
+  ),
+  row('xds_sequence', 'gauge', 'Log position of what is published.', (_, now) => now.sequence),
+  row(
+    'xds_rejected_resources',
+    'gauge',
+    'Resources that connected proxies refuse now, summed over proxies.',
+    (_, now) => now.rejected,
+  ),
+  row('xds_streams_total', 'counter', 'Configuration streams that were opened.', (c) => c.streams),
+  row('xds_responses_total', 'counter', 'Responses that were sent.', (c) => c.responses),
+  row(
+    'xds_resources_total',
+    'counter',
+    'Resources and removals that were sent.',
+    (c) => c.resources,
+  ),
+  row('xds_sent_bytes_total', 'counter', 'Bytes of responses.', (c) => c.bytes),
+  row(
+    'xds_acks_total',
+    'counter',
+    'Answers of proxies that have everything in force.',
+    (c) => c.acks,
+  ),
+  row('xds_nacks_total', 'counter', 'Answers of proxies that refuse something.', (c) => c.nacks),
+  row(
+    'xds_rejects_total',
+    'counter',
+    'Resources refused by proxies, once for each reason.',
+    (c) => c.rejects,
+  ),
+  row(
+    'xds_dropped_streams_total',
+    'counter',
+    'Streams of proxies that owed an answer for too long.',
+    (c) => c.dropped,
+  ),
+  row(
+    'xds_auth_rq_total',
+    'counter',
+    'Streams whose proxy was to prove who it is.',
+    (c) => c.authRequests,
+  ),
+  row(
+    'xds_auth_rq_success_total',
+    'counter',
+    'Streams whose proxy could.',
+    (c) => c.authRequests - c.authFailures,
+  ),
+  row(
+    'xds_auth_rq_failure_total',
+    'counter',
+    'Streams whose proxy could not.',
+    (c) => c.authFailures,
+  ),
+]
+
+export const pushDurationHelp =
+  'From the first byte of a change set to the answer that it is in force.'
+
+/** Everything in Prometheus text format. */
+export function writeXdsMetrics(counters: XdsCounters, gauges: XdsGauges): string {
+  const lines = xdsMetrics.flatMap(({ name, type, help, read }) => [
+    `# HELP sluice_${name} ${help}`,
+    `# TYPE sluice_${name} ${type}`,
+    `sluice_${name} ${read(counters, gauges)}`,
+  ])
+  const name = 'sluice_xds_push_duration_seconds'
+  lines.push(`# HELP ${name} ${pushDurationHelp}`, `# TYPE ${name} histogram`)
+  lines.push(...counters.pushDuration())
+  return `${lines.join('\n')}\n`
+}

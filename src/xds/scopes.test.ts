@@ -1,0 +1,59 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { Edge } from './edges.ts'
+import { Scopes } from './scopes.ts'
+
+const node = fc.integer({ min: 0, max: 9 }).map(String)
+const edge = fc.tuple(node, node) as unknown as fc.Arbitrary<Edge>
+const step = fc.record({ removed: fc.array(edge), added: fc.array(edge) })
+
+/** What can be reached, found the plain way. */
+function reachable(edges: ReadonlySet<string>, root: string): string[] {
+  const found = new Set([root])
+  for (let before = -1; before < found.size; ) {
+    before = found.size
+    for (const text of edges) {
+      const [from = '', to = ''] = text.split('>')
+      if (found.has(from)) found.add(to)
+    }
+  }
+  return [...found].sort()
+}
+
+describe('the scope of a Gateway', () => {
+  it('is what can be reached from its root, after whatever changes', () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 12 }), (steps) => {
+        const scopes = new Scopes()
+        const members = scopes.open('0')
+        const edges = new Set<string>()
+        const known = new Set(members)
+        for (const { removed, added } of steps) {
+          for (const [from, to] of removed) edges.delete(`${from}>${to}`)
+          for (const [from, to] of added) edges.add(`${from}>${to}`)
+          const change = scopes.change(removed, added).get('0')
+          for (const one of change?.entered ?? []) known.add(one)
+          for (const one of change?.left ?? []) known.delete(one)
+          expect([...members].sort()).toEqual(reachable(edges, '0'))
+          expect([...known].sort()).toEqual([...members].sort())
+        }
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  it('is the same for whoever opens it later', () => {
+    const scopes = new Scopes()
+    scopes.change(
+      [],
+      [
+        ['a', 'b'],
+        ['b', 'c'],
+        ['x', 'y'],
+      ],
+    )
+    expect([...scopes.open('a')].sort()).toEqual(['a', 'b', 'c'])
+    scopes.close('a')
+    expect([...scopes.roots()]).toEqual([])
+  })
+})

@@ -1,0 +1,391 @@
+/**
+ * The configuration server: what `createChannel` is for workers of the same process, for proxies
+ * elsewhere. Whoever runs the pipeline starts it before the first listing, hands it every published
+ * change set, and gives it somebody to tell what proxies answer:
+ *
+ * ```ts
+ * const recorder = new DeliveryRecorder({ clock, cluster, run, append })
+ * const xds = await startXdsServer({ address: ':9978', answers: recorder, verify, tls })
+ * new Reconciler({ publish: (delta) => xds.publish(secrets.join(delta)), ... })
+ * xds.expect(proxiesOfTheFold)   // after a start: who does not come back is recorded as gone
+ * ```
+ *
+ * Before the first change set streams are refused with UNAVAILABLE, so that no proxy takes "nothing
+ * listed yet" for "nothing there". Any replica can serve any proxy: versions are content hashes.
+ */
+import { randomUUID } from 'node:crypto'
+import {
+  type Metadata,
+  Server,
+  ServerCredentials,
+  type ServerDuplexStream,
+  type StatusObject,
+  status,
+} from '@grpc/grpc-js'
+import type { DesiredDelta, ResourceKey } from '../model/resources.ts'
+import {
+  type DeltaRequest,
+  decodeRequest,
+  deltaMethodPath,
+  type ProxyNode,
+  resourceTypeUrl,
+} from '../wire/discovery.ts'
+import type { ProxyAnswers } from './answers.ts'
+import { RenewableCredentials, type TlsSource, tlsProblem } from './credentials.ts'
+import { gatewayRoot } from './edges.ts'
+import { writeXdsMetrics, XdsCounters } from './metrics.ts'
+import { PublishedState } from './published-state.ts'
+import { Session } from './session.ts'
+import { type ProxyIdentity, type VerifyProxy, verifyLoopback } from './verifier.ts'
+
+export interface XdsServerOptions {
+  /** `host:port` or `:port` (all addresses); port 0 takes a free one. */
+  readonly address: string
+  readonly answers: ProxyAnswers
+  /** Absent: proxies on the same machine only, and those need no token. */
+  readonly verify?: VerifyProxy
+  /** Absent: plaintext. */
+  readonly tls?: TlsSource
+  /** How long a proxy may owe an answer before it is named and dropped; 30 s by default. */
+  readonly answerLimitMs?: number
+  /** How long proxies that `expect` names may take to come back; 30 s by default. */
+  readonly returnLimitMs?: number
+  /** Bytes of resources after which a response is sent in parts; 1 MiB by default. */
+  readonly partBytes?: number
+  /** What operators should know: who was dropped or turned away, and why. */
+  readonly onNotice?: (text: string) => void
+}
+
+export interface XdsServer {
+  /** What was bound, `host:port`. */
+  readonly address: string
+  /** Takes a change set, secrets included, and sends to each proxy what concerns it. */
+  publish(delta: DesiredDelta): void
+  /** Names of the proxies whose stream is open. */
+  proxies(): readonly string[]
+  /**
+   * Proxies that the log says are connected, from an earlier run of this process: those that have
+   * not come back after the limit are recorded as gone.
+   */
+  expect(proxies: readonly string[]): void
+  /** Prometheus text. */
+  metrics(): string
+  /** Ends every stream, so that proxies go to another replica, and stops to listen. */
+  close(): Promise<void>
+}
+
+type Call = ServerDuplexStream<Uint8Array, Uint8Array>
+
+interface Connected {
+  readonly session: Session
+  readonly node: ProxyNode
+  readonly call: Call
+}
+
+/** The name under which resources are rejected that cannot even be encoded. */
+const publisher = 'publisher'
+const defaultLimitMs = 30_000
+const defaultPartBytes = 1 << 20
+/** How often silent proxies are looked for. */
+const watchMs = 1_000
+
+/** Pings find a peer that is gone without a word. */
+const channelOptions = {
+  'grpc.keepalive_time_ms': 10_000,
+  'grpc.keepalive_timeout_ms': 10_000,
+  'grpc.max_receive_message_length': 64 << 20,
+  'grpc.max_send_message_length': -1,
+} as const
+
+class GrpcXdsServer implements XdsServer {
+  readonly #options: XdsServerOptions
+  readonly #state: PublishedState
+  readonly #counters = new XdsCounters()
+  readonly #server = new Server(channelOptions)
+  /** By name of the proxy; a proxy that comes again takes the place of its older stream. */
+  readonly #connected = new Map<string, Connected>()
+  readonly #expected = new Set<string>()
+  #address = ''
+  #endTls: (() => void) | undefined
+  #watch: NodeJS.Timeout | undefined
+  #isClosing = false
+
+  constructor(options: XdsServerOptions) {
+    this.#options = options
+    this.#state = new PublishedState((key, sequence, error) =>
+      options.answers.onReject(publisher, sequence, key, 'bug', `cannot be encoded: ${error}`),
+    )
+  }
+
+  get address(): string {
+    return this.#address
+  }
+
+  async start(): Promise<void> {
+    const [host, port] = splitAddress(this.#options.address)
+    const raw = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    const method = {
+      path: deltaMethodPath,
+      requestStream: true,
+      responseStream: true,
+      requestSerialize: raw,
+      requestDeserialize: (bytes: Buffer): Uint8Array => bytes,
+      responseSerialize: raw,
+      responseDeserialize: (bytes: Buffer): Uint8Array => bytes,
+    }
+    this.#server.addService(
+      { deltaAggregatedResources: method },
+      { deltaAggregatedResources: (call: Call) => this.#open(call) },
+    )
+    const bound = await new Promise<number>((resolve, reject) => {
+      this.#server.bindAsync(`${host}:${port}`, this.#credentials(), (error, number) => {
+        if (error === null) resolve(number)
+        else reject(error)
+      })
+    })
+    this.#address = `${host}:${bound}`
+    this.#watch = setInterval(() => this.#dropSilent(), watchMs)
+    this.#watch.unref()
+  }
+
+  #credentials(): ServerCredentials {
+    const { tls, onNotice } = this.#options
+    if (tls === undefined) return ServerCredentials.createInsecure()
+    const problem = tlsProblem(tls.current())
+    if (problem !== undefined) throw new Error(`the certificate of the xDS server: ${problem}`)
+    const credentials = new RenewableCredentials(tls.current())
+    this.#endTls = tls.onChange((pair) => {
+      const wrong = tlsProblem(pair)
+      if (wrong === undefined) credentials.renew(pair)
+      else onNotice?.(`the new certificate of the xDS server is not used: ${wrong}`)
+    })
+    return credentials
+  }
+
+  publish(delta: DesiredDelta): void {
+    const touched = this.#state.publish(delta)
+    for (const { session, node, call } of [...this.#connected.values()]) {
+      session
+        .changed(touched.get(gatewayRoot(node.gateway)))
+        .catch((error) => this.#fail(call, status.INTERNAL, String(error)))
+    }
+  }
+
+  proxies(): readonly string[] {
+    return [...this.#connected.keys()].sort()
+  }
+
+  expect(proxies: readonly string[]): void {
+    for (const proxy of proxies) if (!this.#connected.has(proxy)) this.#expected.add(proxy)
+    const limit = this.#options.returnLimitMs ?? defaultLimitMs
+    setTimeout(() => this.#forget(proxies), limit).unref()
+  }
+
+  #forget(proxies: readonly string[]): void {
+    if (this.#isClosing) return
+    for (const proxy of proxies) {
+      if (!this.#expected.delete(proxy)) continue
+      this.#options.answers.disconnected(proxy, 'it has not come back')
+      this.#options.onNotice?.(`proxy ${proxy} has not come back`)
+    }
+  }
+
+  metrics(): string {
+    const sessions = [...this.#connected.values()]
+    return writeXdsMetrics(this.#counters, {
+      proxies: sessions.length,
+      published: this.#state.size,
+      sequence: this.#state.sequence,
+      rejected: sessions.reduce((sum, { session }) => sum + session.rejections, 0),
+    })
+  }
+
+  // Streams ---------------------------------------------------------------------------------------
+
+  /** Requests of a stream are taken one after the other, from the first on. */
+  #open(call: Call): void {
+    this.#counters.streams++
+    let identity: ProxyIdentity | undefined
+    let connected: Connected | undefined
+    let queue: Promise<void> = this.#identify(call).then((known) => {
+      identity = known
+    })
+    const take = async (bytes: Uint8Array) => {
+      if (identity === undefined || call.cancelled) return
+      const request = decodeRequest(bytes)
+      if (connected === undefined) connected = this.#greet(call, identity, request)
+      else await connected.session.answered(request)
+    }
+    const onError = (error: unknown) => {
+      const text = error instanceof Error ? error.message : String(error)
+      this.#fail(call, status.INVALID_ARGUMENT, text)
+    }
+    queue = queue.catch(onError)
+    call.on('data', (bytes: Uint8Array) => {
+      queue = queue.then(() => take(bytes)).catch(onError)
+    })
+    const leave = (why: string) => {
+      if (connected !== undefined) this.#leave(connected, why)
+      connected = undefined
+    }
+    call.on('error', (error: Error) => leave(error.message))
+    call.on('cancelled', () => leave('the proxy closed the stream'))
+    call.on('close', () => leave('the stream ended'))
+    call.on('end', () => {
+      leave('the proxy ended the stream')
+      call.end()
+    })
+  }
+
+  /** Undefined where the call has been ended: the proof does not hold. */
+  async #identify(call: Call): Promise<ProxyIdentity | undefined> {
+    if (this.#isClosing) return this.#refuse(call, status.UNAVAILABLE, 'shutting down')
+    const peer = call.getPeer()
+    const token = bearerToken(call.metadata)
+    const verify = this.#options.verify ?? verifyLoopback
+    this.#counters.authRequests++
+    let identity: ProxyIdentity | undefined
+    try {
+      identity = await verify({ token, peer })
+    } catch (error) {
+      this.#counters.authFailures++
+      this.#options.onNotice?.(`the token of ${peer} cannot be checked: ${messageOf(error)}`)
+      return this.#refuse(call, status.UNAVAILABLE, 'the token cannot be checked now')
+    }
+    if (identity !== undefined) return identity
+    this.#counters.authFailures++
+    this.#options.onNotice?.(`a proxy at ${peer} was turned away: ${tokenProblem(token)}`)
+    return this.#refuse(call, status.UNAUTHENTICATED, tokenProblem(token))
+  }
+
+  #refuse(call: Call, code: status, details: string): undefined {
+    this.#fail(call, code, details)
+    return undefined
+  }
+
+  #greet(call: Call, identity: ProxyIdentity, request: DeltaRequest): Connected | undefined {
+    const { node, typeUrl, versions } = request
+    if (node === undefined) {
+      const text = 'the first request must have a node with metadata NAME and role'
+      return this.#refuse(call, status.INVALID_ARGUMENT, text)
+    }
+    if (typeUrl !== '' && typeUrl !== resourceTypeUrl) {
+      return this.#refuse(call, status.INVALID_ARGUMENT, `only ${resourceTypeUrl} is served`)
+    }
+    const { gateway } = node
+    const name = `${gateway.namespace}/${gateway.name}`
+    const own = identity.gateway
+    if (own !== undefined && (own.namespace !== gateway.namespace || own.name !== gateway.name)) {
+      const text = `this token is for Gateway ${own.namespace}/${own.name}, not ${name}`
+      this.#options.onNotice?.(`proxy ${node.name} was turned away: ${text}`)
+      return this.#refuse(call, status.PERMISSION_DENIED, text)
+    }
+    if (this.#state.sequence < 0) {
+      return this.#refuse(call, status.UNAVAILABLE, 'not everything is listed yet')
+    }
+    return this.#connect(call, node, versions)
+  }
+
+  #connect(call: Call, node: ProxyNode, versions: ReadonlyMap<ResourceKey, string>): Connected {
+    const older = this.#connected.get(node.name)
+    const session = new Session({
+      node,
+      state: this.#state,
+      answers: this.#options.answers,
+      counters: this.#counters,
+      partBytes: this.#options.partBytes ?? defaultPartBytes,
+      now: () => performance.now(),
+      wire: { write: (bytes) => new Promise((sent) => call.write(bytes, () => sent())) },
+    })
+    const connected = { session, node, call }
+    this.#connected.set(node.name, connected)
+    this.#expected.delete(node.name)
+    if (older !== undefined) {
+      older.session.close()
+      this.#fail(older.call, status.ABORTED, 'the proxy has opened another stream')
+    }
+    const [address] = node.addresses
+    this.#options.answers.connected(node.name, {
+      gateway: `${node.gateway.namespace}/${node.gateway.name}`,
+      stream: randomUUID(),
+      ...(address !== undefined && { address }),
+      ...(node.version !== '' && { version: node.version }),
+    })
+    session.greet(versions).catch((error) => this.#fail(call, status.INTERNAL, messageOf(error)))
+    return connected
+  }
+
+  #leave({ session, node }: Connected, why: string): void {
+    session.close()
+    if (this.#connected.get(node.name)?.session !== session) return
+    this.#connected.delete(node.name)
+    this.#options.answers.disconnected(node.name, why)
+  }
+
+  #dropSilent(): void {
+    const limit = this.#options.answerLimitMs ?? defaultLimitMs
+    for (const connected of [...this.#connected.values()]) {
+      const { session, node, call } = connected
+      if (session.silentMs <= limit) continue
+      const text = `it has not answered for ${Math.round(session.silentMs / 1_000)} s`
+      this.#counters.dropped++
+      this.#options.onNotice?.(`proxy ${node.name} was dropped: ${text}`)
+      this.#leave(connected, text)
+      this.#fail(call, status.DEADLINE_EXCEEDED, text)
+    }
+  }
+
+  #fail(call: Call, code: status, details: string): void {
+    if (call.destroyed) return
+    const error: Partial<StatusObject> & Error = Object.assign(new Error(details), {
+      code,
+      details,
+    })
+    call.emit('error', error)
+  }
+
+  async close(): Promise<void> {
+    this.#isClosing = true
+    clearInterval(this.#watch)
+    this.#endTls?.()
+    for (const connected of [...this.#connected.values()]) {
+      this.#leave(connected, 'the controller was stopped')
+      this.#fail(connected.call, status.UNAVAILABLE, 'shutting down')
+    }
+    await new Promise<void>((resolve) => {
+      const force = setTimeout(() => this.#server.forceShutdown(), 1_000)
+      this.#server.tryShutdown(() => {
+        clearTimeout(force)
+        resolve()
+      })
+    })
+  }
+}
+
+const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error))
+
+const tokenProblem = (token: string | undefined) =>
+  token === undefined ? 'no bearer token was sent' : 'the bearer token is not valid'
+
+function bearerToken(metadata: Metadata): string | undefined {
+  const [value] = metadata.get('authorization')
+  const match = /^bearer +(\S+) *$/i.exec(typeof value === 'string' ? value : '')
+  return match?.[1]
+}
+
+/** `:9978` is all addresses; an IPv6 address stands in brackets. */
+function splitAddress(address: string): readonly [host: string, port: string] {
+  const place = address.lastIndexOf(':')
+  const host = address.slice(0, place)
+  return [host === '' ? '[::]' : host, address.slice(place + 1)]
+}
+
+/**
+ * Starts the server; resolves when it listens. Rejects where the address cannot be bound, or TLS is
+ * asked for and the certificate cannot be used.
+ */
+export async function startXdsServer(options: XdsServerOptions): Promise<XdsServer> {
+  const server = new GrpcXdsServer(options)
+  await server.start()
+  return server
+}
