@@ -217,6 +217,14 @@ export const errorCatalogue = {
     'upstream call failed: connection failure',
     'The connection was refused, reset or unreachable.',
   ),
+  upstream_tls_failed: row(
+    503,
+    'upstream',
+    'yes',
+    'UpstreamFailure',
+    'upstream call failed: TLS failure',
+    'The TLS handshake with the upstream failed, or its certificate is not what the policy asks for.',
+  ),
   connect_timeout: row(
     504,
     'upstream',

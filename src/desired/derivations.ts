@@ -3,7 +3,7 @@
  * relations of the stages above it only.
  */
 import { backendStage } from './derive/backend.ts'
-import { backendTlsPolicyStage } from './derive/backend-tls-policy.ts'
+import { backendTlsPolicyStage, backendTlsTargets } from './derive/backend-tls-policy.ts'
 import { gatewayStage } from './derive/gateway.ts'
 import { gatewayClassStage } from './derive/gateway-class.ts'
 import { gatewayStatusStage, listenerSetStatusStage } from './derive/gateway-status.ts'
@@ -66,6 +66,7 @@ const indexes: readonly IndexDefinition[] = [
       return gateway === undefined ? [] : [`${gateway.namespace}/${gateway.name}`]
     },
   },
+  backendTlsTargets,
   { name: 'grants', kinds: ['ReferenceGrant'], keys: ({ ref }) => [ref.namespace] },
   {
     name: 'labelled',

@@ -249,6 +249,21 @@ export interface PolicySpec {
   readonly backend?: Readonly<Record<string, unknown>>
 }
 
+export interface BackendTlsPolicySpec {
+  readonly targetRefs: readonly PolicyTargetRef[]
+  readonly validation: {
+    readonly caCertificateRefs?: readonly {
+      readonly group: string
+      readonly kind: string
+      readonly name: string
+    }[]
+    readonly wellKnownCACertificates?: string
+    readonly hostname: string
+    readonly subjectAltNames?: readonly { readonly hostname?: string; readonly uri?: string }[]
+  }
+  readonly options?: Readonly<Record<string, string>>
+}
+
 /** The Gateway that a ListenerSet joins; undefined where its parent is of another kind. */
 export function gatewayOfSet(namespace: string, spec: ListenerSetSpec): ObjectRef | undefined {
   const { group = gatewayGroup, kind = 'Gateway', name } = spec.parentRef

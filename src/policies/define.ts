@@ -9,6 +9,7 @@
  * Registration gives it everything else: CRD text, the documentation table, merging, status
  * reasons, and its place in the order of execution, which is its position in the registry.
  */
+import type { ConnectionSettings } from '../exchange/connection.ts'
 import type { Callouts, Exchange, SecretValues, Verdict } from '../exchange/exchange.ts'
 import type { References } from '../model/references.ts'
 import type { PolicySection, SecretRef } from '../model/resources.ts'
@@ -32,6 +33,8 @@ export interface Compiled<Config> {
 
 /** A policy bound to its config; `onResponse` runs in reverse order of the registry. */
 export interface Step {
+  /** What a backend policy settles for connections; the same for every request. */
+  readonly connection?: ConnectionSettings
   onRequest?(exchange: Exchange): Verdict | Promise<Verdict>
   onResponse?(exchange: Exchange): void | Promise<void>
 }

@@ -11,10 +11,10 @@ import type { PolicySection } from '../model/resources.ts'
 import { accessLogField } from './access-log/schema.ts'
 import { apiKeyAuthenticationField } from './api-key-authentication/schema.ts'
 import { authorization } from './authorization/index.ts'
-import { backendAuthField } from './backend-simple/auth.ts'
-import { backendHttpField } from './backend-simple/http.ts'
-import { backendTcpField } from './backend-simple/tcp.ts'
-import { backendTlsField } from './backend-simple/tls.ts'
+import { backendAuthField } from './backend-simple/auth/schema.ts'
+import { backendHttpField } from './backend-simple/http/schema.ts'
+import { backendTcpField } from './backend-simple/tcp/schema.ts'
+import { backendTls } from './backend-simple/tls/index.ts'
 import { basicAuthenticationField } from './basic-authentication/schema.ts'
 import { cors } from './cors/index.ts'
 import { csrf } from './csrf/index.ts'
@@ -81,7 +81,7 @@ const backendPolicies = [
   // In the order in which a connection to a backend is built up.
   pendingPolicy(backendTcpField, { security: false }),
   // Without it credentials and data would go in clear.
-  pendingPolicy(backendTlsField, { security: true }),
+  backendTls,
   pendingPolicy(backendHttpField, { security: false }),
   // Credentials are added once the transport is settled; without them calls would go out as nobody.
   pendingPolicy(backendAuthField, { security: true }),

@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { X509Certificate } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { isIP } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -36,13 +37,14 @@ export class Authority {
     this.certificate = this.#read('ca.crt')
   }
 
-  /** A leaf for DNS names, the first of which is the subject. */
+  /** A leaf for DNS names, addresses or URIs, the first of which is the subject. */
   issue(names: readonly string[], type: KeyType = 'ec'): Certificate {
     const name = `leaf-${++this.#count}`
     const [key, request, leaf, extensions] = ['key', 'csr', 'crt', 'ext'].map((e) => `${name}.${e}`)
-    const subject = ['-subj', `/CN=${names[0]}`]
+    // A slash would begin another part of the subject.
+    const subject = ['-subj', `/CN=${names[0]?.replaceAll('/', ' ')}`]
     this.#openssl('req', ...newKey(type), ...subject, '-keyout', `${key}`, '-out', `${request}`)
-    const alternatives = names.map((each) => `DNS:${each}`).join(',')
+    const alternatives = names.map(alternative).join(',')
     writeFileSync(join(this.#folder, `${extensions}`), `subjectAltName=${alternatives}\n`)
     const signer = ['-CA', 'ca.crt', '-CAkey', 'ca.key', '-CAcreateserial', '-days', '3650']
     const files = ['-in', `${request}`, '-extfile', `${extensions}`, '-out', `${leaf}`]
@@ -63,6 +65,11 @@ export class Authority {
   #read(file: string): string {
     return readFileSync(join(this.#folder, file), 'utf8')
   }
+}
+
+function alternative(name: string): string {
+  if (name.includes('://')) return `URI:${name}`
+  return isIP(name) === 0 ? `DNS:${name}` : `IP:${name}`
 }
 
 function newKey(type: KeyType): string[] {

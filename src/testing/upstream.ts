@@ -1,6 +1,9 @@
 /** Real upstream servers for tests: each answers with what it received. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer as createSecureServer, type ServerOptions } from 'node:https'
 import type { AddressInfo } from 'node:net'
+import type { TLSSocket } from 'node:tls'
+import type { Certificate } from './certificates.ts'
 
 export interface ReceivedRequest {
   readonly upstream: string
@@ -8,6 +11,24 @@ export interface ReceivedRequest {
   readonly path: string
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly body: string
+  /** What the connection was made with; absent where it is plaintext. */
+  readonly tls?: ReceivedTls
+}
+
+export interface ReceivedTls {
+  readonly serverName: string | undefined
+  /** The protocol that was agreed on, and what was offered. */
+  readonly alpn: string | undefined
+  readonly offered: readonly string[]
+  /** Common name of the client certificate; absent where there was none. */
+  readonly client?: string
+}
+
+export interface UpstreamOptions {
+  readonly name?: string
+  readonly answer?: Answer
+  /** Serves TLS; `clientAuthority` demands client certificates from it. */
+  readonly tls?: Certificate & { readonly clientAuthority?: string }
 }
 
 export interface Upstream {
@@ -25,24 +46,85 @@ const echo: Answer = (received, response) => {
 }
 
 /** Starts an upstream on a free loopback port; by default it echoes the request as JSON. */
-export async function startUpstream(name = 'upstream', answer: Answer = echo): Promise<Upstream> {
+export function startUpstream(name = 'upstream', answer: Answer = echo): Promise<Upstream> {
+  return listen({ name, answer })
+}
+
+/** Starts an upstream that serves TLS; by default it echoes the request as JSON. */
+export function startTlsUpstream(
+  options: UpstreamOptions & { readonly tls: object },
+): Promise<Upstream> {
+  return listen(options)
+}
+
+async function listen({
+  name = 'upstream',
+  answer = echo,
+  tls,
+}: UpstreamOptions): Promise<Upstream> {
   const received: ReceivedRequest[] = []
-  const server = createServer((request, response) => {
-    void read(name, request).then((whole) => {
+  const offers = new WeakMap<object, readonly string[]>()
+  const onRequest = (request: IncomingMessage, response: ServerResponse) => {
+    void read(name, request, offers).then((whole) => {
       received.push(whole)
       answer(whole, response)
     })
-  })
+  }
+  const server = tls === undefined ? createServer(onRequest) : secured(tls, offers, onRequest)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   return { port, received, close: () => close(server) }
 }
 
-async function read(upstream: string, request: IncomingMessage): Promise<ReceivedRequest> {
+function secured(
+  tls: NonNullable<UpstreamOptions['tls']>,
+  offers: WeakMap<object, readonly string[]>,
+  onRequest: (request: IncomingMessage, response: ServerResponse) => void,
+): Server {
+  const { certificate, key, clientAuthority } = tls
+  const options: ServerOptions & { ALPNCallback: (this: object, offer: Offer) => string } = {
+    cert: certificate,
+    key,
+    ...(clientAuthority !== undefined && { ca: clientAuthority, requestCert: true }),
+    ALPNCallback({ protocols }) {
+      offers.set(this, protocols)
+      return protocols.includes('http/1.1') ? 'http/1.1' : (protocols[0] ?? '')
+    },
+  }
+  return createSecureServer(options, onRequest)
+}
+
+interface Offer {
+  readonly servername: string
+  readonly protocols: readonly string[]
+}
+
+async function read(
+  upstream: string,
+  request: IncomingMessage,
+  offers: WeakMap<object, readonly string[]>,
+): Promise<ReceivedRequest> {
   const chunks: Buffer[] = []
   for await (const chunk of request) chunks.push(chunk as Buffer)
   const { method = '', url = '', headers } = request
-  return { upstream, method, path: url, headers, body: Buffer.concat(chunks).toString('utf8') }
+  const body = Buffer.concat(chunks).toString('utf8')
+  const tls = receivedTls(request.socket as TLSSocket, offers)
+  return { upstream, method, path: url, headers, body, ...(tls && { tls }) }
+}
+
+function receivedTls(
+  socket: TLSSocket,
+  offers: WeakMap<object, readonly string[]>,
+): ReceivedTls | undefined {
+  if (socket.encrypted !== true) return undefined
+  const { servername, alpnProtocol } = socket as TLSSocket & { servername?: string | false }
+  const client = socket.getPeerCertificate().subject?.CN
+  return {
+    serverName: servername === false ? undefined : servername,
+    alpn: alpnProtocol === false || alpnProtocol === null ? undefined : alpnProtocol,
+    offered: offers.get(socket) ?? [],
+    ...(client !== undefined && { client: String(client) }),
+  }
 }
 
 function close(server: Server): Promise<void> {

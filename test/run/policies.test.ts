@@ -147,7 +147,9 @@ beforeAll(async () => {
           hostnames: host('encrypted'),
           rules: [{ backendRefs: [toBackend('encrypted')] }],
         }),
-        staticBackend('encrypted', upstream.port, { tls: {} }),
+        staticBackend('encrypted', upstream.port, {
+          tls: { caCertificateRefs: [{ name: 'absent' }] },
+        }),
         httpRoute('model', {
           hostnames: host('model'),
           rules: [{ backendRefs: [toBackend('model')] }],
@@ -169,7 +171,7 @@ beforeAll(async () => {
           metadata: { name: 'demanded' },
           spec: {
             targetRefs: [{ group: '', kind: 'Service', name: 'demands-tls' }],
-            validation: { hostname: 'a.example.com', wellKnownCACertificates: 'System' },
+            validation: { hostname: 'a.example.com', wellKnownCACertificates: 'acme.com/roots' },
           },
         },
         httpRoute('observed', { hostnames: host('observed'), rules }),
@@ -308,12 +310,12 @@ describe('statuses', () => {
   })
 })
 
-describe('what protects and does not work yet fails closed', () => {
+describe('what protects and does not work fails closed', () => {
   it.each([
     ['guarded', 'GatewayPolicy', 'guarded', 'spec.traffic.extProc is not supported yet'],
-    ['encrypted', 'GatewayBackend', 'encrypted', 'spec.policies.tls is not supported yet'],
+    ['encrypted', 'GatewayBackend', 'encrypted', 'ConfigMap absent does not exist'],
     ['model', 'GatewayBackend', 'model', 'spec.ai is not supported yet'],
-    ['demanded', 'BackendTLSPolicy', 'demanded', 'BackendTLSPolicy is not supported yet'],
+    ['demanded', 'BackendTLSPolicy', 'demanded', 'acme.com/roots is not known'],
   ])('answers 500 on %s and says why', async (name, kind, object, message) => {
     const before = upstream.received.length
     expect((await send(name)).status).toBe(500)

@@ -1,28 +1,41 @@
 /**
- * BackendTLSPolicy: not supported yet. It demands TLS to a backend, so what it targets is refused
- * instead of being reached in clear.
+ * BackendTLSPolicy (Gateway API 1.6): TLS to Services and GatewayBackends, as the field `tls` of
+ * backend policies. What it asks for and cannot have closes the way to its targets.
  */
-import { objectKey } from '../../model/names.ts'
+import { canonicalJson } from '../../base/canonical.ts'
+import { authoritiesOf } from '../../model/certificates.ts'
+import type { DecidedCondition } from '../../model/conditions.ts'
+import { compareAge, objectKey } from '../../model/names.ts'
 import type { PolicyResource, PolicyTarget } from '../../model/resources.ts'
-import { conditionFalse, conditionTrue } from '../conditions.ts'
-import type { Derived, Reader, Stage } from '../graph.ts'
+import { findPolicy } from '../../policies/registry.ts'
+import { conditionFalse, conditionOf, conditionTrue, type Failure } from '../conditions.ts'
+import type { Derived, IndexDefinition, Reader, Stage } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
-import { controllerName, gatewayGroup, type PolicyTargetRef, specOf } from '../shapes.ts'
+import {
+  type BackendTlsPolicySpec,
+  controllerName,
+  gatewayGroup,
+  ownGroup,
+  specOf,
+} from '../shapes.ts'
 import { policyResource } from './compile-policy.ts'
+import { targetProblem } from './policy-targets.ts'
+import { referencesFrom } from './referenced-objects.ts'
 
-const message = 'BackendTLSPolicy is not supported yet; what it targets is not reached'
+const targetGroups: Readonly<Record<string, string>> = { Service: '', GatewayBackend: ownGroup }
 
 /** What it targets; of a version that was refused, as far as that can be read. */
-function targetsOf({ ref, object, refused }: ObjectState): PolicyTarget[] {
+function targetsOf({ ref, object, refused }: ObjectState): (PolicyTarget & { group: string })[] {
   const named =
     object === undefined
       ? (refused?.targets ?? [])
-      : (specOf<{ targetRefs?: readonly PolicyTargetRef[] }>(object).targetRefs ?? [])
-  return named.flatMap(({ kind, name, sectionName }) =>
+      : specOf<BackendTlsPolicySpec>(object).targetRefs
+  return named.flatMap(({ group = '', kind, name, sectionName }) =>
     name === undefined
       ? []
       : [
           {
+            group,
             kind,
             namespace: ref.namespace,
             name,
@@ -32,52 +45,202 @@ function targetsOf({ ref, object, refused }: ObjectState): PolicyTarget[] {
   )
 }
 
-function refusal(self: ObjectState, target: PolicyTarget): PolicyResource {
+const targetName = (target: PolicyTarget) => `${objectKey(target)}#${target.section ?? ''}`
+
+/** Valid BackendTLSPolicies by target, so that each sees the others. */
+export const backendTlsTargets: IndexDefinition = {
+  name: 'backend-tls-targets',
+  kinds: ['BackendTLSPolicy'],
+  keys: (state) => (state.object === undefined ? [] : targetsOf(state).map(targetName)),
+}
+
+/** The older policy for the same target, if there is one; then this one does not apply to it. */
+function olderPolicy(self: ObjectState, target: PolicyTarget, read: Reader): string | undefined {
+  const own = { ...self.age, ...self.ref }
+  const older = read
+    .index(backendTlsTargets.name, targetName(target))
+    .find((other) => other !== self && compareAge({ ...other.age, ...other.ref }, own) < 0)
+  return older && `${older.ref.namespace}/${older.ref.name}`
+}
+
+interface Verification {
+  /** Canonical JSON of a BackendTlsConfig. */
+  readonly config: string
+  /** Why nothing can be reached at all. */
+  readonly closed: Failure | undefined
+  readonly refs: Failure | undefined
+}
+
+function verificationOf(self: ObjectState, spec: BackendTlsPolicySpec, read: Reader): Verification {
+  const { hostname, subjectAltNames = [], wellKnownCACertificates } = spec.validation
+  const { authorities, refs, closed } = authoritiesOfPolicy(self, spec, read)
+  const names = subjectAltNames.flatMap(({ hostname: host, uri }) => host ?? uri ?? [])
+  const config = {
+    verify: 'full',
+    serverName: hostname,
+    names: names.length > 0 ? names : [hostname],
+    ...(authorities !== undefined && { authorities }),
+  }
+  const options = Object.keys(spec.options ?? {}).sort()
+  const invalid = (message: string): Failure => ({ reason: 'Invalid', message })
+  const unknown =
+    wellKnownCACertificates !== undefined && wellKnownCACertificates !== 'System'
+      ? invalid(
+          `spec.validation.wellKnownCACertificates ${wellKnownCACertificates} is not known; it may be System`,
+        )
+      : undefined
+  const unsupported =
+    options.length > 0
+      ? invalid(`spec.options are not supported: ${options.join(', ')}`)
+      : undefined
+  return { config: canonicalJson(config), closed: closed ?? unknown ?? unsupported, refs }
+}
+
+function authoritiesOfPolicy(
+  self: ObjectState,
+  { validation: { caCertificateRefs = [] } }: BackendTlsPolicySpec,
+  read: Reader,
+): { authorities?: string; refs: Failure | undefined; closed: Failure | undefined } {
+  if (caCertificateRefs.length === 0) return { refs: undefined, closed: undefined }
+  const references = referencesFrom(self.ref.namespace, read)
+  const found: string[] = []
+  const failures: Failure[] = []
+  caCertificateRefs.forEach(({ group, kind, name }, index) => {
+    const path = `spec.validation.caCertificateRefs[${index}]`
+    if (group !== '' || kind !== 'ConfigMap') {
+      const message = `${path}: ${kind} of group "${group}" is not supported; use a ConfigMap`
+      failures.push({ reason: 'InvalidKind', message })
+      return
+    }
+    const result = authoritiesOf(name, references)
+    if ('authorities' in result) found.push(result.authorities)
+    else {
+      failures.push({ reason: 'InvalidCACertificateRef', message: `${path}: ${result.problem}` })
+    }
+  })
+  const message = failures.map((failure) => failure.message).join('; ')
+  const [first] = failures
+  return {
+    ...(found.length > 0 && { authorities: found.join('\n') }),
+    refs: first && { reason: first.reason, message },
+    closed: found.length > 0 ? undefined : { reason: 'NoValidCACertificate', message },
+  }
+}
+
+function resourceFor(
+  self: ObjectState,
+  { group: _, ...target }: PolicyTarget & { group: string },
+  config: string,
+  unenforceable: string | undefined,
+): PolicyResource {
   const field = {
     owner: self.ref,
     age: self.age,
     section: 'backend',
     field: 'tls',
     phase: 'PostRouting',
-    path: 'spec',
-    spec: undefined,
   } as const
-  const compiled = {
-    definition: undefined,
-    config: 'null',
-    configVersion: 0,
-    unenforceable: message,
-    effective: true,
-    findings: [],
-  }
-  const resource = policyResource(field, compiled, target)
+  const configVersion = findPolicy('backend', 'tls')?.configVersion ?? 0
+  const resource = policyResource(field, { config, configVersion, unenforceable }, target)
   // A GatewayPolicy may have the same name.
   return { ...resource, key: resource.key.replace('policy/', 'policy/BackendTLSPolicy/') }
+}
+
+/** A version that was never valid: what it targets, as far as can be read, is not reached. */
+function refusedPolicy(self: ObjectState, read: Reader): Derived {
+  const { refused } = self
+  if (refused === undefined) return {}
+  const message = refused.problems.map(({ path, message }) => `${path}: ${message}`).join('; ')
+  const targets = targetsOf(self)
+  const conditions = [
+    conditionFalse('Accepted', 'Invalid', refused.generation, message),
+    conditionTrue('ResolvedRefs', 'ResolvedRefs', refused.generation),
+  ]
+  const why = `BackendTLSPolicy ${self.ref.namespace}/${self.ref.name} is invalid`
+  return {
+    resources: targets.map((target) => resourceFor(self, target, 'null', why)),
+    status: {
+      ancestors: reachedGateways(targets, read).map((gateway) => ancestor(gateway, conditions)),
+    },
+  }
+}
+
+function reachedGateways(targets: readonly PolicyTarget[], read: Reader): string[] {
+  const gateways = targets.flatMap((target) => read.members('reach', objectKey(target)))
+  return [...new Set(gateways)].sort()
+}
+
+function ancestor(gateway: string, conditions: readonly DecidedCondition[]): unknown {
+  const [namespace = '', name = ''] = gateway.split('/')
+  const ancestorRef = { group: gatewayGroup, kind: 'Gateway', namespace, name }
+  return { ancestorRef, controllerName, conditions }
+}
+
+interface JudgedTarget {
+  readonly target: PolicyTarget & { group: string }
+  readonly failure: Failure | undefined
+}
+
+function judge(self: ObjectState, read: Reader): JudgedTarget[] {
+  return targetsOf(self).map((target) => {
+    if (targetGroups[target.kind] !== target.group) {
+      const message = `${target.kind} of group "${target.group}" cannot be targeted; use a Service or a GatewayBackend`
+      return { target, failure: { reason: 'Invalid', message } }
+    }
+    const missing = targetProblem(target, read)
+    if (missing !== undefined) {
+      return { target, failure: { reason: 'TargetNotFound', message: missing } }
+    }
+    const older = olderPolicy(self, target, read)
+    const message = `BackendTLSPolicy ${older} is older and has the same target ${targetName(target)}`
+    return { target, failure: older === undefined ? undefined : { reason: 'Conflicted', message } }
+  })
+}
+
+/** What a Gateway is told: what is wrong with all, or with the targets that it reaches. */
+function conditionsAt(
+  gateway: string,
+  judged: readonly JudgedTarget[],
+  { closed, refs }: Verification,
+  generation: number,
+  read: Reader,
+): DecidedCondition[] {
+  const here = judged.filter(({ target }) =>
+    read.members('reach', objectKey(target)).includes(gateway),
+  )
+  const failures = here.flatMap(({ failure }) => (failure === undefined ? [] : [failure]))
+  const isNowhere = failures.length === here.length
+  const message = failures.map((failure) => failure.message).join('; ')
+  const failure = closed ?? (isNowhere && failures[0] ? { ...failures[0], message } : undefined)
+  return [
+    conditionOf('Accepted', failure, 'Accepted', generation, message),
+    conditionOf('ResolvedRefs', refs, 'ResolvedRefs', generation),
+  ]
 }
 
 export const backendTlsPolicyStage: Stage = {
   name: 'backend-tls-policy',
   kinds: ['BackendTLSPolicy'],
   derive(self: ObjectState, read: Reader): Derived {
-    const { generation } = self.object === undefined ? (self.refused ?? self) : self
-    const targets = targetsOf(self)
-    const gateways = new Set(
-      targets.flatMap(({ kind, namespace, name }) =>
-        read.members('reach', objectKey({ kind, namespace, name })),
-      ),
-    )
-    const conditions = [
-      conditionFalse('Accepted', 'Invalid', generation, message),
-      conditionTrue('ResolvedRefs', 'ResolvedRefs', generation),
-    ]
+    if (self.object === undefined) return refusedPolicy(self, read)
+    const spec = specOf<BackendTlsPolicySpec>(self.object)
+    const verification = verificationOf(self, spec, read)
+    const judged = judge(self, read)
+    const { closed, config } = verification
+    const applied = judged.filter(({ failure }) => failure === undefined)
     return {
-      resources: targets.map((target) => refusal(self, target)),
+      resources: applied.map(({ target }) =>
+        closed === undefined
+          ? resourceFor(self, target, config, undefined)
+          : resourceFor(self, target, 'null', closed.message),
+      ),
       status: {
-        ancestors: [...gateways].sort().map((gateway) => {
-          const [namespace = '', name = ''] = gateway.split('/')
-          const ancestorRef = { group: gatewayGroup, kind: 'Gateway', namespace, name }
-          return { ancestorRef, controllerName, conditions }
-        }),
+        ancestors: reachedGateways(
+          judged.map(({ target }) => target),
+          read,
+        ).map((gateway) =>
+          ancestor(gateway, conditionsAt(gateway, judged, verification, self.generation, read)),
+        ),
       },
     }
   },

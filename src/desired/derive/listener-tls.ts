@@ -3,11 +3,13 @@
  * certificate that cannot be used is left out and named in ResolvedRefs; where none is left the
  * listener keeps its port and fails every handshake, because plaintext would be worse.
  */
+import { certificatePair } from '../../model/certificates.ts'
 import type { ObjectRef } from '../../model/names.ts'
-import type { CertificateRef, ListenerTls, SecretRef } from '../../model/resources.ts'
+import type { CertificateRef, ListenerTls } from '../../model/resources.ts'
 import type { Failure } from '../conditions.ts'
 import type { Reader } from '../graph.ts'
-import type { FrontendTlsSpec, ListenerSpec, SecretFacts, SecretObjectRef } from '../shapes.ts'
+import type { FrontendTlsSpec, ListenerSpec, SecretObjectRef } from '../shapes.ts'
+import { referencesFrom } from './referenced-objects.ts'
 import { isGranted } from './references.ts'
 
 export interface ResolvedTls {
@@ -16,9 +18,6 @@ export interface ResolvedTls {
   /** The first reference that cannot be used. */
   readonly failure: Failure | null
 }
-
-const certificateEntry = 'tls.crt'
-const keyEntry = 'tls.key'
 
 /** Settings that would have to be enforced and are not: the listener is not accepted. */
 export function tlsFailure(
@@ -79,35 +78,11 @@ function resolveCertificate(
     return { reason: 'RefNotPermitted', message }
   }
   const label = `Secret ${namespace}/${name}`
-  const secret = read.object('Secret', namespace, name)?.object
+  const secret = referencesFrom(namespace, read).secret(name)
   if (secret === undefined) return invalid(`${label} does not exist`)
   if (secret.type !== 'kubernetes.io/tls') {
-    return invalid(`${label} is of type ${secret.type ?? 'Opaque'}, not kubernetes.io/tls`)
+    return invalid(`${label} is of type ${secret.type}, not kubernetes.io/tls`)
   }
-  const { entries } = secret.facts as SecretFacts
-  const problem = pairProblem(entries)
-  if (problem !== undefined) return invalid(`${label}: ${problem}`)
-  const entryRef = (key: string): SecretRef => {
-    return { namespace, name, key, digest: entries[key]?.digest ?? '' }
-  }
-  return { certificate: entryRef(certificateEntry), privateKey: entryRef(keyEntry) }
-}
-
-/** Why the entries of a Secret do not make a certificate with its key. */
-function pairProblem(entries: SecretFacts['entries']): string | undefined {
-  const certificate = entries[certificateEntry]
-  const key = entries[keyEntry]
-  if (certificate === undefined) return `has no ${certificateEntry}`
-  if (key === undefined) return `has no ${keyEntry}`
-  const chain = certificate.certificates ?? []
-  if (chain.length === 0) return `${certificateEntry} has no certificate in PEM`
-  if (chain.some(({ isValid }) => !isValid)) {
-    return `${certificateEntry} has a certificate that cannot be read`
-  }
-  if (key.privateKey === undefined) return `${keyEntry} has no private key in PEM`
-  if (key.privateKey.type === 'unreadable') return `${keyEntry} cannot be read, or is encrypted`
-  if (!key.privateKey.pairsWith.includes(certificateEntry)) {
-    return `${keyEntry} is not the key of the certificate in ${certificateEntry}`
-  }
-  return undefined
+  const pair = certificatePair(secret)
+  return typeof pair === 'string' ? invalid(`${label}: ${pair}`) : pair
 }

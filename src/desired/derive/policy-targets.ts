@@ -163,6 +163,15 @@ function resolveOne(reference: PolicyTargetRef, namespace: string, read: Reader)
   return { target, exists: true, gateways, problem }
 }
 
+/** Why there is nothing to attach to: no such object, or no such section; undefined where there is. */
+export function targetProblem(target: PolicyTarget, read: Reader): string | undefined {
+  const { kind, namespace, name, section } = target
+  const group = targetKinds[kind]?.group ?? ''
+  const reference = { group, kind, name, ...(section !== undefined && { sectionName: section }) }
+  const { exists, problem } = resolveOne(reference, namespace, read)
+  return exists ? undefined : problem
+}
+
 /** All targets of a policy, selectors evaluated; each target once. */
 export function resolveTargets(
   spec: PolicySpec,

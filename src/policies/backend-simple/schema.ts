@@ -1,9 +1,9 @@
 /** The settings that every kind of backend takes. */
 import { type Infer, object, optional } from '../../schema/field.ts'
-import { backendAuth, backendAuthField } from './auth.ts'
-import { backendHttp, backendHttpField } from './http.ts'
-import { backendTcp, backendTcpField } from './tcp.ts'
-import { backendTls, backendTlsField } from './tls.ts'
+import { backendAuth, backendAuthField } from './auth/schema.ts'
+import { backendHttp, backendHttpField } from './http/schema.ts'
+import { backendTcp, backendTcpField } from './tcp/schema.ts'
+import { backendTls, backendTlsField } from './tls/schema.ts'
 
 export const backendSimpleFields = {
   tcp: optional(backendTcp, backendTcpField.doc),

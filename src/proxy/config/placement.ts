@@ -13,6 +13,7 @@ import {
   ruleLevels,
 } from '../../policies/merge.ts'
 import type { TlsChoice } from '../engine/types.ts'
+import { UpstreamProfiles } from '../upstream/profile.ts'
 import type { BoundPolicies, PolicyIndex } from './policies.ts'
 import type { CompiledRule, NamedTarget } from './rules.ts'
 
@@ -54,7 +55,13 @@ export class ListenerPlacement {
 interface MergedRule {
   readonly generation: number
   readonly policies: BoundPolicies
-  readonly byBackend: Map<NamedTarget, BoundPolicies>
+  readonly byBackend: Map<NamedTarget, BackendAccess>
+}
+
+/** What holds for a destination that a rule leads to. */
+export interface BackendAccess {
+  readonly policies: BoundPolicies
+  readonly profiles: UpstreamProfiles
 }
 
 /** A rule as it is served on one listener. */
@@ -79,18 +86,19 @@ export class RulePlacement {
   }
 
   /** Backend policies of a destination; `sections` are the names of the part that is used. */
-  backend(target: NamedTarget, sections: () => readonly string[]): BoundPolicies {
+  backend(target: NamedTarget, sections: () => readonly string[]): BackendAccess {
     const { byBackend } = this.#current()
-    let merged = byBackend.get(target)
-    if (merged === undefined) {
+    let access = byBackend.get(target)
+    if (access === undefined) {
       const levels = backendLevels(this.#levels(), {
         backend: refOf(target),
         sections: sections(),
       })
-      merged = this.#policies.merge('backend', 'PostRouting', levels)
-      byBackend.set(target, merged)
+      const policies = this.#policies.merge('backend', 'PostRouting', levels)
+      access = { policies, profiles: new UpstreamProfiles(policies.connection) }
+      byBackend.set(target, access)
     }
-    return merged
+    return access
   }
 
   #current(): MergedRule {

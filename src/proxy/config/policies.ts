@@ -1,4 +1,5 @@
 /** Policies as they arrived, bound to their configs once, and merged on demand. */
+import type { ConnectionSettings } from '../../exchange/connection.ts'
 import type { Callouts, SecretValues } from '../../exchange/exchange.ts'
 import type { PolicyPhase, PolicyResource, PolicySection } from '../../model/resources.ts'
 import type { PolicyApply, PolicyDefinition, Step } from '../../policies/define.ts'
@@ -24,11 +25,14 @@ export interface BoundPolicies {
   readonly steps: readonly Step[]
   /** Those that answer instead of a backend. */
   readonly answers: readonly Step[]
+  /** What backend policies settle for connections. */
+  readonly connection: ConnectionSettings
   /** Why nothing may pass here; absent where all is enforced. */
   readonly closed?: string
 }
 
-const none: BoundPolicies = { steps: [], answers: [] }
+const noSettings: ConnectionSettings = {}
+const none: BoundPolicies = { steps: [], answers: [], connection: noSettings }
 
 /** A policy with what became of its config. */
 interface BoundPolicy {
@@ -95,14 +99,17 @@ export class PolicyIndex {
     if (found.length === 0) return none
     const steps: Step[] = []
     const answers: Step[] = []
+    let connection = noSettings
     let closed: string | undefined
     for (const { definition, policies } of found) {
       const bound = policies.flatMap(({ key }) => this.#byKey.get(key) ?? [])
       closed ??= bound.find((policy) => policy.closed !== undefined)?.closed
       const step = this.#stepOf(definition, bound)
-      if (step !== undefined) (definition.answers === true ? answers : steps).push(step)
+      if (step === undefined) continue
+      if (step.connection !== undefined) connection = { ...connection, ...step.connection }
+      ;(definition.answers === true ? answers : steps).push(step)
     }
-    return { steps, answers, closed }
+    return { steps, answers, connection, closed }
   }
 
   #stepOf(definition: PolicyDefinition, bound: readonly BoundPolicy[]): Step | undefined {

@@ -8,6 +8,7 @@
  *   engine:  anything breaks before the response head is sent ----> onError ----> respond
  *   engine:  last byte sent, or the connection is gone ----> onDone (exactly once)
  */
+import type { X509Certificate } from 'node:crypto'
 import type { SecureContext } from 'node:tls'
 import type { GatewayError } from '../../errors.ts'
 import type { ChosenBackend, Exchange, Peer, RoutePlace } from '../../exchange/exchange.ts'
@@ -19,6 +20,21 @@ export interface UpstreamAddress {
   readonly port: number
   /** Identity of the pool: address and everything that makes connections differ. */
   readonly pool: string
+  /** Set where the connection is TLS. */
+  readonly tls?: UpstreamTls
+}
+
+/** TLS to one destination. */
+export interface UpstreamTls {
+  readonly context: SecureContext
+  /** Sent to the server (RFC 6066 3); empty where there is only an address. */
+  readonly serverName: string
+  /** The chain must lead to a trusted authority. */
+  readonly requiresTrust: boolean
+  /** Why a certificate with a good chain is not the server's; undefined where it is. */
+  readonly checkName: (certificate: X509Certificate) => string | undefined
+  /** Application protocols that are offered (RFC 7301). */
+  readonly alpn: readonly string[]
 }
 
 export interface ForwardOptions {

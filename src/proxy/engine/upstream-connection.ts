@@ -1,6 +1,7 @@
-import { connect, type NetConnectOpts, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { INCOMPLETE } from '../../core/index.ts'
 import { GatewayError } from '../../errors.ts'
+import { dial, dialError, lostError, type ReadInto } from './dial.ts'
 import type { EngineParts } from './engine-parts.ts'
 import { refusedResponse } from './head-reader.ts'
 import type { BodyKind, MessageBody } from './message-body.ts'
@@ -8,7 +9,7 @@ import type { Pool } from './pool.ts'
 import { type ReadBuffer, readBufferSize } from './read-buffers.ts'
 import type { ResponseHeadView } from './response-head.ts'
 import { Timer, type TimerOwner } from './timer-wheel.ts'
-import { socketHighWaterMark, Transport, type TransportOwner } from './transport.ts'
+import { Transport, type TransportOwner } from './transport.ts'
 
 /** Who sent the request that a connection answers: an exchange or a mirror. */
 export interface UpstreamUser {
@@ -77,31 +78,22 @@ export class UpstreamConnection implements TransportOwner, TimerOwner {
     this.#user = user
     this.#buffer = parts.readBuffers.lease()
     this.#startedAt = parts.clock.now()
-    const socket = connect(this.#socketOptions())
+    const socket = dial(pool.address, this.#readInto(), () => this.#onConnect())
     this.transport = new Transport(socket, this, parts.upstreamMeter)
-    socket.on('connect', () => this.#onConnect())
     parts.timers.arm(this.#timer, connectTimeoutMs > 0 ? connectTimeoutMs : defaultConnectTimeoutMs)
     parts.counters.upstreamConnectionsTotal++
     parts.counters.upstreamConnectionsOpen++
   }
 
-  #socketOptions(): NetConnectOpts {
-    const { host, port } = this.#pool.address
+  #readInto(): ReadInto {
     const { memory, start } = this.#buffer
     return {
-      host,
-      port,
-      noDelay: true,
-      allowHalfOpen: true,
-      highWaterMark: socketHighWaterMark,
-      onread: {
-        buffer: memory.subarray(start, start + readBufferSize),
-        callback: (length) => {
-          this.transport.received(memory, start, start + length)
-          return !this.transport.paused
-        },
+      buffer: memory.subarray(start, start + readBufferSize),
+      callback: (length) => {
+        this.transport.received(memory, start, start + length)
+        return !this.transport.paused
       },
-    } as NetConnectOpts
+    }
   }
 
   get isIdle(): boolean {
@@ -332,12 +324,13 @@ export class UpstreamConnection implements TransportOwner, TimerOwner {
       user.onResponseBody(this)
       return
     }
-    this.#fail(new GatewayError('upstream_reset'))
+    if (this.#state === 'connecting') this.#fail(dialError(this.#pool.address, undefined))
+    else this.#fail(new GatewayError('upstream_reset'))
   }
 
   onClose(error: Error | undefined): void {
-    if (this.#state === 'connecting') this.#fail(connectError(error))
-    else this.#fail(new GatewayError('upstream_reset', error?.message, error))
+    if (this.#state === 'connecting') this.#fail(dialError(this.#pool.address, error))
+    else this.#fail(lostError(error))
   }
 
   onDrain(): void {
@@ -370,10 +363,4 @@ function switchesAsAsked(user: UpstreamUser, head: ResponseHeadView): boolean {
   const given = head.upgrade?.trim().toLowerCase()
   const wanted = user.upgrade?.split(',') ?? []
   return wanted.some((protocol) => protocol.trim().toLowerCase() === given)
-}
-
-function connectError(error: Error | undefined): GatewayError {
-  const call = (error as NodeJS.ErrnoException | undefined)?.syscall
-  if (call === 'getaddrinfo') return new GatewayError('dns_failed', error?.message, error)
-  return new GatewayError('connect_failed', error?.message, error)
 }

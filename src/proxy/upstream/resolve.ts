@@ -1,13 +1,14 @@
 /** From a backendRef to an address: the last thing that can go wrong before bytes are sent. */
 import { GatewayError } from '../../errors.ts'
 import type { RequestHead } from '../../exchange/exchange.ts'
-import type { RulePlacement } from '../config/placement.ts'
+import type { BackendAccess, RulePlacement } from '../config/placement.ts'
 import type { NamedTarget } from '../config/rules.ts'
 import type { ConfigStore } from '../config/store.ts'
-import { joinAuthority, splitAuthority } from './authority.ts'
+import { defaultPort, joinAuthority, splitAuthority } from './authority.ts'
+import type { StaticDestination } from './backends.ts'
 import type { Destination } from './destination.ts'
-import { type Lookup, resolveAuthority } from './dynamic.ts'
-import { chooseEndpoint } from './endpoint.ts'
+import { type Lookup, resolveHost } from './dynamic.ts'
+import { chooseEndpoint, plainAddress } from './endpoint.ts'
 import { portSections } from './services.ts'
 
 /** What is needed besides the configuration. */
@@ -40,10 +41,20 @@ export function resolveDestination(
   if (target.type === 'service') return resolveService(context, placement, named, target.port)
   const backend = context.config.backends.find(name)
   if (backend === undefined) throw new GatewayError('backend_invalid', name)
-  requireEnforced(placement, named, noSections)
-  if (backend.type === 'static') return backend.destination
-  if (backend.type === 'dynamic') return resolveDynamic(context, request)
+  const access = enforced(placement, named, noSections)
+  if (backend.type === 'static') return atStatic(backend, access)
+  if (backend.type === 'dynamic') return resolveDynamic(context, access, request)
   throw new GatewayError('backend_unsupported', backend.message)
+}
+
+function atStatic({ host, port, address, isHostname }: StaticDestination, access: BackendAccess) {
+  const profile = access.profiles.of(host)
+  return {
+    address: profile.address(address),
+    others: [],
+    authority: joinAuthority(host, port, profile.scheme),
+    isHostname,
+  }
 }
 
 function resolveService(
@@ -55,14 +66,15 @@ function resolveService(
   const { name } = named
   const service = config.services.find(name)
   if (service === undefined) throw new GatewayError('service_not_found', name)
-  requireEnforced(placement, named, () => portSections(service.ports, port))
+  const { profiles } = enforced(placement, named, () => portSections(service.ports, port))
   const endpoint = chooseEndpoint(config.services.endpoints(name, port), random)
   if (endpoint === undefined) throw new GatewayError('no_endpoints', `${name}:${port}`)
   const host = `${service.name}.${service.namespace}.svc.${resolver.clusterDomain}`
+  const profile = profiles.of(host)
   return {
-    address: endpoint.address,
+    address: profile.address(endpoint.address),
     others: [],
-    authority: joinAuthority(host, port, 'http'),
+    authority: joinAuthority(host, port, profile.scheme),
     isHostname: false,
     endpoint,
   }
@@ -70,27 +82,35 @@ function resolveService(
 
 async function resolveDynamic(
   { resolver }: ResolveContext,
-  { authority, scheme }: RequestHead,
+  { profiles }: BackendAccess,
+  { authority }: RequestHead,
 ): Promise<Destination> {
   const { lookup, isAllowed } = resolver
-  const [address, ...others] = await resolveAuthority(authority, scheme, lookup, isAllowed)
-  const host = splitAuthority(authority)?.host ?? address.host
+  const target = splitAuthority(authority)
+  if (target === undefined) throw new GatewayError('bad_request', 'no host to forward to')
+  const { host } = target
+  const profile = profiles.of(host)
+  const port = target.port ?? defaultPort(profile.scheme)
+  const [first, ...others] = await resolveHost(host, lookup, isAllowed)
+  const at = (address: string) => profile.address(plainAddress(address, port))
   return {
-    address,
-    others,
-    authority: joinAuthority(host, address.port, 'http'),
+    address: at(first),
+    others: others.map(at),
+    authority: joinAuthority(host, port, profile.scheme),
     isHostname: true,
   }
 }
 
 /** A backend policy that cannot be enforced (TLS, credentials) closes the way to its backend. */
-function requireEnforced(
+function enforced(
   placement: RulePlacement,
   named: NamedTarget,
   sections: () => readonly string[],
-): void {
-  const { closed } = placement.backend(named, sections)
+): BackendAccess {
+  const access = placement.backend(named, sections)
+  const { closed } = access.policies
   if (closed !== undefined) throw new GatewayError('policy_unenforceable', closed)
+  return access
 }
 
 const noSections = (): readonly string[] => []

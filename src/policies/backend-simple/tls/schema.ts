@@ -1,8 +1,8 @@
-import { choice, type Infer, list, object, optional } from '../../schema/field.ts'
-import { atMostOneOf } from '../../schema/rules.ts'
-import { sectionField } from '../../schema/section-field.ts'
-import { localObjectReference } from '../../schema/shapes/references.ts'
-import { shortString, sni, tinyString } from '../../schema/strings.ts'
+import { choice, type Infer, list, object, optional } from '../../../schema/field.ts'
+import { atMostOneOf } from '../../../schema/rules.ts'
+import { sectionField } from '../../../schema/section-field.ts'
+import { localObjectReference } from '../../../schema/shapes/references.ts'
+import { shortString, sni, tinyString } from '../../../schema/strings.ts'
 
 export const backendTls = object(
   'BackendTLS',

@@ -1,7 +1,7 @@
-import { type Infer, object, optional } from '../../schema/field.ts'
-import { sectionField } from '../../schema/section-field.ts'
-import { keepalive } from '../../schema/shapes/connection.ts'
-import { duration } from '../../schema/strings.ts'
+import { type Infer, object, optional } from '../../../schema/field.ts'
+import { sectionField } from '../../../schema/section-field.ts'
+import { keepalive } from '../../../schema/shapes/connection.ts'
+import { duration } from '../../../schema/strings.ts'
 
 export const backendTcp = object('BackendTCP', {
   keepalive: optional(keepalive, 'Probes on idle connections.'),

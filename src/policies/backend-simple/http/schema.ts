@@ -1,6 +1,6 @@
-import { choice, type Infer, object, optional } from '../../schema/field.ts'
-import { sectionField } from '../../schema/section-field.ts'
-import { duration } from '../../schema/strings.ts'
+import { choice, type Infer, object, optional } from '../../../schema/field.ts'
+import { sectionField } from '../../../schema/section-field.ts'
+import { duration } from '../../../schema/strings.ts'
 
 export const backendHttp = object('BackendHTTP', {
   version: optional(

@@ -1,7 +1,7 @@
-import { type Infer, object, optional, required, text } from '../../schema/field.ts'
-import { exactlyOneOf } from '../../schema/rules.ts'
-import { sectionField } from '../../schema/section-field.ts'
-import { localObjectReference } from '../../schema/shapes/references.ts'
+import { type Infer, object, optional, required, text } from '../../../schema/field.ts'
+import { exactlyOneOf } from '../../../schema/rules.ts'
+import { sectionField } from '../../../schema/section-field.ts'
+import { localObjectReference } from '../../../schema/shapes/references.ts'
 
 const awsAuth = object('AwsAuth', {
   secretRef: required(

@@ -1,0 +1,64 @@
+/** What can be said of certificates before anybody uses them; by facts and by parsing, no values. */
+import { X509Certificate } from 'node:crypto'
+import type { ReferencedSecret, References } from './references.ts'
+import type { SecretRef } from './resources.ts'
+
+export interface CertificatePairRefs {
+  readonly certificate: SecretRef
+  readonly privateKey: SecretRef
+}
+
+const certificateEntry = 'tls.crt'
+const keyEntry = 'tls.key'
+
+/** The certificate of a Secret with its key, or why there is none. */
+export function certificatePair({ entries, ref }: ReferencedSecret): CertificatePairRefs | string {
+  const certificate = ref(certificateEntry)
+  const privateKey = ref(keyEntry)
+  if (certificate === undefined) return `has no ${certificateEntry}`
+  if (privateKey === undefined) return `has no ${keyEntry}`
+  const chain = entries[certificateEntry]?.certificates ?? []
+  if (chain.length === 0) return `${certificateEntry} has no certificate in PEM`
+  if (chain.some(({ isValid }) => !isValid)) {
+    return `${certificateEntry} has a certificate that cannot be read`
+  }
+  const key = entries[keyEntry]?.privateKey
+  if (key === undefined) return `${keyEntry} has no private key in PEM`
+  if (key.type === 'unreadable') return `${keyEntry} cannot be read, or is encrypted`
+  if (!key.pairsWith.includes(certificateEntry)) {
+    return `${keyEntry} is not the key of the certificate in ${certificateEntry}`
+  }
+  return { certificate, privateKey }
+}
+
+/** Key under which ConfigMaps hold authorities (Gateway API). */
+export const authoritiesEntry = 'ca.crt'
+
+/** The authorities of a ConfigMap, in PEM, or what is wrong with it. */
+export function authoritiesOf(
+  name: string,
+  references: References,
+): { readonly authorities: string } | { readonly problem: string } {
+  const configMap = references.configMap(name)
+  if (configMap === undefined) return { problem: `ConfigMap ${name} does not exist` }
+  const text = configMap.entry(authoritiesEntry)
+  const label = `ConfigMap ${configMap.label}`
+  if (text === undefined) return { problem: `${label} has no ${authoritiesEntry}` }
+  const problem = pemProblem(text)
+  if (problem !== undefined) return { problem: `${label}: ${authoritiesEntry} ${problem}` }
+  return { authorities: text }
+}
+
+/** Why a text is no list of certificates in PEM; undefined where it is one. */
+function pemProblem(text: string): string | undefined {
+  const blocks = text.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? []
+  if (blocks.length === 0) return 'holds no certificate in PEM'
+  for (const [index, block] of blocks.entries()) {
+    try {
+      new X509Certificate(block)
+    } catch {
+      return `has a certificate that cannot be read (the ${index + 1}. of ${blocks.length})`
+    }
+  }
+  return undefined
+}

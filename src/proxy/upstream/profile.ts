@@ -1,0 +1,80 @@
+/**
+ * How a destination of one name is reached: what its policies settle, applied to addresses. A plain
+ * address stays as it is; another one is made once for each address and kept.
+ */
+import { isIP } from 'node:net'
+import type { ConnectionSettings, TlsSettings } from '../../exchange/connection.ts'
+import type { UpstreamAddress, UpstreamTls } from '../engine/types.ts'
+import { checkNames } from './server-names.ts'
+
+export class UpstreamProfile {
+  readonly scheme: 'http' | 'https'
+  readonly #tls: UpstreamTls | undefined
+  /** Appended to the identity of pools; empty where connections are plain. */
+  readonly #suffix: string
+  readonly #addresses = new WeakMap<UpstreamAddress, UpstreamAddress>()
+
+  /** `host`: what the destination is called, which TLS sends and verifies by default. */
+  constructor({ tls }: ConnectionSettings, host: string) {
+    this.scheme = tls === undefined ? 'http' : 'https'
+    this.#tls = tls && upstreamTls(tls, host)
+    this.#suffix = this.#tls === undefined ? '' : `|tls ${tls?.identity} ${this.#tls.serverName}`
+  }
+
+  /** The address as it is connected to; the same object for the same plain address. */
+  address(plain: UpstreamAddress): UpstreamAddress {
+    if (this.#suffix === '') return plain
+    let address = this.#addresses.get(plain)
+    if (address === undefined) {
+      const tls = this.#tls
+      address = { ...plain, pool: `${plain.pool}${this.#suffix}`, ...(tls && { tls }) }
+      this.#addresses.set(plain, address)
+    }
+    return address
+  }
+}
+
+/** What is offered where the user does not say: connections are HTTP/1.1. */
+const defaultAlpn = ['http/1.1']
+
+function upstreamTls(settings: TlsSettings, host: string): UpstreamTls {
+  const { context, verify, serverName = host, names, alpn = defaultAlpn } = settings
+  const wanted = names ?? [serverName]
+  return {
+    context,
+    // RFC 6066 3: addresses are not sent, and names end without a dot.
+    serverName: isIP(serverName) === 0 ? serverName.replace(/\.$/, '') : '',
+    requiresTrust: verify !== 'none',
+    checkName: (certificate) => (verify === 'full' ? checkNames(certificate, wanted) : undefined),
+    alpn: alpn.filter((protocol) => protocol !== 'h2'),
+  }
+}
+
+const plain: ConnectionSettings = {}
+const plainProfile = new UpstreamProfile(plain, '')
+
+/** Names that one set of policies keeps profiles of; clients choose names of dynamic destinations. */
+const keptNames = 1_000
+
+/** Profiles of what one merged set of backend policies covers. */
+export class UpstreamProfiles {
+  readonly #settings: ConnectionSettings
+  readonly #byHost = new Map<string, UpstreamProfile>()
+  readonly #isPlain: boolean
+
+  constructor(settings: ConnectionSettings) {
+    this.#settings = settings
+    this.#isPlain = settings.tls === undefined
+  }
+
+  of(host: string): UpstreamProfile {
+    if (this.#isPlain) return plainProfile
+    let profile = this.#byHost.get(host)
+    if (profile === undefined) {
+      profile = new UpstreamProfile(this.#settings, host)
+      if (this.#byHost.size >= keptNames) this.#byHost.clear()
+      this.#byHost.set(host, profile)
+    }
+    return profile
+  }
+}
