@@ -27,7 +27,8 @@ export interface HeaderFields {
 export interface RequestHead {
   /** Case-sensitive, as sent. */
   method: string
-  readonly scheme: 'http' | 'https'
+  /** Of the connection at first; what it is changed to decides the port of a dynamic destination. */
+  scheme: 'http' | 'https'
   /** Host with the port where the client gave one; replaces the Host header. */
   authority: string
   /** Path as sent: not decoded, without the query. */

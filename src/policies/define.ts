@@ -21,6 +21,8 @@ export interface PolicyProblem {
   /** Path below the policy's field, such as `additionalOrigins[0]`; empty for the field itself. */
   readonly path: string
   readonly message: string
+  /** What is named is left out, and all the rest of the policy holds: it stays in force. */
+  readonly partial?: true
 }
 
 /** `config` is what the proxy receives; absent where nothing can be enforced. */

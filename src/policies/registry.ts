@@ -33,7 +33,7 @@ import { rateLimitField } from './rate-limit/schema.ts'
 import { retryField } from './retry/schema.ts'
 import { timeouts } from './timeouts/index.ts'
 import { tracingField } from './tracing/schema.ts'
-import { transformationField } from './transformation/schema.ts'
+import { transformation } from './transformation/index.ts'
 
 const trafficPolicies = [
   // First, so that a preflight needs no credential, costs no limit, and a 401 carries CORS headers.
@@ -53,7 +53,7 @@ const trafficPolicies = [
   // A processor may inspect or block content, so leaving it out could let something through.
   pendingPolicy(extProcField, { security: true, preRouting: true }),
   // Often strips headers that an upstream trusts (`x-user`): without it a client could forge them.
-  pendingPolicy(transformationField, { security: true, preRouting: true }),
+  transformation,
   // After transformation, which may set Origin or Host; before anything that shapes the request out.
   csrf,
   // Plain edits come after every decision that reads the client's own headers.

@@ -49,8 +49,8 @@ export class MatchableHeads {
  * `misdirected` where the TLS connection was made for another listener (RFC 9110 15.5.20).
  */
 export function findListener(walk: Walk, config: ConfigStore, heads: MatchableHeads): void {
-  const { port, request, tls } = walk.exchange
-  const table = config.port(port, request.scheme)
+  const { port, tls } = walk.exchange
+  const table = config.port(port, schemeOf(walk))
   if (table === undefined) return
   const head = heads.current(walk.exchange)
   const id = table.routes.match(head)
@@ -66,8 +66,8 @@ export function findListener(walk: Walk, config: ConfigStore, heads: MatchableHe
 
 /** Sets the walk's rule, if one matches, and the prefix by which it did. */
 export function findRoute(walk: Walk, config: ConfigStore, heads: MatchableHeads): void {
-  const { port, request } = walk.exchange
-  const table = config.port(port, request.scheme)
+  const { port } = walk.exchange
+  const table = config.port(port, schemeOf(walk))
   if (table === undefined || walk.listener === undefined) return
   // Steps may have taken time, and the listener may have been changed or removed meanwhile.
   if (table.listener(walk.listener.scope) !== walk.listener) findListener(walk, config, heads)
@@ -77,4 +77,9 @@ export function findRoute(walk: Walk, config: ConfigStore, heads: MatchableHeads
   const entry = id < 0 ? undefined : table.entry(id)
   walk.placement = entry?.placement
   walk.prefix = entry?.prefix
+}
+
+/** Of the connection, whatever the request now says. */
+function schemeOf({ exchange }: Walk): 'http' | 'https' {
+  return exchange.tls === undefined ? 'http' : 'https'
 }

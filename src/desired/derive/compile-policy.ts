@@ -89,8 +89,9 @@ function compileSpec(
   }
   const references = referencesFrom(owner.namespace, read)
   const { config, problems, secrets = [] } = definition.compile(spec, references)
+  const whole = problems.filter(({ partial }) => partial !== true)
   const text = problems.map((problem) => problemText(path, problem)).join('; ')
-  if (definition.security && problems.length > 0) return closed(definition, text)
+  if (definition.security && whole.length > 0) return closed(definition, text)
   if (config === undefined) return ineffective(definition, text)
   return {
     definition,
