@@ -44,8 +44,8 @@ function stages({ checkRegex }: DerivationOptions): readonly Stage[] {
   ]
 }
 
-/** Kinds that a policy may select by label. */
-const targetable = [
+/** Kinds that a policy may select by label, as targets or for what they hold. */
+const selectable = [
   'Gateway',
   'ListenerSet',
   'HTTPRoute',
@@ -54,6 +54,7 @@ const targetable = [
   'TCPRoute',
   'Service',
   'GatewayBackend',
+  'Secret',
 ]
 
 const indexes: readonly IndexDefinition[] = [
@@ -70,7 +71,7 @@ const indexes: readonly IndexDefinition[] = [
   { name: 'grants', kinds: ['ReferenceGrant'], keys: ({ ref }) => [ref.namespace] },
   {
     name: 'labelled',
-    kinds: targetable,
+    kinds: selectable,
     keys: ({ object, ref }) =>
       Object.keys(object?.metadata.labels ?? {}).length === 0
         ? []

@@ -8,6 +8,8 @@ import type { SecretRef } from './resources.ts'
 export interface References {
   /** Undefined where there is no such Secret. */
   secret(name: string): ReferencedSecret | undefined
+  /** Secrets that have all of these labels, by name. */
+  secretsWith(labels: Readonly<Record<string, string>>): readonly ReferencedSecret[]
   /** Undefined where there is no such ConfigMap. */
   configMap(name: string): ReferencedConfigMap | undefined
 }

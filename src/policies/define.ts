@@ -29,6 +29,11 @@ export interface PolicyProblem {
 export interface Compiled<Config> {
   readonly config?: Config
   readonly problems: readonly PolicyProblem[]
+  /**
+   * The config can be enforced in spite of its problems, because what it cannot judge it refuses:
+   * credentials that cannot be read are nobody's credentials. The object still is invalid.
+   */
+  readonly protects?: true
   /** Values that the config names by their digests; they travel beside it. */
   readonly secrets?: readonly SecretRef[]
 }

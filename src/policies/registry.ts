@@ -9,13 +9,13 @@ import { backendAiField } from '../llm/policy/schema.ts'
 import { backendMcpField } from '../mcp/policy/schema.ts'
 import type { PolicySection } from '../model/resources.ts'
 import { accessLogField } from './access-log/schema.ts'
-import { apiKeyAuthenticationField } from './api-key-authentication/schema.ts'
+import { apiKeyAuthentication } from './api-key-authentication/index.ts'
 import { authorization } from './authorization/index.ts'
 import { backendAuthField } from './backend-simple/auth/schema.ts'
 import { backendHttpField } from './backend-simple/http/schema.ts'
 import { backendTcpField } from './backend-simple/tcp/schema.ts'
 import { backendTls } from './backend-simple/tls/index.ts'
-import { basicAuthenticationField } from './basic-authentication/schema.ts'
+import { basicAuthentication } from './basic-authentication/index.ts'
 import { cors } from './cors/index.ts'
 import { csrf } from './csrf/index.ts'
 import type { PolicyDefinition } from './define.ts'
@@ -40,8 +40,8 @@ const trafficPolicies = [
   cors,
   // Credentials before whatever may read who the caller is.
   pendingPolicy(jwtAuthenticationField, { security: true, preRouting: true }),
-  pendingPolicy(basicAuthenticationField, { security: true, preRouting: true }),
-  pendingPolicy(apiKeyAuthenticationField, { security: true, preRouting: true }),
+  basicAuthentication,
+  apiKeyAuthentication,
   // After local credentials: a call to a service is dear, and it may be told the verified claims.
   pendingPolicy(extAuthField, { security: true, preRouting: true }),
   // Its rules may use the claims of every authentication above, extAuth's metadata included.

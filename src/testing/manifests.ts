@@ -59,6 +59,20 @@ export function policy(name: string, target: string, spec: Fields, metadata: Fie
   }
 }
 
+/** A Secret with entries as text. */
+export function secret(
+  name: string,
+  stringData: Readonly<Record<string, string>>,
+  labels?: Readonly<Record<string, string>>,
+): Fields {
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name, ...(labels && { labels }) },
+    stringData,
+  }
+}
+
 const gatewayGroup = 'gateway.networking.k8s.io'
 
 /** A Service whose endpoints are the given loopback ports. */

@@ -6,6 +6,7 @@ import type {
   SecretEntryFacts,
   SecretFacts,
 } from '../../events/index.ts'
+import { htpasswdLines, passwordHashKind } from '../base/htpasswd.ts'
 import type { DigestKey } from './digest-key.ts'
 
 /** What may be known of a Secret: everything that a condition depends on, and no value. */
@@ -105,23 +106,11 @@ function parsePrivateKey(text: string): KeyObject | undefined {
   }
 }
 
-/** The forms that the interface supports: MD5 (apr1), bcrypt, crypt and SHA-1. */
-const hashForms: readonly [HtpasswdLineFacts['hash'], RegExp][] = [
-  ['bcrypt', /^\$2[aby]\$\d\d\$[./A-Za-z0-9]{53}$/],
-  ['apr1', /^\$apr1\$[^$]{1,8}\$[./A-Za-z0-9]{22}$/],
-  ['sha1', /^\{SHA\}[A-Za-z0-9+/]{27}=$/],
-  ['crypt', /^[./A-Za-z0-9]{13}$/],
-]
-
 function htpasswdFacts(text: string): HtpasswdLineFacts[] {
-  return text.split(/\r?\n/).flatMap((content, index) => {
-    if (content.trim() === '' || content.startsWith('#')) return []
-    const colon = content.indexOf(':')
-    if (colon <= 0) return [{ line: index + 1, hash: 'malformed' as const }]
-    const password = content.slice(colon + 1).trim()
-    const form = hashForms.find(([, pattern]) => pattern.test(password))
-    return [{ line: index + 1, hash: form?.[0] ?? ('unsupported' as const) }]
-  })
+  return htpasswdLines(text).map(({ line, user, hash }) => ({
+    line,
+    hash: user === undefined ? 'malformed' : (passwordHashKind(hash) ?? 'unsupported'),
+  }))
 }
 
 function apiKeyVerdict(text: string | undefined): ApiKeyVerdict {

@@ -129,7 +129,11 @@ export interface PolicyFields extends Partial<Omit<PolicyResource, 'target' | 'f
   readonly name?: string
 }
 
-const nothing: References = { secret: () => undefined, configMap: () => undefined }
+const nothing: References = {
+  secret: () => undefined,
+  secretsWith: () => [],
+  configMap: () => undefined,
+}
 
 /** A field of a GatewayPolicy, compiled as the control plane does it. */
 export function policy(

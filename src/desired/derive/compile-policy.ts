@@ -88,11 +88,13 @@ function compileSpec(
       : ineffective(definition, message)
   }
   const references = referencesFrom(owner.namespace, read)
-  const { config, problems, secrets = [] } = definition.compile(spec, references)
+  const compiled = definition.compile(spec, references)
+  const { config, problems, protects = false, secrets = [] } = compiled
   const whole = problems.filter(({ partial }) => partial !== true)
   const text = problems.map((problem) => problemText(path, problem)).join('; ')
-  if (definition.security && whole.length > 0) return closed(definition, text)
+  if (definition.security && whole.length > 0 && !protects) return closed(definition, text)
   if (config === undefined) return ineffective(definition, text)
+  const severity = protects && whole.length > 0 ? 'closed' : 'ineffective'
   return {
     definition,
     config: canonicalJson(config),
@@ -100,7 +102,7 @@ function compileSpec(
     secrets,
     unenforceable: undefined,
     effective: true,
-    findings: text === '' ? [] : [{ severity: 'ineffective', message: text }],
+    findings: text === '' ? [] : [{ severity, message: text }],
   }
 }
 

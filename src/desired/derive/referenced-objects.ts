@@ -1,7 +1,7 @@
 /** Objects that policies refer to: Secrets by their facts, ConfigMaps by their content. */
 import type { ReferencedConfigMap, ReferencedSecret, References } from '../../model/references.ts'
 import type { Reader } from '../graph.ts'
-import type { SecretFacts } from '../shapes.ts'
+import { matchesSelector, type SecretFacts } from '../shapes.ts'
 
 interface ConfigMapFields {
   readonly data?: Readonly<Record<string, string>>
@@ -12,6 +12,11 @@ interface ConfigMapFields {
 export function referencesFrom(namespace: string, read: Reader): References {
   return {
     secret: (name) => referencedSecret(namespace, name, read),
+    secretsWith: (matchLabels) =>
+      read
+        .index('labelled', `Secret/${namespace}`)
+        .filter(({ object }) => matchesSelector({ matchLabels }, object?.metadata.labels ?? {}))
+        .flatMap(({ ref }) => referencedSecret(namespace, ref.name, read) ?? []),
     configMap: (name) => referencedConfigMap(namespace, name, read),
   }
 }

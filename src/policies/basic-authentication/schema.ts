@@ -1,8 +1,16 @@
+import { htpasswdLinePattern } from '../../base/htpasswd.ts'
 import { type Infer, list, object, optional, text } from '../../schema/field.ts'
 import { exactlyOneOf } from '../../schema/rules.ts'
 import { sectionField } from '../../schema/section-field.ts'
 import { credentialMode } from '../../schema/shapes/authentication.ts'
 import { localObjectReference } from '../../schema/shapes/references.ts'
+
+const htpasswdLine = text({
+  min: 1,
+  max: 1024,
+  pattern: htpasswdLinePattern,
+  expects: 'a line <user>:<hash> with an apr1, bcrypt, crypt or SHA-1 hash, never a plain password',
+})
 
 export const basicAuthentication = object(
   'BasicAuthentication',
@@ -15,7 +23,7 @@ export const basicAuthentication = object(
       doc: 'Realm that the WWW-Authenticate header of a refusal names.',
       default: 'Restricted',
     }),
-    users: optional(list(text({ min: 1, max: 1024 }), { min: 1, max: 256 }), {
+    users: optional(list(htpasswdLine, { min: 1, max: 256 }), {
       doc: 'Lines of an htpasswd file, <user>:<hash>; MD5 (apr1), bcrypt, crypt and SHA-1 hashes. Never a plain password.',
       secret: true,
     }),

@@ -1,0 +1,71 @@
+import { isFieldValue } from '../../model/header-changes.ts'
+import type { ReferencedSecret, References } from '../../model/references.ts'
+import type { SecretRef } from '../../model/resources.ts'
+import type { Compiled, PolicyProblem } from '../define.ts'
+import type { BasicAuthenticationConfig } from './config.ts'
+import type { BasicAuthenticationSpec } from './schema.ts'
+
+const entryName = '.htaccess'
+/** What observation leaves of an inline secret: see `secretPlaceholder`. */
+const placeholder = /^secret:(.+)$/
+
+interface Credentials {
+  readonly files: readonly SecretRef[]
+  readonly problems: readonly PolicyProblem[]
+}
+
+/**
+ * Where the Secret is missing or unusable the policy stays in force with nobody's credentials:
+ * Strict then refuses everyone, and the status says why.
+ */
+export function compile(
+  spec: BasicAuthenticationSpec,
+  references: References,
+): Compiled<BasicAuthenticationConfig> {
+  const { mode = 'Strict', realm = 'Restricted' } = spec
+  if (!isFieldValue(realm)) {
+    return { problems: [{ path: 'realm', message: 'holds characters that no header can carry' }] }
+  }
+  const { files, problems } =
+    spec.secretRef === undefined
+      ? inlineUsers(spec.users ?? [])
+      : fromSecret(spec.secretRef.name, references)
+  const config = { mode, realm, files: files.map(({ digest }) => digest) }
+  return { config, problems, protects: true, secrets: files }
+}
+
+/** Their form was checked when they were written; here they are known by their digests only. */
+function inlineUsers(users: readonly string[]): Credentials {
+  const files = users.map((line, index): SecretRef => {
+    const digest = placeholder.exec(line)?.[1] ?? line
+    return { namespace: '', name: '', key: `users[${index}]`, digest }
+  })
+  return { files, problems: [] }
+}
+
+function fromSecret(name: string, references: References): Credentials {
+  const secret = references.secret(name)
+  const unusable = (message: string): Credentials => ({
+    files: [],
+    problems: [{ path: 'secretRef', message: `${message}; no credentials are accepted` }],
+  })
+  if (secret === undefined) return unusable(`Secret ${name} does not exist`)
+  const ref = secret.ref(entryName)
+  if (ref === undefined) return unusable(missingEntry(secret))
+  const lines = secret.entries[entryName]?.htpasswd ?? []
+  const bad = lines.filter(({ hash }) => hash === 'unsupported' || hash === 'malformed')
+  const where = `${entryName} of Secret ${secret.label}`
+  if (lines.length === bad.length) {
+    return unusable(`${where} has no line <user>:<hash> with an apr1, bcrypt, crypt or SHA-1 hash`)
+  }
+  const problems = bad.map(({ line, hash }): PolicyProblem => {
+    const what = hash === 'malformed' ? 'is not <user>:<hash>' : 'has a hash of no supported form'
+    return { path: 'secretRef', message: `line ${line} of ${where} ${what}`, partial: true }
+  })
+  return { files: [ref], problems }
+}
+
+function missingEntry({ label, entries }: ReferencedSecret): string {
+  const names = Object.keys(entries).sort().join(', ')
+  return `Secret ${label} has no entry ${entryName}${names === '' ? '' : `, only ${names}`}`
+}

@@ -1,0 +1,10 @@
+/** Version 1. */
+export interface BasicAuthenticationConfig {
+  readonly mode: 'Strict' | 'Optional'
+  readonly realm: string
+  /**
+   * Digests of texts in htpasswd format: single lines, or a whole file. Where there is none, no
+   * credentials are valid.
+   */
+  readonly files: readonly string[]
+}

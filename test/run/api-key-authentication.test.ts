@@ -1,0 +1,144 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
+import type { TestResponse } from '../../src/testing/http-client.ts'
+import {
+  gateway,
+  httpRoute,
+  manifest,
+  policy,
+  secret,
+  staticBackend,
+  toBackend,
+} from '../../src/testing/manifests.ts'
+import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
+
+let upstream: Upstream
+let running: RunningGateway
+let port: number
+
+const rules = [{ backendRefs: [toBackend('main')] }]
+const at = (name: string) => `${name}.example.com`
+const guarded = (name: string, spec: Record<string, unknown>) => [
+  httpRoute(name, { hostnames: [at(name)], rules }),
+  policy(name, `HTTPRoute/${name}`, { traffic: { apiKeyAuthentication: spec } }),
+]
+
+beforeAll(async () => {
+  upstream = await startUpstream()
+  port = await freePort()
+  running = await startGateway({
+    manifests: {
+      'all.yaml': manifest(
+        gateway(port),
+        staticBackend('main', upstream.port),
+        ...guarded('strict', { secretRef: { name: 'keys' } }),
+        ...guarded('optional', { secretRef: { name: 'keys' }, mode: 'Optional' }),
+        secret('keys', {
+          ann: 'key-of-ann\n',
+          bob: JSON.stringify({ key: 'key-of-bob', metadata: { group: 'sales' } }),
+          again: 'key-of-ann',
+          broken: '{ "key": ',
+          empty: ' ',
+          keyless: '{ "metadata": {} }',
+        }),
+        ...guarded('selected', { secretSelector: { matchLabels: { keys: 'yes' } } }),
+        secret('first', { shared: 'key-one' }, { keys: 'yes' }),
+        secret('second', { shared: 'key-two' }, { keys: 'yes', more: 'x' }),
+        secret('third', { shared: 'key-three' }, { keys: 'no' }),
+        ...guarded('sales', { secretRef: { name: 'keys' } }),
+        policy('sales-only', 'HTTPRoute/sales', {
+          traffic: {
+            authorization: { policy: { matchExpressions: ['apiKey.group == "sales"'] } },
+          },
+        }),
+        ...guarded('absent', { secretRef: { name: 'nobody' } }),
+        ...guarded('unusable', { secretRef: { name: 'unusable' } }),
+        secret('unusable', { one: '' }),
+        ...guarded('everything', { secretSelector: { matchLabels: {} } }),
+      ),
+    },
+  })
+})
+
+afterAll(async () => {
+  await running?.dispose()
+  await upstream?.close()
+})
+
+function ask(name: string, authorization?: string | string[]): Promise<TestResponse> {
+  const headers: Record<string, string | string[]> = authorization ? { authorization } : {}
+  return running.send(port, { host: at(name), headers })
+}
+
+const status = async (name: string, key: string) => (await ask(name, `Bearer ${key}`)).status
+
+describe('apiKeyAuthentication [Traffic.apiKeyAuthentication]', () => {
+  it('[APIKeyAuthentication=Strict] [APIKeyAuthentication.mode] [error.8] refuses a request without a key', async () => {
+    const { status, body, headers } = await ask('strict')
+    expect([status, body]).toEqual([401, 'api key authentication failure: no API Key found'])
+    expect(headers).not.toHaveProperty('www-authenticate')
+    expect((await ask('strict', 'Basic a2V5OmtleQ==')).body).toContain('no API Key found')
+  })
+
+  it('[APIKeyAuthentication.secretRef] [APIKeyAuthentication.entry.string] takes a key as text', async () => {
+    expect(await status('strict', 'key-of-ann')).toBe(200)
+    expect(upstream.received.at(-1)?.headers).not.toHaveProperty('authorization')
+  })
+
+  it('[APIKeyAuthentication.entry.json] [Authorization.order] shows the metadata of a key to rules', async () => {
+    expect(await status('sales', 'key-of-bob')).toBe(200)
+    expect(await status('sales', 'key-of-ann')).toBe(403)
+    expect((await ask('sales')).status).toBe(401)
+  })
+
+  it.each(['key-of-eve', 'ann', 'KEY-OF-ANN', '{"key":"key-of-bob","metadata":{"group":"sales"}}'])(
+    'refuses %s',
+    async (key) => {
+      const { status, body } = await ask('strict', `Bearer ${key}`)
+      expect([status, body]).toEqual([401, 'api key authentication failure: invalid credentials'])
+    },
+  )
+
+  it('refuses two keys, whichever of them is valid', async () => {
+    const keys = ['Bearer key-of-ann', 'Bearer key-of-eve']
+    expect((await ask('strict', keys)).status).toBe(401)
+    expect((await ask('optional', keys)).status).toBe(401)
+  })
+
+  it('[APIKeyAuthentication=Optional] lets requests without a key pass, and no wrong one', async () => {
+    expect((await ask('optional')).status).toBe(200)
+    expect(await status('optional', 'key-of-ann')).toBe(200)
+    expect(await status('optional', 'key-of-eve')).toBe(401)
+  })
+
+  it('[APIKeyAuthentication.secretSelector] takes the keys of every Secret with the labels', async () => {
+    expect(await status('selected', 'key-one')).toBe(200)
+    expect(await status('selected', 'key-two')).toBe(200)
+    expect(await status('selected', 'key-three')).toBe(401)
+  })
+
+  it('follows labels that change', async () => {
+    const later = (labels: Record<string, string>) =>
+      running.write('later.yaml', manifest(secret('later', { a: 'key-four' }, labels)))
+    const request = { host: at('selected'), headers: { authorization: 'Bearer key-four' } }
+    later({ keys: 'yes' })
+    await running.sendUntil(port, request, (answer) => answer.status === 200)
+    later({ keys: 'no' })
+    await running.sendUntil(port, request, (answer) => answer.status === 401)
+  })
+
+  it('names entries that are no keys, and keeps the others', async () => {
+    const { message } = await running.condition('GatewayPolicy', 'strict', 'Accepted', 'True')
+    for (const text of ['broken', 'is empty', 'without a "key"']) expect(message).toContain(text)
+  })
+
+  it.each([
+    ['absent', 'Secret nobody does not exist'],
+    ['unusable', 'holds no usable key'],
+    ['everything', 'matchLabels is empty'],
+  ])('refuses everyone and says so where its Secret is %s', async (name, text) => {
+    expect(await status(name, 'key-of-ann')).toBe(401)
+    const { message } = await running.condition('GatewayPolicy', name, 'Accepted', 'False')
+    expect(message).toContain(text)
+  })
+})
