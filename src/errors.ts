@@ -281,6 +281,14 @@ export const errorCatalogue = {
     'request timeout',
     'The route request timeout passed.',
   ),
+  stream_idle: row(
+    504,
+    'downstream',
+    'no',
+    'Timeout',
+    'no bytes for too long',
+    'A forwarded TCP or TLS connection on which nothing moved; it is reset, no status is sent.',
+  ),
   overloaded: row(
     503,
     'internal',
@@ -313,14 +321,6 @@ export const errorCatalogue = {
     'Internal',
     'certificate cannot be used',
     'A certificate of a listener is refused by OpenSSL or has not arrived; a new one leaves the one before it in use, else handshakes fail.',
-  ),
-  protocol_unsupported: row(
-    0,
-    'internal',
-    'no',
-    'Internal',
-    'protocol is not served by this version',
-    'A listener has a protocol that the proxy does not serve yet; the listener is not programmed.',
   ),
   resource_unreadable: row(
     0,

@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file resource.proto.
  */
 export const file_resource: GenFile = /*@__PURE__*/
-  fileDesc("Cg5yZXNvdXJjZS5wcm90bxISc2x1aWNlLnJlc291cmNlLnYxIusCCghSZXNvdXJjZRILCgNrZXkYASABKAkSMAoIbGlzdGVuZXIYAiABKAsyHC5zbHVpY2UucmVzb3VyY2UudjEuTGlzdGVuZXJIABIqCgVyb3V0ZRgDIAEoCzIZLnNsdWljZS5yZXNvdXJjZS52MS5Sb3V0ZUgAEi4KB2JhY2tlbmQYBCABKAsyGy5zbHVpY2UucmVzb3VyY2UudjEuQmFja2VuZEgAEi4KB3NlcnZpY2UYBSABKAsyGy5zbHVpY2UucmVzb3VyY2UudjEuU2VydmljZUgAEjAKCHdvcmtsb2FkGAYgASgLMhwuc2x1aWNlLnJlc291cmNlLnYxLldvcmtsb2FkSAASLAoGcG9saWN5GAcgASgLMhouc2x1aWNlLnJlc291cmNlLnYxLlBvbGljeUgAEiwKBnNlY3JldBgIIAEoCzIaLnNsdWljZS5yZXNvdXJjZS52MS5TZWNyZXRIAEIGCgRraW5kIkwKCVZlcnNpb25lZBIPCgd2ZXJzaW9uGAEgASgJEi4KCHJlc291cmNlGAIgASgLMhwuc2x1aWNlLnJlc291cmNlLnYxLlJlc291cmNlIlsKBURlbHRhEhAKCHNlcXVlbmNlGAEgASgEEi8KCHVwc2VydGVkGAIgAygLMh0uc2x1aWNlLnJlc291cmNlLnYxLlZlcnNpb25lZBIPCgdyZW1vdmVkGAMgAygJIjoKCU9iamVjdFJlZhIMCgRraW5kGAEgASgJEhEKCW5hbWVzcGFjZRgCIAEoCRIMCgRuYW1lGAMgASgJIiUKA0FnZRIPCgdjcmVhdGVkGAEgASgDEg0KBW9yZGVyGAIgASgEItoBCghMaXN0ZW5lchIZChFnYXRld2F5X25hbWVzcGFjZRgBIAEoCRIUCgxnYXRld2F5X25hbWUYAiABKAkSLAoFb3duZXIYAyABKAsyHS5zbHVpY2UucmVzb3VyY2UudjEuT2JqZWN0UmVmEg8KB3NlY3Rpb24YBCABKAkSDAoEcG9ydBgFIAEoDRIQCghwcm90b2NvbBgGIAEoCRIQCghob3N0bmFtZRgHIAEoCRIsCgN0bHMYCCABKAsyHy5zbHVpY2UucmVzb3VyY2UudjEuTGlzdGVuZXJUbHMiSQoJU2VjcmV0UmVmEhEKCW5hbWVzcGFjZRgBIAEoCRIMCgRuYW1lGAIgASgJEgsKA2tleRgDIAEoCRIOCgZkaWdlc3QYBCABKAkixwEKC0xpc3RlbmVyVGxzEkEKDGNlcnRpZmljYXRlcxgBIAMoCzIrLnNsdWljZS5yZXNvdXJjZS52MS5MaXN0ZW5lclRscy5DZXJ0aWZpY2F0ZRp1CgtDZXJ0aWZpY2F0ZRIyCgtjZXJ0aWZpY2F0ZRgBIAEoCzIdLnNsdWljZS5yZXNvdXJjZS52MS5TZWNyZXRSZWYSMgoLcHJpdmF0ZV9rZXkYAiABKAsyHS5zbHVpY2UucmVzb3VyY2UudjEuU2VjcmV0UmVmIicKBlNlY3JldBIOCgZkaWdlc3QYASABKAkSDQoFdmFsdWUYAiABKAwiNwoKTmFtZWRNYXRjaBIMCgRuYW1lGAEgASgJEgwKBHR5cGUYAiABKAkSDQoFdmFsdWUYAyABKAkiKAoJUGF0aE1hdGNoEgwKBHR5cGUYASABKAkSDQoFdmFsdWUYAiABKAkiuQEKClJvdXRlTWF0Y2gSKwoEcGF0aBgBIAEoCzIdLnNsdWljZS5yZXNvdXJjZS52MS5QYXRoTWF0Y2gSEwoGbWV0aG9kGAIgASgJSACIAQESLwoHaGVhZGVycxgDIAMoCzIeLnNsdWljZS5yZXNvdXJjZS52MS5OYW1lZE1hdGNoEi0KBXF1ZXJ5GAQgAygLMh4uc2x1aWNlLnJlc291cmNlLnYxLk5hbWVkTWF0Y2hCCQoHX21ldGhvZCIqCgtIZWFkZXJWYWx1ZRIMCgRuYW1lGAEgASgJEg0KBXZhbHVlGAIgASgJInsKDUhlYWRlckNoYW5nZXMSLAoDc2V0GAEgAygLMh8uc2x1aWNlLnJlc291cmNlLnYxLkhlYWRlclZhbHVlEiwKA2FkZBgCIAMoCzIfLnNsdWljZS5yZXNvdXJjZS52MS5IZWFkZXJWYWx1ZRIOCgZyZW1vdmUYAyADKAkiKwoMUGF0aE1vZGlmaWVyEgwKBHR5cGUYASABKAkSDQoFdmFsdWUYAiABKAkivAUKC1JvdXRlRmlsdGVyEjwKD3JlcXVlc3RfaGVhZGVycxgBIAEoCzIhLnNsdWljZS5yZXNvdXJjZS52MS5IZWFkZXJDaGFuZ2VzSAASPQoQcmVzcG9uc2VfaGVhZGVycxgCIAEoCzIhLnNsdWljZS5yZXNvdXJjZS52MS5IZWFkZXJDaGFuZ2VzSAASPAoIcmVkaXJlY3QYAyABKAsyKC5zbHVpY2UucmVzb3VyY2UudjEuUm91dGVGaWx0ZXIuUmVkaXJlY3RIABI6CgdyZXdyaXRlGAQgASgLMicuc2x1aWNlLnJlc291cmNlLnYxLlJvdXRlRmlsdGVyLlJld3JpdGVIABI4CgZtaXJyb3IYBSABKAsyJi5zbHVpY2UucmVzb3VyY2UudjEuUm91dGVGaWx0ZXIuTWlycm9ySAAarwEKCFJlZGlyZWN0EhMKBnNjaGVtZRgBIAEoCUgAiAEBEhUKCGhvc3RuYW1lGAIgASgJSAGIAQESLgoEcGF0aBgDIAEoCzIgLnNsdWljZS5yZXNvdXJjZS52MS5QYXRoTW9kaWZpZXISEQoEcG9ydBgEIAEoDUgCiAEBEhMKC3N0YXR1c19jb2RlGAUgASgNQgkKB19zY2hlbWVCCwoJX2hvc3RuYW1lQgcKBV9wb3J0Gl0KB1Jld3JpdGUSFQoIaG9zdG5hbWUYASABKAlIAIgBARIuCgRwYXRoGAIgASgLMiAuc2x1aWNlLnJlc291cmNlLnYxLlBhdGhNb2RpZmllckILCglfaG9zdG5hbWUaYwoGTWlycm9yEjEKBnRhcmdldBgBIAEoCzIhLnNsdWljZS5yZXNvdXJjZS52MS5CYWNrZW5kVGFyZ2V0EhEKCW51bWVyYXRvchgCIAEoDRITCgtkZW5vbWluYXRvchgDIAEoDUIGCgRraW5kIvcCCg1CYWNrZW5kVGFyZ2V0EkMKB3NlcnZpY2UYASABKAsyMC5zbHVpY2UucmVzb3VyY2UudjEuQmFja2VuZFRhcmdldC5TZXJ2aWNlUG9ydFJlZkgAEj8KB2JhY2tlbmQYAiABKAsyLC5zbHVpY2UucmVzb3VyY2UudjEuQmFja2VuZFRhcmdldC5CYWNrZW5kUmVmSAASPAoHaW52YWxpZBgDIAEoCzIpLnNsdWljZS5yZXNvdXJjZS52MS5CYWNrZW5kVGFyZ2V0LkludmFsaWRIABo/Cg5TZXJ2aWNlUG9ydFJlZhIRCgluYW1lc3BhY2UYASABKAkSDAoEbmFtZRgCIAEoCRIMCgRwb3J0GAMgASgNGi0KCkJhY2tlbmRSZWYSEQoJbmFtZXNwYWNlGAEgASgJEgwKBG5hbWUYAiABKAkaKgoHSW52YWxpZBIOCgZyZWFzb24YASABKAkSDwoHbWVzc2FnZRgCIAEoCUIGCgRraW5kIoYBCg9XZWlnaHRlZEJhY2tlbmQSDgoGd2VpZ2h0GAEgASgNEjEKBnRhcmdldBgCIAEoCzIhLnNsdWljZS5yZXNvdXJjZS52MS5CYWNrZW5kVGFyZ2V0EjAKB2ZpbHRlcnMYAyADKAsyHy5zbHVpY2UucmVzb3VyY2UudjEuUm91dGVGaWx0ZXIiMQoKQXR0YWNobWVudBIQCghsaXN0ZW5lchgBIAEoCRIRCglob3N0bmFtZXMYAiADKAki+AMKBVJvdXRlEiwKBXJvdXRlGAEgASgLMh0uc2x1aWNlLnJlc291cmNlLnYxLk9iamVjdFJlZhIkCgNhZ2UYAiABKAsyFy5zbHVpY2UucmVzb3VyY2UudjEuQWdlEhIKCnJ1bGVfaW5kZXgYAyABKA0SFgoJcnVsZV9uYW1lGAQgASgJSACIAQESMwoLYXR0YWNobWVudHMYBSADKAsyHi5zbHVpY2UucmVzb3VyY2UudjEuQXR0YWNobWVudBIvCgdtYXRjaGVzGAYgAygLMh4uc2x1aWNlLnJlc291cmNlLnYxLlJvdXRlTWF0Y2gSMAoHZmlsdGVycxgHIAMoCzIfLnNsdWljZS5yZXNvdXJjZS52MS5Sb3V0ZUZpbHRlchI1CghiYWNrZW5kcxgIIAMoCzIjLnNsdWljZS5yZXNvdXJjZS52MS5XZWlnaHRlZEJhY2tlbmQSHwoScmVxdWVzdF90aW1lb3V0X21zGAkgASgESAGIAQESHwoSYmFja2VuZF90aW1lb3V0X21zGAogASgESAKIAQESFQoIdW51c2FibGUYCyABKAlIA4gBAUIMCgpfcnVsZV9uYW1lQhUKE19yZXF1ZXN0X3RpbWVvdXRfbXNCFQoTX2JhY2tlbmRfdGltZW91dF9tc0ILCglfdW51c2FibGUiuAIKB0JhY2tlbmQSEQoJbmFtZXNwYWNlGAEgASgJEgwKBG5hbWUYAiABKAkSNAoGc3RhdGljGAMgASgLMiIuc2x1aWNlLnJlc291cmNlLnYxLkJhY2tlbmQuU3RhdGljSAASNgoHZHluYW1pYxgEIAEoCzIjLnNsdWljZS5yZXNvdXJjZS52MS5CYWNrZW5kLkR5bmFtaWNIABI+Cgt1bnN1cHBvcnRlZBgFIAEoCzInLnNsdWljZS5yZXNvdXJjZS52MS5CYWNrZW5kLlVuc3VwcG9ydGVkSAAaJAoGU3RhdGljEgwKBGhvc3QYASABKAkSDAoEcG9ydBgCIAEoDRoJCgdEeW5hbWljGh4KC1Vuc3VwcG9ydGVkEg8KB21lc3NhZ2UYASABKAlCDQoLZGVzdGluYXRpb24i8AEKB1NlcnZpY2USEQoJbmFtZXNwYWNlGAEgASgJEgwKBG5hbWUYAiABKAkSLwoFcG9ydHMYAyADKAsyIC5zbHVpY2UucmVzb3VyY2UudjEuU2VydmljZS5Qb3J0EhkKEXB1Ymxpc2hfbm90X3JlYWR5GAQgASgIGngKBFBvcnQSDAoEbmFtZRgBIAEoCRIMCgRwb3J0GAIgASgNEhgKC3RhcmdldF9wb3J0GAMgASgNSACIAQESGQoMYXBwX3Byb3RvY29sGAQgASgJSAGIAQFCDgoMX3RhcmdldF9wb3J0Qg8KDV9hcHBfcHJvdG9jb2wi3AIKCFdvcmtsb2FkEhEKCW5hbWVzcGFjZRgBIAEoCRIMCgRuYW1lGAIgASgJEg8KB3NlcnZpY2UYAyABKAkSMAoFcG9ydHMYBCADKAsyIS5zbHVpY2UucmVzb3VyY2UudjEuV29ya2xvYWQuUG9ydBI4CgllbmRwb2ludHMYBSADKAsyJS5zbHVpY2UucmVzb3VyY2UudjEuV29ya2xvYWQuRW5kcG9pbnQaTgoEUG9ydBIMCgRuYW1lGAEgASgJEgwKBHBvcnQYAiABKA0SGQoMYXBwX3Byb3RvY29sGAMgASgJSACIAQFCDwoNX2FwcF9wcm90b2NvbBpiCghFbmRwb2ludBIPCgdhZGRyZXNzGAEgASgJEg0KBXJlYWR5GAIgASgIEhEKBHpvbmUYAyABKAlIAIgBARIRCgRub2RlGAQgASgJSAGIAQFCBwoFX3pvbmVCBwoFX25vZGUisgMKBlBvbGljeRIRCgluYW1lc3BhY2UYASABKAkSDAoEbmFtZRgCIAEoCRIkCgNhZ2UYAyABKAsyFy5zbHVpY2UucmVzb3VyY2UudjEuQWdlEg8KB3NlY3Rpb24YBCABKAkSDQoFZmllbGQYBSABKAkSDQoFcGhhc2UYBiABKAkSMQoGdGFyZ2V0GAcgASgLMiEuc2x1aWNlLnJlc291cmNlLnYxLlBvbGljeS5UYXJnZXQSFgoOY29uZmlnX3ZlcnNpb24YCCABKA0SDgoGY29uZmlnGAkgASgJEhoKDXVuZW5mb3JjZWFibGUYCiABKAlIAIgBARIuCgdzZWNyZXRzGAsgAygLMh0uc2x1aWNlLnJlc291cmNlLnYxLlNlY3JldFJlZhp5CgZUYXJnZXQSLQoGb2JqZWN0GAEgASgLMh0uc2x1aWNlLnJlc291cmNlLnYxLk9iamVjdFJlZhIUCgdzZWN0aW9uGAIgASgJSACIAQESEwoGaW5saW5lGAMgASgISAGIAQFCCgoIX3NlY3Rpb25CCQoHX2lubGluZUIQCg5fdW5lbmZvcmNlYWJsZSKUAQoKUmVqZWN0aW9ucxI8CgpyZWplY3Rpb25zGAEgAygLMiguc2x1aWNlLnJlc291cmNlLnYxLlJlamVjdGlvbnMuUmVqZWN0aW9uEg8KB29taXR0ZWQYAiABKA0aNwoJUmVqZWN0aW9uEgsKA2tleRgBIAEoCRIMCgRjb2RlGAIgASgJEg8KB21lc3NhZ2UYAyABKAliBnByb3RvMw");
+  fileDesc("Cg5yZXNvdXJjZS5wcm90bxISc2x1aWNlLnJlc291cmNlLnYxIpkDCghSZXNvdXJjZRILCgNrZXkYASABKAkSMAoIbGlzdGVuZXIYAiABKAsyHC5zbHVpY2UucmVzb3VyY2UudjEuTGlzdGVuZXJIABIqCgVyb3V0ZRgDIAEoCzIZLnNsdWljZS5yZXNvdXJjZS52MS5Sb3V0ZUgAEi4KB2JhY2tlbmQYBCABKAsyGy5zbHVpY2UucmVzb3VyY2UudjEuQmFja2VuZEgAEi4KB3NlcnZpY2UYBSABKAsyGy5zbHVpY2UucmVzb3VyY2UudjEuU2VydmljZUgAEjAKCHdvcmtsb2FkGAYgASgLMhwuc2x1aWNlLnJlc291cmNlLnYxLldvcmtsb2FkSAASLAoGcG9saWN5GAcgASgLMhouc2x1aWNlLnJlc291cmNlLnYxLlBvbGljeUgAEiwKBnNlY3JldBgIIAEoCzIaLnNsdWljZS5yZXNvdXJjZS52MS5TZWNyZXRIABIsCgZzdHJlYW0YCSABKAsyGi5zbHVpY2UucmVzb3VyY2UudjEuU3RyZWFtSABCBgoEa2luZCJMCglWZXJzaW9uZWQSDwoHdmVyc2lvbhgBIAEoCRIuCghyZXNvdXJjZRgCIAEoCzIcLnNsdWljZS5yZXNvdXJjZS52MS5SZXNvdXJjZSJbCgVEZWx0YRIQCghzZXF1ZW5jZRgBIAEoBBIvCgh1cHNlcnRlZBgCIAMoCzIdLnNsdWljZS5yZXNvdXJjZS52MS5WZXJzaW9uZWQSDwoHcmVtb3ZlZBgDIAMoCSI6CglPYmplY3RSZWYSDAoEa2luZBgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSDAoEbmFtZRgDIAEoCSIlCgNBZ2USDwoHY3JlYXRlZBgBIAEoAxINCgVvcmRlchgCIAEoBCLaAQoITGlzdGVuZXISGQoRZ2F0ZXdheV9uYW1lc3BhY2UYASABKAkSFAoMZ2F0ZXdheV9uYW1lGAIgASgJEiwKBW93bmVyGAMgASgLMh0uc2x1aWNlLnJlc291cmNlLnYxLk9iamVjdFJlZhIPCgdzZWN0aW9uGAQgASgJEgwKBHBvcnQYBSABKA0SEAoIcHJvdG9jb2wYBiABKAkSEAoIaG9zdG5hbWUYByABKAkSLAoDdGxzGAggASgLMh8uc2x1aWNlLnJlc291cmNlLnYxLkxpc3RlbmVyVGxzIkkKCVNlY3JldFJlZhIRCgluYW1lc3BhY2UYASABKAkSDAoEbmFtZRgCIAEoCRILCgNrZXkYAyABKAkSDgoGZGlnZXN0GAQgASgJIscBCgtMaXN0ZW5lclRscxJBCgxjZXJ0aWZpY2F0ZXMYASADKAsyKy5zbHVpY2UucmVzb3VyY2UudjEuTGlzdGVuZXJUbHMuQ2VydGlmaWNhdGUadQoLQ2VydGlmaWNhdGUSMgoLY2VydGlmaWNhdGUYASABKAsyHS5zbHVpY2UucmVzb3VyY2UudjEuU2VjcmV0UmVmEjIKC3ByaXZhdGVfa2V5GAIgASgLMh0uc2x1aWNlLnJlc291cmNlLnYxLlNlY3JldFJlZiInCgZTZWNyZXQSDgoGZGlnZXN0GAEgASgJEg0KBXZhbHVlGAIgASgMIjcKCk5hbWVkTWF0Y2gSDAoEbmFtZRgBIAEoCRIMCgR0eXBlGAIgASgJEg0KBXZhbHVlGAMgASgJIigKCVBhdGhNYXRjaBIMCgR0eXBlGAEgASgJEg0KBXZhbHVlGAIgASgJIrkBCgpSb3V0ZU1hdGNoEisKBHBhdGgYASABKAsyHS5zbHVpY2UucmVzb3VyY2UudjEuUGF0aE1hdGNoEhMKBm1ldGhvZBgCIAEoCUgAiAEBEi8KB2hlYWRlcnMYAyADKAsyHi5zbHVpY2UucmVzb3VyY2UudjEuTmFtZWRNYXRjaBItCgVxdWVyeRgEIAMoCzIeLnNsdWljZS5yZXNvdXJjZS52MS5OYW1lZE1hdGNoQgkKB19tZXRob2QiKgoLSGVhZGVyVmFsdWUSDAoEbmFtZRgBIAEoCRINCgV2YWx1ZRgCIAEoCSJ7Cg1IZWFkZXJDaGFuZ2VzEiwKA3NldBgBIAMoCzIfLnNsdWljZS5yZXNvdXJjZS52MS5IZWFkZXJWYWx1ZRIsCgNhZGQYAiADKAsyHy5zbHVpY2UucmVzb3VyY2UudjEuSGVhZGVyVmFsdWUSDgoGcmVtb3ZlGAMgAygJIisKDFBhdGhNb2RpZmllchIMCgR0eXBlGAEgASgJEg0KBXZhbHVlGAIgASgJIrwFCgtSb3V0ZUZpbHRlchI8Cg9yZXF1ZXN0X2hlYWRlcnMYASABKAsyIS5zbHVpY2UucmVzb3VyY2UudjEuSGVhZGVyQ2hhbmdlc0gAEj0KEHJlc3BvbnNlX2hlYWRlcnMYAiABKAsyIS5zbHVpY2UucmVzb3VyY2UudjEuSGVhZGVyQ2hhbmdlc0gAEjwKCHJlZGlyZWN0GAMgASgLMiguc2x1aWNlLnJlc291cmNlLnYxLlJvdXRlRmlsdGVyLlJlZGlyZWN0SAASOgoHcmV3cml0ZRgEIAEoCzInLnNsdWljZS5yZXNvdXJjZS52MS5Sb3V0ZUZpbHRlci5SZXdyaXRlSAASOAoGbWlycm9yGAUgASgLMiYuc2x1aWNlLnJlc291cmNlLnYxLlJvdXRlRmlsdGVyLk1pcnJvckgAGq8BCghSZWRpcmVjdBITCgZzY2hlbWUYASABKAlIAIgBARIVCghob3N0bmFtZRgCIAEoCUgBiAEBEi4KBHBhdGgYAyABKAsyIC5zbHVpY2UucmVzb3VyY2UudjEuUGF0aE1vZGlmaWVyEhEKBHBvcnQYBCABKA1IAogBARITCgtzdGF0dXNfY29kZRgFIAEoDUIJCgdfc2NoZW1lQgsKCV9ob3N0bmFtZUIHCgVfcG9ydBpdCgdSZXdyaXRlEhUKCGhvc3RuYW1lGAEgASgJSACIAQESLgoEcGF0aBgCIAEoCzIgLnNsdWljZS5yZXNvdXJjZS52MS5QYXRoTW9kaWZpZXJCCwoJX2hvc3RuYW1lGmMKBk1pcnJvchIxCgZ0YXJnZXQYASABKAsyIS5zbHVpY2UucmVzb3VyY2UudjEuQmFja2VuZFRhcmdldBIRCgludW1lcmF0b3IYAiABKA0SEwoLZGVub21pbmF0b3IYAyABKA1CBgoEa2luZCL3AgoNQmFja2VuZFRhcmdldBJDCgdzZXJ2aWNlGAEgASgLMjAuc2x1aWNlLnJlc291cmNlLnYxLkJhY2tlbmRUYXJnZXQuU2VydmljZVBvcnRSZWZIABI/CgdiYWNrZW5kGAIgASgLMiwuc2x1aWNlLnJlc291cmNlLnYxLkJhY2tlbmRUYXJnZXQuQmFja2VuZFJlZkgAEjwKB2ludmFsaWQYAyABKAsyKS5zbHVpY2UucmVzb3VyY2UudjEuQmFja2VuZFRhcmdldC5JbnZhbGlkSAAaPwoOU2VydmljZVBvcnRSZWYSEQoJbmFtZXNwYWNlGAEgASgJEgwKBG5hbWUYAiABKAkSDAoEcG9ydBgDIAEoDRotCgpCYWNrZW5kUmVmEhEKCW5hbWVzcGFjZRgBIAEoCRIMCgRuYW1lGAIgASgJGioKB0ludmFsaWQSDgoGcmVhc29uGAEgASgJEg8KB21lc3NhZ2UYAiABKAlCBgoEa2luZCKGAQoPV2VpZ2h0ZWRCYWNrZW5kEg4KBndlaWdodBgBIAEoDRIxCgZ0YXJnZXQYAiABKAsyIS5zbHVpY2UucmVzb3VyY2UudjEuQmFja2VuZFRhcmdldBIwCgdmaWx0ZXJzGAMgAygLMh8uc2x1aWNlLnJlc291cmNlLnYxLlJvdXRlRmlsdGVyIjEKCkF0dGFjaG1lbnQSEAoIbGlzdGVuZXIYASABKAkSEQoJaG9zdG5hbWVzGAIgAygJIvgDCgVSb3V0ZRIsCgVyb3V0ZRgBIAEoCzIdLnNsdWljZS5yZXNvdXJjZS52MS5PYmplY3RSZWYSJAoDYWdlGAIgASgLMhcuc2x1aWNlLnJlc291cmNlLnYxLkFnZRISCgpydWxlX2luZGV4GAMgASgNEhYKCXJ1bGVfbmFtZRgEIAEoCUgAiAEBEjMKC2F0dGFjaG1lbnRzGAUgAygLMh4uc2x1aWNlLnJlc291cmNlLnYxLkF0dGFjaG1lbnQSLwoHbWF0Y2hlcxgGIAMoCzIeLnNsdWljZS5yZXNvdXJjZS52MS5Sb3V0ZU1hdGNoEjAKB2ZpbHRlcnMYByADKAsyHy5zbHVpY2UucmVzb3VyY2UudjEuUm91dGVGaWx0ZXISNQoIYmFja2VuZHMYCCADKAsyIy5zbHVpY2UucmVzb3VyY2UudjEuV2VpZ2h0ZWRCYWNrZW5kEh8KEnJlcXVlc3RfdGltZW91dF9tcxgJIAEoBEgBiAEBEh8KEmJhY2tlbmRfdGltZW91dF9tcxgKIAEoBEgCiAEBEhUKCHVudXNhYmxlGAsgASgJSAOIAQFCDAoKX3J1bGVfbmFtZUIVChNfcmVxdWVzdF90aW1lb3V0X21zQhUKE19iYWNrZW5kX3RpbWVvdXRfbXNCCwoJX3VudXNhYmxlIrsCCgZTdHJlYW0SLAoFcm91dGUYASABKAsyHS5zbHVpY2UucmVzb3VyY2UudjEuT2JqZWN0UmVmEiQKA2FnZRgCIAEoCzIXLnNsdWljZS5yZXNvdXJjZS52MS5BZ2USFgoJcnVsZV9uYW1lGAMgASgJSACIAQESMwoLYXR0YWNobWVudHMYBCADKAsyHi5zbHVpY2UucmVzb3VyY2UudjEuQXR0YWNobWVudBI0CghiYWNrZW5kcxgFIAMoCzIiLnNsdWljZS5yZXNvdXJjZS52MS5TdHJlYW0uQmFja2VuZBpMCgdCYWNrZW5kEg4KBndlaWdodBgBIAEoDRIxCgZ0YXJnZXQYAiABKAsyIS5zbHVpY2UucmVzb3VyY2UudjEuQmFja2VuZFRhcmdldEIMCgpfcnVsZV9uYW1lIrgCCgdCYWNrZW5kEhEKCW5hbWVzcGFjZRgBIAEoCRIMCgRuYW1lGAIgASgJEjQKBnN0YXRpYxgDIAEoCzIiLnNsdWljZS5yZXNvdXJjZS52MS5CYWNrZW5kLlN0YXRpY0gAEjYKB2R5bmFtaWMYBCABKAsyIy5zbHVpY2UucmVzb3VyY2UudjEuQmFja2VuZC5EeW5hbWljSAASPgoLdW5zdXBwb3J0ZWQYBSABKAsyJy5zbHVpY2UucmVzb3VyY2UudjEuQmFja2VuZC5VbnN1cHBvcnRlZEgAGiQKBlN0YXRpYxIMCgRob3N0GAEgASgJEgwKBHBvcnQYAiABKA0aCQoHRHluYW1pYxoeCgtVbnN1cHBvcnRlZBIPCgdtZXNzYWdlGAEgASgJQg0KC2Rlc3RpbmF0aW9uIpUCCgdTZXJ2aWNlEhEKCW5hbWVzcGFjZRgBIAEoCRIMCgRuYW1lGAIgASgJEi8KBXBvcnRzGAMgAygLMiAuc2x1aWNlLnJlc291cmNlLnYxLlNlcnZpY2UuUG9ydBIZChFwdWJsaXNoX25vdF9yZWFkeRgEIAEoCBqcAQoEUG9ydBIMCgRuYW1lGAEgASgJEgwKBHBvcnQYAiABKA0SGAoLdGFyZ2V0X3BvcnQYAyABKA1IAIgBARIZCgxhcHBfcHJvdG9jb2wYBCABKAlIAYgBARIVCghwcm90b2NvbBgFIAEoCUgCiAEBQg4KDF90YXJnZXRfcG9ydEIPCg1fYXBwX3Byb3RvY29sQgsKCV9wcm90b2NvbCLcAgoIV29ya2xvYWQSEQoJbmFtZXNwYWNlGAEgASgJEgwKBG5hbWUYAiABKAkSDwoHc2VydmljZRgDIAEoCRIwCgVwb3J0cxgEIAMoCzIhLnNsdWljZS5yZXNvdXJjZS52MS5Xb3JrbG9hZC5Qb3J0EjgKCWVuZHBvaW50cxgFIAMoCzIlLnNsdWljZS5yZXNvdXJjZS52MS5Xb3JrbG9hZC5FbmRwb2ludBpOCgRQb3J0EgwKBG5hbWUYASABKAkSDAoEcG9ydBgCIAEoDRIZCgxhcHBfcHJvdG9jb2wYAyABKAlIAIgBAUIPCg1fYXBwX3Byb3RvY29sGmIKCEVuZHBvaW50Eg8KB2FkZHJlc3MYASABKAkSDQoFcmVhZHkYAiABKAgSEQoEem9uZRgDIAEoCUgAiAEBEhEKBG5vZGUYBCABKAlIAYgBAUIHCgVfem9uZUIHCgVfbm9kZSKyAwoGUG9saWN5EhEKCW5hbWVzcGFjZRgBIAEoCRIMCgRuYW1lGAIgASgJEiQKA2FnZRgDIAEoCzIXLnNsdWljZS5yZXNvdXJjZS52MS5BZ2USDwoHc2VjdGlvbhgEIAEoCRINCgVmaWVsZBgFIAEoCRINCgVwaGFzZRgGIAEoCRIxCgZ0YXJnZXQYByABKAsyIS5zbHVpY2UucmVzb3VyY2UudjEuUG9saWN5LlRhcmdldBIWCg5jb25maWdfdmVyc2lvbhgIIAEoDRIOCgZjb25maWcYCSABKAkSGgoNdW5lbmZvcmNlYWJsZRgKIAEoCUgAiAEBEi4KB3NlY3JldHMYCyADKAsyHS5zbHVpY2UucmVzb3VyY2UudjEuU2VjcmV0UmVmGnkKBlRhcmdldBItCgZvYmplY3QYASABKAsyHS5zbHVpY2UucmVzb3VyY2UudjEuT2JqZWN0UmVmEhQKB3NlY3Rpb24YAiABKAlIAIgBARITCgZpbmxpbmUYAyABKAhIAYgBAUIKCghfc2VjdGlvbkIJCgdfaW5saW5lQhAKDl91bmVuZm9yY2VhYmxlIpQBCgpSZWplY3Rpb25zEjwKCnJlamVjdGlvbnMYASADKAsyKC5zbHVpY2UucmVzb3VyY2UudjEuUmVqZWN0aW9ucy5SZWplY3Rpb24SDwoHb21pdHRlZBgCIAEoDRo3CglSZWplY3Rpb24SCwoDa2V5GAEgASgJEgwKBGNvZGUYAiABKAkSDwoHbWVzc2FnZRgDIAEoCWIGcHJvdG8z");
 
 /**
  * @generated from message sluice.resource.v1.Resource
@@ -73,6 +73,12 @@ export type Resource = Message<"sluice.resource.v1.Resource"> & {
      */
     value: Secret;
     case: "secret";
+  } | {
+    /**
+     * @generated from field: sluice.resource.v1.Stream stream = 9;
+     */
+    value: Stream;
+    case: "stream";
   } | { case: undefined; value?: undefined };
 };
 
@@ -239,7 +245,7 @@ export type Listener = Message<"sluice.resource.v1.Listener"> & {
   hostname: string;
 
   /**
-   * Present exactly where the protocol is HTTPS.
+   * Present exactly where TLS ends here: on HTTPS, and on TLS in mode Terminate.
    *
    * @generated from field: sluice.resource.v1.ListenerTls tls = 8;
    */
@@ -882,6 +888,69 @@ export const RouteSchema: GenMessage<Route> = /*@__PURE__*/
   messageDesc(file_resource, 19);
 
 /**
+ * The rule of a TLSRoute, TCPRoute or UDPRoute.
+ *
+ * @generated from message sluice.resource.v1.Stream
+ */
+export type Stream = Message<"sluice.resource.v1.Stream"> & {
+  /**
+   * @generated from field: sluice.resource.v1.ObjectRef route = 1;
+   */
+  route?: ObjectRef | undefined;
+
+  /**
+   * @generated from field: sluice.resource.v1.Age age = 2;
+   */
+  age?: Age | undefined;
+
+  /**
+   * @generated from field: optional string rule_name = 3;
+   */
+  ruleName?: string | undefined;
+
+  /**
+   * Hostnames are names of TLS handshakes.
+   *
+   * @generated from field: repeated sluice.resource.v1.Attachment attachments = 4;
+   */
+  attachments: Attachment[];
+
+  /**
+   * @generated from field: repeated sluice.resource.v1.Stream.Backend backends = 5;
+   */
+  backends: Stream_Backend[];
+};
+
+/**
+ * Describes the message sluice.resource.v1.Stream.
+ * Use `create(StreamSchema)` to create a new message.
+ */
+export const StreamSchema: GenMessage<Stream> = /*@__PURE__*/
+  messageDesc(file_resource, 20);
+
+/**
+ * @generated from message sluice.resource.v1.Stream.Backend
+ */
+export type Stream_Backend = Message<"sluice.resource.v1.Stream.Backend"> & {
+  /**
+   * @generated from field: uint32 weight = 1;
+   */
+  weight: number;
+
+  /**
+   * @generated from field: sluice.resource.v1.BackendTarget target = 2;
+   */
+  target?: BackendTarget | undefined;
+};
+
+/**
+ * Describes the message sluice.resource.v1.Stream.Backend.
+ * Use `create(Stream_BackendSchema)` to create a new message.
+ */
+export const Stream_BackendSchema: GenMessage<Stream_Backend> = /*@__PURE__*/
+  messageDesc(file_resource, 20, 0);
+
+/**
  * @generated from message sluice.resource.v1.Backend
  */
 export type Backend = Message<"sluice.resource.v1.Backend"> & {
@@ -924,7 +993,7 @@ export type Backend = Message<"sluice.resource.v1.Backend"> & {
  * Use `create(BackendSchema)` to create a new message.
  */
 export const BackendSchema: GenMessage<Backend> = /*@__PURE__*/
-  messageDesc(file_resource, 20);
+  messageDesc(file_resource, 21);
 
 /**
  * @generated from message sluice.resource.v1.Backend.Static
@@ -946,7 +1015,7 @@ export type Backend_Static = Message<"sluice.resource.v1.Backend.Static"> & {
  * Use `create(Backend_StaticSchema)` to create a new message.
  */
 export const Backend_StaticSchema: GenMessage<Backend_Static> = /*@__PURE__*/
-  messageDesc(file_resource, 20, 0);
+  messageDesc(file_resource, 21, 0);
 
 /**
  * @generated from message sluice.resource.v1.Backend.Dynamic
@@ -959,7 +1028,7 @@ export type Backend_Dynamic = Message<"sluice.resource.v1.Backend.Dynamic"> & {
  * Use `create(Backend_DynamicSchema)` to create a new message.
  */
 export const Backend_DynamicSchema: GenMessage<Backend_Dynamic> = /*@__PURE__*/
-  messageDesc(file_resource, 20, 1);
+  messageDesc(file_resource, 21, 1);
 
 /**
  * @generated from message sluice.resource.v1.Backend.Unsupported
@@ -976,7 +1045,7 @@ export type Backend_Unsupported = Message<"sluice.resource.v1.Backend.Unsupporte
  * Use `create(Backend_UnsupportedSchema)` to create a new message.
  */
 export const Backend_UnsupportedSchema: GenMessage<Backend_Unsupported> = /*@__PURE__*/
-  messageDesc(file_resource, 20, 2);
+  messageDesc(file_resource, 21, 2);
 
 /**
  * @generated from message sluice.resource.v1.Service
@@ -1010,7 +1079,7 @@ export type Service = Message<"sluice.resource.v1.Service"> & {
  * Use `create(ServiceSchema)` to create a new message.
  */
 export const ServiceSchema: GenMessage<Service> = /*@__PURE__*/
-  messageDesc(file_resource, 21);
+  messageDesc(file_resource, 22);
 
 /**
  * @generated from message sluice.resource.v1.Service.Port
@@ -1035,6 +1104,13 @@ export type Service_Port = Message<"sluice.resource.v1.Service.Port"> & {
    * @generated from field: optional string app_protocol = 4;
    */
   appProtocol?: string | undefined;
+
+  /**
+   * UDP; TCP where absent.
+   *
+   * @generated from field: optional string protocol = 5;
+   */
+  protocol?: string | undefined;
 };
 
 /**
@@ -1042,7 +1118,7 @@ export type Service_Port = Message<"sluice.resource.v1.Service.Port"> & {
  * Use `create(Service_PortSchema)` to create a new message.
  */
 export const Service_PortSchema: GenMessage<Service_Port> = /*@__PURE__*/
-  messageDesc(file_resource, 21, 0);
+  messageDesc(file_resource, 22, 0);
 
 /**
  * One EndpointSlice.
@@ -1083,7 +1159,7 @@ export type Workload = Message<"sluice.resource.v1.Workload"> & {
  * Use `create(WorkloadSchema)` to create a new message.
  */
 export const WorkloadSchema: GenMessage<Workload> = /*@__PURE__*/
-  messageDesc(file_resource, 22);
+  messageDesc(file_resource, 23);
 
 /**
  * @generated from message sluice.resource.v1.Workload.Port
@@ -1110,7 +1186,7 @@ export type Workload_Port = Message<"sluice.resource.v1.Workload.Port"> & {
  * Use `create(Workload_PortSchema)` to create a new message.
  */
 export const Workload_PortSchema: GenMessage<Workload_Port> = /*@__PURE__*/
-  messageDesc(file_resource, 22, 0);
+  messageDesc(file_resource, 23, 0);
 
 /**
  * @generated from message sluice.resource.v1.Workload.Endpoint
@@ -1142,7 +1218,7 @@ export type Workload_Endpoint = Message<"sluice.resource.v1.Workload.Endpoint"> 
  * Use `create(Workload_EndpointSchema)` to create a new message.
  */
 export const Workload_EndpointSchema: GenMessage<Workload_Endpoint> = /*@__PURE__*/
-  messageDesc(file_resource, 22, 1);
+  messageDesc(file_resource, 23, 1);
 
 /**
  * One field of one section of one policy on one target, unmerged.
@@ -1223,7 +1299,7 @@ export type Policy = Message<"sluice.resource.v1.Policy"> & {
  * Use `create(PolicySchema)` to create a new message.
  */
 export const PolicySchema: GenMessage<Policy> = /*@__PURE__*/
-  messageDesc(file_resource, 23);
+  messageDesc(file_resource, 24);
 
 /**
  * @generated from message sluice.resource.v1.Policy.Target
@@ -1254,7 +1330,7 @@ export type Policy_Target = Message<"sluice.resource.v1.Policy.Target"> & {
  * Use `create(Policy_TargetSchema)` to create a new message.
  */
 export const Policy_TargetSchema: GenMessage<Policy_Target> = /*@__PURE__*/
-  messageDesc(file_resource, 23, 0);
+  messageDesc(file_resource, 24, 0);
 
 /**
  * What a proxy does not have in force, in the details of the error with which it answers: always
@@ -1281,7 +1357,7 @@ export type Rejections = Message<"sluice.resource.v1.Rejections"> & {
  * Use `create(RejectionsSchema)` to create a new message.
  */
 export const RejectionsSchema: GenMessage<Rejections> = /*@__PURE__*/
-  messageDesc(file_resource, 24);
+  messageDesc(file_resource, 25);
 
 /**
  * @generated from message sluice.resource.v1.Rejections.Rejection
@@ -1310,5 +1386,5 @@ export type Rejections_Rejection = Message<"sluice.resource.v1.Rejections.Reject
  * Use `create(Rejections_RejectionSchema)` to create a new message.
  */
 export const Rejections_RejectionSchema: GenMessage<Rejections_Rejection> = /*@__PURE__*/
-  messageDesc(file_resource, 24, 0);
+  messageDesc(file_resource, 25, 0);
 

@@ -26,7 +26,7 @@ export interface CertificateRef {
   readonly privateKey: SecretRef
 }
 
-/** TLS that ends at a listener. */
+/** TLS that ends at a listener; its absence on a listener of protocol TLS is mode Passthrough. */
 export interface ListenerTls {
   /** In the order of the listener's certificateRefs; where none is left, every handshake fails. */
   readonly certificates: readonly CertificateRef[]
@@ -45,7 +45,7 @@ export interface ListenerResource {
   readonly protocol: Protocol
   /** Exact, `*.suffix`, or empty for every host. Lower case. */
   readonly hostname: string
-  /** Present exactly where the protocol is HTTPS. */
+  /** Present exactly where TLS ends here: on HTTPS, and on TLS in mode Terminate. */
   readonly tls?: ListenerTls
 }
 
@@ -150,6 +150,24 @@ export interface RouteResource extends Age {
   readonly unusable?: string
 }
 
+/** A share of the connections or datagrams of a stream route. An invalid one is refused its share. */
+export interface StreamBackend {
+  /** 0..1000000; 0 gets no traffic. */
+  readonly weight: number
+  readonly target: BackendTarget
+}
+
+/** The rule of a TLSRoute, TCPRoute or UDPRoute. Key `stream/<kind>/<ns>/<name>`. */
+export interface StreamResource extends Age {
+  readonly type: 'stream'
+  readonly key: ResourceKey
+  readonly route: ObjectRef
+  readonly ruleName?: string
+  /** Hostnames are names of TLS handshakes; an empty string is every name, and none at all. */
+  readonly attachments: readonly Attachment[]
+  readonly backends: readonly StreamBackend[]
+}
+
 export type Destination =
   | { readonly type: 'static'; readonly host: string; readonly port: number }
   | { readonly type: 'dynamic' }
@@ -167,6 +185,8 @@ export interface BackendResource {
 export interface ServicePort {
   readonly name: string
   readonly port: number
+  /** Absent: TCP. One number may stand for a TCP port and for a UDP port. */
+  readonly protocol?: 'UDP'
   /** Port number of the pods where it is a number; EndpointSlices carry the real one. */
   readonly targetPort?: number
   readonly appProtocol?: string
@@ -254,6 +274,7 @@ export interface SecretResource {
 export type Resource =
   | ListenerResource
   | RouteResource
+  | StreamResource
   | BackendResource
   | ServiceResource
   | WorkloadResource

@@ -9,6 +9,7 @@ import type { Callouts, Peer, RespondVerdict } from '../exchange/exchange.ts'
 import type { DesiredDelta } from '../model/resources.ts'
 import { loadPolicyAppliers } from './config/policies.ts'
 import { type ApplyResult, ConfigStore } from './config/store.ts'
+import type { StreamHandler } from './engine/stream-types.ts'
 import type { RequestHandler, ServerExchange, TlsChoice } from './engine/types.ts'
 import { factsOf } from './facts.ts'
 import { LocalExchange } from './local-exchange.ts'
@@ -16,6 +17,7 @@ import { forwardOptions, type PhaseContext, requestPhases } from './phases.ts'
 import { answerOf, type LocalResponse, refusalText, rescue, toGatewayError } from './rescue.ts'
 import { changeResponse, changesResponse } from './response.ts'
 import { MatchableHeads } from './route.ts'
+import { StreamForwarder } from './streams.ts'
 import type { Telemetry } from './telemetry/types.ts'
 import { type DestinationRules, destinationFilter } from './upstream/destination-rules.ts'
 import { type Lookup, lookupBySystem } from './upstream/dynamic.ts'
@@ -44,6 +46,7 @@ export interface DataPlane {
   /** Takes a change set in; the next request sees it, requests under way keep what they have. */
   apply(delta: DesiredDelta): ApplyResult
   readonly handler: RequestHandler
+  readonly streamHandler: StreamHandler
   /** Which listener of a port a TLS handshake is for; undefined where it must fail. */
   chooseTls(port: number, serverName: string | undefined): TlsChoice | undefined
 }
@@ -66,6 +69,7 @@ export async function createDataPlane(parts: DataPlaneParts): Promise<DataPlane>
     apply: (delta) => config.apply(delta),
     chooseTls: (port, serverName) => config.chooseTls(port, serverName),
     handler: new WalkHandler(context, parts.telemetry),
+    streamHandler: new StreamForwarder(context, parts.telemetry),
   }
 }
 

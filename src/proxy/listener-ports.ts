@@ -5,12 +5,13 @@
  *
  *   wanted  ---bind---> bound        bound, no listener left ---unlisten---> gone
  *     |  ^                |  ^
- *   fails |  after a      +--+ plaintext becomes TLS, or the reverse: unlisten, bind
+ *   fails |  after a      +--+ what is spoken on it changes: unlisten, bind
  *     v  |   second
  *    waiting
  *
- * A port is plaintext or TLS. Where listeners of several Gateways disagree, the one with the smallest
- * key decides, and those of the other protocol are rejected.
+ * A TCP port carries plaintext HTTP, TLS (of HTTPS and TLS listeners), or bytes that are forwarded;
+ * UDP ports are numbered by themselves. Where listeners of several Gateways disagree, the one with
+ * the smallest key decides, and those of the other protocols are rejected.
  */
 import { GatewayError } from '../errors.ts'
 import { compareText } from '../model/names.ts'
@@ -20,23 +21,29 @@ import type { WorkerRejection } from './worker-messages.ts'
 
 const retryMs = 1_000
 
-type PortProtocol = 'HTTP' | 'HTTPS'
+/** What is spoken on a port. */
+type PortUse = 'HTTP' | 'TLS' | 'TCP' | 'UDP'
 
-function isServed(protocol: ListenerResource['protocol']): protocol is PortProtocol {
-  return protocol === 'HTTP' || protocol === 'HTTPS'
+/** A TCP port by its number, a UDP port by its number and the word. */
+export type PortName = number | `${number}/udp`
+
+function useOf(protocol: ListenerResource['protocol']): PortUse {
+  return protocol === 'HTTPS' ? 'TLS' : protocol
 }
 
 interface WantedListener {
-  readonly port: number
+  readonly port: PortName
   /** Position of the change set that brought it. */
   readonly sequence: number
   readonly protocol: ListenerResource['protocol']
 }
 
 interface Port {
+  readonly name: PortName
+  /** Without the word. */
   readonly number: number
   /** Undefined while it is not bound. */
-  bound: PortProtocol | undefined
+  bound: PortUse | undefined
   /** Why the last attempt failed. */
   problem: string | undefined
   retry: NodeJS.Timeout | undefined
@@ -44,13 +51,18 @@ interface Port {
   running: Promise<void> | undefined
 }
 
+export type PortEngine = Pick<
+  Engine,
+  'listen' | 'listenStream' | 'listenDatagrams' | 'unlisten' | 'unlistenDatagrams'
+>
+
 export interface PortOptions {
-  readonly engine: Pick<Engine, 'listen' | 'unlisten'>
+  readonly engine: PortEngine
   /** Asked at each handshake on a TLS port. */
   chooseTls(port: number, serverName: string | undefined): TlsChoice | undefined
   /** Rejects where the port belongs to another process. */
-  claim(port: number): Promise<void>
-  release(port: number): void
+  claim(port: PortName): Promise<void>
+  release(port: PortName): void
   /** A port was bound, or failed in another way, without a change of configuration. */
   onChange(): void
 }
@@ -64,7 +76,7 @@ function problemOf(error: unknown): string {
 export class ListenerPorts {
   readonly #options: PortOptions
   readonly #listeners = new Map<ResourceKey, WantedListener>()
-  readonly #ports = new Map<number, Port>()
+  readonly #ports = new Map<PortName, Port>()
   #isStopped = false
 
   constructor(options: PortOptions) {
@@ -76,38 +88,38 @@ export class ListenerPorts {
     for (const key of delta.removed) this.#listeners.delete(key)
     for (const { resource } of delta.upserted) {
       if (resource.type !== 'listener') continue
-      const { port, protocol } = resource
+      const { protocol } = resource
+      const port: PortName = protocol === 'UDP' ? `${resource.port}/udp` : resource.port
       this.#listeners.set(resource.key, { port, protocol, sequence: delta.sequence })
     }
     // While draining, ports close when the engine says so.
     if (this.#isStopped) return
     const wanted = this.#wanted()
-    for (const number of wanted.keys())
-      if (!this.#ports.has(number)) this.#ports.set(number, newPort(number))
+    for (const name of wanted.keys())
+      if (!this.#ports.has(name)) this.#ports.set(name, newPort(name))
     const settled: Promise<void>[] = []
     for (const port of this.#ports.values()) {
       // A port that waits for its next attempt has failed already: its listeners are rejected.
-      if (wanted.has(port.number) && port.retry !== undefined) continue
+      if (wanted.has(port.name) && port.retry !== undefined) continue
       const driven = this.#drive(port)
-      if (wanted.has(port.number)) settled.push(driven)
+      if (wanted.has(port.name)) settled.push(driven)
     }
     await Promise.all(settled)
   }
 
-  #wanted(): Map<number, PortProtocol> {
-    const deciding = new Map<number, ResourceKey>()
-    const ports = new Map<number, PortProtocol>()
+  #wanted(): Map<PortName, PortUse> {
+    const deciding = new Map<PortName, ResourceKey>()
+    const ports = new Map<PortName, PortUse>()
     for (const [key, { port, protocol }] of this.#listeners) {
-      if (!isServed(protocol)) continue
       const other = deciding.get(port)
       if (other !== undefined && compareText(other, key) <= 0) continue
       deciding.set(port, key)
-      ports.set(port, protocol)
+      ports.set(port, useOf(protocol))
     }
     return ports
   }
 
-  #wantedOn(port: number): PortProtocol | undefined {
+  #wantedOn(port: PortName): PortUse | undefined {
     return this.#isStopped ? undefined : this.#wanted().get(port)
   }
 
@@ -123,32 +135,49 @@ export class ListenerPorts {
     clearTimeout(port.retry)
     port.retry = undefined
     for (;;) {
-      const wanted = this.#wantedOn(port.number)
+      const wanted = this.#wantedOn(port.name)
       if (wanted === port.bound) break
       if (wanted === undefined) await this.#unbind(port)
       else if (!(await this.#bind(port, wanted))) return
     }
-    if (port.bound === undefined) this.#ports.delete(port.number)
+    if (port.bound === undefined) this.#ports.delete(port.name)
   }
 
-  async #bind(port: Port, protocol: PortProtocol): Promise<boolean> {
-    const { engine, claim, release, chooseTls } = this.#options
-    const { number } = port
+  async #bind(port: Port, use: PortUse): Promise<boolean> {
+    const { claim, release } = this.#options
     try {
-      if (port.bound === undefined) await claim(number)
-      else await engine.unlisten(number)
+      if (port.bound === undefined) await claim(port.name)
+      else await this.#close(port)
       port.bound = undefined
-      const tls = (serverName: string | undefined) => chooseTls(number, serverName)
-      await engine.listen(number, undefined, protocol === 'HTTPS' ? tls : undefined)
-      port.bound = protocol
+      await this.#open(port, use)
+      port.bound = use
       port.problem = undefined
       return true
     } catch (error) {
-      release(number)
+      release(port.name)
       port.problem = problemOf(error)
       port.retry = setTimeout(() => this.#tryAgain(port), retryMs)
       return false
     }
+  }
+
+  #open({ number }: Port, use: PortUse): Promise<unknown> {
+    const { engine, chooseTls } = this.#options
+    switch (use) {
+      case 'HTTP':
+        return engine.listen(number)
+      case 'TLS':
+        return engine.listen(number, undefined, (name) => chooseTls(number, name))
+      case 'TCP':
+        return engine.listenStream(number)
+      case 'UDP':
+        return engine.listenDatagrams(number)
+    }
+  }
+
+  #close({ name, number }: Port): Promise<void> {
+    const { engine } = this.#options
+    return name === number ? engine.unlisten(number) : engine.unlistenDatagrams(number)
   }
 
   async #tryAgain(port: Port): Promise<void> {
@@ -159,16 +188,16 @@ export class ListenerPorts {
 
   async #unbind(port: Port): Promise<void> {
     port.bound = undefined
-    await this.#options.engine.unlisten(port.number)
-    this.#options.release(port.number)
+    await this.#close(port)
+    this.#options.release(port.name)
   }
 
-  bound(): number[] {
-    return [...this.#ports.values()].filter((port) => port.bound).map((port) => port.number)
+  bound(): PortName[] {
+    return [...this.#ports.values()].filter((port) => port.bound).map((port) => port.name)
   }
 
   /** Wanted and not bound. */
-  unbound(): number[] {
+  unbound(): PortName[] {
     const bound = new Set(this.bound())
     return [...this.#wanted().keys()].filter((port) => !bound.has(port))
   }
@@ -180,13 +209,10 @@ export class ListenerPorts {
     for (const [key, { port, protocol, sequence }] of this.#listeners) {
       const serving = wanted.get(port)
       const problem =
-        serving === protocol
+        serving === useOf(protocol)
           ? this.#ports.get(port)?.problem
           : `another listener serves ${serving} on it`
-      if (!isServed(protocol)) {
-        const { code, message } = new GatewayError('protocol_unsupported', protocol)
-        rejected.push({ key, sequence, code, message })
-      } else if (problem !== undefined) {
+      if (problem !== undefined) {
         const { code, message } = new GatewayError('port_in_use', `port ${port}: ${problem}`)
         rejected.push({ key, sequence, code, message })
       }
@@ -201,6 +227,14 @@ export class ListenerPorts {
   }
 }
 
-function newPort(number: number): Port {
-  return { number, bound: undefined, problem: undefined, retry: undefined, running: undefined }
+function newPort(name: PortName): Port {
+  const number = Number.parseInt(String(name), 10)
+  return {
+    name,
+    number,
+    bound: undefined,
+    problem: undefined,
+    retry: undefined,
+    running: undefined,
+  }
 }

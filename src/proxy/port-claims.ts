@@ -3,7 +3,9 @@
  * system lets any other process of the same user join in; so the first worker to want a port waits
  * until a bind without sharing has shown that the port is free.
  */
-import { createServer } from 'node:net'
+import { createSocket } from 'node:dgram'
+import { createServer, isIPv6 } from 'node:net'
+import type { PortName } from './listener-ports.ts'
 
 interface Claim {
   readonly holders: Set<number>
@@ -13,7 +15,7 @@ interface Claim {
 export class PortClaims {
   readonly #host: string
   readonly #isShared: boolean
-  readonly #claims = new Map<number, Claim>()
+  readonly #claims = new Map<PortName, Claim>()
 
   /** `isShared`: do several workers bind each port? Where not, binding itself finds strangers. */
   constructor(host: string, isShared: boolean) {
@@ -22,7 +24,7 @@ export class PortClaims {
   }
 
   /** Why the worker must not bind the port; undefined where it may. */
-  async claim(port: number, worker: number): Promise<string | undefined> {
+  async claim(port: PortName, worker: number): Promise<string | undefined> {
     if (!this.#isShared || port === 0) return undefined
     let claim = this.#claims.get(port)
     if (claim === undefined) {
@@ -35,7 +37,7 @@ export class PortClaims {
     return problem
   }
 
-  release(port: number, worker: number): void {
+  release(port: PortName, worker: number): void {
     const claim = this.#claims.get(port)
     claim?.holders.delete(worker)
     if (claim?.holders.size === 0) this.#claims.delete(port)
@@ -48,10 +50,24 @@ export class PortClaims {
 }
 
 /** Binds the port and lets it go again; gives what the system said where that fails. */
-function probe(host: string, port: number): Promise<string | undefined> {
+function probe(host: string, port: PortName): Promise<string | undefined> {
+  if (typeof port === 'string') return probeDatagrams(host, Number.parseInt(port, 10))
   return new Promise((resolve) => {
     const server = createServer()
     server.once('error', (error) => resolve(error.message))
     server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(undefined)))
+  })
+}
+
+function probeDatagrams(host: string, port: number): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const socket = createSocket(isIPv6(host) ? 'udp6' : 'udp4')
+    socket.once('error', (error) => {
+      socket.close()
+      resolve(error.message)
+    })
+    socket.bind({ port, address: host, exclusive: true }, () => {
+      socket.close(() => resolve(undefined))
+    })
   })
 }

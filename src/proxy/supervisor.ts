@@ -11,6 +11,7 @@ import { configDump } from './admin/config-dump.ts'
 import { adminRoutes, type LevelControl, readinessRoutes, statsRoutes } from './admin/routes.ts'
 import { type SmallServer, serve } from './admin/server.ts'
 import { Answers } from './answers.ts'
+import type { PortName } from './listener-ports.ts'
 import { PortClaims } from './port-claims.ts'
 import type { AccessLogFormat } from './telemetry/access-line.ts'
 import type { MetricsSnapshot } from './telemetry/metric-definitions.ts'
@@ -22,8 +23,8 @@ import { WorkerThread } from './worker-thread.ts'
 /** What happens in the proxy, for the operational log. */
 export type ProxyEvent =
   | { readonly type: 'ready' }
-  | { readonly type: 'listening'; readonly port: number }
-  | { readonly type: 'port-lost'; readonly port: number }
+  | { readonly type: 'listening'; readonly port: PortName }
+  | { readonly type: 'port-lost'; readonly port: PortName }
   | { readonly type: 'rejected'; readonly rejection: WorkerRejection }
   | {
       readonly type: 'worker-died'
@@ -72,7 +73,7 @@ export interface RunningProxy {
   readonly ready: Promise<void>
   /** What readiness waits for; empty when ready. */
   pending(): string[]
-  /** Listener ports that every worker has bound. */
+  /** TCP ports of listeners that every worker has bound. */
   ports(): number[]
   /** The text of a scrape. */
   metrics(): Promise<string>
@@ -104,7 +105,7 @@ class Supervisor implements RunningProxy {
     stats: undefined,
     readiness: undefined,
   }
-  #listening = new Set<number>()
+  #listening = new Set<PortName>()
   #told = new Set<string>()
   #wasReady = false
   #isDraining = false
@@ -201,7 +202,7 @@ class Supervisor implements RunningProxy {
     }
   }
 
-  async #claim(worker: number, port: number): Promise<void> {
+  async #claim(worker: number, port: PortName): Promise<void> {
     const problem = await this.#claims.claim(port, worker)
     const answer = { type: 'claimed', port } as const
     this.#threads[worker]?.send(problem === undefined ? answer : { ...answer, problem })
@@ -232,23 +233,28 @@ class Supervisor implements RunningProxy {
   #tellPorts(): void {
     // While a worker starts again the ports are served by the others, or will be in a moment.
     if (this.#threads.some(({ state }) => state === undefined)) return
-    const now = new Set(this.ports())
+    const now = new Set(this.#bound())
     for (const port of now) if (!this.#listening.has(port)) this.#tell({ type: 'listening', port })
     for (const port of this.#listening) if (!now.has(port)) this.#tell({ type: 'port-lost', port })
     this.#listening = now
   }
 
   ports(): number[] {
+    return this.#bound()
+      .filter((port) => typeof port === 'number')
+      .sort((a, b) => a - b)
+  }
+
+  /** What every worker has bound. */
+  #bound(): PortName[] {
     const [first, ...others] = this.#threads.map(({ state }) => new Set(state?.bound))
     if (first === undefined) return []
-    return [...first]
-      .filter((port) => others.every((bound) => bound.has(port)))
-      .sort((a, b) => a - b)
+    return [...first].filter((port) => others.every((bound) => bound.has(port)))
   }
 
   #startup(): string[] {
     const waiting: string[] = []
-    const unbound = new Set<number>()
+    const unbound = new Set<PortName>()
     if (this.#threads.length === 0) waiting.push('workers')
     for (const { index, state } of this.#threads) {
       if (state === undefined || state.sequence < 0)

@@ -1,5 +1,6 @@
 /** What the main thread and its workers tell each other. */
 import type { Rejection } from '../wire/channel.ts'
+import type { PortName } from './listener-ports.ts'
 import type { AccessLogFormat } from './telemetry/access-line.ts'
 import type { MetricsSnapshot } from './telemetry/metric-definitions.ts'
 import type { DestinationRules } from './upstream/destination-rules.ts'
@@ -23,7 +24,7 @@ export type ToWorker =
       readonly bytes: Uint8Array<SharedArrayBuffer>
     }
   /** Answer to `claim`: may the port be bound? */
-  | { readonly type: 'claimed'; readonly port: number; readonly problem?: string }
+  | { readonly type: 'claimed'; readonly port: PortName; readonly problem?: string }
   | { readonly type: 'scrape'; readonly id: number }
   /** The process is about to end: write the access log out, then add one to the gate. */
   | { readonly type: 'flush'; readonly gate: Int32Array<SharedArrayBuffer> }
@@ -40,9 +41,9 @@ export interface WorkerState {
   /** Position up to which the configuration is in force. */
   readonly sequence: number
   readonly rejected: readonly WorkerRejection[]
-  readonly bound: readonly number[]
+  readonly bound: readonly PortName[]
   /** Ports that listeners want and that could not be bound. */
-  readonly unbound: readonly number[]
+  readonly unbound: readonly PortName[]
 }
 
 /** In place of a scrape's id: nobody has asked, but it is the last chance to tell. */
@@ -51,8 +52,8 @@ export const lastMetrics = 0
 export type FromWorker =
   | { readonly type: 'started' }
   | { readonly type: 'state'; readonly state: WorkerState }
-  | { readonly type: 'claim'; readonly port: number }
-  | { readonly type: 'released'; readonly port: number }
+  | { readonly type: 'claim'; readonly port: PortName }
+  | { readonly type: 'released'; readonly port: PortName }
   | { readonly type: 'metrics'; readonly id: number; readonly snapshot: MetricsSnapshot }
   /** Something went wrong that is nobody's configuration: a bug. */
   | { readonly type: 'fault'; readonly message: string }

@@ -8,8 +8,9 @@ import type { DesiredDelta, ResourceKey } from '../model/resources.ts'
 import type { Rejection } from '../wire/channel.ts'
 import { type DecodedDelta, decodeDelta } from '../wire/decode.ts'
 import type { Engine, TlsChoice } from './engine/types.ts'
-import { ListenerPorts } from './listener-ports.ts'
+import { ListenerPorts, type PortName } from './listener-ports.ts'
 import type { AccessLog } from './telemetry/access-log.ts'
+import type { MetricsSnapshot } from './telemetry/metric-definitions.ts'
 import type { WorkerTelemetry } from './telemetry/telemetry.ts'
 import {
   type FromWorker,
@@ -41,7 +42,7 @@ export class WorkerSession {
   readonly #parts: WorkerParts
   readonly #ports: ListenerPorts
   readonly #rejected = new Map<ResourceKey, WorkerRejection>()
-  readonly #claims = new Map<number, Waiter>()
+  readonly #claims = new Map<PortName, Waiter>()
   #sequence: number | undefined
   #queue: Promise<void> = Promise.resolve()
 
@@ -65,7 +66,7 @@ export class WorkerSession {
         this.#claimed(message.port, message.problem)
         break
       case 'scrape': {
-        const snapshot = this.#parts.telemetry.snapshot(this.#parts.engine.counters)
+        const snapshot = this.#snapshot()
         this.#parts.send({ type: 'metrics', id: message.id, snapshot })
         break
       }
@@ -80,6 +81,11 @@ export class WorkerSession {
     }
   }
 
+  #snapshot(): MetricsSnapshot {
+    const { telemetry, engine } = this.#parts
+    return telemetry.snapshot(engine.counters, engine.streamCounters)
+  }
+
   #enqueue(work: () => Promise<void>): void {
     this.#queue = this.#queue.then(work).catch((error) => this.#fault('configuration', error))
   }
@@ -88,7 +94,8 @@ export class WorkerSession {
   trapped(trap: Error): void {
     this.#fault('core', trap)
     const { telemetry, engine, send } = this.#parts
-    const snapshot = telemetry.snapshot({ ...engine.counters, coreTraps: 1 })
+    const counters = { ...engine.counters, coreTraps: 1 }
+    const snapshot = telemetry.snapshot(counters, engine.streamCounters)
     send({ type: 'metrics', id: lastMetrics, snapshot })
   }
 
@@ -162,14 +169,14 @@ export class WorkerSession {
     this.#parts.send({ type: 'state', state })
   }
 
-  #claim(port: number): Promise<void> {
+  #claim(port: PortName): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#claims.set(port, { resolve, reject })
       this.#parts.send({ type: 'claim', port })
     })
   }
 
-  #claimed(port: number, problem: string | undefined): void {
+  #claimed(port: PortName, problem: string | undefined): void {
     const waiter = this.#claims.get(port)
     this.#claims.delete(port)
     if (problem === undefined) waiter?.resolve()

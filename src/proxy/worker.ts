@@ -39,6 +39,7 @@ async function startWorker(port: NonNullable<typeof parentPort>, settings: Worke
     core,
     head,
     handler: plane.handler,
+    streamHandler: plane.streamHandler,
     bindAddress,
     reusePort,
     onUpstreamConnected: (seconds) => telemetry.onUpstreamConnected(seconds),

@@ -88,3 +88,31 @@ export function service(name: string, endpoints: readonly number[], more: Fields
   const ports = [{ name: 'http', port: 80, ...more }]
   return [{ apiVersion: 'v1', kind: 'Service', metadata: { name }, spec: { ports } }, ...slices]
 }
+
+/** A TLSRoute, TCPRoute or UDPRoute of one listener of the Gateway `edge`. */
+export function streamRoute(
+  kind: 'TLSRoute' | 'TCPRoute' | 'UDPRoute',
+  name: string,
+  sectionName: string,
+  backendRefs: readonly Fields[],
+  more: Fields = {},
+): Fields {
+  return {
+    apiVersion: gatewayApi,
+    kind,
+    metadata: { name },
+    spec: { parentRefs: [{ name: 'edge', sectionName }], rules: [{ backendRefs }], ...more },
+  }
+}
+
+/** A Secret of type `kubernetes.io/tls`. */
+export function tlsSecret(name: string, pair: { certificate: string; key: string }): Fields {
+  const base64 = (text: string) => Buffer.from(text).toString('base64')
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name },
+    type: 'kubernetes.io/tls',
+    data: { 'tls.crt': base64(pair.certificate), 'tls.key': base64(pair.key) },
+  }
+}

@@ -1,5 +1,6 @@
 /** The route part of `decode.ts`: rules with their matches, filters and backends. */
 import type {
+  Attachment as AttachmentMessage,
   BackendTarget as BackendTargetMessage,
   HeaderChanges as HeaderChangesMessage,
   NamedMatch as NamedMatchMessage,
@@ -7,10 +8,12 @@ import type {
   RouteFilter as RouteFilterMessage,
   RouteMatch as RouteMatchMessage,
   Route as RouteMessage,
+  Stream as StreamMessage,
   WeightedBackend as WeightedBackendMessage,
 } from '../../proto/gen/resource_pb.ts'
 import type { Age, ObjectRef } from '../model/names.ts'
 import type {
+  Attachment,
   BackendTarget,
   HeaderChanges,
   HeaderValue,
@@ -20,6 +23,7 @@ import type {
   RouteFilter,
   RouteMatch,
   RouteResource,
+  StreamResource,
   WeightedBackend,
 } from '../model/resources.ts'
 import { oneOf, present, Unreadable } from './unreadable.ts'
@@ -112,6 +116,29 @@ const decodeWeighted = (message: WeightedBackendMessage): WeightedBackend => ({
   filters: message.filters.map(decodeFilter),
 })
 
+const decodeAttachment = ({ listener, hostnames }: AttachmentMessage): Attachment => ({
+  listener,
+  hostnames,
+})
+
+export function decodeStream(
+  key: ResourceKey,
+  message: StreamMessage,
+  route: ObjectRef,
+  age: Age,
+): StreamResource {
+  const { ruleName, attachments, backends } = message
+  return {
+    type: 'stream',
+    key,
+    route,
+    ...age,
+    ...(ruleName !== undefined && { ruleName }),
+    attachments: attachments.map(decodeAttachment),
+    backends: backends.map(({ weight, target }) => ({ weight, target: decodeTarget(target) })),
+  }
+}
+
 export function decodeRoute(
   key: ResourceKey,
   message: RouteMessage,
@@ -126,7 +153,7 @@ export function decodeRoute(
     ...age,
     ruleIndex: message.ruleIndex,
     ...(ruleName !== undefined && { ruleName }),
-    attachments: message.attachments.map(({ listener, hostnames }) => ({ listener, hostnames })),
+    attachments: message.attachments.map(decodeAttachment),
     matches: message.matches.map(decodeMatch),
     filters: message.filters.map(decodeFilter),
     backends: message.backends.map(decodeWeighted),

@@ -34,7 +34,7 @@ import type {
   VersionedResource,
   WorkloadResource,
 } from '../model/resources.ts'
-import { decodeRoute } from './decode-route.ts'
+import { decodeRoute, decodeStream } from './decode-route.ts'
 import { oneOf, present, Unreadable } from './unreadable.ts'
 
 /** A resource that could not be read; the receiver rejects it by its key. */
@@ -50,6 +50,7 @@ export interface DecodedDelta extends DesiredDelta {
 }
 
 const protocols = ['HTTP', 'HTTPS', 'TLS', 'TCP', 'UDP'] as const
+const udp = ['UDP'] as const
 const sections = ['frontend', 'traffic', 'backend'] as const
 const phases = ['PreRouting', 'PostRouting'] as const
 
@@ -119,6 +120,7 @@ function decodeService(key: ResourceKey, message: ServiceMessage): ServiceResour
   const ports = message.ports.map((port) => ({
     name: port.name,
     port: port.port,
+    ...(port.protocol !== undefined && { protocol: oneOf(udp, port.protocol, 'protocol') }),
     ...(port.targetPort !== undefined && { targetPort: port.targetPort }),
     ...(port.appProtocol !== undefined && { appProtocol: port.appProtocol }),
   }))
@@ -171,6 +173,13 @@ function decodeResource({ key, kind }: ResourceMessage): Resource {
       return decodeListener(key, kind.value)
     case 'route':
       return decodeRoute(
+        key,
+        kind.value,
+        decodeRef(kind.value.route, 'route'),
+        decodeAge(kind.value.age),
+      )
+    case 'stream':
+      return decodeStream(
         key,
         kind.value,
         decodeRef(kind.value.route, 'route'),

@@ -12,10 +12,12 @@ import {
   ResourceSchema,
   type RouteFilterSchema,
   type RouteSchema,
+  type StreamSchema,
   type WeightedBackendSchema,
 } from '../../proto/gen/resource_pb.ts'
 import type { Age } from '../model/names.ts'
 import type {
+  Attachment,
   BackendResource,
   BackendTarget,
   DesiredDelta,
@@ -25,6 +27,7 @@ import type {
   ResourceKey,
   RouteFilter,
   RouteResource,
+  StreamResource,
   VersionedResource,
   WeightedBackend,
 } from '../model/resources.ts'
@@ -89,6 +92,17 @@ const weightedOf = (backend: WeightedBackend): MessageInitShape<typeof WeightedB
   filters: backend.filters.map(filterOf),
 })
 
+const attachmentsOf = (attachments: readonly Attachment[]) =>
+  attachments.map(({ listener, hostnames }) => ({ listener, hostnames: [...hostnames] }))
+
+const streamOf = (stream: StreamResource): MessageInitShape<typeof StreamSchema> => ({
+  route: stream.route,
+  age: ageOf(stream),
+  ruleName: stream.ruleName,
+  attachments: attachmentsOf(stream.attachments),
+  backends: stream.backends.map(({ weight, target }) => ({ weight, target: targetOf(target) })),
+})
+
 const wide = (value: number | undefined) => (value === undefined ? undefined : BigInt(value))
 
 const routeOf = (route: RouteResource): MessageInitShape<typeof RouteSchema> => ({
@@ -96,10 +110,7 @@ const routeOf = (route: RouteResource): MessageInitShape<typeof RouteSchema> => 
   age: ageOf(route),
   ruleIndex: route.ruleIndex,
   ruleName: route.ruleName,
-  attachments: route.attachments.map(({ listener, hostnames }) => ({
-    listener,
-    hostnames: [...hostnames],
-  })),
+  attachments: attachmentsOf(route.attachments),
   matches: route.matches.map(({ path, method, headers, query }) => ({
     path,
     method,
@@ -158,6 +169,8 @@ function kindOf(resource: Resource): MessageInitShape<typeof ResourceSchema>['ki
     }
     case 'route':
       return { case: 'route', value: routeOf(resource) }
+    case 'stream':
+      return { case: 'stream', value: streamOf(resource) }
     case 'backend': {
       const { namespace, name } = resource
       return { case: 'backend', value: { namespace, name, destination: destinationOf(resource) } }

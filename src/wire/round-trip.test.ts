@@ -124,6 +124,18 @@ const resources = {
     'backendTimeoutMs',
     'unusable',
   ),
+  stream: record(
+    {
+      type: fc.constant('stream' as const),
+      key: text,
+      ...age,
+      route: ref,
+      ruleName: text,
+      attachments: list(record({ listener: text, hostnames: list(text) })),
+      backends: list(record({ weight: count, target })),
+    },
+    'ruleName',
+  ),
   backend: record({
     type: fc.constant('backend' as const),
     key: text,
@@ -142,7 +154,14 @@ const resources = {
     name: text,
     ports: list(
       record(
-        { name: text, port, targetPort: port, appProtocol: text },
+        {
+          name: text,
+          port,
+          protocol: fc.constant('UDP' as const),
+          targetPort: port,
+          appProtocol: text,
+        },
+        'protocol',
         'targetPort',
         'appProtocol',
       ),

@@ -21,7 +21,8 @@ beforeAll(() => {
   const pair = { certificate: Buffer.from(certificate), privateKey: Buffer.from(key) }
   const context = createListenerContext([pair])
   const place = { gateway: 'ns/gw', listener: 'a' }
-  choose = (name) => (name === 'a.example.com' ? { listener: 'a', place, context } : undefined)
+  const choice = { listener: 'a', place, carries: 'http', context } as const
+  choose = (name) => (name === 'a.example.com' ? choice : undefined)
 })
 afterAll(() => authority.dispose())
 

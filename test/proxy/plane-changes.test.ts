@@ -139,11 +139,13 @@ describe('changes of the configuration', () => {
     await rig.echo({})
   })
 
-  it('ignore listeners of protocols that are not served yet', async () => {
-    expect(rig.apply([listener(rig.port, { protocol: 'TLS' })]).ports).toEqual([])
-    expect(await rig.send({})).toMatchObject({ status: 404 })
-    expect(rig.apply([listener(rig.port, { protocol: 'HTTP' })]).ports).toEqual([rig.port])
-    expect(rig.apply([listener(rig.port, { protocol: 'TCP' })]).ports).toEqual([])
+  it('keep listeners of other protocols away from requests', async () => {
+    rig.apply([listener(rig.port, { protocol: 'TLS' })])
+    expect(await rig.send({})).toMatchObject({ status: 404, body: 'listener not found' })
+    rig.apply([listener(rig.port, { protocol: 'HTTP' })])
+    expect(await rig.send({})).toMatchObject({ status: 404, body: 'route not found' })
+    rig.apply([listener(rig.port, { protocol: 'TCP' })])
+    expect(await rig.send({})).toMatchObject({ status: 404, body: 'listener not found' })
   })
 
   it('leave nothing behind: 300 rules come and go in the core', async () => {

@@ -62,6 +62,7 @@ export async function startRig(settings: Partial<DataPlaneSettings> = {}): Promi
       if (awaited !== undefined && facts.length >= awaited.count) awaited.resolve()
     },
     onBadHead(_port: number, _error: GatewayError) {},
+    onStreamDone() {},
   }
   const destinations = { allow: [], refuse: [], loopback: true }
   const plane = await createDataPlane({

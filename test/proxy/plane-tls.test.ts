@@ -21,7 +21,11 @@ afterAll(() => authority.dispose())
 
 beforeEach(async () => {
   const core = createIoCore({ memoryPages: 64 })
-  const telemetry = { onDone: () => undefined, onBadHead: () => undefined }
+  const telemetry = {
+    onDone: () => undefined,
+    onBadHead: () => undefined,
+    onStreamDone: () => undefined,
+  }
   const settings = { destinations: { allow: [], refuse: [], loopback: true } }
   plane = await createDataPlane({ core, head: core.createHead(), telemetry, settings })
 })

@@ -1,7 +1,9 @@
+import { createSocket, type Socket } from 'node:dgram'
+import { once } from 'node:events'
 import { createServer, type Server } from 'node:net'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { ListenerResource } from '../../src/model/resources.ts'
-import { ListenerPorts } from '../../src/proxy/listener-ports.ts'
+import { ListenerPorts, type PortName } from '../../src/proxy/listener-ports.ts'
 import { PortClaims } from '../../src/proxy/port-claims.ts'
 import { freePort, hold } from './free-port.ts'
 
@@ -11,11 +13,26 @@ const host = '127.0.0.1'
 class Binder {
   readonly servers = new Map<number, Server>()
   readonly secure = new Set<number>()
+  readonly datagrams = new Map<number, Socket>()
   async listen(port: number, _limits?: unknown, tls?: unknown): Promise<number> {
     if (tls === undefined) this.secure.delete(port)
     else this.secure.add(port)
     this.servers.set(port, await hold(port))
     return port
+  }
+  listenStream(port: number): Promise<number> {
+    return this.listen(port)
+  }
+  async listenDatagrams(port: number): Promise<number> {
+    const socket = createSocket('udp4')
+    await once(socket.bind(port, host), 'listening')
+    this.datagrams.set(port, socket)
+    return port
+  }
+  async unlistenDatagrams(port: number): Promise<void> {
+    const socket = this.datagrams.get(port)
+    this.datagrams.delete(port)
+    await new Promise<void>((resolve) => socket?.close(resolve))
   }
   async unlisten(port: number): Promise<void> {
     const server = this.servers.get(port)
@@ -53,7 +70,7 @@ describe('the ports of a worker', () => {
 
   function open() {
     const binder = new Binder()
-    const changes: number[][] = []
+    const changes: PortName[][] = []
     const ports: ListenerPorts = new ListenerPorts({
       engine: binder,
       chooseTls: () => undefined,
@@ -64,6 +81,7 @@ describe('the ports of a worker', () => {
     cleanups.push(async () => {
       ports.stop()
       for (const port of [...binder.servers.keys()]) await binder.unlisten(port)
+      for (const port of [...binder.datagrams.keys()]) await binder.unlistenDatagrams(port)
     })
     return { ports, changes, binder }
   }
@@ -155,13 +173,32 @@ describe('the ports of a worker', () => {
     expect(ports.unbound()).toEqual([])
   })
 
-  it('serve HTTP only: another protocol is rejected by name, not ignored', async () => {
-    const { ports } = open()
-    await ports.update(change(1, [listener('a', await freePort(), 'TCP')]))
-    expect(ports.bound()).toEqual([])
-    expect(ports.unbound()).toEqual([])
+  it('of UDP are numbered by themselves', async () => {
+    const { ports, binder } = open()
+    const port = await freePort()
+    await ports.update(change(1, [listener('a', port, 'TCP'), listener('b', port, 'UDP')]))
+    expect(ports.bound()).toEqual([port, `${port}/udp`])
+    expect(binder.datagrams.has(port)).toBe(true)
+    await ports.update(change(2, [], ['listener/Gateway/ns/gw/b']))
+    await vi.waitFor(() => expect(ports.bound()).toEqual([port]))
+    const stranger = createSocket('udp4')
+    await once(stranger.bind(port, host), 'listening')
+    cleanups.push(() => stranger.close())
+    await ports.update(change(3, [listener('b', port, 'UDP')]))
+    expect(ports.unbound()).toEqual([`${port}/udp`])
     expect(ports.rejections()).toMatchObject([
-      { code: 'protocol_unsupported', message: 'protocol is not served by this version: TCP' },
+      { code: 'port_in_use', message: expect.stringContaining(`port ${port}/udp: `) },
+    ])
+  })
+
+  it('are shared by HTTPS and TLS listeners', async () => {
+    const { ports } = open()
+    const port = await freePort()
+    await ports.update(change(1, [listener('a', port, 'HTTPS'), listener('b', port, 'TLS')]))
+    expect(ports.rejections()).toEqual([])
+    await ports.update(change(2, [listener('c', port, 'TCP')]))
+    expect(ports.rejections()).toMatchObject([
+      { message: `port is already in use: port ${port}: another listener serves TLS on it` },
     ])
   })
 

@@ -36,6 +36,11 @@ const supportedFeatures = [
   'HTTPRouteSchemeRedirect',
   'ListenerSet',
   'ReferenceGrant',
+  'TCPRoute',
+  'TLSRoute',
+  'TLSRouteModeMixed',
+  'TLSRouteModeTerminate',
+  'UDPRoute',
 ].map((name) => ({ name }))
 
 /** Why a parameters reference cannot be used, or undefined. Same rule for class and Gateway. */

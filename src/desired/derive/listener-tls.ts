@@ -13,7 +13,7 @@ import { referencesFrom } from './referenced-objects.ts'
 import { isGranted } from './references.ts'
 
 export interface ResolvedTls {
-  /** Present exactly where the protocol is HTTPS. */
+  /** Present exactly where TLS ends at the listener. */
   readonly tls: ListenerTls | undefined
   /** The first reference that cannot be used. */
   readonly failure: Failure | null
@@ -28,14 +28,15 @@ export function tlsFailure(
   if (protocol === 'HTTP' && tls !== undefined) {
     return unsupported('tls is set on a listener of protocol HTTP')
   }
-  if (protocol !== 'HTTPS') return null
-  if (tls?.mode !== undefined && tls.mode !== 'Terminate') {
+  if (protocol !== 'HTTPS' && protocol !== 'TLS') return null
+  if (protocol === 'HTTPS' && tls?.mode !== undefined && tls.mode !== 'Terminate') {
     return unsupported(`tls.mode ${tls.mode} is not supported on a listener of protocol HTTPS`)
   }
   const options = Object.keys(tls?.options ?? {})
   if (options.length > 0) {
     return unsupported(`tls.options are not supported: ${options.sort().join(', ')}`)
   }
+  if (tls?.mode === 'Passthrough') return null
   const onPort = frontend?.perPort?.find((entry) => entry.port === port)
   if ((onPort?.tls ?? frontend?.default)?.validation === undefined) return null
   return unsupported(
@@ -43,9 +44,14 @@ export function tlsFailure(
   )
 }
 
+/** Does TLS end at the listener? In mode Passthrough its certificates are not looked at. */
+function endsTls({ protocol, tls }: ListenerSpec): boolean {
+  return protocol === 'HTTPS' || (protocol === 'TLS' && tls?.mode !== 'Passthrough')
+}
+
 /** The certificates of a listener. References count from the object that holds the listener. */
 export function resolveTls(spec: ListenerSpec, owner: ObjectRef, read: Reader): ResolvedTls {
-  if (spec.protocol !== 'HTTPS') return { tls: undefined, failure: null }
+  if (!endsTls(spec)) return { tls: undefined, failure: null }
   const references = spec.tls?.certificateRefs ?? []
   if (references.length === 0) {
     return { tls: { certificates: [] }, failure: invalid('tls.certificateRefs is empty') }

@@ -48,22 +48,28 @@ export function isUsable(listener: ListenerView): boolean {
 const kindsByProtocol: Readonly<Record<string, readonly string[]>> = {
   HTTP: ['HTTPRoute'],
   HTTPS: ['HTTPRoute'],
+  TLS: ['TLSRoute'],
+  TCP: ['TCPRoute'],
+  UDP: ['UDPRoute'],
 }
 
-/** Protocols that Gateway API knows and a later version will serve. */
-const pendingProtocols = ['TLS', 'TCP', 'UDP']
+/** Where TLS ends here, what comes out is a TCP connection (Gateway API, TLSModeType). */
+function kindsOf({ protocol, tls }: ListenerSpec): readonly string[] {
+  const kinds = Object.hasOwn(kindsByProtocol, protocol) ? kindsByProtocol[protocol] : undefined
+  const ends = protocol === 'TLS' && tls?.mode !== 'Passthrough'
+  return ends ? ['TLSRoute', 'TCPRoute'] : (kinds ?? [])
+}
 
 function protocolFailure(protocol: string): Failure | null {
-  if (protocol in kindsByProtocol) return null
-  const message = pendingProtocols.includes(protocol)
-    ? `protocol ${protocol} is not supported yet; the port is not opened`
-    : `protocol ${protocol} is not supported; supported: ${Object.keys(kindsByProtocol).join(', ')}`
+  if (Object.hasOwn(kindsByProtocol, protocol)) return null
+  const supported = Object.keys(kindsByProtocol).join(', ')
+  const message = `protocol ${protocol} is not supported; supported: ${supported}`
   return { reason: 'UnsupportedProtocol', message }
 }
 
 /** supportedKinds is the intersection of what the protocol allows and what the user asks for. */
 function allowedKinds(spec: ListenerSpec): { kinds: readonly string[]; failure: Failure | null } {
-  const supported = kindsByProtocol[spec.protocol] ?? []
+  const supported = kindsOf(spec)
   const asked = spec.allowedRoutes?.kinds
   if (asked === undefined || asked.length === 0) return { kinds: supported, failure: null }
   const isSupported = ({ group = gatewayGroup, kind }: { group?: string; kind: string }) =>

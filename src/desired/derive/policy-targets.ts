@@ -57,7 +57,11 @@ function gatewaysOfSet(target: ObjectRef, read: Reader): readonly string[] {
 }
 
 /** Stages of route kinds, by kind. */
-const routeStages: Readonly<Record<string, string>> = { HTTPRoute: 'http-route' }
+const routeStages: Readonly<Record<string, string>> = {
+  HTTPRoute: 'http-route',
+  TLSRoute: 'stream-route',
+  TCPRoute: 'stream-route',
+}
 
 function routeView(target: ObjectRef, read: Reader): RouteView | undefined {
   const stage = routeStages[target.kind]

@@ -50,6 +50,11 @@ function fieldsOf(self: ObjectState, spec: PolicySpec): PolicyField[] {
   )
 }
 
+/** Fields of backend that concern connections without HTTP. */
+const ofStreams = new Set(['tcp', 'tls'])
+
+const isStreamRoute = (kind: string) => kind === 'TLSRoute' || kind === 'TCPRoute'
+
 /** Why a field has no effect on a target, though both are fine by themselves. */
 function placement(
   field: PolicyField,
@@ -68,6 +73,10 @@ function placement(
     if (definition?.preRouting === false) {
       return { severity: 'ineffective', message: `${field.path} does not run in phase PreRouting` }
     }
+  }
+  if (isStreamRoute(target.kind) && field.section === 'backend' && !ofStreams.has(field.field)) {
+    const message = `${field.path} is ignored on a ${target.kind}; only backend.tcp and backend.tls apply to connections`
+    return { severity: 'note', message }
   }
   if (definition?.effectiveOn !== undefined && !definition.effectiveOn.includes(target.kind)) {
     const message = `${field.path} is ignored on a ${target.kind}; it applies to ${definition.effectiveOn.join(', ')} only`

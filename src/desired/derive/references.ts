@@ -58,6 +58,9 @@ function invalid(reason: string, message: string): ResolvedBackend {
   return { target: { type: 'invalid', reason, message }, failure: { reason, message } }
 }
 
+/** What a route sends to its backends: requests, connections or datagrams. */
+export type BackendUse = 'http' | 'tcp' | 'udp'
+
 /**
  * Resolves a backendRef of a route. Existence and permission decide ResolvedRefs; a backend that
  * exists but cannot be served yet keeps its place and answers 500.
@@ -66,6 +69,7 @@ export function resolveBackend(
   reference: BackendRef,
   from: Referrer,
   read: Reader,
+  use: BackendUse = 'http',
 ): ResolvedBackend {
   const { group = '', kind = 'Service', name } = reference
   const namespace = reference.namespace ?? from.namespace
@@ -77,7 +81,9 @@ export function resolveBackend(
     const message = `no ReferenceGrant in namespace ${namespace} permits ${from.kind}s of ${from.namespace} to refer to ${kind} ${name}`
     return invalid('RefNotPermitted', message)
   }
-  return isService ? resolveService(reference, namespace, read) : resolveOwn(name, namespace, read)
+  return isService
+    ? resolveService(reference, namespace, read, use)
+    : resolveOwn(name, namespace, read)
 }
 
 function resolveOwn(name: string, namespace: string, read: Reader): ResolvedBackend {
@@ -89,7 +95,12 @@ function resolveOwn(name: string, namespace: string, read: Reader): ResolvedBack
   return { target: { type: 'backend', namespace, name }, failure: undefined }
 }
 
-function resolveService(reference: BackendRef, namespace: string, read: Reader): ResolvedBackend {
+function resolveService(
+  reference: BackendRef,
+  namespace: string,
+  read: Reader,
+  use: BackendUse,
+): ResolvedBackend {
   const { name, port } = reference
   const service = read.object('Service', namespace, name)?.object
   if (service === undefined) {
@@ -103,14 +114,16 @@ function resolveService(reference: BackendRef, namespace: string, read: Reader):
     const message = `Service ${namespace}/${name} is of type ExternalName; use a GatewayBackend`
     return invalid('UnsupportedValue', message)
   }
+  const transport = use === 'udp' ? 'UDP' : 'TCP'
   const found = spec.ports?.find(
-    (candidate) => candidate.port === port && (candidate.protocol ?? 'TCP') === 'TCP',
+    (candidate) => candidate.port === port && (candidate.protocol ?? 'TCP') === transport,
   )
   if (found === undefined) {
-    return invalid('BackendNotFound', `Service ${namespace}/${name} has no TCP port ${port}`)
+    const message = `Service ${namespace}/${name} has no ${transport} port ${port}`
+    return invalid('BackendNotFound', message)
   }
   const protocol = found.appProtocol
-  if (!isServedAppProtocol(protocol)) {
+  if (use === 'http' && !isServedAppProtocol(protocol)) {
     const message = `appProtocol ${protocol} of Service ${namespace}/${name} port ${port} is not supported yet`
     return invalid('UnsupportedProtocol', message)
   }

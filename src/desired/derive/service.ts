@@ -4,13 +4,13 @@ import type { Endpoint, ServicePort, WorkloadResource } from '../../model/resour
 import type { Derived, Stage } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
 import { type EndpointSliceFields, type ServiceSpec, specOf } from '../shapes.ts'
-import { isServedAppProtocol } from './references.ts'
 
 function servicePort(port: NonNullable<ServiceSpec['ports']>[number]): ServicePort {
-  const { name = '', targetPort, appProtocol } = port
+  const { name = '', targetPort, appProtocol, protocol } = port
   return {
     name,
     port: port.port,
+    ...(protocol === 'UDP' && { protocol }),
     ...(typeof targetPort === 'number' && { targetPort }),
     ...(appProtocol !== undefined && { appProtocol }),
   }
@@ -24,7 +24,7 @@ export const serviceStage: Stage = {
     const { namespace, name } = self.ref
     const spec = specOf<ServiceSpec>(self.object)
     const ports = (spec.ports ?? [])
-      .filter((port) => (port.protocol ?? 'TCP') === 'TCP' && isServedAppProtocol(port.appProtocol))
+      .filter(({ protocol = 'TCP' }) => protocol === 'TCP' || protocol === 'UDP')
       .map(servicePort)
     return {
       resources: [

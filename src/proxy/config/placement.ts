@@ -17,6 +17,12 @@ import { UpstreamProfiles } from '../upstream/profile.ts'
 import type { BoundPolicies, PolicyIndex } from './policies.ts'
 import type { CompiledRule, NamedTarget } from './rules.ts'
 
+interface MergedListener {
+  readonly generation: number
+  readonly frontend: BoundPolicies
+  readonly preRouting: BoundPolicies
+}
+
 /** A listener that serves. */
 export class ListenerPlacement {
   /** Replaced where certificates are renewed; nothing else of it ever changes. */
@@ -28,7 +34,7 @@ export class ListenerPlacement {
   readonly place: RoutePlace
   readonly levels: ListenerPlace
   readonly #policies: PolicyIndex
-  #merged: { generation: number; preRouting: BoundPolicies } | undefined
+  #merged: MergedListener | undefined
 
   constructor(resource: ListenerResource, scope: number, policies: PolicyIndex) {
     this.resource = resource
@@ -41,14 +47,23 @@ export class ListenerPlacement {
 
   /** PreRouting policies; closed as well where a frontend policy cannot be enforced. */
   preRouting(): BoundPolicies {
+    return this.#current().preRouting
+  }
+
+  /** Policies of connections. */
+  frontend(): BoundPolicies {
+    return this.#current().frontend
+  }
+
+  #current(): MergedListener {
     const { generation } = this.#policies
-    if (this.#merged?.generation === generation) return this.#merged.preRouting
+    if (this.#merged?.generation === generation) return this.#merged
     const merge = this.#policies.merge.bind(this.#policies)
     const frontend = merge('frontend', 'PostRouting', gatewayLevels(this.levels.gateway))
     const traffic = merge('traffic', 'PreRouting', listenerLevels(this.levels))
     const preRouting = { ...traffic, closed: frontend.closed ?? traffic.closed }
-    this.#merged = { generation, preRouting }
-    return preRouting
+    this.#merged = { generation, frontend, preRouting }
+    return this.#merged
   }
 }
 
@@ -91,7 +106,7 @@ export class RulePlacement {
     let access = byBackend.get(target)
     if (access === undefined) {
       const levels = backendLevels(this.#levels(), {
-        backend: refOf(target),
+        backend: targetRef(target),
         sections: sections(),
       })
       const policies = this.#policies.merge('backend', 'PostRouting', levels)
@@ -114,7 +129,8 @@ export class RulePlacement {
   }
 }
 
-function refOf({ target }: NamedTarget): ObjectRef {
+/** The object that a reference leads to; one without a name where it is invalid. */
+export function targetRef({ target }: NamedTarget): ObjectRef {
   if (target.type === 'invalid') return { kind: '', namespace: '', name: '' }
   const kind = target.type === 'service' ? 'Service' : 'GatewayBackend'
   return { kind, namespace: target.namespace, name: target.name }

@@ -10,6 +10,7 @@ import type { ListenerResource, NamedMatch, PathMatch, RouteMatch } from '../../
 import { ListenerPlacement, RulePlacement } from './placement.ts'
 import type { PolicyIndex } from './policies.ts'
 import type { CompiledRule } from './rules.ts'
+import { hostnamesFor } from './server-names.ts'
 
 /** What a match in the core stands for. */
 export interface RouteEntry {
@@ -99,20 +100,13 @@ export class PortTable {
     return { first: this.#claims.get(hostname)?.[0], serving: this.#serving.get(hostname) }
   }
 
-  /**
-   * Who serves a name of a TLS handshake: exact before the longest wildcard before every name
-   * (Gateway API, Listener hostname). Undefined names are those of clients that send none.
-   */
+  /** Who serves a name of a TLS handshake; undefined names are those of clients that send none. */
   byServerName(name: string | undefined): ListenerPlacement | undefined {
-    if (name === undefined) return this.#serving.get('')
-    const host = name.toLowerCase()
-    const exact = this.#serving.get(host)
-    if (exact !== undefined) return exact
-    for (let dot = host.indexOf('.'); dot >= 0; dot = host.indexOf('.', dot + 1)) {
-      const wildcard = this.#serving.get(`*${host.slice(dot)}`)
-      if (wildcard !== undefined) return wildcard
+    for (const hostname of hostnamesFor(name)) {
+      const serving = this.#serving.get(hostname)
+      if (serving !== undefined) return serving
     }
-    return this.#serving.get('')
+    return undefined
   }
 
   /** Takes a listener in place of one from which it differs in its certificates only. */

@@ -77,7 +77,10 @@ export function nameTarget(target: BackendTarget): NamedTarget {
 }
 
 /** Weighted choice: `draw` is uniform in [0, 1); undefined where no backend has a weight. */
-export function pickBackend(rule: CompiledRule, draw: number): CompiledBackend | undefined {
+export function pickBackend<Backend extends { readonly weight: number }>(
+  rule: { readonly backends: readonly Backend[]; readonly totalWeight: number },
+  draw: number,
+): Backend | undefined {
   const [only] = rule.backends
   if (rule.backends.length < 2) return only
   let left = draw * rule.totalWeight

@@ -8,7 +8,6 @@
  *   route --attachments--> listener     --backends--> service | backend       (by key, by name)
  *   workload ------------> service                                            (by name)
  */
-import { canonicalJson } from '../../base/canonical.ts'
 import type { IoCore } from '../../core/io-core.ts'
 import type { ErrorCode } from '../../errors.ts'
 import type { Callouts } from '../../exchange/exchange.ts'
@@ -21,15 +20,18 @@ import type {
   RouteResource,
   VersionedResource,
 } from '../../model/resources.ts'
+import type { StreamProtocol } from '../engine/stream-types.ts'
 import type { TlsChoice } from '../engine/types.ts'
 import { BackendTable } from '../upstream/backends.ts'
 import { ServiceTable } from '../upstream/services.ts'
 import { Certificates } from './certificates.ts'
+import { differsInCertificates, ListenerTables } from './listener-tables.ts'
 import type { ListenerPlacement } from './placement.ts'
 import { type PolicyAppliers, PolicyIndex } from './policies.ts'
 import { type EntryIds, PortTable } from './port-table.ts'
 import { ReceivedSecrets } from './received-secrets.ts'
 import { type CompiledRule, closeRule, compileRule } from './rules.ts'
+import { StreamTable } from './streams.ts'
 
 /** A resource that is not in force as it was sent. */
 export interface RejectedResource {
@@ -59,18 +61,20 @@ const applyOrder: readonly ResourceType[] = [
   'policy',
   'listener',
   'route',
+  'stream',
 ]
 
 export class ConfigStore {
   readonly services = new ServiceTable()
   readonly backends = new BackendTable()
   readonly policies: PolicyIndex
+  readonly streams: StreamTable
+  /** Rises with every change set. */
+  generation = 0
   readonly #core: IoCore
   readonly #secrets = new ReceivedSecrets()
   readonly #certificates = new Certificates(this.#secrets)
-  /** By port. A connection is one or the other, and sees listeners of its own kind only. */
-  readonly #plaintext = new Map<number, PortTable>()
-  readonly #secure = new Map<number, PortTable>()
+  readonly #tables = new ListenerTables()
   readonly #resources = new Map<ResourceKey, Resource>()
   readonly #routes = new Map<ResourceKey, InstalledRoute>()
   readonly #routesByListener = new Map<ResourceKey, Set<ResourceKey>>()
@@ -82,16 +86,28 @@ export class ConfigStore {
   constructor(core: IoCore, appliers: PolicyAppliers, callouts: Callouts) {
     this.#core = core
     this.policies = new PolicyIndex(appliers, callouts, this.#secrets)
+    this.streams = new StreamTable(this.policies)
   }
 
   /** What is served on a port, in plaintext or over TLS; undefined where nothing is. */
   port(number: number, scheme: 'http' | 'https'): PortTable | undefined {
-    return (scheme === 'https' ? this.#secure : this.#plaintext).get(number)
+    return this.#tables.forRequests(number, scheme)
   }
 
   /** Which listener a TLS handshake is for; undefined where it must fail. */
   chooseTls(port: number, serverName: string | undefined): TlsChoice | undefined {
-    return this.#secure.get(port)?.byServerName(serverName)?.tls
+    const listener = this.#tables.forStreams(port, 'tls')?.byServerName(serverName)
+    if (listener?.tls?.carries !== 'bytes') return listener?.tls
+    return this.streams.find(listener, serverName) && listener.tls
+  }
+
+  /** Which listener a connection or session that is forwarded unread is for. */
+  streamListener(
+    port: number,
+    protocol: StreamProtocol,
+    serverName: string | undefined,
+  ): ListenerPlacement | undefined {
+    return this.#tables.forStreams(port, protocol)?.byServerName(serverName)
   }
 
   /**
@@ -100,13 +116,12 @@ export class ConfigStore {
    */
   apply(delta: DesiredDelta): ApplyResult {
     this.#rejected.clear()
+    this.generation++
     for (const key of delta.removed) this.#remove(key)
     for (const type of applyOrder) {
       for (const one of delta.upserted) if (one.resource.type === type) this.#upsert(one)
     }
-    const served = new Set([...this.#plaintext.keys(), ...this.#secure.keys()])
-    const ports = [...served].sort((a, b) => a - b)
-    return { rejected: [...this.#rejected.values()], ports }
+    return { rejected: [...this.#rejected.values()], ports: this.#tables.ports() }
   }
 
   /** A full state after a lost connection mostly repeats what is there. */
@@ -149,6 +164,12 @@ export class ConfigStore {
         break
       case 'route':
         if (!this.#setRoute(resource)) return
+        break
+      case 'stream': {
+        const old = this.#resources.get(resource.key)
+        if (old?.type === 'stream') this.streams.remove(old)
+        this.streams.set(resource)
+      }
     }
     this.#resources.set(resource.key, resource)
   }
@@ -180,6 +201,9 @@ export class ConfigStore {
         break
       case 'route':
         this.#dropRoute(key)
+        break
+      case 'stream':
+        this.streams.remove(resource)
     }
   }
 
@@ -191,12 +215,6 @@ export class ConfigStore {
 
   // Listeners ------------------------------------------------------------------------------------
 
-  /** Tables of the protocol; other protocols are bound by nobody yet, and say so in their status. */
-  #tablesOf({ protocol }: ListenerResource): Map<number, PortTable> | undefined {
-    if (protocol === 'HTTPS') return this.#secure
-    return protocol === 'HTTP' ? this.#plaintext : undefined
-  }
-
   #setListener(listener: ListenerResource): void {
     const old = this.#resources.get(listener.key)
     this.#resources.set(listener.key, listener)
@@ -207,8 +225,7 @@ export class ConfigStore {
       }
       this.#dropListener(old)
     }
-    const tables = this.#tablesOf(listener)
-    if (tables === undefined) return
+    const tables = this.#tables.of(listener)
     let table = tables.get(listener.port)
     if (table === undefined) {
       table = new PortTable(this.#core.createRouteTable(), this.policies)
@@ -221,7 +238,7 @@ export class ConfigStore {
 
   /** New certificates cost new handshakes only: routes and open connections stay as they are. */
   #renewListener(old: ListenerResource, listener: ListenerResource): void {
-    const table = this.#secure.get(listener.port)
+    const table = this.#tables.of(listener).get(listener.port)
     const serving = table?.renew(old, listener)
     if (serving !== undefined) this.#secureWith(serving)
     else this.#displace(listener)
@@ -230,20 +247,27 @@ export class ConfigStore {
   /** A certificate that cannot be used leaves the one before it in use, where there is one. */
   #secureWith(placement: ListenerPlacement): void {
     const { resource } = placement
-    if (resource.protocol !== 'HTTPS') return
+    const isHttp = resource.protocol === 'HTTPS'
+    if (!isHttp && resource.protocol !== 'TLS') return
+    if (!isHttp && resource.tls === undefined) {
+      const { place } = placement
+      placement.tls = { listener: resource.key, place, carries: 'bytes', context: undefined }
+      return
+    }
     const context = this.#certificates.contextOf(resource)
     if (typeof context === 'string') {
       this.#reject(resource.key, 'certificate_unusable', context)
       return
     }
     const { place } = placement
-    placement.tls = context && { listener: resource.key, place, context }
+    const carries = isHttp ? 'http' : 'bytes'
+    placement.tls = context && { listener: resource.key, place, carries, context }
   }
 
   #dropListener(listener: ListenerResource): void {
-    const tables = this.#tablesOf(listener)
-    const table = tables?.get(listener.port)
-    if (tables === undefined || table === undefined) return
+    const tables = this.#tables.of(listener)
+    const table = tables.get(listener.port)
+    if (table === undefined) return
     table.unclaim(listener)
     this.#settle(table, listener.hostname)
     if (!table.isEmpty) return
@@ -340,7 +364,7 @@ export class ConfigStore {
     for (const { listener: key } of route.rule.resource.attachments) {
       const listener = this.#resources.get(key)
       if (listener?.type !== 'listener' || route.entries.has(key)) continue
-      const table = this.#tablesOf(listener)?.get(listener.port)
+      const table = this.#tables.of(listener).get(listener.port)
       const serving = table?.servingOf(listener)
       if (table === undefined || serving === undefined) continue
       route.entries.set(key, { table, ids: table.add(serving, route.rule, refused) })
@@ -362,10 +386,4 @@ export class ConfigStore {
     for (const { table, ids } of entries.values()) table.remove(ids)
     entries.clear()
   }
-}
-
-/** Are two versions of a listener the same but for the certificates that they refer to? */
-function differsInCertificates(a: ListenerResource, b: ListenerResource): boolean {
-  if (a.protocol !== 'HTTPS' || b.protocol !== 'HTTPS') return false
-  return canonicalJson({ ...a, tls: null }) === canonicalJson({ ...b, tls: null })
 }

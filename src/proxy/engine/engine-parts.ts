@@ -1,15 +1,24 @@
 import type { Socket } from 'node:net'
 import type { GatewayError } from '../../errors.ts'
 import type { ClientConnection } from './client-connection.ts'
+import type { DatagramSession } from './datagram-session.ts'
 import type { HeadReader } from './head-reader.ts'
 import type { HttpExchange } from './http-exchange.ts'
 import type { Pools } from './pool.ts'
 import type { ReadBuffers } from './read-buffers.ts'
 import type { SharedReads } from './shared-reads.ts'
+import type { StreamConnection } from './stream-connection.ts'
+import type { StreamCounters, StreamHandler } from './stream-types.ts'
 import type { EngineClock, TimerWheel } from './timer-wheel.ts'
 import type { SecureSocket, TlsHandshake } from './tls-handshake.ts'
 import type { ByteMeter } from './transport.ts'
-import type { EngineCounters, EngineLimits, RequestHandler, TlsChoice } from './types.ts'
+import type {
+  EngineCounters,
+  EngineLimits,
+  RequestHandler,
+  StreamLimits,
+  TlsChoice,
+} from './types.ts'
 
 /** A client's connection that can carry requests. */
 export interface AcceptedConnection {
@@ -39,6 +48,12 @@ export interface EngineParts {
   readonly connections: Set<ClientConnection>
   /** Connections whose TLS handshake is under way. */
   readonly handshakes: Set<TlsHandshake>
+  readonly streamHandler: StreamHandler
+  readonly streamLimits: StreamLimits
+  readonly streamCounters: StreamCounters
+  /** Connections that are forwarded as they are. */
+  readonly streams: Set<StreamConnection>
+  readonly datagramSessions: Set<DatagramSession>
   /** Requests that are being served. */
   activeExchanges: number
   /** Exchanges that are over and may be used again. */

@@ -2,11 +2,14 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { CoreTrap, type HeadRecord, type IoCore } from '../../core/index.ts'
 import { GatewayError } from '../../errors.ts'
 import { ClientConnection } from './client-connection.ts'
+import { DatagramPort } from './datagram-port.ts'
 import type { EngineParts } from './engine-parts.ts'
 import { HeadReader } from './head-reader.ts'
 import { Pools } from './pool.ts'
 import { ReadBuffers } from './read-buffers.ts'
 import { SharedReads } from './shared-reads.ts'
+import { StreamConnection } from './stream-connection.ts'
+import { type StreamCounters, type StreamHandler, startStreamCounters } from './stream-types.ts'
 import { type EngineClock, platformClock, Timer, TimerWheel } from './timer-wheel.ts'
 import { TlsHandshake } from './tls-handshake.ts'
 import { type ByteMeter, socketHighWaterMark } from './transport.ts'
@@ -16,6 +19,7 @@ import type {
   EngineCounters,
   EngineLimits,
   RequestHandler,
+  StreamLimits,
   TlsChoice,
 } from './types.ts'
 
@@ -25,7 +29,10 @@ export interface EngineOptions {
   /** The record that request heads are read into; the data plane matches routes against it. */
   readonly head: HeadRecord
   readonly handler: RequestHandler
+  /** What happens to connections that are forwarded as they are; they are refused where absent. */
+  readonly streamHandler?: StreamHandler
   readonly limits?: Partial<EngineLimits>
+  readonly streamLimits?: Partial<StreamLimits>
   /** Where listeners bind: an IPv4 or IPv6 address; `::` for both. */
   readonly bindAddress: string
   /** Several workers bind the same port, and the kernel spreads connections (Linux). */
@@ -47,6 +54,12 @@ export const defaultLimits: EngineLimits = {
   handshakeTimeoutMs: 15_000,
 }
 
+export const defaultStreamLimits: StreamLimits = {
+  idleTimeoutMs: 3_600_000,
+  udpIdleTimeoutMs: 60_000,
+  udpMaxSessions: 10_000,
+}
+
 /** How often a drain looks whether the last bytes have left. */
 const flushPollMs = 20
 
@@ -59,6 +72,7 @@ class SocketEngine implements Engine {
   readonly #options: EngineOptions
   readonly #parts: EngineParts
   readonly #servers = new Map<number, Server>()
+  readonly #datagramPorts = new Map<number, DatagramPort>()
   readonly #drainTimer = new Timer({ onTimer: () => this.#onDrainTimer() })
   readonly #flushTimer = new Timer({ onTimer: () => this.#onQuieter() })
   #drain: { stopsAccepting: boolean; maxMs: number; resolve(): void } | undefined
@@ -83,6 +97,11 @@ class SocketEngine implements Engine {
       upstreamMeter: { received: 0, sent: 0 },
       connections: new Set(),
       handshakes: new Set(),
+      streamHandler: options.streamHandler ?? refuseStreams,
+      streamLimits: { ...defaultStreamLimits, ...options.streamLimits },
+      streamCounters: startStreamCounters(),
+      streams: new Set(),
+      datagramSessions: new Set(),
       spareExchanges: [],
       activeExchanges: 0,
       isDraining: false,
@@ -97,18 +116,45 @@ class SocketEngine implements Engine {
     return this.#parts.counters
   }
 
+  get streamCounters(): StreamCounters {
+    return this.#parts.streamCounters
+  }
+
   listen(port: number, limits?: Partial<EngineLimits>, tls?: ChooseTls): Promise<number> {
     const all = { ...this.#parts.limits, ...limits }
+    return this.#bind(port, (socket, bound, server) => {
+      if (tls === undefined) new ClientConnection(this.#parts, { limits: all, port: bound, socket })
+      else this.#acceptTls(server, tls, all, bound, socket)
+    })
+  }
+
+  listenStream(port: number): Promise<number> {
+    return this.#bind(port, (socket, bound) => {
+      new StreamConnection(this.#parts, { port: bound, protocol: 'tcp', socket, raw: socket })
+    })
+  }
+
+  async listenDatagrams(port: number): Promise<number> {
+    const { bindAddress, reusePort } = this.#options
+    const bound = await DatagramPort.bind(this.#parts, { port, bindAddress, reusePort })
+    this.#datagramPorts.set(bound.port, bound)
+    return bound.port
+  }
+
+  async unlistenDatagrams(port: number): Promise<void> {
+    const bound = this.#datagramPorts.get(port)
+    this.#datagramPorts.delete(port)
+    await bound?.close()
+  }
+
+  #bind(
+    port: number,
+    accept: (socket: Socket, bound: number, server: Server) => void,
+  ): Promise<number> {
     const { bindAddress, reusePort } = this.#options
     let bound = port
-    const server = createServer(
-      { allowHalfOpen: true, noDelay: true, highWaterMark: socketHighWaterMark },
-      (socket: Socket) => {
-        if (tls === undefined)
-          new ClientConnection(this.#parts, { limits: all, port: bound, socket })
-        else this.#acceptTls(server, tls, all, bound, socket)
-      },
-    )
+    const options = { allowHalfOpen: true, noDelay: true, highWaterMark: socketHighWaterMark }
+    const server = createServer(options, (socket: Socket) => accept(socket, bound, server))
     return new Promise((resolve, reject) => {
       server.once('error', (error: NodeJS.ErrnoException) => {
         const detail = `${bindAddress}:${port}: ${error.code}`
@@ -139,13 +185,24 @@ class SocketEngine implements Engine {
     port: number,
     raw: Socket,
   ): void {
-    new TlsHandshake(this.#parts, limits, tls, raw, (secure, seconds) => {
-      const { socket, choice } = secure
-      this.#parts.counters.tlsConnectionsTotal++
-      this.#parts.onTlsHandshake(port, choice, seconds)
-      const connection = new ClientConnection(this.#parts, { limits, port, socket, secure })
-      // The port was closed during the handshake.
-      if (this.#servers.get(port) !== server) connection.closeSoon()
+    const accepted = { port, protocol: 'tls' } as const
+    new TlsHandshake(this.#parts, limits, tls, raw, {
+      onSecure: (secure, serverName, seconds) => {
+        const { socket, choice } = secure
+        this.#parts.onTlsHandshake(port, choice, seconds)
+        if (choice.carries === 'bytes') {
+          new StreamConnection(this.#parts, { ...accepted, socket, raw, tls: choice, serverName })
+          return
+        }
+        this.#parts.counters.tlsConnectionsTotal++
+        const connection = new ClientConnection(this.#parts, { limits, port, socket, secure })
+        // The port was closed during the handshake.
+        if (this.#servers.get(port) !== server) connection.closeSoon()
+      },
+      onPassthrough: (socket, choice, serverName, first) => {
+        const stream = { ...accepted, socket, raw, tls: choice, serverName, first }
+        new StreamConnection(this.#parts, stream)
+      },
     })
   }
 
@@ -177,6 +234,8 @@ class SocketEngine implements Engine {
     }
     drain.stopsAccepting = true
     for (const port of [...this.#servers.keys()]) void this.unlisten(port)
+    // Sessions of datagrams have no end that could be awaited.
+    for (const port of [...this.#datagramPorts.keys()]) void this.unlistenDatagrams(port)
     for (const connection of [...this.#parts.connections]) connection.closeSoon()
     this.#parts.timers.arm(this.#drainTimer, drain.maxMs)
     this.#onQuieter()
@@ -185,7 +244,8 @@ class SocketEngine implements Engine {
   /** An exchange or a connection has ended: is the drain over? */
   #onQuieter(): void {
     const drain = this.#drain
-    if (drain === undefined || !drain.stopsAccepting || this.#parts.activeExchanges > 0) return
+    if (drain === undefined || !drain.stopsAccepting) return
+    if (this.#parts.activeExchanges > 0 || this.#parts.streams.size > 0) return
     for (const connection of this.#parts.connections) {
       // The end of a response may still be on its way to the kernel.
       if (connection.transport.socket.writableLength > 0) {
@@ -211,12 +271,22 @@ class SocketEngine implements Engine {
     this.#servers.clear()
     for (const handshake of [...this.#parts.handshakes]) handshake.cut()
     for (const connection of [...this.#parts.connections]) connection.cut()
+    for (const stream of [...this.#parts.streams]) stream.cut()
+    for (const port of [...this.#datagramPorts.keys()]) void this.unlistenDatagrams(port)
     this.#parts.pools.close()
     this.#parts.timers.clear()
     const drain = this.#drain
     this.#drain = undefined
     drain?.resolve()
   }
+}
+
+/** An engine without a data plane for streams. */
+const refuseStreams: StreamHandler = {
+  onStream: (stream) => stream.refuse(new GatewayError('route_not_found')),
+  onStreamError: (stream, error) => stream.refuse(error),
+  isCurrent: () => true,
+  onStreamDone: () => {},
 }
 
 function startCounters(

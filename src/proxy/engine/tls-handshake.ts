@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { TLSSocket, type TLSSocketOptions } from 'node:tls'
+import { type SecureContext, TLSSocket, type TLSSocketOptions } from 'node:tls'
 import { readClientHello } from './client-hello.ts'
 import type { EngineParts } from './engine-parts.ts'
 import { Timer, type TimerOwner } from './timer-wheel.ts'
@@ -13,7 +13,13 @@ export interface SecureSocket {
   readonly choice: TlsChoice
 }
 
-type OnSecure = (secure: SecureSocket, seconds: number) => void
+/** What becomes of a handshake. */
+export interface HandshakeOwner {
+  /** TLS ends here. */
+  onSecure(secure: SecureSocket, serverName: string | undefined, seconds: number): void
+  /** TLS is for the backend; `hello` are the bytes that have been read. */
+  onPassthrough(raw: Socket, choice: TlsChoice, serverName: string | undefined, hello: Buffer): void
+}
 
 /** Fatal alert unrecognized_name (RFC 6066 3), before any version is agreed on. */
 const unrecognizedName = Buffer.from([21, 3, 1, 0, 2, 2, 112])
@@ -28,7 +34,7 @@ export class TlsHandshake implements TimerOwner {
   readonly #raw: Socket
   readonly #timer = new Timer(this)
   readonly #startedAt: number
-  readonly #onSecure: OnSecure
+  readonly #owner: HandshakeOwner
   #socket: TLSSocket | undefined
   #hello: Buffer = Buffer.alloc(0)
   #isOver = false
@@ -38,12 +44,12 @@ export class TlsHandshake implements TimerOwner {
     limits: EngineLimits,
     choose: ChooseTls,
     raw: Socket,
-    onSecure: OnSecure,
+    owner: HandshakeOwner,
   ) {
     this.#parts = parts
     this.#choose = choose
     this.#raw = raw
-    this.#onSecure = onSecure
+    this.#owner = owner
     this.#startedAt = parts.clock.now()
     raw.on('readable', this.#read)
     raw.on('end', this.#failed)
@@ -66,10 +72,16 @@ export class TlsHandshake implements TimerOwner {
     }
     const choice = this.#choose(hello.serverName)
     if (choice === undefined) this.#raw.end(unrecognizedName, () => this.#raw.destroy())
-    else this.#begin(choice, hello.serverName)
+    else if (choice.context === undefined) this.#pass(choice, hello.serverName)
+    else this.#begin(choice, choice.context, hello.serverName)
   }
 
-  #begin(choice: TlsChoice, serverName: string | undefined): void {
+  #pass(choice: TlsChoice, serverName: string | undefined): void {
+    this.#letGo()
+    this.#owner.onPassthrough(this.#raw, choice, serverName, this.#hello)
+  }
+
+  #begin(choice: TlsChoice, secureContext: SecureContext, serverName: string | undefined): void {
     const raw = this.#raw
     raw.off('end', this.#failed)
     // TLS takes what is buffered first, and then reads from the handle itself.
@@ -77,8 +89,8 @@ export class TlsHandshake implements TimerOwner {
     this.#hello = Buffer.alloc(0)
     const options: TLSSocketOptions & { highWaterMark: number } = {
       isServer: true,
-      secureContext: choice.context,
-      ALPNProtocols: ['http/1.1'],
+      secureContext,
+      ...(choice.carries === 'http' && { ALPNProtocols: ['http/1.1'] }),
       highWaterMark: socketHighWaterMark,
     }
     const socket = new TLSSocket(raw, options)
@@ -98,10 +110,16 @@ export class TlsHandshake implements TimerOwner {
       return
     }
     socket.off('close', this.#failed)
+    this.#letGo()
+    const seconds = (this.#parts.clock.now() - this.#startedAt) / 1_000
+    this.#owner.onSecure({ socket, raw: this.#raw, choice }, serverName, seconds)
+  }
+
+  /** Another owner takes the socket. */
+  #letGo(): void {
+    this.#raw.off('end', this.#failed)
     this.#raw.off('close', this.#failed)
     this.#over()
-    const seconds = (this.#parts.clock.now() - this.#startedAt) / 1_000
-    this.#onSecure({ socket, raw: this.#raw, choice }, seconds)
   }
 
   readonly #failed = (): void => {

@@ -12,6 +12,7 @@ import type { X509Certificate } from 'node:crypto'
 import type { SecureContext } from 'node:tls'
 import type { GatewayError } from '../../errors.ts'
 import type { ChosenBackend, Exchange, Peer, RoutePlace } from '../../exchange/exchange.ts'
+import type { StreamCounters } from './stream-types.ts'
 
 /** A concrete address to connect to; equal `pool` means connections can be shared. */
 export interface UpstreamAddress {
@@ -35,6 +36,8 @@ export interface UpstreamTls {
   readonly checkName: (certificate: X509Certificate) => string | undefined
   /** Application protocols that are offered (RFC 7301). */
   readonly alpn: readonly string[]
+  /** Those that the user stated: what is forwarded unread may speak anything. */
+  readonly statedAlpn: readonly string[]
 }
 
 export interface ForwardOptions {
@@ -51,7 +54,10 @@ export interface TlsChoice {
   /** Key of the listener. */
   readonly listener: string
   readonly place: RoutePlace
-  readonly context: SecureContext
+  /** What the connection carries: requests, or bytes that are forwarded as they are. */
+  readonly carries: 'http' | 'bytes'
+  /** Undefined where TLS passes through unread, which only bytes do. */
+  readonly context: SecureContext | undefined
 }
 
 /**
@@ -129,6 +135,16 @@ export interface EngineLimits {
   handshakeTimeoutMs: number
 }
 
+/** Limits of what is forwarded as it is. */
+export interface StreamLimits {
+  /** A connection on which nothing moves is reset. */
+  idleTimeoutMs: number
+  /** A session without datagrams is forgotten. */
+  udpIdleTimeoutMs: number
+  /** Sessions of one engine; datagrams that would begin another one are dropped. */
+  udpMaxSessions: number
+}
+
 /** Counters the engine keeps; read when metrics are scraped. */
 export interface EngineCounters {
   connectionsTotal: number
@@ -149,13 +165,23 @@ export interface EngineCounters {
 
 export interface Engine {
   readonly counters: EngineCounters
+  readonly streamCounters: StreamCounters
   /**
    * Binds a port (0 = any) and resolves with the bound one; rejects with GatewayError
    * `port_in_use` (or the system's error as its cause). With `tls`, connections are TLS and nothing
    * else.
    */
   listen(port: number, limits?: Partial<EngineLimits>, tls?: ChooseTls): Promise<number>
-  /** Stops accepting on a port; open connections finish their request and close. */
+  /** The same for connections that are forwarded as they are. */
+  listenStream(port: number): Promise<number>
+  /** Binds a UDP port. */
+  listenDatagrams(port: number): Promise<number>
+  /** Gives a UDP port back; its sessions end. */
+  unlistenDatagrams(port: number): Promise<void>
+  /**
+   * Stops accepting on a port; open connections finish their request and close. Those that are
+   * forwarded as they are go on: nothing could tell their ends in time.
+   */
   unlisten(port: number): Promise<void>
   /**
    * Stops accepting everywhere after `minMs`, tells kept-alive clients to close from the start,

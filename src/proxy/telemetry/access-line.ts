@@ -44,7 +44,7 @@ const quote = (value: string): string =>
     (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
 
-const word = (name: string, value: string | undefined): string => {
+export const word = (name: string, value: string | undefined): string => {
   if (value === undefined || value === '') return ''
   return unsafe.test(value) ? ` ${name}=${quote(value)}` : ` ${name}=${value}`
 }
@@ -72,7 +72,7 @@ const words = {
   host: repeatedWord('http.host'),
 }
 
-const quoted = (name: string, value: string | undefined): string =>
+export const quoted = (name: string, value: string | undefined): string =>
   value === undefined ? '' : ` ${name}=${quote(value)}`
 
 const textFormat: LineFormat = {
@@ -106,7 +106,7 @@ const textFormat: LineFormat = {
   },
 }
 
-const member = (name: string, value: string | undefined): string =>
+export const member = (name: string, value: string | undefined): string =>
   value === undefined || value === '' ? '' : `,"${name}":${quote(value)}`
 
 const jsonFormat: LineFormat = {

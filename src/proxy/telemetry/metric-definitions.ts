@@ -12,11 +12,13 @@ export interface MetricDefinition {
 
 const routeLabels = ['bind', 'gateway', 'listener', 'route', 'route_rule'] as const
 const requestLabels = ['backend', 'protocol', 'method', 'status', 'reason', ...routeLabels] as const
+const streamLabels = ['backend', 'protocol', 'reason', ...routeLabels] as const
 const connectionLabels = ['bind', 'gateway', 'listener', 'protocol'] as const
 
 const durations = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80,
 ]
+const streamDurations = [0.01, 0.1, 1, 10, 60, 300, 1_800, 3_600, 14_400, 86_400]
 const connects = [
   0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.5, 1, 2, 4, 8,
 ]
@@ -48,6 +50,19 @@ export const metricDefinitions = {
     durations,
   ),
   response_bytes_total: counter('Bytes of response bodies sent to clients.', requestLabels),
+  streams_total: counter(
+    'Connections that were forwarded unread, and sessions of datagrams, that have ended.',
+    streamLabels,
+  ),
+  stream_duration_seconds: histogram(
+    'From the connection, or the first datagram, to its end.',
+    streamLabels,
+    streamDurations,
+  ),
+  datagrams_dropped_total: counter(
+    'Datagrams that were not forwarded: no room for another session, or for another datagram.',
+    ['reason'],
+  ),
   upstream_connect_duration_seconds: histogram(
     'Time to connect to a backend.',
     ['transport'],

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { GatewayError } from '../../errors.ts'
+import { startStreamCounters } from '../engine/stream-types.ts'
 import type { ServerExchange } from '../engine/types.ts'
 import { AccessLog } from './access-log.ts'
 import { createTelemetry } from './telemetry.ts'
@@ -59,7 +60,7 @@ describe('the telemetry of a worker', () => {
 
     expect(bugs).toEqual([expect.stringContaining('TypeError: inner')])
     expect(readFileSync(path, 'utf8').split('\n')).toHaveLength(4)
-    expect(telemetry.snapshot(counters)).toMatchObject({
+    expect(telemetry.snapshot(counters, startStreamCounters())).toMatchObject({
       requests_total: [
         {
           labels: [

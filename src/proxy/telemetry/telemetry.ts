@@ -1,10 +1,12 @@
 /** Access log and counters of one worker. */
 import type { GatewayError } from '../../errors.ts'
 import type { RoutePlace } from '../../exchange/exchange.ts'
+import type { StreamCounters } from '../engine/stream-types.ts'
 import type { EngineCounters, ServerExchange } from '../engine/types.ts'
 import { type AccessLogFormat, lineFormats, statusOf } from './access-line.ts'
 import type { AccessLog } from './access-log.ts'
 import { type MetricsSnapshot, metricDefinitions, type Series } from './metric-definitions.ts'
+import { StreamTelemetry } from './stream-telemetry.ts'
 import { type Label, TimedCounters } from './timed-counters.ts'
 import { Timestamps } from './timestamp.ts'
 import type { RequestFacts, Telemetry } from './types.ts'
@@ -34,7 +36,7 @@ export interface WorkerTelemetry extends Telemetry {
   onUpstreamConnected(seconds: number): void
   /** A TLS handshake for a listener was finished, in so many seconds. */
   onTlsHandshake(port: number, place: RoutePlace, seconds: number): void
-  snapshot(engine: Readonly<EngineCounters>): MetricsSnapshot
+  snapshot(engine: Readonly<EngineCounters>, streams: StreamCounters): MetricsSnapshot
 }
 
 const number = (value: number, labels: readonly string[] = []): Series[] => [
@@ -106,6 +108,7 @@ export function createTelemetry({ log, format, onBug }: TelemetryOptions): Worke
   const lines = lineFormats[format]
   const bugs = new BugReports(onBug)
   const timestamps = new Timestamps()
+  const streams = new StreamTelemetry(log, format, timestamps)
   const buckets = metricDefinitions.request_duration_seconds.buckets ?? []
   const requests = new TimedCounters(buckets, labelTexts)
   const connects = new TimedCounters(
@@ -135,6 +138,11 @@ export function createTelemetry({ log, format, onBug }: TelemetryOptions): Worke
       requests.record(labels, facts.durationMs / 1_000, exchange.responseBytes)
     },
 
+    onStreamDone(stream, facts): void {
+      if (facts.bug !== undefined) bugs.report(facts.bug)
+      streams.onStreamDone(stream, facts)
+    },
+
     onBadHead(port: number, error: GatewayError, peer, scheme): void {
       log.write(lines.badHead(timestamps.now(), peer, error, scheme))
       const { status, reason } = error.row
@@ -149,9 +157,9 @@ export function createTelemetry({ log, format, onBug }: TelemetryOptions): Worke
       handshakes.record([`${port}/${gateway}`, gateway, listener, 'https'], seconds, 0)
     },
 
-    snapshot(engine) {
+    snapshot(engine, streamCounters) {
       const all = requests.snapshot()
-      return {
+      const ofRequests = {
         requests_total: all.map(({ count }) => count),
         request_duration_seconds: all.map(({ duration }) => duration),
         upstream_connect_duration_seconds: connects.snapshot().map(({ duration }) => duration),
@@ -160,6 +168,7 @@ export function createTelemetry({ log, format, onBug }: TelemetryOptions): Worke
         access_log_dropped_lines_total: number(log.droppedLines),
         ...engineSeries(engine),
       }
+      return streams.addTo(ofRequests, streamCounters)
     },
   }
 }

@@ -1,6 +1,7 @@
 /** What the data plane tells access log and metrics; implemented beside this file, or by a test. */
 import type { GatewayError } from '../../errors.ts'
 import type { Peer } from '../../exchange/exchange.ts'
+import type { ServerStream } from '../engine/stream-types.ts'
 import type { ServerExchange } from '../engine/types.ts'
 
 /** One finished request. Absent values were never known. */
@@ -34,9 +35,26 @@ export interface RequestFacts {
   readonly path: string
 }
 
+/** One connection that was forwarded unread, or one session of datagrams. */
+export type StreamFacts = Pick<
+  RequestFacts,
+  | 'gateway'
+  | 'listener'
+  | 'route'
+  | 'rule'
+  | 'endpoint'
+  | 'backend'
+  | 'reason'
+  | 'error'
+  | 'bug'
+  | 'durationMs'
+>
+
 export interface Telemetry {
   /** Called once per exchange, before it is reused: take what is needed, keep nothing of it. */
   onDone(exchange: ServerExchange, facts: RequestFacts): void
+  /** Called once per stream. */
+  onStreamDone(stream: ServerStream, facts: StreamFacts): void
   /** A head that could not be read: there was no exchange. */
   onBadHead(port: number, error: GatewayError, peer: Peer, scheme: 'http' | 'https'): void
 }

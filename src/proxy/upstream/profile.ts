@@ -47,6 +47,7 @@ function upstreamTls(settings: TlsSettings, host: string): UpstreamTls {
     requiresTrust: verify !== 'none',
     checkName: (certificate) => (verify === 'full' ? checkNames(certificate, wanted) : undefined),
     alpn: alpn.filter((protocol) => protocol !== 'h2'),
+    statedAlpn: settings.alpn ?? [],
   }
 }
 

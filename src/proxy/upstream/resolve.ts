@@ -26,19 +26,28 @@ interface ResolveContext {
   readonly random: () => number
 }
 
+/** Where policies of destinations are merged: a rule or a stream route on a listener. */
+type PolicyPlace = Pick<RulePlacement, 'backend'>
+
+/** What names the destination of a dynamic forward proxy. */
+type Authority = Pick<RequestHead, 'authority' | 'scheme'>
+
 /**
  * Throws or rejects with `backend_invalid`, `service_not_found`, `policy_unenforceable`,
  * `no_endpoints`, `backend_unsupported`, `destination_refused` or `dns_failed`.
  */
 export function resolveDestination(
   context: ResolveContext,
-  placement: RulePlacement,
+  placement: PolicyPlace,
   named: NamedTarget,
-  request: RequestHead,
+  request: Authority,
+  transport: 'TCP' | 'UDP' = 'TCP',
 ): Destination | Promise<Destination> {
   const { target, name } = named
   if (target.type === 'invalid') throw new GatewayError('backend_invalid', target.message)
-  if (target.type === 'service') return resolveService(context, placement, named, target.port)
+  if (target.type === 'service') {
+    return resolveService(context, placement, named, target.port, transport)
+  }
   const backend = context.config.backends.find(name)
   if (backend === undefined) throw new GatewayError('backend_invalid', name)
   const access = enforced(placement, named, noSections)
@@ -59,15 +68,18 @@ function atStatic({ host, port, address, isHostname }: StaticDestination, access
 
 function resolveService(
   { config, random, resolver }: ResolveContext,
-  placement: RulePlacement,
+  placement: PolicyPlace,
   named: NamedTarget,
   port: number,
+  transport: 'TCP' | 'UDP',
 ): Destination {
   const { name } = named
   const service = config.services.find(name)
   if (service === undefined) throw new GatewayError('service_not_found', name)
-  const { profiles } = enforced(placement, named, () => portSections(service.ports, port))
-  const endpoint = chooseEndpoint(config.services.endpoints(name, port), random)
+  const { profiles } = enforced(placement, named, () =>
+    portSections(service.ports, port, transport),
+  )
+  const endpoint = chooseEndpoint(config.services.endpoints(name, port, transport), random)
   if (endpoint === undefined) throw new GatewayError('no_endpoints', `${name}:${port}`)
   const host = `${service.name}.${service.namespace}.svc.${resolver.clusterDomain}`
   const profile = profiles.of(host)
@@ -83,7 +95,7 @@ function resolveService(
 async function resolveDynamic(
   { resolver }: ResolveContext,
   { profiles }: BackendAccess,
-  { authority }: RequestHead,
+  { authority }: Authority,
 ): Promise<Destination> {
   const { lookup, isAllowed } = resolver
   const target = splitAuthority(authority)
@@ -103,7 +115,7 @@ async function resolveDynamic(
 
 /** A backend policy that cannot be enforced (TLS, credentials) closes the way to its backend. */
 function enforced(
-  placement: RulePlacement,
+  placement: PolicyPlace,
   named: NamedTarget,
   sections: () => readonly string[],
 ): BackendAccess {

@@ -12,8 +12,8 @@ export type ServiceName = string
 interface ServiceEntry {
   service: ServiceResource | undefined
   readonly slices: Map<string, WorkloadResource>
-  /** By port number of the Service; cleared by a change. */
-  readonly byPort: Map<number, readonly UpstreamEndpoint[]>
+  /** By transport and port number of the Service; cleared by a change. */
+  readonly byPort: Map<string | number, readonly UpstreamEndpoint[]>
   /** By address, so that counts survive a change of the slices. */
   known: Map<string, UpstreamEndpoint>
 }
@@ -51,13 +51,18 @@ export class ServiceTable {
   }
 
   /** Endpoints of a port that may be used; empty where there are none, or no such port. */
-  endpoints(name: ServiceName, port: number): readonly UpstreamEndpoint[] {
+  endpoints(
+    name: ServiceName,
+    port: number,
+    transport: 'TCP' | 'UDP' = 'TCP',
+  ): readonly UpstreamEndpoint[] {
     const entry = this.#entries.get(name)
     if (entry?.service === undefined) return []
-    let endpoints = entry.byPort.get(port)
+    const key = transport === 'TCP' ? port : `udp:${port}`
+    let endpoints = entry.byPort.get(key)
     if (endpoints === undefined) {
-      endpoints = collectEndpoints(entry, entry.service, port)
-      entry.byPort.set(port, endpoints)
+      endpoints = collectEndpoints(entry, entry.service, port, transport)
+      entry.byPort.set(key, endpoints)
     }
     return endpoints
   }
@@ -85,8 +90,9 @@ function collectEndpoints(
   entry: ServiceEntry,
   service: ServiceResource,
   portNumber: number,
+  transport: 'TCP' | 'UDP',
 ): readonly UpstreamEndpoint[] {
-  const port = service.ports.find(({ port }) => port === portNumber)
+  const port = findPort(service.ports, portNumber, transport)
   if (port === undefined) return []
   const found = new Map<string, UpstreamEndpoint>()
   for (const slice of entry.slices.values()) {
@@ -116,8 +122,20 @@ function forgetIdle(entry: ServiceEntry, current: ReadonlyMap<string, UpstreamEn
   )
 }
 
+function findPort(
+  ports: readonly ServicePort[],
+  number: number,
+  transport: 'TCP' | 'UDP',
+): ServicePort | undefined {
+  return ports.find(({ port, protocol = 'TCP' }) => port === number && protocol === transport)
+}
+
 /** How policies may name a Service port: by name and by number. */
-export function portSections(ports: readonly ServicePort[], portNumber: number): string[] {
-  const name = ports.find(({ port }) => port === portNumber)?.name ?? ''
+export function portSections(
+  ports: readonly ServicePort[],
+  portNumber: number,
+  transport: 'TCP' | 'UDP' = 'TCP',
+): string[] {
+  const name = findPort(ports, portNumber, transport)?.name ?? ''
   return name === '' ? [`${portNumber}`] : [name, `${portNumber}`]
 }

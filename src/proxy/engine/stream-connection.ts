@@ -1,0 +1,258 @@
+import type { Socket } from 'node:net'
+// The global is looked up by an accessor each time.
+import { performance } from 'node:perf_hooks'
+import { GatewayError } from '../../errors.ts'
+import type { Peer } from '../../exchange/exchange.ts'
+import { dial, dialError, lostError } from './dial.ts'
+import type { EngineParts } from './engine-parts.ts'
+import type { ServerStream, StreamProtocol } from './stream-types.ts'
+import { Timer, type TimerOwner } from './timer-wheel.ts'
+import { Transport, type TransportOwner } from './transport.ts'
+import { Tunnel } from './tunnel.ts'
+import type { TlsChoice, UpstreamAddress } from './types.ts'
+
+/** A client's connection whose bytes are forwarded as they are. */
+export interface AcceptedStream {
+  readonly port: number
+  readonly protocol: StreamProtocol
+  /** The socket to read from: where TLS ends here, the one above the TCP socket `raw`. */
+  readonly socket: Socket
+  readonly raw: Socket
+  readonly tls?: TlsChoice
+  readonly serverName?: string | undefined
+  /** Bytes that were read already and belong to the backend. */
+  readonly first?: Buffer
+}
+
+const defaultConnectTimeoutMs = 10_000
+
+/**
+ * One TCP connection that is copied to a backend and back, with back-pressure both ways. Each
+ * direction ends by itself (RFC 9293 3.6); an abort of one side aborts the other. Nothing is read
+ * from the client until the backend is there.
+ */
+export class StreamConnection implements ServerStream, TransportOwner, TimerOwner {
+  readonly #parts: EngineParts
+  readonly port: number
+  readonly protocol: StreamProtocol
+  readonly tls: TlsChoice | undefined
+  readonly serverName: string | undefined
+  readonly startedAt = performance.now()
+  readonly source: Peer
+  readonly #client: Transport
+  readonly #clientMeter = { received: 0, sent: 0 }
+  readonly #timer = new Timer(this)
+  #upstream: UpstreamSide | undefined
+  /** Present once the backend is there. */
+  #tunnel: Tunnel | undefined
+  #first: Buffer | undefined
+  #progress = 0
+  #hasEnded = false
+  #isOver = false
+  error: GatewayError | undefined
+  state: unknown
+
+  constructor(parts: EngineParts, accepted: AcceptedStream) {
+    this.#parts = parts
+    const { port, protocol, socket, raw, tls, serverName, first } = accepted
+    this.port = port
+    this.protocol = protocol
+    this.tls = tls
+    this.serverName = serverName
+    this.#first = first
+    this.source = { address: raw.remoteAddress ?? '', port: raw.remotePort ?? 0 }
+    this.#client = Transport.overEvents(socket, this, this.#clientMeter, raw)
+    this.#client.pause()
+    if (first !== undefined) this.#clientMeter.received += first.length
+    parts.streams.add(this)
+    const { total, open } = parts.streamCounters
+    total[protocol]++
+    open[protocol]++
+    parts.streamHandler.onStream(this)
+  }
+
+  get receivedBytes(): number {
+    return this.#clientMeter.received
+  }
+
+  get sentBytes(): number {
+    return this.#clientMeter.sent
+  }
+
+  connect(address: UpstreamAddress, connectTimeoutMs: number): void {
+    if (this.#isOver) return
+    this.#upstream = new UpstreamSide(this.#parts, address, this)
+    const ms = connectTimeoutMs > 0 ? connectTimeoutMs : defaultConnectTimeoutMs
+    this.#parts.timers.arm(this.#timer, ms)
+  }
+
+  refuse(error: GatewayError): void {
+    if (this.#isOver) return
+    this.error ??= error
+    this.#client.reset()
+    this.#over()
+  }
+
+  /** The backend is there. */
+  onConnected({ transport }: UpstreamSide): void {
+    if (this.#isOver) return
+    this.#tunnel = new Tunnel(this.#client, transport)
+    const first = this.#first
+    this.#first = undefined
+    if (first !== undefined) this.#tunnel.fromClient(first, 0, first.length)
+    if (this.#hasEnded) this.#tunnel.clientEnded()
+    this.#watch()
+    if (!transport.needsDrain) this.#client.resume()
+  }
+
+  #watch(): void {
+    this.#progress = this.receivedBytes + this.sentBytes
+    this.#parts.timers.arm(this.#timer, this.#parts.streamLimits.idleTimeoutMs)
+  }
+
+  onBytes(bytes: Buffer, start: number, end: number): void {
+    this.#tunnel?.fromClient(bytes, start, end)
+  }
+
+  onUpstreamBytes(bytes: Buffer, start: number, end: number): void {
+    this.#tunnel?.fromUpstream(bytes, start, end)
+  }
+
+  onEnd(): void {
+    // A stream that ends without a byte says so even while nothing is read.
+    this.#hasEnded = true
+    this.#tunnel?.clientEnded()
+  }
+
+  onUpstreamEnd(): void {
+    this.#tunnel?.upstreamEnded()
+  }
+
+  onDrain(): void {
+    this.#tunnel?.clientDrained()
+  }
+
+  onUpstreamDrain(): void {
+    this.#tunnel?.upstreamDrained()
+  }
+
+  /** The client is gone: cleanly where both directions had ended before. */
+  onClose(error: Error | undefined): void {
+    if (this.#isOver) return
+    const upstream = this.#upstream
+    if (error !== undefined || this.#tunnel === undefined) upstream?.abort()
+    else if (upstream !== undefined && !upstream.transport.closed) {
+      upstream.transport.end()
+      return
+    }
+    this.#over()
+  }
+
+  onUpstreamClose(side: UpstreamSide, error: Error | undefined): void {
+    if (this.#isOver || this.#upstream !== side) return
+    if (this.#tunnel === undefined) {
+      this.#upstream = undefined
+      this.#parts.timers.disarm(this.#timer)
+      this.#parts.streamHandler.onStreamError(this, dialError(side.address, error))
+      return
+    }
+    if (error !== undefined) {
+      this.error ??= lostError(error)
+      this.#client.reset()
+    } else if (!this.#client.closed) {
+      this.#client.end()
+      return
+    }
+    this.#over()
+  }
+
+  onTimer(): void {
+    if (this.#tunnel === undefined) {
+      this.#upstream?.transport.destroy()
+      this.#upstream = undefined
+      this.#parts.streamHandler.onStreamError(this, new GatewayError('connect_timeout'))
+    } else if (this.receivedBytes + this.sentBytes !== this.#progress) this.#watch()
+    else this.cut(new GatewayError('stream_idle'))
+  }
+
+  /** Drops both sides. */
+  cut(error?: GatewayError): void {
+    if (this.#isOver) return
+    this.error ??= error
+    this.#client.reset()
+    this.#upstream?.abort()
+    this.#over()
+  }
+
+  #over(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    const { timers, streams, streamCounters, streamHandler } = this.#parts
+    timers.disarm(this.#timer)
+    streams.delete(this)
+    streamCounters.open[this.protocol]--
+    streamCounters.received[this.protocol] += this.receivedBytes
+    streamCounters.sent[this.protocol] += this.sentBytes
+    streamHandler.onStreamDone(this)
+    this.#parts.onQuieter()
+  }
+}
+
+/** Only what the user stated is offered: what is in a stream is unknown (RFC 7301 3.2). */
+function forBytes(address: UpstreamAddress): UpstreamAddress {
+  const { tls } = address
+  return tls === undefined ? address : { ...address, tls: { ...tls, alpn: tls.statedAlpn } }
+}
+
+/** The connection to the backend of one stream. */
+class UpstreamSide implements TransportOwner {
+  readonly transport: Transport
+  readonly address: UpstreamAddress
+  readonly #stream: StreamConnection
+  readonly #parts: EngineParts
+  #isOpen = true
+
+  constructor(parts: EngineParts, address: UpstreamAddress, stream: StreamConnection) {
+    this.#parts = parts
+    this.address = address
+    this.#stream = stream
+    const startedAt = parts.clock.now()
+    const socket = dial(forBytes(address), undefined, () => {
+      parts.onUpstreamConnected((parts.clock.now() - startedAt) / 1_000)
+      stream.onConnected(this)
+    })
+    this.transport = Transport.overEvents(socket, this, parts.upstreamMeter)
+    parts.counters.upstreamConnectionsTotal++
+    parts.counters.upstreamConnectionsOpen++
+    socket.once('close', () => this.#gone())
+  }
+
+  /** Drops the connection so that the backend sees an error; with TLS, an end without its alert. */
+  abort(): void {
+    if (this.transport.closed) return
+    if (this.address.tls === undefined) this.transport.reset()
+    else this.transport.destroy()
+  }
+
+  #gone(): void {
+    if (!this.#isOpen) return
+    this.#isOpen = false
+    this.#parts.counters.upstreamConnectionsOpen--
+  }
+
+  onBytes(bytes: Buffer, start: number, end: number): void {
+    this.#stream.onUpstreamBytes(bytes, start, end)
+  }
+
+  onEnd(): void {
+    this.#stream.onUpstreamEnd()
+  }
+
+  onDrain(): void {
+    this.#stream.onUpstreamDrain()
+  }
+
+  onClose(error: Error | undefined): void {
+    this.#stream.onUpstreamClose(this, error)
+  }
+}
