@@ -169,6 +169,14 @@ export const errorCatalogue = {
     'backend is not supported yet',
     'The backend is of a type, or has a setting, that this version cannot serve.',
   ),
+  backend_needs_tls: row(
+    500,
+    'internal',
+    'no',
+    'Internal',
+    'backend must be reached over TLS and no policy says how',
+    'The appProtocol of the Service port is https or wss, and neither a BackendTLSPolicy nor backend.tls applies to it.',
+  ),
   policy_unenforceable: row(
     500,
     'internal',

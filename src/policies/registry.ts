@@ -12,8 +12,8 @@ import { accessLogField } from './access-log/schema.ts'
 import { apiKeyAuthentication } from './api-key-authentication/index.ts'
 import { authorization } from './authorization/index.ts'
 import { backendAuthField } from './backend-simple/auth/schema.ts'
-import { backendHttpField } from './backend-simple/http/schema.ts'
-import { backendTcpField } from './backend-simple/tcp/schema.ts'
+import { backendHttp } from './backend-simple/http/index.ts'
+import { backendTcp } from './backend-simple/tcp/index.ts'
 import { backendTls } from './backend-simple/tls/index.ts'
 import { basicAuthentication } from './basic-authentication/index.ts'
 import { cors } from './cors/index.ts'
@@ -79,10 +79,10 @@ const frontendPolicies = [
 
 const backendPolicies = [
   // In the order in which a connection to a backend is built up.
-  pendingPolicy(backendTcpField, { security: false }),
+  backendTcp,
   // Without it credentials and data would go in clear.
   backendTls,
-  pendingPolicy(backendHttpField, { security: false }),
+  backendHttp,
   // Credentials are added once the transport is settled; without them calls would go out as nobody.
   pendingPolicy(backendAuthField, { security: true }),
   // Guards and authorization live inside these two.

@@ -16,7 +16,7 @@ export function factsOf(walk: Walk): RequestFacts {
     listener: place?.listener,
     route: place?.route,
     rule: place?.rule,
-    endpoint: address?.pool,
+    endpoint: address?.label ?? address?.pool,
     backend: backend?.label,
     reason: walk.reason ?? error?.row.reason ?? 'Upstream',
     error: error === undefined ? walk.refusal : textOf(error),

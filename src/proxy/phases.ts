@@ -191,12 +191,14 @@ function forward(walk: Walk): undefined {
 }
 
 /** The rule's own timeouts beat those of a policy; an explicit 0 of the rule lifts the policy's. */
-export function forwardOptions({ placement, exchange }: Walk) {
+export function forwardOptions({ placement, exchange, destination }: Walk) {
   const rule = placement?.rule.resource
+  const settings = destination?.settings
   const byPolicy = exchange.facts.get(forwardingFacts.requestTimeoutMs)
   return {
-    connectTimeoutMs: 0,
-    attemptTimeoutMs: rule?.backendTimeoutMs ?? 0,
+    connectTimeoutMs: settings?.connectTimeoutMs ?? 0,
+    // A policy knows its backend; the rule speaks of whatever it leads to.
+    attemptTimeoutMs: settings?.requestTimeoutMs ?? rule?.backendTimeoutMs ?? 0,
     requestTimeoutMs: rule?.requestTimeoutMs ?? (typeof byPolicy === 'number' ? byPolicy : 0),
   }
 }

@@ -90,7 +90,7 @@ export class StreamForwarder implements StreamHandler {
     walk.address = destination.address
     walk.addressesLeft = destination.others
     if (destination.endpoint !== undefined) destination.endpoint.outstanding++
-    stream.connect(destination.address, 0)
+    stream.connect(destination.address, destination.settings.connectTimeoutMs ?? 0)
   }
 
   #refuse(stream: ServerStream, walk: StreamWalk, thrown: unknown): void {
@@ -107,7 +107,7 @@ export class StreamForwarder implements StreamHandler {
     }
     walk.addressesLeft = left
     walk.address = next
-    stream.connect(next, 0)
+    stream.connect(next, walk.destination?.settings.connectTimeoutMs ?? 0)
   }
 
   isCurrent(stream: ServerStream): boolean {
@@ -145,7 +145,7 @@ function factsOf(stream: ServerStream, walk: StreamWalk): StreamFacts {
     listener: place?.listener,
     route: place?.route,
     rule: place?.rule,
-    endpoint: address?.pool,
+    endpoint: address?.label ?? address?.pool,
     backend: backend?.label,
     reason: error?.row.reason ?? 'Upstream',
     error: error?.message,

@@ -1,10 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import {
-  allConditions,
-  freePort,
-  type RunningGateway,
-  startGateway,
-} from '../../src/testing/gateway.ts'
+import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
 import type { TestRequest } from '../../src/testing/http-client.ts'
 import {
   gateway,
@@ -175,7 +170,6 @@ beforeAll(async () => {
           },
         },
         httpRoute('observed', { hostnames: host('observed'), rules }),
-        policy('observed', 'HTTPRoute/observed', { backend: { tcp: { connectTimeout: '5s' } } }),
         policy('frontend-on-route', 'HTTPRoute/observed', { frontend: { tcp: { keepalive: {} } } }),
         policy('nowhere', 'HTTPRoute/absent', mark('nowhere')),
       ),
@@ -301,12 +295,6 @@ describe('statuses', () => {
       'False',
     )
     expect(condition.message).toContain('spec.frontend may not target a HTTPRoute')
-  })
-
-  it('is accepted with a message where a harmless setting has no effect yet', async () => {
-    const conditions = allConditions(await running.status('GatewayPolicy', 'observed'))
-    expect(conditions[0]?.message).toContain('spec.backend.tcp is not supported yet')
-    expect((await send('observed')).status).toBe(200)
   })
 })
 

@@ -39,14 +39,7 @@ export function isGranted(
 }
 
 /** Application protocols that a later version will speak; all others are taken for HTTP/1.1. */
-const pendingAppProtocols = [
-  'https',
-  'grpc',
-  'http2',
-  'h2c',
-  'kubernetes.io/h2c',
-  'kubernetes.io/wss',
-]
+const pendingAppProtocols = ['grpc', 'http2', 'h2c', 'kubernetes.io/h2c']
 
 export interface ResolvedBackend {
   readonly target: BackendTarget

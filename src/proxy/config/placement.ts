@@ -13,7 +13,7 @@ import {
   ruleLevels,
 } from '../../policies/merge.ts'
 import type { TlsChoice } from '../engine/types.ts'
-import { UpstreamProfiles } from '../upstream/profile.ts'
+import { type BackendAccess, type BackendPart, httpAccess } from './backend-access.ts'
 import type { BoundPolicies, PolicyIndex } from './policies.ts'
 import type { CompiledRule, NamedTarget } from './rules.ts'
 
@@ -73,12 +73,6 @@ interface MergedRule {
   readonly byBackend: Map<NamedTarget, BackendAccess>
 }
 
-/** What holds for a destination that a rule leads to. */
-export interface BackendAccess {
-  readonly policies: BoundPolicies
-  readonly profiles: UpstreamProfiles
-}
-
 /** A rule as it is served on one listener. */
 export class RulePlacement {
   readonly listener: ListenerPlacement
@@ -100,17 +94,16 @@ export class RulePlacement {
     return this.#current().policies
   }
 
-  /** Backend policies of a destination; `sections` are the names of the part that is used. */
-  backend(target: NamedTarget, sections: () => readonly string[]): BackendAccess {
+  /** What holds for a destination; `part` is asked once for each configuration. */
+  backend(target: NamedTarget, part: () => BackendPart): BackendAccess {
     const { byBackend } = this.#current()
     let access = byBackend.get(target)
     if (access === undefined) {
-      const levels = backendLevels(this.#levels(), {
-        backend: targetRef(target),
-        sections: sections(),
-      })
+      const { sections, needsTls } = part()
+      const place = { backend: targetRef(target), sections }
+      const levels = backendLevels(this.#levels(), place)
       const policies = this.#policies.merge('backend', 'PostRouting', levels)
-      access = { policies, profiles: new UpstreamProfiles(policies.connection) }
+      access = httpAccess(policies, needsTls)
       byBackend.set(target, access)
     }
     return access

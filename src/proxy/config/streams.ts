@@ -3,8 +3,8 @@ import type { RoutePlace } from '../../exchange/exchange.ts'
 import { compareAge } from '../../model/names.ts'
 import type { ResourceKey, StreamResource } from '../../model/resources.ts'
 import { backendLevels, ruleLevels } from '../../policies/merge.ts'
-import { UpstreamProfiles } from '../upstream/profile.ts'
-import { type BackendAccess, type ListenerPlacement, targetRef } from './placement.ts'
+import { type BackendAccess, type BackendPart, streamAccess } from './backend-access.ts'
+import { type ListenerPlacement, targetRef } from './placement.ts'
 import type { PolicyIndex } from './policies.ts'
 import { type NamedTarget, nameTarget } from './rules.ts'
 import { hostnamesFor } from './server-names.ts'
@@ -44,17 +44,17 @@ export class StreamPlacement {
     this.place = { ...listener.place, route: `${route.namespace}/${route.name}`, rule: ruleName }
   }
 
-  /** Backend policies of a destination; `sections` are the names of the part that is used. */
-  backend(target: NamedTarget, sections: () => readonly string[]): BackendAccess {
+  /** What holds for a destination; `part` is asked once for each configuration. */
+  backend(target: NamedTarget, part: () => BackendPart): BackendAccess {
     const { generation } = this.#policies
     if (this.#generation !== generation) this.#byBackend.clear()
     this.#generation = generation
     let access = this.#byBackend.get(target)
     if (access === undefined) {
       const levels = ruleLevels(this.listener.levels, { ...this.#resource, ruleIndex: 0 })
-      const place = { backend: targetRef(target), sections: sections() }
+      const place = { backend: targetRef(target), sections: part().sections }
       const merged = this.#policies.merge('backend', 'PostRouting', backendLevels(levels, place))
-      access = { policies: merged, profiles: new UpstreamProfiles(merged.connection) }
+      access = streamAccess(merged)
       this.#byBackend.set(target, access)
     }
     return access

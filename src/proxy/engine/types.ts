@@ -11,6 +11,7 @@
 import type { X509Certificate } from 'node:crypto'
 import type { SecureContext } from 'node:tls'
 import type { GatewayError } from '../../errors.ts'
+import type { HttpVersion, KeepaliveSettings } from '../../exchange/connection.ts'
 import type { ChosenBackend, Exchange, Peer, RoutePlace } from '../../exchange/exchange.ts'
 import type { StreamCounters } from './stream-types.ts'
 
@@ -21,8 +22,14 @@ export interface UpstreamAddress {
   readonly port: number
   /** Identity of the pool: address and everything that makes connections differ. */
   readonly pool: string
+  /** For logs: `host:port`; `pool` where absent. */
+  readonly label?: string
   /** Set where the connection is TLS. */
   readonly tls?: UpstreamTls
+  /** HTTP/1.1 where absent. */
+  readonly version?: HttpVersion
+  /** Probes on silent connections; a default of 180 s, 180 s and 9 where absent. */
+  readonly keepalive?: KeepaliveSettings
 }
 
 /** TLS to one destination. */

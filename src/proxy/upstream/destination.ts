@@ -1,3 +1,4 @@
+import type { ConnectionSettings } from '../../exchange/connection.ts'
 import type { UpstreamAddress } from '../engine/types.ts'
 import type { UpstreamEndpoint } from './endpoint.ts'
 
@@ -11,4 +12,6 @@ export interface Destination {
   /** A host name that the user wrote, rather than a Service or an address: Auto by default. */
   readonly isHostname: boolean
   readonly endpoint?: UpstreamEndpoint
+  /** What backend policies settle. */
+  readonly settings: ConnectionSettings
 }

@@ -9,7 +9,8 @@ export interface UpstreamEndpoint {
 
 /** The address of a plain connection; everything that goes there can share one pool. */
 export function plainAddress(host: string, port: number): UpstreamAddress {
-  return { host, port, pool: addressText(host, port) }
+  const label = addressText(host, port)
+  return { host, port, pool: label, label }
 }
 
 /** `host:port`, with brackets around an IPv6 address. */

@@ -3,22 +3,31 @@
  * address stays as it is; another one is made once for each address and kept.
  */
 import { isIP } from 'node:net'
-import type { ConnectionSettings, TlsSettings } from '../../exchange/connection.ts'
+import type {
+  ConnectionSettings,
+  KeepaliveSettings,
+  TlsSettings,
+} from '../../exchange/connection.ts'
 import type { UpstreamAddress, UpstreamTls } from '../engine/types.ts'
 import { checkNames } from './server-names.ts'
 
 export class UpstreamProfile {
   readonly scheme: 'http' | 'https'
   readonly #tls: UpstreamTls | undefined
+  readonly #keepalive: KeepaliveSettings | undefined
   /** Appended to the identity of pools; empty where connections are plain. */
   readonly #suffix: string
   readonly #addresses = new WeakMap<UpstreamAddress, UpstreamAddress>()
 
   /** `host`: what the destination is called, which TLS sends and verifies by default. */
-  constructor({ tls }: ConnectionSettings, host: string) {
+  constructor({ tls, keepalive }: ConnectionSettings, host: string) {
     this.scheme = tls === undefined ? 'http' : 'https'
     this.#tls = tls && upstreamTls(tls, host)
-    this.#suffix = this.#tls === undefined ? '' : `|tls ${tls?.identity} ${this.#tls.serverName}`
+    this.#keepalive = keepalive
+    const parts: string[] = []
+    if (this.#tls !== undefined) parts.push(`tls ${tls?.identity} ${this.#tls.serverName}`)
+    if (keepalive !== undefined) parts.push(`keepalive ${Object.values(keepalive).join(' ')}`)
+    this.#suffix = parts.map((part) => `|${part}`).join('')
   }
 
   /** The address as it is connected to; the same object for the same plain address. */
@@ -27,7 +36,9 @@ export class UpstreamProfile {
     let address = this.#addresses.get(plain)
     if (address === undefined) {
       const tls = this.#tls
-      address = { ...plain, pool: `${plain.pool}${this.#suffix}`, ...(tls && { tls }) }
+      const keepalive = this.#keepalive
+      const pool = `${plain.pool}${this.#suffix}`
+      address = { ...plain, pool, ...(tls && { tls }), ...(keepalive && { keepalive }) }
       this.#addresses.set(plain, address)
     }
     return address
@@ -65,7 +76,7 @@ export class UpstreamProfiles {
 
   constructor(settings: ConnectionSettings) {
     this.#settings = settings
-    this.#isPlain = settings.tls === undefined
+    this.#isPlain = settings.tls === undefined && settings.keepalive === undefined
   }
 
   of(host: string): UpstreamProfile {

@@ -1,7 +1,8 @@
 /** From a backendRef to an address: the last thing that can go wrong before bytes are sent. */
 import { GatewayError } from '../../errors.ts'
 import type { RequestHead } from '../../exchange/exchange.ts'
-import type { BackendAccess, RulePlacement } from '../config/placement.ts'
+import type { BackendAccess, BackendPart } from '../config/backend-access.ts'
+import type { RulePlacement } from '../config/placement.ts'
 import type { NamedTarget } from '../config/rules.ts'
 import type { ConfigStore } from '../config/store.ts'
 import { defaultPort, joinAuthority, splitAuthority } from './authority.ts'
@@ -9,7 +10,7 @@ import type { StaticDestination } from './backends.ts'
 import type { Destination } from './destination.ts'
 import { type Lookup, resolveHost } from './dynamic.ts'
 import { chooseEndpoint, plainAddress } from './endpoint.ts'
-import { portSections } from './services.ts'
+import { portPart } from './services.ts'
 
 /** What is needed besides the configuration. */
 export interface DestinationResolver {
@@ -50,19 +51,23 @@ export function resolveDestination(
   }
   const backend = context.config.backends.find(name)
   if (backend === undefined) throw new GatewayError('backend_invalid', name)
-  const access = enforced(placement, named, noSections)
+  const access = usable(placement, named, whole)
   if (backend.type === 'static') return atStatic(backend, access)
   if (backend.type === 'dynamic') return resolveDynamic(context, access, request)
   throw new GatewayError('backend_unsupported', backend.message)
 }
 
-function atStatic({ host, port, address, isHostname }: StaticDestination, access: BackendAccess) {
+function atStatic(
+  { host, port, address, isHostname }: StaticDestination,
+  access: BackendAccess,
+): Destination {
   const profile = access.profiles.of(host)
   return {
     address: profile.address(address),
     others: [],
     authority: joinAuthority(host, port, profile.scheme),
     isHostname,
+    settings: access.policies.connection,
   }
 }
 
@@ -76,8 +81,8 @@ function resolveService(
   const { name } = named
   const service = config.services.find(name)
   if (service === undefined) throw new GatewayError('service_not_found', name)
-  const { profiles } = enforced(placement, named, () =>
-    portSections(service.ports, port, transport),
+  const { profiles, policies } = usable(placement, named, () =>
+    portPart(service.ports, port, transport),
   )
   const endpoint = chooseEndpoint(config.services.endpoints(name, port, transport), random)
   if (endpoint === undefined) throw new GatewayError('no_endpoints', `${name}:${port}`)
@@ -88,13 +93,14 @@ function resolveService(
     others: [],
     authority: joinAuthority(host, port, profile.scheme),
     isHostname: false,
+    settings: policies.connection,
     endpoint,
   }
 }
 
 async function resolveDynamic(
   { resolver }: ResolveContext,
-  { profiles }: BackendAccess,
+  { profiles, policies }: BackendAccess,
   { authority }: Authority,
 ): Promise<Destination> {
   const { lookup, isAllowed } = resolver
@@ -110,19 +116,20 @@ async function resolveDynamic(
     others: others.map(at),
     authority: joinAuthority(host, port, profile.scheme),
     isHostname: true,
+    settings: policies.connection,
   }
 }
 
-/** A backend policy that cannot be enforced (TLS, credentials) closes the way to its backend. */
-function enforced(
+function usable(
   placement: PolicyPlace,
   named: NamedTarget,
-  sections: () => readonly string[],
+  part: () => BackendPart,
 ): BackendAccess {
-  const access = placement.backend(named, sections)
-  const { closed } = access.policies
-  if (closed !== undefined) throw new GatewayError('policy_unenforceable', closed)
+  const access = placement.backend(named, part)
+  const { problem } = access
+  if (problem !== undefined) throw new GatewayError(problem.code, problem.detail)
   return access
 }
 
-const noSections = (): readonly string[] => []
+const wholeBackend: BackendPart = { sections: [], needsTls: false }
+const whole = (): BackendPart => wholeBackend

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { ServiceResource, WorkloadResource } from '../../model/resources.ts'
 import { chooseEndpoint, plainAddress, type UpstreamEndpoint } from './endpoint.ts'
-import { portSections, ServiceTable } from './services.ts'
+import { portPart, ServiceTable } from './services.ts'
 
 const service: ServiceResource = {
   type: 'service',
@@ -84,8 +84,8 @@ describe('ServiceTable', () => {
   })
 
   it('names a port for policies by name and number', () => {
-    expect(portSections(service.ports, 80)).toEqual(['http', '80'])
-    expect(portSections([{ name: '', port: 80 }], 80)).toEqual(['80'])
+    expect(portPart(service.ports, 80).sections).toEqual(['http', '80'])
+    expect(portPart([{ name: '', port: 80 }], 80).sections).toEqual(['80'])
   })
 })
 

@@ -130,12 +130,18 @@ function findPort(
   return ports.find(({ port, protocol = 'TCP' }) => port === number && protocol === transport)
 }
 
-/** How policies may name a Service port: by name and by number. */
-export function portSections(
+const tlsProtocols = ['https', 'kubernetes.io/wss']
+
+/** A Service port as policies may name it, by name and by number, and whether it speaks TLS. */
+export function portPart(
   ports: readonly ServicePort[],
   portNumber: number,
   transport: 'TCP' | 'UDP' = 'TCP',
-): string[] {
-  const name = findPort(ports, portNumber, transport)?.name ?? ''
-  return name === '' ? [`${portNumber}`] : [name, `${portNumber}`]
+): { readonly sections: readonly string[]; readonly needsTls: boolean } {
+  const found = findPort(ports, portNumber, transport)
+  const name = found?.name ?? ''
+  return {
+    sections: name === '' ? [`${portNumber}`] : [name, `${portNumber}`],
+    needsTls: tlsProtocols.includes(found?.appProtocol?.toLowerCase() ?? ''),
+  }
 }

@@ -1,0 +1,13 @@
+import type { PolicyApply } from '../../define.ts'
+import type { BackendHttpConfig } from './config.ts'
+
+const apply: PolicyApply<BackendHttpConfig> = {
+  bind: ({ version, requestTimeoutMs }) => ({
+    connection: {
+      ...(version && { version: version === 'HTTP2' ? '2' : '1.1' }),
+      ...(requestTimeoutMs !== undefined && { requestTimeoutMs }),
+    },
+  }),
+}
+
+export default apply

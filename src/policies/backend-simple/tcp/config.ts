@@ -1,0 +1,12 @@
+/** Version 1. */
+export interface BackendTcpConfig {
+  readonly keepalive?: {
+    /** Unanswered probes after which the connection is dropped. */
+    readonly retries: number
+    /** Milliseconds of silence before the first probe, and between probes. */
+    readonly timeMs: number
+    readonly intervalMs: number
+  }
+  /** Milliseconds in which a connection must be made, TLS included. */
+  readonly connectTimeoutMs?: number
+}

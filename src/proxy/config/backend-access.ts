@@ -1,0 +1,44 @@
+/** What holds for a destination that a route leads to. */
+import type { ErrorCode } from '../../errors.ts'
+import { UpstreamProfiles } from '../upstream/profile.ts'
+import type { BoundPolicies } from './policies.ts'
+
+/** The part of a backend that a route leads to. */
+export interface BackendPart {
+  /** What policies may call it. */
+  readonly sections: readonly string[]
+  /** Requests must never be sent to it in clear. */
+  readonly needsTls: boolean
+}
+
+export interface BackendAccess {
+  readonly policies: BoundPolicies
+  readonly profiles: UpstreamProfiles
+  /** Why nothing may be sent there; undefined where it may. */
+  readonly problem: { readonly code: ErrorCode; readonly detail?: string } | undefined
+}
+
+/** For requests. */
+export function httpAccess(policies: BoundPolicies, needsTls: boolean): BackendAccess {
+  const access = streamAccess(policies)
+  return access.problem === undefined
+    ? { ...access, problem: httpProblem(policies, needsTls) }
+    : access
+}
+
+/** For connections that are forwarded unread. */
+export function streamAccess(policies: BoundPolicies): BackendAccess {
+  const { closed, connection } = policies
+  return {
+    policies,
+    profiles: new UpstreamProfiles(connection),
+    // A policy that cannot be enforced (TLS, credentials) closes the way to its backend.
+    problem: closed === undefined ? undefined : { code: 'policy_unenforceable', detail: closed },
+  }
+}
+
+function httpProblem({ connection }: BoundPolicies, needsTls: boolean): BackendAccess['problem'] {
+  const { tls, version } = connection
+  if (needsTls && tls === undefined) return { code: 'backend_needs_tls' }
+  return version === '2' ? { code: 'backend_unsupported', detail: 'HTTP/2' } : undefined
+}

@@ -1,0 +1,130 @@
+import { readFileSync } from 'node:fs'
+import { type AddressInfo, createServer, type Server } from 'node:net'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
+import { keepAliveAgent } from '../../src/testing/http-client.ts'
+import {
+  gateway,
+  httpRoute,
+  manifest,
+  policy,
+  service,
+  staticBackend,
+  toBackend,
+} from '../../src/testing/manifests.ts'
+import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
+import { waitFor } from '../../src/testing/wait-for.ts'
+
+let running: RunningGateway
+let port: number
+let upstream: Upstream
+let slow: Upstream
+let silent: Server
+
+const routed = (name: string, backendRef: object, more: object = {}) =>
+  httpRoute(name, {
+    hostnames: [`${name}.example.com`],
+    rules: [{ backendRefs: [backendRef], ...more }],
+  })
+
+const reached = (name: string, to: number, policies: Readonly<Record<string, unknown>>) => [
+  staticBackend(name, to, policies),
+  routed(name, toBackend(name)),
+]
+
+const get = (name: string, path = '/') => running.send(port, { host: `${name}.example.com`, path })
+
+/** Seconds until the kernel's next probe on a connection to the port; undefined where none is due. */
+function probeDue(remotePort: number): number | undefined {
+  const remote = `0100007F:${remotePort.toString(16).toUpperCase().padStart(4, '0')}`
+  const established = '01'
+  const keepaliveTimer = '02'
+  for (const line of readFileSync('/proc/net/tcp', 'utf8').split('\n')) {
+    const [, , to, state, , timer = ''] = line.trim().split(/\s+/)
+    if (to !== remote || state !== established) continue
+    const [kind, due = ''] = timer.split(':')
+    // In hundredths of a second.
+    if (kind === keepaliveTimer) return Number.parseInt(due, 16) / 100
+  }
+  return undefined
+}
+
+beforeAll(async () => {
+  port = await freePort()
+  upstream = await startUpstream('fast')
+  slow = await startUpstream('slow', ({ path }, response) => {
+    if (path !== '/late-body') return
+    response.writeHead(200, { 'content-length': '10' })
+    response.write('12345')
+  })
+  silent = createServer(() => {}).listen(0, '127.0.0.1')
+  await new Promise((resolve) => silent.once('listening', resolve))
+  const silentPort = (silent.address() as AddressInfo).port
+  running = await startGateway({
+    manifests: {
+      'all.yaml': manifest(
+        gateway(port),
+        // Nobody answers the TLS handshake, which is a part of connecting.
+        ...reached('connect', silentPort, { tls: {}, tcp: { connectTimeout: '200ms' } }),
+        ...reached('probed', upstream.port, {
+          tcp: { keepalive: { time: '50s', interval: '7s', retries: 2 } },
+        }),
+        ...reached('late', slow.port, { http: { requestTimeout: '300ms' } }),
+        staticBackend('late-rule', slow.port, { http: { requestTimeout: '300ms' } }),
+        routed('late-rule', toBackend('late-rule'), { timeouts: { backendRequest: '1h' } }),
+        ...reached('old', upstream.port, { http: { version: 'HTTP1' } }),
+        ...service('secure', [upstream.port], { appProtocol: 'https' }),
+        routed('secure', { name: 'secure', port: 80 }),
+        ...reached('levels', upstream.port, { tcp: { connectTimeout: '5s' } }),
+        policy('levels', 'GatewayBackend/levels', { backend: { http: { requestTimeout: '5s' } } }),
+      ),
+    },
+  })
+}, 60_000)
+
+afterAll(async () => {
+  await running?.dispose()
+  await upstream?.close()
+  await slow?.close()
+  silent?.close()
+})
+
+describe('connections to backends', () => {
+  it('[BackendTCP.connectTimeout] gives a connection up that is not made in time', async () => {
+    const response = await get('connect')
+    expect([response.status, response.body]).toEqual([504, 'upstream call timeout'])
+  })
+
+  it.runIf(process.platform === 'linux')(
+    '[BackendTCP.keepalive] probes a silent connection as told',
+    async () => {
+      const agent = keepAliveAgent(1)
+      await running.send(port, { host: 'probed.example.com', agent })
+      const due = await waitFor('the probe', () => probeDue(upstream.port))
+      expect(due).toBeGreaterThan(7)
+      expect(due).toBeLessThanOrEqual(50)
+      agent.destroy()
+    },
+  )
+
+  it('[BackendHTTP.requestTimeout] ends an attempt whose response does not come in time', async () => {
+    for (const name of ['late', 'late-rule']) {
+      const response = await get(name)
+      expect([response.status, response.body]).toEqual([504, 'upstream call timeout'])
+    }
+  })
+
+  it('[BackendHTTP.requestTimeout] cuts a response whose body takes too long', async () => {
+    await expect(get('late', '/late-body')).rejects.toThrow()
+  })
+
+  it('never speaks in clear to a port that says https', async () => {
+    const before = upstream.received.length
+    expect((await get('secure')).status).toBe(500)
+    expect(upstream.received).toHaveLength(before)
+  })
+
+  it('merges fields of the backend and of a policy', async () => {
+    expect((await get('levels')).status).toBe(200)
+  })
+})
