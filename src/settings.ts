@@ -69,6 +69,13 @@ function readDelay(text: string): number | undefined {
   return /^[0-9]{1,6}$/.test(text) ? Number(text) * 1_000 : parseDurationMs(text)
 }
 
+const readPositiveDelay = (text: string) => readDelay(text) || undefined
+
+function readCount(text: string): number | undefined {
+  const count = Number(text)
+  return /^[0-9]{1,7}$/.test(text) && count >= 1 && count <= 1_000_000 ? count : undefined
+}
+
 const addressForm = '`host:port`, `:port` or `off`'
 const delayForm = 'seconds, or a duration such as `30s`'
 
@@ -146,6 +153,29 @@ export const settings = {
     read: readHost,
     default: 'cluster.local',
     doc: 'Last part of the names of Services.',
+  }),
+  streamIdleMs: row({
+    env: 'SLUICE_STREAM_IDLE_TIMEOUT',
+    form: delayForm,
+    read: readPositiveDelay,
+    default: 3_600_000,
+    defaultText: '`1h`',
+    doc: 'A connection of a TCPRoute or TLSRoute on which nothing moves for this long is reset.',
+  }),
+  udpIdleMs: row({
+    env: 'SLUICE_UDP_IDLE_TIMEOUT',
+    form: delayForm,
+    read: readPositiveDelay,
+    default: 60_000,
+    defaultText: '`60s`',
+    doc: 'A client of a UDPRoute without datagrams for this long is forgotten; its next one may reach another backend.',
+  }),
+  udpSessions: row({
+    env: 'SLUICE_UDP_MAX_SESSIONS',
+    form: '1 to 1000000',
+    read: readCount,
+    default: 10_000,
+    doc: 'Clients of UDPRoutes that one worker serves at a time, each with a socket of its own; datagrams of more are dropped.',
   }),
   minTerminationMs: row({
     env: 'CONNECTION_MIN_TERMINATION_DEADLINE',

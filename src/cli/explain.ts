@@ -56,6 +56,7 @@ export function parseObject(kind: string, name: string, fold: Fold): ObjectRef {
 function isAbout(ref: ObjectRef, { type, data }: SluiceEvent): boolean {
   if (type === 'dev.sluice.config.rejected.v1') {
     const key = objectKey(ref)
+    if (data.key === `stream/${key}`) return true
     return ['listener', 'route'].some((kind) => data.key.startsWith(`${kind}/${key}/`))
   }
   const { kind, namespace, name } = data as Partial<ObjectRef>

@@ -51,12 +51,18 @@ function proxyOptions(
     )
   }
   const deadlines = drainDeadlines(settings.value)
-  const { dynamicAllow, dynamicRefuse, accessLog, ...proxy } = settings.value
+  const { dynamicAllow, dynamicRefuse, accessLog, streamIdleMs, udpIdleMs, udpSessions, ...proxy } =
+    settings.value
   return {
     ...proxy,
     accessLogFormat: accessLog,
     // On one's own machine the loopback addresses are ordinary destinations.
     destinations: { allow: dynamicAllow, refuse: dynamicRefuse, loopback: true },
+    streamLimits: {
+      idleTimeoutMs: streamIdleMs,
+      udpIdleTimeoutMs: udpIdleMs,
+      udpMaxSessions: udpSessions,
+    },
     version: packageVersion(),
     drain: deadlines,
     onEvent,

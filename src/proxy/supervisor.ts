@@ -11,6 +11,7 @@ import { configDump } from './admin/config-dump.ts'
 import { adminRoutes, type LevelControl, readinessRoutes, statsRoutes } from './admin/routes.ts'
 import { type SmallServer, serve } from './admin/server.ts'
 import { Answers } from './answers.ts'
+import type { StreamLimits } from './engine/types.ts'
 import type { PortName } from './listener-ports.ts'
 import { PortClaims } from './port-claims.ts'
 import type { AccessLogFormat } from './telemetry/access-line.ts'
@@ -55,6 +56,8 @@ export interface ProxyOptions {
   readonly drain?: { readonly minMs: number; readonly maxMs: number }
   readonly destinations: DestinationRules
   readonly clusterDomain?: string
+  /** Limits of what is forwarded unread; the engine's own where absent. */
+  readonly streamLimits?: Partial<StreamLimits>
   readonly channel: ConfigChannel
   readonly log?: LevelControl
   readonly onEvent?: (event: ProxyEvent) => void
@@ -161,7 +164,7 @@ class Supervisor implements RunningProxy {
 
   #newThread(index: number, count: number): WorkerThread {
     const { bindAddress, accessLogFd, accessLogFormat, channel, destinations } = this.#options
-    const { clusterDomain } = this.#options
+    const { clusterDomain, streamLimits } = this.#options
     return new WorkerThread({
       index,
       channel,
@@ -171,6 +174,7 @@ class Supervisor implements RunningProxy {
         accessLog: { fd: accessLogFd ?? 1, format: accessLogFormat ?? 'text' },
         destinations,
         ...(clusterDomain !== undefined && { clusterDomain }),
+        ...(streamLimits !== undefined && { streamLimits }),
       },
       onMessage: (message) => this.#receive(index, message),
       onDeath: (error, restartMs) => {

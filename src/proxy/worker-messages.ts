@@ -1,5 +1,6 @@
 /** What the main thread and its workers tell each other. */
 import type { Rejection } from '../wire/channel.ts'
+import type { StreamLimits } from './engine/types.ts'
 import type { PortName } from './listener-ports.ts'
 import type { AccessLogFormat } from './telemetry/access-line.ts'
 import type { MetricsSnapshot } from './telemetry/metric-definitions.ts'
@@ -15,6 +16,7 @@ export interface WorkerSettings {
   /** What a dynamic forward proxy may reach. */
   readonly destinations: DestinationRules
   readonly clusterDomain?: string
+  readonly streamLimits?: Partial<StreamLimits>
 }
 
 export type ToWorker =

@@ -20,7 +20,7 @@ const headTextBytes = 65_536
 const trapExitCode = 70
 
 async function startWorker(port: NonNullable<typeof parentPort>, settings: WorkerSettings) {
-  const { bindAddress, reusePort, accessLog, destinations, clusterDomain } = settings
+  const { bindAddress, reusePort, accessLog, destinations, clusterDomain, streamLimits } = settings
   const send = (message: FromWorker) => port.postMessage(message)
   const log = new AccessLog({ fd: accessLog.fd, isShared: reusePort })
   // Runs even when an uncaught error ends the thread; nothing asynchronous gets a turn any more.
@@ -40,6 +40,7 @@ async function startWorker(port: NonNullable<typeof parentPort>, settings: Worke
     head,
     handler: plane.handler,
     streamHandler: plane.streamHandler,
+    ...(streamLimits !== undefined && { streamLimits }),
     bindAddress,
     reusePort,
     onUpstreamConnected: (seconds) => telemetry.onUpstreamConnected(seconds),
