@@ -59,8 +59,11 @@ test('more fields than the limit of the port are 431, as many as it pass', async
   expect(client.text).toMatch(/^HTTP\/1\.1 431 /)
 })
 
-test('a plaintext HTTP/2 preface is refused cleanly', async () => {
+test('a preface of HTTP/2 behind a request of HTTP/1.1 is refused cleanly', async () => {
   const client = await RawConnection.connect(rig.port)
+  client.write(get)
+  await client.responses(1)
+  client.text = ''
   client.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
   await client.untilEnd()
   expect(client.text).toMatch(/^HTTP\/1\.1 505 [\s\S]*connection: close\r\n/)

@@ -1,9 +1,12 @@
+import type { Socket } from 'node:net'
 import { FLAG_EXPECT_OTHER, HTTP2_PREFACE, INCOMPLETE, METHOD_CONNECT } from '../../core/index.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Peer } from '../../exchange/exchange.ts'
-import type { AcceptedConnection, EngineParts } from './engine-parts.ts'
+import type { ClientSide } from './client-side.ts'
+import type { AcceptedConnection, EngineParts, OpenConnection } from './engine-parts.ts'
 import { refusedRequest } from './head-reader.ts'
 import { HttpExchange } from './http-exchange.ts'
+import { handOver } from './http2/open-session.ts'
 import type { MessageBody } from './message-body.ts'
 import { reasonPhrase } from './status-line.ts'
 import { Timer, type TimerOwner } from './timer-wheel.ts'
@@ -24,13 +27,14 @@ const lingerMs = 2_000
 const halfOpenMs = 60_000
 
 /** One HTTP/1.1 client connection: requests strictly one after the other (RFC 9112 9.3). */
-export class ClientConnection implements TransportOwner, TimerOwner {
+export class ClientConnection implements ClientSide, OpenConnection, TransportOwner, TimerOwner {
   readonly #parts: EngineParts
   readonly #limits: EngineLimits
   readonly port: number
   /** Undefined where the connection is plaintext. */
   readonly tls: TlsChoice | undefined
   readonly transport: Transport
+  readonly framesBodies = false
   readonly #timer = new Timer(this)
   #state: State = 'open'
   #exchange: HttpExchange | undefined
@@ -38,6 +42,8 @@ export class ClientConnection implements TransportOwner, TimerOwner {
   #isDiscarding = false
   #discardFrom = 0
   readonly #unread = new UnreadBytes()
+  /** No head has been read so far. */
+  #isFirst = true
   #isPumping = false
   #isFeeding = false
   /** Head bytes of the next request have arrived, and its time runs. */
@@ -67,6 +73,43 @@ export class ClientConnection implements TransportOwner, TimerOwner {
     parts.counters.connectionsTotal++
     parts.counters.connectionsOpen++
     parts.timers.arm(this.#timer, limits.idleTimeoutMs)
+  }
+
+  get sink(): Transport {
+    return this.transport
+  }
+
+  get socket(): Socket {
+    return this.transport.socket
+  }
+
+  get borrower(): Socket {
+    return this.transport.socket
+  }
+
+  get needsDrain(): boolean {
+    return this.transport.needsDrain
+  }
+
+  sendInterim(head: string): void {
+    this.transport.appendText(`${head}\r\n`)
+    this.transport.flush()
+  }
+
+  sendHead(head: string, exchange: HttpExchange): void {
+    this.transport.appendText(`${head}${this.#connectionField(exchange)}\r\n`)
+  }
+
+  startTunnel(head: string, protocol: string): Transport {
+    this.transport.appendText(`${head}connection: upgrade\r\nupgrade: ${protocol}\r\n\r\n`)
+    this.transport.flush()
+    return this.transport
+  }
+
+  cut(isCloseDelimited: boolean): void {
+    this.transport.flush()
+    if (isCloseDelimited) this.transport.reset()
+    else this.transport.destroy()
   }
 
   get #scheme(): 'http' | 'https' {
@@ -164,9 +207,11 @@ export class ClientConnection implements TransportOwner, TimerOwner {
     }
     const error = code < 0 ? refusedRequest(code) : this.#refusedHead()
     if (error !== undefined) {
-      this.#refuse(error, code === HTTP2_PREFACE)
+      if (code === HTTP2_PREFACE && this.#isFirst) this.#becomeHttp2()
+      else this.#refuse(error, code === HTTP2_PREFACE)
       return false
     }
+    this.#isFirst = false
     this.#isHeadTimed = false
     this.#parts.timers.disarm(this.#timer)
     const exchange = this.#parts.spareExchanges.pop() ?? new HttpExchange(this.#parts)
@@ -176,9 +221,21 @@ export class ClientConnection implements TransportOwner, TimerOwner {
     this.#exchange = exchange
     this.hasContinued = false
     this.mustClose = this.#parts.isDraining || this.#isLast || !exchange.request.isPersistent
-    exchange.begin(this)
+    exchange.begin(this, exchange.request.bodyKind)
     if (this.isBusy && !exchange.requestBody.ended) this.#watch()
     return true
+  }
+
+  /** The preface of HTTP/2 where a first request was expected (RFC 9113 3.3). */
+  #becomeHttp2(): void {
+    const { bytes, start, end } = this.#unread
+    this.#unread.clear()
+    this.#state = 'closed'
+    this.#parts.timers.disarm(this.#timer)
+    this.#parts.connections.delete(this)
+    const { port, tls, transport } = this
+    const session = handOver(this.#parts, { limits: this.#limits, port, tls }, transport)
+    session.onBytes(bytes, start, end)
   }
 
   /** Heads that are well-formed but not served (RFC 9110 9.3.6, 10.1.1). */
@@ -240,7 +297,7 @@ export class ClientConnection implements TransportOwner, TimerOwner {
    * when the rest of the request would have to be read away at length, or may or may not come
    * (a 100 was not sent).
    */
-  connectionField({ request, requestBody }: HttpExchange): string {
+  #connectionField({ request, requestBody }: HttpExchange): string {
     if (this.#parts.isDraining) this.mustClose = true
     if (!requestBody.ended) {
       const { remaining } = requestBody
@@ -253,7 +310,7 @@ export class ClientConnection implements TransportOwner, TimerOwner {
     return request.isHttp10 ? 'connection: keep-alive\r\n' : ''
   }
 
-  startTunnel(): void {
+  openTunnel(): void {
     this.#parts.timers.disarm(this.#timer)
     this.#state = 'tunnel'
     const { bytes, start, end } = this.#unread
@@ -317,6 +374,9 @@ export class ClientConnection implements TransportOwner, TimerOwner {
     this.close()
   }
 
+  /** Responses tell it already. */
+  announceEnd(): void {}
+
   #isLast = false
 
   /** Closes now if nothing is served, else after the response under way. */
@@ -340,7 +400,7 @@ export class ClientConnection implements TransportOwner, TimerOwner {
   }
 
   /** Drops the connection and whatever is served on it. */
-  cut(): void {
+  abort(): void {
     const exchange = this.#exchange
     if (!this.transport.closed) this.transport.destroy()
     if (exchange !== undefined && !this.#isDiscarding) exchange.onClientGone()
@@ -348,7 +408,7 @@ export class ClientConnection implements TransportOwner, TimerOwner {
   }
 
   onEnd(): void {
-    if (this.#state !== 'tunnel') this.cut()
+    if (this.#state !== 'tunnel') this.abort()
     else {
       this.#exchange?.onClientTunnelEnd()
       this.limitTunnel()
@@ -356,7 +416,7 @@ export class ClientConnection implements TransportOwner, TimerOwner {
   }
 
   onClose(): void {
-    this.cut()
+    this.abort()
   }
 
   onDrain(): void {
@@ -370,11 +430,11 @@ export class ClientConnection implements TransportOwner, TimerOwner {
     const isOpen = this.#state === 'open'
     if (isOpen && this.#isHeadTimed) this.#refuse(new GatewayError('request_timeout'))
     else if (isOpen && this.#exchange === undefined) this.close()
-    else if (!this.isBusy) this.cut()
+    else if (!this.isBusy) this.abort()
     else if (this.#moved() !== this.#progress) this.#watch()
     // Nothing is awaited of a client that has sent all and can be heard.
     else if (!isOpen || this.transport.paused || this.#exchange?.requestBody.ended === false) {
-      this.cut()
+      this.abort()
     }
   }
 

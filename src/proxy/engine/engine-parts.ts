@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net'
 import type { GatewayError } from '../../errors.ts'
-import type { ClientConnection } from './client-connection.ts'
 import type { DatagramSession } from './datagram-session.ts'
 import type { HeadReader } from './head-reader.ts'
 import type { HttpExchange } from './http-exchange.ts'
+import type { FlushQueue } from './http2/flush-queue.ts'
 import type { Pools } from './pool.ts'
 import type { ReadBuffers } from './read-buffers.ts'
 import type { SharedReads } from './shared-reads.ts'
@@ -11,7 +11,7 @@ import type { StreamConnection } from './stream-connection.ts'
 import type { StreamCounters, StreamHandler } from './stream-types.ts'
 import type { EngineClock, TimerWheel } from './timer-wheel.ts'
 import type { SecureSocket, TlsHandshake } from './tls-handshake.ts'
-import type { ByteMeter } from './transport.ts'
+import type { ByteMeter, Transport } from './transport.ts'
 import type {
   EngineCounters,
   EngineLimits,
@@ -29,6 +29,19 @@ export interface AcceptedConnection {
   readonly secure?: SecureSocket
 }
 
+/** A client connection as the engine keeps account of it. */
+export interface OpenConnection {
+  readonly port: number
+  readonly tls: TlsChoice | undefined
+  readonly transport: Transport
+  /** The gateway is about to stop: clients should go elsewhere with what they begin. */
+  announceEnd(): void
+  /** Closes now if nothing is served, else after what is under way. */
+  closeSoon(): void
+  /** Drops the connection and whatever is served on it. */
+  abort(): void
+}
+
 /** What the parts of one engine share. */
 export interface EngineParts {
   readonly reader: HeadReader
@@ -44,8 +57,10 @@ export interface EngineParts {
   readonly clientMeter: ByteMeter
   readonly tlsMeter: ByteMeter
   readonly upstreamMeter: ByteMeter
+  /** Connections that write at the end of a turn. */
+  readonly flushes: FlushQueue
   /** Client connections that are open. */
-  readonly connections: Set<ClientConnection>
+  readonly connections: Set<OpenConnection>
   /** Connections whose TLS handshake is under way. */
   readonly handshakes: Set<TlsHandshake>
   readonly streamHandler: StreamHandler

@@ -5,6 +5,10 @@ import { ClientConnection } from './client-connection.ts'
 import { DatagramPort } from './datagram-port.ts'
 import type { EngineParts } from './engine-parts.ts'
 import { HeadReader } from './head-reader.ts'
+import { startFloodCounters } from './http2/flood-guard.ts'
+import { FlushQueue } from './http2/flush-queue.ts'
+import { defaultHttp2Limits } from './http2/limits.ts'
+import { overTls } from './http2/open-session.ts'
 import { Pools } from './pool.ts'
 import { ReadBuffers } from './read-buffers.ts'
 import { SharedReads } from './shared-reads.ts'
@@ -52,6 +56,7 @@ export const defaultLimits: EngineLimits = {
   idleTimeoutMs: 600_000,
   headTimeoutMs: 30_000,
   handshakeTimeoutMs: 15_000,
+  http2: defaultHttp2Limits,
 }
 
 export const defaultStreamLimits: StreamLimits = {
@@ -95,6 +100,7 @@ class SocketEngine implements Engine {
       clientMeter,
       tlsMeter,
       upstreamMeter: { received: 0, sent: 0 },
+      flushes: new FlushQueue(),
       connections: new Set(),
       handshakes: new Set(),
       streamHandler: options.streamHandler ?? refuseStreams,
@@ -195,7 +201,10 @@ class SocketEngine implements Engine {
           return
         }
         this.#parts.counters.tlsConnectionsTotal++
-        const connection = new ClientConnection(this.#parts, { limits, port, socket, secure })
+        const connection =
+          socket.alpnProtocol === 'h2'
+            ? overTls(this.#parts, { limits, port, secure })
+            : new ClientConnection(this.#parts, { limits, port, socket, secure })
         // The port was closed during the handshake.
         if (this.#servers.get(port) !== server) connection.closeSoon()
       },
@@ -218,6 +227,7 @@ class SocketEngine implements Engine {
 
   drain(minMs: number, maxMs: number): Promise<void> {
     this.#parts.isDraining = true
+    for (const connection of this.#parts.connections) connection.announceEnd()
     return new Promise((resolve) => {
       this.#drain = { stopsAccepting: false, maxMs: Math.max(maxMs, minMs) - minMs, resolve }
       if (minMs > 0) this.#parts.timers.arm(this.#drainTimer, minMs)
@@ -270,7 +280,7 @@ class SocketEngine implements Engine {
     for (const server of this.#servers.values()) server.close()
     this.#servers.clear()
     for (const handshake of [...this.#parts.handshakes]) handshake.cut()
-    for (const connection of [...this.#parts.connections]) connection.cut()
+    for (const connection of [...this.#parts.connections]) connection.abort()
     for (const stream of [...this.#parts.streams]) stream.cut()
     for (const port of [...this.#datagramPorts.keys()]) void this.unlistenDatagrams(port)
     this.#parts.pools.close()
@@ -317,6 +327,9 @@ function startCounters(
     upstreamConnectionsTotal: 0,
     upstreamConnectionsOpen: 0,
     badHeads: 0,
+    http2Connections: 0,
+    http2Streams: 0,
+    http2Floods: startFloodCounters(),
     coreTraps: 0,
   }
 }

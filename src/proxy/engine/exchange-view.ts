@@ -3,7 +3,7 @@ import { GatewayError } from '../../errors.ts'
 import type { ChosenBackend, Peer, PeerCertificate, RoutePlace } from '../../exchange/exchange.ts'
 import { Learned } from '../../exchange/learned.ts'
 import { certificateOf } from './client-certificate.ts'
-import type { ClientConnection } from './client-connection.ts'
+import type { ClientSide } from './client-side.ts'
 import type { HeadReader } from './head-reader.ts'
 import { type BodySource, MessageBody } from './message-body.ts'
 import { type RequestFraming, RequestHeadView } from './request-head.ts'
@@ -35,7 +35,7 @@ export abstract class ExchangeView {
   sentStatus = 0
   startedAt = 0
   headIsFresh = false
-  protected client: ClientConnection | undefined
+  protected client: ClientSide | undefined
   protected tunnel: Tunnel | undefined
   protected hasResponse = false
   /** Body bytes of an answer of the gateway. */
@@ -63,7 +63,7 @@ export abstract class ExchangeView {
   }
 
   get peerCertificate(): PeerCertificate | undefined {
-    const socket = this.clientSocket
+    const socket = this.client?.socket
     return socket === undefined ? undefined : certificateOf(socket)
   }
 
@@ -101,8 +101,8 @@ export abstract class ExchangeView {
     return this.requestBody.sent
   }
 
-  get clientSocket(): Socket | undefined {
-    return this.client?.transport.socket
+  get borrower(): Socket | undefined {
+    return this.client?.borrower
   }
 
   /** Whoever waits for a body learns that it does not come. */

@@ -145,6 +145,34 @@ export class HeadReader {
     )
   }
 
+  /** The same for a head that was made as text; it must be complete. */
+  readRequestText(text: string, maxBytes: number): number {
+    return this.readRequest(this.#core.bytes, this.#input, this.#placeText(text), maxBytes, 0)
+  }
+
+  readResponseText(text: string, maxBytes: number): number {
+    return this.readResponse(this.#core.bytes, this.#input, this.#placeText(text), maxBytes, 0)
+  }
+
+  /** 0 where these whole field lines may be trailers, else a refusal. */
+  checkTrailerText(text: string): number {
+    const end = this.#placeText(text)
+    return this.#core.parseTrailers(this.#responseRecord, this.#input, end)
+  }
+
+  /** Where a head lies that was read from text: until the next call of this reader. */
+  get textBytes(): Buffer {
+    return this.#core.bytes
+  }
+
+  get textStart(): number {
+    return this.#input
+  }
+
+  #placeText(text: string): number {
+    return this.#input + this.#core.bytes.write(text, this.#input, inputSize, 'latin1')
+  }
+
   /** After INCOMPLETE: what to pass with the next read of the same head, so that none is read twice. */
   get resume(): number {
     return this.#record.resume
@@ -270,8 +298,7 @@ export class HeadReader {
       state.trailers = ''
       return 0
     }
-    const length = this.#core.bytes.write(state.trailers, this.#input, inputSize, 'latin1')
-    return this.#core.parseTrailers(this.#responseRecord, this.#input, this.#input + length)
+    return this.checkTrailerText(state.trailers)
   }
 
   #bodyWord(offset: number): number {

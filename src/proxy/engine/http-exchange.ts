@@ -1,15 +1,16 @@
 import { GatewayError } from '../../errors.ts'
 import { Attempt } from './attempt.ts'
-import type { ClientConnection } from './client-connection.ts'
+import type { ClientSide } from './client-side.ts'
 import { Deadlines } from './deadlines.ts'
 import type { EngineParts } from './engine-parts.ts'
 import { ExchangeView } from './exchange-view.ts'
+import type { BodyKind } from './message-body.ts'
 import { Mirror } from './mirror.ts'
 import { writeOwnAnswer } from './own-answer.ts'
 import { frameResponse, type ResponseFraming } from './response-head.ts'
 import { Tunnel } from './tunnel.ts'
 import type { Ending, ForwardOptions, ServerExchange, UpstreamAddress } from './types.ts'
-import type { UpstreamConnection, UpstreamUser } from './upstream-connection.ts'
+import type { UpstreamLink, UpstreamUser } from './upstream-link.ts'
 
 /**
  *             deciding -> forwarding -> answering -> relaying -> flushing -> over
@@ -46,7 +47,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
 
   constructor(parts: EngineParts) {
     const requestSource = { resumeBody: () => this.client?.wantBody() }
-    const responseSource = { resumeBody: () => this.#attempt.connection?.resumeBody() }
+    const responseSource = { resumeBody: () => this.#attempt.link?.resumeBody() }
     super(parts.reader, requestSource, responseSource)
     this.#parts = parts
     this.#attempt = new Attempt(parts, this)
@@ -56,13 +57,13 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
   // --- life ---
 
   /** A head has been read: tells the data plane. */
-  begin(client: ClientConnection): void {
+  begin(client: ClientSide, body: BodyKind): void {
     this.client = client
     this.#turn++
     this.#phase = 'deciding'
     this.#parts.activeExchanges++
     this.startedAt = this.#parts.clock.now()
-    this.requestBody.start(this.request.bodyKind, Math.max(0, this.request.contentLength), true)
+    this.requestBody.start(body, this.request.contentLength, true)
     this.headIsFresh = true
     this.#tell(undefined)
     this.headIsFresh = false
@@ -119,25 +120,26 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
     const framing = frameResponse(this.request, head, this.responseBody)
     this.#isCloseDelimited = framing === 'close'
     if (this.#isCloseDelimited) client.mustClose = true
-    client.transport.appendText(`${head.text(framing)}${client.connectionField(this)}\r\n`)
+    client.sendHead(head.text(framing), this)
     this.#phase = 'relaying'
     this.#sendResponseBody(client, framing)
   }
 
-  #sendResponseBody(client: ClientConnection, framing: ResponseFraming): void {
+  #sendResponseBody(client: ClientSide, framing: ResponseFraming): void {
     const body = this.responseBody
     const isEmpty = framing === 'none' || this.request.wasHead
     if (isEmpty || typeof framing === 'object') this.#dropUnfinishedUpstream()
     if (isEmpty) {
-      client.transport.flush()
+      client.sink.endBody('')
+      client.sink.flush()
       this.#responseSent()
       return
     }
-    const isChunked = framing === 'chunked' || (framing === 'as-is' && body.kind === 'chunked')
-    body.passesTrailers = this.request.acceptsTrailers
+    const isCoded = framing === 'chunked' || (framing === 'as-is' && body.kind === 'chunked')
+    body.passesTrailers = client.framesBodies || this.request.acceptsTrailers
     const turn = this.#turn
     try {
-      body.flow(client.transport, isChunked, this.#isReadingHead)
+      body.flow(client.sink, isCoded && !client.framesBodies, this.#isReadingHead)
     } catch (thrown) {
       this.#answerBug(thrown, turn)
       return
@@ -147,14 +149,14 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
 
   // --- the upstream's side ---
 
-  onUpstreamReady(connection: UpstreamConnection): void {
+  onUpstreamReady(link: UpstreamLink): void {
     const body = this.requestBody
     const framing = this.requestFraming
-    const isChunked = this.isRequestChunked
-    connection.transport.appendText(this.request.text(framing, this.upgrade))
+    const isChunked = this.isRequestChunked && !link.framesBodies
+    link.sendHead(this.request.text(framing, this.upgrade))
     const turn = this.#turn
     try {
-      body.flow(connection.transport, isChunked, false)
+      body.flow(link.sink, isChunked, false)
     } catch (thrown) {
       if (turn === this.#turn) this.#answerError(this.#parts.blame(thrown))
     }
@@ -164,8 +166,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
     const client = this.client
     if (client === undefined || this.request.isHttp10 || this.#phase !== 'forwarding') return
     if (this.responseHead.status === 100 && client.hasContinued) return
-    client.transport.appendText(`${this.responseHead.text('none')}\r\n`)
-    client.transport.flush()
+    client.sendInterim(this.responseHead.text('none'))
   }
 
   onResponseHead(): void {
@@ -179,7 +180,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
   }
 
   onReadEnd(): void {
-    if (this.#phase === 'relaying') this.client?.transport.flush()
+    if (this.#phase === 'relaying') this.client?.sink.flush()
   }
 
   onResponseBody(): void {
@@ -189,9 +190,9 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
     else if (this.#phase === 'answering') this.#attempt.release()
   }
 
-  onUpstreamFailure(connection: UpstreamConnection, error: GatewayError): void {
-    if (connection !== this.#attempt.connection || this.#isUpstreamDone) return
-    this.#attempt.connection = undefined
+  onUpstreamFailure(link: UpstreamLink, error: GatewayError): void {
+    if (link !== this.#attempt.link || this.#isUpstreamDone) return
+    this.#attempt.link = undefined
     if (this.#phase === 'tunnel') {
       this.#complete()
       return
@@ -203,7 +204,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
       return
     }
     const isWaiting = this.#phase === 'forwarding'
-    if (isWaiting && this.#attempt.retry(connection, error, this.isReplayable)) return
+    if (isWaiting && this.#attempt.retry(link, error, this.isReplayable)) return
     this.#answerError(error)
   }
 
@@ -283,21 +284,17 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
     this.requestBody.tap = mirror
   }
 
-  #startTunnel(client: ClientConnection): void {
-    const upstream = this.#attempt.connection
+  #startTunnel(client: ClientSide): void {
+    const upstream = this.#attempt.link
     if (upstream === undefined) return
     const head = this.responseHead
-    const protocol = head.upgrade ?? ''
-    client.transport.appendText(
-      `${head.text('none')}connection: upgrade\r\nupgrade: ${protocol}\r\n\r\n`,
-    )
-    client.transport.flush()
+    const clientEnd = client.startTunnel(head.text('none'), head.upgrade ?? '')
     this.#phase = 'tunnel'
-    this.tunnel = new Tunnel(client.transport, upstream.transport)
+    this.tunnel = new Tunnel(clientEnd, upstream.tunnelEnd)
     this.#deadlines.end()
     client.mustClose = true
     upstream.startTunnel()
-    client.startTunnel()
+    client.openTunnel()
   }
 
   #answerError(error: GatewayError): void {
@@ -336,8 +333,9 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
   #responseSent(): void {
     if (this.#phase !== 'relaying') return
     this.#phase = 'flushing'
-    if (this.client?.transport.needsDrain === true) this.#attempt.lend()
-    else this.#complete()
+    if (this.client?.needsDrain !== true) this.#complete()
+    else if (this.client.borrower !== undefined) this.#attempt.lend()
+    else this.#attempt.release()
   }
 
   #complete(): void {
@@ -349,10 +347,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
   /** Part of the response has been sent: only a broken connection can say that it is not whole. */
   #cut(ending: Ending): void {
     this.ending = ending
-    const client = this.client
-    client?.transport.flush()
-    if (this.#isCloseDelimited) client?.transport.reset()
-    else client?.transport.destroy()
+    this.client?.cut(this.#isCloseDelimited)
     this.#over()
   }
 

@@ -1,12 +1,16 @@
 import { GatewayError } from '../../errors.ts'
 import type { Body, BodyTransform, BufferedBody } from '../../exchange/exchange.ts'
 import { BodyCopy } from './body-copy.ts'
+import type { BodySink } from './body-sink.ts'
 import { type ChunkSink, ChunkState, type HeadReader } from './head-reader.ts'
 import { latin1Text } from './latin1.ts'
-import { copyLimit, type Transport } from './transport.ts'
+import { copyLimit } from './transport.ts'
 
-/** How a body is framed where it comes from (RFC 9112 6.3). */
-export type BodyKind = 'none' | 'length' | 'chunked' | 'close'
+/**
+ * How a body is framed where it comes from (RFC 9112 6.3); `stream`: by HTTP/2, which says when it
+ * ends, and perhaps its length beforehand.
+ */
+export type BodyKind = 'none' | 'length' | 'chunked' | 'close' | 'stream'
 
 /** The connection that a body is read from. */
 export interface BodySource {
@@ -50,7 +54,7 @@ export class MessageBody implements Body, ChunkSink {
   #length = 0
   #remaining = 0
   #mode: Mode = 'waiting'
-  #sink: Transport | undefined
+  #sink: BodySink | undefined
   #isChunkedOut = false
   #held: Buffer[] = []
   #heldBytes = 0
@@ -84,11 +88,11 @@ export class MessageBody implements Body, ChunkSink {
     this.#source = source
   }
 
-  /** A message begins. `length` counts for the kind `length` only. */
+  /** A message begins. `length` counts for the kinds `length` and `stream`; negative where unknown. */
   start(kind: BodyKind, length: number, isReplayable: boolean): void {
     this.#turn++
     this.#kind = kind
-    this.#length = length
+    this.#length = kind === 'none' ? 0 : length
     this.#remaining = length
     this.#mode = 'waiting'
     this.#sink = undefined
@@ -116,8 +120,13 @@ export class MessageBody implements Body, ChunkSink {
 
   get length(): number | undefined {
     if (this.#replacement !== undefined) return this.#replacement.length
-    if (this.#kind === 'none') return 0
-    return this.#kind === 'length' ? this.#length : undefined
+    return this.isLengthKnown ? this.#length : undefined
+  }
+
+  /** The head tells how long the body is. */
+  get isLengthKnown(): boolean {
+    if (this.#kind === 'stream') return this.#length >= 0
+    return this.#kind === 'length' || this.#kind === 'none'
   }
 
   get kind(): BodyKind {
@@ -188,7 +197,7 @@ export class MessageBody implements Body, ChunkSink {
    * Sends what is there and from now on what comes; the head must already be in the sink.
    * `flushLater`: more of the body is at hand, and the caller flushes after it.
    */
-  flow(sink: Transport, isChunked: boolean, flushLater: boolean): void {
+  flow(sink: BodySink, isChunked: boolean, flushLater: boolean): void {
     this.#sink = sink
     this.#isChunkedOut = isChunked
     this.#hasFlowed = true
@@ -256,9 +265,9 @@ export class MessageBody implements Body, ChunkSink {
 
   /**
    * Takes the body's part of the bytes. Returns the offset after it, or a refusal of the core
-   * (negative): the body is malformed.
+   * (negative): the body is malformed. `isLast` counts for the kind `stream`: nothing follows.
    */
-  feed(bytes: Buffer, start: number, end: number): number {
+  feed(bytes: Buffer, start: number, end: number, isLast = false): number {
     let next = end
     if (this.#kind === 'chunked') {
       next = this.#reader.readChunks(this.#chunks, bytes, start, end, this)
@@ -269,15 +278,22 @@ export class MessageBody implements Body, ChunkSink {
       this.#remaining -= next - start
       this.onData(bytes, start, next)
       if (this.#remaining === 0) this.ended = true
-    } else this.onData(bytes, start, end)
+    } else {
+      this.onData(bytes, start, end)
+      if (isLast && this.#kind === 'stream') this.ended = true
+    }
     this.#afterFeed()
     return next
   }
 
-  /** The source was closed where that ends the body; false where it cuts it. */
-  finish(): boolean {
+  /**
+   * The source has ended where that ends the body; false where it cuts it. `trailers`: the field
+   * lines that came behind it.
+   */
+  finish(trailers = ''): boolean {
     if (this.ended) return true
-    if (this.#kind !== 'close') return false
+    if (this.#kind !== 'close' && this.#kind !== 'stream') return false
+    this.#chunks.trailers = trailers
     this.ended = true
     this.#afterFeed()
     return true
@@ -363,10 +379,9 @@ export class MessageBody implements Body, ChunkSink {
         this.#transforms[index]?.end((out) => this.#push(index + 1, out))
       }
     }
-    if (this.#isChunkedOut) {
-      const trailers = this.passesTrailers ? this.#chunks.trailers : ''
-      this.#sink?.appendText(`0\r\n${trailers}\r\n`)
-    }
+    const trailers = this.passesTrailers ? this.#chunks.trailers : ''
+    if (this.#isChunkedOut) this.#sink?.appendText(`0\r\n${trailers}\r\n`)
+    this.#sink?.endBody(trailers)
     this.tap?.onSentEnd()
     this.sent = true
   }

@@ -4,7 +4,7 @@ import { type BodyTap, MessageBody } from './message-body.ts'
 import { ResponseHeadView } from './response-head.ts'
 import { Timer, type TimerOwner } from './timer-wheel.ts'
 import type { UpstreamAddress } from './types.ts'
-import type { UpstreamConnection, UpstreamUser } from './upstream-connection.ts'
+import type { UpstreamLink, UpstreamUser } from './upstream-link.ts'
 
 /** Bytes that may wait for a mirror; one that falls further behind is given up. */
 const backlogLimit = 256 * 1024
@@ -47,13 +47,14 @@ class MirrorCopy implements UpstreamUser, TimerOwner {
   readonly responseBody: MessageBody
   readonly isHead: boolean
   readonly upgrade = undefined
-  readonly clientSocket = undefined
+  readonly borrower = undefined
   readonly #isChunked: boolean
   readonly #timer = new Timer(this)
-  #connection: UpstreamConnection | undefined
+  #link: UpstreamLink | undefined
+  readonly #head: string
   #isReady = false
-  /** Text and bytes that wait for the connection. */
-  #backlog: (string | Buffer)[] = []
+  /** Bytes of the body that wait for the connection. */
+  #backlog: Buffer[] = []
   #backlogBytes = 0
   isRequestSent = false
 
@@ -68,30 +69,34 @@ class MirrorCopy implements UpstreamUser, TimerOwner {
     this.isHead = isHead
     this.#isChunked = isChunked
     this.responseBody = new MessageBody(parts.reader, this)
-    this.#backlog.push(head)
+    this.#head = head
     parts.timers.arm(this.#timer, patienceMs)
-    const connection = parts.pools.acquire(address, this, 0, false)
-    this.#connection = connection
-    if (connection.isIdle) connection.use(this)
+    const link = parts.pools.acquire(address, this, 0, false)
+    this.#link = link
+    if (link.isIdle) link.use(this)
   }
 
   send(bytes: Buffer, start: number, end: number): void {
-    if (this.#connection === undefined) return
-    if (this.#backlogBytes + this.#waiting() > backlogLimit) {
+    const link = this.#link
+    if (link === undefined) return
+    if (this.#backlogBytes + link.backlog > backlogLimit) {
       this.#giveUp()
       return
     }
-    if (this.#isChunked) this.#put(`${(end - start).toString(16)}\r\n`)
-    this.#put(Buffer.from(bytes.subarray(start, end)))
-    if (this.#isChunked) this.#put('\r\n')
-    if (this.#isReady) this.#connection.transport.flush()
+    const copy = Buffer.from(bytes.subarray(start, end))
+    if (this.#isReady) {
+      this.#write(link, copy)
+      link.sink.flush()
+    } else {
+      this.#backlog.push(copy)
+      this.#backlogBytes += copy.length
+    }
   }
 
   sendEnd(): void {
     if (this.isRequestSent) return
     this.isRequestSent = true
-    if (this.#isChunked) this.#put('0\r\n\r\n')
-    if (this.#isReady) this.#connection?.transport.flush()
+    if (this.#isReady && this.#link !== undefined) this.#writeEnd(this.#link)
   }
 
   abandon(): void {
@@ -99,17 +104,19 @@ class MirrorCopy implements UpstreamUser, TimerOwner {
   }
 
   resumeBody(): void {
-    this.#connection?.resumeBody()
+    this.#link?.resumeBody()
   }
 
-  onUpstreamReady(connection: UpstreamConnection): void {
-    this.#connection = connection
+  onUpstreamReady(link: UpstreamLink): void {
+    this.#link = link
     this.#isReady = true
     const backlog = this.#backlog
     this.#backlog = []
     this.#backlogBytes = 0
-    for (const part of backlog) this.#put(part)
-    connection.transport.flush()
+    link.sendHead(this.#head)
+    for (const piece of backlog) this.#write(link, piece)
+    if (this.isRequestSent) this.#writeEnd(link)
+    else link.sink.flush()
   }
 
   onInterim(): void {
@@ -124,21 +131,21 @@ class MirrorCopy implements UpstreamUser, TimerOwner {
     // Nothing is written anywhere.
   }
 
-  onResponseBody(connection: UpstreamConnection): void {
+  onResponseBody(link: UpstreamLink): void {
     if (!this.responseBody.ended) return
     this.#parts.timers.disarm(this.#timer)
-    this.#connection = undefined
-    connection.release()
+    this.#link = undefined
+    link.release()
   }
 
-  onUpstreamFailure(_connection: UpstreamConnection, _error: GatewayError): void {
+  onUpstreamFailure(_link: UpstreamLink, _error: GatewayError): void {
     this.#parts.timers.disarm(this.#timer)
-    this.#connection = undefined
+    this.#link = undefined
     this.#backlog = []
   }
 
   onUpstreamDrain(): void {
-    // The transport holds what waits; `send` looks at how much that is.
+    // The link holds what waits; `send` looks at how much that is.
   }
 
   onTunnelBytes(): void {
@@ -153,24 +160,24 @@ class MirrorCopy implements UpstreamUser, TimerOwner {
     this.#giveUp()
   }
 
-  #waiting(): number {
-    return this.#connection?.transport.socket.writableLength ?? 0
+  #write(link: UpstreamLink, piece: Buffer): void {
+    const isChunked = this.#isChunked && !link.framesBodies
+    if (isChunked) link.sink.appendText(`${piece.length.toString(16)}\r\n`)
+    link.sink.appendBytes(piece, 0, piece.length)
+    if (isChunked) link.sink.appendText('\r\n')
   }
 
-  #put(part: string | Buffer): void {
-    const transport = this.#connection?.transport
-    if (!this.#isReady || transport === undefined) {
-      this.#backlog.push(part)
-      this.#backlogBytes += part.length
-    } else if (typeof part === 'string') transport.appendText(part)
-    else transport.appendBytes(part, 0, part.length)
+  #writeEnd(link: UpstreamLink): void {
+    if (this.#isChunked && !link.framesBodies) link.sink.appendText('0\r\n\r\n')
+    link.sink.endBody('')
+    link.sink.flush()
   }
 
   #giveUp(): void {
     this.#parts.timers.disarm(this.#timer)
     this.#backlog = []
-    const connection = this.#connection
-    this.#connection = undefined
-    connection?.close()
+    const link = this.#link
+    this.#link = undefined
+    link?.close()
   }
 }

@@ -1,4 +1,4 @@
-import type { ClientConnection } from './client-connection.ts'
+import type { ClientSide } from './client-side.ts'
 import type { HttpExchange } from './http-exchange.ts'
 import { httpDate } from './status-line.ts'
 
@@ -8,7 +8,7 @@ import { httpDate } from './status-line.ts'
  * @throws GatewayError filter_failed when a header is not HTTP; nothing is written then
  */
 export function writeOwnAnswer(
-  client: ClientConnection,
+  client: ClientSide,
   exchange: HttpExchange,
   status: number,
   headers: readonly (readonly [string, string])[],
@@ -20,12 +20,13 @@ export function writeOwnAnswer(
   const isEmpty = status === 204 || status === 304
   let text = head.text(isEmpty ? 'none' : { length: bytes?.length ?? 0 })
   if (!head.fields.has('date')) text += `date: ${httpDate()}\r\n`
-  client.transport.appendText(`${text}${client.connectionField(exchange)}\r\n`)
+  client.sendHead(text, exchange)
   const isSent = bytes !== undefined && !isEmpty && !exchange.request.wasHead
   if (isSent) {
     const whole = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
-    client.transport.appendBytes(whole, 0, whole.length)
+    client.sink.appendBytes(whole, 0, whole.length)
   }
-  client.transport.flush()
+  client.sink.endBody('')
+  client.sink.flush()
   return isSent ? bytes.length : 0
 }

@@ -1,6 +1,7 @@
 import type { EngineParts } from './engine-parts.ts'
 import type { UpstreamAddress } from './types.ts'
-import { UpstreamConnection, type UpstreamUser } from './upstream-connection.ts'
+import { UpstreamConnection } from './upstream-connection.ts'
+import type { UpstreamLink, UpstreamUser } from './upstream-link.ts'
 
 /** Connections to one address. The one that was used last is used next, so that the rest can age. */
 export class Pool {
@@ -60,7 +61,7 @@ export class Pools {
     user: UpstreamUser,
     connectTimeoutMs: number,
     isFresh: boolean,
-  ): UpstreamConnection {
+  ): UpstreamLink {
     let pool = this.#pools.get(address.pool)
     if (pool === undefined) {
       pool = new Pool(this, address)

@@ -64,6 +64,8 @@ export class RequestHeadView implements RequestHead {
   isHead = false
   wasHead = false
   contentLength = -1
+  /** Read from a stream of HTTP/2. */
+  isHttp2 = false
   #flags = 0
   #minor = 1
   #bytes: Buffer = nothing
@@ -88,6 +90,7 @@ export class RequestHeadView implements RequestHead {
     const size = reader.headLength
     this.#bytes = this.#room(size)
     bytes.copy(this.#bytes, 0, base, base + size)
+    this.isHttp2 = false
     this.#flags = reader.flags
     this.#minor = reader.minor
     this.#methodId = reader.methodId
@@ -129,6 +132,7 @@ export class RequestHeadView implements RequestHead {
   }
 
   get version(): string {
+    if (this.isHttp2) return '2'
     return this.#minor === 0 ? '1.0' : '1.1'
   }
 

@@ -32,8 +32,7 @@ export function frameResponse(
   if (request.isHead !== request.wasHead) return request.wasHead ? 'as-is' : { length: 0 }
   const wanted = body.framing
   if (typeof wanted === 'object') return wanted
-  const isKnown = body.kind === 'length' || body.kind === 'none'
-  if (request.isHead || (wanted === 'as-is' && isKnown)) return 'as-is'
+  if (request.isHead || (wanted === 'as-is' && body.isLengthKnown)) return 'as-is'
   return request.isHttp10 ? 'close' : 'chunked'
 }
 

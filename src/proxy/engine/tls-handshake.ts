@@ -13,6 +13,9 @@ export interface SecureSocket {
   readonly choice: TlsChoice
 }
 
+/** What a listener of HTTPS offers. */
+const httpProtocols = ['h2', 'http/1.1']
+
 /** What becomes of a handshake. */
 export interface HandshakeOwner {
   /** TLS ends here. */
@@ -90,7 +93,7 @@ export class TlsHandshake implements TimerOwner {
     const options: TLSSocketOptions & { highWaterMark: number } = {
       isServer: true,
       secureContext,
-      ...(choice.carries === 'http' && { ALPNProtocols: ['http/1.1'] }),
+      ...(choice.carries === 'http' && { ALPNProtocols: [...(choice.alpn ?? httpProtocols)] }),
       highWaterMark: socketHighWaterMark,
     }
     const socket = new TLSSocket(raw, options)

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import type { BodySink } from './body-sink.ts'
 import { latin1Text } from './latin1.ts'
 import type { SharedReads } from './shared-reads.ts'
 
@@ -33,7 +34,7 @@ export const socketHighWaterMark = copyLimit
  * A socket with gathered writes: small parts collect in one string until `flush`, so that a head
  * and a short body leave in one system call.
  */
-export class Transport {
+export class Transport implements BodySink {
   readonly socket: Socket
   /** The TCP socket; another one than `socket` where that is TLS. */
   readonly #raw: Socket
@@ -132,6 +133,9 @@ export class Transport {
     this.#meter.sent += end - start
     if (!this.socket.write(bytes.subarray(start, end))) this.#isFull = true
   }
+
+  /** HTTP/1.1 frames bodies in what is appended. */
+  endBody(): void {}
 
   /** Hands what was appended to the kernel; false when the peer is slow. */
   flush(): boolean {

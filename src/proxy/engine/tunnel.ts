@@ -1,14 +1,24 @@
-import type { Transport } from './transport.ts'
+/** One end of a tunnel: a connection of HTTP/1.1 that was upgraded, or a stream of HTTP/2. */
+export interface TunnelEnd {
+  appendBytes(bytes: Buffer, start: number, end: number): void
+  /** False when the peer is slow. */
+  flush(): boolean
+  /** Reads no more from the peer, and reads again. */
+  pause(): void
+  resume(): void
+  /** The stream to the peer is complete. */
+  end(): void
+}
 
-/** Bytes copied both ways between two connections that have left HTTP (RFC 9110 7.8). */
+/** Bytes copied both ways between two ends that have left HTTP (RFC 9110 7.8). */
 export class Tunnel {
-  readonly #client: Transport
-  readonly #upstream: Transport
+  readonly #client: TunnelEnd
+  readonly #upstream: TunnelEnd
   /** Bytes from the client and to it. */
   bytesUp = 0
   bytesDown = 0
 
-  constructor(client: Transport, upstream: Transport) {
+  constructor(client: TunnelEnd, upstream: TunnelEnd) {
     this.#client = client
     this.#upstream = upstream
   }

@@ -13,6 +13,8 @@ import type { SecureContext } from 'node:tls'
 import type { GatewayError } from '../../errors.ts'
 import type { HttpVersion, KeepaliveSettings } from '../../exchange/connection.ts'
 import type { ChosenBackend, Exchange, Peer, RoutePlace } from '../../exchange/exchange.ts'
+import type { FloodKind } from './http2/flood-guard.ts'
+import type { Http2Limits } from './http2/limits.ts'
 import type { StreamCounters } from './stream-types.ts'
 
 /** A concrete address to connect to; equal `pool` means connections can be shared. */
@@ -65,6 +67,8 @@ export interface TlsChoice {
   readonly carries: 'http' | 'bytes'
   /** Undefined where TLS passes through unread, which only bytes do. */
   readonly context: SecureContext | undefined
+  /** Application protocols that are offered, by preference (RFC 7301); h2 and http/1.1 where absent. */
+  readonly alpn?: readonly string[]
 }
 
 /**
@@ -140,6 +144,7 @@ export interface EngineLimits {
   headTimeoutMs: number
   /** From the accepted connection to the end of the TLS handshake. */
   handshakeTimeoutMs: number
+  http2: Http2Limits
 }
 
 /** Limits of what is forwarded as it is. */
@@ -167,6 +172,11 @@ export interface EngineCounters {
   upstreamConnectionsTotal: number
   upstreamConnectionsOpen: number
   badHeads: number
+  /** Client connections that speak HTTP/2, and their streams, open now. */
+  http2Connections: number
+  http2Streams: number
+  /** Client connections that were cut off because of too much of something. */
+  readonly http2Floods: Record<FloodKind, number>
   coreTraps: number
 }
 

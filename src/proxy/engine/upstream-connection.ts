@@ -1,44 +1,15 @@
-import type { Socket } from 'node:net'
 import { INCOMPLETE } from '../../core/index.ts'
 import { GatewayError } from '../../errors.ts'
 import { dial, dialError, lostError, type ReadInto } from './dial.ts'
 import type { EngineParts } from './engine-parts.ts'
 import { refusedResponse } from './head-reader.ts'
-import type { BodyKind, MessageBody } from './message-body.ts'
+import type { BodyKind } from './message-body.ts'
 import type { Pool } from './pool.ts'
 import { type ReadBuffer, readBufferSize } from './read-buffers.ts'
 import type { ResponseHeadView } from './response-head.ts'
 import { Timer, type TimerOwner } from './timer-wheel.ts'
 import { Transport, type TransportOwner } from './transport.ts'
-
-/** Who sent the request that a connection answers: an exchange or a mirror. */
-export interface UpstreamUser {
-  readonly response: ResponseHeadView | undefined
-  readonly responseHead: ResponseHeadView
-  readonly responseBody: MessageBody
-  /** The response to HEAD has no body. */
-  readonly isHead: boolean
-  /** The protocol that the request asked to switch to. */
-  readonly upgrade: string | undefined
-  /** The client that may read from the connection's buffer. */
-  readonly clientSocket: Socket | undefined
-  /** The request has been written to its end. */
-  readonly isRequestSent: boolean
-  onUpstreamReady(connection: UpstreamConnection): void
-  /** A 1xx response other than 101 lies in `responseHead`. */
-  onInterim(): void
-  onResponseHead(connection: UpstreamConnection): void
-  /** Bytes of the body have been fed, perhaps the last ones (`responseBody.ended`). */
-  onResponseBody(connection: UpstreamConnection): void
-  /** What came with the head has been fed: what was written can leave. */
-  onReadEnd(): void
-  /** Nothing more comes from this connection, which is closed already. */
-  onUpstreamFailure(connection: UpstreamConnection, error: GatewayError): void
-  onUpstreamDrain(): void
-  /** Bytes of a tunnel. */
-  onTunnelBytes(bytes: Buffer, start: number, end: number): void
-  onTunnelEnd(): void
-}
+import type { UpstreamLink, UpstreamUser } from './upstream-link.ts'
 
 type State = 'connecting' | 'idle' | 'head' | 'body' | 'tunnel' | 'closed'
 
@@ -48,11 +19,13 @@ const defaultConnectTimeoutMs = 10_000
 export const idleTimeoutMs = 90_000
 
 /** One HTTP/1.1 connection to an upstream: at most one request at a time, read strictly. */
-export class UpstreamConnection implements TransportOwner, TimerOwner {
+export class UpstreamConnection implements UpstreamLink, TransportOwner, TimerOwner {
   readonly #parts: EngineParts
   readonly #pool: Pool
   readonly #buffer: ReadBuffer
   readonly transport: Transport
+  readonly framesBodies = false
+  readonly isUnprocessed = false
   readonly #timer = new Timer(this)
   readonly #startedAt: number
   #user: UpstreamUser | undefined
@@ -94,6 +67,26 @@ export class UpstreamConnection implements TransportOwner, TimerOwner {
         return !this.transport.paused
       },
     }
+  }
+
+  get sink(): Transport {
+    return this.transport
+  }
+
+  get tunnelEnd(): Transport {
+    return this.transport
+  }
+
+  get backlog(): number {
+    return this.transport.socket.writableLength
+  }
+
+  sendHead(head: string): void {
+    this.transport.appendText(head)
+  }
+
+  pause(): void {
+    this.transport.pause()
   }
 
   get isIdle(): boolean {
@@ -307,7 +300,7 @@ export class UpstreamConnection implements TransportOwner, TimerOwner {
   /** The buffer may be used again once neither the kernel nor a client looks at it. */
   #giveBackBuffer(): void {
     const isSeen = this.isLent || this.#state === 'tunnel'
-    const socket = (isSeen ? this.#user?.clientSocket : undefined) ?? this.transport.socket
+    const socket = (isSeen ? this.#user?.borrower : undefined) ?? this.transport.socket
     const giveBack = (): void => this.#parts.readBuffers.giveBack(this.#buffer)
     if (socket.closed) giveBack()
     else socket.once('close', giveBack)

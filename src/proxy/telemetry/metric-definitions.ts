@@ -80,6 +80,12 @@ export const metricDefinitions = {
   tls_handshakes_failed_total: counter(
     'TLS handshakes with clients that failed, took too long or were given up.',
   ),
+  downstream_http2_connections: gauge('HTTP/2 connections of clients open now.'),
+  downstream_http2_streams: gauge('HTTP/2 streams of clients open now.'),
+  downstream_http2_floods_total: counter(
+    'HTTP/2 connections of clients that were cut off because of too much of something.',
+    ['kind'],
+  ),
   upstream_connections_total: counter('Connections to backends that were made.'),
   upstream_connections: gauge('Connections to backends open now.'),
   malformed_requests_total: counter('Request heads that could not be read.'),

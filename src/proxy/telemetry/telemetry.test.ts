@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { GatewayError } from '../../errors.ts'
+import { startFloodCounters } from '../engine/http2/flood-guard.ts'
 import { startStreamCounters } from '../engine/stream-types.ts'
 import type { ServerExchange } from '../engine/types.ts'
 import { AccessLog } from './access-log.ts'
@@ -22,6 +23,9 @@ const counters = {
   upstreamConnectionsTotal: 2,
   upstreamConnectionsOpen: 1,
   badHeads: 0,
+  http2Connections: 0,
+  http2Streams: 0,
+  http2Floods: startFloodCounters(),
   coreTraps: 0,
 }
 

@@ -1,6 +1,7 @@
 /** Access log and counters of one worker. */
 import type { GatewayError } from '../../errors.ts'
 import type { RoutePlace } from '../../exchange/exchange.ts'
+import { floodKindNames } from '../engine/http2/flood-guard.ts'
 import type { StreamCounters } from '../engine/stream-types.ts'
 import type { EngineCounters, ServerExchange } from '../engine/types.ts'
 import { type AccessLogFormat, lineFormats, statusOf } from './access-line.ts'
@@ -64,6 +65,11 @@ function engineSeries(engine: Readonly<EngineCounters>): MetricsSnapshot {
     ),
     downstream_sent_bytes_total: byProtocol(engine.sentBytes, engine.tlsSentBytes, tlsTotal),
     tls_handshakes_failed_total: number(engine.tlsHandshakesFailed),
+    downstream_http2_connections: number(engine.http2Connections),
+    downstream_http2_streams: number(engine.http2Streams),
+    downstream_http2_floods_total: floodKindNames.flatMap((kind) =>
+      number(engine.http2Floods[kind], [kind]),
+    ),
     upstream_connections_total: number(engine.upstreamConnectionsTotal),
     upstream_connections: number(engine.upstreamConnectionsOpen),
     malformed_requests_total: number(engine.badHeads),

@@ -1,0 +1,227 @@
+/**
+ * HPACK, writing side (RFC 7541). Heads come as the text that HTTP/1.1 would send, line by line: a
+ * line is the key under which its field lies in the table, so that a field that was sent before
+ * costs one lookup and one byte.
+ */
+import { encodeHuffman, huffmanLength } from './huffman.ts'
+import { fieldOverhead, staticFields } from './static-table.ts'
+
+/**
+ * Fields that are put into the table: those that come again with the same value and that no
+ * attacker gains from guessing (RFC 7541 7.1). Everything else is sent literally.
+ */
+const repeated = new Set([
+  ':authority',
+  'accept',
+  'accept-encoding',
+  'accept-language',
+  'accept-ranges',
+  'access-control-allow-credentials',
+  'access-control-allow-headers',
+  'access-control-allow-methods',
+  'access-control-allow-origin',
+  'access-control-expose-headers',
+  'alt-svc',
+  'cache-control',
+  'content-encoding',
+  'content-language',
+  'content-security-policy',
+  'content-type',
+  'grpc-accept-encoding',
+  'grpc-encoding',
+  'grpc-status',
+  'referrer-policy',
+  'server',
+  'strict-transport-security',
+  'te',
+  'trailer',
+  'user-agent',
+  'vary',
+  'via',
+  'x-content-type-options',
+  'x-frame-options',
+  'x-powered-by',
+  'x-xss-protection',
+])
+
+/** Never in a table, here or further on (RFC 7541 7.1.3). */
+const sensitive = new Set(['authorization', 'cookie', 'proxy-authorization', 'set-cookie'])
+
+/** Only HTTP/1.1 has them (RFC 9113 8.2.2). */
+const connectionSpecific = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'transfer-encoding',
+  'upgrade',
+])
+
+/** Longer lines would push too much out of the table. */
+const lineLimit = 512
+
+const staticNames = new Map<string, number>()
+const staticLines = new Map<string, string>()
+for (const [at, [name, value]] of staticFields.entries()) {
+  if (!staticNames.has(name)) staticNames.set(name, at + 1)
+  if (value !== '') staticLines.set(`${name}: ${value}`, String.fromCharCode(0x80 | (at + 1)))
+}
+const staticCount = staticFields.length
+
+/** RFC 7541 5.1: `bits` of prefix below `flags`. */
+function integer(value: number, flags: number, bits: number): string {
+  const mask = (1 << bits) - 1
+  if (value < mask) return String.fromCharCode(flags | value)
+  let out = String.fromCharCode(flags | mask)
+  let left = value - mask
+  while (left >= 128) {
+    out += String.fromCharCode(0x80 | (left & 0x7f))
+    left = Math.floor(left / 128)
+  }
+  return out + String.fromCharCode(left)
+}
+
+function plainString(text: string): string {
+  return integer(text.length, 0, 7) + text
+}
+
+function shortestString(text: string): string {
+  const coded = huffmanLength(text)
+  return coded < text.length ? integer(coded, 0x80, 7) + encodeHuffman(text) : plainString(text)
+}
+
+/** One direction of one connection. */
+export class HpackEncoder {
+  /** By line: how many entries had been added before it. */
+  readonly #known = new Map<string, number>()
+  #added = 0
+  #size = 0
+  #sizeLimit = 4096
+  /** The smallest size since the last block, and whether the peer must be told (RFC 7541 4.2). */
+  #smallest = 4096
+  #isResized = false
+
+  /** The peer admits so many octets; we use at most 4096 of them. */
+  resize(admitted: number): void {
+    const size = Math.min(admitted, 4096)
+    if (size === this.#sizeLimit) return
+    this.#sizeLimit = size
+    this.#smallest = Math.min(this.#smallest, size)
+    this.#isResized = true
+    this.#evict(0)
+  }
+
+  /**
+   * The block of a head in HTTP/1.1 text; its first line gives the pseudo-header fields. Lines that
+   * only HTTP/1.1 has are left out.
+   */
+  response(head: string, sensitiveNames?: ReadonlySet<string>): string {
+    const end = head.indexOf('\r\n')
+    const status = head.slice(9, 12)
+    return (
+      this.#begin() + this.#line(`:status: ${status}`) + this.#lines(head, end + 2, sensitiveNames)
+    )
+  }
+
+  request(head: string, scheme: string, sensitiveNames?: ReadonlySet<string>): string {
+    const end = head.indexOf('\r\n')
+    const space = head.indexOf(' ')
+    const target = head.slice(space + 1, end - 9)
+    const method = head.slice(0, space)
+    const start =
+      this.#begin() + this.#line(`:method: ${method}`) + this.#line(`:scheme: ${scheme}`)
+    const authority = this.#authority(head)
+    const path = this.#line(`:path: ${target}`)
+    return start + authority + path + this.#lines(head, end + 2, sensitiveNames, true)
+  }
+
+  /** Extended CONNECT (RFC 8441) in place of an upgrade. */
+  connect(head: string, scheme: string, protocol: string): string {
+    const end = head.indexOf('\r\n')
+    const target = head.slice(head.indexOf(' ') + 1, end - 9)
+    return (
+      `${this.#begin()}${this.#line(':method: CONNECT')}${this.#line(`:protocol: ${protocol}`)}` +
+      `${this.#line(`:scheme: ${scheme}`)}${this.#authority(head)}${this.#line(`:path: ${target}`)}` +
+      this.#lines(head, end + 2, undefined, true)
+    )
+  }
+
+  trailers(lines: string): string {
+    return this.#begin() + this.#lines(lines, 0, undefined)
+  }
+
+  #authority(head: string): string {
+    const at = head.search(/\r\nhost:/i)
+    if (at < 0) return ''
+    const end = head.indexOf('\r\n', at + 2)
+    return this.#line(`:authority: ${head.slice(at + 7, end).trim()}`)
+  }
+
+  #begin(): string {
+    if (!this.#isResized) return ''
+    this.#isResized = false
+    const { 0: smallest, 1: limit } = [this.#smallest, this.#sizeLimit]
+    this.#smallest = limit
+    return (smallest < limit ? integer(smallest, 0x20, 5) : '') + integer(limit, 0x20, 5)
+  }
+
+  #lines(
+    text: string,
+    from: number,
+    sensitiveNames: ReadonlySet<string> | undefined,
+    leavesHost = false,
+  ): string {
+    let out = ''
+    for (let at = from; at < text.length; ) {
+      let end = text.indexOf('\r\n', at)
+      if (end < 0) end = text.length
+      if (end > at) out += this.#line(text.slice(at, end), sensitiveNames, leavesHost)
+      at = end + 2
+    }
+    return out
+  }
+
+  #line(line: string, sensitiveNames?: ReadonlySet<string>, leavesHost = false): string {
+    const known = this.#known.get(line)
+    if (known !== undefined) return integer(staticCount + this.#added - known, 0x80, 7)
+    const fixed = staticLines.get(line)
+    if (fixed !== undefined) return fixed
+    const colon = line.indexOf(':', 1)
+    const name = line.slice(0, colon).toLowerCase()
+    const value = line.slice(colon + 1).trim()
+    if (connectionSpecific.has(name) || (leavesHost && name === 'host')) return ''
+    // Of the codings only trailers may be named (RFC 9113 8.2.2).
+    if (name === 'te' && value !== 'trailers') return ''
+    const nameIndex = staticNames.get(name) ?? 0
+    const isSensitive = sensitive.has(name) || sensitiveNames?.has(name) === true
+    if (!isSensitive && repeated.has(name) && line.length <= lineLimit) {
+      return this.#index(line, name, value, nameIndex)
+    }
+    const start = integer(nameIndex, isSensitive ? 0x10 : 0, 4)
+    return start + (nameIndex === 0 ? plainString(name) : '') + plainString(value)
+  }
+
+  /** A literal that goes into the table. */
+  #index(line: string, name: string, value: string, nameIndex: number): string {
+    const size = name.length + value.length + fieldOverhead
+    const start = integer(nameIndex, 0x40, 6) + (nameIndex === 0 ? shortestString(name) : '')
+    this.#evict(size)
+    if (size <= this.#sizeLimit) {
+      this.#known.set(line, this.#added)
+      this.#size += size
+    }
+    if (size <= this.#sizeLimit) this.#added++
+    return start + shortestString(value)
+  }
+
+  /** Makes room, oldest first: a Map keeps the order of insertion. */
+  #evict(room: number): void {
+    if (this.#size + room <= this.#sizeLimit) return
+    for (const line of this.#known.keys()) {
+      if (this.#size + room <= this.#sizeLimit) return
+      this.#known.delete(line)
+      const colon = line.indexOf(':', 1)
+      const value = line.slice(colon + 1).trim()
+      this.#size -= colon + value.length + fieldOverhead
+    }
+  }
+}

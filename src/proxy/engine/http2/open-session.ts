@@ -1,0 +1,37 @@
+import type { EngineParts } from '../engine-parts.ts'
+import type { SecureSocket } from '../tls-handshake.ts'
+import { Transport } from '../transport.ts'
+import type { EngineLimits } from '../types.ts'
+import { type Http2Accepted, ServerSession } from './server-session.ts'
+
+/** A connection whose first bytes have turned out to be HTTP/2; its accounts go on. */
+export function handOver(
+  parts: EngineParts,
+  accepted: Http2Accepted,
+  transport: Transport,
+): ServerSession {
+  return new ServerSession(parts, accepted, (owner) => {
+    transport.owner = owner
+    transport.resume()
+    return transport
+  })
+}
+
+export interface SecureAccepted {
+  readonly limits: EngineLimits
+  readonly port: number
+  readonly secure: SecureSocket
+}
+
+/** A connection whose handshake has agreed on HTTP/2 (RFC 9113 3.2). */
+export function overTls(
+  parts: EngineParts,
+  { limits, port, secure }: SecureAccepted,
+): ServerSession {
+  const { choice, raw, socket } = secure
+  parts.counters.connectionsTotal++
+  parts.counters.connectionsOpen++
+  return new ServerSession(parts, { limits, port, tls: choice }, (owner) =>
+    Transport.overEvents(socket, owner, parts.tlsMeter, raw),
+  )
+}

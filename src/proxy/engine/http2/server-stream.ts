@@ -1,0 +1,234 @@
+import type { Socket } from 'node:net'
+import type { GatewayError } from '../../../errors.ts'
+import type { Peer } from '../../../exchange/exchange.ts'
+import type { ClientSide } from '../client-side.ts'
+import type { HttpExchange } from '../http-exchange.ts'
+import type { BodyKind, MessageBody } from '../message-body.ts'
+import type { TunnelEnd } from '../tunnel.ts'
+import type { TlsChoice } from '../types.ts'
+import { errorCodes } from './frames.ts'
+import { Http2Stream } from './http2-stream.ts'
+import type { ServerSession } from './server-session.ts'
+
+const httpVersion = 'HTTP/1.1'
+
+/** One request of a client and its response. */
+export class ServerStream extends Http2Stream implements ClientSide, TunnelEnd {
+  readonly #server: ServerSession
+  readonly framesBodies = true
+  readonly borrower = undefined
+  hasContinued = false
+  mustClose = false
+  #exchange: HttpExchange | undefined
+  /** An extended CONNECT was accepted (RFC 8441), and bytes of the client may be passed on. */
+  #isTunnel = false
+  #isPaused = false
+  #isTunnelEnded = false
+  #tunnelHeld: Buffer[] = []
+  /** Octets moved both ways when the session looked last. */
+  progress = -1
+
+  constructor(session: ServerSession, id: number, sendWindow: number, receiveWindow: number) {
+    super(session, id, sendWindow, receiveWindow)
+    this.#server = session
+  }
+
+  get port(): number {
+    return this.#server.port
+  }
+
+  get tls(): TlsChoice | undefined {
+    return this.#server.tls
+  }
+
+  get source(): Peer {
+    return this.#server.source
+  }
+
+  get local(): Peer {
+    return this.#server.local
+  }
+
+  get socket(): Socket {
+    return this.#server.transport.socket
+  }
+
+  get sink(): this {
+    return this
+  }
+
+  protected get body(): MessageBody | undefined {
+    return this.#exchange?.requestBody
+  }
+
+  /** Something is still to come from the client: data, or room for ours. */
+  get awaitsClient(): boolean {
+    return !this.isReceiveClosed || this.backlog > 0
+  }
+
+  get moved(): number {
+    return this.#exchange === undefined
+      ? this.receivedBytes - this.backlog
+      : this.receivedBytes + this.#exchange.responseBytes - this.backlog
+  }
+
+  // --- the request ---
+
+  begin(exchange: HttpExchange, body: BodyKind): void {
+    this.#exchange = exchange
+    if (body === 'stream') this.expect(exchange.request.contentLength)
+    exchange.begin(this, body)
+  }
+
+  /** An answer without an exchange. `head`: without its empty line. */
+  answer(head: string, body: string): void {
+    this.setHead(head)
+    this.appendText(body)
+    this.endBody('')
+    this.flush()
+  }
+
+  wantBody(): void {
+    const exchange = this.#exchange
+    if (exchange === undefined) return
+    const isAwaited = exchange.request.expectsContinue && !this.isReceiveClosed
+    if (isAwaited && this.receivedBytes === 0 && !this.hasContinued) {
+      this.hasContinued = true
+      this.sendInterim(`${httpVersion} 100 \r\n`)
+    }
+    this.resumeReceiving()
+  }
+
+  protected onFed(): void {
+    // The exchange hears of its body by itself.
+  }
+
+  onBroken(error: GatewayError): void {
+    this.#exchange?.onBadRequestBody(error)
+  }
+
+  onReset(_code: number): void {
+    this.#exchange?.onClientGone()
+  }
+
+  onSessionGone(_error: GatewayError): void {
+    this.#exchange?.onClientGone()
+  }
+
+  override onData(bytes: Buffer, start: number, end: number, isLast: boolean): void {
+    if (!this.#isTunnel) {
+      super.onData(bytes, start, end, isLast)
+      return
+    }
+    if (this.#isPaused) this.#tunnelHeld.push(Buffer.from(bytes.subarray(start, end)))
+    else this.#passOn(bytes, start, end)
+    if (isLast) this.endReceiving('')
+  }
+
+  // --- the response ---
+
+  protected encodeHead(head: string): string {
+    return this.session.encoder.response(head)
+  }
+
+  sendInterim(head: string): void {
+    if (!this.isSendClosed) {
+      this.session.writeHeaders(this.id, this.session.encoder.response(head), false)
+    }
+  }
+
+  sendHead(head: string): void {
+    this.setHead(head)
+  }
+
+  override onSendDrain(): void {
+    this.#exchange?.onClientDrain()
+  }
+
+  protected override onSendEnd(): void {
+    if (this.#exchange === undefined) this.#settle()
+  }
+
+  cut(_isCloseDelimited: boolean): void {
+    this.session.reset(this, errorCodes.internal)
+  }
+
+  exchangeOver(exchange: HttpExchange): void {
+    const isComplete = exchange.ending === 'complete'
+    this.#exchange = undefined
+    this.#settle()
+    exchange.recycle()
+    this.#server.exchangeOver(isComplete)
+  }
+
+  /** The response is over, one way or the other: so is the stream. */
+  #settle(): void {
+    if (!this.isSendClosed) this.session.reset(this, errorCodes.cancel)
+    else if (this.isReceiveClosed) this.session.forget(this)
+    // The rest of the request is not needed (RFC 9113 8.1).
+    else this.session.reset(this, errorCodes.noError)
+  }
+
+  // --- the tunnel ---
+
+  /** What an upgrade answers with 101, an extended CONNECT answers with 200 (RFC 8441 4). */
+  startTunnel(head: string, _protocol: string): TunnelEnd {
+    const fields = head.slice(head.indexOf('\r\n') + 2)
+    const kept = fields.replace(/^(?:sec-websocket-accept|content-length):.*\r\n/gim, '')
+    this.setHead(`${httpVersion} 200 \r\n${kept}`)
+    this.flush()
+    return this
+  }
+
+  openTunnel(): void {
+    this.#isTunnel = true
+    for (let piece = this.takeHeld(); piece !== undefined; piece = this.takeHeld()) {
+      this.#passOn(piece, 0, piece.length)
+    }
+    if (this.isReceiveClosed) this.#endTunnel()
+  }
+
+  limitTunnel(): void {
+    // A stream costs little while it waits, and the session looks after those that do not move.
+  }
+
+  pause(): void {
+    this.#isPaused = true
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    while (!this.#isPaused) {
+      const piece = this.#tunnelHeld.shift()
+      if (piece === undefined) break
+      this.#passOn(piece, 0, piece.length)
+    }
+    if (this.isReceiveClosed) this.#endTunnel()
+  }
+
+  end(): void {
+    this.endBody('')
+    this.flush()
+  }
+
+  override endReceiving(trailers: string): void {
+    super.endReceiving(trailers)
+    if (this.#isTunnel) this.#endTunnel()
+  }
+
+  #passOn(bytes: Buffer, start: number, end: number): void {
+    this.credit(end - start)
+    this.#exchange?.onClientTunnelBytes(bytes, start, end)
+  }
+
+  #endTunnel(): void {
+    if (this.#tunnelHeld.length > 0 || this.#isTunnelEnded) return
+    this.#isTunnelEnded = true
+    this.#exchange?.onClientTunnelEnd()
+  }
+
+  override closeBoth(): void {
+    super.closeBoth()
+    this.#tunnelHeld = []
+  }
+}

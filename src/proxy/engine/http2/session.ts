@@ -1,0 +1,462 @@
+import type { GatewayError } from '../../../errors.ts'
+import type { EngineParts } from '../engine-parts.ts'
+import type { Transport, TransportOwner } from '../transport.ts'
+import { UnreadBytes } from '../unread-bytes.ts'
+import { FloodGuard, type FloodKind } from './flood-guard.ts'
+import type { Flushable } from './flush-queue.ts'
+import { type FrameHandler, FrameReader } from './frame-reader.ts'
+import {
+  ConnectionError,
+  errorCodes,
+  floodError,
+  frameFlags,
+  frameHead,
+  frameHeadSize,
+  frameSizeLimit,
+  frameTypes,
+  goawayFrame,
+  headerFrames,
+  pingFrame,
+  rstStreamFrame,
+  settingIds,
+  settingsAck,
+  settingsFrame,
+  startFrameSize,
+  startWindow,
+  windowLimit,
+  windowUpdateFrame,
+} from './frames.ts'
+import { HpackDecoder } from './hpack-decoder.ts'
+import { HpackEncoder } from './hpack-encoder.ts'
+import type { Http2Stream } from './http2-stream.ts'
+import type { Http2Limits } from './limits.ts'
+import type { SendingStream } from './sending-stream.ts'
+
+/** Streams that are over and are still known to have been. */
+const pastLimit = 512
+/** Answers to control frames that may wait for a peer that does not read. */
+const unreadLimit = 1_024
+/** Smaller steps of a window are counted while data waits for it. */
+const smallStep = 256
+
+/** What both sides of a connection have in common: frames, windows, settings, and how it ends. */
+export abstract class Http2Session implements TransportOwner, FrameHandler, Flushable {
+  protected readonly parts: EngineParts
+  protected readonly limits: Http2Limits
+  abstract readonly transport: Transport
+  readonly #reader: FrameReader
+  readonly #unread = new UnreadBytes()
+  readonly encoder: HpackEncoder = new HpackEncoder()
+  protected readonly decoder: HpackDecoder = new HpackDecoder()
+  protected readonly guard: FloodGuard
+  protected readonly streams = new Map<number, Http2Stream>()
+  /** The latest streams that are over, and whether we have reset them. */
+  readonly #past = new Map<number, boolean>()
+  /** Streams with something to send, in the order of their turns. */
+  readonly waiting = new Set<SendingStream>()
+  /** What the peer admits on the whole connection, and what we do. */
+  sendWindow: number = startWindow
+  #receiveWindow: number
+  #uncredited = 0
+  /** Settings of the peer. */
+  peerFrameSize: number = startFrameSize
+  protected peerWindow: number = startWindow
+  protected peerStreams = Number.POSITIVE_INFINITY
+  protected peerConnects = false
+  #hasSettings = false
+  #hasWindowGrown = false
+  #unreadAnswers = 0
+  #isDirty = false
+  #isReading = false
+  /** No frames are read or written any more. */
+  protected isOver = false
+
+  constructor(parts: EngineParts, limits: Http2Limits, maxBlockSize: number) {
+    this.parts = parts
+    this.limits = limits
+    this.guard = new FloodGuard(() => parts.clock.now())
+    this.#receiveWindow = Math.max(limits.connectionWindowBytes, startWindow)
+    const { maxFrameBytes: maxFrameSize } = limits
+    this.#reader = new FrameReader(this, { maxFrameSize, maxBlockSize, maxContinuations: 32 })
+  }
+
+  get streamWindow(): number {
+    return this.limits.streamWindowBytes
+  }
+
+  protected get isInBlock(): boolean {
+    return this.#reader.isInBlock
+  }
+
+  blame(thrown: unknown): GatewayError {
+    return this.parts.blame(thrown)
+  }
+
+  // --- reading ---
+
+  onBytes(bytes: Buffer, start: number, end: number): void {
+    if (this.isOver) return
+    this.#unread.add(bytes, start, end)
+    this.#pump()
+    this.#unread.keep(bytes)
+  }
+
+  #pump(): void {
+    if (this.#isReading) return
+    this.#isReading = true
+    const unread = this.#unread
+    try {
+      while (!this.isOver && unread.size > 0 && this.#mayRead()) {
+        const next = this.#reader.read(unread.bytes, unread.start, unread.end)
+        if (next === unread.start) break
+        unread.start = next
+      }
+    } catch (thrown) {
+      this.#fail(thrown)
+    }
+    this.#isReading = false
+    if (this.isOver) unread.clear()
+    else this.onRead()
+  }
+
+  /** The first frame of a peer is SETTINGS (RFC 9113 3.4). */
+  #mayRead(): boolean {
+    if (this.#hasSettings) return true
+    const { bytes, start, size } = this.#unread
+    if (size < frameHeadSize) return false
+    const isSettings = bytes[start + 3] === frameTypes.settings
+    if (!isSettings || ((bytes[start + 4] ?? 0) & frameFlags.ack) !== 0) {
+      throw new ConnectionError(errorCodes.protocol, 'SETTINGS come first')
+    }
+    this.#hasSettings = true
+    return true
+  }
+
+  #fail(thrown: unknown): void {
+    if (thrown instanceof ConnectionError) {
+      if (thrown.flood !== undefined) this.parts.counters.http2Floods[thrown.flood]++
+      this.fail(thrown.code, thrown.message)
+    } else {
+      this.parts.blame(thrown)
+      this.fail(errorCodes.internal, 'internal error')
+    }
+  }
+
+  onDataFrame(id: number, flowLength: number): void {
+    this.#receiveWindow -= flowLength
+    if (this.#receiveWindow < 0) {
+      throw new ConnectionError(errorCodes.flowControl, 'more data than the window')
+    }
+    const stream = this.streams.get(id)
+    if (stream === undefined) {
+      this.onStray(id)
+      return
+    }
+    if (stream.isReceiveClosed) {
+      this.abortStream(stream, errorCodes.streamClosed, 'data behind the end')
+      return
+    }
+    stream.receiveWindow -= flowLength
+    if (stream.receiveWindow < 0)
+      this.abortStream(stream, errorCodes.flowControl, 'window exceeded')
+  }
+
+  onData(id: number, bytes: Buffer, start: number, end: number, isLast: boolean): void {
+    const stream = this.streams.get(id)
+    if (stream === undefined || stream.isReceiveClosed) this.credit(end - start)
+    else stream.onData(bytes, start, end, isLast)
+  }
+
+  onDataEnd(id: number, padding: number, isLast: boolean, length: number): void {
+    if (length === 0 && !isLast) this.flood('empty')
+    const stream = this.streams.get(id)
+    if (stream === undefined) {
+      if (padding > 0) this.credit(padding)
+      return
+    }
+    if (padding > 0) stream.creditPadding(padding)
+    if (isLast) stream.endReceiving('')
+  }
+
+  abstract onHeaders(
+    id: number,
+    bytes: Buffer,
+    start: number,
+    end: number,
+    isLast: boolean,
+    dependency: number,
+  ): void
+
+  /** A stream that does not exist: it was never begun, or it is over. */
+  protected onStray(id: number): void {
+    if (this.isUnused(id)) throw new ConnectionError(errorCodes.protocol, 'frame on an idle stream')
+    // The peer may not have heard of the reset yet.
+    if (this.#past.get(id) === true) return
+    this.flood('stray')
+    this.control(rstStreamFrame(id, errorCodes.streamClosed))
+  }
+
+  /** What is known of a stream that is over: true where we have reset it. */
+  protected pastOf(id: number): boolean | undefined {
+    return this.#past.get(id)
+  }
+
+  /** Nobody has begun this stream so far. */
+  protected abstract isUnused(id: number): boolean
+
+  onPriority(id: number, dependency: number): void {
+    this.flood('priority')
+    if (dependency === id) this.onBadFrame(id, errorCodes.protocol)
+  }
+
+  onBadFrame(id: number, code: number): void {
+    const stream = this.streams.get(id)
+    if (stream !== undefined) this.abortStream(stream, code, 'bad frame')
+    else this.control(rstStreamFrame(id, code))
+  }
+
+  onReset(id: number, code: number): void {
+    if (this.isUnused(id)) throw new ConnectionError(errorCodes.protocol, 'reset of an idle stream')
+    const stream = this.streams.get(id)
+    if (stream === undefined) return
+    stream.closeBoth()
+    this.streams.delete(id)
+    this.remember(id, false)
+    stream.onReset(code)
+    this.onStreamGone()
+  }
+
+  onSetting(id: number, value: number): void {
+    if (id === settingIds.headerTableSize) this.encoder.resize(value)
+    else if (id === settingIds.maxConcurrentStreams) this.peerStreams = value
+    else if (id === settingIds.initialWindowSize) this.#resizeWindows(value)
+    else if (id === settingIds.maxFrameSize) {
+      if (value < startFrameSize || value > frameSizeLimit) {
+        throw new ConnectionError(errorCodes.protocol, 'MAX_FRAME_SIZE out of range')
+      }
+      // Larger frames gain nothing: what is sent is cut into pieces that are copied.
+      this.peerFrameSize = Math.min(value, startFrameSize)
+    } else if (id === settingIds.enablePush || id === settingIds.enableConnectProtocol) {
+      if (value > 1) throw new ConnectionError(errorCodes.protocol, 'a setting is 0 or 1')
+      if (id === settingIds.enableConnectProtocol) this.peerConnects = value === 1
+    }
+  }
+
+  #resizeWindows(size: number): void {
+    if (size > windowLimit) throw new ConnectionError(errorCodes.flowControl, 'window too large')
+    const change = size - this.peerWindow
+    this.peerWindow = size
+    for (const stream of this.streams.values()) {
+      stream.sendWindow += change
+      if (stream.sendWindow > windowLimit) {
+        throw new ConnectionError(errorCodes.flowControl, 'window too large')
+      }
+    }
+    if (change > 0) this.#hasWindowGrown = true
+  }
+
+  onSettingsEnd(): void {
+    this.flood('settings')
+    this.control(settingsAck)
+    if (!this.#hasWindowGrown) return
+    this.#hasWindowGrown = false
+    this.sendWaiting()
+  }
+
+  onSettingsAck(): void {
+    // Nothing waits for it: what we announce holds from the start, where it admits less later on.
+  }
+
+  onPing(payload: string, isAck: boolean): void {
+    if (isAck) {
+      this.onPong(payload)
+      return
+    }
+    this.flood('ping')
+    this.control(pingFrame(payload, true))
+  }
+
+  protected abstract onPong(payload: string): void
+
+  onWindowUpdate(id: number, increment: number): void {
+    if (id === 0) {
+      if (increment === 0) throw new ConnectionError(errorCodes.protocol, 'window update by 0')
+      this.sendWindow += increment
+      if (this.sendWindow > windowLimit) {
+        throw new ConnectionError(errorCodes.flowControl, 'window too large')
+      }
+      if (increment < smallStep && this.waiting.size > 0) this.flood('window')
+      this.sendWaiting()
+      return
+    }
+    const stream = this.streams.get(id)
+    if (stream === undefined) {
+      if (this.isUnused(id))
+        throw new ConnectionError(errorCodes.protocol, 'update of an idle stream')
+      return
+    }
+    stream.sendWindow += increment
+    if (increment === 0) this.abortStream(stream, errorCodes.protocol, 'window update by 0')
+    else if (stream.sendWindow > windowLimit) {
+      this.abortStream(stream, errorCodes.flowControl, 'window too large')
+    } else if (stream.backlog > 0) {
+      if (increment < smallStep) this.flood('window')
+      this.#sendOne(stream)
+    }
+  }
+
+  abstract onGoaway(lastStream: number, code: number): void
+
+  onUnknown(_type: number): void {
+    this.flood('stray')
+  }
+
+  /** One more of something that costs us and leads nowhere. Throws where it is one too many. */
+  protected flood(kind: FloodKind): void {
+    if (!this.guard.admits(kind)) throw floodError(kind)
+  }
+
+  // --- writing ---
+
+  writeHeaders(id: number, block: string, isLast: boolean): void {
+    this.transport.appendText(headerFrames(id, block, isLast, this.peerFrameSize))
+    this.markDirty()
+  }
+
+  writeData(id: number, piece: string, isLast: boolean): void {
+    this.sendWindow -= piece.length
+    const flags = isLast ? frameFlags.endStream : 0
+    this.transport.appendText(frameHead(piece.length, frameTypes.data, flags, id) + piece)
+    this.markDirty()
+  }
+
+  /** A frame that answers one of the peer's. */
+  protected control(frame: string): void {
+    if (this.isOver) return
+    if (this.transport.needsDrain && ++this.#unreadAnswers > unreadLimit) throw floodError('unread')
+    this.transport.appendText(frame)
+    this.markDirty()
+  }
+
+  /** The first frames of this side. */
+  protected writeStart(preface: string, settings: [id: number, value: number][]): void {
+    const { maxFrameBytes, streamWindowBytes, connectionWindowBytes } = this.limits
+    settings.push([settingIds.initialWindowSize, streamWindowBytes])
+    if (maxFrameBytes !== startFrameSize) settings.push([settingIds.maxFrameSize, maxFrameBytes])
+    let start = preface + settingsFrame(settings)
+    const more = connectionWindowBytes - startWindow
+    if (more > 0) start += windowUpdateFrame(0, more)
+    this.transport.appendText(start)
+    this.markDirty()
+  }
+
+  /** Data of the whole connection has been taken. */
+  credit(length: number): void {
+    this.#uncredited += length
+    if (this.isOver || this.#uncredited * 2 < this.limits.connectionWindowBytes) return
+    this.#receiveWindow += this.#uncredited
+    this.updateWindow(0, this.#uncredited)
+    this.#uncredited = 0
+  }
+
+  updateWindow(id: number, increment: number): void {
+    if (this.isOver) return
+    this.transport.appendText(windowUpdateFrame(id, increment))
+    this.markDirty()
+  }
+
+  /** Bytes were appended: they leave at the end of this turn. */
+  markDirty(): void {
+    if (this.#isDirty) return
+    this.#isDirty = true
+    this.parts.flushes.add(this)
+  }
+
+  flushNow(): void {
+    this.#isDirty = false
+    if (!this.transport.closed) this.transport.flush()
+  }
+
+  onDrain(): void {
+    this.#unreadAnswers = 0
+    this.sendWaiting()
+  }
+
+  /** Everybody who waits gets a turn; who is not done goes to the end. */
+  protected sendWaiting(): void {
+    if (this.waiting.size === 0) return
+    for (const stream of [...this.waiting]) {
+      if (this.isOver || this.sendWindow <= 0 || this.transport.needsDrain) return
+      this.#sendOne(stream)
+    }
+  }
+
+  #sendOne(stream: SendingStream): void {
+    stream.send()
+    this.waiting.delete(stream)
+    if (stream.needsDrain && !stream.isSendClosed) this.waiting.add(stream)
+    else if (stream.isAwaitingDrain) {
+      stream.isAwaitingDrain = false
+      stream.onSendDrain()
+    }
+  }
+
+  // --- ends ---
+
+  /** Tells the peer that a stream is over, and forgets it. */
+  reset(stream: Http2Stream, code: number): void {
+    if (this.streams.get(stream.id) !== stream) return
+    this.streams.delete(stream.id)
+    stream.closeBoth()
+    this.remember(stream.id, true)
+    if (!this.isOver) {
+      this.transport.appendText(rstStreamFrame(stream.id, code))
+      this.markDirty()
+    }
+    this.onStreamGone()
+  }
+
+  /** A stream is over; where we have reset it, the peer may still send on it. */
+  protected remember(id: number, wasReset: boolean): void {
+    this.#past.set(id, wasReset)
+    if (this.#past.size <= pastLimit) return
+    for (const oldest of this.#past.keys()) {
+      this.#past.delete(oldest)
+      return
+    }
+  }
+
+  /** Both sides have ended a stream. */
+  forget(stream: Http2Stream): void {
+    if (this.streams.get(stream.id) !== stream) return
+    this.streams.delete(stream.id)
+    stream.closeBoth()
+    this.remember(stream.id, false)
+    this.onStreamGone()
+  }
+
+  /** Resets a stream for a fault of the peer. */
+  abstract abortStream(stream: Http2Stream, code: number, detail: string): void
+
+  /** There is one stream less. */
+  protected abstract onStreamGone(): void
+
+  /** What has arrived has been read. */
+  protected abstract onRead(): void
+
+  /** The highest stream of the peer that was looked at. */
+  protected abstract get lastPeerStream(): number
+
+  /** Says why, and ends the connection. */
+  protected fail(code: number, reason: string): void {
+    if (this.isOver) return
+    this.transport.appendText(goawayFrame(this.lastPeerStream, code, reason))
+    this.close()
+  }
+
+  /** Sends what is written, then ends. */
+  protected abstract close(): void
+
+  abstract onEnd(): void
+  abstract onClose(error: Error | undefined): void
+}

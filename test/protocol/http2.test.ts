@@ -1,0 +1,393 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { FloodKind } from '../../src/proxy/engine/http2/flood-guard.ts'
+import {
+  errorCodes,
+  frameTypes,
+  pingFrame,
+  rstStreamFrame,
+  settingIds,
+  settingsFrame,
+  windowUpdateFrame,
+} from '../../src/proxy/engine/http2/frames.ts'
+import { ManualClock } from '../../src/proxy/engine/manual-clock.ts'
+import { waitFor } from '../../src/testing/wait-for.ts'
+import { answering, type EngineRig, type RawUpstream, startEngine } from '../proxy/engine-rig.ts'
+import {
+  data,
+  endHeaders,
+  endStream,
+  type Field,
+  FrameClient,
+  frame,
+  get,
+  headers,
+  post,
+} from '../proxy/frame-client.ts'
+
+const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
+const { protocol, streamClosed, flowControl, frameSize, compression, enhanceYourCalm } = errorCodes
+
+let rig: EngineRig
+let upstream: RawUpstream
+const clock = new ManualClock()
+
+beforeAll(async () => {
+  upstream = await answering(ok)
+})
+afterAll(() => upstream.close())
+beforeEach(async () => {
+  rig = await startEngine({ clock })
+  rig.plane.upstream = upstream.address
+})
+afterEach(() => rig.close())
+
+const without = (name: string) => get.filter(([key]) => key !== name)
+const replaced = (name: string, value: string) =>
+  get.map(([key, old]): Field => [key, key === name ? value : old])
+
+describe('a malformed request is a stream error, and nothing of it goes further', () => {
+  it.each<[string, readonly Field[]]>([
+    ['a name in upper case', [...get, ['X-Upper', 'a']]],
+    ['a name with a space', [...get, ['x y', 'a']]],
+    ['an empty name', [...get, ['', 'a']]],
+    ['a name with a colon inside', [...get, ['x:y', 'a']]],
+    ['a line feed in a value', [...get, ['x', 'a\nb: c']]],
+    ['a carriage return in a value', [...get, ['x', 'a\r\nb: c']]],
+    ['NUL in a value', [...get, ['x', 'a\0b']]],
+    ['white space before a value', [...get, ['x', ' a']]],
+    ['white space behind a value', [...get, ['x', 'a\t']]],
+    ['connection', [...get, ['connection', 'close']]],
+    ['proxy-connection', [...get, ['proxy-connection', 'close']]],
+    ['keep-alive', [...get, ['keep-alive', '1']]],
+    ['transfer-encoding', [...get, ['transfer-encoding', 'chunked']]],
+    ['upgrade', [...get, ['upgrade', 'websocket']]],
+    ['te other than trailers', [...get, ['te', 'trailers, gzip']]],
+    ['an unknown pseudo-header', [...get, [':foo', 'a']]],
+    ['a pseudo-header of responses', [...get, [':status', '200']]],
+    ['a pseudo-header behind a field', [...without(':path'), ['x', 'a'], [':path', '/']]],
+    ['a repeated :method', [...get, [':method', 'GET']]],
+    ['a repeated :path', [...get, [':path', '/b']]],
+    ['a repeated :authority', [...get, [':authority', 'y.example']]],
+    ['no :method', without(':method')],
+    ['no :scheme', without(':scheme')],
+    ['no :path', without(':path')],
+    ['an empty :path', replaced(':path', '')],
+    ['a :path that is none', replaced(':path', 'a')],
+    ['a :path with a space', replaced(':path', '/a HTTP/1.1')],
+    ['a :path with a line end', replaced(':path', '/a HTTP/1.1\r\nx: y')],
+    ['* for GET', replaced(':path', '*')],
+    ['a :method that is no token', replaced(':method', 'GE T')],
+    ['a :method with a line end', replaced(':method', 'GET / HTTP/1.1\r\nx')],
+    ['an :authority with a space', replaced(':authority', 'x y')],
+    ['an :authority with userinfo', replaced(':authority', 'u@x.example')],
+    ['a Host that differs from :authority', [...get, ['host', 'y.example']]],
+    ['Host twice', [...without(':authority'), ['host', 'x'], ['host', 'x']]],
+    ['content-length without a body', [...get, ['content-length', '3']]],
+    ['CONNECT with a path', replaced(':method', 'CONNECT')],
+    [
+      ':protocol without CONNECT',
+      [...get.slice(0, 1), [':protocol', 'websocket'], ...get.slice(1)],
+    ],
+  ])('%s', async (_title, fields) => {
+    const before = upstream.connections.length
+    const client = await FrameClient.connect(rig.port)
+    client.send(headers(1, fields))
+    expect(await client.refusal()).toBe(`stream 1: ${protocol}`)
+    expect(rig.plane.badHeads).toEqual(['bad_request'])
+    client.send(headers(3, get))
+    expect((await client.response(3)).body).toBe('ok')
+    expect(upstream.connections.length).toBe(before + 1)
+    expect(upstream.connections.at(-1)?.text).toBe('GET / HTTP/1.1\r\nhost: x.example\r\n\r\n')
+  })
+})
+
+describe('a request that HTTP/1.1 would refuse gets the same answer', () => {
+  it.each<[string, readonly Field[], number, string]>([
+    [
+      'CONNECT',
+      [
+        [':method', 'CONNECT'],
+        [':authority', 'x:1'],
+      ],
+      405,
+      'method_not_allowed',
+    ],
+    ['no host at all', without(':authority'), 400, 'bad_request'],
+    ['a bad host', replaced(':authority', 'a/b'), 400, 'bad_request'],
+    ['Expect', [...get, ['expect', 'magic']], 417, 'expectation_failed'],
+    [
+      'content-length twice',
+      [...get, ['content-length', '0'], ['content-length', '0']],
+      400,
+      'bad_request',
+    ],
+    ['content-length that is no number', [...get, ['content-length', '+1']], 400, 'bad_request'],
+    [
+      'more fields than 100',
+      [...get, ...Array.from({ length: 101 }, (): Field => ['x', 'a'])],
+      431,
+      'headers_too_large',
+    ],
+    ['a head that is too large', [...get, ['x', 'a'.repeat(16_300)]], 431, 'headers_too_large'],
+  ])('%s', async (_title, fields, status, code) => {
+    const client = await FrameClient.connect(rig.port)
+    const block = headers(1, fields)
+    client.send(block.length > 16_393 ? continued(1, fields) : block)
+    expect((await client.response(1)).fields[0]).toBe(`:status: ${status}`)
+    expect(rig.plane.badHeads).toEqual([code])
+    client.send(headers(3, get))
+    expect((await client.response(3)).body).toBe('ok')
+  })
+})
+
+/** HEADERS and CONTINUATION frames of 16,384 octets. */
+function continued(stream: number, fields: readonly Field[]): string {
+  const block = headers(stream, fields).slice(9)
+  let out = frame(frameTypes.headers, endStream, stream, block.slice(0, 16_384))
+  for (let at = 16_384; at < block.length; at += 16_384) {
+    const isLast = at + 16_384 >= block.length
+    const piece = block.slice(at, at + 16_384)
+    out += frame(frameTypes.continuation, isLast ? endHeaders : 0, stream, piece)
+  }
+  return out
+}
+
+describe('bodies that are not what was announced', () => {
+  const sized: readonly Field[] = [...post, ['content-length', '5']]
+
+  it.each<[string, string[]]>([
+    ['more than content-length', [data(1, '123456', endStream)]],
+    ['less than content-length', [data(1, '1234', endStream)]],
+    ['less, in several frames', [data(1, '12'), data(1, '3', endStream)]],
+    ['nothing', [data(1, '', endStream)]],
+    ['pseudo-header fields in trailers', [data(1, '12345'), headers(1, [[':path', '/']])]],
+    ['trailers that do not end the stream', [data(1, '1'), headers(1, [['x', 'y']], endHeaders)]],
+    [
+      'a trailer that trailers may not carry',
+      [data(1, '12345'), headers(1, [['content-length', '5']])],
+    ],
+  ])('%s', async (_title, frames) => {
+    const client = await FrameClient.connect(rig.port)
+    client.send(headers(1, sized, endHeaders), ...frames)
+    expect(await client.refusal()).toBe(`stream 1: ${protocol}`)
+  })
+})
+
+describe('a connection that breaks the rules ends with GOAWAY', () => {
+  const open = headers(1, post, endHeaders)
+  it.each<[string, string, number]>([
+    ['an even stream', headers(2, get), protocol],
+    ['a stream that went backwards', headers(5, get) + headers(3, get), protocol],
+    ['HEADERS on a finished stream', headers(1, get), streamClosed],
+    ['DATA on an idle stream', data(1, 'x'), protocol],
+    ['DATA on stream 0', data(0, 'x'), protocol],
+    ['a frame inside a header block', headers(1, get, endStream) + data(1, 'x'), protocol],
+    ['CONTINUATION of nothing', frame(frameTypes.continuation, endHeaders, 1), protocol],
+    ['a frame larger than announced', frame(frameTypes.data, 0, 1, 'x'.repeat(16_385)), frameSize],
+    ['a broken header block', frame(frameTypes.headers, endHeaders, 1, '\x80'), compression],
+    ['PUSH_PROMISE', frame(frameTypes.pushPromise, endHeaders, 1, '\0\0\0\x02'), protocol],
+    ['window update by 0', windowUpdateFrame(0, 0), protocol],
+    ['a window that is too large', windowUpdateFrame(0, 2 ** 31 - 1), flowControl],
+    [
+      'a first window that is too large',
+      settingsFrame([[settingIds.initialWindowSize, 2 ** 31]]),
+      flowControl,
+    ],
+    ['a frame size out of range', settingsFrame([[settingIds.maxFrameSize, 1]]), protocol],
+    ['SETTINGS of odd size', frame(frameTypes.settings, 0, 0, 'x'), frameSize],
+    ['PING of odd size', frame(frameTypes.ping, 0, 0, 'x'), frameSize],
+    ['reset of an idle stream', rstStreamFrame(7, 0), protocol],
+    ['more padding than frame', open + frame(frameTypes.data, 0x8, 1, '\x05abc'), protocol],
+  ])('%s', async (title, bytes, code) => {
+    const client = await FrameClient.connect(rig.port)
+    if (title === 'HEADERS on a finished stream') {
+      client.send(headers(1, get))
+      await client.response(1)
+    }
+    client.send(bytes)
+    expect(await client.refusal()).toBe(`connection: ${code}`)
+    await client.connection.untilEnd()
+  })
+
+  it('SETTINGS must come first', async () => {
+    const client = await FrameClient.connect(rig.port)
+    const other = new FrameClient(client.connection)
+    expect(other.frames).toEqual([])
+    const early = new FrameClient(await connectRaw())
+    early.send('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', pingFrame('12345678', false))
+    expect(await early.refusal()).toBe(`connection: ${protocol}`)
+  })
+
+  it('more streams than announced are refused, so that a client may try again', async () => {
+    rig.plane.request = () => {}
+    const port = await rig.engine.listen(0, { http2: { ...limits, maxConcurrentStreams: 2 } })
+    const client = await FrameClient.connect(port)
+    client.send(headers(1, get), headers(3, get), headers(5, get))
+    expect(await client.refusal()).toBe(`stream 5: ${errorCodes.refusedStream}`)
+  })
+})
+
+const limits = {
+  maxConcurrentStreams: 100,
+  streamWindowBytes: 65_535,
+  connectionWindowBytes: 100_000,
+  maxFrameBytes: 16_384,
+  keepaliveIntervalMs: 0,
+  keepaliveTimeoutMs: 20_000,
+}
+
+async function connectRaw() {
+  const { RawConnection } = await import('../proxy/engine-rig.ts')
+  return RawConnection.connect(rig.port)
+}
+
+describe('floods are cut off and counted', () => {
+  const many = (count: number, make: (at: number) => string) =>
+    Array.from({ length: count }, (_, at) => make(at)).join('')
+
+  it.each<[string, FloodKind, () => string]>([
+    [
+      'rapid reset',
+      'reset',
+      () => many(400, (at) => headers(at * 2 + 1, get) + rstStreamFrame(at * 2 + 1, 8)),
+    ],
+    ['malformed requests', 'reset', () => many(400, (at) => headers(at * 2 + 1, without(':path')))],
+    ['settings', 'settings', () => many(100, () => settingsFrame([]))],
+    ['pings', 'ping', () => many(200, () => pingFrame('12345678', false))],
+    [
+      'priorities',
+      'priority',
+      () => many(1_000, () => frame(frameTypes.priority, 0, 1, '\0\0\0\0\0')),
+    ],
+    ['empty data', 'empty', () => headers(1, post, endHeaders) + many(300, () => data(1, ''))],
+    ['unknown frames', 'stray', () => many(1_000, () => frame(200, 0, 0))],
+    [
+      'header blocks without end',
+      'continuation',
+      () => headers(1, get, endStream) + many(40, () => frame(frameTypes.continuation, 0, 1, '')),
+    ],
+    [
+      'header blocks that are too large',
+      'continuation',
+      () =>
+        headers(1, get, endStream) +
+        many(10, () => frame(frameTypes.continuation, 0, 1, 'x'.repeat(16_000))),
+    ],
+  ])('%s', async (_title, kind, flood) => {
+    rig.plane.request = () => {}
+    const client = await FrameClient.connect(rig.port)
+    client.send(flood())
+    const goaway = await client.find(({ type }) => type === frameTypes.goaway)
+    expect(goaway?.payload.readUInt32BE(4)).toBe(enhanceYourCalm)
+    await client.connection.untilEnd()
+    expect(rig.engine.counters.http2Floods[kind]).toBe(1)
+    await waitFor('the streams to end', () => rig.engine.counters.http2Streams === 0)
+  })
+
+  it('windows that open by one byte', async () => {
+    rig.plane.request = (exchange) => exchange.respond(200, [], 'x'.repeat(10_000))
+    const client = await FrameClient.connect(rig.port, [[settingIds.initialWindowSize, 0]])
+    client.send(
+      headers(1, get),
+      many(1_500, () => windowUpdateFrame(1, 1)),
+    )
+    const goaway = await client.find(({ type }) => type === frameTypes.goaway)
+    expect(goaway?.payload.readUInt32BE(4)).toBe(enhanceYourCalm)
+    expect(rig.engine.counters.http2Floods.window).toBe(1)
+  })
+
+  it('but a client that cancels now and then among requests that it reads is none', async () => {
+    const client = await FrameClient.connect(rig.port)
+    for (let at = 0; at < 300; at++) {
+      client.send(headers(at * 4 + 1, get), headers(at * 4 + 3, get), rstStreamFrame(at * 4 + 1, 8))
+      await client.response(at * 4 + 3)
+    }
+    expect(client.frames.some(({ type }) => type === frameTypes.goaway)).toBe(false)
+  })
+})
+
+describe('flow control', () => {
+  it('sends no more than the windows of stream and connection admit', async () => {
+    rig.plane.request = (exchange) => exchange.respond(200, [], 'x'.repeat(100_000))
+    const client = await FrameClient.connect(rig.port, [[settingIds.initialWindowSize, 10]])
+    client.send(headers(1, get))
+    await client.until(() => client.dataOf(1) === 10)
+    client.send(windowUpdateFrame(1, 5))
+    await client.until(() => client.dataOf(1) === 15)
+    client.send(settingsFrame([[settingIds.initialWindowSize, 200_000]]))
+    await client.until(() => client.dataOf(1) === 65_535)
+    client.send(headers(3, get), pingFrame('12345678', false))
+    await client.find(({ type, flags }) => type === frameTypes.ping && flags === 1)
+    expect([client.dataOf(1), client.dataOf(3)]).toEqual([65_535, 0])
+    client.send(windowUpdateFrame(0, 500_000))
+    expect((await client.response(1)).body.length).toBe(100_000)
+    expect((await client.response(3)).body.length).toBe(100_000)
+  })
+
+  it('a window that shrinks below what was sent waits until it is above it again', async () => {
+    rig.plane.request = (exchange) => exchange.respond(200, [], 'x'.repeat(100))
+    const client = await FrameClient.connect(rig.port, [[settingIds.initialWindowSize, 50]])
+    client.send(headers(1, get))
+    await client.until(() => client.dataOf(1) === 50)
+    client.send(settingsFrame([[settingIds.initialWindowSize, 10]]), windowUpdateFrame(1, 40))
+    client.send(pingFrame('12345678', false))
+    await client.find(({ type, flags }) => type === frameTypes.ping && flags === 1)
+    expect(client.dataOf(1)).toBe(50)
+    client.send(windowUpdateFrame(1, 50))
+    expect((await client.response(1)).body.length).toBe(100)
+  })
+
+  it('a client that sends more than its window is refused', async () => {
+    rig.plane.request = () => {}
+    const port = await rig.engine.listen(0, { http2: limits })
+    const client = await FrameClient.connect(port)
+    const piece = 'x'.repeat(16_384)
+    client.send(headers(1, post, endHeaders), ...Array.from({ length: 4 }, () => data(1, piece)))
+    expect(await client.refusal()).toBe(`stream 1: ${flowControl}`)
+  })
+})
+
+describe('time', () => {
+  it('closes a connection without requests, and one whose header block stops', async () => {
+    const idle = await FrameClient.connect(rig.port)
+    idle.send(headers(1, get))
+    await idle.response(1)
+    const stuck = await FrameClient.connect(rig.port)
+    stuck.send(headers(1, get, endStream))
+    await stuck.find(({ type }) => type === frameTypes.settings)
+    await waitFor('both', () => rig.engine.counters.http2Connections === 2)
+    clock.advance(31_000)
+    await stuck.connection.untilEnd()
+    clock.advance(600_000)
+    const goaway = await idle.find(({ type }) => type === frameTypes.goaway)
+    expect(goaway?.payload.readUInt32BE(4)).toBe(0)
+    await idle.connection.untilEnd()
+  })
+
+  it('gives up a stream whose client neither sends nor reads', async () => {
+    rig.plane.request = (exchange) => exchange.respond(200, [], 'x'.repeat(100))
+    const client = await FrameClient.connect(rig.port, [[settingIds.initialWindowSize, 10]])
+    client.send(headers(1, get))
+    await client.until(() => client.dataOf(1) === 10)
+    clock.advance(600_000)
+    clock.advance(601_000)
+    expect(await client.refusal()).toBe(`stream 1: ${errorCodes.cancel}`)
+  })
+
+  it('asks silent clients whether they are there, where that is wanted', async () => {
+    const http2 = { ...limits, keepaliveIntervalMs: 1_000, keepaliveTimeoutMs: 500 }
+    const port = await rig.engine.listen(0, { http2 })
+    const client = await FrameClient.connect(port)
+    await client.find(({ type, flags }) => type === frameTypes.settings && flags === 1)
+    clock.advance(1_100)
+    const asked = await client.find(({ type }) => type === frameTypes.ping)
+    client.send(pingFrame(asked?.payload.toString('latin1') ?? '', true), headers(1, get))
+    await client.response(1)
+    clock.advance(1_100)
+    await client.until(
+      () => client.frames.filter(({ type }) => type === frameTypes.ping).length > 1,
+    )
+    clock.advance(600)
+    await client.connection.until(() => client.connection.closed || client.connection.ended)
+  })
+})
