@@ -12,3 +12,17 @@ export interface BodySink {
   /** Hands on what was appended; false when the peer is slow. */
   flush(): boolean
 }
+
+/** The connection that a body is read from. */
+export interface BodySource {
+  /** The body is wanted, or wanted again. */
+  resumeBody(): void
+}
+
+/** Gets a copy of what is sent. */
+export interface BodyTap {
+  onSent(bytes: Buffer, start: number, end: number): void
+  onSentEnd(): void
+  /** The message will not be complete. */
+  onAbandon(): void
+}

@@ -1,18 +1,18 @@
-import type { Socket } from 'node:net'
-import { FLAG_EXPECT_OTHER, HTTP2_PREFACE, INCOMPLETE, METHOD_CONNECT } from '../../core/index.ts'
+import { HTTP2_PREFACE, INCOMPLETE } from '../../core/index.ts'
 import { GatewayError } from '../../errors.ts'
-import type { Peer } from '../../exchange/exchange.ts'
 import type { ClientSide } from './client-side.ts'
 import type { AcceptedConnection, EngineParts, OpenConnection } from './engine-parts.ts'
 import { refusedRequest } from './head-reader.ts'
 import { HttpExchange } from './http-exchange.ts'
+import { Http1Side } from './http1-side.ts'
 import { handOver } from './http2/open-session.ts'
 import type { MessageBody } from './message-body.ts'
 import { reasonPhrase } from './status-line.ts'
 import { Timer, type TimerOwner } from './timer-wheel.ts'
 import { Transport, type TransportOwner } from './transport.ts'
-import type { EngineLimits, TlsChoice } from './types.ts'
+import type { EngineLimits } from './types.ts'
 import { UnreadBytes } from './unread-bytes.ts'
+import { unservedHead } from './unserved-head.ts'
 
 /** `open`: requests are read. `tunnel`: bytes are copied. `closing`: only the end is awaited. */
 type State = 'open' | 'tunnel' | 'closing' | 'closed'
@@ -27,14 +27,13 @@ const lingerMs = 2_000
 const halfOpenMs = 60_000
 
 /** One HTTP/1.1 client connection: requests strictly one after the other (RFC 9112 9.3). */
-export class ClientConnection implements ClientSide, OpenConnection, TransportOwner, TimerOwner {
+export class ClientConnection
+  extends Http1Side
+  implements ClientSide, OpenConnection, TransportOwner, TimerOwner
+{
   readonly #parts: EngineParts
   readonly #limits: EngineLimits
-  readonly port: number
-  /** Undefined where the connection is plaintext. */
-  readonly tls: TlsChoice | undefined
   readonly transport: Transport
-  readonly framesBodies = false
   readonly #timer = new Timer(this)
   #state: State = 'open'
   #exchange: HttpExchange | undefined
@@ -52,18 +51,11 @@ export class ClientConnection implements ClientSide, OpenConnection, TransportOw
   #resume = 0
   /** Bytes moved when reading was paused. */
   #progress = 0
-  #source: Peer | undefined
-  #local: Peer | undefined
-  /** This request's 100 (Continue) has been sent. */
-  hasContinued = false
-  /** The response under way is the last one. */
-  mustClose = false
 
   constructor(parts: EngineParts, { limits, port, socket, secure }: AcceptedConnection) {
+    super(port, secure?.choice)
     this.#parts = parts
     this.#limits = limits
-    this.port = port
-    this.tls = secure?.choice
     const meter = secure === undefined ? parts.clientMeter : parts.tlsMeter
     this.transport =
       secure === undefined
@@ -75,59 +67,8 @@ export class ClientConnection implements ClientSide, OpenConnection, TransportOw
     parts.timers.arm(this.#timer, limits.idleTimeoutMs)
   }
 
-  get sink(): Transport {
-    return this.transport
-  }
-
-  get socket(): Socket {
-    return this.transport.socket
-  }
-
-  get borrower(): Socket {
-    return this.transport.socket
-  }
-
-  get needsDrain(): boolean {
-    return this.transport.needsDrain
-  }
-
-  sendInterim(head: string): void {
-    this.transport.appendText(`${head}\r\n`)
-    this.transport.flush()
-  }
-
   sendHead(head: string, exchange: HttpExchange): void {
     this.transport.appendText(`${head}${this.#connectionField(exchange)}\r\n`)
-  }
-
-  startTunnel(head: string, protocol: string): Transport {
-    this.transport.appendText(`${head}connection: upgrade\r\nupgrade: ${protocol}\r\n\r\n`)
-    this.transport.flush()
-    return this.transport
-  }
-
-  cut(isCloseDelimited: boolean): void {
-    this.transport.flush()
-    if (isCloseDelimited) this.transport.reset()
-    else this.transport.destroy()
-  }
-
-  get #scheme(): 'http' | 'https' {
-    return this.tls === undefined ? 'http' : 'https'
-  }
-
-  get source(): Peer {
-    if (this.#source === undefined) {
-      const { remoteAddress, remotePort } = this.transport.socket
-      this.#source = { address: remoteAddress ?? '', port: remotePort ?? 0 }
-    }
-    return this.#source
-  }
-
-  get local(): Peer {
-    const { localAddress, localPort } = this.transport.socket
-    this.#local ??= { address: localAddress ?? '', port: localPort ?? 0 }
-    return this.#local
   }
 
   /** A request is being served. */
@@ -205,7 +146,7 @@ export class ClientConnection implements ClientSide, OpenConnection, TransportOw
       }
       return false
     }
-    const error = code < 0 ? refusedRequest(code) : this.#refusedHead()
+    const error = code < 0 ? refusedRequest(code) : unservedHead(reader, this.#limits.maxHeaders)
     if (error !== undefined) {
       if (code === HTTP2_PREFACE && this.#isFirst) this.#becomeHttp2()
       else this.#refuse(error, code === HTTP2_PREFACE)
@@ -216,7 +157,7 @@ export class ClientConnection implements ClientSide, OpenConnection, TransportOw
     this.#parts.timers.disarm(this.#timer)
     const exchange = this.#parts.spareExchanges.pop() ?? new HttpExchange(this.#parts)
     exchange.request.load(reader, this.#unread.bytes, this.#unread.start)
-    exchange.request.scheme = this.#scheme
+    exchange.request.scheme = this.scheme
     this.#unread.start += reader.headLength
     this.#exchange = exchange
     this.hasContinued = false
@@ -236,15 +177,6 @@ export class ClientConnection implements ClientSide, OpenConnection, TransportOw
     const { port, tls, transport } = this
     const session = handOver(this.#parts, { limits: this.#limits, port, tls }, transport)
     session.onBytes(bytes, start, end)
-  }
-
-  /** Heads that are well-formed but not served (RFC 9110 9.3.6, 10.1.1). */
-  #refusedHead(): GatewayError | undefined {
-    const { reader } = this.#parts
-    if (reader.fieldCount > this.#limits.maxHeaders) return new GatewayError('headers_too_large')
-    if (reader.methodId === METHOD_CONNECT) return new GatewayError('method_not_allowed')
-    if ((reader.flags & FLAG_EXPECT_OTHER) !== 0) return new GatewayError('expectation_failed')
-    return undefined
   }
 
   #feedBody(): boolean {
@@ -364,7 +296,7 @@ export class ClientConnection implements ClientSide, OpenConnection, TransportOw
   /** Answers a head that is not served, and closes. */
   #refuse(error: GatewayError, isSilent = false): void {
     this.#parts.counters.badHeads++
-    this.#parts.handler.onBadHead(this.port, error, this.source, this.#scheme)
+    this.#parts.handler.onBadHead(this.port, error, this.source, this.scheme)
     const { status, text } = error.row
     const body = isSilent ? '' : text
     this.transport.appendText(

@@ -1,7 +1,7 @@
 import { GatewayError } from '../../errors.ts'
 import type { Body, BodyTransform, BufferedBody } from '../../exchange/exchange.ts'
 import { BodyCopy } from './body-copy.ts'
-import type { BodySink } from './body-sink.ts'
+import type { BodySink, BodySource, BodyTap } from './body-sink.ts'
 import { type ChunkSink, ChunkState, type HeadReader } from './head-reader.ts'
 import { latin1Text } from './latin1.ts'
 import { copyLimit } from './transport.ts'
@@ -11,20 +11,6 @@ import { copyLimit } from './transport.ts'
  * ends, and perhaps its length beforehand.
  */
 export type BodyKind = 'none' | 'length' | 'chunked' | 'close' | 'stream'
-
-/** The connection that a body is read from. */
-export interface BodySource {
-  /** The body is wanted, or wanted again. */
-  resumeBody(): void
-}
-
-/** Gets a copy of what is sent. */
-export interface BodyTap {
-  onSent(bytes: Buffer, start: number, end: number): void
-  onSentEnd(): void
-  /** The message will not be complete. */
-  onAbandon(): void
-}
 
 /** Most bytes that are kept so that a request can be sent again. */
 const replayLimit = 64 * 1024

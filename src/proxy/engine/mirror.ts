@@ -1,6 +1,7 @@
 import type { GatewayError } from '../../errors.ts'
+import type { BodyTap } from './body-sink.ts'
 import type { EngineParts } from './engine-parts.ts'
-import { type BodyTap, MessageBody } from './message-body.ts'
+import { MessageBody } from './message-body.ts'
 import { ResponseHeadView } from './response-head.ts'
 import { Timer, type TimerOwner } from './timer-wheel.ts'
 import type { UpstreamAddress } from './types.ts'

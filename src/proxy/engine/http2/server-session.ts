@@ -1,9 +1,6 @@
-import { randomBytes } from 'node:crypto'
-import { FLAG_EXPECT_OTHER } from '../../../core/index.ts'
 import { GatewayError } from '../../../errors.ts'
-import type { Peer } from '../../../exchange/exchange.ts'
+import { ConnectionEnds } from '../connection-ends.ts'
 import type { EngineParts, OpenConnection } from '../engine-parts.ts'
-import { refusedRequest } from '../head-reader.ts'
 import { HttpExchange } from '../http-exchange.ts'
 import { Timer, type TimerOwner } from '../timer-wheel.ts'
 import type { Transport } from '../transport.ts'
@@ -20,6 +17,7 @@ import {
 } from './frames.ts'
 import type { Http2Stream } from './http2-stream.ts'
 import { Keepalive } from './keepalive.ts'
+import { readHttp2Request } from './read-request.ts'
 import { RequestFields, TrailerFields } from './request-fields.ts'
 import { ServerStream } from './server-stream.ts'
 import { Http2Session } from './session.ts'
@@ -55,8 +53,7 @@ export class ServerSession extends Http2Session implements OpenConnection, Timer
   /** GOAWAY was sent: without a limit, and with the last stream that is served. */
   #isAnnounced = false
   #isEnding = false
-  #source: Peer | undefined
-  #local: Peer | undefined
+  readonly ends: ConnectionEnds
 
   /** `open` makes the transport, or hands one over, with the session as its owner. */
   constructor(
@@ -70,6 +67,7 @@ export class ServerSession extends Http2Session implements OpenConnection, Timer
     this.#engineLimits = limits
     this.#fields = new RequestFields(limits.maxHeadBytes)
     this.transport = open(this)
+    this.ends = new ConnectionEnds(this.transport.socket)
     this.#keepalive = new Keepalive(parts.timers, limits.http2, this)
     parts.connections.add(this)
     parts.counters.http2Connections++
@@ -80,20 +78,6 @@ export class ServerSession extends Http2Session implements OpenConnection, Timer
     ])
     this.#wait('preface')
     if (parts.isDraining) this.announceEnd()
-  }
-
-  get source(): Peer {
-    if (this.#source === undefined) {
-      const { remoteAddress, remotePort } = this.transport.socket
-      this.#source = { address: remoteAddress ?? '', port: remotePort ?? 0 }
-    }
-    return this.#source
-  }
-
-  get local(): Peer {
-    const { localAddress, localPort } = this.transport.socket
-    this.#local ??= { address: localAddress ?? '', port: localPort ?? 0 }
-    return this.#local
   }
 
   get #scheme(): 'http' | 'https' {
@@ -186,7 +170,7 @@ export class ServerSession extends Http2Session implements OpenConnection, Timer
       return
     }
     if (isLast) stream.isReceiveClosed = true
-    const refused = this.#read(fields, isLast)
+    const refused = readHttp2Request(this.parts.reader, this.#engineLimits, fields, isLast)
     if (refused !== undefined) {
       this.#tellBad(refused)
       const { status, text } = refused.row
@@ -209,28 +193,9 @@ export class ServerSession extends Http2Session implements OpenConnection, Timer
     stream.begin(exchange, hasBody ? 'stream' : 'none')
   }
 
-  /** Gives the head to the core, as HTTP/1.1 has it. */
-  #read(fields: RequestFields, isLast: boolean): GatewayError | undefined {
-    if (fields.isTooLarge) return new GatewayError('headers_too_large')
-    const { protocol } = fields
-    if (fields.isConnect && protocol !== 'websocket') return new GatewayError('method_not_allowed')
-    const text =
-      protocol === undefined
-        ? fields.text(!isLast)
-        : fields.upgradeText(protocol, randomBytes(16).toString('base64'))
-    const { reader } = this.parts
-    const code = reader.readRequestText(text, this.#engineLimits.maxHeadBytes)
-    if (code < 0) return refusedRequest(code)
-    if (reader.fieldCount > this.#engineLimits.maxHeaders) {
-      return new GatewayError('headers_too_large')
-    }
-    const isOdd = (reader.flags & FLAG_EXPECT_OTHER) !== 0
-    return isOdd ? new GatewayError('expectation_failed') : undefined
-  }
-
   #tellBad(error: GatewayError): void {
     this.parts.counters.badHeads++
-    this.parts.handler.onBadHead(this.port, error, this.source, this.#scheme)
+    this.parts.handler.onBadHead(this.port, error, this.ends.source, this.#scheme)
   }
 
   #onTrailers(

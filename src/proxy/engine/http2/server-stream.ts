@@ -42,11 +42,11 @@ export class ServerStream extends Http2Stream implements ClientSide, TunnelEnd {
   }
 
   get source(): Peer {
-    return this.#server.source
+    return this.#server.ends.source
   }
 
   get local(): Peer {
-    return this.#server.local
+    return this.#server.ends.local
   }
 
   get socket(): Socket {

@@ -1,87 +1,58 @@
 import type { GatewayError } from '../../../errors.ts'
 import type { EngineParts } from '../engine-parts.ts'
-import type { Transport, TransportOwner } from '../transport.ts'
+import type { TransportOwner } from '../transport.ts'
 import { UnreadBytes } from '../unread-bytes.ts'
 import { FloodGuard, type FloodKind } from './flood-guard.ts'
-import type { Flushable } from './flush-queue.ts'
 import { type FrameHandler, FrameReader } from './frame-reader.ts'
 import {
   ConnectionError,
   errorCodes,
   floodError,
   frameFlags,
-  frameHead,
   frameHeadSize,
   frameSizeLimit,
   frameTypes,
   goawayFrame,
-  headerFrames,
   pingFrame,
   rstStreamFrame,
   settingIds,
   settingsAck,
-  settingsFrame,
   startFrameSize,
   startWindow,
   windowLimit,
-  windowUpdateFrame,
 } from './frames.ts'
 import { HpackDecoder } from './hpack-decoder.ts'
-import { HpackEncoder } from './hpack-encoder.ts'
 import type { Http2Stream } from './http2-stream.ts'
 import type { Http2Limits } from './limits.ts'
-import type { SendingStream } from './sending-stream.ts'
+import { SessionOutput } from './session-output.ts'
 
 /** Streams that are over and are still known to have been. */
 const pastLimit = 512
-/** Answers to control frames that may wait for a peer that does not read. */
-const unreadLimit = 1_024
 /** Smaller steps of a window are counted while data waits for it. */
 const smallStep = 256
 
 /** What both sides of a connection have in common: frames, windows, settings, and how it ends. */
-export abstract class Http2Session implements TransportOwner, FrameHandler, Flushable {
-  protected readonly parts: EngineParts
-  protected readonly limits: Http2Limits
-  abstract readonly transport: Transport
+export abstract class Http2Session extends SessionOutput implements TransportOwner, FrameHandler {
   readonly #reader: FrameReader
   readonly #unread = new UnreadBytes()
-  readonly encoder: HpackEncoder = new HpackEncoder()
   protected readonly decoder: HpackDecoder = new HpackDecoder()
   protected readonly guard: FloodGuard
   protected readonly streams = new Map<number, Http2Stream>()
   /** The latest streams that are over, and whether we have reset them. */
   readonly #past = new Map<number, boolean>()
-  /** Streams with something to send, in the order of their turns. */
-  readonly waiting = new Set<SendingStream>()
-  /** What the peer admits on the whole connection, and what we do. */
-  sendWindow: number = startWindow
-  #receiveWindow: number
-  #uncredited = 0
   /** Settings of the peer. */
-  peerFrameSize: number = startFrameSize
   protected peerWindow: number = startWindow
   protected peerStreams = Number.POSITIVE_INFINITY
   protected peerConnects = false
   #hasSettings = false
   #hasWindowGrown = false
-  #unreadAnswers = 0
-  #isDirty = false
   #isReading = false
-  /** No frames are read or written any more. */
-  protected isOver = false
 
   constructor(parts: EngineParts, limits: Http2Limits, maxBlockSize: number) {
-    this.parts = parts
-    this.limits = limits
+    super(parts, limits)
     this.guard = new FloodGuard(() => parts.clock.now())
-    this.#receiveWindow = Math.max(limits.connectionWindowBytes, startWindow)
     const { maxFrameBytes: maxFrameSize } = limits
     this.#reader = new FrameReader(this, { maxFrameSize, maxBlockSize, maxContinuations: 32 })
-  }
-
-  get streamWindow(): number {
-    return this.limits.streamWindowBytes
   }
 
   protected get isInBlock(): boolean {
@@ -143,10 +114,7 @@ export abstract class Http2Session implements TransportOwner, FrameHandler, Flus
   }
 
   onDataFrame(id: number, flowLength: number): void {
-    this.#receiveWindow -= flowLength
-    if (this.#receiveWindow < 0) {
-      throw new ConnectionError(errorCodes.flowControl, 'more data than the window')
-    }
+    this.take(flowLength)
     const stream = this.streams.get(id)
     if (stream === undefined) {
       this.onStray(id)
@@ -301,7 +269,7 @@ export abstract class Http2Session implements TransportOwner, FrameHandler, Flus
       this.abortStream(stream, errorCodes.flowControl, 'window too large')
     } else if (stream.backlog > 0) {
       if (increment < smallStep) this.flood('window')
-      this.#sendOne(stream)
+      this.sendOne(stream)
     }
   }
 
@@ -314,91 +282,6 @@ export abstract class Http2Session implements TransportOwner, FrameHandler, Flus
   /** One more of something that costs us and leads nowhere. Throws where it is one too many. */
   protected flood(kind: FloodKind): void {
     if (!this.guard.admits(kind)) throw floodError(kind)
-  }
-
-  // --- writing ---
-
-  writeHeaders(id: number, block: string, isLast: boolean): void {
-    this.transport.appendText(headerFrames(id, block, isLast, this.peerFrameSize))
-    this.markDirty()
-  }
-
-  writeData(id: number, piece: string, isLast: boolean): void {
-    this.sendWindow -= piece.length
-    const flags = isLast ? frameFlags.endStream : 0
-    this.transport.appendText(frameHead(piece.length, frameTypes.data, flags, id) + piece)
-    this.markDirty()
-  }
-
-  /** A frame that answers one of the peer's. */
-  protected control(frame: string): void {
-    if (this.isOver) return
-    if (this.transport.needsDrain && ++this.#unreadAnswers > unreadLimit) throw floodError('unread')
-    this.transport.appendText(frame)
-    this.markDirty()
-  }
-
-  /** The first frames of this side. */
-  protected writeStart(preface: string, settings: [id: number, value: number][]): void {
-    const { maxFrameBytes, streamWindowBytes, connectionWindowBytes } = this.limits
-    settings.push([settingIds.initialWindowSize, streamWindowBytes])
-    if (maxFrameBytes !== startFrameSize) settings.push([settingIds.maxFrameSize, maxFrameBytes])
-    let start = preface + settingsFrame(settings)
-    const more = connectionWindowBytes - startWindow
-    if (more > 0) start += windowUpdateFrame(0, more)
-    this.transport.appendText(start)
-    this.markDirty()
-  }
-
-  /** Data of the whole connection has been taken. */
-  credit(length: number): void {
-    this.#uncredited += length
-    if (this.isOver || this.#uncredited * 2 < this.limits.connectionWindowBytes) return
-    this.#receiveWindow += this.#uncredited
-    this.updateWindow(0, this.#uncredited)
-    this.#uncredited = 0
-  }
-
-  updateWindow(id: number, increment: number): void {
-    if (this.isOver) return
-    this.transport.appendText(windowUpdateFrame(id, increment))
-    this.markDirty()
-  }
-
-  /** Bytes were appended: they leave at the end of this turn. */
-  markDirty(): void {
-    if (this.#isDirty) return
-    this.#isDirty = true
-    this.parts.flushes.add(this)
-  }
-
-  flushNow(): void {
-    this.#isDirty = false
-    if (!this.transport.closed) this.transport.flush()
-  }
-
-  onDrain(): void {
-    this.#unreadAnswers = 0
-    this.sendWaiting()
-  }
-
-  /** Everybody who waits gets a turn; who is not done goes to the end. */
-  protected sendWaiting(): void {
-    if (this.waiting.size === 0) return
-    for (const stream of [...this.waiting]) {
-      if (this.isOver || this.sendWindow <= 0 || this.transport.needsDrain) return
-      this.#sendOne(stream)
-    }
-  }
-
-  #sendOne(stream: SendingStream): void {
-    stream.send()
-    this.waiting.delete(stream)
-    if (stream.needsDrain && !stream.isSendClosed) this.waiting.add(stream)
-    else if (stream.isAwaitingDrain) {
-      stream.isAwaitingDrain = false
-      stream.onSendDrain()
-    }
   }
 
   // --- ends ---
