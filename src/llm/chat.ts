@@ -1,0 +1,245 @@
+/**
+ * The common form of a conversation with a model. Every client format is read into it, every
+ * provider format is written from it, so formats and providers add up instead of multiplying. It
+ * holds what at least two formats can say; a pair of equal formats does not pass through it.
+ */
+
+/** Where an image or a document is. */
+export type MediaSource =
+  | { readonly type: 'data'; readonly mediaType: string /** Base64. */; readonly data: string }
+  | { readonly type: 'url'; readonly url: string; readonly mediaType?: string }
+
+export interface TextBlock {
+  readonly type: 'text'
+  readonly text: string
+  /** The client wants everything up to here cached. */
+  readonly cache?: boolean
+}
+
+export interface ImageBlock {
+  readonly type: 'image'
+  readonly source: MediaSource
+  readonly cache?: boolean
+}
+
+export interface DocumentBlock {
+  readonly type: 'document'
+  readonly source: MediaSource
+  readonly name?: string
+  readonly cache?: boolean
+}
+
+export interface ToolCallBlock {
+  readonly type: 'tool-call'
+  readonly id: string
+  readonly name: string
+  /** Arguments: an object as a rule; text that is no JSON stays a string. */
+  readonly input: unknown
+  readonly cache?: boolean
+}
+
+export interface ToolResultBlock {
+  readonly type: 'tool-result'
+  /** Id of the call. */
+  readonly id: string
+  readonly content: readonly (TextBlock | ImageBlock)[]
+  readonly isError?: boolean
+  readonly cache?: boolean
+}
+
+export interface ThinkingBlock {
+  readonly type: 'thinking'
+  readonly text: string
+  readonly signature?: string
+}
+
+export type Block =
+  | TextBlock
+  | ImageBlock
+  | DocumentBlock
+  | ToolCallBlock
+  | ToolResultBlock
+  | ThinkingBlock
+
+export interface Turn {
+  readonly role: 'user' | 'assistant'
+  readonly blocks: readonly Block[]
+}
+
+export interface Tool {
+  readonly name: string
+  readonly description?: string
+  /** JSON Schema of the arguments. */
+  readonly schema: unknown
+  readonly cache?: boolean
+}
+
+export type ToolChoice =
+  | { readonly type: 'auto' | 'required' | 'none' }
+  | { readonly type: 'tool'; readonly name: string }
+
+export type Effort = 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max'
+
+export type Reasoning =
+  | { readonly type: 'effort'; readonly effort: Effort }
+  | { readonly type: 'budget'; readonly tokens: number }
+  | { readonly type: 'adaptive'; readonly effort?: Effort }
+  | { readonly type: 'off' }
+
+export type OutputFormat =
+  | { readonly type: 'json' }
+  | {
+      readonly type: 'schema'
+      readonly name?: string
+      readonly description?: string
+      readonly schema: unknown
+    }
+
+export interface Chat {
+  readonly model: string
+  readonly system: readonly TextBlock[]
+  readonly turns: readonly Turn[]
+  readonly tools: readonly Tool[]
+  readonly toolChoice?: ToolChoice
+  readonly parallelTools?: boolean
+  readonly maxTokens?: number
+  readonly temperature?: number
+  readonly topP?: number
+  readonly topK?: number
+  readonly stop?: readonly string[]
+  readonly seed?: number
+  readonly frequencyPenalty?: number
+  readonly presencePenalty?: number
+  /** Number of answers. */
+  readonly choices?: number
+  readonly reasoning?: Reasoning
+  readonly output?: OutputFormat
+  readonly user?: string
+  readonly stream: boolean
+}
+
+/** Why an answer ended. */
+export type StopReason = 'end' | 'length' | 'tool' | 'filter'
+
+/** Tokens, as a provider counts them. */
+export interface Usage {
+  /** As reported: with cached tokens or without, by the provider's habit. */
+  readonly input: number
+  /** Without what was read from or written to a cache. */
+  readonly uncachedInput: number
+  readonly output: number
+  readonly cacheRead?: number
+  readonly cacheWrite?: number
+  /** Part of `output`. */
+  readonly reasoning?: number
+}
+
+/** Input with everything that was read from or written to a cache: what limits and logs count. */
+export function inputWithCache({ uncachedInput, cacheRead = 0, cacheWrite = 0 }: Usage): number {
+  return uncachedInput + cacheRead + cacheWrite
+}
+
+export interface Answer {
+  readonly id: string
+  readonly model: string
+  readonly blocks: readonly (TextBlock | ToolCallBlock | ThinkingBlock)[]
+  readonly stop: StopReason
+  /** The sequence that ended it, where the provider says so. */
+  readonly stopSequence?: string
+  readonly usage?: Usage
+}
+
+/**
+ * An answer in pieces, in the order in which they come. Indexes number blocks from 0; blocks of
+ * different indexes may interleave.
+ */
+export type AnswerEvent =
+  | { readonly type: 'start'; readonly id: string; readonly model: string; readonly usage?: Usage }
+  | { readonly type: 'text'; readonly index: number; readonly text: string }
+  | {
+      readonly type: 'thinking'
+      readonly index: number
+      readonly text: string
+      readonly signature?: string
+    }
+  | {
+      readonly type: 'tool-start'
+      readonly index: number
+      readonly id: string
+      readonly name: string
+    }
+  | {
+      readonly type: 'tool-input'
+      readonly index: number /** Part of JSON. */
+      readonly json: string
+    }
+  | { readonly type: 'block-stop'; readonly index: number }
+  | { readonly type: 'stop'; readonly reason: StopReason; readonly stopSequence?: string }
+  | { readonly type: 'usage'; readonly usage: Usage }
+  | { readonly type: 'error'; readonly error: ProviderError }
+  /** The provider finished as its protocol demands; without it the answer was cut off. */
+  | { readonly type: 'end' }
+
+/** What a provider says went wrong. */
+export interface ProviderError {
+  /** HTTP status of the answer. */
+  readonly status: number
+  /** The provider's own word, such as `rate_limit_error`. */
+  readonly kind?: string
+  readonly code?: string
+  readonly message: string
+}
+
+/** Reads a streamed answer piece by piece. */
+export interface AnswerReader {
+  /** One event of the provider's stream: name where it has one, and its data. */
+  read(event: StreamEvent): readonly AnswerEvent[]
+  /** The stream is over. */
+  finish(): readonly AnswerEvent[]
+}
+
+export interface StreamEvent {
+  readonly event: string | undefined
+  readonly data: string
+}
+
+/** Writes a streamed answer in a client's format. */
+export interface AnswerWriter {
+  write(event: AnswerEvent): readonly StreamEvent[]
+  /** No more events come; `isClean` where the provider finished properly. */
+  finish(isClean: boolean): readonly StreamEvent[]
+}
+
+/** Budgets of thinking tokens for words of effort. */
+const budgets: Readonly<Record<Effort, number>> = {
+  none: 0,
+  minimal: 1024,
+  low: 1024,
+  medium: 2048,
+  high: 4096,
+  xhigh: 8192,
+  max: 16_384,
+}
+
+/** Thinking tokens that a request asks for; undefined where thinking is off or left to the model. */
+export function thinkingBudget(reasoning: Reasoning | undefined): number | undefined {
+  switch (reasoning?.type) {
+    case 'budget':
+      return reasoning.tokens
+    case 'effort':
+      return reasoning.effort === 'none' ? undefined : budgets[reasoning.effort]
+    default:
+      return undefined
+  }
+}
+
+const efforts: ReadonlySet<unknown> = new Set(Object.keys(budgets))
+
+export function isEffort(value: unknown): value is Effort {
+  return efforts.has(value)
+}
+
+/** Text blocks of a list joined by a separator. */
+export function textOf(blocks: readonly Block[], separator: string): string {
+  return blocks.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join(separator)
+}

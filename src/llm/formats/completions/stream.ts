@@ -1,0 +1,224 @@
+/** Streamed chat completions, read from a provider and written for a client. */
+import type {
+  AnswerEvent,
+  AnswerReader,
+  AnswerWriter,
+  StopReason,
+  StreamEvent,
+} from '../../chat.ts'
+import {
+  compact,
+  field,
+  type JsonObject,
+  listAt,
+  numberAt,
+  objectAt,
+  parseJson,
+  stringAt,
+} from '../../json.ts'
+import { LlmError } from '../../llm-error.ts'
+import {
+  readCompletionsError,
+  readFinishReason,
+  writeCompletionsError,
+  writeFinishReason,
+} from './response.ts'
+import { readCompletionsUsage, writeCompletionsUsage } from './usage.ts'
+
+/** What is known of a tool call while its pieces come. */
+interface OpenCall {
+  readonly index: number
+  /** Arguments that came before the name. */
+  early: string
+  isNamed: boolean
+  id: string | undefined
+}
+
+/** Text is block 0, thinking block 1, the tool calls follow in the order of their first piece. */
+const textIndex = 0
+const thinkingIndex = 1
+const firstCall = 2
+
+export class CompletionsReader implements AnswerReader {
+  readonly #calls = new Map<number, OpenCall>()
+  #isStarted = false
+  #isEnded = false
+
+  read({ data }: StreamEvent): readonly AnswerEvent[] {
+    if (data === '[DONE]') return this.#end()
+    const chunk = parseJson(data)
+    if (chunk === undefined) throw new LlmError(502, 'an event of the answer is not JSON')
+    if (field(chunk, 'error') !== undefined) {
+      return [{ type: 'error', error: readCompletionsError(502, data) }]
+    }
+    const events: AnswerEvent[] = []
+    if (!this.#isStarted) {
+      this.#isStarted = true
+      const id = stringAt(chunk, 'id') ?? ''
+      events.push({ type: 'start', id, model: stringAt(chunk, 'model') ?? '' })
+    }
+    const choice = listAt(chunk, 'choices').find((one) => (numberAt(one, 'index') ?? 0) === 0)
+    if (choice !== undefined) this.#readChoice(choice, events)
+    const usage = readCompletionsUsage(field(chunk, 'usage'))
+    if (usage !== undefined) events.push({ type: 'usage', usage })
+    return events
+  }
+
+  finish(): readonly AnswerEvent[] {
+    return []
+  }
+
+  #end(): readonly AnswerEvent[] {
+    if (this.#isEnded) return []
+    this.#isEnded = true
+    return [{ type: 'end' }]
+  }
+
+  #readChoice(choice: unknown, events: AnswerEvent[]): void {
+    const delta = objectAt(choice, 'delta')
+    const thinking = stringAt(delta, 'reasoning_content')
+    if (thinking) events.push({ type: 'thinking', index: thinkingIndex, text: thinking })
+    const text = stringAt(delta, 'content') ?? stringAt(delta, 'refusal')
+    if (text) events.push({ type: 'text', index: textIndex, text })
+    for (const call of listAt(delta, 'tool_calls')) this.#readCall(call, events)
+    const reason = stringAt(choice, 'finish_reason')
+    if (reason !== undefined) events.push({ type: 'stop', reason: readFinishReason(reason) })
+  }
+
+  #readCall(call: unknown, events: AnswerEvent[]): void {
+    const position = numberAt(call, 'index') ?? 0
+    let open = this.#calls.get(position)
+    if (open === undefined) {
+      const index = firstCall + this.#calls.size
+      open = { index, early: '', isNamed: false, id: undefined }
+      this.#calls.set(position, open)
+    }
+    open.id ??= stringAt(call, 'id')
+    const made = objectAt(call, 'function')
+    const name = stringAt(made, 'name')
+    const json = stringAt(made, 'arguments') ?? ''
+    const { index } = open
+    if (!open.isNamed && !name) {
+      open.early += json
+      return
+    }
+    if (!open.isNamed && name) {
+      open.isNamed = true
+      events.push({ type: 'tool-start', index, id: open.id ?? `tool_call_${position}`, name })
+    }
+    const all = open.early + json
+    open.early = ''
+    if (all !== '') events.push({ type: 'tool-input', index, json: all })
+  }
+}
+
+/** What a chunk says beside its delta. */
+interface ChunkMore {
+  readonly finish?: StopReason
+  readonly usage?: JsonObject
+}
+
+export class CompletionsWriter implements AnswerWriter {
+  readonly #created: number
+  #id = ''
+  #model = ''
+  #hasRole = false
+  #wantsUsage: boolean
+  /** Block index -> dense index of a tool call, and whether it has had arguments. */
+  readonly #calls = new Map<number, { index: number; isEmpty: boolean }>()
+
+  /** `created`: seconds since the epoch. `wantsUsage`: did the client ask for it? */
+  constructor(created: number, wantsUsage: boolean) {
+    this.#created = created
+    this.#wantsUsage = wantsUsage
+  }
+
+  write(event: AnswerEvent): readonly StreamEvent[] {
+    switch (event.type) {
+      case 'start':
+        this.#id = event.id
+        this.#model = event.model
+        return []
+      case 'text':
+        return [this.#delta({ content: event.text })]
+      case 'thinking':
+        return [
+          this.#delta(
+            compact({
+              reasoning_content: event.text === '' ? undefined : event.text,
+              reasoning_signature: event.signature,
+            }),
+          ),
+        ]
+      case 'tool-start':
+        return [this.#startCall(event.index, event.id, event.name)]
+      case 'tool-input':
+        return event.json === '' ? [] : [this.#argue(event.index, event.json)]
+      case 'block-stop':
+        return this.#stopBlock(event.index)
+      case 'stop':
+        return [this.#chunk({}, { finish: event.reason })]
+      case 'usage':
+        return this.#wantsUsage ? [this.#usage(writeCompletionsUsage(event.usage))] : []
+      case 'error':
+        return [{ event: undefined, data: JSON.stringify(writeCompletionsError(event.error)) }]
+      case 'end':
+        return []
+    }
+  }
+
+  finish(isClean: boolean): readonly StreamEvent[] {
+    return isClean ? [{ event: undefined, data: '[DONE]' }] : []
+  }
+
+  #startCall(block: number, id: string, name: string): StreamEvent {
+    const index = this.#calls.size
+    this.#calls.set(block, { index, isEmpty: true })
+    const call = { index, id, type: 'function', function: { name, arguments: '' } }
+    return this.#delta({ tool_calls: [call] })
+  }
+
+  #argue(block: number, json: string): StreamEvent {
+    const call = this.#calls.get(block) ?? { index: 0, isEmpty: true }
+    call.isEmpty = false
+    return this.#delta({ tool_calls: [{ index: call.index, function: { arguments: json } }] })
+  }
+
+  /** Clients parse the arguments: a call without any gets an empty object. */
+  #stopBlock(block: number): StreamEvent[] {
+    const call = this.#calls.get(block)
+    return call?.isEmpty === true ? [this.#argue(block, '{}')] : []
+  }
+
+  #delta(delta: JsonObject): StreamEvent {
+    return this.#chunk(delta, {})
+  }
+
+  #chunk(delta: JsonObject, { finish }: ChunkMore): StreamEvent {
+    const role = this.#hasRole ? undefined : 'assistant'
+    this.#hasRole = true
+    const reason = finish === undefined ? null : writeFinishReason(finish)
+    const choice = {
+      index: 0,
+      delta: compact({ role, ...delta }),
+      logprobs: null,
+      finish_reason: reason,
+    }
+    return this.#event({ choices: [choice] })
+  }
+
+  #usage(usage: JsonObject): StreamEvent {
+    return this.#event({ choices: [], usage })
+  }
+
+  #event(more: JsonObject): StreamEvent {
+    const chunk = {
+      id: this.#id,
+      object: 'chat.completion.chunk',
+      created: this.#created,
+      model: this.#model,
+      ...more,
+    }
+    return { event: undefined, data: JSON.stringify(chunk) }
+  }
+}

@@ -1,0 +1,45 @@
+/** Usage in chat completions: cached tokens are part of `prompt_tokens`. */
+import type { Usage } from '../../chat.ts'
+import { compact, type JsonObject, numberAt, objectAt } from '../../json.ts'
+
+export function readCompletionsUsage(usage: unknown): Usage | undefined {
+  const input = numberAt(usage, 'prompt_tokens')
+  const total = numberAt(usage, 'total_tokens')
+  if (input === undefined && total === undefined) return undefined
+  const prompt = input ?? 0
+  const details = objectAt(usage, 'prompt_tokens_details')
+  const cacheRead = numberAt(details, 'cached_tokens')
+  const cacheWrite = numberAt(details, 'cache_write_tokens')
+  const reasoning = numberAt(objectAt(usage, 'completion_tokens_details'), 'reasoning_tokens')
+  const output = numberAt(usage, 'completion_tokens') ?? Math.max(0, (total ?? prompt) - prompt)
+  return {
+    input: prompt,
+    uncachedInput: Math.max(0, prompt - (cacheRead ?? 0) - (cacheWrite ?? 0)),
+    output,
+    ...(cacheRead !== undefined && { cacheRead }),
+    ...(cacheWrite !== undefined && { cacheWrite }),
+    ...(reasoning !== undefined && { reasoning }),
+  }
+}
+
+export function writeCompletionsUsage({
+  input,
+  output,
+  cacheRead,
+  cacheWrite,
+  reasoning,
+}: Usage): JsonObject {
+  const hasCache = cacheRead !== undefined || cacheWrite !== undefined
+  return compact({
+    prompt_tokens: input,
+    completion_tokens: output,
+    total_tokens: input + output,
+    prompt_tokens_details: hasCache
+      ? compact({ cached_tokens: cacheRead, cache_write_tokens: cacheWrite })
+      : undefined,
+    completion_tokens_details:
+      reasoning === undefined ? undefined : { reasoning_tokens: reasoning },
+    cache_read_input_tokens: cacheRead,
+    cache_creation_input_tokens: cacheWrite,
+  })
+}

@@ -1,0 +1,94 @@
+/** Streamed answers of Converse; frames have been taken apart already (see event-stream.ts). */
+import type { AnswerEvent, AnswerReader, StreamEvent } from '../../chat.ts'
+import { field, type JsonObject, numberAt, objectAt, parseJson, stringAt } from '../../json.ts'
+import { LlmError } from '../../llm-error.ts'
+import { readConverseStop, readConverseUsage } from './response.ts'
+import type { ToolNames } from './tool-names.ts'
+
+/** Prefix of the event name of frames whose message type is not `event`. */
+export const exceptionPrefix = 'exception:'
+
+export class ConverseReader implements AnswerReader {
+  readonly #id: string
+  readonly #model: string
+  readonly #toolNames: ToolNames
+  #isEnded = false
+
+  constructor({ id, model, toolNames }: { id: string; model: string; toolNames: ToolNames }) {
+    this.#id = id
+    this.#model = model
+    this.#toolNames = toolNames
+  }
+
+  read({ event = '', data }: StreamEvent): readonly AnswerEvent[] {
+    const body = parseJson(data)
+    if (event.startsWith(exceptionPrefix)) return [failure(event, body)]
+    if (body === undefined) throw new LlmError(502, 'an event of the answer is not JSON')
+    const index = numberAt(body, 'contentBlockIndex') ?? 0
+    switch (event) {
+      case 'messageStart':
+        return [{ type: 'start', id: this.#id, model: this.#model }]
+      case 'contentBlockStart':
+        return this.#startBlock(index, objectAt(objectAt(body, 'start'), 'toolUse'))
+      case 'contentBlockDelta':
+        return deltaOf(index, objectAt(body, 'delta'))
+      case 'contentBlockStop':
+        return [{ type: 'block-stop', index }]
+      case 'messageStop':
+        return [{ type: 'stop', reason: readConverseStop(stringAt(body, 'stopReason')) }]
+      case 'metadata':
+        return this.#metadata(body)
+      default:
+        return []
+    }
+  }
+
+  finish(): readonly AnswerEvent[] {
+    return []
+  }
+
+  #startBlock(index: number, call: JsonObject | undefined): readonly AnswerEvent[] {
+    if (call === undefined) return []
+    const name = this.#toolNames.decode(stringAt(call, 'name') ?? '')
+    return [{ type: 'tool-start', index, id: stringAt(call, 'toolUseId') ?? '', name }]
+  }
+
+  /** The last event of a stream. */
+  #metadata(body: unknown): readonly AnswerEvent[] {
+    const usage = readConverseUsage(field(body, 'usage'))
+    const events: AnswerEvent[] = usage === undefined ? [] : [{ type: 'usage', usage }]
+    if (this.#isEnded) return events
+    this.#isEnded = true
+    return [...events, { type: 'end' }]
+  }
+}
+
+function deltaOf(index: number, delta: unknown): readonly AnswerEvent[] {
+  const text = stringAt(delta, 'text')
+  if (text !== undefined) return [{ type: 'text', index, text }]
+  const json = stringAt(objectAt(delta, 'toolUse'), 'input')
+  if (json !== undefined) return [{ type: 'tool-input', index, json }]
+  const thought = objectAt(delta, 'reasoningContent')
+  if (thought === undefined) return []
+  const thinking = stringAt(thought, 'text')
+  if (thinking !== undefined) return [{ type: 'thinking', index, text: thinking }]
+  const signature = stringAt(thought, 'signature')
+  if (signature !== undefined) return [{ type: 'thinking', index, text: '', signature }]
+  return stringAt(thought, 'redactedContent') === undefined
+    ? []
+    : [{ type: 'thinking', index, text: '[REDACTED]' }]
+}
+
+const statuses: Readonly<Record<string, number>> = {
+  throttlingException: 429,
+  serviceQuotaExceededException: 429,
+  validationException: 400,
+  modelTimeoutException: 504,
+  serviceUnavailableException: 503,
+}
+
+function failure(event: string, body: unknown): AnswerEvent {
+  const kind = event.slice(exceptionPrefix.length)
+  const message = stringAt(body, 'message') ?? stringAt(body, 'Message') ?? kind
+  return { type: 'error', error: { status: statuses[kind] ?? 502, code: kind, message } }
+}

@@ -1,0 +1,108 @@
+/**
+ * JSON Schema -> the subset that vendorD takes: references inlined, `allOf` flattened, lists of types
+ * turned into `nullable` or `anyOf`, unknown keywords left out.
+ */
+import { field, isObject, type JsonObject, listAt, stringAt } from '../../json.ts'
+
+const kept = new Set([
+  'type',
+  'description',
+  'title',
+  'nullable',
+  'enum',
+  'items',
+  'properties',
+  'required',
+  'anyOf',
+  'minItems',
+  'maxItems',
+  'minimum',
+  'maximum',
+  'minLength',
+  'maxLength',
+  'pattern',
+  'propertyOrdering',
+  'format',
+])
+
+const keptFormats = new Set(['enum', 'date-time'])
+
+/** Deeper schemas are cut off: references may go round in circles. */
+const maxDepth = 32
+
+function resolve(schema: JsonObject, root: JsonObject): JsonObject {
+  const reference = stringAt(schema, '$ref')
+  if (reference === undefined || !reference.startsWith('#/')) return schema
+  let target: unknown = root
+  for (const part of reference.slice(2).split('/')) {
+    target = field(target, part.replaceAll('~1', '/').replaceAll('~0', '~'))
+  }
+  return isObject(target) ? { ...target, ...without(schema, '$ref') } : without(schema, '$ref')
+}
+
+function without(schema: JsonObject, name: string): JsonObject {
+  return Object.fromEntries(Object.entries(schema).filter(([key]) => key !== name))
+}
+
+/** Properties and requirements of all parts together. */
+function flatten(schema: JsonObject, root: JsonObject): JsonObject {
+  const parts = listAt(schema, 'allOf').filter(isObject)
+  if (parts.length === 0) return schema
+  const merged: Record<string, unknown> = { ...without(schema, 'allOf') }
+  for (const part of parts.map((one) => resolve(one, root))) {
+    const both = {
+      ...bothObjects('properties', merged, part),
+      ...bothLists('required', merged, part),
+    }
+    Object.assign(merged, part, both)
+  }
+  return merged
+}
+
+function bothObjects(name: string, a: JsonObject, b: JsonObject): JsonObject {
+  const [first, second] = [field(a, name), field(b, name)]
+  return isObject(first) && isObject(second) ? { [name]: { ...first, ...second } } : {}
+}
+
+function bothLists(name: string, a: JsonObject, b: JsonObject): JsonObject {
+  const all = [...listAt(a, name), ...listAt(b, name)]
+  return all.length === 0 ? {} : { [name]: [...new Set(all)] }
+}
+
+/** `type: [a, "null"]` -> nullable; several types -> anyOf. */
+function singleType(schema: JsonObject): JsonObject {
+  const types = field(schema, 'type')
+  if (!Array.isArray(types)) return schema
+  const rest = without(schema, 'type')
+  const real = types.filter((type) => type !== 'null')
+  const nullable = real.length < types.length ? { nullable: true } : {}
+  if (real.length === 1) return { ...rest, type: real[0], ...nullable }
+  return { ...rest, anyOf: real.map((type) => ({ type })), ...nullable }
+}
+
+function clean(value: unknown, root: JsonObject, depth: number): JsonObject {
+  if (!isObject(value) || depth > maxDepth) return { type: 'object' }
+  const schema = singleType(flatten(resolve(value, root), root))
+  const type = stringAt(schema, 'type')
+  const result: Record<string, unknown> = {}
+  for (const [key, part] of Object.entries(schema)) {
+    if (!kept.has(key)) continue
+    if (key === 'enum' && type !== 'string') continue
+    if (key === 'format' && !keptFormats.has(String(part))) continue
+    result[key] = cleanPart(key, part, root, depth + 1)
+  }
+  if (type === 'array' && !isObject(field(schema, 'items'))) result.items = { type: 'string' }
+  return result
+}
+
+function cleanPart(key: string, part: unknown, root: JsonObject, depth: number): unknown {
+  if (key === 'items') return clean(part, root, depth)
+  if (key === 'anyOf' && Array.isArray(part)) return part.map((one) => clean(one, root, depth))
+  if (key !== 'properties' || !isObject(part)) return part
+  const entries = Object.entries(part).map(([name, schema]) => [name, clean(schema, root, depth)])
+  return Object.fromEntries(entries)
+}
+
+export function cleanSchema(schema: unknown): JsonObject {
+  return isObject(schema) ? clean(schema, schema, 0) : { type: 'object' }
+}

@@ -1,0 +1,192 @@
+/** The common form -> a native request of vendorD. The model stands in the path, not here. */
+import {
+  type Block,
+  type Chat,
+  type MediaSource,
+  type Reasoning,
+  type ToolResultBlock,
+  type Turn,
+  textOf,
+  thinkingBudget,
+} from '../../chat.ts'
+import { compact, isObject, type JsonObject } from '../../json.ts'
+import { LlmError } from '../../llm-error.ts'
+import { cleanSchema } from './schema-cleanup.ts'
+
+/** Signatures of thoughts travel inside the ids of tool calls, the only thing clients send back. */
+const signatureMark = '__thought__'
+
+export function idWithSignature(id: string, signature: string | undefined): string {
+  return signature === undefined ? id : `${id}${signatureMark}${signature}`
+}
+
+function signatureOf(id: string): string | undefined {
+  const at = id.indexOf(signatureMark)
+  return at < 0 ? undefined : id.slice(at + signatureMark.length)
+}
+
+const mediaTypes: Readonly<Record<string, string>> = {
+  jpg: 'image/jpeg',
+  jpeg: 'image/jpeg',
+  png: 'image/png',
+  gif: 'image/gif',
+  webp: 'image/webp',
+  pdf: 'application/pdf',
+}
+
+/** @throws LlmError 400 for a place that the provider cannot read from. */
+function mediaPart(source: MediaSource): JsonObject {
+  if (source.type === 'data') {
+    const mimeType = source.mediaType === 'image/jpg' ? 'image/jpeg' : source.mediaType
+    return { inlineData: { mimeType, data: source.data } }
+  }
+  const { url } = source
+  if (!url.startsWith('gs://')) {
+    throw new LlmError(400, 'images by URL are not supported by this provider; send their bytes')
+  }
+  const extension = /\.([a-z0-9]+)$/i.exec(url)?.[1]?.toLowerCase() ?? ''
+  const mimeType = source.mediaType ?? mediaTypes[extension]
+  if (mimeType === undefined) throw new LlmError(400, `the media type of ${url} is not known`)
+  return { fileData: { mimeType, fileUri: url } }
+}
+
+function partsOf(block: Block): JsonObject[] {
+  switch (block.type) {
+    case 'text':
+      return block.text.trim() === '' ? [] : [{ text: block.text }]
+    case 'image':
+    case 'document':
+      return [mediaPart(block.source)]
+    case 'tool-call': {
+      const args = isObject(block.input) ? block.input : {}
+      const call = { functionCall: { name: block.name, args } }
+      return [compact({ ...call, thoughtSignature: signatureOf(block.id) })]
+    }
+    default:
+      return []
+  }
+}
+
+interface Content {
+  readonly role: 'user' | 'model' | 'function'
+  readonly parts: JsonObject[]
+}
+
+/** Writes turns; remembers the names of calls, because results name the function and not the call. */
+class Contents {
+  readonly #contents: Content[] = []
+  readonly #names = new Map<string, string>()
+  /** Ids of the last calls, in their order. */
+  #lastCalls: string[] = []
+
+  add({ role, blocks }: Turn): void {
+    if (role === 'assistant') {
+      const calls = blocks.filter((block) => block.type === 'tool-call')
+      for (const { id, name } of calls) this.#names.set(id, name)
+      if (calls.length > 0) this.#lastCalls = calls.map(({ id }) => id)
+      this.#append('model', blocks.flatMap(partsOf))
+      return
+    }
+    const results = blocks.filter((block) => block.type === 'tool-result')
+    if (results.length > 0) this.#results(results)
+    const others = blocks.flatMap(partsOf)
+    if (others.length > 0 || results.length === 0) {
+      this.#append('user', others.length === 0 ? [{ text: ' ' }] : others)
+    }
+  }
+
+  #results(results: readonly ToolResultBlock[]): void {
+    const position = ({ id }: ToolResultBlock) => {
+      const at = this.#lastCalls.indexOf(id)
+      return at < 0 ? this.#lastCalls.length : at
+    }
+    const parts = [...results]
+      .sort((a, b) => position(a) - position(b))
+      .map((result) => {
+        const name = this.#names.get(result.id) ?? result.id
+        const response = { content: textOf(result.content, '\n') }
+        return { functionResponse: { name, response } }
+      })
+    this.#append('function', parts)
+  }
+
+  /** Adjacent contents of one role become one; results stay by themselves. */
+  #append(role: Content['role'], parts: JsonObject[]): void {
+    const last = this.#contents.at(-1)
+    if (last?.role === role) last.parts.push(...parts)
+    else if (parts.length > 0) this.#contents.push({ role, parts })
+  }
+
+  all(): JsonObject[] {
+    if (this.#contents.length === 0) return [{ role: 'user', parts: [{ text: ' ' }] }]
+    return this.#contents.map(({ role, parts }) => ({
+      role: role === 'function' ? 'user' : role,
+      parts,
+    }))
+  }
+}
+
+const modes = { auto: 'AUTO', required: 'ANY', none: 'NONE', tool: 'ANY' } as const
+
+function toolConfig({ toolChoice }: Chat): JsonObject | undefined {
+  if (toolChoice === undefined) return undefined
+  const allowedFunctionNames = toolChoice.type === 'tool' ? [toolChoice.name] : undefined
+  const mode = modes[toolChoice.type]
+  return { functionCallingConfig: compact({ mode, allowedFunctionNames }) }
+}
+
+function tools({ tools: all }: Chat): JsonObject[] | undefined {
+  if (all.length === 0) return undefined
+  const functionDeclarations = all.map(({ name, description, schema }) =>
+    compact({ name, description, parameters: cleanSchema(schema) }),
+  )
+  return [{ functionDeclarations }]
+}
+
+const levels: Readonly<Record<string, string>> = { xhigh: 'high', max: 'high' }
+
+function thinkingConfig(reasoning: Reasoning | undefined, model: string): JsonObject | undefined {
+  if (reasoning === undefined) return undefined
+  if (reasoning.type === 'off') return { thinkingBudget: 0 }
+  const effort = 'effort' in reasoning ? reasoning.effort : undefined
+  if (model.includes('gemini-3') && effort !== undefined) {
+    return { thinkingLevel: levels[effort] ?? effort, includeThoughts: true }
+  }
+  const budget = thinkingBudget(reasoning)
+  return budget === undefined
+    ? { includeThoughts: true }
+    : { thinkingBudget: budget, includeThoughts: true }
+}
+
+function generationConfig(chat: Chat): JsonObject {
+  const { output } = chat
+  return compact({
+    temperature: chat.temperature,
+    topP: chat.topP,
+    topK: chat.topK,
+    frequencyPenalty: chat.frequencyPenalty,
+    presencePenalty: chat.presencePenalty,
+    maxOutputTokens: chat.maxTokens,
+    stopSequences: chat.stop,
+    candidateCount: chat.choices,
+    seed: chat.seed,
+    responseMimeType: output === undefined ? undefined : 'application/json',
+    responseSchema: output?.type === 'schema' ? cleanSchema(output.schema) : undefined,
+    thinkingConfig: thinkingConfig(chat.reasoning, chat.model),
+  })
+}
+
+/** @throws LlmError 400 for what the provider cannot take. */
+export function writeGenerateContentRequest(chat: Chat): JsonObject {
+  const contents = new Contents()
+  for (const turn of chat.turns) contents.add(turn)
+  const system = chat.system.map(({ text }) => text).join('\n')
+  const config = generationConfig(chat)
+  return compact({
+    contents: contents.all(),
+    systemInstruction: system === '' ? undefined : { parts: [{ text: system }] },
+    tools: tools(chat),
+    toolConfig: chat.tools.length === 0 ? undefined : toolConfig(chat),
+    generationConfig: Object.keys(config).length === 0 ? undefined : config,
+  })
+}

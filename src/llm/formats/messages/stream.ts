@@ -1,0 +1,249 @@
+/** Streamed answers in the messages format, read from a provider and written for a client. */
+import type { AnswerEvent, AnswerReader, AnswerWriter, StreamEvent, Usage } from '../../chat.ts'
+import { type JsonObject, numberAt, objectAt, parseJson, stringAt } from '../../json.ts'
+import { LlmError } from '../../llm-error.ts'
+import {
+  readMessagesError,
+  readStopReason,
+  writeMessagesError,
+  writeStopReason,
+} from './response.ts'
+import { readMessagesUsage, writeMessagesUsage } from './usage.ts'
+
+export class MessagesReader implements AnswerReader {
+  /** The counts of the first event, overridden by those of later ones. */
+  #usage: JsonObject = {}
+  #isEnded = false
+
+  read({ data }: StreamEvent): readonly AnswerEvent[] {
+    const event = parseJson(data)
+    if (event === undefined) throw new LlmError(502, 'an event of the answer is not JSON')
+    const index = numberAt(event, 'index') ?? 0
+    switch (stringAt(event, 'type')) {
+      case 'message_start':
+        return this.#start(objectAt(event, 'message'))
+      case 'content_block_start':
+        return startOfBlock(index, objectAt(event, 'content_block'))
+      case 'content_block_delta':
+        return deltaOfBlock(index, objectAt(event, 'delta'))
+      case 'content_block_stop':
+        return [{ type: 'block-stop', index }]
+      case 'message_delta':
+        return this.#delta(event)
+      case 'message_stop':
+        return this.#end()
+      case 'error':
+        return [{ type: 'error', error: readMessagesError(502, data) }]
+      default:
+        return []
+    }
+  }
+
+  finish(): readonly AnswerEvent[] {
+    return []
+  }
+
+  #end(): readonly AnswerEvent[] {
+    if (this.#isEnded) return []
+    this.#isEnded = true
+    return [{ type: 'end' }]
+  }
+
+  #start(message: unknown): readonly AnswerEvent[] {
+    this.#usage = objectAt(message, 'usage') ?? {}
+    const usage = readMessagesUsage(this.#usage)
+    const id = stringAt(message, 'id') ?? ''
+    const model = stringAt(message, 'model') ?? ''
+    return [{ type: 'start', id, model, ...(usage !== undefined && { usage }) }]
+  }
+
+  #delta(event: unknown): readonly AnswerEvent[] {
+    const delta = objectAt(event, 'delta')
+    const told = stringAt(delta, 'stop_reason')
+    const stopSequence = stringAt(delta, 'stop_sequence')
+    const events: AnswerEvent[] = []
+    if (told !== undefined) {
+      const reason = readStopReason(told)
+      events.push({ type: 'stop', reason, ...(stopSequence !== undefined && { stopSequence }) })
+    }
+    this.#usage = { ...this.#usage, ...objectAt(event, 'usage') }
+    const usage = readMessagesUsage(this.#usage)
+    if (usage !== undefined) events.push({ type: 'usage', usage })
+    return events
+  }
+}
+
+function startOfBlock(index: number, block: unknown): readonly AnswerEvent[] {
+  const name = stringAt(block, 'name')
+  switch (stringAt(block, 'type')) {
+    case 'tool_use':
+    case 'server_tool_use':
+      if (name === undefined) return []
+      return [{ type: 'tool-start', index, id: stringAt(block, 'id') ?? '', name }]
+    case 'text': {
+      const text = stringAt(block, 'text')
+      return text ? [{ type: 'text', index, text }] : []
+    }
+    default:
+      return []
+  }
+}
+
+function deltaOfBlock(index: number, delta: unknown): readonly AnswerEvent[] {
+  switch (stringAt(delta, 'type')) {
+    case 'text_delta':
+      return [{ type: 'text', index, text: stringAt(delta, 'text') ?? '' }]
+    case 'thinking_delta':
+      return [{ type: 'thinking', index, text: stringAt(delta, 'thinking') ?? '' }]
+    case 'signature_delta':
+      return [{ type: 'thinking', index, text: '', signature: stringAt(delta, 'signature') ?? '' }]
+    case 'input_json_delta':
+      return [{ type: 'tool-input', index, json: stringAt(delta, 'partial_json') ?? '' }]
+    default:
+      return []
+  }
+}
+
+type BlockKind = 'text' | 'thinking' | 'tool'
+
+/** A block that the client has seen the start of, and not yet the end. */
+interface OpenBlock {
+  /** Dense index, as the client counts. */
+  readonly index: number
+  readonly kind: BlockKind
+}
+
+/**
+ * Starts a message, opens and closes blocks around their pieces, and holds the end back until both
+ * its reason and the usage are known, because the format tells them in one event.
+ */
+export class MessagesWriter implements AnswerWriter {
+  /** By the index of the common form. */
+  readonly #open = new Map<number, OpenBlock>()
+  #next = 0
+  #isStarted = false
+  #stop: { readonly reason: string; readonly sequence: string | null } | undefined
+  #usage: Usage | undefined
+  #isUsageKnown = false
+  #isFinished = false
+
+  write(event: AnswerEvent): readonly StreamEvent[] {
+    switch (event.type) {
+      case 'start':
+        return this.#start(event.id, event.model, event.usage)
+      case 'text':
+        return [
+          ...this.#ensure(event.index, 'text', { type: 'text', text: '' }),
+          this.#delta(event.index, { type: 'text_delta', text: event.text }),
+        ]
+      case 'thinking':
+        return this.#think(event.index, event.text, event.signature)
+      case 'tool-start':
+        return this.#ensure(event.index, 'tool', {
+          type: 'tool_use',
+          id: event.id,
+          name: event.name,
+          input: {},
+        })
+      case 'tool-input':
+        if (!this.#open.has(event.index)) return []
+        return [this.#delta(event.index, { type: 'input_json_delta', partial_json: event.json })]
+      case 'block-stop':
+        return this.#close(event.index)
+      case 'stop': {
+        const { reason, stopSequence } = event
+        this.#stop = {
+          reason: writeStopReason(reason, stopSequence),
+          sequence: stopSequence ?? null,
+        }
+        return this.#settle()
+      }
+      case 'usage':
+        this.#usage = event.usage
+        this.#isUsageKnown = true
+        return this.#settle()
+      case 'error':
+        this.#isFinished = true
+        return [named('error', writeMessagesError(event.error))]
+      case 'end':
+        return []
+    }
+  }
+
+  finish(isClean: boolean): readonly StreamEvent[] {
+    return isClean && this.#isStarted && !this.#isFinished ? this.#end() : []
+  }
+
+  #start(id: string, model: string, usage: Usage | undefined): StreamEvent[] {
+    this.#isStarted = true
+    this.#usage = usage
+    const message = {
+      id,
+      type: 'message',
+      role: 'assistant',
+      model,
+      content: [],
+      stop_reason: null,
+      stop_sequence: null,
+      usage: writeMessagesUsage(usage),
+    }
+    return [named('message_start', { type: 'message_start', message })]
+  }
+
+  #think(index: number, text: string, signature: string | undefined): StreamEvent[] {
+    const events = this.#ensure(index, 'thinking', {
+      type: 'thinking',
+      thinking: '',
+      signature: '',
+    })
+    if (text !== '') events.push(this.#delta(index, { type: 'thinking_delta', thinking: text }))
+    if (signature !== undefined) {
+      events.push(this.#delta(index, { type: 'signature_delta', signature }))
+    }
+    return events
+  }
+
+  /** Opens a block where it is not open; tools may stay open beside each other, nothing else may. */
+  #ensure(index: number, kind: BlockKind, content: JsonObject): StreamEvent[] {
+    if (this.#open.get(index)?.kind === kind) return []
+    const others = [...this.#open].filter(([, open]) => kind !== 'tool' || open.kind !== 'tool')
+    const events = others.flatMap(([other]) => this.#close(other))
+    const block = { index: this.#next++, kind }
+    this.#open.set(index, block)
+    const start = { type: 'content_block_start', index: block.index, content_block: content }
+    events.push(named('content_block_start', start))
+    return events
+  }
+
+  #delta(index: number, delta: JsonObject): StreamEvent {
+    const at = this.#open.get(index)?.index ?? 0
+    return named('content_block_delta', { type: 'content_block_delta', index: at, delta })
+  }
+
+  #close(index: number): StreamEvent[] {
+    const open = this.#open.get(index)
+    if (open === undefined) return []
+    this.#open.delete(index)
+    return [named('content_block_stop', { type: 'content_block_stop', index: open.index })]
+  }
+
+  #settle(): StreamEvent[] {
+    return this.#stop !== undefined && this.#isUsageKnown && !this.#isFinished ? this.#end() : []
+  }
+
+  #end(): StreamEvent[] {
+    this.#isFinished = true
+    const { reason, sequence } = this.#stop ?? { reason: 'end_turn', sequence: null }
+    const delta = { stop_reason: reason, stop_sequence: sequence }
+    const usage = writeMessagesUsage(this.#usage)
+    return [
+      ...[...this.#open.keys()].flatMap((index) => this.#close(index)),
+      named('message_delta', { type: 'message_delta', delta, usage }),
+      named('message_stop', { type: 'message_stop' }),
+    ]
+  }
+}
+
+function named(event: string, data: JsonObject): StreamEvent {
+  return { event, data: JSON.stringify(data) }
+}

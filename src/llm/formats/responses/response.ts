@@ -1,0 +1,112 @@
+/** Whole answers in the responses format, written for a client. */
+import type { Answer, ProviderError, StopReason, Usage } from '../../chat.ts'
+import { compact, type JsonObject } from '../../json.ts'
+import { writeCompletionsError } from '../completions/response.ts'
+import { writeArguments } from '../completions/write-request.ts'
+
+export type ItemStatus = 'in_progress' | 'completed' | 'incomplete'
+
+export function writeResponsesUsage(usage: Usage | undefined): JsonObject | null {
+  if (usage === undefined) return null
+  const { input, output, cacheRead = 0, reasoning = 0 } = usage
+  return {
+    input_tokens: input,
+    input_tokens_details: { cached_tokens: cacheRead },
+    output_tokens: output,
+    output_tokens_details: { reasoning_tokens: reasoning },
+    total_tokens: input + output,
+  }
+}
+
+/** How the whole response ended. */
+export function outcomeOf(stop: StopReason): JsonObject & { readonly status: string } {
+  switch (stop) {
+    case 'length':
+      return {
+        status: 'incomplete',
+        incomplete_details: { reason: 'max_output_tokens' },
+        error: null,
+      }
+    case 'filter':
+      return {
+        status: 'failed',
+        incomplete_details: null,
+        error: { code: 'content_filter', message: 'The answer was stopped by a content filter' },
+      }
+    default:
+      return { status: 'completed', incomplete_details: null, error: null }
+  }
+}
+
+export function messageItem(id: string, text: string, status: ItemStatus): JsonObject {
+  const content =
+    status === 'in_progress' ? [] : [{ type: 'output_text', text, annotations: [], logprobs: [] }]
+  return { id, type: 'message', status, role: 'assistant', content }
+}
+
+export interface CallItem {
+  readonly id: string
+  readonly callId: string
+  readonly name: string
+  /** JSON text. */
+  readonly args: string
+}
+
+export function callItem({ id, callId, name, args }: CallItem, status: ItemStatus): JsonObject {
+  return { id, type: 'function_call', status, call_id: callId, name, arguments: args }
+}
+
+/** What every state of a response has; SDKs expect these fields to be there. */
+export function responseObject(
+  { id, model, created }: { readonly id: string; readonly model: string; readonly created: number },
+  more: JsonObject,
+): JsonObject {
+  return compact({
+    id,
+    object: 'response',
+    created_at: created,
+    model,
+    parallel_tool_calls: true,
+    tool_choice: 'auto',
+    tools: [],
+    metadata: {},
+    instructions: null,
+    temperature: null,
+    top_p: null,
+    ...more,
+  })
+}
+
+/** `created`: seconds since the epoch. `newId` gives a random part for the ids of items. */
+export function writeResponse(answer: Answer, created: number, newId: () => string): JsonObject {
+  const texts = answer.blocks.flatMap((block) => (block.type === 'text' ? [block.text] : []))
+  const calls = answer.blocks.flatMap((block) =>
+    block.type === 'tool-call'
+      ? [
+          callItem(
+            {
+              id: `fc_${newId()}`,
+              callId: block.id,
+              name: block.name,
+              args: writeArguments(block.input),
+            },
+            'completed',
+          ),
+        ]
+      : [],
+  )
+  const outcome = outcomeOf(answer.stop)
+  const status = outcome.status === 'incomplete' ? 'incomplete' : 'completed'
+  const message = texts.length === 0 ? [] : [messageItem(`msg_${newId()}`, texts.join(''), status)]
+  const head = { id: `resp_${newId()}`, model: answer.model, created }
+  return responseObject(head, {
+    ...outcome,
+    output: [...message, ...calls],
+    usage: writeResponsesUsage(answer.usage),
+  })
+}
+
+/** The same shape as in chat completions. */
+export function writeResponsesError(error: ProviderError): JsonObject {
+  return writeCompletionsError(error)
+}

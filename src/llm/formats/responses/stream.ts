@@ -1,0 +1,210 @@
+/**
+ * Streamed answers in the responses format, written for a client. Every event has a number; items
+ * and parts are added, filled and done, and the last event holds the whole response again.
+ */
+import type { AnswerEvent, AnswerWriter, StopReason, StreamEvent, Usage } from '../../chat.ts'
+import type { JsonObject } from '../../json.ts'
+import {
+  callItem,
+  type ItemStatus,
+  messageItem,
+  outcomeOf,
+  responseObject,
+  writeResponsesUsage,
+} from './response.ts'
+
+interface OpenItem {
+  readonly kind: 'message' | 'call'
+  readonly id: string
+  /** Position in the output. */
+  readonly position: number
+  /** Text of a message; arguments of a call. */
+  text: string
+  readonly callId: string
+  readonly name: string
+  isDone: boolean
+}
+
+export class ResponsesWriter implements AnswerWriter {
+  readonly #created: number
+  readonly #newId: () => string
+  readonly #items: OpenItem[] = []
+  /** By the index of the common form; all texts share one message. */
+  readonly #byIndex = new Map<number, OpenItem>()
+  #message: OpenItem | undefined
+  #id = ''
+  #model = ''
+  #sequence = 0
+  #isStarted = false
+  #isFailed = false
+  #stop: StopReason = 'end'
+  #usage: Usage | undefined
+
+  /** `created`: seconds since the epoch. `newId` gives a random part for ids. */
+  constructor(created: number, newId: () => string) {
+    this.#created = created
+    this.#newId = newId
+  }
+
+  write(event: AnswerEvent): readonly StreamEvent[] {
+    switch (event.type) {
+      case 'start':
+        return this.#start(event.model)
+      case 'text':
+        return event.text === '' ? [] : this.#text(event.text)
+      case 'tool-start':
+        return this.#call(event.index, event.id, event.name)
+      case 'tool-input':
+        return this.#argue(event.index, event.json)
+      case 'block-stop': {
+        const item = this.#byIndex.get(event.index)
+        return item === undefined ? [] : this.#done(item, 'completed')
+      }
+      case 'stop':
+        this.#stop = event.reason
+        return []
+      case 'usage':
+        this.#usage = event.usage
+        return []
+      case 'error':
+        return this.#fail(event.error.code ?? event.error.kind ?? null, event.error.message)
+      case 'thinking':
+      case 'end':
+        return []
+    }
+  }
+
+  finish(isClean: boolean): readonly StreamEvent[] {
+    if (!isClean || !this.#isStarted || this.#isFailed) return []
+    const outcome = outcomeOf(this.#stop)
+    const status: ItemStatus = outcome.status === 'incomplete' ? 'incomplete' : 'completed'
+    const done = this.#items.flatMap((item) => this.#done(item, status))
+    const more = {
+      ...outcome,
+      output: this.#output(status),
+      usage: writeResponsesUsage(this.#usage),
+    }
+    const type = `response.${outcome.status}`
+    return [...done, this.#event(type, { response: this.#response(more) })]
+  }
+
+  #response(more: JsonObject): JsonObject {
+    return responseObject({ id: this.#id, model: this.#model, created: this.#created }, more)
+  }
+
+  #output(status: ItemStatus): JsonObject[] {
+    return this.#items.map((item) => this.#itemOf(item, status))
+  }
+
+  #itemOf({ kind, id, text, callId, name }: OpenItem, status: ItemStatus): JsonObject {
+    return kind === 'message'
+      ? messageItem(id, text, status)
+      : callItem({ id, callId, name, args: text === '' ? '{}' : text }, status)
+  }
+
+  #start(model: string): StreamEvent[] {
+    this.#isStarted = true
+    this.#id = `resp_${this.#newId()}`
+    this.#model = model
+    const running = {
+      status: 'in_progress',
+      output: [],
+      usage: null,
+      error: null,
+      incomplete_details: null,
+    }
+    return ['response.created', 'response.in_progress'].map((type) =>
+      this.#event(type, { response: this.#response(running) }),
+    )
+  }
+
+  #add(kind: OpenItem['kind'], id: string, callId: string, name: string): OpenItem {
+    const position = this.#items.length
+    const item: OpenItem = { kind, id, position, text: '', callId, name, isDone: false }
+    this.#items.push(item)
+    return item
+  }
+
+  #text(text: string): StreamEvent[] {
+    const events: StreamEvent[] = []
+    let item = this.#message
+    if (item === undefined) {
+      item = this.#add('message', `msg_${this.#newId()}`, '', '')
+      this.#message = item
+      const { id, position } = item
+      const part = { type: 'output_text', text: '', annotations: [], logprobs: [] }
+      events.push(
+        this.#event('response.output_item.added', {
+          output_index: position,
+          item: messageItem(id, '', 'in_progress'),
+        }),
+        this.#event('response.content_part.added', this.#at(item, { content_index: 0, part })),
+      )
+    }
+    item.text += text
+    const delta = this.#at(item, { content_index: 0, delta: text, logprobs: [] })
+    events.push(this.#event('response.output_text.delta', delta))
+    return events
+  }
+
+  #call(index: number, callId: string, name: string): StreamEvent[] {
+    const item = this.#add('call', `fc_${this.#newId()}`, callId, name)
+    this.#byIndex.set(index, item)
+    const { id, position } = item
+    return [
+      this.#event('response.output_item.added', {
+        output_index: position,
+        item: callItem({ id, callId, name, args: '' }, 'in_progress'),
+      }),
+    ]
+  }
+
+  #argue(index: number, json: string): StreamEvent[] {
+    const item = this.#byIndex.get(index)
+    if (item === undefined || json === '') return []
+    item.text += json
+    const delta = this.#at(item, { delta: json })
+    return [this.#event('response.function_call_arguments.delta', delta)]
+  }
+
+  #done(item: OpenItem, status: ItemStatus): StreamEvent[] {
+    if (item.isDone) return []
+    item.isDone = true
+    const whole = { output_index: item.position, item: this.#itemOf(item, status) }
+    const last = this.#event.bind(this, 'response.output_item.done', whole)
+    if (item.kind === 'call') {
+      const args = item.text === '' ? '{}' : item.text
+      const done = this.#at(item, { arguments: args, name: item.name })
+      return [this.#event('response.function_call_arguments.done', done), last()]
+    }
+    const { text } = item
+    const part = { type: 'output_text', text, annotations: [], logprobs: [] }
+    return [
+      this.#event(
+        'response.output_text.done',
+        this.#at(item, { content_index: 0, text, logprobs: [] }),
+      ),
+      this.#event('response.content_part.done', this.#at(item, { content_index: 0, part })),
+      last(),
+    ]
+  }
+
+  #fail(code: string | null, message: string): StreamEvent[] {
+    this.#isFailed = true
+    const error = this.#event('error', { code, message, param: null })
+    if (!this.#isStarted) return [error]
+    const told = { code: code ?? 'server_error', message }
+    const output = this.#output('incomplete')
+    const more = { status: 'failed', error: told, incomplete_details: null, output, usage: null }
+    return [error, this.#event('response.failed', { response: this.#response(more) })]
+  }
+
+  #at({ id, position }: OpenItem, more: JsonObject): JsonObject {
+    return { item_id: id, output_index: position, ...more }
+  }
+
+  #event(type: string, more: JsonObject): StreamEvent {
+    const data = JSON.stringify({ type, sequence_number: this.#sequence++, ...more })
+    return { event: type, data }
+  }
+}

@@ -1,0 +1,63 @@
+/**
+ * Reading JSON that others wrote: fields are looked up as own properties, and what has another shape
+ * than expected counts as absent. Request bodies are refused by `need*`, which name the field.
+ */
+import { LlmError } from './llm-error.ts'
+
+export type JsonObject = Readonly<Record<string, unknown>>
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** An own property; never one of a prototype. */
+export function field(value: unknown, name: string): unknown {
+  return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined
+}
+
+export function objectAt(value: unknown, name: string): JsonObject | undefined {
+  const found = field(value, name)
+  return isObject(found) ? found : undefined
+}
+
+export function stringAt(value: unknown, name: string): string | undefined {
+  const found = field(value, name)
+  return typeof found === 'string' ? found : undefined
+}
+
+export function numberAt(value: unknown, name: string): number | undefined {
+  const found = field(value, name)
+  return typeof found === 'number' && Number.isFinite(found) ? found : undefined
+}
+
+export function booleanAt(value: unknown, name: string): boolean | undefined {
+  const found = field(value, name)
+  return typeof found === 'boolean' ? found : undefined
+}
+
+/** The elements of an array; empty where there is none. */
+export function listAt(value: unknown, name: string): readonly unknown[] {
+  const found = field(value, name)
+  return Array.isArray(found) ? found : []
+}
+
+/** @throws LlmError 400 where the field is no array. */
+export function needList(value: unknown, name: string): readonly unknown[] {
+  const found = field(value, name)
+  if (Array.isArray(found)) return found
+  throw new LlmError(400, `${name} must be an array`)
+}
+
+/** JSON text to a value; undefined where it is none. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** The object without the fields that are undefined; such fields stand for "not given". */
+export function compact(fields: Readonly<Record<string, unknown>>): JsonObject {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+}

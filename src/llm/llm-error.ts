@@ -1,0 +1,11 @@
+/** A request or an answer that cannot be processed; told to the client in its own format. */
+export class LlmError extends Error {
+  /** HTTP status: 400 for what the client wrote, 502 for what the provider answered. */
+  readonly status: number
+
+  constructor(status: number, message: string) {
+    super(message)
+    this.name = 'LlmError'
+    this.status = status
+  }
+}

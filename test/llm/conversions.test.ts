@@ -1,0 +1,115 @@
+/**
+ * Conversions between what clients and providers speak, as files. `requests/FORMAT-NAME.json` is
+ * written for every provider format; `answers/FORMAT-NAME.json` and `streams/FORMAT-NAME.txt` are
+ * written for every client. `UPDATE=1` writes the expected files anew.
+ */
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import type { Answer, AnswerEvent } from '../../src/llm/chat.ts'
+import { type ChatFormat, clientFormats } from '../../src/llm/client-formats.ts'
+import { SseDecoder, writeSse } from '../../src/llm/formats/sse.ts'
+import { LlmError } from '../../src/llm/llm-error.ts'
+import { type ProviderFormat, translate } from '../../src/llm/provider-formats.ts'
+
+const root = join(import.meta.dirname, 'conversions')
+const isUpdate = process.env.UPDATE === '1'
+
+const clients: readonly ChatFormat[] = ['Completions', 'Messages', 'Responses']
+const providers: readonly ProviderFormat[] = [
+  'completions',
+  'messages',
+  'converse',
+  'generate-content',
+]
+
+function ids(): () => string {
+  let next = 0
+  return () => String(++next).padStart(4, '0')
+}
+
+function expectFile(path: string, text: string): void {
+  const full = join(root, path)
+  if (isUpdate) {
+    mkdirSync(dirname(full), { recursive: true })
+    writeFileSync(full, text)
+  }
+  expect(text, path).toBe(existsSync(full) ? readFileSync(full, 'utf8') : undefined)
+}
+
+const pretty = (value: unknown) => `${JSON.stringify(value, undefined, 2)}\n`
+
+const filesOf = (folder: string) =>
+  readdirSync(join(root, folder), { withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ name }) => name)
+    .sort()
+
+/** `Completions-tools.json` -> its format. */
+function formatOf<Format extends string>(file: string, formats: readonly Format[]): Format {
+  const found = formats.find((format) => file.startsWith(`${format}-`))
+  if (found === undefined) throw new Error(`${file} names no format`)
+  return found
+}
+
+describe.each(filesOf('requests'))('the request %s', (file) => {
+  const client = clientFormats[formatOf(file, clients)]
+  const body = JSON.parse(readFileSync(join(root, 'requests', file), 'utf8'))
+  it.each(providers)('for %s', (provider) => {
+    const written = () => translate(client.readRequest(body), provider, { newId: ids() }).body
+    let text: string
+    try {
+      text = pretty(written())
+    } catch (error) {
+      if (!(error instanceof LlmError)) throw error
+      text = pretty({ refused: error.status, message: error.message })
+    }
+    expectFile(`requests/${file.replace('.json', '')}/${provider}.json`, text)
+  })
+})
+
+const asked = { model: 'some-model', system: [], turns: [], tools: [], stream: true }
+const context = () => ({ created: 1_700_000_000, newId: ids() })
+
+describe.each(filesOf('answers'))('the answer %s', (file) => {
+  const provider = formatOf(file, providers)
+  const body = JSON.parse(readFileSync(join(root, 'answers', file), 'utf8'))
+  const read = (): Answer => translate(asked, provider, { newId: ids() }).readAnswer(body)
+  it.each(clients)('for %s', (client) => {
+    const written = clientFormats[client].writeAnswer(read(), context())
+    expectFile(`answers/${file.replace('.json', '')}/${client}.json`, pretty(written))
+  })
+})
+
+describe.each(filesOf('streams'))('the stream %s', (file) => {
+  const provider = formatOf(file, providers)
+  const bytes = readFileSync(join(root, 'streams', file))
+
+  /** Cut into pieces of a size, as a network does. */
+  function events(size: number): AnswerEvent[] {
+    const reader = translate(asked, provider, { newId: ids() }).reader()
+    const decoder = new SseDecoder(1 << 20)
+    const found: AnswerEvent[] = []
+    for (let at = 0; at < bytes.length; at += size) {
+      for (const event of decoder.push(bytes.subarray(at, at + size))) {
+        found.push(...reader.read(event))
+      }
+    }
+    for (const event of decoder.finish()) found.push(...reader.read(event))
+    return [...found, ...reader.finish()]
+  }
+
+  it.each(clients)('for %s', (client) => {
+    const request = { stream_options: { include_usage: true } }
+    const writer = clientFormats[client].writer(request, context())
+    const all = events(bytes.length)
+    const isClean = all.some(({ type }) => type === 'end')
+    const written = [...all.flatMap((event) => writer.write(event)), ...writer.finish(isClean)]
+    expectFile(`streams/${file.replace('.txt', '')}/${client}.txt`, written.map(writeSse).join(''))
+  })
+
+  it('reads the same however it is cut', () => {
+    const whole = events(bytes.length)
+    for (const size of [1, 2, 3, 7, 64]) expect(events(size)).toEqual(whole)
+  })
+})
