@@ -4,7 +4,7 @@ import type { RequestOptions } from './cli/explain-request.ts'
 import type { OfflineOptions } from './cli/offline.ts'
 import { exitCode, type OutputFormat, processOutput as output, UsageError } from './cli/output.ts'
 import { LogError } from './log/index.ts'
-import { type SettingName, settings } from './settings.ts'
+import { type RemoteSettingName, remoteSettings, type SettingName, settings } from './settings.ts'
 
 type Action<Options> = (options: Options) => Promise<number>
 
@@ -50,19 +50,36 @@ const runCommand = program
   )
   .option('--ephemeral', 'keep the event log in memory')
 
-for (const [name, row] of Object.entries(settings)) {
-  if (row.flag !== undefined) runCommand.option(`--${row.flag} <value>`, row.doc)
-  void name
+type FlagName = SettingName | RemoteSettingName
+
+/** Adds an option for each setting that has a flag. */
+function takeSettings(command: Command, table: Readonly<Record<string, SettingOption>>): void {
+  for (const { flag, doc } of Object.values(table)) {
+    if (flag !== undefined) command.option(`--${flag} <value>`, doc)
+  }
 }
+
+interface SettingOption {
+  readonly flag?: string
+  readonly doc: string
+}
+
+/** The texts that were given, by name of the setting. */
+function flagsOf(given: Readonly<Record<string, unknown>>): Partial<Record<FlagName, string>> {
+  const flags: Partial<Record<FlagName, string>> = {}
+  for (const name of Object.keys({ ...settings, ...remoteSettings }) as FlagName[]) {
+    const value = given[name]
+    if (typeof value === 'string') flags[name] = value
+  }
+  return flags
+}
+
+takeSettings(runCommand, settings)
 
 runCommand.action(
   perform(async (given: Record<string, string> & { file: string[]; ephemeral?: boolean }) => {
     const { run } = await import('./cli/run.ts')
-    const flags: Partial<Record<SettingName, string>> = {}
-    for (const name of Object.keys(settings) as SettingName[]) {
-      const value = given[name]
-      if (value !== undefined) flags[name] = value
-    }
+    const flags = flagsOf(given)
     const { file, logFile, nats, ephemeral } = given
     return run(
       {
@@ -74,6 +91,18 @@ runCommand.action(
       },
       output,
     )
+  }),
+)
+
+const proxyCommand = program
+  .command('proxy')
+  .description('carry the traffic of a Gateway, as a controller elsewhere says')
+takeSettings(proxyCommand, remoteSettings)
+takeSettings(proxyCommand, settings)
+proxyCommand.action(
+  perform(async (given: Record<string, string>) => {
+    const { proxy } = await import('./cli/proxy.ts')
+    return proxy({ flags: flagsOf(given) }, output)
   }),
 )
 
@@ -177,7 +206,6 @@ program
 
 for (const [name, what] of [
   ['controller', 'run the control plane in a cluster'],
-  ['proxy', 'run a proxy of a controller'],
   ['idp', 'prepare an identity provider'],
 ] as const) {
   program

@@ -15,9 +15,9 @@
  * the log, gRPC as the channel.
  */
 import { randomUUID } from 'node:crypto'
-import { networkInterfaces } from 'node:os'
 import type { ResourceEvent, SluiceEvent } from '../events/index.ts'
 import { systemClock } from './base/clock.ts'
+import { reachableAddress } from './base/own-address.ts'
 import { SecretStore } from './effects/secret-store.ts'
 import type { EventLog } from './log/index.ts'
 import { apiBinding, builtInObjects } from './pipeline/api-binding.ts'
@@ -92,7 +92,7 @@ export async function startPipeline(options: PipelineOptions): Promise<Pipeline>
   await reconciler.start(from)
   // Proxies of an earlier run that was killed did not say goodbye.
   for (const gone of fold.proxies()) recorder.disconnected(gone, 'the process has ended')
-  recorder.connected(proxyName, { address: serviceAddress(options.proxy.bindAddress) })
+  recorder.connected(proxyName, { address: reachableAddress(options.proxy.bindAddress) })
   const source = createSource(options, opened, index, secrets)
   await source.start()
   await reconciler.folded(await log.lastPosition())
@@ -140,13 +140,4 @@ async function appendAll(log: EventLog, events: readonly ResourceEvent[]): Promi
 /** Has an object come or gone that may have held secrets? */
 function mayForgetSecrets({ type, data }: SluiceEvent): boolean {
   return type.startsWith('dev.sluice.resource.') && 'kind' in data && data.kind === 'Secret'
-}
-
-/** The address that a Gateway shows: the bound one, or the machine's first where all are bound. */
-function serviceAddress(bindAddress: string): string {
-  if (bindAddress !== '0.0.0.0' && bindAddress !== '::') return bindAddress
-  const addresses = Object.values(networkInterfaces()).flatMap((entries) => entries ?? [])
-  return (
-    addresses.find(({ internal, family }) => !internal && family === 'IPv4')?.address ?? '127.0.0.1'
-  )
 }

@@ -203,12 +203,100 @@ export const settings = {
   }),
 } as const
 
-export type SettingName = keyof typeof settings
-export type Settings = {
-  readonly [Name in SettingName]: (typeof settings)[Name] extends SettingRow<infer Value>
-    ? Value
-    : never
+/** `host:port`, several with commas between; the port cannot be 0. */
+function readControllers(text: string): readonly string[] | undefined {
+  const addresses = text.split(',').map((part) => part.trim())
+  const isController = (address: string) =>
+    address !== 'off' && !address.startsWith(':') && !/:0+$/.test(address) && readAddress(address)
+  return addresses.every(isController) ? addresses : undefined
 }
+
+const namePattern = /^[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?$/
+
+/** `namespace/name` of a Kubernetes object. */
+function readObjectName(text: string): { namespace: string; name: string } | undefined {
+  const [namespace = '', name = '', ...rest] = text.split('/')
+  const isValid = rest.length === 0 && [namespace, name].every((part) => namePattern.test(part))
+  return isValid ? { namespace, name } : undefined
+}
+
+const readPath = (text: string): string => text
+const readProxyName = (text: string) => (namePattern.test(text) ? text : undefined)
+
+/** What a proxy of a controller needs beside the settings above. */
+export const remoteSettings = {
+  xdsAddress: row<readonly string[] | undefined>({
+    flag: 'xds-address',
+    env: 'SLUICE_XDS_ADDRESS',
+    form: '`host:port`, several with commas between',
+    read: readControllers,
+    default: undefined,
+    defaultText: 'none; required',
+    doc: 'Controllers, tried in turn.',
+  }),
+  gateway: row<{ readonly namespace: string; readonly name: string } | undefined>({
+    flag: 'gateway',
+    env: 'SLUICE_GATEWAY',
+    form: '`namespace/name`',
+    read: readObjectName,
+    default: undefined,
+    defaultText: 'none; required',
+    doc: 'The Gateway whose traffic is served.',
+  }),
+  xdsTokenFile: row<string | undefined>({
+    flag: 'xds-token-file',
+    env: 'SLUICE_XDS_TOKEN_FILE',
+    form: 'a path',
+    read: readPath,
+    default: undefined,
+    defaultText: 'none',
+    doc: 'Bearer token for the controller; read again for each connection.',
+  }),
+  xdsCaFile: row<string | undefined>({
+    flag: 'xds-ca-file',
+    env: 'SLUICE_XDS_CA_FILE',
+    form: 'a path',
+    read: readPath,
+    default: undefined,
+    defaultText: 'none: plaintext',
+    doc: 'Authorities (PEM) from which the certificate of the controller must come; read again for each connection. The connection is TLS exactly where it is set.',
+  }),
+  stateDir: row<string | undefined>({
+    flag: 'state-dir',
+    env: 'SLUICE_STATE_DIR',
+    form: 'a path',
+    read: readPath,
+    default: undefined,
+    defaultText: 'none: nothing is kept',
+    doc: 'Folder for the last good configuration, secret values included, so that the proxy serves after a restart without a controller.',
+  }),
+  proxyName: row<string | undefined>({
+    env: 'SLUICE_PROXY_NAME',
+    form: 'a DNS name',
+    read: readProxyName,
+    default: undefined,
+    defaultText: 'the host name and a random part, which `--state-dir` keeps',
+    doc: 'Stable name of the proxy in conditions and logs, unique among all proxies.',
+  }),
+  advertiseAddress: row<string | undefined>({
+    env: 'SLUICE_ADVERTISE_ADDRESS',
+    form: 'an IP address or a host name',
+    read: readHost,
+    default: undefined,
+    defaultText: 'the bind address, or the first of the machine where all are bound',
+    doc: 'Where clients reach the proxy; the address of a Gateway that has no Service of its own.',
+  }),
+} as const
+
+type Table = Readonly<Record<string, SettingRow<unknown>>>
+type ValuesOf<Rows extends Table> = {
+  readonly [Name in keyof Rows]: Rows[Name] extends SettingRow<infer Value> ? Value : never
+}
+
+export type SettingName = keyof typeof settings
+export type Settings = ValuesOf<typeof settings>
+export type RemoteSettingName = keyof typeof remoteSettings
+export type RemoteSettings = ValuesOf<typeof remoteSettings>
 
 /** How long to wait for what when told to stop, in milliseconds. */
 export interface DrainDeadlines {
@@ -224,10 +312,36 @@ export function readSettings(
   flags: Partial<Record<SettingName, string | undefined>>,
   env: Readonly<Record<string, string | undefined>>,
 ): Outcome<Settings, SettingProblem> {
+  return readTable(settings, flags, env)
+}
+
+/** As `readSettings`, for a proxy of a controller; what is required and missing is a problem. */
+export function readRemoteSettings(
+  flags: Partial<Record<RemoteSettingName, string | undefined>>,
+  env: Readonly<Record<string, string | undefined>>,
+): Outcome<RemoteSettings, SettingProblem> {
+  const read = readTable(remoteSettings, flags, env)
+  if (!read.ok) return read
+  const required = ['xdsAddress', 'gateway'] as const
+  const missing = required.filter((name) => read.value[name] === undefined)
+  if (missing.length === 0) return read
+  return failAll(
+    missing.map((name) => {
+      const { flag, env: variable, form } = remoteSettings[name]
+      return { source: `--${flag}`, message: `is required (or ${variable}): ${form}` }
+    }),
+  )
+}
+
+function readTable<Rows extends Table>(
+  table: Rows,
+  flags: Partial<Record<keyof Rows, string | undefined>>,
+  env: Readonly<Record<string, string | undefined>>,
+): Outcome<ValuesOf<Rows>, SettingProblem> {
   const values: Record<string, unknown> = {}
   const problems: SettingProblem[] = []
-  for (const [name, setting] of Object.entries(settings)) {
-    const flag = flags[name as SettingName]
+  for (const [name, setting] of Object.entries(table)) {
+    const flag = flags[name]
     const text = flag ?? (env[setting.env] || undefined)
     const value = text === undefined ? setting.default : setting.read(text)
     if (text !== undefined && value === undefined) {
@@ -236,7 +350,7 @@ export function readSettings(
     }
     values[name] = value
   }
-  return problems.length > 0 ? failAll(problems) : succeed(values as Settings)
+  return problems.length > 0 ? failAll(problems) : succeed(values as ValuesOf<Rows>)
 }
 
 /**

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { takeFileLock } from '../base/file-lock.ts'
 import { type EventLog, MemoryLog, openEmbeddedLog } from '../log/index.ts'
 import { type DigestKey, openDigestKey, randomDigestKey } from '../watch/digest-key.ts'
 
@@ -16,24 +16,6 @@ export interface OpenedLog {
   readonly notices: readonly string[]
   /** Closes the log and lets other processes have it. */
   close(): Promise<void>
-}
-
-/** Another process has the log open for writing. */
-export class LogInUseError extends Error {}
-
-/**
- * Takes the log for this process until it ends, however it ends: the lock is SQLite's own on a
- * file beside the log, which the system releases with the process.
- */
-function takeLock(path: string): () => void {
-  const lock = new DatabaseSync(`${path}.lock`)
-  try {
-    lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
-  } catch {
-    lock.close()
-    throw new LogInUseError(`${path} is in use by another process`)
-  }
-  return () => lock.close()
 }
 
 /** The log of a run without --log-file: one per set of manifests, below the user's state folder. */
@@ -53,10 +35,10 @@ function memoryLog(notices: readonly string[]): OpenedLog {
   return { log, digestKey: randomDigestKey(), path: undefined, notices, close }
 }
 
-/** @throws LogInUseError, LogError, or the system's error where the place cannot be written. */
+/** @throws LockedError, LogError, or the system's error where the place cannot be written. */
 function fileLog(path: string): OpenedLog {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-  const unlock = takeLock(path)
+  const unlock = takeFileLock(path)
   try {
     const { log, movedAside } = openEmbeddedLog(path)
     const notices =
@@ -80,13 +62,13 @@ function fileLog(path: string): OpenedLog {
  * The log on a NATS server. The key of secret digests stays on this machine, beside where a log of
  * the same manifests would be, and a second process on them is refused here too; on other machines
  * nothing keeps one from writing to the same stream.
- * @throws LogInUseError, LogError, or the system's error where the place cannot be written.
+ * @throws LockedError, LogError, or the system's error where the place cannot be written.
  */
 async function natsLog(paths: readonly string[], servers: string): Promise<OpenedLog> {
   const { openNatsLog, placeOf } = await import('../log/nats.ts')
   const local = join(dirname(defaultLogPath(paths)), 'nats')
   mkdirSync(dirname(local), { recursive: true, mode: 0o700 })
-  const unlock = takeLock(local)
+  const unlock = takeFileLock(local)
   try {
     const log = await openNatsLog({ servers })
     const close = async () => {

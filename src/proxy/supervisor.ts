@@ -60,6 +60,8 @@ export interface ProxyOptions {
   readonly streamLimits?: Partial<StreamLimits>
   readonly channel: ConfigChannel
   readonly log?: LevelControl
+  /** Metrics of whoever started the proxy, beside its own. */
+  readonly moreMetrics?: () => MetricsSnapshot
   readonly onEvent?: (event: ProxyEvent) => void
 }
 
@@ -277,7 +279,11 @@ class Supervisor implements RunningProxy {
 
   async metrics(): Promise<string> {
     const workers = await Promise.all(this.#threads.map((thread) => thread.metrics()))
-    return writePrometheus({ ...sumSnapshots(workers), ...this.#own() })
+    return writePrometheus({
+      ...sumSnapshots(workers),
+      ...this.#own(),
+      ...this.#options.moreMetrics?.(),
+    })
   }
 
   #own(): MetricsSnapshot {

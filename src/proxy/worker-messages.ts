@@ -24,6 +24,8 @@ export type ToWorker =
       readonly type: 'config'
       readonly sequence: number
       readonly bytes: Uint8Array<SharedArrayBuffer>
+      /** Put in force before `bytes`; see ConfigUpdate. */
+      readonly base?: Uint8Array<SharedArrayBuffer>
     }
   /** Answer to `claim`: may the port be bound? */
   | { readonly type: 'claimed'; readonly port: PortName; readonly problem?: string }

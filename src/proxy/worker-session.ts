@@ -5,7 +5,7 @@
  */
 import { GatewayError } from '../errors.ts'
 import type { DesiredDelta, ResourceKey } from '../model/resources.ts'
-import type { Rejection } from '../wire/channel.ts'
+import type { ConfigUpdate, Rejection } from '../wire/channel.ts'
 import { type DecodedDelta, decodeDelta } from '../wire/decode.ts'
 import type { Engine, TlsChoice } from './engine/types.ts'
 import { ListenerPorts, type PortName } from './listener-ports.ts'
@@ -60,7 +60,7 @@ export class WorkerSession {
   receive(message: ToWorker): void {
     switch (message.type) {
       case 'config':
-        this.#enqueue(() => this.#configure(message.sequence, message.bytes))
+        this.#enqueue(() => this.#configure(message))
         break
       case 'claimed':
         this.#claimed(message.port, message.problem)
@@ -104,9 +104,16 @@ export class WorkerSession {
     this.#parts.send({ type: 'fault', message: `${what}: ${text}` })
   }
 
-  async #configure(sequence: number, bytes: Uint8Array): Promise<void> {
+  async #configure({ sequence, bytes, base }: ConfigUpdate): Promise<void> {
+    if (base !== undefined) await this.#take(sequence, base)
+    if (await this.#take(sequence, bytes)) this.#sequence = sequence
+    this.#tell()
+  }
+
+  /** False where the bytes are no change set. */
+  async #take(sequence: number, bytes: Uint8Array): Promise<boolean> {
     const delta = this.#read(sequence, bytes)
-    if (delta === undefined) return this.#tell()
+    if (delta === undefined) return false
     for (const key of delta.removed) this.#rejected.delete(key)
     for (const { resource } of delta.upserted) this.#rejected.delete(resource.key)
     for (const { key, message } of delta.unreadable) {
@@ -114,8 +121,7 @@ export class WorkerSession {
     }
     for (const rejection of this.#apply(delta)) this.#reject(sequence, rejection)
     await this.#ports.update(delta)
-    this.#sequence = sequence
-    this.#tell()
+    return true
   }
 
   #reject(sequence: number, { key, code, message }: Rejection): void {

@@ -89,8 +89,8 @@ export class WorkerThread {
       case 'started':
         this.#hasStarted = true
         this.#settleStarted.resolve()
-        this.#unsubscribe = this.#options.channel.subscribe(({ sequence, bytes }) =>
-          this.send({ type: 'config', sequence, bytes }),
+        this.#unsubscribe = this.#options.channel.subscribe((update) =>
+          this.send({ type: 'config', ...update }),
         )
         break
       case 'state':

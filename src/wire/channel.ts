@@ -8,6 +8,11 @@ import type { ResourceKey } from '../model/resources.ts'
 export interface ConfigUpdate {
   readonly sequence: number
   readonly bytes: Uint8Array<SharedArrayBuffer>
+  /**
+   * A change set to put in force before `bytes`, in a full state: the last good versions of what
+   * `bytes` has newer ones of that may be refused.
+   */
+  readonly base?: Uint8Array<SharedArrayBuffer>
 }
 
 /** A resource that a proxy does not have in force. */

@@ -47,7 +47,11 @@ export function configDump(channel: ConfigChannel, facts: DumpFacts): string {
   const update = currentState(channel)
   const resources: Partial<Record<ResourceType, unknown[]>> = {}
   if (update !== undefined) {
-    const { upserted } = decodeDelta(update.bytes)
+    const { base, bytes } = update
+    const { upserted: newer } = decodeDelta(bytes)
+    const { upserted: good } = base === undefined ? { upserted: [] } : decodeDelta(base)
+    const keys = new Set(newer.map(({ resource }) => resource.key))
+    const upserted = [...newer, ...good.filter(({ resource }) => !keys.has(resource.key))]
     const sorted = upserted.toSorted((a, b) => (a.resource.key < b.resource.key ? -1 : 1))
     for (const { version, resource } of sorted) {
       const list = resources[resource.type] ?? []

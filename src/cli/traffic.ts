@@ -1,0 +1,80 @@
+/** What the commands that carry traffic have in common: settings, what happens, what was bound. */
+import type { ProxyEvent, ProxyOptions, RunningProxy } from '../proxy/supervisor.ts'
+import { drainDeadlines, readSettings, type SettingName, type SettingProblem } from '../settings.ts'
+import type { OperationalLog, Severity } from './operational-log.ts'
+import { UsageError } from './output.ts'
+import { packageVersion } from './version.ts'
+
+type Line = readonly [severity: Severity, text: string]
+
+function describe(event: ProxyEvent): Line | undefined {
+  switch (event.type) {
+    case 'ready':
+      return ['info', 'ready']
+    case 'listening':
+      return ['info', `listening on port ${event.port}`]
+    case 'port-lost':
+      return ['warn', `no longer listening on port ${event.port}`]
+    case 'rejected':
+      return ['error', `${event.rejection.key} is not in force: ${event.rejection.message}`]
+    case 'worker-died':
+      return ['fatal', `worker ${event.worker} died and is replaced: ${event.error.message}`]
+    case 'fault':
+      return ['fatal', `worker ${event.worker}: ${event.message}`]
+    default:
+      return undefined
+  }
+}
+
+export interface Surroundings {
+  readonly log: OperationalLog
+  /** May a dynamic forward proxy reach loopback addresses without being told so? */
+  readonly loopback: boolean
+  /** POST /quitquitquit. */
+  onQuit(): void
+}
+
+export type TrafficOptions = Omit<ProxyOptions, 'channel' | 'name'>
+
+/** The error that names every problem, a line each. */
+export function usageProblems(problems: readonly SettingProblem[]): UsageError {
+  return new UsageError(problems.map(({ source, message }) => `${source}: ${message}`).join('\n'))
+}
+
+/** Settings of a proxy from flags and environment; what happens in it goes to the log. */
+export function trafficOptions(
+  flags: Partial<Record<SettingName, string>>,
+  { log, loopback, onQuit }: Surroundings,
+): TrafficOptions {
+  const settings = readSettings(flags, process.env)
+  if (!settings.ok) throw usageProblems(settings.problems)
+  const deadlines = drainDeadlines(settings.value)
+  const { dynamicAllow, dynamicRefuse, accessLog, streamIdleMs, udpIdleMs, udpSessions, ...proxy } =
+    settings.value
+  return {
+    ...proxy,
+    accessLogFormat: accessLog,
+    destinations: { allow: dynamicAllow, refuse: dynamicRefuse, loopback },
+    streamLimits: {
+      idleTimeoutMs: streamIdleMs,
+      udpIdleTimeoutMs: udpIdleMs,
+      udpMaxSessions: udpSessions,
+    },
+    version: packageVersion(),
+    drain: deadlines,
+    log,
+    onEvent: (event) => {
+      if (event.type === 'quit-requested') onQuit()
+      const line = describe(event)
+      if (line !== undefined) log.write(...line)
+    },
+  }
+}
+
+/** Where everything is, so that a port that was chosen by the system can be found. */
+export function announce({ addresses }: RunningProxy, log: OperationalLog): void {
+  const { admin, stats, readiness } = addresses
+  if (readiness !== undefined) log.write('info', `readiness: http://${readiness}/healthz/ready`)
+  if (stats !== undefined) log.write('info', `metrics: http://${stats}/metrics`)
+  if (admin !== undefined) log.write('info', `admin: http://${admin}`)
+}

@@ -1,0 +1,188 @@
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { ClusterRig, type ControlPlane, type Proxy } from '../../src/testing/cluster-rig.ts'
+import { freePort } from '../../src/testing/gateway.ts'
+import { keepAliveAgent, send } from '../../src/testing/http-client.ts'
+import {
+  gateway,
+  httpRoute,
+  manifest,
+  policy,
+  staticBackend,
+  toBackend,
+} from '../../src/testing/manifests.ts'
+import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
+import { waitFor } from '../../src/testing/wait-for.ts'
+
+let a: Upstream
+let b: Upstream
+beforeAll(async () => {
+  ;[a, b] = await Promise.all([startUpstream('a'), startUpstream('b')])
+  return async () => void (await Promise.all([a.close(), b.close()]))
+})
+
+let rig: ClusterRig
+afterEach(() => rig.dispose())
+
+const age = { creationTimestamp: '2026-01-01T00:00:00Z' }
+
+const routeTo = (backend: string, name = 'app', rule: object = {}) =>
+  manifest(httpRoute(name, { rules: [{ backendRefs: [toBackend(backend)], ...rule }] }, age))
+
+const dated = (object: Readonly<Record<string, unknown>>) => ({
+  ...object,
+  metadata: { ...(object.metadata as object), ...age },
+})
+
+function makeRig(port: number, more: Record<string, string> = {}): void {
+  const objects = [gateway(port), staticBackend('a', a.port), staticBackend('b', b.port)]
+  rig = new ClusterRig({
+    'base.yaml': manifest(...objects.map(dated)),
+    'route.yaml': routeTo('a'),
+    ...more,
+  })
+}
+
+/** A Gateway on a free port, one control plane, one proxy that is ready. */
+async function startAll(more: Record<string, string> = {}) {
+  const port = await freePort()
+  makeRig(port, more)
+  const plane = await rig.controlPlane()
+  const proxy = await rig.proxy({ name: 'edge-1', addresses: [plane.address] }).start()
+  return { port, plane, proxy }
+}
+
+const upstreamOf = async (port: number): Promise<string | undefined> => {
+  const response = await send(port).catch(() => undefined)
+  return /"upstream":"(\w+)"/.exec(response?.body ?? '')?.[1]
+}
+
+const served = (port: number, by: string) =>
+  waitFor(`an answer of ${by}`, async () => (await upstreamOf(port)) === by)
+
+/** Sends requests one after the other until told to stop; gives the statuses that were seen. */
+function keepSending(port: number) {
+  const seen = new Map<number | string, number>()
+  const agent = keepAliveAgent()
+  let isStopped = false
+  const loop = (async () => {
+    while (!isStopped) {
+      const status = await send(port, { agent }).then(
+        (response) => response.status,
+        (error: Error) => error.message,
+      )
+      seen.set(status, (seen.get(status) ?? 0) + 1)
+    }
+  })()
+  return async () => {
+    isStopped = true
+    await loop
+    agent.destroy()
+    return [...seen.keys()]
+  }
+}
+
+describe('a proxy of a controller', () => {
+  it('serves what the controller says, follows changes, and the Gateway says so', async () => {
+    const { port, plane } = await startAll()
+    expect(await upstreamOf(port)).toBe('a')
+    const { message } = await plane.condition('Gateway', 'edge', 'Programmed', 'True')
+    expect(message).toBe('')
+    expect((await plane.status('Gateway', 'edge'))?.addresses).toEqual([
+      { type: 'IPAddress', value: '127.0.0.1' },
+    ])
+    rig.write('route.yaml', routeTo('b'))
+    await served(port, 'b')
+    rig.remove('route.yaml')
+    await waitFor('404', async () => (await send(port)).status === 404)
+  })
+
+  it('goes on without the controller, and resumes with the differences only', async () => {
+    const { port, plane, proxy } = await startAll()
+    const stop = keepSending(port)
+    await plane.kill()
+    await proxy.tells(/lost the controller/)
+    rig.write('route.yaml', routeTo('b'))
+    await plane.start()
+    await served(port, 'b')
+    expect(await stop()).toEqual([200])
+    expect(await plane.metric('xds_resources_total')).toBeLessThanOrEqual(2)
+    await plane.condition('HTTPRoute', 'app', 'Accepted', 'True')
+    await plane.condition('Gateway', 'edge', 'Programmed', 'True')
+  })
+
+  it('serves after a kill with no controller at all, from a file that only its owner reads', async () => {
+    const { port, plane, proxy } = await startAll()
+    await proxy.saved()
+    expect(statSync(proxy.lastGood).mode & 0o777).toBe(0o600)
+    expect(statSync(proxy.stateDir).mode & 0o777).toBe(0o700)
+    await proxy.kill()
+    await plane.kill()
+    await proxy.start()
+    expect(await upstreamOf(port)).toBe('a')
+    await plane.start()
+    await proxy.tells(/connected to the controller/)
+    await waitFor('an answer', async () => (await plane.metric('xds_acks_total')) > 0)
+    expect(await plane.metric('xds_resources_total')).toBe(0)
+  })
+
+  it('moves a damaged file aside and asks the controller for everything', async () => {
+    const { port, plane, proxy } = await startAll()
+    await proxy.saved()
+    await proxy.stop()
+    const bytes = readFileSync(proxy.lastGood)
+    bytes[bytes.length - 3] = (bytes[bytes.length - 3] ?? 0) ^ 1
+    writeFileSync(proxy.lastGood, bytes)
+    await proxy.start()
+    await proxy.tells(/digest does not fit.*last-good\.aside-1/)
+    expect(await upstreamOf(port)).toBe('a')
+    expect(await plane.metric('xds_rejects_total')).toBe(0)
+  })
+
+  it('moves to another replica without a resend, since both make the same versions', async () => {
+    const port = await freePort()
+    makeRig(port)
+    const [one, two] = [await rig.controlPlane(), await rig.controlPlane()]
+    const addresses = [one.address, two.address]
+    const proxy = await rig.proxy({ name: 'edge-1', addresses }).start()
+    expect(await one.metric('xds_proxies')).toBe(1)
+    const stop = keepSending(port)
+    await one.kill()
+    await waitFor('an answer', async () => (await two.metric('xds_acks_total')) > 0)
+    expect(await two.metric('xds_resources_total')).toBe(0)
+    rig.write('route.yaml', routeTo('b'))
+    await served(port, 'b')
+    expect(await stop()).toEqual([200])
+    expect(await proxy.metric('controller_connections_total')).toBe(2)
+  })
+
+  it('tells a port that is taken and puts the rest in force; recovers when it is free', async () => {
+    const [free, taken] = [await freePort(), await freePort()]
+    const blocker = createServer()
+    await new Promise<void>((resolve) => blocker.listen(taken, '127.0.0.1', resolve))
+    const listeners = [
+      { name: 'http', port: free, protocol: 'HTTP' },
+      { name: 'second', port: taken, protocol: 'HTTP' },
+    ]
+    makeRig(free, {
+      'base.yaml': manifest(
+        gateway(free, { listeners }),
+        staticBackend('a', a.port),
+        staticBackend('b', b.port),
+      ),
+    })
+    const plane = await rig.controlPlane()
+    rig.proxy({ name: 'edge-1', addresses: [plane.address] }).launch()
+    await served(free, 'a')
+    const reason = /proxy edge-1/
+    const failed = await plane.condition('Gateway', 'edge', 'Programmed', 'False', reason)
+    expect(failed).toMatchObject({ reason: 'NoResources' })
+    await new Promise((resolve) => blocker.close(resolve))
+    await plane.condition('Gateway', 'edge', 'Programmed', 'True')
+    await served(taken, 'a')
+  })
+})
+
+void policy
+export type Unused = [ControlPlane, Proxy]
