@@ -154,7 +154,7 @@ export interface ProxyOptions {
   readonly args?: readonly string[]
 }
 
-export class Proxy extends Child {
+export class ProxyProcess extends Child {
   readonly stateDir: string
   readonly #options: ProxyOptions
 
@@ -240,8 +240,8 @@ export class ClusterRig {
     return plane.start()
   }
 
-  proxy(options: ProxyOptions): Proxy {
-    const proxy = new Proxy(this.folder, options)
+  proxy(options: ProxyOptions): ProxyProcess {
+    const proxy = new ProxyProcess(this.folder, options)
     this.#children.push(proxy)
     return proxy
   }

@@ -63,7 +63,7 @@ const served = (port: number, by: string) =>
 /** Sends requests one after the other until told to stop; gives the statuses that were seen. */
 function keepSending(port: number) {
   const seen = new Map<number | string, number>()
-  const agent = keepAliveAgent()
+  const agent = keepAliveAgent(1)
   let isStopped = false
   const loop = (async () => {
     while (!isStopped) {
