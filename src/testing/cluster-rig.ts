@@ -5,6 +5,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { get } from 'node:http'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ControlPlaneProcessOptions } from './control-plane-process.ts'
@@ -93,6 +94,23 @@ async function scrape(url: string, name: string): Promise<number> {
   return metricSum(text, name)
 }
 
+/**
+ * A port that nothing takes while its owner is down: below those that the system gives to outgoing
+ * connections, one of which could even be the peer's own attempt to connect.
+ */
+export async function stablePort(): Promise<number> {
+  for (;;) {
+    const port = 10_000 + Math.floor(Math.random() * 20_000)
+    const server = createServer()
+    const isFree = await new Promise<boolean>((resolve) => {
+      server.once('error', () => resolve(false))
+      server.listen(port, '127.0.0.1', () => resolve(true))
+    })
+    await new Promise((resolve) => server.close(resolve))
+    if (isFree) return port
+  }
+}
+
 export class ControlPlane extends Child {
   readonly logFile: string
   readonly #options: Omit<ControlPlaneProcessOptions, 'logFile'>
@@ -105,10 +123,9 @@ export class ControlPlane extends Child {
     this.#options = options
   }
 
-  /** Starts, on the same address as before where it had one, and resolves once proxies are served. */
+  /** Starts, on the same address each time, and resolves once proxies are served. */
   async start(): Promise<this> {
-    const address = this.address === '' ? this.#options.xdsAddress : this.address
-    const options = { ...this.#options, logFile: this.logFile, xdsAddress: address }
+    const options = { ...this.#options, logFile: this.logFile }
     this.spawn(['--no-warnings', controlPlane, JSON.stringify(options)])
     this.address = await this.tells(/^xds: (.+)$/m)
     this.#metrics = await this.tells(/^metrics: (.+)$/m)
@@ -233,7 +250,7 @@ export class ClusterRig {
     const plane = new ControlPlane(folder, {
       manifests: this.manifests,
       digestKey: join(this.folder, 'digest.key'),
-      xdsAddress: '127.0.0.1:0',
+      xdsAddress: `127.0.0.1:${await stablePort()}`,
       ...options,
     })
     this.#children.push(plane)

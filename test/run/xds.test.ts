@@ -1,8 +1,7 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { ClusterRig } from '../../src/testing/cluster-rig.ts'
-import { freePort } from '../../src/testing/gateway.ts'
+import { ClusterRig, stablePort } from '../../src/testing/cluster-rig.ts'
 import { keepAliveAgent, send } from '../../src/testing/http-client.ts'
 import {
   gateway,
@@ -45,7 +44,7 @@ function makeRig(port: number, more: Record<string, string> = {}): void {
 
 /** A Gateway on a free port, one control plane, one proxy that is ready. */
 async function startAll(more: Record<string, string> = {}) {
-  const port = await freePort()
+  const port = await stablePort()
   makeRig(port, more)
   const plane = await rig.controlPlane()
   const proxy = await rig.proxy({ name: 'edge-1', addresses: [plane.address] }).start()
@@ -141,7 +140,7 @@ describe('a proxy of a controller', () => {
   })
 
   it('moves to another replica without a resend, since both make the same versions', async () => {
-    const port = await freePort()
+    const port = await stablePort()
     makeRig(port)
     const [one, two] = [await rig.controlPlane(), await rig.controlPlane()]
     const addresses = [one.address, two.address]
@@ -158,7 +157,7 @@ describe('a proxy of a controller', () => {
   })
 
   it('tells a port that is taken and puts the rest in force; recovers when it is free', async () => {
-    const [free, taken] = [await freePort(), await freePort()]
+    const [free, taken] = [await stablePort(), await stablePort()]
     const blocker = createServer()
     await new Promise<void>((resolve) => blocker.listen(taken, '127.0.0.1', resolve))
     const listeners = [
