@@ -9,6 +9,7 @@ import type { Graph } from '../desired/graph.ts'
 import type { ObjectState, ObservedObject } from '../desired/object-state.ts'
 import type { Status } from '../desired/status-book.ts'
 import { StatusBook } from '../desired/status-book.ts'
+import { type FetchedKeys, keySetFact } from '../model/key-sets.ts'
 import type { ObjectKey, ObjectRef } from '../model/names.ts'
 import { compareText, objectKey, parseObjectKey } from '../model/names.ts'
 import type { DesiredDelta, VersionedResource } from '../model/resources.ts'
@@ -49,6 +50,7 @@ export interface FoldSnapshot {
   readonly position: number
   readonly actors: readonly (readonly [ObjectKey, unknown])[]
   readonly delivery: unknown
+  readonly keySets?: readonly (readonly [uri: string, FetchedKeys])[]
   readonly statuses: readonly (readonly [ObjectKey, Status])[]
 }
 
@@ -59,6 +61,8 @@ export class Fold {
   readonly #actors = new Map<ObjectKey, ResourceSnapshot>()
   readonly #delivery: Delivery
   readonly #book = new StatusBook()
+  /** Last fetched, by URI; they stand until others are fetched, whoever asks for them. */
+  readonly #keySets = new Map<string, FetchedKeys>()
   #position = 0
   #observed = false
   #statuses = new Map<ObjectKey, StatusChange>()
@@ -91,7 +95,11 @@ export class Fold {
     if (position <= this.#position) return
     this.#position = position
     const seen = { sequence: position, timeMs: Date.parse(event.time) }
-    if (this.#isResourceEvent(event, seen) || this.#delivery.apply(event)) {
+    if (
+      this.#isResourceEvent(event, seen) ||
+      this.#isKeySet(event) ||
+      this.#delivery.apply(event)
+    ) {
       this.graph.settle()
       this.#collectStatuses(event.time)
     }
@@ -117,6 +125,7 @@ export class Fold {
       position: this.#position,
       actors: [...this.#actors].map(([key, { value, context }]) => [key, { value, context }]),
       delivery: this.#delivery.snapshot(),
+      keySets: [...this.#keySets],
       statuses: this.#book.entries(),
     }
   }
@@ -132,6 +141,7 @@ export class Fold {
       this.#setActor(key, resourceMachine.resolveState({ value, context }))
     }
     this.#delivery.restore(snapshot.delivery)
+    for (const [uri, keys] of snapshot.keySets ?? []) this.#setKeys(uri, keys)
     this.#position = snapshot.position
     this.graph.settle()
     this.#collectStatuses('1970-01-01T00:00:00.000Z')
@@ -163,6 +173,25 @@ export class Fold {
     const [after] = transition(resourceMachine, before, input)
     if (after !== before) this.#setActor(key, after)
     return after !== before
+  }
+
+  #isKeySet(event: SluiceEvent): boolean {
+    if (event.type !== 'dev.sluice.jwks.fetched.v1') return false
+    const { uri, digest, keySet } = event.data
+    if (this.#keySets.get(uri)?.digest === digest) return false
+    this.#observed = true
+    this.#setKeys(uri, { digest, keySet })
+    return true
+  }
+
+  #setKeys(uri: string, keys: FetchedKeys): void {
+    this.#keySets.set(uri, keys)
+    this.graph.setFact(keySetFact(uri), keys)
+  }
+
+  /** Digest of a key set as last fetched; undefined before the first time. */
+  keySetDigest(uri: string): string | undefined {
+    return this.#keySets.get(uri)?.digest
   }
 
   #setActor(key: ObjectKey, snapshot: ResourceSnapshot): void {

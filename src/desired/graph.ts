@@ -14,9 +14,11 @@
  * A stage may read objects, indexes and facts, and the values and relations of earlier stages only,
  * so there are no cycles. Everything is pure: no clock, no randomness, sorted iteration.
  */
+import type { KeySetRequest } from '../model/key-sets.ts'
 import type { ObjectKey, ObjectRef } from '../model/names.ts'
 import { objectKey } from '../model/names.ts'
 import type { Resource, ResourceKey } from '../model/resources.ts'
+import { KeySetRequests } from './key-set-requests.ts'
 import type { ObjectState } from './object-state.ts'
 import { OutputStore } from './output-store.ts'
 
@@ -36,6 +38,8 @@ export interface Reader {
   count(relation: string, key: string): number
   /** A fact that is not an object, such as what a proxy has acknowledged. */
   fact<Value>(name: string): Value | undefined
+  /** Asks for a key set to be fetched, for as long as derivations ask; it comes as a fact. */
+  requestKeySet(request: KeySetRequest): void
 }
 
 export type Contribution = readonly [relation: string, key: string, member: string]
@@ -81,6 +85,7 @@ interface Node {
 
 export class Graph {
   readonly outputs = new OutputStore()
+  readonly keySets = new KeySetRequests()
   readonly #stages: readonly Stage[]
   readonly #indexes: readonly IndexDefinition[]
   readonly #stageByName: ReadonlyMap<string, number>
@@ -179,13 +184,16 @@ export class Graph {
     const before = nodes.get(key)
     if (state === undefined) {
       if (before !== undefined) this.#replace(position, before, undefined, new Set())
+      this.keySets.set(`${stage.name}:${key}`, [])
       nodes.delete(key)
       return
     }
     const node = before ?? { stage: position, key, reads: new Set(), derived: {}, valueText: '' }
     nodes.set(key, node)
     const reads = new Set<ReadKey>()
-    const derived = stage.derive(state, this.#reader(position, reads))
+    const keySets: KeySetRequest[] = []
+    const derived = stage.derive(state, this.#reader(position, reads, keySets))
+    this.keySets.set(`${stage.name}:${key}`, keySets)
     this.#replace(position, node, derived, reads)
   }
 
@@ -251,7 +259,7 @@ export class Graph {
     if ((before === 0) !== (total === 0)) this.#wake(`relation:${relation}`)
   }
 
-  #reader(position: number, reads: Set<ReadKey>): Reader {
+  #reader(position: number, reads: Set<ReadKey>, keySets: KeySetRequest[]): Reader {
     const see = (key: ReadKey) => void reads.add(key)
     return {
       object: (kind, namespace, name) => {
@@ -283,6 +291,7 @@ export class Graph {
         see(`fact:${name}`)
         return this.#facts.get(name) as Value | undefined
       },
+      requestKeySet: (request) => void keySets.push(request),
     }
   }
 

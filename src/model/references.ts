@@ -12,6 +12,30 @@ export interface References {
   secretsWith(labels: Readonly<Record<string, string>>): readonly ReferencedSecret[]
   /** Undefined where there is no such ConfigMap. */
   configMap(name: string): ReferencedConfigMap | undefined
+  /** Asks for a key set to be fetched and kept; a message where the reference leads nowhere. */
+  keySet(remote: RemoteKeySet): FetchedKeySet | string
+}
+
+/** A JSON Web Key Set that a backend serves. */
+export interface RemoteKeySet {
+  readonly backendRef: {
+    readonly group?: string
+    readonly kind?: string
+    readonly namespace?: string
+    readonly name: string
+    readonly port?: number
+  }
+  /** Relative to the root of the backend. */
+  readonly path: string
+  /** Milliseconds after which it is fetched again. */
+  readonly cacheMs: number
+}
+
+export interface FetchedKeySet {
+  /** What it is called in events and messages. */
+  readonly uri: string
+  /** As last fetched (RFC 7517, public members only); undefined before the first time. */
+  readonly keySet: unknown
 }
 
 export interface ReferencedConfigMap {

@@ -28,7 +28,7 @@ import { frontendTcpField } from './frontend-tcp/schema.ts'
 import { frontendTlsField } from './frontend-tls/schema.ts'
 import { headerModifiers } from './header-modifiers/index.ts'
 import { hostRewrite } from './host-rewrite/index.ts'
-import { jwtAuthenticationField } from './jwt-authentication/schema.ts'
+import { jwtAuthentication } from './jwt-authentication/index.ts'
 import { rateLimitField } from './rate-limit/schema.ts'
 import { retryField } from './retry/schema.ts'
 import { timeouts } from './timeouts/index.ts'
@@ -39,7 +39,7 @@ const trafficPolicies = [
   // First, so that a preflight needs no credential, costs no limit, and a 401 carries CORS headers.
   cors,
   // Credentials before whatever may read who the caller is.
-  pendingPolicy(jwtAuthenticationField, { security: true, preRouting: true }),
+  jwtAuthentication,
   basicAuthentication,
   apiKeyAuthentication,
   // After local credentials: a call to a service is dear, and it may be told the verified claims.

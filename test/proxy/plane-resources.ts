@@ -133,6 +133,7 @@ const nothing: References = {
   secret: () => undefined,
   secretsWith: () => [],
   configMap: () => undefined,
+  keySet: () => 'nothing is fetched here',
 }
 
 /** A field of a GatewayPolicy, compiled as the control plane does it. */

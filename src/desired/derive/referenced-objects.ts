@@ -2,6 +2,7 @@
 import type { ReferencedConfigMap, ReferencedSecret, References } from '../../model/references.ts'
 import type { Reader } from '../graph.ts'
 import { matchesSelector, type SecretFacts } from '../shapes.ts'
+import { referToKeySet } from './key-set-reference.ts'
 
 interface ConfigMapFields {
   readonly data?: Readonly<Record<string, string>>
@@ -18,6 +19,7 @@ export function referencesFrom(namespace: string, read: Reader): References {
         .filter(({ object }) => matchesSelector({ matchLabels }, object?.metadata.labels ?? {}))
         .flatMap(({ ref }) => referencedSecret(namespace, ref.name, read) ?? []),
     configMap: (name) => referencedConfigMap(namespace, name, read),
+    keySet: (remote) => referToKeySet(remote, namespace, read),
   }
 }
 

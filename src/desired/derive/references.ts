@@ -12,6 +12,8 @@ import {
 } from '../shapes.ts'
 
 export interface Referrer {
+  /** Of the API; that of the Gateway API where absent. */
+  readonly group?: string
   readonly kind: string
   readonly namespace: string
 }
@@ -28,7 +30,9 @@ export function isGranted(
     const grant = specOf<ReferenceGrantSpec>(object)
     const fromMatches = grant.from.some(
       ({ group, kind, namespace }) =>
-        group === gatewayGroup && kind === from.kind && namespace === from.namespace,
+        group === (from.group ?? gatewayGroup) &&
+        kind === from.kind &&
+        namespace === from.namespace,
     )
     const toMatches = grant.to.some(
       ({ group, kind, name }) =>

@@ -1,14 +1,27 @@
+import { holdsPrivateKey } from '../../auth/jwt/key-set.ts'
 import { type Infer, list, object, optional, required, text } from '../../schema/field.ts'
-import { exactlyOneOf } from '../../schema/rules.ts'
+import { exactlyOneOf, rule } from '../../schema/rules.ts'
 import { sectionField } from '../../schema/section-field.ts'
 import { audiences, jwtMode, remoteJwks } from '../../schema/shapes/authentication.ts'
 import { shortString } from '../../schema/strings.ts'
+
+const inlineKeys = text({
+  min: 2,
+  max: 65_536,
+  rules: [
+    // Refused before anything of the object is written down.
+    rule<string>({
+      message: 'must hold public keys only: this one has private or symmetric key material',
+      holds: (value) => !holdsPrivateKey(value),
+    }),
+  ],
+})
 
 const jwks = object(
   'JWKS',
   {
     remote: optional(remoteJwks, 'An endpoint that serves the keys.'),
-    inline: optional(text({ min: 2, max: 65_536 }), 'A JSON Web Key Set as text (RFC 7517).'),
+    inline: optional(inlineKeys, 'A JSON Web Key Set as text (RFC 7517).'),
   },
   { rules: [exactlyOneOf('remote', 'inline')] },
 )

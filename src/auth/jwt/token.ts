@@ -1,0 +1,100 @@
+/**
+ * Reading signed tokens (RFC 7515 compact form, RFC 7519) without believing them. Whatever two
+ * readers could understand differently is refused: member names that come twice, digits of base 64
+ * that mean nothing, extensions that must be understood.
+ */
+
+/** Why a token does not count; part of what the client is told. */
+export type TokenProblem =
+  | 'the token is invalid or malformed'
+  | 'the token header is malformed'
+  | 'the token header does not specify a `kid`'
+  | 'the token uses an unknown key'
+  | 'the token uses an algorithm that its key does not allow'
+  | 'the token is of an unknown issuer'
+  | 'the token is for another audience'
+  | 'the token has expired'
+  | 'the token is not valid yet'
+  | 'the token has no valid signature'
+
+export type Claims = Readonly<Record<string, unknown>>
+
+export interface UnverifiedToken {
+  readonly algorithm: string
+  readonly kid: string | undefined
+  readonly claims: Claims
+  /** What the signature is over. */
+  readonly signed: Buffer
+  readonly signature: Buffer
+}
+
+/** Far more than any real token; what is longer costs no work. */
+const maxLength = 16_384
+
+const malformed: TokenProblem = 'the token is invalid or malformed'
+const badHeader: TokenProblem = 'the token header is malformed'
+
+export function readToken(text: string): UnverifiedToken | TokenProblem {
+  if (text.length > maxLength) return malformed
+  const first = text.indexOf('.')
+  const second = text.indexOf('.', first + 1)
+  if (first <= 0 || second <= first + 1 || text.indexOf('.', second + 1) >= 0) return malformed
+  const header = readObject(text.slice(0, first))
+  if (header === undefined) return badHeader
+  const { alg, kid, crit, b64 } = header
+  // No extension is understood, so none may be critical (RFC 7515 section 4.1.11; RFC 7797).
+  if (crit !== undefined || b64 !== undefined) return badHeader
+  if (typeof alg !== 'string' || (kid !== undefined && typeof kid !== 'string')) return badHeader
+  const claims = readObject(text.slice(first + 1, second))
+  const signature = decode(text.slice(second + 1))
+  if (claims === undefined || signature === undefined) return malformed
+  const signed = Buffer.from(text.slice(0, second), 'latin1')
+  return { algorithm: alg, kid, claims, signed, signature }
+}
+
+/** Undefined where it is not canonical base64url. */
+function decode(text: string): Buffer | undefined {
+  const bytes = Buffer.from(text, 'base64url')
+  return bytes.toString('base64url') === text ? bytes : undefined
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+function readObject(text: string): Claims | undefined {
+  const bytes = decode(text)
+  if (bytes === undefined) return undefined
+  try {
+    const json = utf8.decode(bytes)
+    const value: unknown = JSON.parse(json)
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
+    return countNames(json) === countMembers(value) ? (value as Claims) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const quote = 0x22
+const backslash = 0x5c
+const colon = 0x3a
+
+/** Names of members in a JSON text: one for each colon outside of strings. */
+function countNames(json: string): number {
+  let names = 0
+  let isText = false
+  for (let at = 0; at < json.length; at++) {
+    const code = json.charCodeAt(at)
+    if (code === quote) isText = !isText
+    else if (isText && code === backslash) at++
+    else if (!isText && code === colon) names++
+  }
+  return names
+}
+
+/** Members of a value and of all below; a name that came twice is one member. */
+function countMembers(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0
+  const below = Object.values(value)
+  let members = Array.isArray(value) ? 0 : below.length
+  for (const member of below) members += countMembers(member)
+  return members
+}

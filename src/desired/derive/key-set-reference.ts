@@ -1,0 +1,41 @@
+/** A policy's reference to a key set that a backend serves. */
+import { type FetchedKeys, type KeySetRequest, keySetFact } from '../../model/key-sets.ts'
+import type { FetchedKeySet, RemoteKeySet } from '../../model/references.ts'
+import type { Reader } from '../graph.ts'
+import { type BackendSpec, ownGroup, specOf } from '../shapes.ts'
+import { resolveBackend } from './references.ts'
+
+/** A path of a URI with its query (RFC 3986). */
+const pathForm = /^[!$&-;=?-Z_a-z~%]*$/
+
+/** Asks for the key set; a message where it cannot be asked for. */
+export function referToKeySet(
+  { backendRef, path: given, cacheMs }: RemoteKeySet,
+  namespace: string,
+  read: Reader,
+): FetchedKeySet | string {
+  if (!pathForm.test(given)) return 'jwksPath holds characters that no path can have'
+  const path = given.startsWith('/') ? given : `/${given}`
+  const from = { group: ownGroup, kind: 'GatewayPolicy', namespace }
+  const { target, failure } = resolveBackend(backendRef, from, read)
+  if (target.type === 'invalid') return failure?.message ?? target.message
+  const found = target.type === 'service' ? {} : staticAddress(target, read)
+  if (typeof found === 'string') return found
+  const authority =
+    target.type === 'service'
+      ? `${target.name}.${target.namespace}.svc:${target.port}`
+      : `${found.address?.host}:${found.address?.port}`
+  const uri = `//${authority}${path}`
+  read.requestKeySet({ uri, target, ...found, path, cacheMs })
+  return { uri, keySet: read.fact<FetchedKeys>(keySetFact(uri))?.keySet }
+}
+
+function staticAddress(
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+  read: Reader,
+): Pick<KeySetRequest, 'address'> | string {
+  const object = read.object('GatewayBackend', namespace, name)?.object
+  const address = object && specOf<BackendSpec>(object).static
+  if (address !== undefined) return { address: { host: address.host, port: address.port } }
+  return `GatewayBackend ${namespace}/${name} is not static; keys are fetched from Services and static backends only`
+}

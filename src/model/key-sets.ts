@@ -1,0 +1,29 @@
+/** Key sets that the control plane fetches for policies, and what it has fetched. */
+import type { BackendTarget } from './resources.ts'
+
+/** What is to be fetched and kept fresh. Plain data: the fold asks, and somebody else performs it. */
+export interface KeySetRequest {
+  /**
+   * A reference without scheme, such as `//idp.default.svc:8080/keys`, since policies of the
+   * backend say whether TLS is spoken. It names the key set in events.
+   */
+  readonly uri: string
+  readonly target: Exclude<BackendTarget, { readonly type: 'invalid' }>
+  /** Of a static backend. */
+  readonly address?: { readonly host: string; readonly port: number }
+  /** With a leading slash, and the query where there is one. */
+  readonly path: string
+  /** Milliseconds between two fetches. */
+  readonly cacheMs: number
+}
+
+/** The name of the fact that holds a FetchedKeys. */
+export function keySetFact(uri: string): string {
+  return `key-set:${uri}`
+}
+
+export interface FetchedKeys {
+  /** Of the content, in the words of whoever fetched it. */
+  readonly digest: string
+  readonly keySet: Readonly<Record<string, unknown>>
+}

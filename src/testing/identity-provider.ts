@@ -1,0 +1,104 @@
+/** An identity provider: signs tokens, publishes its keys over HTTP or HTTPS, and rotates them. */
+import {
+  createServer as createPlainServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+} from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import {
+  type CryptoKey,
+  exportJWK,
+  generateKeyPair,
+  type JWK,
+  type JWTHeaderParameters,
+  type JWTPayload,
+  SignJWT,
+} from 'jose'
+
+export interface SigningKey {
+  readonly kid: string
+  readonly algorithm: string
+  readonly privateKey: CryptoKey
+  /** As it is published. */
+  readonly jwk: JWK
+}
+
+/** A fresh key pair, with its id and algorithm in the public half. */
+export async function signingKey(kid: string, algorithm = 'RS256'): Promise<SigningKey> {
+  const { privateKey, publicKey } = await generateKeyPair(algorithm, { extractable: true })
+  const jwk = { ...(await exportJWK(publicKey)), kid, alg: algorithm, use: 'sig' }
+  return { kid, algorithm, privateKey, jwk }
+}
+
+export function keySetOf(...keys: readonly SigningKey[]): { keys: JWK[] } {
+  return { keys: keys.map(({ jwk }) => jwk) }
+}
+
+/** Seconds since the epoch, so many from now. */
+export const inSeconds = (seconds: number): number => Math.floor(Date.now() / 1000) + seconds
+
+/** A token of five minutes; claims and header may say otherwise. */
+export function sign(
+  key: SigningKey,
+  claims: JWTPayload,
+  header: Partial<JWTHeaderParameters> = {},
+): Promise<string> {
+  return new SignJWT({ exp: inSeconds(300), ...claims })
+    .setProtectedHeader({ alg: key.algorithm, kid: key.kid, ...header })
+    .sign(key.privateKey)
+}
+
+export interface IdentityProvider {
+  readonly port: number
+  /** How often the keys were asked for. */
+  fetches: number
+  /** The last request for them. */
+  lastRequest: IncomingMessage | undefined
+  /** What is served from now on; an error status where it is a number, nothing ever where `hang`. */
+  serve(what: unknown | number | 'hang'): void
+  close(): Promise<void>
+}
+
+export interface ProviderOptions {
+  readonly path?: string
+  /** With it, HTTPS is spoken. */
+  readonly tls?: { readonly cert: string; readonly key: string; readonly ca?: string }
+}
+
+/** Serves a key set on a free loopback port. */
+export async function startIdentityProvider(
+  first: unknown,
+  { path = '/keys', tls }: ProviderOptions = {},
+): Promise<IdentityProvider> {
+  let served: unknown = first
+  const answer: RequestListener = (request, response) => {
+    provider.fetches++
+    provider.lastRequest = request
+    if (served === 'hang') return
+    const status = request.url !== path ? 404 : typeof served === 'number' ? served : 200
+    response.writeHead(status, { 'content-type': 'application/json' })
+    response.end(typeof served === 'string' ? served : JSON.stringify(served))
+  }
+  const clientAuthority = tls?.ca === undefined ? {} : { requestCert: true, ca: tls.ca }
+  const server: Server =
+    tls === undefined
+      ? createPlainServer(answer)
+      : createSecureServer({ ...tls, ...clientAuthority }, answer)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const provider: IdentityProvider = {
+    port: (server.address() as AddressInfo).port,
+    fetches: 0,
+    lastRequest: undefined,
+    serve: (what) => {
+      served = what
+    },
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+  return provider
+}

@@ -1,0 +1,339 @@
+import { createHmac } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
+import type { TestResponse } from '../../src/testing/http-client.ts'
+import {
+  inSeconds,
+  keySetOf,
+  type SigningKey,
+  sign,
+  signingKey,
+} from '../../src/testing/identity-provider.ts'
+import {
+  gateway,
+  httpRoute,
+  manifest,
+  policy,
+  staticBackend,
+  toBackend,
+} from '../../src/testing/manifests.ts'
+import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
+
+const issuer = 'https://idp.example.com'
+const otherIssuer = 'https://other.example.com'
+const algorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'ES256', 'ES384', 'ES512', 'EdDSA']
+
+let upstream: Upstream
+let running: RunningGateway
+let port: number
+let key: SigningKey
+let otherKey: SigningKey
+let unpublished: SigningKey
+const byAlgorithm = new Map<string, SigningKey>()
+
+const rules = [{ backendRefs: [toBackend('main')] }]
+const at = (name: string) => `${name}.example.com`
+const guarded = (name: string, spec: Record<string, unknown>) => [
+  httpRoute(name, { hostnames: [at(name)], rules }),
+  policy(name, `HTTPRoute/${name}`, { traffic: { jwtAuthentication: spec } }),
+]
+const inline = (value: unknown) => ({ inline: JSON.stringify(value) })
+
+beforeAll(async () => {
+  upstream = await startUpstream()
+  port = await freePort()
+  key = await signingKey('one')
+  otherKey = await signingKey('two')
+  unpublished = await signingKey('one')
+  for (const algorithm of algorithms) {
+    byAlgorithm.set(algorithm, await signingKey(algorithm, algorithm))
+  }
+  const provider = { issuer, jwks: inline(keySetOf(key)) }
+  const { kid: _, ...withoutId } = key.jwk
+  const { alg: _alg, ...withoutAlgorithm } = key.jwk
+  running = await startGateway({
+    manifests: {
+      'all.yaml': manifest(
+        gateway(port),
+        staticBackend('main', upstream.port),
+        ...guarded('strict', { providers: [provider] }),
+        ...guarded('optional', { mode: 'Optional', providers: [provider] }),
+        ...guarded('permissive', { mode: 'Permissive', providers: [provider] }),
+        ...guarded('audience', { providers: [{ ...provider, audiences: ['app', 'api'] }] }),
+        ...guarded('several', {
+          providers: [
+            provider,
+            { issuer: otherIssuer, jwks: inline(keySetOf(otherKey)) },
+            { issuer: 'https://third.example.com', jwks: { inline: 'no JSON' } },
+          ],
+        }),
+        ...guarded('algorithms', {
+          providers: [{ issuer, jwks: inline(keySetOf(...byAlgorithm.values())) }],
+        }),
+        ...guarded('nameless', { providers: [{ issuer, jwks: inline({ keys: [withoutId] }) }] }),
+        ...guarded('open-key', {
+          providers: [{ issuer, jwks: inline({ keys: [withoutAlgorithm] }) }],
+        }),
+        ...guarded('unreadable', { providers: [{ issuer, jwks: { inline: '{"keys": 1}' } }] }),
+        ...guarded('unusable', {
+          providers: [{ issuer, jwks: inline({ keys: [{ kty: 'EC', crv: 'P-192' }] }) }],
+        }),
+        ...guarded('symmetric', {
+          providers: [{ issuer, jwks: inline({ keys: [{ kty: 'oct', k: 'c2VjcmV0LWtleQ' }] }) }],
+        }),
+        ...guarded('rules', { mode: 'Permissive', providers: [provider] }),
+        policy('rules-too', 'HTTPRoute/rules', {
+          traffic: {
+            authorization: { policy: { matchExpressions: ['jwt.group == "sales"'] } },
+          },
+        }),
+      ),
+    },
+  })
+}, 60_000)
+
+afterAll(async () => {
+  await running?.dispose()
+  await upstream?.close()
+})
+
+function ask(name: string, authorization?: string | string[]): Promise<TestResponse> {
+  const headers: Record<string, string | string[]> = authorization ? { authorization } : {}
+  return running.send(port, { host: at(name), headers })
+}
+
+const show = (name: string, token: string) => ask(name, `Bearer ${token}`)
+const status = async (name: string, token: string) => (await show(name, token)).status
+const encode = (value: unknown) =>
+  Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url')
+
+describe('jwtAuthentication [Traffic.jwtAuthentication]', () => {
+  it('[JWTAuthentication=Strict] [JWTAuthentication.mode] [JWKS.inline] asks for a token of the issuer', async () => {
+    expect(await status('strict', await sign(key, { iss: issuer }))).toBe(200)
+    expect(upstream.received.at(-1)?.headers).not.toHaveProperty('authorization')
+    const { status: refused, body, headers } = await ask('strict')
+    expect([refused, body]).toEqual([401, 'authentication failure: no bearer token found'])
+    expect(headers).not.toHaveProperty('www-authenticate')
+    expect((await ask('strict', 'Basic dTpw')).body).toContain('no bearer token found')
+  })
+
+  it('[JWTAuthentication=Optional] validates a token where there is one', async () => {
+    expect((await ask('optional')).status).toBe(200)
+    expect(await status('optional', await sign(key, { iss: issuer }))).toBe(200)
+    expect(await status('optional', await sign(unpublished, { iss: issuer }))).toBe(401)
+  })
+
+  it('[JWTAuthentication=Permissive] refuses nobody, and believes only what is valid', async () => {
+    const bad = await sign(unpublished, { iss: issuer, group: 'sales' })
+    expect((await ask('permissive')).status).toBe(200)
+    expect(await status('permissive', bad)).toBe(200)
+    expect(upstream.received.at(-1)?.headers.authorization).toBe(`Bearer ${bad}`)
+    expect(await status('rules', await sign(key, { iss: issuer, group: 'sales' }))).toBe(200)
+    expect(await status('rules', bad)).toBe(403)
+  })
+
+  it('[Authorization.order] shows the claims to rules', async () => {
+    expect(await status('rules', await sign(key, { iss: issuer, group: 'sales' }))).toBe(200)
+    expect(await status('rules', await sign(key, { iss: issuer, group: 'staff' }))).toBe(403)
+  })
+
+  it('[JWTProvider.issuer] compares the issuer', async () => {
+    for (const iss of [`${issuer}/`, otherIssuer, '']) {
+      expect(await status('strict', await sign(key, { iss }))).toBe(401)
+    }
+    expect(await status('strict', await sign(key, {}))).toBe(401)
+  })
+
+  it('[JWTProvider.audiences] wants one of the audiences, where some are given', async () => {
+    const claims = { iss: issuer }
+    expect(await status('audience', await sign(key, { ...claims, aud: 'api' }))).toBe(200)
+    expect(await status('audience', await sign(key, { ...claims, aud: ['x', 'app'] }))).toBe(200)
+    expect(await status('audience', await sign(key, { ...claims, aud: 'other' }))).toBe(401)
+    expect(await status('audience', await sign(key, claims))).toBe(401)
+    expect(await status('strict', await sign(key, { ...claims, aud: 'other' }))).toBe(200)
+  })
+
+  it('[JWTAuthentication.providers] keeps the keys of issuers apart', async () => {
+    expect(await status('several', await sign(key, { iss: issuer }))).toBe(200)
+    expect(await status('several', await sign(otherKey, { iss: otherIssuer }))).toBe(200)
+    expect(await status('several', await sign(otherKey, { iss: issuer }))).toBe(401)
+    expect(await status('several', await sign(key, { iss: otherIssuer }))).toBe(401)
+    const { message } = await running.condition('GatewayPolicy', 'several', 'Accepted', 'True')
+    expect(message).toContain('providers[2].jwks.inline: the key set is not JSON')
+  })
+
+  it.each(algorithms)('verifies %s', async (algorithm) => {
+    const signer = byAlgorithm.get(algorithm) as SigningKey
+    const token = await sign(signer, { iss: issuer })
+    expect(await status('algorithms', token)).toBe(200)
+    // A second time from memory, and with another payload not at all.
+    expect(await status('algorithms', token)).toBe(200)
+    const [header, , signature] = token.split('.')
+    const payload = encode({ iss: issuer, exp: inSeconds(300), admin: true })
+    expect(await status('algorithms', `${header}.${payload}.${signature}`)).toBe(401)
+  })
+
+  it('takes a key without an id where it is the only one that fits', async () => {
+    const token = await sign(key, { iss: issuer }, { kid: undefined })
+    expect(await status('nameless', token)).toBe(200)
+    expect(await status('strict', token)).toBe(200)
+    expect((await show('algorithms', token)).status).toBe(401)
+  })
+
+  it('pins the algorithm of a key that names one, and its family where it does not', async () => {
+    const asPs256 = { ...(byAlgorithm.get('PS256') as SigningKey), kid: 'one' }
+    const ps = await sign(asPs256, { iss: issuer })
+    expect((await show('strict', ps)).body).toContain('an algorithm that its key does not allow')
+    expect(await status('open-key', await sign(key, { iss: issuer }))).toBe(200)
+  })
+})
+
+describe('tokens that must not count', () => {
+  const now = () => ({ iss: issuer, exp: inSeconds(300) })
+
+  it.each([
+    [-30, 200],
+    [-61, 401],
+    [-3600, 401],
+  ])('has a minute of leeway: exp %i seconds from now gives %i', async (seconds, expected) => {
+    const token = await sign(key, { iss: issuer, exp: inSeconds(seconds) })
+    expect(await status('strict', token)).toBe(expected)
+  })
+
+  it('wants an expiry that is a number, and a beginning that has come', async () => {
+    const never = await sign(key, { iss: issuer, exp: undefined })
+    expect(await status('strict', never)).toBe(401)
+    expect(await status('strict', await sign(key, { ...now(), nbf: inSeconds(30) }))).toBe(200)
+    const early = await show('strict', await sign(key, { ...now(), nbf: inSeconds(120) }))
+    expect([early.status, early.body]).toEqual([
+      401,
+      'authentication failure: the token is not valid yet',
+    ])
+  })
+
+  it.each(['none', 'None', 'NONE', ''])('refuses alg %j', async (alg) => {
+    for (const signature of ['', encode('x')]) {
+      const token = `${encode({ alg, kid: 'one' })}.${encode(now())}.${signature}`
+      expect(await status('strict', token)).toBe(401)
+      expect(await status('open-key', token)).toBe(401)
+    }
+  })
+
+  it('refuses the public key as the secret of HS256', async () => {
+    for (const secret of [JSON.stringify(key.jwk), key.jwk.n ?? '']) {
+      const signed = `${encode({ alg: 'HS256', kid: 'one' })}.${encode(now())}`
+      const mac = createHmac('sha256', secret).update(signed).digest('base64url')
+      expect(await status('strict', `${signed}.${mac}`)).toBe(401)
+      expect(await status('open-key', `${signed}.${mac}`)).toBe(401)
+    }
+  })
+
+  it.each([
+    '../../dev/null',
+    "' or 1=1 --",
+    '__proto__',
+    'toString',
+    '',
+    'ONE',
+    'https://evil/keys',
+  ])('finds no key by the id %j', async (kid) => {
+    expect(await status('strict', await sign(key, now(), { kid }))).toBe(401)
+  })
+
+  it('fetches and trusts no key that the token brings along', async () => {
+    const header = { jwk: unpublished.jwk, jku: 'https://evil.example.com/keys', x5u: 'x' }
+    expect(await status('strict', await sign(unpublished, now(), header as never))).toBe(401)
+  })
+
+  async function signed(header: string, payload: string): Promise<string> {
+    const text = `${encode(header)}.${encode(payload)}`
+    const bytes = await crypto.subtle.sign('RSASSA-PKCS1-v1_5', key.privateKey, Buffer.from(text))
+    return `${text}.${Buffer.from(bytes).toString('base64url')}`
+  }
+  const header = '{"alg":"RS256","kid":"one"}'
+
+  it('takes what the test signs by hand', async () => {
+    expect(await status('strict', await signed(header, JSON.stringify(now())))).toBe(200)
+  })
+
+  it.each([
+    [
+      'a claim that comes twice',
+      header,
+      '{"iss":"https://idp.example.com","exp":9e9,"sub":"a","sub":"b"}',
+    ],
+    [
+      'a claim that comes twice below',
+      header,
+      '{"iss":"https://idp.example.com","exp":9e9,"a":{"b":1,"\\u0062":2}}',
+    ],
+    [
+      'a header that comes twice',
+      '{"alg":"RS256","kid":"two","kid":"one"}',
+      '{"iss":"https://idp.example.com","exp":9e9}',
+    ],
+    [
+      'an extension that is critical',
+      '{"alg":"RS256","kid":"one","crit":["exp"],"exp":1}',
+      '{"iss":"https://idp.example.com","exp":9e9}',
+    ],
+    [
+      'a payload that is not encoded',
+      '{"alg":"RS256","kid":"one","b64":false}',
+      '{"iss":"https://idp.example.com","exp":9e9}',
+    ],
+    [
+      'an id that is no text',
+      '{"alg":"RS256","kid":["one"]}',
+      '{"iss":"https://idp.example.com","exp":9e9}',
+    ],
+    ['an expiry that is text', header, '{"iss":"https://idp.example.com","exp":"9000000000"}'],
+    ['an expiry beyond numbers', header, '{"iss":"https://idp.example.com","exp":1e999}'],
+    ['a beginning that is text', header, '{"iss":"https://idp.example.com","exp":9e9,"nbf":"1"}'],
+    ['claims that are a list', header, '["https://idp.example.com"]'],
+    ['claims that are no JSON', header, 'iss=https://idp.example.com'],
+  ])('refuses %s, whoever has signed it', async (_, head, payload) => {
+    expect(await status('strict', await signed(head, payload))).toBe(401)
+  })
+
+  it('refuses what is no token, and what is larger than any', async () => {
+    const good = await sign(key, now())
+    const [first, second, third] = good.split('.')
+    for (const token of [
+      'x',
+      '..',
+      `${first}.${second}`,
+      `${good}.`,
+      `${good}=`,
+      `${first}.${second}.${third}.${third}.${third}`,
+      `.${second}.${third}`,
+    ]) {
+      expect(await status('strict', token)).toBe(401)
+    }
+    const huge = await sign(key, { ...now(), padding: 'x'.repeat(12_500) })
+    expect([401, 431]).toContain(await status('strict', huge))
+  })
+
+  it('refuses two tokens, whichever is valid', async () => {
+    const good = `Bearer ${await sign(key, now())}`
+    expect((await ask('strict', [good, 'Bearer x'])).status).toBe(401)
+    expect((await ask('permissive', [good, 'Bearer x'])).status).toBe(200)
+  })
+})
+
+describe('key sets that cannot be used', () => {
+  it.each([
+    ['unreadable', 'providers[0].jwks.inline: the key set is no object with a list "keys"'],
+    ['unusable', 'keys[0] is of a type that is not supported'],
+  ])('refuses everyone and says so where the set is %s', async (name, text) => {
+    expect(await status(name, await sign(key, { iss: issuer }))).toBe(401)
+    const { message } = await running.condition('GatewayPolicy', name, 'Accepted', 'False')
+    expect(message).toContain(text)
+  })
+
+  it('does not take secret keys into its log', async () => {
+    const { message } = await running.condition('GatewayPolicy', 'symmetric', 'Accepted', 'False')
+    expect(message).toContain('must hold public keys only')
+    expect((await ask('symmetric')).status).toBe(500)
+  })
+})
