@@ -4,7 +4,19 @@ export const forwardingFacts = {
   requestTimeoutMs: 'forward.requestTimeoutMs',
   /** A HostRewriteMode; absent: Auto for hostname destinations, None for Services and addresses. */
   hostRewrite: 'forward.hostRewrite',
+  /** A RetryPlan; absent: a request is sent once. */
+  retry: 'forward.retry',
 } as const
+
+/** What is sent again, and how often (Gateway API HTTPRouteRetry). */
+export interface RetryPlan {
+  /** Statuses of responses after which a request is sent again; failed connections always count. */
+  readonly codes: readonly number[]
+  /** How often a request is sent again at most. */
+  readonly attempts: number
+  /** Shortest time in milliseconds before a request is sent again; 0 = at once. */
+  readonly backoffMs: number
+}
 
 /** Auto: Host names the destination. None: the client's Host is kept. */
 export type HostRewriteMode = 'Auto' | 'None'

@@ -30,7 +30,7 @@ import { headerModifiers } from './header-modifiers/index.ts'
 import { hostRewrite } from './host-rewrite/index.ts'
 import { jwtAuthentication } from './jwt-authentication/index.ts'
 import { rateLimitField } from './rate-limit/schema.ts'
-import { retryField } from './retry/schema.ts'
+import { retry } from './retry/index.ts'
 import { timeouts } from './timeouts/index.ts'
 import { tracingField } from './tracing/schema.ts'
 import { transformation } from './transformation/index.ts'
@@ -47,7 +47,7 @@ const trafficPolicies = [
   // Its rules may use the claims of every authentication above, extAuth's metadata included.
   authorization,
   // Only decides what later failures may do; here so that a refused caller never arms it.
-  pendingPolicy(retryField, { security: false }),
+  retry,
   // After authorization: a refused request takes nothing from anybody's limit.
   pendingPolicy(rateLimitField, { security: true }),
   // A processor may inspect or block content, so leaving it out could let something through.

@@ -7,13 +7,14 @@ import type { IoCore } from '../core/io-core.ts'
 import { GatewayError } from '../errors.ts'
 import type { Callouts, Peer, RespondVerdict } from '../exchange/exchange.ts'
 import type { DesiredDelta } from '../model/resources.ts'
+import { endAttempt, learnFromError, learnFromResponse, retryDelay } from './attempts.ts'
 import { loadPolicyAppliers } from './config/policies.ts'
 import { type ApplyResult, ConfigStore } from './config/store.ts'
 import type { StreamHandler } from './engine/stream-types.ts'
 import type { RequestHandler, ServerExchange, TlsChoice } from './engine/types.ts'
 import { factsOf } from './facts.ts'
 import { LocalExchange } from './local-exchange.ts'
-import { forwardOptions, type PhaseContext, requestPhases } from './phases.ts'
+import { forwardOptions, type PhaseContext, requestPhases, retryPhases } from './phases.ts'
 import { answerOf, type LocalResponse, refusalText, rescue, toGatewayError } from './rescue.ts'
 import { changeResponse, changesResponse } from './response.ts'
 import { MatchableHeads } from './route.ts'
@@ -95,6 +96,13 @@ class WalkHandler implements RequestHandler {
 
   onResponse(exchange: ServerExchange): void {
     const walk = walkOf(exchange)
+    if (learnFromResponse(walk)) this.#telemetry.onEjected()
+    const status = exchange.response?.status ?? 0
+    const delay = status < 400 ? undefined : retryDelay(walk, status, this.#context.random)
+    if (delay !== undefined) {
+      this.#sendAgain(walk, delay)
+      return
+    }
     if (!changesResponse(walk)) {
       exchange.relay()
       return
@@ -110,21 +118,44 @@ class WalkHandler implements RequestHandler {
 
   onError(exchange: ServerExchange, error: GatewayError): void {
     const walk = walkOf(exchange)
+    // What is left of the attempt before, while the next one waits for its time.
+    const isLate = error.row.source === 'upstream' && error.code !== 'route_timeout'
+    if (walk.backoff !== undefined && isLate) return
+    clearTimeout(walk.backoff)
+    walk.backoff = undefined
+    if (learnFromError(walk, error)) this.#telemetry.onEjected()
     const [next, ...left] = error.code === 'connect_failed' ? walk.addressesLeft : []
-    if (next === undefined) {
-      this.#fail(walk, error)
+    if (next !== undefined) {
+      walk.addressesLeft = left
+      walk.address = next
+      exchange.forward(next, forwardOptions(walk))
       return
     }
-    walk.addressesLeft = left
-    walk.address = next
-    exchange.forward(next, forwardOptions(walk))
+    const delay = retryDelay(walk, error, this.#context.random)
+    if (delay === undefined) this.#fail(walk, error)
+    else this.#sendAgain(walk, delay)
+  }
+
+  /** One more attempt, after a while. */
+  #sendAgain(walk: Walk, delayMs: number): void {
+    endAttempt(walk)
+    walk.retries++
+    walk.exchange.request.headers.set('x-retry-attempt', `${walk.retries}`)
+    if (delayMs === 0) {
+      this.#walk(walk, 0, retryPhases)
+      return
+    }
+    walk.backoff = setTimeout(() => {
+      walk.backoff = undefined
+      if (!walk.over) this.#walk(walk, 0, retryPhases)
+    }, delayMs)
   }
 
   onDone(exchange: ServerExchange): void {
     const walk = walkOf(exchange)
     walk.over = true
-    const endpoint = walk.address && walk.destination?.endpoint
-    if (endpoint !== undefined) endpoint.outstanding--
+    clearTimeout(walk.backoff)
+    endAttempt(walk)
     this.#telemetry.onDone(exchange, factsOf(walk))
   }
 
@@ -133,12 +164,12 @@ class WalkHandler implements RequestHandler {
   }
 
   /** Goes on from a phase; phases that need no time are run in one go. */
-  #walk(walk: Walk, from: number): void {
+  #walk(walk: Walk, from: number, phases = requestPhases): void {
     try {
-      for (let at = from; at < requestPhases.length; at++) {
-        const result = requestPhases[at]?.(walk, this.#context)
+      for (let at = from; at < phases.length; at++) {
+        const result = phases[at]?.(walk, this.#context)
         if (result === undefined) continue
-        if (result instanceof Promise) this.#wait(walk, result, at + 1)
+        if (result instanceof Promise) this.#wait(walk, result, at + 1, phases)
         else this.#answer(walk, result)
         return
       }
@@ -147,11 +178,16 @@ class WalkHandler implements RequestHandler {
     }
   }
 
-  #wait(walk: Walk, pending: Promise<RespondVerdict | undefined>, from: number): void {
+  #wait(
+    walk: Walk,
+    pending: Promise<RespondVerdict | undefined>,
+    from: number,
+    phases: typeof requestPhases,
+  ): void {
     pending.then(
       (result) => {
         if (walk.over) return
-        if (result === undefined) this.#walk(walk, from)
+        if (result === undefined) this.#walk(walk, from, phases)
         else this.#answer(walk, result)
       },
       (error: unknown) => {

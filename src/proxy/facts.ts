@@ -24,6 +24,7 @@ export function factsOf(walk: Walk): RequestFacts {
     // A client that left early is logged with the status that says so, although it was not sent.
     status: exchange.sentStatus || (error?.row.status ?? 0),
     durationMs: performance.now() - exchange.startedAt,
+    retries: walk.retries,
     protocol: exchange.tls === undefined ? 'http' : 'https',
     method,
     host,

@@ -13,6 +13,7 @@ import type { ConfigStore } from './config/store.ts'
 import { editRequest } from './filters/edit.ts'
 import { redirectLocation } from './filters/redirect.ts'
 import { findListener, findRoute, type MatchableHeads } from './route.ts'
+import { now } from './upstream/choose.ts'
 import { type DestinationResolver, resolveDestination } from './upstream/resolve.ts'
 import type { Walk } from './walk.ts'
 
@@ -55,6 +56,9 @@ export const requestPhases: readonly Phase[] = [
   rewriteHost,
   forward,
 ]
+
+/** The way of a request that is sent again: the same backend, perhaps another endpoint. */
+export const retryPhases: readonly Phase[] = [resolveBackend, forward]
 
 function selectListener(walk: Walk, { config, heads }: PhaseContext): undefined {
   findListener(walk, config, heads)
@@ -129,7 +133,9 @@ function resolveBackend(walk: Walk, context: PhaseContext): undefined | Promise<
   const { backend, placement } = walk
   if (backend === undefined || placement === undefined) throw new GatewayError('no_backends')
   walk.exchange.backend = chosenBackend(backend, context.config)
-  const found = resolveDestination(context, placement, backend, walk.exchange.request)
+  const { request } = walk.exchange
+  const again = walk.retries === 0 ? undefined : { avoid: walk.destination?.endpoint }
+  const found = resolveDestination(context, placement, backend, request, again)
   if (!(found instanceof Promise)) {
     walk.destination = found
     return undefined
@@ -184,7 +190,11 @@ function rewriteHost(walk: Walk): undefined {
 function forward(walk: Walk): undefined {
   const { destination, exchange } = walk
   if (destination === undefined) throw new GatewayError('no_backends')
-  if (destination.endpoint !== undefined) destination.endpoint.outstanding++
+  if (destination.endpoint !== undefined) {
+    walk.endpoint = destination.endpoint
+    walk.endpoint.outstanding++
+    walk.attemptStartedAt = walk.retries === 0 ? exchange.startedAt : now()
+  }
   walk.address = destination.address
   walk.addressesLeft = destination.others
   exchange.forward(destination.address, forwardOptions(walk))

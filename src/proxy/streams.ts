@@ -71,7 +71,7 @@ export class StreamForwarder implements StreamHandler {
     const authority = joinAuthority(stream.serverName ?? '', stream.port, 'https')
     const name = { authority, scheme: 'https' as const }
     const transport = stream.protocol === 'udp' ? 'UDP' : 'TCP'
-    return resolveDestination(this.#context, placement, walk.backend, name, transport)
+    return resolveDestination(this.#context, placement, walk.backend, name, { transport })
   }
 
   /** Where a stream belongs now. */
@@ -120,7 +120,7 @@ export class StreamForwarder implements StreamHandler {
     const target = walk.backend?.target
     if (endpoint === undefined || target?.type !== 'service') return true
     const name = walk.backend?.name ?? ''
-    return config.services.endpoints(name, target.port, 'UDP').includes(endpoint)
+    return config.services.endpoints(name, target.port, 'UDP').all.includes(endpoint)
   }
 
   onStreamDone(stream: ServerStream): void {

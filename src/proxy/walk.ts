@@ -4,6 +4,7 @@ import type { BoundPolicies } from './config/policies.ts'
 import type { CompiledBackend } from './config/rules.ts'
 import type { ServerExchange, UpstreamAddress } from './engine/types.ts'
 import type { Destination } from './upstream/destination.ts'
+import type { UpstreamEndpoint } from './upstream/endpoint.ts'
 
 /** The request as the client sent it, for the log. */
 export interface OriginalRequest {
@@ -35,6 +36,14 @@ export class Walk {
   destination: Destination | undefined
   /** Where the last attempt went; undefined before the first. */
   address: UpstreamAddress | undefined
+  /** The endpoint that counts the attempt under way. */
+  endpoint: UpstreamEndpoint | undefined
+  /** In milliseconds of `performance.now()`. */
+  attemptStartedAt = 0
+  /** How often the request was sent again. */
+  retries = 0
+  /** Set while the next attempt waits for its time. */
+  backoff: NodeJS.Timeout | undefined
   /** Addresses that are left to try. */
   addressesLeft: readonly UpstreamAddress[] = []
   /** Filters that have taken effect, and so change the response as well. */

@@ -25,6 +25,7 @@ beforeEach(async () => {
     onDone: () => undefined,
     onBadHead: () => undefined,
     onStreamDone: () => undefined,
+    onEjected: () => undefined,
   }
   const settings = { destinations: { allow: [], refuse: [], loopback: true } }
   plane = await createDataPlane({ core, head: core.createHead(), telemetry, settings })

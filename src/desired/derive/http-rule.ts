@@ -166,9 +166,8 @@ function timeoutMs(text: string | undefined): number | undefined {
 }
 
 function noteUnsupported(spec: HttpRuleSpec, context: Context): void {
-  for (const field of ['retry', 'sessionPersistence'] as const) {
-    if (spec[field] !== undefined)
-      context.notes.push(`${context.path}.${field} is not supported yet`)
+  if (spec.sessionPersistence !== undefined) {
+    context.notes.push(`${context.path}.sessionPersistence is not supported yet`)
   }
 }
 

@@ -1,4 +1,4 @@
-/** What stands inside a route rule and works as a policy of that rule: its CORS filter. */
+/** What stands inside a route rule and works as a policy of that rule: its CORS filter, its retry. */
 import type { PolicyResource } from '../../model/resources.ts'
 import { inlineRule } from '../../policies/merge.ts'
 import type { Reader } from '../graph.ts'
@@ -15,6 +15,7 @@ export interface RulePolicies {
 /**
  * A CORS filter must answer a preflight before any authentication, which filters come after; as the
  * most specific policy it runs at the place of that policy, and replaces those of wider targets.
+ * `retry` of a rule does the same.
  */
 export function rulePolicies(
   self: ObjectState,
@@ -23,21 +24,37 @@ export function rulePolicies(
 ): RulePolicies {
   const resources: PolicyResource[] = []
   const notes: string[] = []
-  rules.forEach(({ filters = [] }, ruleIndex) => {
-    const position = filters.findIndex(({ type }) => type === 'CORS')
-    if (position < 0) return
-    const field: PolicyField = {
-      owner: self.ref,
-      age: self.age,
-      section: 'traffic',
-      field: 'cors',
-      phase: 'PostRouting',
-      path: `spec.rules[${ruleIndex}].filters[${position}].cors`,
-      spec: filters[position]?.cors ?? {},
+  rules.forEach((rule, ruleIndex) => {
+    for (const [name, { path, spec }] of Object.entries(insideOf(rule))) {
+      const field: PolicyField = {
+        owner: self.ref,
+        age: self.age,
+        section: 'traffic',
+        field: name,
+        phase: 'PostRouting',
+        path: `spec.rules[${ruleIndex}].${path}`,
+        spec,
+      }
+      const compiled = compileField(field, read)
+      notes.push(...compiled.findings.map(({ message }) => message))
+      resources.push(policyResource(field, compiled, inlineRule(self.ref, ruleIndex)))
     }
-    const compiled = compileField(field, read)
-    notes.push(...compiled.findings.map(({ message }) => message))
-    resources.push(policyResource(field, compiled, inlineRule(self.ref, ruleIndex)))
   })
   return { resources, notes }
+}
+
+/** The policies that a rule holds, by field, with their places in the rule. */
+function insideOf({ filters = [], retry }: HttpRuleSpec): Record<string, Inside> {
+  const position = filters.findIndex(({ type }) => type === 'CORS')
+  const inside: Record<string, Inside> = {}
+  if (position >= 0) {
+    inside.cors = { path: `filters[${position}].cors`, spec: filters[position]?.cors ?? {} }
+  }
+  if (retry !== undefined) inside.retry = { path: 'retry', spec: retry }
+  return inside
+}
+
+interface Inside {
+  readonly path: string
+  readonly spec: unknown
 }

@@ -110,6 +110,8 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
     this.#undecided--
     const client = this.client
     if (client === undefined || this.#phase !== 'answering' || !this.hasResponse) return
+    // Until here another attempt could still be made.
+    this.requestBody.stopRecording()
     const head = this.responseHead
     this.answeredBy = 'upstream'
     this.sentStatus = head.status
@@ -172,7 +174,6 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
   onResponseHead(): void {
     this.hasResponse = true
     this.#isUpstreamDone = false
-    this.requestBody.stopRecording()
     this.#phase = 'answering'
     this.#isReadingHead = true
     this.#tell(undefined)

@@ -107,6 +107,8 @@ export interface ServerExchange extends Exchange {
   state: unknown
   /** The head as it stands in the WASM core's record right now; valid only inside onRequest, synchronously. */
   readonly headIsFresh: boolean
+  /** Another forward can still send the whole request. */
+  readonly isReplayable: boolean
   /** Answers without an upstream; body framing, Date and HEAD rules are the engine's. */
   respond(
     status: number,
@@ -124,7 +126,7 @@ export interface ServerExchange extends Exchange {
 export interface RequestHandler {
   /** Ends, now or later, in exactly one respond or forward. Must not throw. */
   onRequest(exchange: ServerExchange): void
-  /** Ends, now or later, in exactly one relay or respond. Must not throw. */
+  /** Ends, now or later, in exactly one relay, respond or forward (a retry). Must not throw. */
   onResponse(exchange: ServerExchange): void
   /** Nothing has been sent to the client; ends in one respond (or one more forward: a retry). */
   onError(exchange: ServerExchange, error: GatewayError): void

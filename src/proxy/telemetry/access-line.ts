@@ -92,6 +92,7 @@ const textFormat: LineFormat = {
       ` http.version=HTTP/${exchange.request.version}` +
       (status === 0 ? '' : ` http.status=${status}`) +
       ` protocol=${facts.protocol}` +
+      (facts.retries === 0 ? '' : ` retry.attempt=${facts.retries}`) +
       quoted('error', facts.error) +
       (facts.reason === 'Upstream' ? '' : word('reason', facts.reason)) +
       ` duration=${Math.trunc(facts.durationMs)}ms\n`
@@ -126,6 +127,7 @@ const jsonFormat: LineFormat = {
       `,"http.version":"HTTP/${exchange.request.version}"` +
       (status === 0 ? '' : `,"http.status":${status}`) +
       `,"protocol":"${facts.protocol}"` +
+      (facts.retries === 0 ? '' : `,"retry.attempt":${facts.retries}`) +
       member('error', facts.error) +
       (facts.reason === 'Upstream' ? '' : member('reason', facts.reason)) +
       `,"duration":"${Math.trunc(facts.durationMs)}ms"}\n`

@@ -63,6 +63,11 @@ export const metricDefinitions = {
     'Datagrams that were not forwarded: no room for another session, or for another datagram.',
     ['reason'],
   ),
+  retries_total: counter(
+    'Requests that were sent again; a request counts once each time.',
+    requestLabels,
+  ),
+  upstream_ejections_total: counter('Endpoints of Services that were left out for a while.'),
   upstream_connect_duration_seconds: histogram(
     'Time to connect to a backend.',
     ['transport'],

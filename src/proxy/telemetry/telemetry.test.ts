@@ -41,6 +41,7 @@ const facts: RequestFacts = {
   reason: 'Internal',
   status: 500,
   durationMs: 5,
+  retries: 0,
   protocol: 'http',
   method: 'BREW',
   host: 'x',

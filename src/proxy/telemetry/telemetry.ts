@@ -125,6 +125,9 @@ export function createTelemetry({ log, format, onBug }: TelemetryOptions): Worke
     metricDefinitions.tls_handshake_duration_seconds.buckets ?? [],
     (labels) => labels.map(String),
   )
+  // What is summed in place of bytes are retries.
+  const retries = new TimedCounters([], labelTexts)
+  let ejections = 0
   // In the order of the definition; filled anew for each request, read before the next.
   const labels: Label[] = metricDefinitions.requests_total.labels.map(() => '')
   return {
@@ -142,6 +145,11 @@ export function createTelemetry({ log, format, onBug }: TelemetryOptions): Worke
       labels[8] = facts.route ?? ''
       labels[9] = facts.rule ?? ''
       requests.record(labels, facts.durationMs / 1_000, exchange.responseBytes)
+      if (facts.retries > 0) retries.record(labels, 0, facts.retries)
+    },
+
+    onEjected(): void {
+      ejections++
     },
 
     onStreamDone(stream, facts): void {
@@ -170,6 +178,8 @@ export function createTelemetry({ log, format, onBug }: TelemetryOptions): Worke
         request_duration_seconds: all.map(({ duration }) => duration),
         upstream_connect_duration_seconds: connects.snapshot().map(({ duration }) => duration),
         tls_handshake_duration_seconds: handshakes.snapshot().map(({ duration }) => duration),
+        retries_total: retries.snapshot().map(({ bytes }) => bytes),
+        upstream_ejections_total: number(ejections),
         response_bytes_total: all.map(({ bytes }) => bytes),
         access_log_dropped_lines_total: number(log.droppedLines),
         ...engineSeries(engine),

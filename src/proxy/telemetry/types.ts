@@ -27,6 +27,8 @@ export interface RequestFacts {
   /** As sent; 0 where the client got nothing. */
   readonly status: number
   readonly durationMs: number
+  /** How often it was sent again. */
+  readonly retries: number
   readonly protocol: 'http' | 'https'
   /** The request as the client sent it, before any rewrite. */
   readonly method: string
@@ -53,6 +55,8 @@ export type StreamFacts = Pick<
 export interface Telemetry {
   /** Called once per exchange, before it is reused: take what is needed, keep nothing of it. */
   onDone(exchange: ServerExchange, facts: RequestFacts): void
+  /** An endpoint is left out for a while. */
+  onEjected(): void
   /** Called once per stream. */
   onStreamDone(stream: ServerStream, facts: StreamFacts): void
   /** A head that could not be read: there was no exchange. */

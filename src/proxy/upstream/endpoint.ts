@@ -1,10 +1,83 @@
 import type { UpstreamAddress } from '../engine/types.ts'
 
+/** Weight of the latest observation in averages. */
+const smoothing = 0.3
+/** Failed answers in a row after which an endpoint is left out for a while. */
+const failureLimit = 5
+/** Milliseconds that an endpoint is left out, times how often in a row it was. */
+const baseEjectionMs = 3_000
+const longestEjectionMs = 60_000
+/** What an endpoint may ask for in Retry-After. */
+const longestRetryAfterMs = 300_000
+
+/** What became of one attempt. */
+export type AttemptOutcome =
+  | { readonly kind: 'answered'; readonly latencyMs: number }
+  /** It answered, and the answer says that it could not serve. */
+  | { readonly kind: 'failed'; readonly retryAfterMs: number }
+  /** No connection, or none that lasted until a response. */
+  | { readonly kind: 'unreachable' }
+
 /** One address of a Service port, with what decides between it and others. */
-export interface UpstreamEndpoint {
+export class UpstreamEndpoint {
   readonly address: UpstreamAddress
   /** Requests that were sent to it and are not over. */
-  outstanding: number
+  outstanding = 0
+  /** Average of successes (1) and failures (0). */
+  #health = 1
+  /** Average over successes. */
+  #latencyMs = 0
+  #failuresInARow = 0
+  #ejectionsInARow = 0
+  /** In milliseconds of the clock that `isEjected` is asked with; 0: it is in use. */
+  #ejectedUntil = 0
+
+  constructor(address: UpstreamAddress) {
+    this.address = address
+  }
+
+  /** Higher is better: healthy, quick, and with little to do. */
+  get score(): number {
+    return this.#health / (1 + this.#latencyMs * (1 + 0.1 * this.outstanding))
+  }
+
+  /** Is it left out for now? Cheap where it never was. */
+  isEjected(now: () => number): boolean {
+    if (this.#ejectedUntil === 0) return false
+    if (this.#ejectedUntil > now()) return true
+    this.#ejectedUntil = 0
+    return false
+  }
+
+  /** Learns from an attempt. True where that puts the endpoint out of use. */
+  record(outcome: AttemptOutcome, now: () => number): boolean {
+    if (outcome.kind === 'answered') {
+      this.#health += smoothing * (1 - this.#health)
+      const { latencyMs } = outcome
+      const before = this.#latencyMs === 0 ? latencyMs : this.#latencyMs
+      this.#latencyMs = before + smoothing * (latencyMs - before)
+      this.#failuresInARow = 0
+      this.#ejectionsInARow = 0
+      return false
+    }
+    this.#health -= smoothing * this.#health
+    this.#failuresInARow++
+    if (outcome.kind === 'failed' && outcome.retryAfterMs > 0) {
+      return this.#eject(Math.min(outcome.retryAfterMs, longestRetryAfterMs), now)
+    }
+    const isDown = outcome.kind === 'unreachable' || this.#failuresInARow >= failureLimit
+    if (!isDown) return false
+    const ms = Math.min(baseEjectionMs * (this.#ejectionsInARow + 1), longestEjectionMs)
+    return this.#eject(ms, now)
+  }
+
+  #eject(ms: number, now: () => number): boolean {
+    // Requests that were under way together fail together: that is one reason, not many.
+    if (this.isEjected(now)) return false
+    this.#ejectionsInARow++
+    this.#ejectedUntil = now() + ms
+    return true
+  }
 }
 
 /** The address of a plain connection; everything that goes there can share one pool. */
@@ -16,23 +89,4 @@ export function plainAddress(host: string, port: number): UpstreamAddress {
 /** `host:port`, with brackets around an IPv6 address. */
 export function addressText(host: string, port: number): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
-}
-
-/**
- * Power of two choices: of two random endpoints the one with fewer requests under way. Nearly as
- * even as asking all of them, at a constant cost, and workers that cannot see each other's counts
- * do not herd. Undefined where there is none.
- */
-export function chooseEndpoint(
-  endpoints: readonly UpstreamEndpoint[],
-  random: () => number,
-): UpstreamEndpoint | undefined {
-  const count = endpoints.length
-  if (count < 2) return endpoints[0]
-  const first = Math.floor(random() * count)
-  // The second is drawn from the others, so that two endpoints are always both looked at.
-  const second = (first + 1 + Math.floor(random() * (count - 1))) % count
-  const [a, b] = [endpoints[first], endpoints[second]]
-  if (a === undefined || b === undefined) return a ?? b
-  return b.outstanding < a.outstanding ? b : a
 }

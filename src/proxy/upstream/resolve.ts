@@ -7,9 +7,10 @@ import type { NamedTarget } from '../config/rules.ts'
 import type { ConfigStore } from '../config/store.ts'
 import { defaultPort, joinAuthority, splitAuthority } from './authority.ts'
 import type { StaticDestination } from './backends.ts'
+import { chooseEndpoint, now } from './choose.ts'
 import type { Destination } from './destination.ts'
 import { type Lookup, resolveHost } from './dynamic.ts'
-import { chooseEndpoint, plainAddress } from './endpoint.ts'
+import { plainAddress, type UpstreamEndpoint } from './endpoint.ts'
 import { portPart } from './services.ts'
 
 /** What is needed besides the configuration. */
@@ -27,6 +28,19 @@ interface ResolveContext {
   readonly random: () => number
 }
 
+interface ResolveOptions {
+  /** TCP where absent. */
+  readonly transport?: 'TCP' | 'UDP'
+  /** An endpoint that has failed just now: another one is taken, where there is one. */
+  readonly avoid?: UpstreamEndpoint | undefined
+}
+
+interface ServicePortChoice {
+  readonly port: number
+  readonly transport: 'TCP' | 'UDP'
+  readonly avoid: UpstreamEndpoint | undefined
+}
+
 /** Where policies of destinations are merged: a rule or a stream route on a listener. */
 type PolicyPlace = Pick<RulePlacement, 'backend'>
 
@@ -42,12 +56,12 @@ export function resolveDestination(
   placement: PolicyPlace,
   named: NamedTarget,
   request: Authority,
-  transport: 'TCP' | 'UDP' = 'TCP',
+  { transport = 'TCP', avoid }: ResolveOptions = {},
 ): Destination | Promise<Destination> {
   const { target, name } = named
   if (target.type === 'invalid') throw new GatewayError('backend_invalid', target.message)
   if (target.type === 'service') {
-    return resolveService(context, placement, named, target.port, transport)
+    return resolveService(context, placement, named, { port: target.port, transport, avoid })
   }
   const backend = context.config.backends.find(name)
   if (backend === undefined) throw new GatewayError('backend_invalid', name)
@@ -75,8 +89,7 @@ function resolveService(
   { config, random, resolver }: ResolveContext,
   placement: PolicyPlace,
   named: NamedTarget,
-  port: number,
-  transport: 'TCP' | 'UDP',
+  { port, transport, avoid }: ServicePortChoice,
 ): Destination {
   const { name } = named
   const service = config.services.find(name)
@@ -84,7 +97,8 @@ function resolveService(
   const { profiles, policies } = usable(placement, named, () =>
     portPart(service.ports, port, transport),
   )
-  const endpoint = chooseEndpoint(config.services.endpoints(name, port, transport), random)
+  const endpoints = config.services.endpoints(name, port, transport)
+  const endpoint = chooseEndpoint(endpoints, { random, now }, avoid)
   if (endpoint === undefined) throw new GatewayError('no_endpoints', `${name}:${port}`)
   const host = `${service.name}.${service.namespace}.svc.${resolver.clusterDomain}`
   const profile = profiles.of(host)

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { ServiceResource, WorkloadResource } from '../../model/resources.ts'
-import { chooseEndpoint, plainAddress, type UpstreamEndpoint } from './endpoint.ts'
+import type { UpstreamEndpoint } from './endpoint.ts'
 import { portPart, ServiceTable } from './services.ts'
 
 const service: ServiceResource = {
@@ -47,17 +47,17 @@ describe('ServiceTable', () => {
   it('joins slices and Service by the name of the port, whichever comes first', () => {
     const slices = [slice('a', { '10.0.0.1': true }), slice('b', { '10.0.0.2': true })]
     const expected = ['10.0.0.1:8080', '10.0.0.2:8080']
-    expect(pools(tableOf(service, ...slices).endpoints('ns/web', 80))).toEqual(expected)
-    expect(pools(tableOf(...slices, service).endpoints('ns/web', 80))).toEqual(expected)
-    expect(tableOf(service, ...slices).endpoints('ns/web', 81)).toEqual([])
-    expect(tableOf(service, ...slices).endpoints('ns/web', 82)).toEqual([])
+    expect(pools(tableOf(service, ...slices).endpoints('ns/web', 80).all)).toEqual(expected)
+    expect(pools(tableOf(...slices, service).endpoints('ns/web', 80).all)).toEqual(expected)
+    expect(tableOf(service, ...slices).endpoints('ns/web', 81).all).toEqual([])
+    expect(tableOf(service, ...slices).endpoints('ns/web', 82).all).toEqual([])
   })
 
   it('serves endpoints that are not ready only where the Service publishes them', () => {
     const slices = slice('a', { '10.0.0.1': true, '10.0.0.2': false })
-    expect(pools(tableOf(service, slices).endpoints('ns/web', 80))).toEqual(['10.0.0.1:8080'])
+    expect(pools(tableOf(service, slices).endpoints('ns/web', 80).all)).toEqual(['10.0.0.1:8080'])
     const published = { ...service, publishNotReady: true }
-    expect(tableOf(published, slices).endpoints('ns/web', 80)).toHaveLength(2)
+    expect(tableOf(published, slices).endpoints('ns/web', 80).all).toHaveLength(2)
   })
 
   it('counts an address once, and keeps its count over changes', () => {
@@ -66,46 +66,25 @@ describe('ServiceTable', () => {
       slice('a', { '10.0.0.1': true }),
       slice('b', { '10.0.0.1': true }),
     )
-    const [before] = table.endpoints('ns/web', 80)
-    expect(table.endpoints('ns/web', 80)).toHaveLength(1)
+    const [before] = table.endpoints('ns/web', 80).all
+    expect(table.endpoints('ns/web', 80).all).toHaveLength(1)
     before!.outstanding = 3
     table.removeSlice(slice('a', {}))
-    expect(table.endpoints('ns/web', 80)[0]?.outstanding).toBe(3)
+    expect(table.endpoints('ns/web', 80).all[0]?.outstanding).toBe(3)
   })
 
   it('knows no Service without its object, and forgets what is gone', () => {
     const table = tableOf(slice('a', { '10.0.0.1': true }))
     expect(table.find('ns/web')).toBe(undefined)
-    expect(table.endpoints('ns/web', 80)).toEqual([])
+    expect(table.endpoints('ns/web', 80).all).toEqual([])
     table.setService(service)
-    expect(table.endpoints('ns/web', 80)).toHaveLength(1)
+    expect(table.endpoints('ns/web', 80).all).toHaveLength(1)
     table.removeService(service)
-    expect(table.endpoints('ns/web', 80)).toEqual([])
+    expect(table.endpoints('ns/web', 80).all).toEqual([])
   })
 
   it('names a port for policies by name and number', () => {
     expect(portPart(service.ports, 80).sections).toEqual(['http', '80'])
     expect(portPart([{ name: '', port: 80 }], 80).sections).toEqual(['80'])
-  })
-})
-
-describe('chooseEndpoint', () => {
-  const endpoint = (port: number, outstanding: number): UpstreamEndpoint => ({
-    address: plainAddress('10.0.0.1', port),
-    outstanding,
-  })
-
-  it('takes the less busy of two different ones', () => {
-    const busy = endpoint(1, 5)
-    const idle = endpoint(2, 0)
-    for (const draw of [0, 0.49, 0.5, 0.99]) {
-      expect(chooseEndpoint([busy, idle], () => draw)).toBe(idle)
-    }
-  })
-
-  it('takes the only one, or none', () => {
-    const only = endpoint(1, 9)
-    expect(chooseEndpoint([only], Math.random)).toBe(only)
-    expect(chooseEndpoint([], Math.random)).toBe(undefined)
   })
 })

@@ -4,7 +4,8 @@
  * after a change of that Service only.
  */
 import type { ServicePort, ServiceResource, WorkloadResource } from '../../model/resources.ts'
-import { addressText, plainAddress, type UpstreamEndpoint } from './endpoint.ts'
+import type { EndpointSet } from './choose.ts'
+import { addressText, plainAddress, UpstreamEndpoint } from './endpoint.ts'
 
 /** `namespace/name` of a Service. */
 export type ServiceName = string
@@ -13,10 +14,12 @@ interface ServiceEntry {
   service: ServiceResource | undefined
   readonly slices: Map<string, WorkloadResource>
   /** By transport and port number of the Service; cleared by a change. */
-  readonly byPort: Map<string | number, readonly UpstreamEndpoint[]>
+  readonly byPort: Map<string | number, EndpointSet>
   /** By address, so that counts survive a change of the slices. */
   known: Map<string, UpstreamEndpoint>
 }
+
+const noEndpoints: EndpointSet = { preferred: [], all: [] }
 
 export class ServiceTable {
   readonly #entries = new Map<ServiceName, ServiceEntry>()
@@ -51,13 +54,9 @@ export class ServiceTable {
   }
 
   /** Endpoints of a port that may be used; empty where there are none, or no such port. */
-  endpoints(
-    name: ServiceName,
-    port: number,
-    transport: 'TCP' | 'UDP' = 'TCP',
-  ): readonly UpstreamEndpoint[] {
+  endpoints(name: ServiceName, port: number, transport: 'TCP' | 'UDP' = 'TCP'): EndpointSet {
     const entry = this.#entries.get(name)
-    if (entry?.service === undefined) return []
+    if (entry?.service === undefined) return noEndpoints
     const key = transport === 'TCP' ? port : `udp:${port}`
     let endpoints = entry.byPort.get(key)
     if (endpoints === undefined) {
@@ -91,9 +90,9 @@ function collectEndpoints(
   service: ServiceResource,
   portNumber: number,
   transport: 'TCP' | 'UDP',
-): readonly UpstreamEndpoint[] {
+): EndpointSet {
   const port = findPort(service.ports, portNumber, transport)
-  if (port === undefined) return []
+  if (port === undefined) return noEndpoints
   const found = new Map<string, UpstreamEndpoint>()
   for (const slice of entry.slices.values()) {
     const target = slice.ports.find(({ name }) => name === port.name)
@@ -102,16 +101,15 @@ function collectEndpoints(
       if (!(ready || service.publishNotReady)) continue
       const text = addressText(address, target.port)
       if (found.has(text)) continue
-      const endpoint = entry.known.get(text) ?? {
-        address: plainAddress(address, target.port),
-        outstanding: 0,
-      }
+      const endpoint =
+        entry.known.get(text) ?? new UpstreamEndpoint(plainAddress(address, target.port))
       found.set(text, endpoint)
       entry.known.set(text, endpoint)
     }
   }
   forgetIdle(entry, found)
-  return [...found.values()]
+  const all = [...found.values()]
+  return { preferred: all, all }
 }
 
 /** Drops counts of addresses that have left and have nothing under way. */

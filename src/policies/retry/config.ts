@@ -1,0 +1,4 @@
+import type { RetryPlan } from '../../exchange/forwarding.ts'
+
+/** Version 1. */
+export type RetryConfig = RetryPlan

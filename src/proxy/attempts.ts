@@ -1,0 +1,75 @@
+/**
+ * Attempts to get a response for one request: what endpoints learn from them, and whether another
+ * one is made.
+ */
+import type { GatewayError } from '../errors.ts'
+import { forwardingFacts, type RetryPlan } from '../exchange/forwarding.ts'
+import { now } from './upstream/choose.ts'
+import type { Walk } from './walk.ts'
+
+/** Backoff doubles with every attempt, up to so many times the first. */
+const longestBackoff = 8
+/** Of the backoff, at most, at random, so that requests that failed together part. */
+const jitter = 0.25
+
+/** The attempt is over, whatever came of it. */
+export function endAttempt(walk: Walk): void {
+  if (walk.endpoint === undefined) return
+  walk.endpoint.outstanding--
+  walk.endpoint = undefined
+}
+
+/** The head of a response is there. True where its endpoint is left out from now on. */
+export function learnFromResponse({ endpoint, attemptStartedAt, exchange }: Walk): boolean {
+  if (endpoint === undefined) return false
+  const status = exchange.response?.status ?? 0
+  if (status < 500 && status !== 429) {
+    return endpoint.record({ kind: 'answered', latencyMs: now() - attemptStartedAt }, now)
+  }
+  const asked = exchange.response?.headers.get('retry-after')
+  // Being told to slow down is an answer; only together with a time it says to stay away.
+  if (status === 429 && asked === undefined) return false
+  return endpoint.record({ kind: 'failed', retryAfterMs: retryAfterMs(asked) }, now)
+}
+
+/** There was no response. True where the endpoint is left out from now on. */
+export function learnFromError({ endpoint }: Walk, error: GatewayError): boolean {
+  if (endpoint === undefined || error.row.source !== 'upstream') return false
+  // Who is slow gets no better by being called unreachable: that counts like a bad answer.
+  const isSlow = error.code === 'route_timeout' || error.code === 'upstream_timeout'
+  return endpoint.record(
+    isSlow ? { kind: 'failed', retryAfterMs: 0 } : { kind: 'unreachable' },
+    now,
+  )
+}
+
+/** Seconds or a date (RFC 9110 10.2.3), as milliseconds from now; 0 where it is neither. */
+function retryAfterMs(text: string | undefined): number {
+  if (text === undefined) return 0
+  if (/^\d{1,9}$/.test(text.trim())) return Number(text) * 1_000
+  const date = Date.parse(text)
+  return Number.isNaN(date) ? 0 : Math.max(0, date - Date.now())
+}
+
+/**
+ * Milliseconds until the request is sent again; undefined where it is not: nobody asked for it, it
+ * was tried often enough, it cannot be sent whole again, or this is no reason to.
+ */
+export function retryDelay(
+  walk: Walk,
+  failure: number | GatewayError,
+  random: () => number,
+): number | undefined {
+  const { exchange } = walk
+  const plan = exchange.facts.get(forwardingFacts.retry) as RetryPlan | undefined
+  if (plan === undefined || walk.retries >= plan.attempts) return undefined
+  const isReason =
+    typeof failure === 'number' ? plan.codes.includes(failure) : isConnectionFailure(failure)
+  if (!isReason || !exchange.isReplayable) return undefined
+  const backoff = plan.backoffMs * Math.min(2 ** walk.retries, longestBackoff)
+  return backoff * (1 + jitter * random())
+}
+
+function isConnectionFailure({ code, row }: GatewayError): boolean {
+  return row.retry === 'yes' || code === 'upstream_reset'
+}

@@ -1,0 +1,60 @@
+/** Which endpoint a request goes to. */
+// The global is looked up by an accessor each time.
+import { performance } from 'node:perf_hooks'
+import type { UpstreamEndpoint } from './endpoint.ts'
+
+/** Milliseconds of a clock that never goes back. */
+export const now = (): number => performance.now()
+
+export interface Chance {
+  /** Uniform in [0, 1). */
+  readonly random: () => number
+  /** Milliseconds of a clock that never goes back. */
+  readonly now: () => number
+}
+
+/** Endpoints of one port. */
+export interface EndpointSet {
+  /** Those that are near, or all where nobody knows or none is. */
+  readonly preferred: readonly UpstreamEndpoint[]
+  readonly all: readonly UpstreamEndpoint[]
+}
+
+/**
+ * The better of two random endpoints that are in use, near ones first; where all are left out, any
+ * of them, since trying is better than refusing. Undefined where there is none. `avoid`: failed just
+ * now; taken only where there is no other.
+ */
+export function chooseEndpoint(
+  { preferred, all }: EndpointSet,
+  chance: Chance,
+  avoid?: UpstreamEndpoint,
+): UpstreamEndpoint | undefined {
+  const near = betterOfTwo(preferred, chance)
+  if (near === undefined || (near !== avoid && !near.isEjected(chance.now))) return near
+  for (const group of [preferred, all]) {
+    const usable = group.filter((one) => one !== avoid && !one.isEjected(chance.now))
+    if (usable.length > 0) return betterOfTwo(usable, chance)
+  }
+  const others = all.filter((one) => one !== avoid)
+  return betterOfTwo(others.length > 0 ? others : all, chance)
+}
+
+/**
+ * Power of two choices: nearly as even as asking all endpoints, at a constant cost, and workers that
+ * cannot see each other's counts do not herd.
+ */
+function betterOfTwo(
+  endpoints: readonly UpstreamEndpoint[],
+  { random, now }: Chance,
+): UpstreamEndpoint | undefined {
+  const count = endpoints.length
+  if (count < 2) return endpoints[0]
+  const first = Math.floor(random() * count)
+  // The second is drawn from the others, so that two endpoints are always both looked at.
+  const second = (first + 1 + Math.floor(random() * (count - 1))) % count
+  const [a, b] = [endpoints[first], endpoints[second]]
+  if (a === undefined || b === undefined) return a ?? b
+  if (a.isEjected(now) !== b.isEjected(now)) return a.isEjected(now) ? b : a
+  return b.score > a.score ? b : a
+}

@@ -1,0 +1,212 @@
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
+import {
+  gateway,
+  httpRoute,
+  manifest,
+  policy,
+  service,
+  staticBackend,
+  toBackend,
+} from '../../src/testing/manifests.ts'
+import { type Answer, startUpstream, type Upstream } from '../../src/testing/upstream.ts'
+import { waitFor } from '../../src/testing/wait-for.ts'
+
+let running: RunningGateway
+let port: number
+let secondPort: number
+let stats: string
+const upstreams: Upstream[] = []
+/** Takes connections and resets them. */
+let resetting: Server
+let connections = 0
+
+/** Answers with each status in turn, by host; the last one stays. */
+const plans: Record<string, number[]> = {}
+const planned: Answer = (received, response) => {
+  const [status = 200, ...left] = plans[`${received.headers.host}`] ?? []
+  if (left.length > 0) plans[`${received.headers.host}`] = left
+  response.writeHead(status, { 'content-type': 'application/json' })
+  response.end(JSON.stringify(received))
+}
+
+const host = (name: string) => `${name}.example.com`
+const routed = (name: string, backendRef: object, more: object = {}) =>
+  httpRoute(name, { hostnames: [host(name)], rules: [{ backendRefs: [backendRef], ...more }] })
+const retry = (spec: object) => ({ traffic: { retry: spec } })
+
+const send = (name: string, statuses: number[] = [], more: object = {}) => {
+  plans[host(name)] = statuses
+  return running.send(port, { host: host(name), ...more })
+}
+
+const receivedBy = (name: string) =>
+  upstreams.flatMap(({ received }) => received.filter(({ headers }) => headers.host === host(name)))
+
+async function metric(name: string): Promise<number> {
+  const text = await (await fetch(`http://${stats}/metrics`)).text()
+  return [...text.matchAll(new RegExp(`^sluice_${name}(?:\\{.*\\})? (\\d+)$`, 'gm'))].reduce(
+    (sum, [, value]) => sum + Number(value),
+    0,
+  )
+}
+
+beforeAll(async () => {
+  port = await freePort()
+  secondPort = await freePort()
+  const [main, good] = [await startUpstream('main', planned), await startUpstream('good')]
+  const busy = await startUpstream('busy', (_, response) => {
+    response.writeHead(503, { 'retry-after': '120' })
+    response.end()
+  })
+  const slow = await startUpstream('slow', ({ path }, response) => {
+    if (path === '/late-body') response.write('begun')
+  })
+  upstreams.push(main, good, busy, slow)
+  resetting = createServer((socket: Socket) => {
+    connections++
+    socket.once('data', () => socket.resetAndDestroy())
+  })
+  await new Promise<void>((resolve) => resetting.listen(0, '127.0.0.1', resolve))
+  const resettingPort = (resetting.address() as AddressInfo).port
+  const closed = await freePort()
+  stats = `127.0.0.1:${await freePort()}`
+  running = await startGateway({
+    args: ['--stats-address', stats],
+    manifests: {
+      'all.yaml': manifest(
+        gateway(port, {
+          listeners: [
+            { name: 'first', port, protocol: 'HTTP' },
+            { name: 'second', port: secondPort, protocol: 'HTTP' },
+          ],
+        }),
+        staticBackend('main', main.port),
+        staticBackend('resetting', resettingPort),
+        staticBackend('slow', slow.port),
+        ...['twice', 'once', 'levels', 'plain', 'big', 'small', 'other-code'].map((name) =>
+          routed(name, toBackend('main')),
+        ),
+        policy('twice', 'HTTPRoute/twice', retry({ codes: [503], attempts: 2, backoff: '1ms' })),
+        policy('once', 'HTTPRoute/once', retry({ codes: [500] })),
+        policy('big', 'HTTPRoute/big', retry({ codes: [503], attempts: 2 })),
+        policy('small', 'HTTPRoute/small', retry({ codes: [503], attempts: 2 })),
+        policy('other-code', 'HTTPRoute/other-code', retry({ attempts: 2 })),
+        policy('levels', 'Gateway/edge#second', retry({ codes: [418], attempts: 3 })),
+        routed('inside', toBackend('main'), { retry: { codes: [502], attempts: 1 } }),
+        policy('inside', 'HTTPRoute/inside', retry({ codes: [418], attempts: 5 })),
+        routed('reset', toBackend('resetting'), { retry: { attempts: 3 } }),
+        routed('late', toBackend('slow'), {
+          retry: { attempts: 2 },
+          timeouts: { backendRequest: '100ms' },
+        }),
+        routed('deadline', toBackend('slow'), {
+          retry: { attempts: 20, backoff: '30s' },
+          timeouts: { request: '400ms', backendRequest: '100ms' },
+        }),
+        ...service('half', [closed, good.port]),
+        routed('half', { name: 'half', port: 80 }, { retry: { attempts: 1 } }),
+        ...service('half-once', [closed, good.port]),
+        routed('half-once', { name: 'half-once', port: 80 }),
+        ...service('busy', [busy.port, good.port]),
+        routed('busy', { name: 'busy', port: 80 }),
+        ...service('all-down', [closed]),
+        routed('all-down', { name: 'all-down', port: 80 }),
+      ),
+    },
+  })
+}, 60_000)
+
+afterAll(async () => {
+  await running?.dispose()
+  for (const upstream of upstreams) await upstream.close()
+  resetting?.close()
+})
+
+describe('retries', () => {
+  it('[Traffic.retry] sends a request again after the codes that are listed, and says which attempt it is', async () => {
+    const before = await metric('retries_total')
+    const response = await send('twice', [503, 503, 200], { method: 'POST', body: 'hello' })
+    expect(response.status).toBe(200)
+    const received = receivedBy('twice')
+    expect(received.map(({ body }) => body)).toEqual(['hello', 'hello', 'hello'])
+    expect(received.map(({ headers }) => headers['x-retry-attempt'])).toEqual([undefined, '1', '2'])
+    expect(await metric('retries_total')).toBe(before + 2)
+    await waitFor('the log', () => /retry\.attempt=2/.test(running.stdout))
+  })
+
+  it('gives the last response where all attempts fail, one retry where no number is given', async () => {
+    expect((await send('once', [500, 500, 200])).status).toBe(500)
+    expect(receivedBy('once')).toHaveLength(2)
+  })
+
+  it('does not count a code as a reason that is not listed', async () => {
+    expect((await send('other-code', [503, 200])).status).toBe(503)
+    expect(receivedBy('other-code')).toHaveLength(1)
+  })
+
+  it('applies from a listener, and inside a rule replaces what policies say', async () => {
+    plans[host('levels')] = [418, 418, 418, 200]
+    expect((await running.send(secondPort, { host: host('levels') })).status).toBe(200)
+    expect((await send('levels', [418, 200])).status).toBe(418)
+    expect((await send('inside', [502, 200])).status).toBe(200)
+    expect((await send('inside', [418, 200])).status).toBe(418)
+  })
+
+  it('sends a body again that fits into memory, and no larger one', async () => {
+    expect(
+      (await send('small', [503, 200], { method: 'POST', body: 'x'.repeat(60_000) })).status,
+    ).toBe(200)
+    expect(receivedBy('small').map(({ body }) => body.length)).toEqual([60_000, 60_000])
+    expect(
+      (await send('big', [503, 200], { method: 'POST', body: 'x'.repeat(100_000) })).status,
+    ).toBe(503)
+    expect(receivedBy('big')).toHaveLength(1)
+  })
+
+  it('tries again where the connection breaks before a response', async () => {
+    expect((await send('reset')).status).toBe(503)
+    expect(connections).toBe(4)
+  })
+
+  it('tries again where an attempt takes too long, but never after the response has begun', async () => {
+    expect((await send('late')).status).toBe(504)
+    expect(receivedBy('late')).toHaveLength(3)
+    await expect(send('late', [], { path: '/late-body' })).rejects.toThrow()
+    expect(receivedBy('late')).toHaveLength(4)
+  })
+
+  it('ends with the time of the whole request, also between attempts', async () => {
+    const response = await send('deadline')
+    expect([response.status, response.body]).toEqual([504, 'request timeout'])
+    expect(receivedBy('deadline')).toHaveLength(1)
+  })
+
+  it('goes to another endpoint', async () => {
+    for (let round = 0; round < 4; round++) expect((await send('half')).status).toBe(200)
+  })
+})
+
+describe('endpoints that fail', () => {
+  it('are left out after a failed connection', async () => {
+    const before = await metric('upstream_ejections_total')
+    const statuses: number[] = []
+    for (let round = 0; round < 30; round++) statuses.push((await send('half-once')).status)
+    expect(statuses.filter((status) => status !== 200).length).toBeLessThanOrEqual(1)
+    const failed = statuses.includes(503)
+    expect(await metric('upstream_ejections_total')).toBe(before + (failed ? 1 : 0))
+  })
+
+  it('are left alone for as long as they ask with Retry-After', async () => {
+    const statuses: number[] = []
+    for (let round = 0; round < 30; round++) statuses.push((await send('busy')).status)
+    expect(statuses.filter((status) => status === 503).length).toBeLessThanOrEqual(1)
+  })
+
+  it('are used all the same where there is no other', async () => {
+    for (let round = 0; round < 3; round++) {
+      expect((await send('all-down')).body).toBe('upstream call failed: connection failure')
+    }
+  })
+})
