@@ -2,11 +2,11 @@
 // with a simulation behind it (run.ts). Syntax and classes are RE2's, the choice among matches is
 // leftmost-first as in JavaScript; docs and the case files in test/core/regex name the differences.
 //
-// A compiled regex is a record of 96 bytes:
+// A compiled regex is a record:
 //
 //   +0  forward program   +4  reverse program or 0   +8  caches of the three modes, 0: none
 //   +20 flags             +24 bytes simulated without a cache   +28 bound of undecided bytes, or -1
-//   +32 users: its handle, and sets that hold it   +36 1 if there is a filter   +48 filter of first bytes
+//   +32 users: its handle, and sets that hold it   +36 1 if there is a filter   +48 filter (prefilter.ts)
 import { arenaMark, arenaReset, blockAlloc, blockFree, isReadable } from '../arena'
 import { ERROR_ARGUMENT, ERROR_MEMORY, REGEX_MATCH_ONLY, REGEX_NO_SPANS, REGEX_PATTERN_TOO_LONG, REGEX_TOO_MUCH_WORK } from '../abi'
 import { MAX_PATTERN_BYTES, READS_FREE, READS_LIMIT, REGEX_ALL_FLAGS, REGEX_SYNTAX_FLAGS, clearError, errorCode, fail } from './codes'
@@ -16,14 +16,14 @@ import { dropHandle, HANDLE_REGEX, newHandle, recordOf } from './handles'
 import { UNBOUNDED, undecidedBytes } from './hold'
 import { nodesStart } from './node'
 import { parse } from './parse'
-import { makeFilter } from './prefilter'
+import { FILTER_BYTES, makeFilter } from './prefilter'
 import { P_COUNT } from './program'
 import { rangesStart } from './ranges'
 import { checkUtf8 } from './reader'
 import { matchesWhole, NONE, R_FILTER, R_FORWARD, R_HAS_FILTER, R_REVERSE, runBackward, runForward } from './run'
 import { bytesRead, ensureScratch } from './step'
 
-const RECORD_BYTES: usize = 96
+const RECORD_BYTES: usize = R_FILTER + FILTER_BYTES
 const R_FLAGS: usize = 20
 const R_HOLD: usize = 28
 const R_USERS: usize = 32

@@ -1,7 +1,7 @@
 // Vector loops that skip text in which nothing can begin. They read whole vectors: up to 15 bytes behind
 // the text are looked at (every block has that slack) and never answered.
 import { P_ANCHORED, P_CLASS_OF } from './program'
-import { firstClasses } from './step'
+import { beginClasses, nextClasses } from './step'
 
 // @ts-ignore: decorator
 @inline
@@ -27,14 +27,26 @@ export function nextTrigger(text: usize, from: i32, length: i32, numbers: bool, 
 
 // --- first bytes of a pattern --------------------------------------------------------------------
 //
-// A set of ASCII bytes as two tables of 16: the bit of a byte's upper half in the table of lower halves,
+// What the first, second and third byte of a match can be: three sets of bytes. Text is skipped to where
+// all three fit, which prose seldom does by chance. A pattern that one byte can match has one set.
+//
+// A set of ASCII bytes is two tables of 16: the bit of a byte's upper half in the table of lower halves,
 // and which bit that is in the table of upper halves. A byte is in the set when both have a bit in common.
 // Bytes of 0x80 and up are all in or all out.
 //
-//   +0 lower halves   +16 upper halves   +32 all ones when bytes of 0x80 and up are in
+// Sets of one byte each, as most keys and names begin, are compared with that byte.
+//
+//   +0 upper halves, the same for all sets   +16 FILTER_*
+//   +32 sets:  +0 lower halves (FILTER_LITERAL: the byte)   +16 all ones when bytes of 0x80 and up are in
 
 /** Bytes of the tables. */
-export const FILTER_BYTES: usize = 48
+export const FILTER_BYTES: usize = 128
+const F_KIND: usize = 16
+const FILTER_FIRST: u32 = 1
+const FILTER_THREE: u32 = 2
+const FILTER_LITERAL: u32 = 3
+const F_SETS: usize = 32
+const SET_BYTES: usize = 32
 /** A filter that stops at more of the most frequent letters than this costs more than it saves. */
 const COMMON_LIMIT: i32 = 6
 /** Space and the letters that make most of European text: ' etaoinshrdlu'. */
@@ -43,39 +55,123 @@ const COMMON_COUNT = 13
 
 const classes = memory.data(272)
 
-function isFirst(program: usize, byte: i32): bool {
+function hasByte(program: usize, byte: i32): bool {
   return load<u8>(classes + load<u8>(program + byte, P_CLASS_OF)) != 0
+}
+
+/** Of the last set: how many bytes are in it, and one of them. */
+let size: i32 = 0
+let member: i32 = 0
+
+/** Writes the bytes of `classes` as a set; how many of the most frequent characters are in it. */
+function writeSet(program: usize, set: usize): i32 {
+  size = 0
+  for (let byte = 0; byte < 256; byte++) {
+    if (!hasByte(program, byte)) continue
+    size++
+    member = byte
+    if (byte >= 128) memory.fill(set + 16, 255, 16)
+    else store<u8>(set + (byte & 15), load<u8>(set + (byte & 15)) | (<u8>1 << <u8>(byte >> 4)))
+  }
+  let common = 0
+  for (let i = 0; i < COMMON_COUNT; i++) if (hasByte(program, load<u8>(COMMON + i))) common++
+  return common
 }
 
 /** Makes the filter of a program at `tables`; false when skipping would not pay or a match may be empty. */
 export function makeFilter(program: usize, tables: usize): bool {
-  memory.fill(classes, 0, 272)
-  if (!firstClasses(program, load<u32>(program, P_ANCHORED), classes)) return false
-  let common = 0
-  for (let i = 0; i < COMMON_COUNT; i++) if (isFirst(program, load<u8>(COMMON + i))) common++
-  if (common > COMMON_LIMIT) return false
   memory.fill(tables, 0, FILTER_BYTES)
-  for (let byte = 0; byte < 256; byte++) {
-    if (!isFirst(program, byte)) continue
-    if (byte >= 128) memory.fill(tables + 32, 255, 16)
-    else store<u8>(tables + (byte & 15), load<u8>(tables + (byte & 15)) | (<u8>1 << <u8>(byte >> 4)))
+  for (let i = 0; i < 8; i++) store<u8>(tables + i, <u8>1 << <u8>i)
+  let count: usize = 0
+  let least = COMMON_COUNT
+  let literal: u32 = 0
+  beginClasses(load<u32>(program, P_ANCHORED))
+  for (; count < 3; count++) {
+    memory.fill(classes, 0, 272)
+    if (!nextClasses(program, classes)) break
+    least = min(least, writeSet(program, tables + F_SETS + count * SET_BYTES))
+    if (size == 1) literal |= <u32>member << (<u32>count << 3) | (<u32>1 << (24 + <u32>count))
   }
-  for (let i = 0; i < 8; i++) store<u8>(tables + i, <u8>1 << <u8>i, 16)
-  return true
+  // Behind a match of two bytes is any byte.
+  if (count == 2) memory.fill(tables + F_SETS + 2 * SET_BYTES, 255, SET_BYTES)
+  store<u32>(tables, count == 1 ? FILTER_FIRST : FILTER_THREE, F_KIND)
+  if (literal >> 24 == 7) {
+    for (let i: usize = 0; i < 3; i++) memory.fill(tables + F_SETS + i * SET_BYTES, <u8>(literal >> (<u32>i << 3)), 16)
+    store<u32>(tables, FILTER_LITERAL, F_KIND)
+  }
+  return count > 0 && least <= COMMON_LIMIT
 }
 
-/** The first byte of the set from `from` on, or `length`. */
+/** All ones in the lanes whose byte is in the set at `set`; `upper` are the bits of upper halves. */
+// @ts-ignore: decorator
+@inline
+function inSet(set: usize, v: v128, upper: v128): v128 {
+  const lower = i8x16.swizzle(v128.load(set), v128.and(v, i8x16.splat(15)))
+  const isAscii = i8x16.ne(v128.and(lower, upper), i8x16.splat(0))
+  return v128.or(isAscii, v128.and(v128.load(set, 16), i8x16.lt_s(v, i8x16.splat(0))))
+}
+
+/** The first place from `from` on where a match can begin; what is left of the text may be too short to tell. */
 export function nextFirst(tables: usize, text: usize, from: i32, length: i32): i32 {
-  const lower = v128.load(tables)
-  const upper = v128.load(tables, 16)
-  const high = v128.load(tables, 32)
+  const kind = load<u32>(tables, F_KIND)
+  if (kind == FILTER_LITERAL) return nextLiteral(tables, text, from, length)
+  if (kind == FILTER_THREE) return nextOfThree(tables, text, from, length)
+  const bits = v128.load(tables)
   for (let i = from; i < length; i += 16) {
     const v = v128.load(text + i)
-    const ascii = v128.and(i8x16.swizzle(lower, v128.and(v, i8x16.splat(15))), i8x16.swizzle(upper, i8x16.shr_u(v, 4)))
-    const none = i8x16.eq(ascii, i8x16.splat(0))
-    const other = v128.and(high, i8x16.lt_s(v, i8x16.splat(0)))
-    const mask = i8x16.bitmask(v128.or(v128.not(none), other))
+    const mask = i8x16.bitmask(inSet(tables + F_SETS, v, i8x16.swizzle(bits, i8x16.shr_u(v, 4))))
     if (mask != 0) return min(i + ctz(mask), length)
   }
   return length
+}
+
+/** Where all three bytes of a match are: those before a third, of which a vector may have the last alone. */
+// @ts-ignore: decorator
+@inline
+function together(firsts: v128, first: v128, seconds: v128, second: v128, third: v128): i32 {
+  const before = i8x16.shuffle(firsts, first, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29)
+  const between = i8x16.shuffle(seconds, second, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30)
+  return i8x16.bitmask(v128.and(v128.and(before, between), third))
+}
+
+/** Two bytes before the text's end a match may have begun whose rest has not come. */
+// @ts-ignore: decorator
+@inline
+function undecided(from: i32, length: i32): i32 {
+  return min(max(from, length - 2), length)
+}
+
+function nextOfThree(tables: usize, text: usize, from: i32, length: i32): i32 {
+  const bits = v128.load(tables)
+  let firsts = i8x16.splat(0)
+  let seconds = i8x16.splat(0)
+  for (let i = from; i < length; i += 16) {
+    const v = v128.load(text + i)
+    const upper = i8x16.swizzle(bits, i8x16.shr_u(v, 4))
+    const first = inSet(tables + F_SETS, v, upper)
+    const second = inSet(tables + F_SETS + SET_BYTES, v, upper)
+    const mask = together(firsts, first, seconds, second, inSet(tables + F_SETS + 2 * SET_BYTES, v, upper))
+    if (mask != 0) return min(i + ctz(mask) - 2, undecided(from, length))
+    firsts = first
+    seconds = second
+  }
+  return undecided(from, length)
+}
+
+function nextLiteral(tables: usize, text: usize, from: i32, length: i32): i32 {
+  const one = v128.load(tables, F_SETS)
+  const two = v128.load(tables, F_SETS + SET_BYTES)
+  const three = v128.load(tables, F_SETS + 2 * SET_BYTES)
+  let firsts = i8x16.splat(0)
+  let seconds = i8x16.splat(0)
+  for (let i = from; i < length; i += 16) {
+    const v = v128.load(text + i)
+    const first = i8x16.eq(v, one)
+    const second = i8x16.eq(v, two)
+    const mask = together(firsts, first, seconds, second, i8x16.eq(v, three))
+    if (mask != 0) return min(i + ctz(mask) - 2, undecided(from, length))
+    firsts = first
+    seconds = second
+  }
+  return undecided(from, length)
 }

@@ -20,7 +20,7 @@ export function classAt(program: usize, text: usize, offset: i32): u32 {
   return <u32>load<u8>(program + load<u8>(text + offset), P_CLASS_OF)
 }
 
-/** The tables of bytes that a match can begin with, or 0. */
+/** The tables of what a match can begin with, or 0. */
 export function filterOf(regex: usize): usize {
   return load<u32>(regex, R_HAS_FILTER) != 0 ? regex + R_FILTER : 0
 }

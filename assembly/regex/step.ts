@@ -279,16 +279,22 @@ export function seedKernel(pc: u32): void {
   store<u32>(kernelBefore, pc)
 }
 
+/** Where `nextClasses` begins. */
+export function beginClasses(start: u32): void {
+  seedKernel(start)
+  kernelCount = 1
+}
+
 /**
- * Marks in `classes` (a byte each) every class that a match can begin with, assertions taken as true;
- * false when a match may be empty.
+ * Marks in `classes` (a byte each) every class that the next byte of a match can have, assertions taken as
+ * true, and goes on behind it; false when a match may end before that byte.
  */
-export function firstClasses(program: usize, start: u32, classes: usize): bool {
+export function nextClasses(program: usize, classes: usize): bool {
   const code = <usize>load<u32>(program, P_INSTRUCTIONS)
-  const entries = <usize>load<u32>(program, P_ENTRIES)
   const seen = nextGeneration()
-  let depth: usize = 4
-  store<u32>(stack, start)
+  listCount = 0
+  let depth = <usize>kernelCount << 2
+  memory.copy(stack, kernelBefore, depth)
   while (depth > 0) {
     depth -= 4
     const pc = load<u32>(stack + depth)
@@ -297,21 +303,40 @@ export function firstClasses(program: usize, start: u32, classes: usize): bool {
     const at = code + (<usize>pc << 4)
     const op = <u32>load<u8>(at)
     if (op == OP_MATCH) return false
-    if (op == OP_RANGE) {
-      markClasses(classes, at + 1)
-    } else if (op == OP_SPARSE) {
-      const first = entries + (<usize>load<u32>(at, 12) << 3)
-      for (let i: u32 = 0; i < load<u32>(at, 8); i++) markClasses(classes, first + (<usize>i << 3))
-    } else {
-      store<u32>(stack + depth, load<u32>(at, 4))
+    if (op <= OP_SPARSE) {
+      store<u32>(list + (<usize>(listCount++) << 2), pc)
+      continue
+    }
+    store<u32>(stack + depth, load<u32>(at, 4))
+    depth += 4
+    if (op == OP_SPLIT || op == OP_LOOP || op == OP_ENTER) {
+      store<u32>(stack + depth, load<u32>(at, 8))
       depth += 4
-      if (op == OP_SPLIT || op == OP_LOOP || op == OP_ENTER) {
-        store<u32>(stack + depth, load<u32>(at, 8))
-        depth += 4
-      }
     }
   }
+  passClasses(program, classes)
   return true
+}
+
+/** Marks what the instructions in `list` consume, and leaves what follows them in `kernelBefore`. */
+function passClasses(program: usize, classes: usize): void {
+  const code = <usize>load<u32>(program, P_INSTRUCTIONS)
+  nextGeneration()
+  kernelCount = 0
+  for (let i: u32 = 0; i < listCount; i++) {
+    const at = code + (<usize>load<u32>(list + (<usize>i << 2)) << 4)
+    if (load<u8>(at) == OP_RANGE) {
+      markClasses(classes, at + 1)
+      addToKernel(load<u32>(at, 4))
+      continue
+    }
+    const first = <usize>load<u32>(program, P_ENTRIES) + (<usize>load<u32>(at, 12) << 3)
+    for (let entry = first; entry < first + (<usize>load<u32>(at, 8) << 3); entry += 8) {
+      markClasses(classes, entry)
+      addToKernel(load<u32>(entry, 4))
+    }
+  }
+  swapKernels()
 }
 
 /** Marks the classes of the range at `place`: low u8, high u8. */

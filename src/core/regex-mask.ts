@@ -102,8 +102,7 @@ export class Mask {
   apply(text: string): Masked {
     this.#ready()
     this.#whole ??= this.stream()
-    this.#whole.restart()
-    return { text: this.#whole.end(text), count: this.#whole.count }
+    return this.#whole.whole(text)
   }
 
   /** Does any rule find something to mask? */
@@ -177,6 +176,14 @@ export class MaskStream {
     const whole = this.#half + text
     this.#half = ''
     return this.#take(whole, true).toString()
+  }
+
+  /** A whole text, whatever came before. One in which nothing was found is handed back, not decoded again. */
+  whole(text: string): Masked {
+    this.restart()
+    const out = this.#take(text, true)
+    const { count } = this
+    return { text: count === 0 && text.isWellFormed() ? text : out.toString(), count }
   }
 
   /** As `push`, in bytes of UTF-8; the result is a copy. */

@@ -19,3 +19,23 @@ export function readCaseFiles<Case>(folder: string): CaseFile<Case>[] {
       ...JSON.parse(readFileSync(join(path, file), 'utf8')),
     }))
 }
+
+/** A text of a case: `text`, `hex` (what is not UTF-8) or `units` of UTF-16, `repeat` times. */
+export interface CaseText {
+  readonly text?: string
+  readonly hex?: string
+  readonly units?: readonly number[]
+  readonly repeat?: number
+}
+
+/** The bytes of a case; lone surrogates become U+FFFD. */
+export function bytesOfCase({ text = '', hex, units, repeat = 1 }: CaseText): Buffer {
+  const string = units === undefined ? text : String.fromCharCode(...units)
+  const once = hex === undefined ? Buffer.from(string) : Buffer.from(hex, 'hex')
+  return Buffer.alloc(once.length * repeat, once)
+}
+
+/** The string of a case that has one, as JavaScript holds it. */
+export function stringOfCase({ text, units, repeat = 1 }: CaseText): string | undefined {
+  return (units === undefined ? text : String.fromCharCode(...units))?.repeat(repeat)
+}

@@ -62,6 +62,8 @@ for (const { name, about, cases } of readCaseFiles<RouteCase>('routes')) {
         for (const { expect: wanted, ...request } of requests) {
           const complete = completeRequest(request)
           expect(match(table, complete), JSON.stringify(request)).toBe(wanted)
+          // The reference compares characters, which are bytes in ASCII alone.
+          if (!/^[\0-\x7f]*$/.test(JSON.stringify(request))) continue
           expect(referenceMatch(owners, specs, complete), JSON.stringify(request)).toBe(wanted)
         }
         table.free()

@@ -3,6 +3,14 @@ import { join } from 'node:path'
 import { get_encoding } from 'tiktoken'
 import { describe, expect, it } from 'vitest'
 import { countTokens, encodeTokens } from '../../src/core/index.ts'
+import { bytesOfCase, type CaseText, readCaseFiles, stringOfCase } from './case-files.ts'
+
+interface TokenCase extends CaseText {
+  readonly title: string
+  readonly encoding: string
+  readonly count: number
+  readonly ids?: readonly number[]
+}
 
 // The same ids as tiktoken, from the same text, in every case. SLUICE_FUZZ_SECONDS makes the random
 // tests run that long each, from a new seed.
@@ -65,6 +73,21 @@ describe.each(['o200k_base', 'cl100k_base'] as const)('%s', (encoding) => {
       if (text.length < 2000 && point < 0x10ffff) continue
       check(text)
       text = ''
+    }
+  })
+
+  it('says in the case files what tiktoken says, which is what we say', () => {
+    const files = readCaseFiles<TokenCase>('tokens/cases')
+    const cases = files.flatMap((file) => file.cases).filter((each) => each.encoding === encoding)
+    expect(cases.length).toBeGreaterThan(40)
+    for (const example of cases) {
+      const bytes = bytesOfCase(example)
+      const ids = oracle.encode_ordinary(decoder.decode(bytes))
+      expect(ids.length, example.title).toBe(example.count)
+      if (example.ids !== undefined) expect([...ids], example.title).toEqual(example.ids)
+      check(decoder.decode(bytes), bytes)
+      const string = stringOfCase(example)
+      if (string !== undefined) check(string.toWellFormed(), string)
     }
   })
 

@@ -36,7 +36,8 @@ export async function serveFiles(
     const isThere = document !== undefined || (existsSync(file) && statSync(file).isFile())
     if (!isThere && pathname !== '/favicon.ico') missing.push(pathname)
     const type = types[extname(pathname)] ?? 'application/octet-stream'
-    response.writeHead(isThere ? 200 : 404, { 'content-type': type })
+    const coding = isThere && extname(pathname) === '.br' ? { 'content-encoding': 'br' } : {}
+    response.writeHead(isThere ? 200 : 404, { 'content-type': type, ...coding })
     response.end(document ?? (isThere ? readFileSync(file) : ''))
   })
   server.listen(0, '127.0.0.1')

@@ -7,10 +7,9 @@ import { describeWithParts, partPath } from '../../src/testing/parts.ts'
 import { waitFor } from '../../src/testing/wait-for.ts'
 import { type Page, startChromium } from './chromium.ts'
 import { type FilesServer, root, serveFiles } from './files-server.ts'
-import { build, commonSuites, countsOf, expectAllPass, filesOf } from './suites.ts'
+import { allSuites, build, countsOf, expectAllPass, filesOf } from './suites.ts'
 
 const example = (host: string) => join(root, 'examples', 'embedding', host)
-const allSuites = [...commonSuites, 'routes']
 const buildTime = 180_000
 
 let folder: string
@@ -27,7 +26,7 @@ describe('the core in Node, without any code of ours [design.embed]', () => {
 
 describeWithParts(['python3', 'python-wasmtime'], 'the core in Python [design.embed]', () => {
   it('does what the case files say', () => {
-    expectAllPass(partPath('python3'), [join(example('python'), 'main.py')], commonSuites, {
+    expectAllPass(partPath('python3'), [join(example('python'), 'main.py')], allSuites, {
       PYTHONPATH: partPath('python-wasmtime'),
       PYTHONDONTWRITEBYTECODE: '1',
     })
@@ -39,7 +38,7 @@ describeWithParts(['go', 'wazero'], 'the core in Go [design.embed]', () => {
     const program = join(folder, 'go-host')
     const offline = { GOFLAGS: '-mod=readonly', GOPROXY: 'off', CGO_ENABLED: '0' }
     build(partPath('go'), ['build', '-o', program, '.'], example('go'), offline)
-    expectAllPass(program, [], commonSuites)
+    expectAllPass(program, [], allSuites)
   })
 })
 
@@ -50,7 +49,7 @@ describeWithParts(['cargo', 'rust-wasmtime'], 'the core in Rust [design.embed]',
     const cargo = partPath('cargo')
     const PATH = `${dirname(cargo)}:${process.env.PATH}`
     build(cargo, args, example('rust'), { CARGO_TARGET_DIR: target, PATH })
-    expectAllPass(join(target, 'release', 'sluice-embedding'), [], commonSuites)
+    expectAllPass(join(target, 'release', 'sluice-embedding'), [], allSuites)
   })
 })
 

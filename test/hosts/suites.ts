@@ -9,8 +9,16 @@ export const cases = join(root, 'test', 'core')
 export const wasm = join(root, 'dist', 'core.wasm')
 export const abi = join(root, 'assembly', 'core.abi.json')
 
-/** Suites of every host; those that have routes run `routes` as well. */
-export const commonSuites = ['heads', 'regex/cases', 'regex/masks', 'rate'] as const
+/** What every host runs. */
+export const allSuites = [
+  'heads',
+  'chunks',
+  'regex/cases',
+  'regex/masks',
+  'routes',
+  'tokens/cases',
+  'rate',
+] as const
 
 /** The parsed files of a suite. */
 export function filesOf(suite: string): unknown[] {

@@ -151,47 +151,65 @@ func (c *Core) test(name string, handle int32, text []byte) (is bool) {
 	return is
 }
 
-// rule is a builtin (DETECT_*) and what replaces its matches; where two meet, the first rule wins.
-type rule struct{ builtin, replacement string }
+// Rule is a builtin (DETECT_*) or a pattern, and what replaces its matches; where two meet, the one
+// that begins first wins.
+type Rule struct{ Builtin, Pattern, Replacement string }
 
-func (c *Core) newMask(rules []rule) (int32, error) {
+func (c *Core) newMask(rules []Rule) (int32, error) {
 	set, err := c.check(c.call("mask_new"))
 	if err != nil {
 		return 0, err
 	}
 	for _, each := range rules {
-		c.scratch(func() {
-			bytes := []byte(each.replacement)
-			_, err = c.check(c.call("mask_add_builtin", set, c.abi[each.builtin], c.put(bytes), int32(len(bytes))))
-		})
-		if err != nil {
+		if err := c.addRule(set, each); err != nil {
 			return 0, err
 		}
 	}
 	return set, nil
 }
 
-// mask masks a text that arrives in pieces.
-func (c *Core) mask(set int32, pieces ...[]byte) (string, error) {
+func (c *Core) addRule(set int32, rule Rule) error {
+	name, which := "mask_add_builtin", c.abi[rule.Builtin]
+	if rule.Builtin == "" {
+		regex, err := c.compile(rule.Pattern)
+		if err != nil {
+			return err
+		}
+		// The set keeps it.
+		defer c.call("regex_free", regex)
+		name, which = "mask_add", regex
+	}
+	var err error
+	c.scratch(func() {
+		bytes := []byte(rule.Replacement)
+		_, err = c.check(c.call(name, set, which, c.put(bytes), int32(len(bytes))))
+	})
+	return err
+}
+
+// mask masks a text that arrives cut at `cuts`; what comes out does not depend on them.
+func (c *Core) mask(set int32, text []byte, cuts []int) (masked []byte, err error) {
 	stream, err := c.check(c.call("stream_new", set))
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer c.call("stream_free", stream)
-	var masked []byte
-	for i, piece := range pieces {
-		var isEnd, count int32
-		if i == len(pieces)-1 {
-			isEnd = 1
+	from := 0
+	for i := range len(cuts) + 1 {
+		end, isEnd := len(text), int32(1)
+		if i < len(cuts) {
+			end, isEnd = cuts[i], 0
 		}
+		var count int32
 		c.scratch(func() {
-			count, err = c.check(c.call("stream_push", stream, c.put(piece), int32(len(piece)), isEnd))
+			count, err = c.check(c.call("stream_push", stream, c.put(text[from:end]), int32(end-from), isEnd))
 		})
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		start := uint32(c.call("stream_output", stream))
 		masked = append(masked, c.read(start, start+uint32(count))...)
+		from = end
 	}
-	return string(masked), nil
+	return masked, nil
 }

@@ -2,6 +2,9 @@ module sluice.dev/examples/embedding
 
 go 1.25.0
 
-require github.com/tetratelabs/wazero v1.12.0
+require (
+	github.com/andybalholm/brotli v1.2.8
+	github.com/tetratelabs/wazero v1.12.0
+)
 
 require golang.org/x/sys v0.44.0 // indirect

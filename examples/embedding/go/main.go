@@ -1,30 +1,43 @@
-// main core.wasm core.abi.json test/core: runs the case files, prints one JSON document.
+// main core.wasm core.abi.json test/core: runs the case files, prints one JSON document. Vocabularies
+// lie beside core.wasm.
 package main
 
 import (
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"sort"
 )
 
 // Case is a row of any suite.
 type Case struct {
-	Title, Name, Pattern, Message, Bytes, Refused, Code, Masked string
-	MaxBytes, MaxFields                                         *int
-	Expect                                                      map[string]any
-	Text, Hex                                                   *string
-	Spans                                                       [][2]int
-	Full                                                        *bool
-	Offset                                                      int32
-	Rate, Unit, Burst                                           float64
-	Steps                                                       []Step
+	Text
+	Title, Name, Pattern, Message, Bytes, Refused, Code string
+	MaxBytes, MaxFields                                 *int
+	Expect                                              map[string]any
+	Spans                                               [][2]int
+	Full                                                *bool
+	Offset                                              int32
+	Rules                                               []Rule
+	Masked, MaskedHex                                   *string
+	Hold                                                *int32
+	Data, Trailers, Rest                                string
+	Open                                                bool
+	Flags                                               []string
+	Listeners                                           [][2]any
+	Routes                                              []Route
+	Requests                                            []Request
+	Encoding                                            string
+	Count                                               int32
+	IDs                                                 []uint32
+	Rate, Unit, Burst                                   float64
+	Steps                                               []Step
 }
 
 // Step is one demand on a rate bucket.
@@ -83,12 +96,7 @@ func regexProblem(c *Core, each Case) string {
 		return err.Error()
 	}
 	defer c.call("regex_free", handle)
-	var text []byte
-	if each.Hex != nil {
-		text, _ = hex.DecodeString(*each.Hex)
-	} else {
-		text = []byte(*each.Text)
-	}
+	text := each.Text.bytes()
 	found, err := c.findAll(handle, text, 1024)
 	if err != nil || len(found) != len(each.Spans) || len(found) > 0 && !reflect.DeepEqual(found, each.Spans) {
 		return fmt.Sprint(found, err)
@@ -102,23 +110,82 @@ func regexProblem(c *Core, each Case) string {
 	return ""
 }
 
-var builtins = []rule{
-	{"DETECT_SSN", "<SSN>"}, {"DETECT_CARD", "<CREDIT_CARD>"}, {"DETECT_PHONE", "<PHONE_NUMBER>"},
-	{"DETECT_EMAIL", "<EMAIL_ADDRESS>"}, {"DETECT_SIN", "<CA_SIN>"},
+// bodyProblem reads a body whole, cut at every byte, and everywhere at once.
+func bodyProblem(c *Core, each Case) string {
+	bytes := fromLatin1(each.Bytes)
+	wanted := body{c.abi["CHUNKS_END"], each.Data, each.Trailers, each.Rest, append([]string(nil), each.Flags...)}
+	if each.Open {
+		wanted.code = c.abi["CHUNKS_MORE"]
+	}
+	sort.Strings(wanted.flags)
+	all := every(1, min(len(bytes), 200))
+	tries := [][]int{nil, all}
+	for _, cut := range all {
+		tries = append(tries, []int{cut})
+	}
+	for _, cuts := range tries {
+		seen := c.readBody(bytes, cuts, 256)
+		isRight := reflect.DeepEqual(seen, wanted)
+		if each.Refused != "" {
+			isRight = seen.code == c.abi[each.Refused]
+		}
+		if !isRight {
+			return fmt.Sprintf("%v when cut at %v", seen, cuts[:min(3, len(cuts))])
+		}
+	}
+	return ""
 }
 
-func maskProblem(c *Core, each Case) string {
-	set, err := c.newMask(builtins)
+func routeProblem(c *Core, each Case) string {
+	routes, err := c.newRoutes()
 	if err != nil {
 		return err.Error()
 	}
-	defer c.call("mask_free", set)
-	text := []byte(*each.Text)
-	middle := len(text) / 2
-	whole, err := c.mask(set, text)
-	halves, other := c.mask(set, text[:middle], text[middle:])
-	if err != nil || other != nil || whole != each.Masked || halves != each.Masked {
-		return fmt.Sprintf("%q, in two pieces %q, %v, %v", whole, halves, err, other)
+	defer routes.free()
+	if each.Listeners == nil {
+		each.Listeners = [][2]any{{"", 0.0}}
+	}
+	for _, listener := range each.Listeners {
+		if err := routes.addListener(listener[0].(string), int32(listener[1].(float64))); err != nil {
+			return err.Error()
+		}
+	}
+	for _, route := range each.Routes {
+		if err := routes.addRoute(route); err != nil {
+			return err.Error()
+		}
+	}
+	for _, request := range each.Requests {
+		wanted, isCode := request.Expect.(string)
+		id := routes.match(request)
+		if isCode && id != c.abi[wanted] || !isCode && id != int32(request.Expect.(float64)) {
+			return fmt.Sprintf("%d instead of %v", id, request.Expect)
+		}
+	}
+	return ""
+}
+
+var vocabularies = map[string]int32{}
+
+// tokensProblem loads each vocabulary once, when the first text needs it.
+func tokensProblem(c *Core, each Case) string {
+	vocabulary, isLoaded := vocabularies[each.Encoding]
+	if !isLoaded {
+		file, err := readVocabulary(filepath.Join(filepath.Dir(os.Args[1]), each.Encoding+".tokens.br"))
+		if err == nil {
+			vocabulary, err = c.loadVocabulary(file)
+		}
+		if err != nil {
+			return err.Error()
+		}
+		vocabularies[each.Encoding] = vocabulary
+	}
+	text := each.Text.bytes()
+	if count, err := c.countTokens(vocabulary, text); err != nil || count != each.Count {
+		return fmt.Sprintf("%d tokens instead of %d, %v", count, each.Count, err)
+	}
+	if ids, err := c.encodeTokens(vocabulary, text, len(each.IDs)); err != nil || !slices.Equal(ids, each.IDs) {
+		return fmt.Sprint("other ids: ", ids, err)
 	}
 	return ""
 }
@@ -159,7 +226,8 @@ func rateProblem(c *Core, each Case) (problem string) {
 }
 
 var suites = map[string]func(*Core, Case) string{
-	"heads": headProblem, "regex/cases": regexProblem, "regex/masks": maskProblem, "rate": rateProblem,
+	"heads": headProblem, "chunks": bodyProblem, "regex/cases": regexProblem, "regex/masks": maskProblem,
+	"routes": routeProblem, "tokens/cases": tokensProblem, "rate": rateProblem,
 }
 
 // readCases reads the files of a folder: a list of cases, or an object that has one.

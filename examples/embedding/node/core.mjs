@@ -59,3 +59,14 @@ const encoder = new TextEncoder()
 export const utf8 = (text) => encoder.encode(text)
 export const latin1 = (text) => Uint8Array.from(text, (char) => char.charCodeAt(0))
 export const fromLatin1 = (bytes) => String.fromCharCode(...bytes)
+
+/** The bytes of all parts, one after the other. */
+export function join(parts) {
+  const whole = new Uint8Array(parts.reduce((total, { length }) => total + length, 0))
+  let at = 0
+  for (const part of parts) {
+    whole.set(part, at)
+    at += part.length
+  }
+  return whole
+}

@@ -1,6 +1,8 @@
 // node main.mjs core.wasm core.abi.json test/core: runs the case files, prints one JSON document.
+// Vocabularies lie beside core.wasm.
 import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
+import { brotliDecompressSync } from 'node:zlib'
 import { Core } from './core.mjs'
 import { runSuites, suites } from './suites.mjs'
 
@@ -13,6 +15,8 @@ const filesOf = (name) =>
     .map((file) => parse(join(folder, name, file)))
 
 const files = Object.fromEntries(Object.keys(suites).map((name) => [name, filesOf(name)]))
-const result = runSuites(new Core(readFileSync(wasm), parse(abi)), files)
+const loadVocabulary = (encoding) =>
+  brotliDecompressSync(readFileSync(join(dirname(wasm), `${encoding}.tokens.br`)))
+const result = runSuites(new Core(readFileSync(wasm), parse(abi)), files, loadVocabulary)
 console.log(JSON.stringify(result))
 process.exitCode = result.failures.length === 0 ? 0 : 1

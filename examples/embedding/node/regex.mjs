@@ -1,5 +1,5 @@
 // Regular expressions and masks.
-import { utf8 } from './core.mjs'
+import { join, utf8 } from './core.mjs'
 
 /** A handle, or a code with the place in the pattern. */
 export function compile(core, pattern) {
@@ -45,21 +45,38 @@ export class Mask {
     )
   }
 
-  /** Masks a text that arrives in pieces; what comes out does not depend on where it is cut. */
-  apply(pieces) {
+  addPattern(pattern, replacement) {
+    const { core } = this
+    const { handle, offset } = compile(core, pattern)
+    if (handle < 0) throw new Error(`code ${handle} at ${offset} of ${pattern}`)
+    const bytes = utf8(replacement)
+    core.scoped(() =>
+      core.check(core.call.mask_add(this.set, handle, core.put(bytes), bytes.length)),
+    )
+    // The set keeps it.
+    core.call.regex_free(handle)
+  }
+
+  /**
+   * Masks bytes that arrive cut at `cuts`; what comes out does not depend on them. A code of
+   * `stream_push` means that nothing more of the text may pass.
+   */
+  apply(bytes, cuts = []) {
     const { core } = this
     const stream = core.check(core.call.stream_new(this.set))
-    let masked = ''
-    const decoder = new TextDecoder()
-    for (const [index, piece] of pieces.entries()) {
-      const isEnd = index === pieces.length - 1
+    const parts = []
+    let from = 0
+    for (const [index, end] of [...cuts, bytes.length].entries()) {
+      const piece = bytes.subarray(from, end)
+      const isEnd = index === cuts.length
       const count = core.scoped(() =>
         core.check(core.call.stream_push(stream, core.put(piece), piece.length, isEnd ? 1 : 0)),
       )
       const start = core.call.stream_output(stream) >>> 0
-      masked += decoder.decode(core.bytes(start, start + count).slice(), { stream: true })
+      parts.push(core.bytes(start, start + count).slice())
+      from = end
     }
     core.call.stream_free(stream)
-    return masked
+    return join(parts)
   }
 }

@@ -67,11 +67,11 @@ class Core:
 
 
 class Regex:
-    def __init__(self, core: Core, pattern: str) -> None:
+    def __init__(self, core: Core, pattern: str, flags: int = 0) -> None:
         self.core = core
         source = pattern.encode()
         with core.scratch():
-            self.handle = core.check(core.call("regex_compile", core.put(source), len(source), 0))
+            self.handle = core.check(core.call("regex_compile", core.put(source), len(source), flags))
 
     def find_all(self, text: bytes, limit: int = 1024) -> list[list[int]]:
         """All matches, as [start, end] in bytes."""
@@ -93,29 +93,42 @@ class Regex:
 
 
 class Mask:
-    def __init__(self, core: Core, builtins: dict[str, str]) -> None:
-        """`builtins`: DETECT_* and what replaces its matches."""
+    def __init__(self, core: Core, rules: list[dict]) -> None:
+        """`rules`: a `builtin` (DETECT_*) or a `pattern` each, and the `replacement` of its matches."""
         self.core = core
         self.set = core.check(core.call("mask_new"))
-        for name, replacement in builtins.items():
-            data = replacement.encode()
+        for rule in rules:
+            data = rule["replacement"].encode()
             with core.scratch():
-                added = core.call("mask_add_builtin", self.set, core.abi[name], core.put(data), len(data))
-                core.check(added)
+                if "pattern" in rule:
+                    regex = Regex(core, rule["pattern"])
+                    added = core.call("mask_add", self.set, regex.handle, core.put(data), len(data))
+                    # The set keeps it.
+                    regex.free()
+                else:
+                    builtin = core.abi[rule["builtin"]]
+                    added = core.call("mask_add_builtin", self.set, builtin, core.put(data), len(data))
+            core.check(added)
 
-    def apply(self, *pieces: bytes) -> str:
-        """Masks a text that arrives in pieces."""
+    @property
+    def hold(self) -> int:
+        """Bytes that a stream holds back at most; -1 when there is no bound."""
+        return self.core.call("mask_hold", self.set)
+
+    def apply(self, text: bytes, cuts: list[int] | None = None) -> bytes:
+        """Masks a text that arrives cut at `cuts`; what comes out does not depend on them."""
         core = self.core
         stream = core.check(core.call("stream_new", self.set))
-        masked = b""
-        for index, piece in enumerate(pieces):
-            is_end = int(index == len(pieces) - 1)
+        masked, start = b"", 0
+        for end in [*(cuts or []), None]:
+            piece = text[start:end]
             with core.scratch():
-                pushed = core.call("stream_push", stream, core.put(piece), len(piece), is_end)
-            start = core.call("stream_output", stream) & 0xFFFFFFFF
-            masked += core.read(start, start + core.check(pushed))
+                pushed = core.call("stream_push", stream, core.put(piece), len(piece), int(end is None))
+            out = core.call("stream_output", stream) & 0xFFFFFFFF
+            masked += core.read(out, out + core.check(pushed))
+            start = end
         core.call("stream_free", stream)
-        return masked.decode()
+        return masked
 
     def free(self) -> None:
         self.core.call("mask_free", self.set)

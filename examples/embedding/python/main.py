@@ -1,13 +1,22 @@
-"""python main.py core.wasm core.abi.json test/core: runs the case files, prints one JSON document."""
+"""python main.py core.wasm core.abi.json test/core: runs the case files, prints one JSON document.
+
+Vocabularies lie beside core.wasm.
+"""
 
 import json
 import math
 import secrets
+import struct
 import sys
+from functools import cache
 from pathlib import Path
 
+import brotli
+from bodies import read_body
 from core import Core, CoreError, Mask, Regex
 from heads import read_head
+from routes import Routes
+from tokens import Vocabulary
 
 
 def head_problem(core: Core, case: dict) -> str | None:
@@ -25,6 +34,19 @@ def head_problem(core: Core, case: dict) -> str | None:
     return None
 
 
+def bytes_of(case: dict) -> bytes:
+    """`text`, `hex` (what is not UTF-8) or `units` of UTF-16 (lone surrogates become U+FFFD)."""
+    if "hex" in case:
+        data = bytes.fromhex(case["hex"])
+    elif "units" in case:
+        units = case["units"]
+        data = struct.pack(f"<{len(units)}H", *units).decode("utf-16-le", "surrogatepass")
+        data = "".join("\ufffd" if 0xD800 <= ord(each) < 0xE000 else each for each in data).encode()
+    else:
+        data = case["text"].encode()
+    return data * case.get("repeat", 1)
+
+
 def regex_problem(core: Core, case: dict) -> str | None:
     try:
         regex = Regex(core, case["pattern"])
@@ -33,7 +55,7 @@ def regex_problem(core: Core, case: dict) -> str | None:
         return None if is_right else str(error)
     if "code" in case:
         return "was taken"
-    text = bytes.fromhex(case["hex"]) if "hex" in case else case["text"].encode()
+    text = bytes_of(case)
     spans = regex.find_all(text)
     is_match, is_full = regex.is_match(text), regex.is_match(text, whole=True)
     regex.free()
@@ -44,22 +66,83 @@ def regex_problem(core: Core, case: dict) -> str | None:
     return None
 
 
-BUILTINS = {
-    "DETECT_SSN": "<SSN>",
-    "DETECT_CARD": "<CREDIT_CARD>",
-    "DETECT_PHONE": "<PHONE_NUMBER>",
-    "DETECT_EMAIL": "<EMAIL_ADDRESS>",
-    "DETECT_SIN": "<CA_SIN>",
-}
+BUILTINS = [
+    {"builtin": "DETECT_SSN", "replacement": "<SSN>"},
+    {"builtin": "DETECT_CARD", "replacement": "<CREDIT_CARD>"},
+    {"builtin": "DETECT_PHONE", "replacement": "<PHONE_NUMBER>"},
+    {"builtin": "DETECT_EMAIL", "replacement": "<EMAIL_ADDRESS>"},
+    {"builtin": "DETECT_SIN", "replacement": "<CA_SIN>"},
+]
+
+
+def cuts_of(length: int) -> list[list[int]]:
+    """Nowhere, in two pieces at every byte, at every byte at once; a long text into some pieces."""
+    if length > 400:
+        return [[], *(list(range(0, length, size)) for size in (7, 64, 4096))]
+    every = list(range(length))
+    return [[], *([cut] for cut in every), [length], every]
 
 
 def mask_problem(core: Core, case: dict) -> str | None:
-    mask = Mask(core, BUILTINS)
-    text = case["text"].encode()
-    middle = len(text) // 2
-    outcomes = [mask.apply(text), mask.apply(text[:middle], text[middle:])]
+    mask = Mask(core, case.get("rules", BUILTINS))
+    text = bytes_of(case)
+    out = {"hex": case["maskedHex"]} if "maskedHex" in case else {"text": case["masked"]}
+    wanted = bytes_of(out | {"repeat": case.get("repeat", 1)})
+    wrong = [cuts for cuts in cuts_of(len(text)) if mask.apply(text, cuts) != wanted]
+    hold = mask.hold
     mask.free()
-    return None if outcomes == [case["masked"]] * 2 else str(outcomes)
+    if hold != case.get("hold", hold):
+        return f"may hold back {hold} bytes"
+    return f"differs when cut at {wrong[0][:3]}" if wrong else None
+
+
+def body_problem(core: Core, case: dict) -> str | None:
+    """Whole, cut at every byte, and everywhere at once."""
+    abi, data = core.abi, case["bytes"].encode("latin-1")
+    wanted = {
+        "code": abi["CHUNKS_MORE" if case.get("open") else "CHUNKS_END"],
+        "data": case.get("data"),
+        "trailers": case.get("trailers", ""),
+        "rest": case.get("rest", ""),
+        "flags": sorted(case.get("flags", [])),
+    }
+    every = list(range(min(len(data), 200)))
+    for cuts in [[], *([cut] for cut in every), every]:
+        seen = read_body(core, data, cuts)
+        is_right = seen["code"] == abi[case["refused"]] if "refused" in case else seen == wanted
+        if not is_right:
+            return f"{seen} when cut at {cuts[:3]}"
+    return None
+
+
+def route_problem(core: Core, case: dict) -> str | None:
+    routes = Routes(core)
+    for hostname, scope in case.get("listeners", [["", 0]]):
+        routes.add_listener(hostname, scope)
+    for route in case["routes"]:
+        routes.add_route(route)
+    wrong = [
+        request
+        for request in case["requests"]
+        if routes.match(request) != core.abi.get(request["expect"], request["expect"])
+    ]
+    routes.free()
+    return str(wrong[0]) if wrong else None
+
+
+@cache
+def vocabulary_of(core: Core, encoding: str) -> Vocabulary:
+    """Loaded once, when the first text needs it."""
+    file = Path(sys.argv[1]).with_name(f"{encoding}.tokens.br")
+    return Vocabulary(core, brotli.decompress(file.read_bytes()))
+
+
+def tokens_problem(core: Core, case: dict) -> str | None:
+    vocabulary, text = vocabulary_of(core, case["encoding"]), bytes_of(case)
+    count, ids = vocabulary.count(text), case.get("ids", [])
+    if count != case["count"]:
+        return f"{count} tokens instead of {case['count']}"
+    return None if vocabulary.encode(text, len(ids)) == ids else "other ids"
 
 
 def rate_problem(core: Core, case: dict) -> str | None:
@@ -91,8 +174,11 @@ def rate_problem(core: Core, case: dict) -> str | None:
 
 SUITES = {
     "heads": head_problem,
+    "chunks": body_problem,
     "regex/cases": regex_problem,
     "regex/masks": mask_problem,
+    "routes": route_problem,
+    "tokens/cases": tokens_problem,
     "rate": rate_problem,
 }
 

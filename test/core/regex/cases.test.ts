@@ -1,14 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { bytesOfCase, type CaseText } from '../case-files.ts'
 import { codeOf, type Pair, RawRegex } from './raw-regex.ts'
 
-interface MatchCase {
+interface MatchCase extends CaseText {
   readonly name: string
   readonly pattern: string
-  readonly text?: string
-  /** The text, where it is not UTF-8. */
-  readonly hex?: string
   /** All matches, in bytes. */
   readonly spans: readonly Pair[]
   readonly full?: boolean
@@ -23,17 +21,14 @@ interface RefusedCase {
 
 const folder = join(import.meta.dirname, 'cases')
 const read = <Case>(file: string): Case[] => JSON.parse(readFileSync(join(folder, file), 'utf8'))
-const raw = new RawRegex()
-
-const textOf = ({ text, hex }: MatchCase) =>
-  hex === undefined ? Buffer.from(text ?? '') : Buffer.from(hex, 'hex')
+const raw = new RawRegex(1 << 17)
 
 for (const file of readdirSync(folder).filter((name) => name !== 'refused.json')) {
   describe(`regex cases of ${file}`, () => {
     it.each(read<MatchCase>(file))('$name: $pattern', (example) => {
       const handle = raw.compile(Buffer.from(example.pattern))
       expect(handle).toBeGreaterThan(0)
-      const text = textOf(example)
+      const text = bytesOfCase(example)
       expect(raw.spans(handle, text)).toEqual(example.spans)
       expect(raw.isMatch(handle, text)).toBe(example.spans.length > 0)
       if (example.full !== undefined) expect(raw.fullMatch(handle, text)).toBe(example.full)

@@ -1,7 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { compileMask, type Mask, type MaskRule } from '../../../src/core/regex-mask.ts'
+import {
+  type Builtin,
+  compileMask,
+  type Mask,
+  type MaskRule,
+} from '../../../src/core/regex-mask.ts'
+import { bytesOfCase, type CaseText, readCaseFiles, stringOfCase } from '../case-files.ts'
 import { Random, randomText } from './random-pattern.ts'
 
 interface BuiltinCase {
@@ -42,7 +48,8 @@ function streamed(mask: Mask, bytes: Uint8Array, cuts: readonly number[]) {
     from = cut
   }
   parts.push(stream.endBytes(bytes.subarray(from)))
-  return { text: Buffer.concat(parts).toString(), count: stream.count, held }
+  const out = Buffer.concat(parts)
+  return { text: out.toString(), bytes: out, count: stream.count, held }
 }
 
 describe('builtins', () => {
@@ -74,6 +81,48 @@ describe('builtins', () => {
     expect(held).toBeLessThanOrEqual(323)
   })
 })
+
+interface StreamCase extends CaseText {
+  readonly title: string
+  /** Default: the five builtins. */
+  readonly rules?: readonly { pattern?: string; builtin?: string; replacement: string }[]
+  /** Bytes a stream may hold back at most; -1: no bound. */
+  readonly hold?: number
+  readonly masked?: string
+  readonly maskedHex?: string
+}
+
+const builtinOf = (name = ''): Builtin =>
+  (({ DETECT_EMAIL: 'Email', DETECT_SSN: 'Ssn' }) as const)[name] ?? 'CreditCard'
+
+const streamFiles = readCaseFiles<StreamCase>('regex/masks').filter(({ cases }) => cases)
+for (const { name, about, cases } of streamFiles) {
+  describe(`${name}: ${about}`, () => {
+    it.each(cases)('$title', (example) => {
+      const { rules, hold, masked, maskedHex, repeat } = example
+      using mask = maskOf(
+        rules?.map(({ pattern, builtin, replacement }) =>
+          pattern === undefined
+            ? { builtin: builtinOf(builtin), replacement }
+            : { pattern, replacement },
+        ) ?? builtinRules,
+      )
+      const bytes = bytesOfCase(example)
+      const wanted = bytesOfCase({ text: masked, hex: maskedHex, repeat })
+      const every = (size: number) =>
+        Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) => index * size)
+      const cutsOf = bytes.length > 400 ? [[], every(7), every(4096)] : every(1).map((cut) => [cut])
+      for (const cuts of [[], every(1), ...cutsOf]) {
+        const out = streamed(mask, bytes, cuts)
+        expect(out.bytes.equals(wanted), `cut at ${cuts.slice(0, 3)}: ${out.text}`).toBe(true)
+        if (hold !== undefined && hold >= 0) expect(out.held).toBeLessThanOrEqual(hold)
+      }
+      if (hold !== undefined) expect(mask.holdBytes ?? -1).toBe(hold)
+      const string = stringOfCase(example)
+      if (string !== undefined) expect(mask.apply(string).text).toBe(wanted.toString())
+    })
+  })
+}
 
 describe('patterns in a mask', () => {
   it('say how much text they can need to hold back', () => {

@@ -12,6 +12,8 @@ pub struct Core {
     instance: Instance,
     memory: Memory,
     pub abi: HashMap<String, i32>,
+    /// Handles of loaded vocabularies, by encoding.
+    pub vocabularies: HashMap<String, i32>,
 }
 
 /// A negative result, and the place in the input that is to blame.
@@ -41,6 +43,7 @@ impl Core {
             instance,
             memory,
             abi,
+            vocabularies: HashMap::new(),
         };
         if i64::from(core.call("abi_version", &[])) != described["version"] {
             return Err("core.wasm has another ABI version".into());
@@ -104,11 +107,11 @@ impl Core {
         f64::from_le_bytes(self.read(address, address + 8).try_into().expect("8 bytes"))
     }
 
-    /// The handle of a regular expression.
-    pub fn compile(&mut self, pattern: &str) -> Result<i32, Code> {
+    /// The handle of a regular expression; `flags` are REGEX_*.
+    pub fn compile(&mut self, pattern: &str, flags: i32) -> Result<i32, Code> {
         self.scratch(|core| {
             let [address, length] = core.put(pattern.as_bytes());
-            let handle = core.call("regex_compile", &[address, length, Val::I32(0)]);
+            let handle = core.call("regex_compile", &[address, length, Val::I32(flags)]);
             core.check(handle)
         })
     }
@@ -141,33 +144,39 @@ impl Core {
         })
     }
 
-    /// A mask of builtins (DETECT_*) and what replaces their matches.
-    pub fn new_mask(&mut self, rules: &[(&str, &str)]) -> Result<i32, Code> {
+    /// A mask of rules, where two meet the one that begins first wins.
+    pub fn new_mask(&mut self, rules: &[Rule]) -> Result<i32, Code> {
         let made = self.call("mask_new", &[]);
         let set = self.check(made)?;
-        for (builtin, replacement) in rules {
-            let number = self.abi[*builtin];
+        for rule in rules {
+            let (name, which) = match &rule.finds {
+                Finds::Builtin(name) => ("mask_add_builtin", self.abi[name]),
+                Finds::Pattern(pattern) => ("mask_add", self.compile(pattern, 0)?),
+            };
             self.scratch(|core| {
-                let [address, length] = core.put(replacement.as_bytes());
-                let added = core.call(
-                    "mask_add_builtin",
-                    &[Val::I32(set), Val::I32(number), address, length],
-                );
+                let [address, length] = core.put(rule.replacement.as_bytes());
+                let added = core.call(name, &[Val::I32(set), Val::I32(which), address, length]);
                 core.check(added)
             })?;
+            if let Finds::Pattern(_) = rule.finds {
+                // The set keeps it.
+                self.call("regex_free", &[Val::I32(which)]);
+            }
         }
         Ok(set)
     }
 
-    /// Masks a text that arrives in pieces.
-    pub fn mask(&mut self, set: i32, pieces: &[&[u8]]) -> Result<String, Code> {
+    /// Masks a text that arrives cut at `cuts`; what comes out does not depend on them.
+    pub fn mask(&mut self, set: i32, text: &[u8], cuts: &[usize]) -> Result<Vec<u8>, Code> {
         let made = self.call("stream_new", &[Val::I32(set)]);
         let stream = self.check(made)?;
         let mut masked = Vec::new();
-        for (index, piece) in pieces.iter().enumerate() {
-            let is_end = i32::from(index + 1 == pieces.len());
+        let mut from = 0;
+        for index in 0..=cuts.len() {
+            let end = cuts.get(index).copied().unwrap_or(text.len());
+            let is_end = i32::from(index == cuts.len());
             let count = self.scratch(|core| {
-                let [address, length] = core.put(piece);
+                let [address, length] = core.put(&text[from..end]);
                 let pushed = core.call(
                     "stream_push",
                     &[Val::I32(stream), address, length, Val::I32(is_end)],
@@ -176,8 +185,21 @@ impl Core {
             })?;
             let start = self.call("stream_output", &[Val::I32(stream)]) as u32;
             masked.extend_from_slice(self.read(start, start + count as u32));
+            from = end;
         }
         self.call("stream_free", &[Val::I32(stream)]);
-        Ok(String::from_utf8_lossy(&masked).into_owned())
+        Ok(masked)
     }
+}
+
+/// What a rule of a mask finds: a builtin (DETECT_*), or a regular expression.
+pub enum Finds {
+    Builtin(String),
+    Pattern(String),
+}
+
+/// What to replace by what.
+pub struct Rule {
+    pub finds: Finds,
+    pub replacement: String,
 }

@@ -27,7 +27,7 @@ pub fn latin1(text: &str) -> Vec<u8> {
     text.chars().map(|char| char as u8).collect()
 }
 
-fn from_latin1(bytes: &[u8]) -> String {
+pub fn from_latin1(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| *byte as char).collect()
 }
 

@@ -1,17 +1,25 @@
 //! sluice-embedding core.wasm core.abi.json test/core: runs the case files, prints one JSON document.
+//! Vocabularies lie beside core.wasm.
 
+mod bodies;
 mod core;
 mod heads;
+mod routes;
+mod texts;
+mod tokens;
 
+use crate::bodies::{Body, read_body};
 use crate::core::{Code, Core, Failure};
 use crate::heads::{latin1, read_head};
+use crate::routes::Routes;
+use crate::texts::{bytes_of, mask_problem, tokens_problem};
 use serde_json::{Value, json};
 use wasmtime::Val;
 
 /// What is wrong about a case.
-type Problem = Option<String>;
+pub type Problem = Option<String>;
 
-fn text<'a>(case: &'a Value, key: &str) -> &'a str {
+pub fn text<'a>(case: &'a Value, key: &str) -> &'a str {
     case[key].as_str().unwrap_or("")
 }
 
@@ -40,14 +48,8 @@ fn head_problem(core: &mut Core, case: &Value) -> Problem {
     None
 }
 
-fn unhex(hex: &str) -> Vec<u8> {
-    (0..hex.len() / 2)
-        .map(|i| u8::from_str_radix(&hex[i * 2..i * 2 + 2], 16).unwrap_or(0))
-        .collect()
-}
-
 fn regex_problem(core: &mut Core, case: &Value) -> Problem {
-    let compiled = core.compile(text(case, "pattern"));
+    let compiled = core.compile(text(case, "pattern"), 0);
     if let Some(name) = case["code"].as_str() {
         let wanted = Code(core.abi[name], case["offset"].as_i64().unwrap_or(-1) as i32);
         return (compiled != Err(wanted)).then(|| format!("{compiled:?}"));
@@ -56,9 +58,7 @@ fn regex_problem(core: &mut Core, case: &Value) -> Problem {
         Ok(regex) => regex,
         Err(code) => return Some(format!("{code:?}")),
     };
-    let bytes = case["hex"]
-        .as_str()
-        .map_or_else(|| text(case, "text").as_bytes().to_vec(), unhex);
+    let bytes = bytes_of(case, "text", "hex");
     let spans = core.find_all(regex, &bytes, 1024);
     let is_match = core.test("regex_is_match", regex, &bytes);
     let is_full = core.test("regex_full_match", regex, &bytes);
@@ -72,28 +72,64 @@ fn regex_problem(core: &mut Core, case: &Value) -> Problem {
     }
 }
 
-const BUILTINS: [(&str, &str); 5] = [
-    ("DETECT_SSN", "<SSN>"),
-    ("DETECT_CARD", "<CREDIT_CARD>"),
-    ("DETECT_PHONE", "<PHONE_NUMBER>"),
-    ("DETECT_EMAIL", "<EMAIL_ADDRESS>"),
-    ("DETECT_SIN", "<CA_SIN>"),
-];
+/// Whole, cut at every byte, and everywhere at once.
+fn body_problem(core: &mut Core, case: &Value) -> Problem {
+    let bytes = latin1(text(case, "bytes"));
+    let end = ["CHUNKS_END", "CHUNKS_MORE"][usize::from(case["open"] == true)];
+    let flags = case["flags"].as_array().into_iter().flatten();
+    let mut wanted = Body {
+        code: core.abi[end],
+        data: text(case, "data").into(),
+        trailers: text(case, "trailers").into(),
+        rest: text(case, "rest").into(),
+        flags: flags
+            .filter_map(|flag| Some(flag.as_str()?.into()))
+            .collect(),
+    };
+    wanted.flags.sort_unstable();
+    let all: Vec<usize> = (0..bytes.len().min(200)).collect();
+    let single = all.iter().map(|cut| vec![*cut]);
+    for cuts in [vec![], all.clone()].into_iter().chain(single) {
+        let seen = read_body(core, &bytes, &cuts, 256);
+        let is_right = match core.abi.get(text(case, "refused")) {
+            Some(code) => seen.code == *code,
+            None => seen == wanted,
+        };
+        if !is_right {
+            return Some(format!("{seen:?} when cut at {:?}", cuts.first()));
+        }
+    }
+    None
+}
 
-fn mask_problem(core: &mut Core, case: &Value) -> Problem {
-    let set = match core.new_mask(&BUILTINS) {
-        Ok(set) => set,
+fn route_problem(core: &mut Core, case: &Value) -> Problem {
+    let mut routes = match Routes::new(core) {
+        Ok(routes) => routes,
         Err(code) => return Some(format!("{code:?}")),
     };
-    let bytes = text(case, "text").as_bytes();
-    let (left, right) = bytes.split_at(bytes.len() / 2);
-    let outcomes = [core.mask(set, &[bytes]), core.mask(set, &[left, right])];
-    core.call("mask_free", &[Val::I32(set)]);
-    let wanted = Ok(text(case, "masked").to_string());
-    outcomes
-        .iter()
-        .any(|outcome| *outcome != wanted)
-        .then(|| format!("{outcomes:?}"))
+    let any = json!([["", 0]]);
+    let listeners = case.get("listeners").unwrap_or(&any);
+    for listener in listeners.as_array().into_iter().flatten() {
+        let scope = listener[1].as_i64().unwrap_or(0) as i32;
+        if let Err(code) = routes.add_listener(core, listener[0].as_str()?, scope) {
+            return Some(format!("{code:?}"));
+        }
+    }
+    for route in case["routes"].as_array().into_iter().flatten() {
+        if let Err(code) = routes.add_route(core, route) {
+            return Some(format!("{route}: {code:?}"));
+        }
+    }
+    let requests = case["requests"].as_array().cloned().unwrap_or_default();
+    let wrong = requests.iter().find(|request| {
+        let wanted = match request["expect"].as_str() {
+            Some(name) => core.abi[name],
+            None => request["expect"].as_i64().unwrap_or(-1) as i32,
+        };
+        routes.matches(core, request) != wanted
+    });
+    routes.free(core);
+    wrong.map(ToString::to_string)
 }
 
 /// Random enough for an example: the hasher of this process.
@@ -179,10 +215,13 @@ fn main() -> Result<(), Failure> {
         return Err("usage: sluice-embedding core.wasm core.abi.json test/core".into());
     };
     let mut core = Core::open(wasm, abi)?;
-    let suites: [(&str, fn(&mut Core, &Value) -> Problem); 4] = [
+    let suites: [(&str, fn(&mut Core, &Value) -> Problem); 7] = [
         ("heads", head_problem),
+        ("chunks", body_problem),
         ("regex/cases", regex_problem),
         ("regex/masks", mask_problem),
+        ("routes", route_problem),
+        ("tokens/cases", tokens_problem),
         ("rate", rate_problem),
     ];
     let (mut run, mut failures) = (serde_json::Map::new(), vec![]);
