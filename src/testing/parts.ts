@@ -25,6 +25,7 @@ const sources = {
   'python-wasmtime': { variable: 'SLUICE_PYTHON_WASMTIME' },
   cargo: { program: 'cargo' },
   'rust-wasmtime': { variable: 'SLUICE_RUST_WASMTIME' },
+  re2: { variable: 'SLUICE_RE2' },
 } as const satisfies Record<string, { program: string } | { variable: string }>
 
 export type PartName = keyof typeof sources

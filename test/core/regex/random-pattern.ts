@@ -57,15 +57,31 @@ const literal = (character: string) => {
     : character
 }
 
+/** What RE2 and we have, and JavaScript has not, or otherwise. */
+const linearClasses = [
+  '\\s',
+  '\\S',
+  '[[:alpha:]]',
+  '[[:^digit:]]',
+  '[\\s@]',
+  '\\pL',
+  '\\PL',
+  '\\Qa.\\E',
+]
+const linearAssertions = ['\\A', '\\z']
+
 class Generator {
   readonly #random: Random
   readonly #alphabet: readonly string[]
   readonly #assertions: readonly string[]
+  readonly #classes: readonly string[]
 
-  constructor(random: Random, alphabet: readonly string[]) {
+  constructor(random: Random, alphabet: readonly string[], isLinear: boolean) {
     this.#random = random
     this.#alphabet = alphabet
-    this.#assertions = alphabet === foldingAlphabet ? ['^', '$'] : ['\\b', '\\B', '^', '$']
+    const own = alphabet === foldingAlphabet ? ['^', '$'] : ['\\b', '\\B', '^', '$']
+    this.#assertions = isLinear ? [...own, ...linearAssertions] : own
+    this.#classes = ['\\d', '\\w', '\\D', '\\W', ...(isLinear ? linearClasses : [])]
   }
 
   #character = () => literal(this.#random.pick(this.#alphabet))
@@ -85,7 +101,7 @@ class Generator {
     if (kind === 0) {
       return { source: this.#random.pick(this.#assertions), isNullable: true, repeats: false }
     }
-    const sources = ['.', this.#random.pick(['\\d', '\\w', '\\D', '\\W']), this.#class()]
+    const sources = ['.', this.#random.pick(this.#classes), this.#class()]
     return { source: sources[kind - 1] ?? this.#character(), isNullable: false, repeats: false }
   }
 
@@ -139,9 +155,10 @@ class Generator {
   }
 }
 
-export function randomPattern(random: Random): RandomPattern {
+/** For comparisons with RE2 (`isLinear`), also what it shares with us and JavaScript does not. */
+export function randomPattern(random: Random, isLinear = false): RandomPattern {
   const alphabet = random.pick(alphabets)
-  const { source } = new Generator(random, alphabet).alternatives(3)
+  const { source } = new Generator(random, alphabet, isLinear).alternatives(3)
   // With i, JavaScript folds \W and \D of non-ASCII text in ways of its own.
   const i = random.below(3) === 0 && !alphabet.includes('é')
   return { source, alphabet, flags: { i, m: random.below(3) === 0, s: random.below(3) === 0 } }
