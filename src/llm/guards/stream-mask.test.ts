@@ -1,0 +1,99 @@
+import { describe, expect, it } from 'vitest'
+import type { AnswerEvent, StreamEvent } from '../chat.ts'
+import { type ChatFormat, clientFormats } from '../client-formats.ts'
+import { compileGuardMask } from './regex-guard.ts'
+import { StreamMasker } from './stream-mask.ts'
+
+const text =
+  'Write to bob@example.com, or call +1 (415) 555-0132. The card is 4111 1111 1111 1111; sécret-42!'
+const config = {
+  matches: ['sécret-[0-9]+'],
+  builtins: ['Email', 'CreditCard', 'PhoneNumber'],
+  action: 'Mask',
+} as const
+
+/** What a client puts together from a stream, and what it is told at the end. */
+function received(format: ChatFormat, events: readonly StreamEvent[]) {
+  let streamed = ''
+  let repeated: string | undefined
+  const numbers: number[] = []
+  for (const { data } of events) {
+    if (data === '[DONE]') continue
+    const event = JSON.parse(data)
+    if (format === 'Completions') streamed += event.choices[0]?.delta?.content ?? ''
+    else if (format === 'Messages') streamed += event.delta?.text ?? ''
+    else {
+      numbers.push(event.sequence_number)
+      if (event.type === 'response.output_text.delta') streamed += event.delta
+      if (event.type === 'response.completed') repeated = event.response.output[0].content[0].text
+    }
+  }
+  return { streamed, repeated, numbers }
+}
+
+function streamOf(format: ChatFormat, pieces: readonly string[]): StreamEvent[] {
+  const writer = clientFormats[format].writer({}, { created: 0, newId: () => 'x' })
+  const events: AnswerEvent[] = [
+    { type: 'start', id: 'a', model: 'm' },
+    ...pieces.map((piece) => ({ type: 'text' as const, index: 0, text: piece })),
+    { type: 'stop', reason: 'end' },
+    { type: 'end' },
+  ]
+  return [...events.flatMap((event) => writer.write(event)), ...writer.finish(true)]
+}
+
+function maskedStream(format: ChatFormat, pieces: readonly string[]) {
+  const mask = compileGuardMask(config)
+  const masker = new StreamMasker([mask], format, 1 << 16)
+  const events = streamOf(format, pieces).flatMap((event) => masker.push(event))
+  events.push(...masker.finish())
+  masker.dispose()
+  mask.dispose()
+  return events
+}
+
+const whole = (() => {
+  const mask = compileGuardMask(config)
+  const result = mask.apply(text).text
+  mask.dispose()
+  return result
+})()
+
+describe.each(['Completions', 'Messages', 'Responses'] as const)(
+  'masks in a %s stream',
+  (format) => {
+    it('are those of the whole text, wherever it is cut', () => {
+      expect(whole).toContain('<EMAIL_ADDRESS>')
+      expect(whole).toContain('<CREDIT_CARD>')
+      expect(whole).toContain('<masked>')
+      for (let first = 0; first <= text.length; first++) {
+        const second = (first * 7 + 11) % (text.length + 1)
+        const [a, b] = [Math.min(first, second), Math.max(first, second)]
+        const pieces = [text.slice(0, a), text.slice(a, b), text.slice(b)]
+        const { streamed, repeated } = received(format, maskedStream(format, pieces))
+        expect(streamed, `cut at ${a} and ${b}`).toBe(whole)
+        if (format === 'Responses') expect(repeated).toBe(whole)
+      }
+    })
+
+    it('come before the event that ends the text, and events stay in order', () => {
+      const events = maskedStream(format, [...text])
+      const untouched = streamOf(format, [...text])
+      const kinds = (list: readonly StreamEvent[]) =>
+        list.map(({ event, data }) => event ?? (data === '[DONE]' ? data : 'chunk'))
+      // Nothing is lost or moved; one event with the rest is added.
+      expect(kinds(events).at(-1)).toBe(kinds(untouched).at(-1))
+      expect(events.length).toBeLessThanOrEqual(untouched.length + 1)
+      const { numbers } = received(format, events)
+      expect(numbers).toEqual(numbers.map((_, at) => at))
+    })
+  },
+)
+
+it('refuses to hold back more than it may', () => {
+  const mask = compileGuardMask({ matches: ['a+b'], builtins: [], action: 'Mask' })
+  const masker = new StreamMasker([mask], 'Completions', 1000)
+  const push = () =>
+    streamOf('Completions', ['a'.repeat(2000)]).flatMap((event) => masker.push(event))
+  expect(push).toThrow('undecided')
+})

@@ -1,0 +1,198 @@
+/**
+ * The texts of requests and answers that guards look at, in the format of the client: found in the
+ * parsed JSON, so that no escape hides anything, and put back where they were. Everything else stays
+ * as it is; an unchanged body is the same object.
+ */
+import type { ChatFormat } from '../client-formats.ts'
+import { field, isObject, type JsonObject, listAt, objectAt } from '../json.ts'
+import type { ReadRouteType } from '../providers/provider.ts'
+
+/** Text -> text; the same text where nothing is to be changed. */
+export type TextMap = (text: string) => string
+
+/** Replaces fields whose value has changed; the same object where none has. */
+function withFields(object: JsonObject, fields: Readonly<Record<string, unknown>>): JsonObject {
+  const isChanged = Object.entries(fields).some(([name, value]) => object[name] !== value)
+  return isChanged ? { ...object, ...fields } : object
+}
+
+function mapList(list: readonly unknown[], map: (item: unknown) => unknown): readonly unknown[] {
+  const mapped = list.map(map)
+  return mapped.every((item, at) => item === list[at]) ? list : mapped
+}
+
+const textTypes = new Set<unknown>(['text', 'input_text', 'output_text'])
+
+/** The text of a part, and undefined for parts of other kinds. */
+function textOfPart(part: unknown): string | undefined {
+  if (typeof part === 'string') return part
+  if (!isObject(part) || !textTypes.has(part.type)) return undefined
+  return typeof part.text === 'string' ? part.text : undefined
+}
+
+function putText(part: unknown, text: string): unknown {
+  if (typeof part === 'string') return text
+  return isObject(part) && part.text !== text ? { ...part, text } : part
+}
+
+/**
+ * A text may be spread over neighbouring parts. Each is mapped alone; where they match together as
+ * well, the last one takes the whole text and the others become empty.
+ */
+function mapRun(run: readonly unknown[], map: TextMap): readonly unknown[] {
+  const texts = run.map((part) => map(textOfPart(part) ?? ''))
+  const whole = texts.join(' ')
+  const mapped = run.length === 1 ? whole : map(whole)
+  if (mapped === whole) return run.map((part, at) => putText(part, texts[at] ?? ''))
+  return run.map((part, at) => putText(part, at === run.length - 1 ? mapped : ''))
+}
+
+function mapParts(parts: readonly unknown[], map: TextMap): readonly unknown[] {
+  const mapped: unknown[] = []
+  let run: unknown[] = []
+  const flush = () => {
+    if (run.length > 0) mapped.push(...mapRun(run, map))
+    run = []
+  }
+  for (const part of parts) {
+    if (textOfPart(part) !== undefined) {
+      run.push(part)
+      continue
+    }
+    flush()
+    mapped.push(mapNested(part, map))
+  }
+  flush()
+  return mapped.every((part, at) => part === parts[at]) ? parts : mapped
+}
+
+/** Parts with a content of their own: results of tools, documents, search results. */
+function mapNested(part: unknown, map: TextMap): unknown {
+  if (!isObject(part)) return part
+  const source = part.source
+  const isText = isObject(source) && source.type === 'text' && typeof source.data === 'string'
+  return withFields(part, {
+    ...('content' in part && { content: mapContent(part.content, map) }),
+    ...(isText && { source: withFields(source, { data: map(String(source.data)) }) }),
+  })
+}
+
+/** A text, or a list of parts. */
+function mapContent(content: unknown, map: TextMap): unknown {
+  if (typeof content === 'string') return map(content)
+  return Array.isArray(content) ? mapParts(content, map) : content
+}
+
+function mapMessage(message: unknown, map: TextMap): unknown {
+  if (!isObject(message)) return message
+  return withFields(message, {
+    ...('content' in message && { content: mapContent(message.content, map) }),
+    ...('output' in message && { output: mapContent(message.output, map) }),
+    ...(typeof message.refusal === 'string' && { refusal: map(message.refusal) }),
+  })
+}
+
+const mapMessages = (list: unknown, map: TextMap): unknown =>
+  Array.isArray(list) ? mapList(list, (message) => mapMessage(message, map)) : mapContent(list, map)
+
+/** Fields of a request whose texts are looked at, by its format. */
+const requestFields: Readonly<Record<ReadRouteType, readonly string[]>> = {
+  Completions: ['messages'],
+  Messages: ['system', 'messages'],
+  VendorCTokenCount: ['system', 'messages'],
+  Responses: ['instructions', 'input'],
+  Embeddings: ['input'],
+}
+
+export function mapRequestTexts(body: JsonObject, route: ReadRouteType, map: TextMap): JsonObject {
+  const fields = requestFields[route]
+    .filter((name) => Object.hasOwn(body, name))
+    .map((name) => [name, mapRequestField(name, body[name], map)])
+  return withFields(body, Object.fromEntries(fields))
+}
+
+function mapRequestField(name: string, value: unknown, map: TextMap): unknown {
+  const isPlain = name === 'system' || name === 'instructions'
+  return isPlain || isListOfTexts(value) ? mapContent(value, map) : mapMessages(value, map)
+}
+
+/** Inputs of embeddings: each text stands for itself, so they are no parts of one text. */
+const isListOfTexts = (value: unknown): boolean => typeof value === 'string'
+
+/** Texts of a whole answer, in the client's format. */
+export function mapAnswerTexts(body: JsonObject, format: ChatFormat, map: TextMap): JsonObject {
+  switch (format) {
+    case 'Completions':
+      return mapField(body, 'choices', (choice) =>
+        mapField(choice, 'message', (message) => mapMessage(message, map)),
+      )
+    case 'Messages':
+      return withFields(body, { content: mapContent(body.content, map) })
+    case 'Responses':
+      return mapField(body, 'output', (item) => mapMessage(item, map))
+  }
+}
+
+function mapField(value: unknown, name: string, map: (item: unknown) => unknown): JsonObject {
+  if (!isObject(value) || !Object.hasOwn(value, name)) return value as JsonObject
+  const part = value[name]
+  return withFields(value, { [name]: Array.isArray(part) ? mapList(part, map) : map(part) })
+}
+
+/** A text of a request with the role of who says it, as guards outside are shown it. */
+export interface RoleText {
+  readonly role: string
+  readonly content: string
+}
+
+function flatText(content: unknown): string {
+  if (typeof content === 'string') return content
+  if (!Array.isArray(content)) return ''
+  return content
+    .flatMap((part) => textOfPart(part) ?? (isObject(part) ? flatText(part.content) : []))
+    .filter((text) => text !== '')
+    .join(' ')
+}
+
+function roleTexts(list: unknown): RoleText[] {
+  if (typeof list === 'string') return [{ role: 'user', content: list }]
+  if (!Array.isArray(list)) return []
+  return list.flatMap((message) => {
+    if (typeof message === 'string') return [{ role: 'user', content: message }]
+    if (!isObject(message)) return []
+    const role = typeof message.role === 'string' ? message.role : 'tool'
+    const content = flatText(message.content ?? message.output)
+    return content === '' ? [] : [{ role, content }]
+  })
+}
+
+/** All texts of a request, those of the system first. */
+export function requestTexts(body: JsonObject, route: ReadRouteType): RoleText[] {
+  const texts = requestFields[route].map((name): RoleText[] => {
+    if (name !== 'system' && name !== 'instructions') return roleTexts(body[name])
+    const content = flatText(body[name])
+    return content === '' ? [] : [{ role: 'system', content }]
+  })
+  return texts.flat()
+}
+
+/** The texts of an answer, one for each choice, content or message. */
+export function answerTexts(body: JsonObject, format: ChatFormat): RoleText[] {
+  return contentsOf(body, format).map((content) => ({
+    role: 'assistant',
+    content: flatText(content),
+  }))
+}
+
+function contentsOf(body: JsonObject, format: ChatFormat): readonly unknown[] {
+  switch (format) {
+    case 'Completions':
+      return listAt(body, 'choices').map((choice) => field(objectAt(choice, 'message'), 'content'))
+    case 'Messages':
+      return [body.content]
+    case 'Responses':
+      return listAt(body, 'output')
+        .filter((item) => field(item, 'type') === 'message')
+        .map((item) => field(item, 'content'))
+  }
+}

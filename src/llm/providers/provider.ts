@@ -1,0 +1,61 @@
+/** What a provider is: where it listens, which formats it takes on which paths, what its calls need. */
+import type { HeaderFields } from '../../exchange/exchange.ts'
+import type { JsonObject } from '../json.ts'
+import type { RouteType } from '../policy/schema.ts'
+import type { ProviderFormat } from '../provider-formats.ts'
+
+export type Vendor = 'vendorA' | 'vendorB' | 'vendorC' | 'vendorD' | 'vendorE' | 'vendorF'
+
+/** A provider of a GatewayBackend in its compiled form. */
+export interface ProviderConfig {
+  readonly vendor: Vendor
+  /** Overrides the model of requests. */
+  readonly model?: string
+  /** vendorB: host of its API, without a scheme. */
+  readonly endpoint?: string
+  readonly deploymentName?: string
+  readonly apiVersion?: string
+  readonly projectId?: string
+  readonly region?: string
+  readonly guardrail?: { readonly identifier: string; readonly version: string }
+}
+
+/** Route types whose requests are looked into. */
+export type ReadRouteType = Exclude<RouteType, 'Models' | 'Passthrough' | 'Realtime'>
+
+/** How one request is served by one provider. */
+export type Plan =
+  /** The provider speaks the client's format: the body goes out as it is, but for `change`. */
+  | { readonly kind: 'native'; readonly path: string; change?(body: JsonObject): JsonObject }
+  /** A conversation is translated. */
+  | { readonly kind: 'translated'; readonly path: string; readonly format: ProviderFormat }
+  /** Embeddings in a format of the provider's own. */
+  | { readonly kind: 'embeddings'; readonly path: string; readonly format: 'predict' | 'invoke' }
+  /** Tokens are counted by the provider, in a format of its own. */
+  | { readonly kind: 'invoke-count'; readonly path: string }
+  /** Tokens are counted here. */
+  | { readonly kind: 'local-count' }
+
+export interface Provider {
+  /** `gen_ai.provider.name`, of OpenTelemetry's semantic conventions. */
+  readonly systemName: string
+  /** Where the provider itself listens, with TLS, on port 443. */
+  defaultHost(config: ProviderConfig): string
+  /**
+   * `model`: the one that will be asked, after aliases.
+   * @throws LlmError 400 where the provider has no such thing.
+   */
+  plan(route: ReadRouteType, model: string, config: ProviderConfig, isStream: boolean): Plan
+  /** Puts credentials where the provider looks for them, and adds what every call needs. */
+  adaptHeaders(headers: HeaderFields): void
+}
+
+const bearerPrefix = /^Bearer\s+/i
+
+/** The token of `Authorization: Bearer`; undefined where there is none. */
+export function bearerToken(headers: HeaderFields): string | undefined {
+  const value = headers.get('authorization')
+  return value !== undefined && bearerPrefix.test(value)
+    ? value.replace(bearerPrefix, '')
+    : undefined
+}

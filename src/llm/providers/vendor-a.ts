@@ -1,0 +1,20 @@
+/** vendorA: OpenAI. Chat completions, responses, embeddings and realtime are its own formats. */
+import type { Provider, ReadRouteType } from './provider.ts'
+
+const paths: Readonly<Partial<Record<ReadRouteType, string>>> = {
+  Completions: '/v1/chat/completions',
+  Responses: '/v1/responses',
+  Embeddings: '/v1/embeddings',
+}
+
+export const vendorA: Provider = {
+  systemName: 'openai',
+  defaultHost: () => 'api.openai.com',
+  plan(route) {
+    const path = paths[route]
+    if (path !== undefined) return { kind: 'native', path }
+    if (route === 'VendorCTokenCount') return { kind: 'local-count' }
+    return { kind: 'translated', path: '/v1/chat/completions', format: 'completions' }
+  },
+  adaptHeaders: () => undefined,
+}

@@ -1,0 +1,41 @@
+/** vendorB: Azure OpenAI. vendorA's formats; the version of the API decides the path. */
+import { modelSegment } from './model-segment.ts'
+import { bearerToken, type Provider, type ProviderConfig, type ReadRouteType } from './provider.ts'
+
+const suffixes: Readonly<Partial<Record<ReadRouteType, string>>> = {
+  Completions: 'chat/completions',
+  Messages: 'chat/completions',
+  Responses: 'responses',
+  Embeddings: 'embeddings',
+}
+
+function pathOf(suffix: string, { apiVersion = 'v1', deploymentName }: ProviderConfig): string {
+  if (apiVersion === 'v1') return `/openai/v1/${suffix}`
+  const query = `?api-version=${encodeURIComponent(apiVersion)}`
+  if (apiVersion === 'preview') return `/openai/v1/${suffix}${query}`
+  // Of the dated versions this one resource belongs to no deployment: the model stays in the body.
+  if (suffix === 'responses') return `/openai/responses${query}`
+  return `/openai/deployments/${modelSegment(deploymentName ?? '')}/${suffix}${query}`
+}
+
+export const vendorB: Provider = {
+  systemName: 'azure.ai.openai',
+  defaultHost: ({ endpoint = '' }) => endpoint.replace(/^[a-z]+:\/\//i, '').replace(/\/.*$/, ''),
+  plan(route, _model, config) {
+    const suffix = suffixes[route]
+    if (suffix === undefined) return { kind: 'local-count' }
+    const path = pathOf(suffix, config)
+    return route === 'Messages'
+      ? { kind: 'translated', path, format: 'completions' }
+      : { kind: 'native', path }
+  },
+  /** Keys are looked for in `api-key`, tokens of its directory in Authorization. */
+  adaptHeaders(headers) {
+    const token = bearerToken(headers)
+    if (token === undefined || isJwt(token)) return
+    headers.set('api-key', token)
+  },
+}
+
+/** Tokens of the directory are JSON Web Tokens; keys are not. */
+const isJwt = (token: string): boolean => /^eyJ[\w-]*\.[\w-]+\.[\w-]*$/.test(token)

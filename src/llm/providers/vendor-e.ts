@@ -1,0 +1,100 @@
+/** vendorE: Vertex AI, which serves models of vendorC's and of vendorD's families, and others. */
+import { field, isObject, type JsonObject } from '../json.ts'
+import { modelSegment } from './model-segment.ts'
+import type { Plan, Provider, ProviderConfig, ReadRouteType } from './provider.ts'
+import { generatePath } from './vendor-d.ts'
+
+const rawVersion = 'vertex-2023-10-16'
+
+function hostOf({ region = 'global' }: ProviderConfig): string {
+  if (region === 'global') return 'aiplatform.googleapis.com'
+  // These two span several regions.
+  if (region === 'us' || region === 'eu') return `aiplatform.${region}.rep.googleapis.com`
+  return `${region}-aiplatform.googleapis.com`
+}
+
+function prefixOf({ projectId = '', region = 'global' }: ProviderConfig): string {
+  return `/v1/projects/${modelSegment(projectId)}/locations/${modelSegment(region)}`
+}
+
+/** The bare name of a model of vendorC's family, dates after `@`; undefined for other models. */
+export function messagesModel(model: string): string | undefined {
+  const published = /publishers\/anthropic\/models\/(.+)$/.exec(model)?.[1]
+  const prefixed = model.startsWith('anthropic/') ? model.slice('anthropic/'.length) : undefined
+  const bare = published ?? prefixed ?? (model.startsWith('claude-') ? model : undefined)
+  return bare?.replace(/-(\d{8})$/, '@$1')
+}
+
+const embeddingModel =
+  /^(text-embedding-|gemini-embedding-|text-multilingual-embedding-|textembedding-|multimodalembedding)/
+
+/** The bare name of a model of vendorD's family that converses; undefined for other models. */
+export function generateModel(model: string): string | undefined {
+  const bare = bareName(model)
+  return /^gemini[-@]/.test(bare) && !embeddingModel.test(bare) ? bare : undefined
+}
+
+function bareName(model: string): string {
+  return model.replace(/^(?:.*publishers\/google\/models\/|models\/|google\/)/, '')
+}
+
+/** Fields that the raw endpoint of vendorC's models does not know, and one that it needs. */
+export function toRawBody(body: JsonObject): JsonObject {
+  const { model: _model, output_format: _format, ...rest } = body
+  return { anthropic_version: rawVersion, ...(withoutScope(rest) as JsonObject) }
+}
+
+/** `cache_control.scope` is left out, however deep it stands. */
+function withoutScope(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutScope)
+  if (!isObject(value)) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([key, part]) => {
+      if (key !== 'cache_control' || field(part, 'scope') === undefined) {
+        return [key, withoutScope(part)]
+      }
+      const { scope: _scope, ...rest } = part as JsonObject
+      return [key, rest]
+    }),
+  )
+}
+
+function rawPlan(route: ReadRouteType, prefix: string, model: string, isStream: boolean): Plan {
+  const models = `${prefix}/publishers/anthropic/models`
+  if (route === 'VendorCTokenCount') {
+    // The count is asked of a resource of its own, which takes the model in the body.
+    const change = (body: JsonObject) => ({ ...toRawBody(body), model })
+    return { kind: 'native', path: `${models}/count-tokens:rawPredict`, change }
+  }
+  const verb = isStream ? 'streamRawPredict' : 'rawPredict'
+  const path = `${models}/${modelSegment(model)}:${verb}`
+  return route === 'Messages'
+    ? { kind: 'native', path, change: toRawBody }
+    : { kind: 'translated', path, format: 'messages' }
+}
+
+export const vendorE: Provider = {
+  systemName: 'gcp.vertex_ai',
+  defaultHost: hostOf,
+  plan(route, model, config, isStream) {
+    const prefix = prefixOf(config)
+    if (route === 'Embeddings') {
+      const path = `${prefix}/publishers/google/models/${modelSegment(bareName(model))}:predict`
+      return { kind: 'embeddings', path, format: 'predict' }
+    }
+    const ofC = messagesModel(model)
+    if (ofC !== undefined) return rawPlan(route, prefix, ofC, isStream)
+    if (route === 'VendorCTokenCount') return { kind: 'local-count' }
+    const ofD = generateModel(model)
+    if (ofD !== undefined) {
+      const resource = `${prefix}/publishers/google/models/${modelSegment(ofD)}`
+      const path = generatePath(resource, isStream)
+      return { kind: 'translated', path, format: 'generate-content' }
+    }
+    const path = `${prefix}/endpoints/openapi/chat/completions`
+    return route === 'Completions'
+      ? { kind: 'native', path }
+      : { kind: 'translated', path, format: 'completions' }
+  },
+  adaptHeaders: () => undefined,
+}

@@ -1,0 +1,102 @@
+/**
+ * The body of a request before anything is translated: the provider's model, then overrides, then
+ * defaults, then aliases, then what a format needs on the way. The order is part of the interface.
+ */
+import { compact, field, isObject, type JsonObject, stringAt } from '../json.ts'
+import { LlmError } from '../llm-error.ts'
+import type { ReadRouteType } from '../providers/provider.ts'
+import { type Aliases, resolveAlias } from './aliases.ts'
+
+export interface FieldValue {
+  readonly field: string
+  readonly value: unknown
+}
+
+export interface BodySettings {
+  /** Of the provider. */
+  readonly model?: string
+  readonly overrides?: readonly FieldValue[]
+  readonly defaults?: readonly FieldValue[]
+  readonly modelAliases?: Aliases
+}
+
+/** Keys that an object literal would take for something else are kept as plain fields. */
+function assign(target: Record<string, unknown>, name: string, value: unknown): void {
+  Object.defineProperty(target, name, {
+    value,
+    enumerable: true,
+    configurable: true,
+    writable: true,
+  })
+}
+
+/** JSON text of a request. @throws LlmError 400 where it is no JSON object. */
+export function parseBody(bytes: Uint8Array): JsonObject {
+  let body: unknown
+  try {
+    body = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+  } catch {
+    throw new LlmError(400, 'the body is not JSON')
+  }
+  if (!isObject(body)) throw new LlmError(400, 'the body is not a JSON object')
+  return body
+}
+
+export interface SettledBody {
+  readonly body: JsonObject
+  /** The model that will be asked. */
+  readonly model: string
+  /** False where the body is what the client sent. */
+  readonly isChanged: boolean
+}
+
+/** @throws LlmError 400 where no model is named. */
+export function settleBody(original: JsonObject, settings: BodySettings): SettledBody {
+  const { model: pinned, overrides = [], defaults = [], modelAliases } = settings
+  const body: Record<string, unknown> = { ...original }
+  let isChanged = false
+  const put = (name: string, value: unknown) => {
+    if (Object.hasOwn(body, name) && body[name] === value) return
+    assign(body, name, value)
+    isChanged = true
+  }
+  if (pinned !== undefined) put('model', pinned)
+  for (const { field: name, value } of overrides) put(name, value)
+  for (const { field: name, value } of defaults) if (!Object.hasOwn(body, name)) put(name, value)
+  const named = stringAt(body, 'model')
+  if (named === undefined || named === '') {
+    throw new LlmError(400, 'missing field: model not specified')
+  }
+  const model = resolveAlias(named, modelAliases)
+  put('model', model)
+  return { body, model, isChanged }
+}
+
+/**
+ * What a native body needs besides: usage in streams, without which nothing could be counted, and
+ * the newer name of a limit for models that refuse the older one.
+ */
+export function completeNative(settled: SettledBody, route: ReadRouteType): SettledBody {
+  if (route !== 'Completions') return settled
+  const { body, model } = settled
+  const needsUsage = body.stream === true && !asksForUsage(body)
+  const renames = model.startsWith('gpt-') && body.max_tokens !== undefined
+  if (!needsUsage && !renames) return settled
+  const { max_tokens: limit, ...rest } = body
+  const options = field(body, 'stream_options')
+  const changed = compact({
+    ...(renames ? rest : body),
+    max_completion_tokens: renames
+      ? (body.max_completion_tokens ?? limit)
+      : body.max_completion_tokens,
+    stream_options: needsUsage
+      ? { ...(isObject(options) ? options : {}), include_usage: true }
+      : options,
+  })
+  return { body: changed, model, isChanged: true }
+}
+
+/** Did the client ask for the usage of a stream? Where not, it is asked for and kept from it. */
+export function asksForUsage(body: JsonObject): boolean {
+  return field(field(body, 'stream_options'), 'include_usage') === true
+}
