@@ -5,6 +5,7 @@ import {
   createEvent,
   proxyConnected,
   proxyDisconnected,
+  timerFired,
 } from '../../events/index.ts'
 import { createGraph } from '../desired/derivations.ts'
 import { FoldStory, type StoryObject } from '../testing/fold-story.ts'
@@ -33,9 +34,10 @@ const listenerSet: StoryObject = {
 
 /** A story in which proxies take part. */
 class DeliveryStory extends FoldStory {
-  connect(proxy: string, gatewayName?: string): this {
+  connect(proxy: string, gatewayName?: string, stream?: string): this {
     const data = {
       proxy,
+      ...(stream && { stream }),
       address: `192.0.2.${proxy.length}`,
       ...(gatewayName && { gateway: gatewayName }),
     }
@@ -44,8 +46,8 @@ class DeliveryStory extends FoldStory {
     )
   }
 
-  disconnect(proxy: string): this {
-    const data = { proxy, reason: 'test' }
+  disconnect(proxy: string, stream?: string): this {
+    const data = { proxy, ...(stream && { stream }), reason: 'test' }
     return this.record((context) =>
       createEvent(proxyDisconnected, context, { ...this.#content(), data }),
     )
@@ -62,6 +64,22 @@ class DeliveryStory extends FoldStory {
     return this.record((context) =>
       createEvent(configRejected, context, { ...this.#content(), data }),
     )
+  }
+
+  /** Everything comes to pass that the fold waits for now. */
+  elapse(): this {
+    for (const data of this.fold.timers()) {
+      this.record((context) => createEvent(timerFired, context, { ...this.#content(), data }))
+    }
+    return this
+  }
+
+  /** Message of the Programmed condition of the Gateway itself. */
+  message(): string | undefined {
+    const conditions = this.status('Gateway', 'edge')?.conditions as
+      | { readonly type: string; readonly message: string }[]
+      | undefined
+    return conditions?.find(({ type }) => type === 'Programmed')?.message
   }
 
   /** `status/reason` of each Programmed condition: of the object, then of its listeners. */
@@ -137,6 +155,71 @@ describe('a Gateway', () => {
   it('no longer waits for a proxy that has gone', () => {
     const story = new DeliveryStory().connect('p').connect('q').ack('p').ack('q').apply(gateway())
     story.ack('p').disconnect('q')
+    expect(story.programmed()).toEqual(yes)
+  })
+
+  it('is no longer programmed where no proxy is there for a while, and says so', () => {
+    const story = new DeliveryStory().apply(gateway()).connect('p').ack('p').disconnect('p')
+    const [timer] = story.fold.timers()
+    expect(timer?.timer).toBe('absent:default/edge')
+    story.elapse()
+    expect(story.programmed()).toEqual(waiting)
+    expect(story.message()).toBe('no proxy is connected')
+    story.connect('p').ack('p')
+    expect(story.programmed()).toEqual(yes)
+    expect(story.fold.timers()).toEqual([])
+  })
+
+  it('takes no notice of a timer that was taken back', () => {
+    const story = new DeliveryStory().apply(gateway()).connect('p').ack('p').disconnect('p')
+    const [data] = story.fold.timers()
+    if (data === undefined) throw new Error('no timer')
+    story.connect('q').ack('q')
+    story.record((context) =>
+      createEvent(timerFired, context, { id: 'late', subject: 'timer', data }),
+    )
+    expect(story.programmed()).toEqual(yes)
+  })
+
+  it('names a proxy that does not answer, and no longer waits for it until it does', () => {
+    const story = new DeliveryStory()
+      .connect('p', 'default/edge')
+      .connect('q', 'default/edge')
+      .ack('p')
+      .ack('q')
+      .apply(gateway())
+      .ack('p')
+    expect(story.programmed()).toEqual(waiting)
+    expect(story.fold.timers().map(({ timer }) => timer)).toEqual(['silent:q'])
+    story.elapse()
+    expect(story.programmed()).toEqual(yes)
+    expect(story.message()).toBe('not waited for, since they do not answer: q')
+    story.ack('q')
+    expect(story.message()).toBe('')
+    story.apply(gateway(90)).ack('p')
+    expect(story.programmed()).toEqual(waiting)
+  })
+
+  it('does not count what is said on an older connection of a proxy', () => {
+    const story = new DeliveryStory()
+      .apply(gateway())
+      .connect('p', 'default/edge', 'one')
+      .ack('p')
+      .connect('p', 'default/edge', 'two')
+      .disconnect('p', 'one')
+    expect(story.fold.proxies()).toEqual(['p'])
+    story.disconnect('p', 'two')
+    expect(story.fold.proxies()).toEqual([])
+  })
+
+  it('names the proxy that refuses, where there can be several', () => {
+    const story = new DeliveryStory()
+      .apply(gateway())
+      .connect('p', 'default/edge')
+      .reject('p', http, 'taken')
+      .ack('p', [http])
+    expect(story.message()).toBe('proxy p: taken')
+    story.ack('p')
     expect(story.programmed()).toEqual(yes)
   })
 

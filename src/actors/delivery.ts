@@ -3,11 +3,14 @@
  * is programmed once every ready proxy that serves it has acknowledged the position of its
  * generation. It latches for that generation, so that a restarting proxy does not make the condition
  * flap. A rejection stands until a ready proxy no longer has it: that a proxy went away programs
- * nothing.
+ * nothing. Where no proxy is there for a while, the latch goes. A proxy that owes an answer for too
+ * long is named and no longer waited for, until it answers.
  *
  * Facts: `programmed:<object key>` = the latched generation; `addresses:<ns>/<name>` = addresses
  * that the proxies of a Gateway serve on; `rejected:<resource key>` and
- * `rejected-code:<resource key>` = why some proxy refuses the resource.
+ * `rejected-code:<resource key>` = why some proxy refuses the resource; `absent:<ns>/<name>` = no
+ * proxy of the Gateway has been there for a while; `silent:<ns>/<name>` = its proxies that owe an
+ * answer, joined by commas.
  */
 import { initialTransition, type SnapshotFrom, transition } from 'xstate'
 import type { SluiceEvent } from '../../events/index.ts'
@@ -15,15 +18,31 @@ import type { Graph } from '../desired/graph.ts'
 import type { ObjectState } from '../desired/object-state.ts'
 import { gatewayOfSet, type ListenerSetSpec, specOf } from '../desired/shapes.ts'
 import { type ObjectKey, type ObjectRef, objectKey } from '../model/names.ts'
+import { FoldTimers, type PendingTimer } from './delivery-timers.ts'
 import { type ProxyInput, type ProxyState, proxyMachine, type Rejection } from './proxy.machine.ts'
 
 type ProxySnapshot = SnapshotFrom<typeof proxyMachine>
 
+/** How long a Gateway stays programmed without a proxy. */
+const absenceMs = 30_000
+/** How long a proxy may owe an answer. */
+const silenceMs = 30_000
+const absent = 'absent:'
+const silent = 'silent:'
+
+/** A rejection as conditions tell it, with the Gateway whose proxy it is of. */
+interface Standing extends Rejection {
+  readonly gateway?: string
+}
+
 interface Persisted {
   readonly proxies: readonly (readonly [string, Pick<ProxySnapshot, 'value' | 'context'>])[]
   readonly latched: readonly (readonly [ObjectKey, number])[]
-  readonly rejected: readonly (readonly [string, Rejection])[]
+  readonly rejected: readonly (readonly [string, Standing])[]
   readonly addresses: readonly (readonly [string, string])[]
+  readonly timers: readonly PendingTimer[]
+  readonly silent: readonly string[]
+  readonly absent: readonly string[]
 }
 
 export class Delivery {
@@ -36,7 +55,14 @@ export class Delivery {
   /** Gateway, `namespace/name` -> addresses, joined by commas; they stand while no proxy is there. */
   readonly #addresses = new Map<string, string>()
   /** Resource key -> why it is refused; each is a fact. */
-  readonly #rejected = new Map<string, Rejection>()
+  readonly #rejected = new Map<string, Standing>()
+  /** Proxies that owe an answer for too long. */
+  readonly #silent = new Set<string>()
+  /** Gateways, `namespace/name`, that have had no proxy for too long. */
+  readonly #absent = new Set<string>()
+  readonly #timers = new FoldTimers()
+  /** Has anything happened that timers depend on? */
+  #isDue = false
 
   constructor(graph: Graph) {
     this.#graph = graph
@@ -50,6 +76,7 @@ export class Delivery {
   ): void {
     const ref = (after ?? before)?.ref
     if (ref?.kind !== 'Gateway' && ref?.kind !== 'ListenerSet') return
+    this.#isDue = true
     if (before !== undefined && before.uid !== after?.uid) this.#latch(key, undefined)
     if (after === undefined) this.#owners.delete(key)
     else this.#owners.set(key, after)
@@ -58,15 +85,83 @@ export class Delivery {
 
   /** Folds a delivery event; false where the event is of another sort. */
   apply(event: SluiceEvent): boolean {
+    if (event.type === 'dev.sluice.timer.fired.v1') return this.#fire(event.data)
     const input = toProxyInput(event)
     if (input === undefined) return false
-    const { proxy } = event.data as { proxy: string }
+    const { proxy, stream } = event.data as { proxy: string; stream?: string }
     const before = this.#proxies.get(proxy) ?? initialTransition(proxyMachine, { proxy })[0]
+    // A proxy may have come back elsewhere before its older connection was found broken.
+    const isOther = stream !== undefined && before.context.stream !== stream
+    if (input.type !== 'CONNECTED' && isOther) return true
     const [after] = transition(proxyMachine, before, input)
     if (after.matches('absent')) this.#proxies.delete(proxy)
     else this.#proxies.set(proxy, after)
+    if (input.type !== 'REJECTED') this.#silent.delete(proxy)
+    this.#isDue = true
     this.#join()
     return true
+  }
+
+  /** What the fold wants to be told of; the same array until it changes. */
+  timers(): readonly PendingTimer[] {
+    return this.#timers.list
+  }
+
+  /** Brings timers in line with what an event has changed; `timeMs` is the event's. */
+  settle(timeMs: number): void {
+    if (!this.#isDue) return
+    this.#isDue = false
+    const gateways = [...this.#owners.values()].filter(({ ref }) => ref.kind === 'Gateway')
+    const left = gateways.map(({ ref }) => `${ref.namespace}/${ref.name}`)
+    const lost = left.filter((name) => this.#isLatched(name) && !this.#isAttended(name))
+    const owing = [...this.#proxies].filter(([, proxy]) => this.#owes(proxy)).map(([key]) => key)
+    const named = (prefix: string, names: string[]) => new Set(names.map((name) => prefix + name))
+    this.#timers.want(named(absent, lost), timeMs, absenceMs, absent)
+    this.#timers.want(named(silent, owing), timeMs, silenceMs, silent)
+  }
+
+  #fire(fired: PendingTimer): boolean {
+    if (!this.#timers.fire(fired)) return true
+    const { timer } = fired
+    if (timer.startsWith(silent)) this.#silent.add(timer.slice(silent.length))
+    if (timer.startsWith(absent)) this.#unlatch(timer.slice(absent.length))
+    this.#isDue = true
+    this.#join()
+    return true
+  }
+
+  #unlatch(gateway: string): void {
+    this.#absent.add(gateway)
+    for (const [key, owner] of this.#owners) {
+      if (gatewayOf(owner) === gateway) this.#latch(key, undefined)
+    }
+  }
+
+  #isLatched(gateway: string): boolean {
+    for (const [key, owner] of this.#owners) {
+      if (this.#latched.has(key) && gatewayOf(owner) === gateway) return true
+    }
+    return false
+  }
+
+  /** Is any proxy of the Gateway there that answers? */
+  #isAttended(gateway: string): boolean {
+    for (const [key, { context }] of this.#proxies) {
+      if (serves(context, gateway) && !this.#silent.has(key)) return true
+    }
+    return false
+  }
+
+  /** Has the proxy not answered something that concerns it? */
+  #owes({ context }: ProxySnapshot): boolean {
+    if (this.#silent.has(context.proxy)) return false
+    if (context.watermark < 0) return true
+    for (const owner of this.#owners.values()) {
+      const gateway = gatewayOf(owner)
+      if (gateway === undefined || !serves(context, gateway)) continue
+      if (context.watermark < owner.generationSequence) return true
+    }
+    return false
   }
 
   proxies(): readonly string[] {
@@ -79,20 +174,28 @@ export class Delivery {
       latched: [...this.#latched],
       rejected: [...this.#rejected],
       addresses: [...this.#addresses],
+      timers: this.#timers.list,
+      silent: [...this.#silent],
+      absent: [...this.#absent],
     }
   }
 
   restore(persisted: unknown): void {
-    const { proxies, latched, rejected, addresses } = persisted as Persisted
+    const { proxies, latched, rejected, addresses, timers, ...sets } = persisted as Persisted
     for (const [key, { value, context }] of proxies) {
       this.#proxies.set(key, proxyMachine.resolveState({ value, context }))
     }
     for (const [key, generation] of latched) this.#latch(key, generation)
     for (const [key, rejection] of rejected) this.#setRejected(key, rejection)
     for (const [name, text] of addresses) this.#putAddresses(name, text)
+    for (const proxy of sets.silent) this.#silent.add(proxy)
+    for (const name of sets.absent) this.#absent.add(name)
+    this.#timers.restore(timers)
+    this.#joinPresence()
   }
 
   #join(): void {
+    this.#joinPresence()
     this.#joinRejections()
     for (const [key, owner] of this.#owners) {
       this.#setAddresses(owner.ref)
@@ -114,6 +217,7 @@ export class Delivery {
     let lowest = Number.POSITIVE_INFINITY
     for (const snapshot of this.#proxies.values()) {
       if (!snapshot.matches('ready') || !serves(snapshot.context, gateway)) continue
+      if (this.#silent.has(snapshot.context.proxy)) continue
       lowest = Math.min(lowest, snapshot.context.watermark)
     }
     return lowest === Number.POSITIVE_INFINITY ? -1 : lowest
@@ -139,27 +243,55 @@ export class Delivery {
     this.#graph.setFact(`addresses:${name}`, text)
   }
 
+  #joinPresence(): void {
+    for (const { ref } of this.#owners.values()) {
+      if (ref.kind !== 'Gateway') continue
+      const name = `${ref.namespace}/${ref.name}`
+      if (this.#absent.has(name) && this.#isAttended(name)) this.#absent.delete(name)
+      this.#graph.setFact(`absent:${name}`, this.#absent.has(name) || undefined)
+      const silent = [...this.#silent].filter((proxy) => {
+        const context = this.#proxies.get(proxy)?.context
+        return context !== undefined && serves(context, name)
+      })
+      this.#graph.setFact(`silent:${name}`, silent.sort().join(', ') || undefined)
+    }
+  }
+
   #joinRejections(): void {
-    const standing = new Map<string, Rejection>()
+    const standing = new Map<string, Standing>()
     for (const key of [...this.#proxies.keys()].sort()) {
-      const rejections = this.#proxies.get(key)?.context.rejections ?? {}
-      for (const [resource, rejection] of Object.entries(rejections)) {
-        if (!standing.has(resource)) standing.set(resource, rejection)
+      const context = this.#proxies.get(key)?.context
+      for (const [resource, rejection] of Object.entries(context?.rejections ?? {})) {
+        if (!standing.has(resource)) standing.set(resource, named(rejection, context))
       }
     }
-    const isAnyReady = [...this.#proxies.values()].some((snapshot) => snapshot.matches('ready'))
-    for (const key of isAnyReady ? [...this.#rejected.keys()] : []) {
-      if (!standing.has(key)) this.#setRejected(key, undefined)
+    for (const [key, { gateway }] of [...this.#rejected]) {
+      if (!standing.has(key) && this.#hasReady(gateway)) this.#setRejected(key, undefined)
     }
     for (const [key, rejection] of standing) this.#setRejected(key, rejection)
   }
 
-  #setRejected(key: string, rejection: Rejection | undefined): void {
+  #hasReady(gateway: string | undefined): boolean {
+    for (const snapshot of this.#proxies.values()) {
+      if (!snapshot.matches('ready')) continue
+      if (gateway === undefined || serves(snapshot.context, gateway)) return true
+    }
+    return false
+  }
+
+  #setRejected(key: string, rejection: Standing | undefined): void {
     if (rejection === undefined) this.#rejected.delete(key)
     else this.#rejected.set(key, rejection)
     this.#graph.setFact(`rejected:${key}`, rejection?.message)
     this.#graph.setFact(`rejected-code:${key}`, rejection?.code)
   }
+}
+
+/** Says which proxy it is, where there can be several. */
+function named(rejection: Rejection, context: ProxyState | undefined): Standing {
+  if (context?.gateway === undefined) return rejection
+  const { code, message } = rejection
+  return { code, message: `proxy ${context.proxy}: ${message}`, gateway: context.gateway }
 }
 
 /** `namespace/name` of the Gateway whose proxies serve the listeners. */
@@ -177,8 +309,13 @@ function serves(proxy: ProxyState, gateway: string): boolean {
 function toProxyInput(event: SluiceEvent): ProxyInput | undefined {
   switch (event.type) {
     case 'dev.sluice.proxy.connected.v1': {
-      const { gateway, address } = event.data
-      return { type: 'CONNECTED', ...(gateway && { gateway }), ...(address && { address }) }
+      const { gateway, address, stream } = event.data
+      return {
+        type: 'CONNECTED',
+        ...(gateway && { gateway }),
+        ...(address && { address }),
+        ...(stream && { stream }),
+      }
     }
     case 'dev.sluice.proxy.disconnected.v1':
       return { type: 'DISCONNECTED' }

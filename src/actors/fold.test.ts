@@ -151,7 +151,7 @@ describe('transition times', () => {
       gateway({
         listeners: [
           { name: 'http', port: 80, protocol: 'HTTP' },
-          { name: 'odd', port: 81, protocol: 'UDP' },
+          { name: 'odd', port: 81, protocol: 'example.com/own' },
         ],
       }),
     )

@@ -14,6 +14,7 @@ import type { ObjectKey, ObjectRef } from '../model/names.ts'
 import { compareText, objectKey, parseObjectKey } from '../model/names.ts'
 import type { DesiredDelta, VersionedResource } from '../model/resources.ts'
 import { Delivery } from './delivery.ts'
+import type { PendingTimer } from './delivery-timers.ts'
 import type { ResourceInput, Sighting } from './resource.machine.ts'
 import { absentResource, resourceMachine } from './resource.machine.ts'
 
@@ -95,11 +96,10 @@ export class Fold {
     if (position <= this.#position) return
     this.#position = position
     const seen = { sequence: position, timeMs: Date.parse(event.time) }
-    if (
-      this.#isResourceEvent(event, seen) ||
-      this.#isKeySet(event) ||
-      this.#delivery.apply(event)
-    ) {
+    const isFolded =
+      this.#isResourceEvent(event, seen) || this.#isKeySet(event) || this.#delivery.apply(event)
+    this.#delivery.settle(seen.timeMs)
+    if (isFolded) {
       this.graph.settle()
       this.#collectStatuses(event.time)
     }
@@ -152,6 +152,11 @@ export class Fold {
   /** Names of the proxies that are connected, sorted. */
   proxies(): readonly string[] {
     return this.#delivery.proxies()
+  }
+
+  /** What the fold wants to be told of by TimerFired; the same array until it changes. */
+  timers(): readonly PendingTimer[] {
+    return this.#delivery.timers()
   }
 
   /** Every object that has a status, with it; sorted by kind, namespace and name. */

@@ -19,13 +19,20 @@ export interface ProxyState {
   /** The Gateway that it serves, `namespace/name`; undefined where it serves all. */
   readonly gateway: string | undefined
   readonly address: string | undefined
+  /** The connection that counts; what was said on another one does not. */
+  readonly stream: string | undefined
   /** Position of the log that is in force; -1 before the first acknowledgement. */
   readonly watermark: number
   readonly rejections: Readonly<Record<string, Rejection>>
 }
 
 export type ProxyInput =
-  | { readonly type: 'CONNECTED'; readonly gateway?: string; readonly address?: string }
+  | {
+      readonly type: 'CONNECTED'
+      readonly gateway?: string
+      readonly address?: string
+      readonly stream?: string
+    }
   | { readonly type: 'DISCONNECTED' }
   | { readonly type: 'ACKED'; readonly sequence: number; readonly refused?: readonly string[] }
   | { readonly type: 'REJECTED'; readonly key: string; readonly rejection: Rejection }
@@ -46,7 +53,13 @@ export const proxyMachine = setup({
   actions: {
     connect: assign(({ event }) =>
       event.type === 'CONNECTED'
-        ? { gateway: event.gateway, address: event.address, watermark: -1, rejections: {} }
+        ? {
+            gateway: event.gateway,
+            address: event.address,
+            stream: event.stream,
+            watermark: -1,
+            rejections: {},
+          }
         : {},
     ),
     acknowledge: assign(({ context, event }) =>
@@ -69,6 +82,7 @@ export const proxyMachine = setup({
     proxy: input.proxy,
     gateway: undefined,
     address: undefined,
+    stream: undefined,
     watermark: -1,
     rejections: {},
   }),

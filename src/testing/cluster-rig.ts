@@ -220,6 +220,7 @@ export interface RigOptions {
   readonly certificateFile?: string
   readonly keyFile?: string
   readonly returnLimitMs?: number
+  readonly aheadMs?: number
 }
 
 /** The folder, the manifests and every process of one test; `dispose` ends all. */

@@ -9,6 +9,7 @@ import type { AddressInfo } from 'node:net'
 import type { SluiceEvent } from '../../events/index.ts'
 import { systemClock } from '../base/clock.ts'
 import { SecretStore } from '../effects/secret-store.ts'
+import { Timers } from '../effects/timers.ts'
 import { openEmbeddedLog } from '../log/index.ts'
 import { apiBinding, builtInObjects } from '../pipeline/api-binding.ts'
 import { Reconciler } from '../pipeline/reconciler.ts'
@@ -31,6 +32,8 @@ export interface ControlPlaneProcessOptions {
   readonly certificateFile?: string
   readonly keyFile?: string
   readonly returnLimitMs?: number
+  /** Milliseconds by which the clock of timers is ahead, so that nothing has to be waited for. */
+  readonly aheadMs?: number
 }
 
 const source = '/sluice/files'
@@ -59,12 +62,23 @@ async function main(options: ControlPlaneProcessOptions): Promise<void> {
     const late = secrets.late()
     if (late !== undefined) xds.publish(late)
   })
+  const { aheadMs = 0 } = options
+  const timers = new Timers({
+    clock: { now: () => Date.now() + aheadMs },
+    cluster,
+    epoch: () => 0,
+    append,
+    graceMs: 0,
+  })
   const reconciler = new Reconciler({
     log,
     fold,
     cluster,
     clock: systemClock,
-    observe: (event) => index.apply(event),
+    observe: (event) => {
+      index.apply(event)
+      setImmediate(() => timers.want(fold.timers()))
+    },
     capture: () => captureState(fold, index),
     publish: (delta) => xds.publish(secrets.join(delta)),
     onFault,
@@ -92,6 +106,7 @@ async function main(options: ControlPlaneProcessOptions): Promise<void> {
   tell(`xds: ${xds.address}`)
   process.once('SIGTERM', async () => {
     await files.close()
+    timers.close()
     await xds.close()
     recorder.close()
     await reconciler.stop()

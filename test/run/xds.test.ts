@@ -181,3 +181,38 @@ describe('a proxy of a controller', () => {
     await served(taken, 'a')
   })
 })
+
+describe('what a Gateway says of its proxies', () => {
+  it('waits for all of them, names what one refuses, and forgets one that was killed', async () => {
+    const [port, second] = [await stablePort(), await stablePort()]
+    makeRig(port)
+    const plane = await rig.controlPlane()
+    const addresses = [plane.address]
+    await rig.proxy({ name: 'edge-1', addresses }).start()
+    // On one machine the second proxy cannot have the same port.
+    const other = rig.proxy({ name: 'edge-2', addresses }).launch()
+    await plane.condition('Gateway', 'edge', 'Programmed', 'False', /proxy edge-2: /)
+    await other.kill()
+    const listeners = [{ name: 'http', port: second, protocol: 'HTTP' }]
+    rig.write(
+      'base.yaml',
+      manifest(...[gateway(second, { listeners }), staticBackend('a', a.port)].map(dated)),
+    )
+    await served(second, 'a')
+    await plane.condition('Gateway', 'edge', 'Programmed', 'True')
+  })
+
+  it('is no longer programmed where no proxy is there for a while', async () => {
+    const port = await stablePort()
+    makeRig(port)
+    const plane = await rig.controlPlane({ aheadMs: 29_500 })
+    const proxy = rig.proxy({ name: 'edge-1', addresses: [plane.address] })
+    await plane.condition('Gateway', 'edge', 'Programmed', 'False', /no proxy has acknowledged/)
+    await proxy.start()
+    await plane.condition('Gateway', 'edge', 'Programmed', 'True')
+    await proxy.stop()
+    await plane.condition('Gateway', 'edge', 'Programmed', 'False', /^no proxy is connected$/)
+    await proxy.start()
+    await plane.condition('Gateway', 'edge', 'Programmed', 'True')
+  })
+})

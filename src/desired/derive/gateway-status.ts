@@ -25,6 +25,8 @@ import { refusedListenerSet } from './refused-child.ts'
 interface Surroundings {
   readonly generation: number
   readonly isProgrammed: boolean
+  /** What it waits for while it is not programmed. */
+  readonly waiting: Failure
   /** Why no listener at all is served. */
   readonly failure: Failure | null
 }
@@ -32,7 +34,7 @@ interface Surroundings {
 /** Listeners rejected by the proxy (such as a port that is taken) are valid but not programmed. */
 function programmedFailure(
   listener: ListenerView,
-  { isProgrammed, failure }: Surroundings,
+  { isProgrammed, failure, waiting }: Surroundings,
   read: Reader,
 ): Failure | undefined {
   if (listener.conflict !== null) return listener.conflict
@@ -51,9 +53,19 @@ function programmedFailure(
   return isProgrammed ? undefined : waiting
 }
 
-const waiting: Failure = {
-  reason: 'Pending',
-  message: 'no proxy has acknowledged this configuration yet',
+/** Why a Gateway waits, and whom it no longer waits for; `gateway` is `namespace/name`. */
+function waitingFor(gateway: string, read: Reader): Failure {
+  const isAbsent = read.fact<boolean>(`absent:${gateway}`) === true
+  const text = isAbsent
+    ? 'no proxy is connected'
+    : 'no proxy has acknowledged this configuration yet'
+  return { reason: 'Pending', message: withSilent(text, gateway, read) }
+}
+
+function withSilent(message: string, gateway: string, read: Reader): string {
+  const silent = read.fact<string>(`silent:${gateway}`)
+  const note = silent && `not waited for, since they do not answer: ${silent}`
+  return [message, note].filter((part) => part !== undefined && part !== '').join('; ')
 }
 
 function listenerConditions(
@@ -118,10 +130,18 @@ function acceptedCondition(
   return conditionTrue('Accepted', reason, generation, text)
 }
 
+/** What a Gateway is waiting for, and what there is to say of one that is programmed. */
+interface Progress {
+  readonly isProgrammed: boolean
+  readonly waiting: Failure
+  /** About proxies that do not answer; empty where all do. */
+  readonly note: string
+}
+
 function gatewayProgrammed(
   accepted: DecidedCondition,
   { rejected }: ListenerStatuses,
-  isProgrammed: boolean,
+  { isProgrammed, waiting, note }: Progress,
   address: Failure | undefined,
 ): DecidedCondition {
   const { status, message, observedGeneration: generation } = accepted
@@ -130,14 +150,15 @@ function gatewayProgrammed(
     return conditionFalse('Programmed', 'NoResources', generation, rejected)
   }
   const failure = isProgrammed ? address : waiting
-  return conditionOf('Programmed', failure, 'Programmed', generation)
+  if (failure !== undefined) return conditionOf('Programmed', failure, 'Programmed', generation)
+  return conditionTrue('Programmed', 'Programmed', generation, note)
 }
 
 /** The reasons of a ListenerSet differ from a Gateway's (Gateway API, ListenerSetConditionProgrammed). */
 function listenerSetProgrammed(
   accepted: DecidedCondition,
   { rejected }: ListenerStatuses,
-  isProgrammed: boolean,
+  { isProgrammed, waiting }: Progress,
   isParentProgrammed: boolean,
 ): DecidedCondition {
   const { status, reason, message, observedGeneration: generation } = accepted
@@ -190,12 +211,14 @@ export const gatewayStatusStage: Stage = {
     const name = `${self.ref.namespace}/${self.ref.name}`
     const isProgrammed = read.fact<number>(`programmed:${objectKey(self.ref)}`) === generation
     const own = view.listeners.filter(({ owner }) => owner.kind === 'Gateway')
-    const surroundings = { generation, isProgrammed, failure: view.failure }
+    const waiting = waitingFor(name, read)
+    const surroundings = { generation, isProgrammed, waiting, failure: view.failure }
     const statuses = listenerStatuses(own, surroundings, read)
     const accepted = acceptedCondition(view.failure, statuses, generation, view.notes)
     const addresses = addressesOf(name, read)
     const unusable = addressFailure(specOf<GatewaySpec>(self.object), addresses)
-    const programmed = gatewayProgrammed(accepted, statuses, isProgrammed, unusable)
+    const progress = { isProgrammed, waiting, note: withSilent('', name, read) }
+    const programmed = gatewayProgrammed(accepted, statuses, progress, unusable)
     const attachedSets = Object.keys(view.listenerSets).filter(
       (set) =>
         view.failure === null &&
@@ -247,9 +270,11 @@ export const listenerSetStatusStage: Stage = {
       view.failure === null
         ? null
         : { reason: 'ParentNotAccepted', message: 'the parent Gateway is not accepted' }
-    const statuses = listenerStatuses(own, { generation, isProgrammed, failure }, read)
+    const waiting = waitingFor(`${gateway.namespace}/${gateway.name}`, read)
+    const statuses = listenerStatuses(own, { generation, isProgrammed, waiting, failure }, read)
     const accepted = acceptedCondition(failure, statuses, generation, [])
-    const programmed = listenerSetProgrammed(accepted, statuses, isProgrammed, isParentProgrammed)
+    const progress = { isProgrammed, waiting, note: '' }
+    const programmed = listenerSetProgrammed(accepted, statuses, progress, isParentProgrammed)
     return { status: { conditions: [accepted, programmed], listeners: statuses.listeners } }
   },
 }
