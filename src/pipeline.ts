@@ -6,6 +6,7 @@
  *   fold        reads the log           writes desired state and statuses, in memory
  *   reconciler  reads log and fold      writes published changes; decisions and snapshots into the log
  *   secrets     reads published changes writes the values beside them that they refer to
+ *   key sets    reads the fold          writes what it has fetched for policies into the log
  *   channel     reads published changes writes them, encoded, to the proxy
  *   proxy       reads the channel       writes answers (acknowledged, rejected); serves traffic
  *   recorder    reads answers           writes them into the log
@@ -15,9 +16,11 @@
  * the log, gRPC as the channel.
  */
 import { randomUUID } from 'node:crypto'
-import type { ResourceEvent, SluiceEvent } from '../events/index.ts'
+import { setTimeout as after } from 'node:timers/promises'
+import type { SluiceEvent } from '../events/index.ts'
 import { systemClock } from './base/clock.ts'
 import { reachableAddress } from './base/own-address.ts'
+import { KeySetFetcher } from './effects/key-set-fetcher.ts'
 import { SecretStore } from './effects/secret-store.ts'
 import type { EventLog } from './log/index.ts'
 import { apiBinding, builtInObjects } from './pipeline/api-binding.ts'
@@ -53,6 +56,8 @@ export interface Pipeline {
 const cluster = 'local'
 const fileSource = '/sluice/files'
 const proxyName = 'local'
+/** How long the start waits for key sets; what comes later is taken in when it comes. */
+const firstKeysMs = 2_000
 
 export async function startPipeline(options: PipelineOptions): Promise<Pipeline> {
   const opened = await openLog(options.paths, options)
@@ -86,8 +91,19 @@ export async function startPipeline(options: PipelineOptions): Promise<Pipeline>
       channel.publish(secrets.join(delta))
       if (isSecretGone) secrets.retain(source.secretDigests().union(secretDigests(fold)))
       isSecretGone = false
+      keySets.update(fold.graph.keySets.all())
     },
     onFault: options.onFault,
+  })
+  const keySets = new KeySetFetcher({
+    clock: systemClock,
+    cluster,
+    run,
+    resources: () => fold.resources().map(({ resource }) => resource),
+    secret: (digest) => secrets.value(digest),
+    known: (uri) => fold.keySetDigest(uri),
+    append: (event) => appendAll(log, [event]),
+    onNotice: options.onNotice,
   })
   await reconciler.start(from)
   // Proxies of an earlier run that was killed did not say goodbye.
@@ -96,10 +112,15 @@ export async function startPipeline(options: PipelineOptions): Promise<Pipeline>
   const source = createSource(options, opened, index, secrets)
   await source.start()
   await reconciler.folded(await log.lastPosition())
+  // A proxy that starts with the keys refuses nobody in its first moments.
+  keySets.update(fold.graph.keySets.all())
+  await Promise.race([keySets.settled(), after(firstKeysMs, undefined, { ref: false })])
+  await reconciler.folded(await log.lastPosition())
   reconciler.open()
   const proxy = await startProxy({ ...options.proxy, name: proxyName, channel })
   const stop = async () => {
     await source.close()
+    await keySets.close()
     await proxy.drain()
     recorder.disconnected(proxyName, 'the gateway was stopped')
     recorder.close()
@@ -132,7 +153,7 @@ function createSource(
   })
 }
 
-async function appendAll(log: EventLog, events: readonly ResourceEvent[]): Promise<void> {
+async function appendAll(log: EventLog, events: readonly SluiceEvent[]): Promise<void> {
   const appended = await log.append(events)
   if (!appended.ok) throw new Error(appended.problems.map(({ message }) => message).join('; '))
 }

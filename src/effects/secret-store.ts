@@ -82,6 +82,11 @@ export class SecretStore {
     }
   }
 
+  /** A value, for calls that this process makes itself; undefined where it is not known. */
+  value(digest: string): Uint8Array | undefined {
+    return this.#values.get(digest)
+  }
+
   /** Number of values that are held. */
   get size(): number {
     return this.#values.size

@@ -4,8 +4,9 @@ import type { BackendTarget } from './resources.ts'
 /** What is to be fetched and kept fresh. Plain data: the fold asks, and somebody else performs it. */
 export interface KeySetRequest {
   /**
-   * A reference without scheme, such as `//idp.default.svc:8080/keys`, since policies of the
-   * backend say whether TLS is spoken. It names the key set in events.
+   * A reference without scheme, since policies of the backend say whether TLS is spoken:
+   * `//idp.default.svc:8080/keys`, `//idp.example.com:443/keys#GatewayBackend/default/idp`. It names
+   * the key set in events.
    */
   readonly uri: string
   readonly target: Exclude<BackendTarget, { readonly type: 'invalid' }>

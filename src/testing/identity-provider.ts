@@ -63,6 +63,8 @@ export interface IdentityProvider {
 
 export interface ProviderOptions {
   readonly path?: string
+  /** A free one where absent. */
+  readonly port?: number
   /** With it, HTTPS is spoken. */
   readonly tls?: { readonly cert: string; readonly key: string; readonly ca?: string }
 }
@@ -70,7 +72,7 @@ export interface ProviderOptions {
 /** Serves a key set on a free loopback port. */
 export async function startIdentityProvider(
   first: unknown,
-  { path = '/keys', tls }: ProviderOptions = {},
+  { path = '/keys', port = 0, tls }: ProviderOptions = {},
 ): Promise<IdentityProvider> {
   let served: unknown = first
   const answer: RequestListener = (request, response) => {
@@ -86,7 +88,7 @@ export async function startIdentityProvider(
     tls === undefined
       ? createPlainServer(answer)
       : createSecureServer({ ...tls, ...clientAuthority }, answer)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
   const provider: IdentityProvider = {
     port: (server.address() as AddressInfo).port,
     fetches: 0,

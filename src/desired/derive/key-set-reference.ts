@@ -21,13 +21,20 @@ export function referToKeySet(
   if (target.type === 'invalid') return failure?.message ?? target.message
   const found = target.type === 'service' ? {} : staticAddress(target, read)
   if (typeof found === 'string') return found
-  const authority =
-    target.type === 'service'
-      ? `${target.name}.${target.namespace}.svc:${target.port}`
-      : `${found.address?.host}:${found.address?.port}`
-  const uri = `//${authority}${path}`
+  const uri = uriOf(target, found.address, path)
   read.requestKeySet({ uri, target, ...found, path, cacheMs })
   return { uri, keySet: read.fact<FetchedKeys>(keySetFact(uri))?.keySet }
+}
+
+/** Backends with one address may trust different authorities, so they share no keys. */
+function uriOf(
+  target: KeySetRequest['target'],
+  address: KeySetRequest['address'],
+  path: string,
+): string {
+  const { namespace, name } = target
+  if (target.type === 'service') return `//${name}.${namespace}.svc:${target.port}${path}`
+  return `//${address?.host}:${address?.port}${path}#GatewayBackend/${namespace}/${name}`
 }
 
 function staticAddress(

@@ -1,0 +1,39 @@
+/** Which policy of a backend holds for calls that are made to it outside of any route. */
+import type { BackendTarget, PolicyResource, Resource } from '../model/resources.ts'
+import { backendLevels, mergePolicies, targetKey } from '../policies/merge.ts'
+import { findPolicy } from '../policies/registry.ts'
+
+/**
+ * The winner of one field of the section `backend` among the policies that target the Service or
+ * the GatewayBackend itself; undefined where none does.
+ */
+export function backendPolicy(
+  resources: Iterable<Resource>,
+  target: Exclude<BackendTarget, { readonly type: 'invalid' }>,
+  field: string,
+): PolicyResource | undefined {
+  const definition = findPolicy('backend', field)
+  if (definition === undefined) return undefined
+  const { namespace, name } = target
+  const kind = target.type === 'service' ? 'Service' : 'GatewayBackend'
+  const all = [...resources]
+  const sections = target.type === 'service' ? portSections(all, target) : []
+  const levels = backendLevels([], { backend: { kind, namespace, name }, sections })
+  const policies = all.filter((resource) => resource.type === 'policy')
+  const [merged] = mergePolicies([definition], 'PostRouting', levels, (key) =>
+    policies.filter((policy) => targetKey(policy.target) === key),
+  )
+  return merged?.policies[0]
+}
+
+/** A port goes by its name and by its number. */
+function portSections(
+  resources: readonly Resource[],
+  { namespace, name, port }: { namespace: string; name: string; port: number },
+): string[] {
+  const key = `service/${namespace}/${name}`
+  const service = resources.find((resource) => resource.key === key)
+  const ports = service?.type === 'service' ? service.ports : []
+  const named = ports.find((candidate) => candidate.port === port)?.name ?? ''
+  return named === '' ? [`${port}`] : [named, `${port}`]
+}

@@ -1,0 +1,68 @@
+/** Where a key set is fetched: the address to connect to, and how to speak there. */
+import { backendPolicy } from '../desired/backend-policy.ts'
+import type { KeySetRequest } from '../model/key-sets.ts'
+import type { Resource } from '../model/resources.ts'
+
+/** Client side of TLS, in the words of the `tls` field of backend policies. */
+export interface KeySetTls {
+  readonly authorities?: string
+  readonly authoritiesDigest?: string
+  readonly certificate?: { readonly chain: string; readonly key: string }
+  readonly verify: 'full' | 'issuer' | 'none'
+  readonly serverName?: string
+  readonly names?: readonly string[]
+}
+
+export interface KeySetAddress {
+  /** A name or an IP address. */
+  readonly host: string
+  readonly port: number
+  /** What the server is called: in the Host header and, unless `tls` says otherwise, by TLS. */
+  readonly name: string
+  readonly tls: KeySetTls | undefined
+}
+
+/** Throws an Error for people where nothing can be reached, or not in the way that policies ask. */
+export function keySetAddress(
+  request: KeySetRequest,
+  resources: readonly Resource[],
+  random: () => number,
+): KeySetAddress {
+  const { target, address } = request
+  const tls = tlsOf(request, resources)
+  if (address !== undefined) return { ...address, name: address.host, tls }
+  if (target.type !== 'service') throw new Error('the backend has no address')
+  const { namespace, name, port } = target
+  const endpoints = endpointsOf(resources, namespace, name, port)
+  const chosen = endpoints[Math.floor(random() * endpoints.length)]
+  if (chosen === undefined) throw new Error(`Service ${namespace}/${name} has no ready endpoint`)
+  return { ...chosen, name: `${name}.${namespace}.svc`, tls }
+}
+
+function tlsOf({ target }: KeySetRequest, resources: readonly Resource[]): KeySetTls | undefined {
+  const policy = backendPolicy(resources, target, 'tls')
+  if (policy === undefined) return undefined
+  // Never in clear instead.
+  if (policy.unenforceable !== undefined) throw new Error(policy.unenforceable)
+  return JSON.parse(policy.config) as KeySetTls
+}
+
+function endpointsOf(
+  resources: readonly Resource[],
+  namespace: string,
+  name: string,
+  port: number,
+): { host: string; port: number }[] {
+  const service = resources.find(({ key }) => key === `service/${namespace}/${name}`)
+  if (service?.type !== 'service') return []
+  const portName = service.ports.find((candidate) => candidate.port === port)?.name
+  return resources.flatMap((resource) => {
+    if (resource.type !== 'workload' || resource.service !== name) return []
+    if (resource.namespace !== namespace) return []
+    const bound = resource.ports.find((candidate) => candidate.name === portName)
+    if (bound === undefined) return []
+    return resource.endpoints
+      .filter(({ ready }) => ready || service.publishNotReady)
+      .map(({ address }) => ({ host: address, port: bound.port }))
+  })
+}

@@ -1,0 +1,147 @@
+/**
+ * Keeps the key sets that policies ask for fresh. What is fetched becomes an event, which the fold
+ * reads like any other; a refresh that finds nothing new adds nothing. The last good set stands
+ * while a server is away, and over restarts, since it is in the log.
+ */
+import { createHash } from 'node:crypto'
+import { createEvent, jwksFetched, type SluiceEvent } from '../../events/index.ts'
+import { canonicalJson } from '../base/canonical.ts'
+import type { Clock } from '../base/clock.ts'
+import { subjectOf } from '../log/index.ts'
+import type { KeySetRequest } from '../model/key-sets.ts'
+import type { Resource } from '../model/resources.ts'
+import { fetchKeySet, type PublicKeySet, type SecretLookup } from './fetch-key-set.ts'
+import { keySetAddress } from './key-set-address.ts'
+
+export interface KeySetFetcherOptions {
+  readonly clock: Clock
+  readonly cluster: string
+  /** Unique to this run, for the ids of events. */
+  readonly run: string
+  /** The desired state, in which addresses and TLS settings of backends stand. */
+  readonly resources: () => readonly Resource[]
+  readonly secret: SecretLookup
+  /** Digest of the set that the fold has; undefined where it has none. */
+  readonly known: (uri: string) => string | undefined
+  readonly append: (event: SluiceEvent) => Promise<void>
+  /** For the operational log: a fetch has failed, or works again. */
+  readonly onNotice: (text: string) => void
+}
+
+interface Fetching {
+  request: KeySetRequest
+  timer: NodeJS.Timeout | undefined
+  failures: number
+}
+
+const source = '/sluice/key-sets'
+/** However short a policy keeps keys, and however often a server fails. */
+const shortestMs = 100
+const firstRetryMs = 1_000
+const longestRetryMs = 60_000
+
+export class KeySetFetcher {
+  readonly #options: KeySetFetcherOptions
+  readonly #fetching = new Map<string, Fetching>()
+  readonly #end = new AbortController()
+  readonly #underWay = new Set<Promise<void>>()
+  #events = 0
+
+  constructor(options: KeySetFetcherOptions) {
+    this.#options = options
+  }
+
+  /** Fetches what is newly asked for, and forgets what nobody asks for any more. */
+  update(wanted: readonly KeySetRequest[]): void {
+    if (this.#end.signal.aborted) return
+    const uris = new Set(wanted.map(({ uri }) => uri))
+    for (const [uri, { timer }] of this.#fetching) {
+      if (uris.has(uri)) continue
+      clearTimeout(timer)
+      this.#fetching.delete(uri)
+    }
+    for (const request of wanted) this.#want(request)
+  }
+
+  #want(request: KeySetRequest): void {
+    const known = this.#fetching.get(request.uri)
+    if (known === undefined) {
+      const fetching = { request, timer: undefined, failures: 0 }
+      this.#fetching.set(request.uri, fetching)
+      this.#start(fetching)
+      return
+    }
+    const isSooner = request.cacheMs < known.request.cacheMs
+    known.request = request
+    if (isSooner) this.#schedule(known, request.cacheMs)
+  }
+
+  /** Resolves when what is being fetched now has come, or has failed. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#underWay)
+  }
+
+  async close(): Promise<void> {
+    this.#end.abort()
+    for (const { timer } of this.#fetching.values()) clearTimeout(timer)
+    this.#fetching.clear()
+    await this.settled()
+  }
+
+  #start(fetching: Fetching): void {
+    const fetched = this.#fetch(fetching).finally(() => this.#underWay.delete(fetched))
+    this.#underWay.add(fetched)
+  }
+
+  async #fetch(fetching: Fetching): Promise<void> {
+    const { request } = fetching
+    const { resources, secret, onNotice } = this.#options
+    try {
+      const address = keySetAddress(request, resources(), Math.random)
+      const keySet = await fetchKeySet(address, request.path, secret, this.#end.signal)
+      await this.#tell(request.uri, keySet)
+      if (fetching.failures > 0) onNotice(`keys are fetched from ${request.uri} again`)
+      fetching.failures = 0
+    } catch (error) {
+      if (this.#end.signal.aborted) return
+      fetching.failures++
+      if (fetching.failures === 1) onNotice(`no keys from ${request.uri}: ${reasonOf(error)}`)
+    }
+    this.#schedule(fetching, delayOf(fetching))
+  }
+
+  #schedule(fetching: Fetching, delayMs: number): void {
+    clearTimeout(fetching.timer)
+    if (this.#end.signal.aborted || this.#fetching.get(fetching.request.uri) !== fetching) return
+    fetching.timer = setTimeout(() => this.#start(fetching), Math.max(shortestMs, delayMs))
+    fetching.timer.unref()
+  }
+
+  async #tell(uri: string, keySet: PublicKeySet): Promise<void> {
+    const { clock, cluster, run, known, append } = this.#options
+    const digest = digestOf(canonicalJson(keySet))
+    if (known(uri) === digest) return
+    const time = new Date(clock.now()).toISOString()
+    const context = { source, time, epoch: 0 }
+    const event = createEvent(jwksFetched, context, {
+      id: `${run}:key-set:${this.#events++}:${jwksFetched.type}`,
+      subject: subjectOf({ cluster, kind: 'Jwks', namespace: '', name: digestOf(uri) }),
+      data: { uri, digest, keySet },
+    })
+    await append(event)
+  }
+}
+
+function delayOf({ request, failures }: Fetching): number {
+  if (failures === 0) return request.cacheMs
+  const backoff = Math.min(firstRetryMs * 2 ** (failures - 1), longestRetryMs)
+  return Math.min(backoff, request.cacheMs)
+}
+
+const digestOf = (text: string): string =>
+  createHash('sha256').update(text).digest('hex').slice(0, 32)
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message
+}

@@ -1,0 +1,209 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { Authority } from '../../src/testing/certificates.ts'
+import { freePort, type RunningGateway, sluice, startGateway } from '../../src/testing/gateway.ts'
+import {
+  type IdentityProvider,
+  keySetOf,
+  type SigningKey,
+  sign,
+  signingKey,
+  startIdentityProvider,
+} from '../../src/testing/identity-provider.ts'
+import {
+  gateway,
+  httpRoute,
+  manifest,
+  policy,
+  service,
+  staticBackend,
+  toBackend,
+} from '../../src/testing/manifests.ts'
+import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
+import { waitFor } from '../../src/testing/wait-for.ts'
+
+const issuer = 'https://idp.example.com'
+const path = '/realms/main/certs?fresh=1'
+
+let upstream: Upstream
+let running: RunningGateway
+let port: number
+let key: SigningKey
+let next: SigningKey
+let plain: IdentityProvider
+let rotating: IdentityProvider
+let secure: IdentityProvider
+let late: number
+let authority: Authority
+let stranger: Authority
+
+const at = (name: string) => `${name}.example.com`
+const guarded = (name: string, backendRef: object, more: object = {}) => [
+  httpRoute(name, { hostnames: [at(name)], rules: [{ backendRefs: [toBackend('main')] }] }),
+  policy(name, `HTTPRoute/${name}`, {
+    traffic: {
+      jwtAuthentication: {
+        providers: [{ issuer, jwks: { remote: { jwksPath: path.slice(1), backendRef, ...more } } }],
+      },
+    },
+  }),
+]
+
+beforeAll(async () => {
+  upstream = await startUpstream()
+  port = await freePort()
+  late = await freePort()
+  key = await signingKey('one')
+  next = await signingKey('two')
+  authority = new Authority()
+  stranger = new Authority()
+  const { certificate, key: privateKey } = authority.issue(['idp.example.com'])
+  const leaky = { keys: [{ ...key.jwk, d: 'private-exponent', p: 'private-prime' }] }
+  plain = await startIdentityProvider(leaky, { path })
+  rotating = await startIdentityProvider(keySetOf(key), { path })
+  secure = await startIdentityProvider(keySetOf(key), {
+    path,
+    tls: { cert: certificate, key: privateKey },
+  })
+  const often = { cacheDuration: '100ms' }
+  const configMap = (name: string, pem: string) => ({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name },
+    data: { 'ca.crt': pem },
+  })
+  const tls = (name: string, ca: string) =>
+    policy(`${name}-tls`, `GatewayBackend/${name}`, {
+      backend: { tls: { caCertificateRefs: [{ name: ca }], sni: 'idp.example.com' } },
+    })
+  running = await startGateway({
+    manifests: {
+      'all.yaml': manifest(
+        gateway(port),
+        staticBackend('main', upstream.port),
+        staticBackend('idp', plain.port),
+        ...guarded('static', toBackend('idp'), often),
+        ...service('idp-service', [plain.port]),
+        ...guarded('service', { name: 'idp-service', port: 80 }),
+        staticBackend('rotating', rotating.port),
+        ...guarded('rotating', toBackend('rotating'), often),
+        staticBackend('secure', secure.port),
+        configMap('right', authority.certificate),
+        tls('secure', 'right'),
+        ...guarded('secure', toBackend('secure')),
+        staticBackend('distrusted', secure.port),
+        configMap('wrong', stranger.certificate),
+        tls('distrusted', 'wrong'),
+        ...guarded('distrusted', toBackend('distrusted')),
+        staticBackend('in-clear', secure.port),
+        ...guarded('in-clear', toBackend('in-clear')),
+        staticBackend('late', late),
+        ...guarded('late', toBackend('late'), often),
+        ...guarded('nowhere', toBackend('nowhere')),
+      ),
+    },
+  })
+}, 60_000)
+
+afterAll(async () => {
+  await running?.dispose()
+  authority?.dispose()
+  stranger?.dispose()
+  await Promise.all([upstream, plain, rotating, secure].map((server) => server?.close()))
+})
+
+const request = async (name: string, signer = key) => ({
+  host: at(name),
+  headers: { authorization: `Bearer ${await sign(signer, { iss: issuer })}` },
+})
+const status = async (name: string, signer = key) =>
+  (await running.send(port, await request(name, signer))).status
+
+const fetchesOf = (provider: IdentityProvider, more: number) => {
+  const wanted = provider.fetches + more
+  return waitFor('fetches', () => provider.fetches >= wanted)
+}
+
+describe('keys of a server [Traffic.jwtAuthentication]', () => {
+  it('[JWKS.remote] [JWTProvider.jwks] [RemoteJWKS.jwksPath] are there when the gateway is ready', async () => {
+    expect(await status('static')).toBe(200)
+    expect(await status('static', next)).toBe(401)
+    expect(plain.lastRequest?.url).toBe(path)
+  })
+
+  it('[RemoteJWKS.backendRef] come from a Service', async () => {
+    expect(await status('service')).toBe(200)
+  })
+
+  it('[RemoteJWKS.cacheDuration] [limit.jwks-cache] are fetched again, and what is gone counts no more', async () => {
+    expect(await status('rotating')).toBe(200)
+    rotating.serve(keySetOf(key, next))
+    await running.sendUntil(port, await request('rotating', next), (r) => r.status === 200)
+    expect(await status('rotating')).toBe(200)
+    const old = await request('rotating')
+    expect((await running.send(port, old)).status).toBe(200)
+    rotating.serve(keySetOf(next))
+    await running.sendUntil(port, old, (response) => response.status === 401)
+    expect(await status('rotating', next)).toBe(200)
+  })
+
+  it('are kept while the server fails in any way', async () => {
+    rotating.serve(keySetOf(next))
+    await running.sendUntil(port, await request('rotating', next), (r) => r.status === 200)
+    for (const failure of [500, 302, 'no JSON', { keys: 'none' }]) {
+      rotating.serve(failure)
+      await fetchesOf(rotating, 1)
+      expect(await status('rotating', next)).toBe(200)
+    }
+    expect(running.stderr).toContain('the server answers 500')
+  })
+
+  it('are fetched over TLS where a policy of the backend says so', async () => {
+    expect(await status('secure')).toBe(200)
+  })
+
+  it('are not taken from a server that cannot be trusted, nor in clear from one that speaks TLS', async () => {
+    expect(await status('distrusted')).toBe(401)
+    expect(await status('in-clear')).toBe(401)
+    for (const name of ['distrusted', 'in-clear']) {
+      const { message } = await running.condition('GatewayPolicy', name, 'Accepted', 'False')
+      expect(message).toContain('no keys have been fetched from //127.0.0.1')
+    }
+  })
+
+  it('say where a reference leads nowhere', async () => {
+    expect(await status('nowhere')).toBe(401)
+    const { message } = await running.condition('GatewayPolicy', 'nowhere', 'Accepted', 'False')
+    expect(message).toContain('GatewayBackend default/nowhere does not exist')
+  })
+
+  it('come when the server does', async () => {
+    expect(await status('late')).toBe(401)
+    await running.condition('GatewayPolicy', 'late', 'Accepted', 'False')
+    const server = await startIdentityProvider(keySetOf(key), { path, port: late })
+    try {
+      await running.sendUntil(port, await request('late'), (response) => response.status === 200)
+      await running.condition('GatewayPolicy', 'late', 'Accepted', 'True')
+    } finally {
+      await server.close()
+    }
+  })
+
+  it('are events, without private members, and not once more where nothing has changed', async () => {
+    await fetchesOf(plain, 3)
+    const { stdout } = await sluice('log', '--log-file', running.logFile, '-o', 'json')
+    const fetched = stdout
+      .split('\n')
+      .filter((line) => line.includes('dev.sluice.jwks.fetched.v1'))
+      .filter((line) => line.includes(`127.0.0.1:${plain.port}/`))
+    expect(fetched).toHaveLength(1)
+    expect(stdout).not.toContain('private-')
+  })
+
+  it('stand over a restart while the server is away', async () => {
+    await running.stop()
+    await Promise.all([plain.close(), secure.close()])
+    await running.start()
+    expect(await status('static')).toBe(200)
+    expect(await status('secure')).toBe(200)
+  })
+})
