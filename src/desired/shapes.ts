@@ -46,14 +46,17 @@ export interface ListenerTlsSpec {
   readonly options?: Readonly<Record<string, string>>
 }
 
-interface ClientValidation {
-  readonly validation?: unknown
+interface ClientTlsSpec {
+  readonly validation?: {
+    readonly mode?: 'AllowValidOnly' | 'AllowInsecureFallback'
+    readonly caCertificateRefs: readonly SecretObjectRef[]
+  }
 }
 
 /** What clients must prove: by default, and in its place on single ports. */
 export interface FrontendTlsSpec {
-  readonly default?: ClientValidation
-  readonly perPort?: readonly { readonly port: number; readonly tls: ClientValidation }[]
+  readonly default?: ClientTlsSpec
+  readonly perPort?: readonly { readonly port: number; readonly tls: ClientTlsSpec }[]
 }
 
 export interface ListenerSpec {

@@ -30,6 +30,19 @@ export interface CertificateRef {
 export interface ListenerTls {
   /** In the order of the listener's certificateRefs; where none is left, every handshake fails. */
   readonly certificates: readonly CertificateRef[]
+  /** Absent where clients need not prove anything. */
+  readonly clients?: ClientValidation
+}
+
+/** Certificates of authorities: public, and yet some keep them in a Secret. */
+export type Authority = { readonly pem: string } | { readonly secret: SecretRef }
+
+/** What clients must prove. */
+export interface ClientValidation {
+  /** Without a certificate that an authority vouches for the handshake fails; else it is ignored. */
+  readonly required: boolean
+  /** At least one. */
+  readonly authorities: readonly Authority[]
 }
 
 /** A listener of a Gateway, or an entry of a ListenerSet. Key `listener/<kind>/<ns>/<name>/<section>`. */
@@ -301,7 +314,11 @@ export function secretRefsOf(resource: Resource): readonly SecretRef[] {
   if (resource.type === 'policy') return resource.secrets ?? []
   if (resource.type !== 'listener') return []
   const certificates = resource.tls?.certificates ?? []
-  return certificates.flatMap(({ certificate, privateKey }) => [certificate, privateKey])
+  const authorities = resource.tls?.clients?.authorities ?? []
+  return [
+    ...certificates.flatMap(({ certificate, privateKey }) => [certificate, privateKey]),
+    ...authorities.flatMap((authority) => ('secret' in authority ? [authority.secret] : [])),
+  ]
 }
 
 /** Key of the resource that carries a value. */

@@ -8,6 +8,9 @@ export interface TlsClient {
   readonly ca: string
   /** Name in the ClientHello; none is sent where it is empty. */
   readonly servername: string
+  /** What the client proves itself with, in PEM. */
+  readonly cert?: string
+  readonly key?: string
 }
 
 /** Ends a handshake with the loopback address; rejects where it fails. */

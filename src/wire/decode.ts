@@ -5,6 +5,7 @@
 import { fromBinary } from '@bufbuild/protobuf'
 import {
   type Age as AgeMessage,
+  type ListenerTls_Authority as AuthorityMessage,
   type Backend as BackendMessage,
   DeltaSchema,
   type Listener as ListenerMessage,
@@ -20,6 +21,7 @@ import {
 } from '../../proto/gen/resource_pb.ts'
 import type { Age, ObjectRef } from '../model/names.ts'
 import type {
+  Authority,
   BackendResource,
   DesiredDelta,
   Destination,
@@ -83,8 +85,25 @@ function decodeSecretRef(message: SecretRefMessage | undefined, what: string): S
   return { namespace, name, key, digest }
 }
 
-function decodeTls({ certificates }: ListenerTlsMessage): ListenerTls {
+function decodeAuthority({ kind }: AuthorityMessage): Authority {
+  switch (kind.case) {
+    case 'pem':
+      return { pem: kind.value }
+    case 'secret':
+      return { secret: decodeSecretRef(kind.value, 'authority') }
+    default:
+      throw new Unreadable('an authority of a type that this version does not know')
+  }
+}
+
+function decodeTls({ certificates, clients }: ListenerTlsMessage): ListenerTls {
   return {
+    ...(clients !== undefined && {
+      clients: {
+        required: clients.required,
+        authorities: clients.authorities.map(decodeAuthority),
+      },
+    }),
     certificates: certificates.map(({ certificate, privateKey }) => ({
       certificate: decodeSecretRef(certificate, 'certificate'),
       privateKey: decodeSecretRef(privateKey, 'private key'),

@@ -8,6 +8,8 @@ import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
 import {
   type BackendSchema,
   type BackendTargetSchema,
+  type ListenerTls_AuthoritySchema,
+  type ListenerTlsSchema,
   type PolicySchema,
   ResourceSchema,
   type RouteFilterSchema,
@@ -18,10 +20,12 @@ import {
 import type { Age } from '../model/names.ts'
 import type {
   Attachment,
+  Authority,
   BackendResource,
   BackendTarget,
   DesiredDelta,
   HeaderChanges,
+  ListenerTls,
   PolicyResource,
   Resource,
   ResourceKey,
@@ -156,12 +160,31 @@ const policyOf = (policy: PolicyResource): MessageInitShape<typeof PolicySchema>
   secrets: policy.secrets === undefined ? [] : [...policy.secrets],
 })
 
+const tlsOf = ({
+  certificates,
+  clients,
+}: ListenerTls): MessageInitShape<typeof ListenerTlsSchema> => ({
+  certificates: [...certificates],
+  ...(clients && {
+    clients: { required: clients.required, authorities: clients.authorities.map(authorityOf) },
+  }),
+})
+
+const authorityOf = (
+  authority: Authority,
+): MessageInitShape<typeof ListenerTls_AuthoritySchema> => ({
+  kind:
+    'pem' in authority
+      ? { case: 'pem', value: authority.pem }
+      : { case: 'secret', value: authority.secret },
+})
+
 function kindOf(resource: Resource): MessageInitShape<typeof ResourceSchema>['kind'] {
   switch (resource.type) {
     case 'listener': {
       const { owner, section, port, protocol, hostname } = resource
       const { namespace: gatewayNamespace, name: gatewayName } = resource.gateway
-      const tls = resource.tls && { certificates: [...resource.tls.certificates] }
+      const tls = resource.tls && tlsOf(resource.tls)
       return {
         case: 'listener',
         value: { gatewayNamespace, gatewayName, owner, section, port, protocol, hostname, tls },

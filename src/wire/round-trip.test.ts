@@ -78,9 +78,16 @@ const resources = {
       port,
       protocol: fc.constantFrom('HTTP', 'HTTPS', 'TLS', 'TCP', 'UDP'),
       hostname: text,
-      tls: record({
-        certificates: list(record({ certificate: secretRef, privateKey: secretRef })),
-      }),
+      tls: record(
+        {
+          certificates: list(record({ certificate: secretRef, privateKey: secretRef })),
+          clients: record({
+            required: fc.boolean(),
+            authorities: list(fc.oneof(record({ pem: text }), record({ secret: secretRef }))),
+          }),
+        },
+        'clients',
+      ),
     },
     'tls',
   ),

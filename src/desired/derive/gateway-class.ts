@@ -14,6 +14,8 @@ import {
 /** Features of Gateway API that work, sorted; conformance tools read them from the status. */
 const supportedFeatures = [
   'Gateway',
+  'GatewayFrontendClientCertificateValidation',
+  'GatewayFrontendClientCertificateValidationInsecureFallback',
   'GatewayHTTPListenerIsolation',
   'GatewayHTTPSListenerDetectMisdirectedRequests',
   'GatewayPort8080',

@@ -227,12 +227,21 @@ export const gatewayStatusStage: Stage = {
     return {
       status: {
         addresses,
-        conditions: [accepted, programmed],
+        conditions: [accepted, programmed, ...insecureMode(view, generation)],
         listeners: statuses.listeners,
         attachedListenerSets: attachedSets.length,
       },
     }
   },
+}
+
+/** There only where it is true (Gateway API, GatewayConditionInsecureFrontendValidationMode). */
+function insecureMode({ admitsUnverified }: GatewayView, generation: number): DecidedCondition[] {
+  if (!admitsUnverified) return []
+  const message =
+    'spec.tls.frontend has mode AllowInsecureFallback: clients without a valid certificate are let in'
+  const type = 'InsecureFrontendValidationMode'
+  return [conditionTrue(type, 'ConfigurationChanged', generation, message)]
 }
 
 function refusedGateway(self: ObjectState): Derived {

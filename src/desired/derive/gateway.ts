@@ -1,19 +1,18 @@
 /** Gateway and its ListenerSets: which listeners there are, who may attach, what goes wrong. */
-import type { ObjectName } from '../../model/names.ts'
 import type { Failure } from '../conditions.ts'
 import type { Derived, Reader, Stage } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
 import {
   type AllowedNamespaces,
-  type FrontendTlsSpec,
   type GatewaySpec,
   type ListenerSetSpec,
   type ListenerSpec,
   matchesSelector,
   specOf,
 } from '../shapes.ts'
+import { admitsUnverified } from './client-validation.ts'
 import { isOurClass, parametersProblem } from './gateway-class.ts'
-import { resolveTls } from './listener-tls.ts'
+import { type GatewayTls, resolveTls } from './listener-tls.ts'
 import {
   type Candidate,
   isUsable,
@@ -30,6 +29,8 @@ export interface GatewayView {
   /** Settings that have no effect yet, in words. */
   readonly notes: readonly string[]
   readonly listeners: readonly ListenerView[]
+  /** Clients without a good certificate are let in somewhere, as the Gateway asks. */
+  readonly admitsUnverified: boolean
   /** ListenerSets that refer to the Gateway: `namespace/name` -> may it attach? */
   readonly listenerSets: Readonly<Record<string, boolean>>
 }
@@ -77,7 +78,6 @@ function gatewayFailure(self: ObjectState, spec: GatewaySpec, read: Reader): Fai
 
 function gatewayNotes(spec: GatewaySpec): string[] {
   const notes: string[] = []
-  if (spec.tls?.frontend !== undefined) notes.push('spec.tls.frontend is not supported yet')
   if (spec.tls?.backend !== undefined) notes.push('spec.tls.backend is not supported yet')
   if (spec.defaultScope !== undefined) notes.push('spec.defaultScope is not supported yet')
   return notes
@@ -87,13 +87,13 @@ function gatewayNotes(spec: GatewaySpec): string[] {
 function candidatesOf(
   { ref: owner, age: ownerAge }: ObjectState,
   listeners: readonly ListenerSpec[] | undefined,
-  { ref: gateway, frontend }: { ref: ObjectName; frontend: FrontendTlsSpec | undefined },
+  gatewayTls: GatewayTls,
   read: Reader,
 ): Candidate[] {
-  const { namespace, name } = gateway
-  const place = { gateway: { namespace, name }, owner, ownerAge, frontend }
+  const { namespace, name } = gatewayTls.ref
+  const place = { gateway: { namespace, name }, owner, ownerAge }
   return (listeners ?? []).map((listener) =>
-    listenerCandidate(place, listener, resolveTls(listener, owner, read)),
+    listenerCandidate(place, listener, resolveTls(listener, owner, gatewayTls, read)),
   )
 }
 
@@ -112,7 +112,7 @@ function candidatesOfSets(
     sets[`${set.ref.namespace}/${set.ref.name}`] = allowed
     if (!allowed) continue
     const { listeners } = specOf<ListenerSetSpec>(set.object)
-    const parent = { ref: gateway, frontend: spec.tls?.frontend }
+    const parent = { ref: self.ref, frontend: spec.tls?.frontend }
     candidates.push(...candidatesOf(set, listeners, parent, read))
   }
   return { candidates, sets }
@@ -133,6 +133,7 @@ export const gatewayStage: Stage = {
       failure: gatewayFailure(self, spec, read),
       notes: gatewayNotes(spec),
       listeners: markConflicts(all),
+      admitsUnverified: admitsUnverified(spec.tls?.frontend),
       listenerSets: sets,
     }
     const usable = view.failure === null ? view.listeners.filter(isUsable) : []

@@ -9,6 +9,7 @@ import type { CertificateRef, ListenerTls } from '../../model/resources.ts'
 import type { Failure } from '../conditions.ts'
 import type { Reader } from '../graph.ts'
 import type { FrontendTlsSpec, ListenerSpec, SecretObjectRef } from '../shapes.ts'
+import { resolveClients } from './client-validation.ts'
 import { referencesFrom } from './referenced-objects.ts'
 import { isGranted } from './references.ts'
 
@@ -17,13 +18,12 @@ export interface ResolvedTls {
   readonly tls: ListenerTls | undefined
   /** The first reference that cannot be used. */
   readonly failure: Failure | null
+  /** Why nobody could be let in as asked: the listener is not accepted. */
+  readonly refusal: Failure | null
 }
 
 /** Settings that would have to be enforced and are not: the listener is not accepted. */
-export function tlsFailure(
-  { protocol, port, tls }: ListenerSpec,
-  frontend: FrontendTlsSpec | undefined,
-): Failure | null {
+export function tlsFailure({ protocol, tls }: ListenerSpec): Failure | null {
   const unsupported = (message: string): Failure => ({ reason: 'UnsupportedValue', message })
   if (protocol === 'HTTP' && tls !== undefined) {
     return unsupported('tls is set on a listener of protocol HTTP')
@@ -36,12 +36,7 @@ export function tlsFailure(
   if (options.length > 0) {
     return unsupported(`tls.options are not supported: ${options.sort().join(', ')}`)
   }
-  if (tls?.mode === 'Passthrough') return null
-  const onPort = frontend?.perPort?.find((entry) => entry.port === port)
-  if ((onPort?.tls ?? frontend?.default)?.validation === undefined) return null
-  return unsupported(
-    `spec.tls.frontend asks for client certificates on port ${port}, which is not supported yet; the port is not opened`,
-  )
+  return null
 }
 
 /** Does TLS end at the listener? In mode Passthrough its certificates are not looked at. */
@@ -49,12 +44,40 @@ function endsTls({ protocol, tls }: ListenerSpec): boolean {
   return protocol === 'HTTPS' || (protocol === 'TLS' && tls?.mode !== 'Passthrough')
 }
 
-/** The certificates of a listener. References count from the object that holds the listener. */
-export function resolveTls(spec: ListenerSpec, owner: ObjectRef, read: Reader): ResolvedTls {
-  if (!endsTls(spec)) return { tls: undefined, failure: null }
+/** The Gateway that a listener is of, and what it asks of clients. */
+export interface GatewayTls {
+  readonly ref: ObjectRef
+  readonly frontend: FrontendTlsSpec | undefined
+}
+
+/** What TLS needs at a listener. Certificates are referred to by the object that has the listener. */
+export function resolveTls(
+  spec: ListenerSpec,
+  owner: ObjectRef,
+  gateway: GatewayTls,
+  read: Reader,
+): ResolvedTls {
+  if (!endsTls(spec)) return { tls: undefined, failure: null, refusal: null }
+  const own = resolveCertificates(spec, owner, read)
+  const clients = resolveClients(spec.port, gateway.ref, gateway.frontend, read)
+  return {
+    tls: {
+      certificates: own.certificates,
+      ...(clients.clients !== undefined && { clients: clients.clients }),
+    },
+    failure: own.failure ?? clients.failure,
+    refusal: clients.refusal,
+  }
+}
+
+function resolveCertificates(
+  spec: ListenerSpec,
+  owner: ObjectRef,
+  read: Reader,
+): { certificates: CertificateRef[]; failure: Failure | null } {
   const references = spec.tls?.certificateRefs ?? []
   if (references.length === 0) {
-    return { tls: { certificates: [] }, failure: invalid('tls.certificateRefs is empty') }
+    return { certificates: [], failure: invalid('tls.certificateRefs is empty') }
   }
   const certificates: CertificateRef[] = []
   let failure: Failure | null = null
@@ -63,7 +86,7 @@ export function resolveTls(spec: ListenerSpec, owner: ObjectRef, read: Reader): 
     if ('reason' in resolved) failure ??= resolved
     else certificates.push(resolved)
   }
-  return { tls: { certificates }, failure }
+  return { certificates, failure }
 }
 
 function invalid(message: string): Failure {

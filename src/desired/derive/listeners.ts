@@ -6,12 +6,7 @@ import type { Age, ObjectName, ObjectRef } from '../../model/names.ts'
 import { compareAge } from '../../model/names.ts'
 import type { ListenerResource, ListenerTls, Protocol } from '../../model/resources.ts'
 import type { Failure } from '../conditions.ts'
-import {
-  type AllowedNamespaces,
-  type FrontendTlsSpec,
-  gatewayGroup,
-  type ListenerSpec,
-} from '../shapes.ts'
+import { type AllowedNamespaces, gatewayGroup, type ListenerSpec } from '../shapes.ts'
 import { type ResolvedTls, tlsFailure } from './listener-tls.ts'
 
 export interface ListenerView {
@@ -86,15 +81,13 @@ export interface ListenerPlace {
   readonly gateway: ObjectName
   readonly owner: ObjectRef
   readonly ownerAge: Age
-  /** What the Gateway asks of clients. */
-  readonly frontend: FrontendTlsSpec | undefined
 }
 
 /** One listener by itself, before it is compared with its neighbours. */
 export function listenerCandidate(
-  { gateway, owner, ownerAge, frontend }: ListenerPlace,
+  { gateway, owner, ownerAge }: ListenerPlace,
   spec: ListenerSpec,
-  { tls, failure: certificateFailure }: ResolvedTls,
+  { tls, failure: tlsReference, refusal }: ResolvedTls,
 ): Candidate {
   const { kinds, failure } = allowedKinds(spec)
   const view: ListenerView = {
@@ -107,8 +100,8 @@ export function listenerCandidate(
     hostname: (spec.hostname ?? '').toLowerCase(),
     namespaces: spec.allowedRoutes?.namespaces ?? {},
     kinds,
-    accepted: protocolFailure(spec.protocol) ?? tlsFailure(spec, frontend),
-    resolvedRefs: certificateFailure ?? failure,
+    accepted: protocolFailure(spec.protocol) ?? tlsFailure(spec) ?? refusal,
+    resolvedRefs: tlsReference ?? failure,
     conflict: null,
     lacksCertificate: tls?.certificates.length === 0,
   }

@@ -1,7 +1,8 @@
 /** Certificates of listeners, from the values of secrets that have been received. */
+import { createHash } from 'node:crypto'
 import type { SecureContext } from 'node:tls'
-import type { ListenerResource, SecretRef } from '../../model/resources.ts'
-import { createListenerContext } from '../engine/tls-context.ts'
+import type { ClientValidation, ListenerResource, SecretRef } from '../../model/resources.ts'
+import { createListenerContext, type TrustedClients } from '../engine/tls-context.ts'
 import type { ReceivedSecrets } from './received-secrets.ts'
 
 export class Certificates {
@@ -15,7 +16,7 @@ export class Certificates {
    * What a listener proves itself with; undefined where it has no certificate; a message where one
    * cannot be used. Messages name Secrets, never values.
    */
-  contextOf({ tls }: ListenerResource): SecureContext | string | undefined {
+  contextOf({ key, tls }: ListenerResource): SecureContext | string | undefined {
     const references = tls?.certificates ?? []
     if (references.length === 0) return undefined
     try {
@@ -24,9 +25,19 @@ export class Certificates {
           certificate: this.#valueOf(certificate),
           privateKey: this.#valueOf(privateKey),
         })),
+        tls?.clients && this.#trusted(key, tls.clients),
       )
     } catch (error) {
       return error instanceof Error ? error.message : String(error)
+    }
+  }
+
+  #trusted(key: string, { authorities }: ClientValidation): TrustedClients {
+    return {
+      authorities: authorities.map((authority) =>
+        'pem' in authority ? authority.pem : this.#valueOf(authority.secret),
+      ),
+      sessions: createHash('sha256').update(key).digest('hex').slice(0, 32),
     }
   }
 

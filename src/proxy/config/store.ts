@@ -261,7 +261,15 @@ export class ConfigStore {
     }
     const { place } = placement
     const carries = isHttp ? 'http' : 'bytes'
-    placement.tls = context && { listener: resource.key, place, carries, context }
+    const { clients } = resource.tls ?? {}
+    const clientCertificate = clients && (clients.required ? 'required' : 'requested')
+    placement.tls = context && {
+      listener: resource.key,
+      place,
+      carries,
+      context,
+      ...(clientCertificate && { clientCertificate }),
+    }
   }
 
   #dropListener(listener: ListenerResource): void {

@@ -7,13 +7,28 @@ export interface CertificatePair {
   readonly privateKey: Uint8Array
 }
 
+/** Whom a listener believes; nobody but these authorities. */
+export interface TrustedClients {
+  /** In PEM. */
+  readonly authorities: readonly (string | Uint8Array)[]
+  /** Sessions are resumed within one listener only (RFC 5246 E.1); at most 32 characters. */
+  readonly sessions: string
+}
+
 /**
  * What a listener proves itself with: one certificate for each type of key, of which the handshake
  * takes the one that the client can verify. TLS 1.2 and 1.3 (RFC 8996 retires what is older);
  * renegotiation is refused. Throws where OpenSSL does not take a certificate or a key.
  */
-export function createListenerContext(pairs: readonly CertificatePair[]): SecureContext {
+export function createListenerContext(
+  pairs: readonly CertificatePair[],
+  clients?: TrustedClients,
+): SecureContext {
   return createSecureContext({
+    ...(clients && {
+      ca: clients.authorities.map((pem) => Buffer.from(pem)),
+      sessionIdContext: clients.sessions,
+    }),
     minVersion: 'TLSv1.2',
     maxVersion: 'TLSv1.3',
     honorCipherOrder: true,

@@ -93,6 +93,8 @@ export class TlsHandshake implements TimerOwner {
     const options: TLSSocketOptions & { highWaterMark: number } = {
       isServer: true,
       secureContext,
+      requestCert: choice.clientCertificate !== undefined,
+      rejectUnauthorized: choice.clientCertificate === 'required',
       ...(choice.carries === 'http' && { ALPNProtocols: [...(choice.alpn ?? httpProtocols)] }),
       highWaterMark: socketHighWaterMark,
     }
@@ -111,6 +113,13 @@ export class TlsHandshake implements TimerOwner {
     if (typeof agreed === 'string' && agreed !== serverName) {
       socket.destroy()
       return
+    }
+    if (choice.clientCertificate !== undefined) {
+      socket.authorized = isVouchedFor(socket)
+      if (!socket.authorized && choice.clientCertificate === 'required') {
+        socket.destroy()
+        return
+      }
     }
     socket.off('close', this.#failed)
     this.#letGo()
@@ -147,6 +156,16 @@ export class TlsHandshake implements TimerOwner {
   onTimer(): void {
     this.cut()
   }
+}
+
+/**
+ * OpenSSL tells whether an authority vouches for the client, and leaves it to the caller to care;
+ * only a tls.Server would do so by itself. A Node that does not say counts as a no.
+ */
+function isVouchedFor(socket: TLSSocket): boolean {
+  const { ssl } = socket as { ssl?: { verifyError?: () => unknown } }
+  if (typeof ssl?.verifyError !== 'function') return false
+  return socket.getPeerX509Certificate() !== undefined && !ssl.verifyError()
 }
 
 function ignore(): void {}

@@ -69,6 +69,8 @@ export interface TlsChoice {
   readonly context: SecureContext | undefined
   /** Application protocols that are offered, by preference (RFC 7301); h2 and http/1.1 where absent. */
   readonly alpn?: readonly string[]
+  /** `required`: without a certificate that an authority of the context vouches for, TLS fails. */
+  readonly clientCertificate?: 'required' | 'requested'
 }
 
 /**
