@@ -194,13 +194,18 @@ describe('TLS that ends at the gateway', () => {
     }
   })
 
-  it('agrees on http/1.1 by ALPN, and on nothing else', async () => {
+  it('agrees on h2 or http/1.1 by ALPN, and on nothing else', async () => {
     const offer = (...ALPNProtocols: string[]) =>
       handshake(port, client('shop.example.com'), { ALPNProtocols })
-    const socket = await offer('h2', 'http/1.1')
-    expect(socket.alpnProtocol).toBe('http/1.1')
-    socket.destroy()
-    await expect(offer('h2')).rejects.toThrow(/no application protocol/)
+    for (const [offered, agreed] of [
+      [['http/1.1', 'h2'], 'h2'],
+      [['http/1.1'], 'http/1.1'],
+    ] as const) {
+      const socket = await offer(...offered)
+      expect(socket.alpnProtocol).toBe(agreed)
+      socket.destroy()
+    }
+    await expect(offer('spdy/3')).rejects.toThrow(/no application protocol/)
   })
 
   it('closes plaintext on a TLS port', async () => {
