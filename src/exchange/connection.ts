@@ -13,6 +13,40 @@ export interface ConnectionSettings {
   readonly requestTimeoutMs?: number
 }
 
+/** What frontend policies settle for connections of clients; what none sets is absent. */
+export interface ClientSettings {
+  readonly keepalive?: KeepaliveSettings
+  readonly tls?: ClientTlsSettings
+  readonly http?: ClientHttpSettings
+}
+
+export interface ClientTlsSettings {
+  readonly handshakeTimeoutMs?: number
+  /** Application protocols that are offered, best first (RFC 7301). */
+  readonly alpn?: readonly string[]
+  readonly minVersion?: '1.2' | '1.3'
+  readonly maxVersion?: '1.2' | '1.3'
+  /** The only suites, best first, by their names in OpenSSL. */
+  readonly ciphers?: readonly string[]
+}
+
+export interface ClientHttpSettings {
+  /** Largest body that is held in memory for a policy. */
+  readonly maxBufferBytes?: number
+  /** Most header fields of a request. */
+  readonly maxHeaders?: number
+  /** Silence after which an unused connection of HTTP/1.1 is closed. */
+  readonly idleTimeoutMs?: number
+  readonly http2?: {
+    readonly streamWindowBytes?: number
+    readonly connectionWindowBytes?: number
+    readonly maxFrameBytes?: number
+    /** Silence before a ping; 0 = none. */
+    readonly keepaliveIntervalMs?: number
+    readonly keepaliveTimeoutMs?: number
+  }
+}
+
 export type HttpVersion = '1.1' | '2'
 
 /** Probes on silent connections (RFC 9293 3.8.4). */

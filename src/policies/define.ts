@@ -9,7 +9,7 @@
  * Registration gives it everything else: CRD text, the documentation table, merging, status
  * reasons, and its place in the order of execution, which is its position in the registry.
  */
-import type { ConnectionSettings } from '../exchange/connection.ts'
+import type { ClientSettings, ConnectionSettings } from '../exchange/connection.ts'
 import type { Callouts, Exchange, SecretValues, Verdict } from '../exchange/exchange.ts'
 import type { References } from '../model/references.ts'
 import type { PolicySection, SecretRef } from '../model/resources.ts'
@@ -42,6 +42,8 @@ export interface Compiled<Config> {
 export interface Step {
   /** What a backend policy settles for connections; the same for every request. */
   readonly connection?: ConnectionSettings
+  /** What a frontend policy settles for connections of clients. */
+  readonly client?: ClientSettings
   onRequest?(exchange: Exchange): Verdict | Promise<Verdict>
   onResponse?(exchange: Exchange): void | Promise<void>
 }

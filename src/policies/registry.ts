@@ -23,9 +23,9 @@ import { pendingPolicy } from './define.ts'
 import { directResponse } from './direct-response/index.ts'
 import { extAuthField } from './ext-auth/schema.ts'
 import { extProcField } from './ext-proc/schema.ts'
-import { frontendHttpField } from './frontend-http/schema.ts'
-import { frontendTcpField } from './frontend-tcp/schema.ts'
-import { frontendTlsField } from './frontend-tls/schema.ts'
+import { frontendHttp } from './frontend-http/index.ts'
+import { frontendTcp } from './frontend-tcp/index.ts'
+import { frontendTls } from './frontend-tls/index.ts'
 import { headerModifiers } from './header-modifiers/index.ts'
 import { hostRewrite } from './host-rewrite/index.ts'
 import { jwtAuthentication } from './jwt-authentication/index.ts'
@@ -67,11 +67,11 @@ const trafficPolicies = [
 
 const frontendPolicies = [
   // Socket options, set when a connection is accepted.
-  pendingPolicy(frontendTcpField, { security: false }),
+  frontendTcp,
   // The handshake comes before any HTTP; a minimum version or cipher list is a protection.
-  pendingPolicy(frontendTlsField, { security: true }),
+  frontendTls,
   // Limits of heads and bodies are protections as well.
-  pendingPolicy(frontendHttpField, { security: true }),
+  frontendHttp,
   // Both observe only.
   pendingPolicy(accessLogField, { security: false }),
   pendingPolicy(tracingField, { security: false }),

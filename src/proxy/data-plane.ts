@@ -8,8 +8,11 @@ import { GatewayError } from '../errors.ts'
 import type { Callouts, Peer, RespondVerdict } from '../exchange/exchange.ts'
 import type { DesiredDelta } from '../model/resources.ts'
 import { endAttempt, learnFromError, learnFromResponse, retryDelay } from './attempts.ts'
+import { portChangeOf } from './config/client-limits.ts'
+import type { PortUse } from './config/listener-tables.ts'
 import { loadPolicyAppliers } from './config/policies.ts'
 import { type ApplyResult, ConfigStore } from './config/store.ts'
+import type { PortChange } from './engine/port-settings.ts'
 import type { StreamHandler } from './engine/stream-types.ts'
 import type { RequestHandler, ServerExchange, TlsChoice } from './engine/types.ts'
 import { factsOf } from './facts.ts'
@@ -50,6 +53,8 @@ export interface DataPlane {
   readonly streamHandler: StreamHandler
   /** Which listener of a port a TLS handshake is for; undefined where it must fail. */
   chooseTls(port: number, serverName: string | undefined): TlsChoice | undefined
+  /** What policies settle for connections on a port. */
+  portSettings(port: number, use: PortUse): PortChange
 }
 
 /** Loads what policies need on requests, once, and makes a data plane without configuration. */
@@ -69,6 +74,7 @@ export async function createDataPlane(parts: DataPlaneParts): Promise<DataPlane>
   return {
     apply: (delta) => config.apply(delta),
     chooseTls: (port, serverName) => config.chooseTls(port, serverName),
+    portSettings: (port, use) => portChangeOf(config.clientSettings(port, use)),
     handler: new WalkHandler(context, parts.telemetry),
     streamHandler: new StreamForwarder(context, parts.telemetry),
   }

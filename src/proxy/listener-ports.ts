@@ -16,13 +16,12 @@
 import { GatewayError } from '../errors.ts'
 import { compareText } from '../model/names.ts'
 import type { DesiredDelta, ListenerResource, ResourceKey } from '../model/resources.ts'
+import type { PortUse } from './config/listener-tables.ts'
+import type { PortChange } from './engine/port-settings.ts'
 import type { Engine, TlsChoice } from './engine/types.ts'
 import type { WorkerRejection } from './worker-messages.ts'
 
 const retryMs = 1_000
-
-/** What is spoken on a port. */
-type PortUse = 'HTTP' | 'TLS' | 'TCP' | 'UDP'
 
 /** A TCP port by its number, a UDP port by its number and the word. */
 export type PortName = number | `${number}/udp`
@@ -53,11 +52,13 @@ interface Port {
 
 export type PortEngine = Pick<
   Engine,
-  'listen' | 'listenStream' | 'listenDatagrams' | 'unlisten' | 'unlistenDatagrams'
+  'configure' | 'listen' | 'listenStream' | 'listenDatagrams' | 'unlisten' | 'unlistenDatagrams'
 >
 
 export interface PortOptions {
   readonly engine: PortEngine
+  /** What policies settle for connections on a port. */
+  settings(port: number, use: PortUse): PortChange
   /** Asked at each handshake on a TLS port. */
   chooseTls(port: number, serverName: string | undefined): TlsChoice | undefined
   /** Rejects where the port belongs to another process. */
@@ -104,6 +105,7 @@ export class ListenerPorts {
       const driven = this.#drive(port)
       if (wanted.has(port.name)) settled.push(driven)
     }
+    for (const port of this.#ports.values()) this.#configure(port, port.bound)
     await Promise.all(settled)
   }
 
@@ -161,8 +163,15 @@ export class ListenerPorts {
     }
   }
 
-  #open({ number }: Port, use: PortUse): Promise<unknown> {
+  #configure({ number }: Port, use: PortUse | undefined): void {
+    const { engine, settings } = this.#options
+    if (use !== undefined && use !== 'UDP') engine.configure(number, settings(number, use))
+  }
+
+  #open(port: Port, use: PortUse): Promise<unknown> {
     const { engine, chooseTls } = this.#options
+    const { number } = port
+    this.#configure(port, use)
     switch (use) {
       case 'HTTP':
         return engine.listen(number)

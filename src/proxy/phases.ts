@@ -64,6 +64,8 @@ function selectListener(walk: Walk, { config, heads }: PhaseContext): undefined 
   findListener(walk, config, heads)
   if (walk.listener === undefined) throw new GatewayError('listener_not_found')
   walk.exchange.place = walk.listener.place
+  const { http } = walk.listener.frontend().client
+  if (http?.maxBufferBytes !== undefined) walk.exchange.bufferLimit = http.maxBufferBytes
 }
 
 function applyPreRouting(walk: Walk): PhaseResult | Promise<PhaseResult> {

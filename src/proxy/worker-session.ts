@@ -7,6 +7,8 @@ import { GatewayError } from '../errors.ts'
 import type { DesiredDelta, ResourceKey } from '../model/resources.ts'
 import type { ConfigUpdate, Rejection } from '../wire/channel.ts'
 import { type DecodedDelta, decodeDelta } from '../wire/decode.ts'
+import type { PortUse } from './config/listener-tables.ts'
+import type { PortChange } from './engine/port-settings.ts'
 import type { Engine, TlsChoice } from './engine/types.ts'
 import { ListenerPorts, type PortName } from './listener-ports.ts'
 import type { AccessLog } from './telemetry/access-log.ts'
@@ -23,6 +25,7 @@ import {
 export interface ConfigReceiver {
   apply(delta: DesiredDelta): { readonly rejected: readonly Rejection[] }
   chooseTls(port: number, serverName: string | undefined): TlsChoice | undefined
+  portSettings(port: number, use: PortUse): PortChange
 }
 
 export interface WorkerParts {
@@ -50,6 +53,7 @@ export class WorkerSession {
     this.#parts = parts
     this.#ports = new ListenerPorts({
       engine: parts.engine,
+      settings: (port, use) => parts.plane.portSettings(port, use),
       chooseTls: (port, serverName) => parts.plane.chooseTls(port, serverName),
       claim: (port) => this.#claim(port),
       release: (port) => parts.send({ type: 'released', port }),

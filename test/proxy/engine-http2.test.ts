@@ -55,7 +55,7 @@ beforeAll(async () => {
   authority = new Authority()
   const { certificate, key } = authority.issue(['a.example.com'])
   const pair = { certificate: Buffer.from(certificate), privateKey: Buffer.from(key) }
-  const context = createListenerContext([pair])
+  const context = createListenerContext({ pairs: [pair] })
   const place = { gateway: 'ns/gw', listener: 'a' }
   chooseTls = () => ({ listener: 'a', place, context, carries: 'http' })
   server = createServer((request, response) => serve(request, response))

@@ -19,7 +19,7 @@ beforeAll(() => {
   authority = new Authority()
   const { certificate, key } = authority.issue(['a.example.com'])
   const pair = { certificate: Buffer.from(certificate), privateKey: Buffer.from(key) }
-  const context = createListenerContext([pair])
+  const context = createListenerContext({ pairs: [pair] })
   const place = { gateway: 'ns/gw', listener: 'a' }
   const choice = { listener: 'a', place, carries: 'http', context } as const
   choose = (name) => (name === 'a.example.com' ? choice : undefined)

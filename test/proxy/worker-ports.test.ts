@@ -20,6 +20,7 @@ class Binder {
     this.servers.set(port, await hold(port))
     return port
   }
+  configure(): void {}
   listenStream(port: number): Promise<number> {
     return this.listen(port)
   }
@@ -73,6 +74,7 @@ describe('the ports of a worker', () => {
     const changes: PortName[][] = []
     const ports: ListenerPorts = new ListenerPorts({
       engine: binder,
+      settings: () => ({ limits: {} }),
       chooseTls: () => undefined,
       claim: () => Promise.resolve(),
       release: () => undefined,

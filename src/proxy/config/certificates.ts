@@ -1,8 +1,7 @@
 /** Certificates of listeners, from the values of secrets that have been received. */
 import { createHash } from 'node:crypto'
-import type { SecureContext } from 'node:tls'
 import type { ClientValidation, ListenerResource, SecretRef } from '../../model/resources.ts'
-import { createListenerContext, type TrustedClients } from '../engine/tls-context.ts'
+import type { ListenerIdentity, TrustedClients } from '../engine/tls-context.ts'
 import type { ReceivedSecrets } from './received-secrets.ts'
 
 export class Certificates {
@@ -16,17 +15,17 @@ export class Certificates {
    * What a listener proves itself with; undefined where it has no certificate; a message where one
    * cannot be used. Messages name Secrets, never values.
    */
-  contextOf({ key, tls }: ListenerResource): SecureContext | string | undefined {
+  identityOf({ key, tls }: ListenerResource): ListenerIdentity | string | undefined {
     const references = tls?.certificates ?? []
     if (references.length === 0) return undefined
     try {
-      return createListenerContext(
-        references.map(({ certificate, privateKey }) => ({
+      return {
+        pairs: references.map(({ certificate, privateKey }) => ({
           certificate: this.#valueOf(certificate),
           privateKey: this.#valueOf(privateKey),
         })),
-        tls?.clients && this.#trusted(key, tls.clients),
-      )
+        ...(tls?.clients && { clients: this.#trusted(key, tls.clients) }),
+      }
     } catch (error) {
       return error instanceof Error ? error.message : String(error)
     }

@@ -1,7 +1,11 @@
 import { canonicalJson } from '../../base/canonical.ts'
 import type { ListenerResource } from '../../model/resources.ts'
 import type { StreamProtocol } from '../engine/stream-types.ts'
+import type { ListenerPlacement } from './placement.ts'
 import type { PortTable } from './port-table.ts'
+
+/** What is spoken on a port; TLS is that of HTTPS and TLS listeners. */
+export type PortUse = 'HTTP' | 'TLS' | 'TCP' | 'UDP'
 
 type Tables = Map<number, PortTable>
 
@@ -33,6 +37,12 @@ export class ListenerTables {
 
   forStreams(port: number, protocol: StreamProtocol): PortTable | undefined {
     return { tcp: this.#tcp, tls: this.#secure, udp: this.#udp }[protocol].get(port)
+  }
+
+  /** The listener whose Gateway's policies hold for connections before a listener is chosen. */
+  deciding(port: number, use: PortUse): ListenerPlacement | undefined {
+    const tables = { HTTP: this.#plaintext, TLS: this.#secure, TCP: this.#tcp, UDP: this.#udp }
+    return tables[use].get(port)?.first()
   }
 
   /** Every port that has a listener to serve, ascending. */

@@ -14,6 +14,8 @@ import {
 } from '../../policies/merge.ts'
 import type { TlsChoice } from '../engine/types.ts'
 import { type BackendAccess, type BackendPart, httpAccess } from './backend-access.ts'
+import type { Certificates } from './certificates.ts'
+import { ListenerTls } from './listener-tls.ts'
 import type { BoundPolicies, PolicyIndex } from './policies.ts'
 import type { CompiledRule, NamedTarget } from './rules.ts'
 
@@ -27,13 +29,12 @@ interface MergedListener {
 export class ListenerPlacement {
   /** Replaced where certificates are renewed; nothing else of it ever changes. */
   resource: ListenerResource
-  /** What TLS connections get; undefined where they fail. */
-  tls: TlsChoice | undefined
   /** Handle of the listener in the route table of its port. */
   readonly scope: number
   readonly place: RoutePlace
   readonly levels: ListenerPlace
   readonly #policies: PolicyIndex
+  readonly #tls: ListenerTls
   #merged: MergedListener | undefined
 
   constructor(resource: ListenerResource, scope: number, policies: PolicyIndex) {
@@ -43,6 +44,17 @@ export class ListenerPlacement {
     const { gateway, section, owner } = resource
     this.place = { gateway: `${gateway.namespace}/${gateway.name}`, listener: section }
     this.levels = { gateway: { kind: 'Gateway', ...gateway }, owner, section }
+    this.#tls = new ListenerTls(this.place)
+  }
+
+  /** What TLS connections get; undefined where they fail. */
+  get tls(): TlsChoice | undefined {
+    return this.#tls.choice(this.frontend().client.tls)
+  }
+
+  /** Takes the certificates of its resource; returns what is wrong with them. */
+  secure(certificates: Certificates): string | undefined {
+    return this.#tls.renew(this.resource, certificates, this.frontend().client.tls)
   }
 
   /** PreRouting policies; closed as well where a frontend policy cannot be enforced. */

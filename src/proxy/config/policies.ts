@@ -1,5 +1,5 @@
 /** Policies as they arrived, bound to their configs once, and merged on demand. */
-import type { ConnectionSettings } from '../../exchange/connection.ts'
+import type { ClientSettings, ConnectionSettings } from '../../exchange/connection.ts'
 import type { Callouts, SecretValues } from '../../exchange/exchange.ts'
 import type { PolicyPhase, PolicyResource, PolicySection } from '../../model/resources.ts'
 import type { PolicyApply, PolicyDefinition, Step } from '../../policies/define.ts'
@@ -27,12 +27,20 @@ export interface BoundPolicies {
   readonly answers: readonly Step[]
   /** What backend policies settle for connections. */
   readonly connection: ConnectionSettings
+  /** What frontend policies settle for connections of clients. */
+  readonly client: ClientSettings
   /** Why nothing may pass here; absent where all is enforced. */
   readonly closed?: string
 }
 
 const noSettings: ConnectionSettings = {}
-const none: BoundPolicies = { steps: [], answers: [], connection: noSettings }
+const noClientSettings: ClientSettings = {}
+const none: BoundPolicies = {
+  steps: [],
+  answers: [],
+  connection: noSettings,
+  client: noClientSettings,
+}
 
 /** A policy with what became of its config. */
 interface BoundPolicy {
@@ -100,6 +108,7 @@ export class PolicyIndex {
     const steps: Step[] = []
     const answers: Step[] = []
     let connection = noSettings
+    let client = noClientSettings
     let closed: string | undefined
     for (const { definition, policies } of found) {
       const bound = policies.flatMap(({ key }) => this.#byKey.get(key) ?? [])
@@ -107,9 +116,10 @@ export class PolicyIndex {
       const step = this.#stepOf(definition, bound)
       if (step === undefined) continue
       if (step.connection !== undefined) connection = { ...connection, ...step.connection }
+      if (step.client !== undefined) client = { ...client, ...step.client }
       ;(definition.answers === true ? answers : steps).push(step)
     }
-    return { steps, answers, connection, closed }
+    return { steps, answers, connection, client, closed }
   }
 
   #stepOf(definition: PolicyDefinition, bound: readonly BoundPolicy[]): Step | undefined {

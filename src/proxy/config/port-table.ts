@@ -100,6 +100,17 @@ export class PortTable {
     return { first: this.#claims.get(hostname)?.[0], serving: this.#serving.get(hostname) }
   }
 
+  /** The one with the smallest key of those that serve. */
+  first(): ListenerPlacement | undefined {
+    let first: ListenerPlacement | undefined
+    for (const serving of this.#serving.values()) {
+      if (first === undefined || compareText(serving.resource.key, first.resource.key) < 0) {
+        first = serving
+      }
+    }
+    return first
+  }
+
   /** Who serves a name of a TLS handshake; undefined names are those of clients that send none. */
   byServerName(name: string | undefined): ListenerPlacement | undefined {
     for (const hostname of hostnamesFor(name)) {

@@ -10,6 +10,7 @@
  */
 import type { IoCore } from '../../core/io-core.ts'
 import type { ErrorCode } from '../../errors.ts'
+import type { ClientSettings } from '../../exchange/connection.ts'
 import type { Callouts } from '../../exchange/exchange.ts'
 import type {
   DesiredDelta,
@@ -25,7 +26,7 @@ import type { TlsChoice } from '../engine/types.ts'
 import { BackendTable } from '../upstream/backends.ts'
 import { ServiceTable } from '../upstream/services.ts'
 import { Certificates } from './certificates.ts'
-import { differsInCertificates, ListenerTables } from './listener-tables.ts'
+import { differsInCertificates, ListenerTables, type PortUse } from './listener-tables.ts'
 import type { ListenerPlacement } from './placement.ts'
 import { type PolicyAppliers, PolicyIndex } from './policies.ts'
 import { type EntryIds, PortTable } from './port-table.ts'
@@ -97,8 +98,14 @@ export class ConfigStore {
   /** Which listener a TLS handshake is for; undefined where it must fail. */
   chooseTls(port: number, serverName: string | undefined): TlsChoice | undefined {
     const listener = this.#tables.forStreams(port, 'tls')?.byServerName(serverName)
-    if (listener?.tls?.carries !== 'bytes') return listener?.tls
-    return this.streams.find(listener, serverName) && listener.tls
+    const choice = listener?.tls
+    if (listener === undefined || choice?.carries !== 'bytes') return choice
+    return this.streams.find(listener, serverName) && choice
+  }
+
+  /** What policies settle for connections on a port; several Gateways may share it, one decides. */
+  clientSettings(port: number, use: PortUse): ClientSettings {
+    return this.#tables.deciding(port, use)?.frontend().client ?? {}
   }
 
   /** Which listener a connection or session that is forwarded unread is for. */
@@ -247,29 +254,9 @@ export class ConfigStore {
   /** A certificate that cannot be used leaves the one before it in use, where there is one. */
   #secureWith(placement: ListenerPlacement): void {
     const { resource } = placement
-    const isHttp = resource.protocol === 'HTTPS'
-    if (!isHttp && resource.protocol !== 'TLS') return
-    if (!isHttp && resource.tls === undefined) {
-      const { place } = placement
-      placement.tls = { listener: resource.key, place, carries: 'bytes', context: undefined }
-      return
-    }
-    const context = this.#certificates.contextOf(resource)
-    if (typeof context === 'string') {
-      this.#reject(resource.key, 'certificate_unusable', context)
-      return
-    }
-    const { place } = placement
-    const carries = isHttp ? 'http' : 'bytes'
-    const { clients } = resource.tls ?? {}
-    const clientCertificate = clients && (clients.required ? 'required' : 'requested')
-    placement.tls = context && {
-      listener: resource.key,
-      place,
-      carries,
-      context,
-      ...(clientCertificate && { clientCertificate }),
-    }
+    if (resource.protocol !== 'HTTPS' && resource.protocol !== 'TLS') return
+    const problem = placement.secure(this.#certificates)
+    if (problem !== undefined) this.#reject(resource.key, 'certificate_unusable', problem)
   }
 
   #dropListener(listener: ListenerResource): void {

@@ -110,7 +110,7 @@ export class ClientConnection
   /** While a request is served: bytes must move before the time is over. */
   #watch(): void {
     this.#progress = this.#moved()
-    this.#parts.timers.arm(this.#timer, this.#limits.idleTimeoutMs)
+    this.#parts.timers.arm(this.#timer, this.#limits.stallTimeoutMs)
   }
 
   #moved(): number {

@@ -6,7 +6,7 @@ import { X509Certificate } from 'node:crypto'
 import { connect as connectTcp, type NetConnectOpts, type Socket } from 'node:net'
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls'
 import { GatewayError } from '../../errors.ts'
-import type { KeepaliveSettings } from '../../exchange/connection.ts'
+import { defaultKeepalive, setKeepalive } from './tcp-keepalive.ts'
 import { socketHighWaterMark } from './transport.ts'
 import type { UpstreamAddress, UpstreamTls } from './types.ts'
 
@@ -36,29 +36,14 @@ export function dial(
   }
   if (tls === undefined) {
     const socket = connectTcp(common as NetConnectOpts)
-    probe(socket, keepalive)
+    setKeepalive(socket, keepalive)
     socket.once('connect', onReady)
     return socket
   }
   const socket = connectTls({ ...common, ...handshakeOptions(tls) } as ConnectionOptions)
-  probe(socket, keepalive)
+  setKeepalive(socket, keepalive)
   socket.once('secureConnect', onReady)
   return socket
-}
-
-const defaultKeepalive: KeepaliveSettings = { retries: 9, timeMs: 180_000, intervalMs: 180_000 }
-
-/** Takes effect when the socket connects. Node rounds down to seconds, of which it needs one. */
-function probe(socket: Socket, { retries, timeMs, intervalMs }: KeepaliveSettings): void {
-  const options = {
-    enable: true,
-    initialDelay: Math.max(1_000, timeMs),
-    interval: Math.max(1_000, intervalMs),
-    count: retries,
-  }
-  // The types of Node know only the older form.
-  const setKeepAlive = socket.setKeepAlive as (options: object) => Socket
-  setKeepAlive.call(socket, options)
 }
 
 function handshakeOptions(tls: UpstreamTls): ConnectionOptions {

@@ -10,10 +10,12 @@ import { FlushQueue } from './http2/flush-queue.ts'
 import { defaultHttp2Limits } from './http2/limits.ts'
 import { overTls } from './http2/open-session.ts'
 import { Pools } from './pool.ts'
+import { type PortChange, PortSettings } from './port-settings.ts'
 import { ReadBuffers } from './read-buffers.ts'
 import { SharedReads } from './shared-reads.ts'
 import { StreamConnection } from './stream-connection.ts'
 import { type StreamCounters, type StreamHandler, startStreamCounters } from './stream-types.ts'
+import { setKeepalive } from './tcp-keepalive.ts'
 import { type EngineClock, platformClock, Timer, TimerWheel } from './timer-wheel.ts'
 import { TlsHandshake } from './tls-handshake.ts'
 import { type ByteMeter, socketHighWaterMark } from './transport.ts'
@@ -55,6 +57,7 @@ export const defaultLimits: EngineLimits = {
   maxHeadBytes: 16 * 1024,
   idleTimeoutMs: 600_000,
   headTimeoutMs: 30_000,
+  stallTimeoutMs: 600_000,
   handshakeTimeoutMs: 15_000,
   http2: defaultHttp2Limits,
 }
@@ -77,6 +80,7 @@ class SocketEngine implements Engine {
   readonly #options: EngineOptions
   readonly #parts: EngineParts
   readonly #servers = new Map<number, Server>()
+  readonly #settings = new Map<number, PortSettings>()
   readonly #datagramPorts = new Map<number, DatagramPort>()
   readonly #drainTimer = new Timer({ onTimer: () => this.#onDrainTimer() })
   readonly #flushTimer = new Timer({ onTimer: () => this.#onQuieter() })
@@ -127,17 +131,33 @@ class SocketEngine implements Engine {
   }
 
   listen(port: number, limits?: Partial<EngineLimits>, tls?: ChooseTls): Promise<number> {
-    const all = { ...this.#parts.limits, ...limits }
-    return this.#bind(port, (socket, bound, server) => {
+    const settings = this.#settingsOf(port)
+    Object.assign(settings.limits, limits)
+    const all = settings.limits
+    return this.#bind(port, settings, (socket, bound, server) => {
       if (tls === undefined) new ClientConnection(this.#parts, { limits: all, port: bound, socket })
       else this.#acceptTls(server, tls, all, bound, socket)
     })
   }
 
   listenStream(port: number): Promise<number> {
-    return this.#bind(port, (socket, bound) => {
+    return this.#bind(port, this.#settingsOf(port), (socket, bound) => {
       new StreamConnection(this.#parts, { port: bound, protocol: 'tcp', socket, raw: socket })
     })
+  }
+
+  configure(port: number, change: PortChange): void {
+    let settings = this.#settings.get(port)
+    if (settings === undefined) {
+      settings = this.#settingsOf(port)
+      this.#settings.set(port, settings)
+    }
+    settings.change(change)
+  }
+
+  /** Those of a port that is bound already, or is about to be with settings of its own. */
+  #settingsOf(port: number): PortSettings {
+    return this.#settings.get(port) ?? new PortSettings(this.#parts.limits)
   }
 
   async listenDatagrams(port: number): Promise<number> {
@@ -155,12 +175,16 @@ class SocketEngine implements Engine {
 
   #bind(
     port: number,
+    settings: PortSettings,
     accept: (socket: Socket, bound: number, server: Server) => void,
   ): Promise<number> {
     const { bindAddress, reusePort } = this.#options
     let bound = port
     const options = { allowHalfOpen: true, noDelay: true, highWaterMark: socketHighWaterMark }
-    const server = createServer(options, (socket: Socket) => accept(socket, bound, server))
+    const server = createServer(options, (socket: Socket) => {
+      setKeepalive(socket, settings.keepalive)
+      accept(socket, bound, server)
+    })
     return new Promise((resolve, reject) => {
       server.once('error', (error: NodeJS.ErrnoException) => {
         const detail = `${bindAddress}:${port}: ${error.code}`
@@ -171,6 +195,7 @@ class SocketEngine implements Engine {
         const address = server.address()
         if (address !== null && typeof address === 'object') bound = address.port
         this.#servers.set(bound, server)
+        this.#settings.set(bound, settings)
         // Failures to accept (no descriptors left) must not end the process.
         server.on('error', () => {})
         resolve(bound)
@@ -218,6 +243,7 @@ class SocketEngine implements Engine {
   unlisten(port: number): Promise<void> {
     const server = this.#servers.get(port)
     this.#servers.delete(port)
+    this.#settings.delete(port)
     server?.close()
     for (const connection of [...this.#parts.connections]) {
       if (connection.port === port) connection.closeSoon()

@@ -1,5 +1,6 @@
 import { constants } from 'node:crypto'
 import { createSecureContext, type SecureContext } from 'node:tls'
+import type { ClientTlsSettings } from '../../exchange/connection.ts'
 
 /** A certificate chain, leaf first, and its private key; both in PEM. */
 export interface CertificatePair {
@@ -15,22 +16,29 @@ export interface TrustedClients {
   readonly sessions: string
 }
 
+export interface ListenerIdentity {
+  readonly pairs: readonly CertificatePair[]
+  readonly clients?: TrustedClients
+}
+
 /**
  * What a listener proves itself with: one certificate for each type of key, of which the handshake
- * takes the one that the client can verify. TLS 1.2 and 1.3 (RFC 8996 retires what is older);
- * renegotiation is refused. Throws where OpenSSL does not take a certificate or a key.
+ * takes the one that the client can verify. TLS 1.2 and 1.3 (RFC 8996 retires what is older), or
+ * less where a policy says so; renegotiation is refused. Throws where OpenSSL does not take a
+ * certificate or a key.
  */
 export function createListenerContext(
-  pairs: readonly CertificatePair[],
-  clients?: TrustedClients,
+  { pairs, clients }: ListenerIdentity,
+  { minVersion = '1.2', maxVersion = '1.3', ciphers }: ClientTlsSettings = {},
 ): SecureContext {
   return createSecureContext({
     ...(clients && {
       ca: clients.authorities.map((pem) => Buffer.from(pem)),
       sessionIdContext: clients.sessions,
     }),
-    minVersion: 'TLSv1.2',
-    maxVersion: 'TLSv1.3',
+    minVersion: `TLSv${minVersion}`,
+    maxVersion: `TLSv${maxVersion}`,
+    ...(ciphers && { ciphers: ciphers.join(':') }),
     honorCipherOrder: true,
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
     cert: pairs.map(({ certificate }) => Buffer.from(certificate)),

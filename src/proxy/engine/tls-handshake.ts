@@ -90,12 +90,14 @@ export class TlsHandshake implements TimerOwner {
     // TLS takes what is buffered first, and then reads from the handle itself.
     raw.unshift(this.#hello)
     this.#hello = Buffer.alloc(0)
+    // Of what is forwarded unread nobody knows what it speaks, unless somebody says so.
+    const alpn = choice.alpn ?? (choice.carries === 'http' ? httpProtocols : undefined)
     const options: TLSSocketOptions & { highWaterMark: number } = {
       isServer: true,
       secureContext,
       requestCert: choice.clientCertificate !== undefined,
       rejectUnauthorized: choice.clientCertificate === 'required',
-      ...(choice.carries === 'http' && { ALPNProtocols: [...(choice.alpn ?? httpProtocols)] }),
+      ...(alpn !== undefined && { ALPNProtocols: [...alpn] }),
       highWaterMark: socketHighWaterMark,
     }
     const socket = new TLSSocket(raw, options)

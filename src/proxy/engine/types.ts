@@ -15,6 +15,7 @@ import type { HttpVersion, KeepaliveSettings } from '../../exchange/connection.t
 import type { ChosenBackend, Exchange, Peer, RoutePlace } from '../../exchange/exchange.ts'
 import type { FloodKind } from './http2/flood-guard.ts'
 import type { Http2Limits } from './http2/limits.ts'
+import type { PortChange } from './port-settings.ts'
 import type { StreamCounters } from './stream-types.ts'
 
 /** A concrete address to connect to; equal `pool` means connections can be shared. */
@@ -143,9 +144,11 @@ export interface EngineLimits {
   maxHeaders: number
   /** Most bytes of a request or response head. */
   maxHeadBytes: number
-  /** Closes a kept-alive connection without a request, and a head that does not arrive. */
+  /** Closes a kept-alive connection of HTTP/1.1 without a request, and a head that does not arrive. */
   idleTimeoutMs: number
   headTimeoutMs: number
+  /** Closes a connection on which a request makes no progress, and one of HTTP/2 without a request. */
+  stallTimeoutMs: number
   /** From the accepted connection to the end of the TLS handshake. */
   handshakeTimeoutMs: number
   http2: Http2Limits
@@ -193,6 +196,11 @@ export interface Engine {
    * else.
    */
   listen(port: number, limits?: Partial<EngineLimits>, tls?: ChooseTls): Promise<number>
+  /**
+   * Changes the settings of a port, bound or about to be: limits of open connections, too, and
+   * keepalive of those that are accepted from now on.
+   */
+  configure(port: number, change: PortChange): void
   /** The same for connections that are forwarded as they are. */
   listenStream(port: number): Promise<number>
   /** Binds a UDP port. */

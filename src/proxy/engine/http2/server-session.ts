@@ -331,9 +331,9 @@ export class ServerSession extends Http2Session implements OpenConnection, Timer
 
   #wait(waiting: Waiting): void {
     this.#waiting = waiting
-    const { idleTimeoutMs, headTimeoutMs } = this.#engineLimits
+    const { stallTimeoutMs, headTimeoutMs } = this.#engineLimits
     const isHead = waiting === 'preface' || waiting === 'block'
-    const ms = waiting === 'close' ? lingerMs : isHead ? headTimeoutMs : idleTimeoutMs
+    const ms = waiting === 'close' ? lingerMs : isHead ? headTimeoutMs : stallTimeoutMs
     this.parts.timers.arm(this.#timer, ms)
   }
 

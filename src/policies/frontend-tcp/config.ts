@@ -1,0 +1,10 @@
+/** Version 1. */
+export interface FrontendTcpConfig {
+  readonly keepalive: {
+    /** Unanswered probes after which the connection is dropped. */
+    readonly retries: number
+    /** Milliseconds of silence before the first probe, and between probes. */
+    readonly timeMs: number
+    readonly intervalMs: number
+  }
+}

@@ -1,0 +1,9 @@
+/** Version 1; a field that the user did not set is absent. */
+export interface FrontendTlsConfig {
+  readonly handshakeTimeoutMs?: number
+  readonly alpn?: readonly string[]
+  readonly minVersion?: '1.2' | '1.3'
+  readonly maxVersion?: '1.2' | '1.3'
+  /** By their names in OpenSSL, best first; the suites of TLS 1.3 begin with `TLS_`. */
+  readonly ciphers?: readonly string[]
+}
