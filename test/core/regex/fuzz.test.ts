@@ -77,6 +77,25 @@ describe(`regex against JavaScript's RegExp, seed ${seed}`, () => {
     expect(compared).toBeGreaterThan(patterns)
   })
 
+  it('skips to a beginning wherever in a vector it lies', { timeout }, () => {
+    const random = new Random(seed)
+    const pieces = ['a', 'b', 'k', '-', '[ab]', '[-k]', '[^a]', '(?:a|b-)', '\\b', 'é', '[aé]']
+    const letters = [...'aaabbk--xé☃']
+    for (const _ of rounds(1500)) {
+      const parts = Array.from({ length: 1 + random.below(5) }, () => random.pick(pieces))
+      const source = `${parts.join('')}${random.pick(['', 'a+', 'k?', '-{2,}', '|ka-'])}`
+      const flags = random.below(4) === 0 ? 'i' : ''
+      const handle = raw.compile(Buffer.from(source), flags === 'i' ? 1 : 0)
+      const search = new RegExp(source, `gu${flags}`)
+      for (let i = 0; i < 4; i++) {
+        const text = randomText(random, letters, 120)
+        const where = `seed ${seed}: ${search} on ${JSON.stringify(text)}`
+        expect(raw.spans(handle, Buffer.from(text)), where).toEqual(expectedSpans(search, text))
+      }
+      raw.free(handle)
+    }
+  })
+
   it('agrees where an automaton has more states than its cache holds', { timeout }, () => {
     const random = new Random(seed)
     const sources = [

@@ -92,8 +92,10 @@ interface StreamCase extends CaseText {
   readonly maskedHex?: string
 }
 
-const builtinOf = (name = ''): Builtin =>
-  (({ DETECT_EMAIL: 'Email', DETECT_SSN: 'Ssn' }) as const)[name] ?? 'CreditCard'
+const builtinOf = (name = ''): Builtin => {
+  if (name === 'DETECT_EMAIL') return 'Email'
+  throw new Error(`no rule has ${name} yet`)
+}
 
 const streamFiles = readCaseFiles<StreamCase>('regex/masks').filter(({ cases }) => cases)
 for (const { name, about, cases } of streamFiles) {
@@ -217,6 +219,9 @@ describe(`masks of random texts, seed ${seed}`, () => {
     ['a.*b'],
     ['\\B.\\b'],
     ['[a1]*b?', '1?'],
+    ['ab@', '\\b1-1'],
+    ['[a1][b-]', '@[ab]{3,}'],
+    ['é☃', 'ab\\.'],
   ]
 
   it('are what the rules mean, and the same however the text is cut', { timeout }, () => {

@@ -75,12 +75,15 @@ class Generator {
   readonly #alphabet: readonly string[]
   readonly #assertions: readonly string[]
   readonly #classes: readonly string[]
+  /** A round that may match nothing: JavaScript and we refuse an empty one, RE2 takes it. */
+  readonly #repeatsNullable: boolean
 
   constructor(random: Random, alphabet: readonly string[], isLinear: boolean) {
     this.#random = random
     this.#alphabet = alphabet
     const own = alphabet === foldingAlphabet ? ['^', '$'] : ['\\b', '\\B', '^', '$']
     this.#assertions = isLinear ? [...own, ...linearAssertions] : own
+    this.#repeatsNullable = !isLinear
     this.#classes = ['\\d', '\\w', '\\D', '\\W', ...(isLinear ? linearClasses : [])]
   }
 
@@ -114,7 +117,8 @@ class Generator {
   #repetition(depth: number): Piece {
     const atom = this.#atom(depth)
     const isAssertion = this.#assertions.includes(atom.source)
-    if (isAssertion || (atom.isNullable && atom.repeats) || this.#random.below(9) > 3) return atom
+    const isTaken = !atom.isNullable || (this.#repeatsNullable && !atom.repeats)
+    if (isAssertion || !isTaken || this.#random.below(9) > 3) return atom
     const quantifier = this.#random.pick([
       '*',
       '+',
