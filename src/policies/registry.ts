@@ -11,7 +11,7 @@ import type { PolicySection } from '../model/resources.ts'
 import { accessLogField } from './access-log/schema.ts'
 import { apiKeyAuthentication } from './api-key-authentication/index.ts'
 import { authorization } from './authorization/index.ts'
-import { backendAuthField } from './backend-simple/auth/schema.ts'
+import { backendAuth } from './backend-simple/auth/index.ts'
 import { backendHttp } from './backend-simple/http/index.ts'
 import { backendTcp } from './backend-simple/tcp/index.ts'
 import { backendTls } from './backend-simple/tls/index.ts'
@@ -84,7 +84,7 @@ const backendPolicies = [
   backendTls,
   backendHttp,
   // Credentials are added once the transport is settled; without them calls would go out as nobody.
-  pendingPolicy(backendAuthField, { security: true }),
+  backendAuth,
   // Guards and authorization live inside these two.
   pendingPolicy(backendMcpField, { security: true }),
   pendingPolicy(backendAiField, { security: true }),

@@ -54,11 +54,14 @@ export const requestPhases: readonly Phase[] = [
   applyBackendFilters,
   // After every edit that may set the host, and once the destination's name is known.
   rewriteHost,
+  // Last: credentials must not be seen by anything that could send them elsewhere, and a signature
+  // covers what all the others have made of the request.
+  applyBackendPolicies,
   forward,
 ]
 
 /** The way of a request that is sent again: the same backend, perhaps another endpoint. */
-export const retryPhases: readonly Phase[] = [resolveBackend, forward]
+export const retryPhases: readonly Phase[] = [resolveBackend, applyBackendPolicies, forward]
 
 function selectListener(walk: Walk, { config, heads }: PhaseContext): undefined {
   findListener(walk, config, heads)
@@ -187,6 +190,13 @@ function rewriteHost(walk: Walk): undefined {
   if ((exchange.facts.get(forwardingFacts.hostRewrite) ?? byDefault) !== 'Auto') return
   walk.keepOriginal()
   exchange.request.authority = destination.authority
+}
+
+function applyBackendPolicies(walk: Walk): PhaseResult | Promise<PhaseResult> {
+  const steps = walk.destination?.steps
+  if (steps === undefined || steps.length === 0) return undefined
+  walk.keepOriginal()
+  return runSteps(walk, steps, () => {})
 }
 
 function forward(walk: Walk): undefined {

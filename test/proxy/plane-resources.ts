@@ -145,7 +145,9 @@ export function policy(
 ): PolicyResource {
   const { name = 'policy', section = 'traffic', ...rest } = fields
   const definition = findPolicy(section, field)
-  const { config } = definition?.compile?.(spec, nothing) ?? {}
+  // What cannot be enforced has no config, whatever was written.
+  const isOff = rest.unenforceable !== undefined
+  const { config } = (isOff ? undefined : definition?.compile?.(spec, nothing)) ?? {}
   return {
     type: 'policy',
     key: `policy/${section}/shop/${name}/${field}/${targetKey(target)}`,

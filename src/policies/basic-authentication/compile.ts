@@ -1,4 +1,5 @@
 import { isFieldValue } from '../../model/header-changes.ts'
+import { inlineSecretRef } from '../../model/inline-secrets.ts'
 import type { ReferencedSecret, References } from '../../model/references.ts'
 import type { SecretRef } from '../../model/resources.ts'
 import type { Compiled, PolicyProblem } from '../define.ts'
@@ -6,8 +7,6 @@ import type { BasicAuthenticationConfig } from './config.ts'
 import type { BasicAuthenticationSpec } from './schema.ts'
 
 const entryName = '.htaccess'
-/** What observation leaves of an inline secret: see `secretPlaceholder`. */
-const placeholder = /^secret:(.+)$/
 
 interface Credentials {
   readonly files: readonly SecretRef[]
@@ -36,10 +35,7 @@ export function compile(
 
 /** Their form was checked when they were written; here they are known by their digests only. */
 function inlineUsers(users: readonly string[]): Credentials {
-  const files = users.map((line, index): SecretRef => {
-    const digest = placeholder.exec(line)?.[1] ?? line
-    return { namespace: '', name: '', key: `users[${index}]`, digest }
-  })
+  const files = users.map((line, index) => inlineSecretRef(line, `users[${index}]`))
   return { files, problems: [] }
 }
 

@@ -1,5 +1,6 @@
 /** What holds for a destination that a route leads to. */
 import type { ErrorCode } from '../../errors.ts'
+import type { Step } from '../../policies/define.ts'
 import { UpstreamProfiles } from '../upstream/profile.ts'
 import type { BoundPolicies } from './policies.ts'
 
@@ -14,6 +15,8 @@ export interface BackendPart {
 export interface BackendAccess {
   readonly policies: BoundPolicies
   readonly profiles: UpstreamProfiles
+  /** Of the policies, those that look at requests. */
+  readonly steps: readonly Step[]
   /** Why nothing may be sent there; undefined where it may. */
   readonly problem: { readonly code: ErrorCode; readonly detail?: string } | undefined
 }
@@ -32,6 +35,7 @@ export function streamAccess(policies: BoundPolicies): BackendAccess {
   return {
     policies,
     profiles: new UpstreamProfiles(connection),
+    steps: policies.steps.filter(({ onRequest }) => onRequest !== undefined),
     // A policy that cannot be enforced (TLS, credentials) closes the way to its backend.
     problem: closed === undefined ? undefined : { code: 'policy_unenforceable', detail: closed },
   }

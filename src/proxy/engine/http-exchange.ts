@@ -5,7 +5,7 @@ import { Deadlines } from './deadlines.ts'
 import type { EngineParts } from './engine-parts.ts'
 import { ExchangeView } from './exchange-view.ts'
 import type { BodyKind } from './message-body.ts'
-import { Mirror } from './mirror.ts'
+import { Mirror, type MirrorTarget } from './mirror.ts'
 import { writeOwnAnswer } from './own-answer.ts'
 import { frameResponse, type ResponseFraming } from './response-head.ts'
 import { Tunnel } from './tunnel.ts'
@@ -34,7 +34,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
   readonly #deadlines: Deadlines
   /** The response is complete on the upstream's side; the connection rests until the client drained. */
   #isUpstreamDone = false
-  #mirrors: UpstreamAddress[] | undefined
+  #mirrors: MirrorTarget[] | undefined
   /** onRequest, onResponse and onError told, less the answers to them. */
   #undecided = 0
   /**
@@ -102,8 +102,10 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
   }
 
   mirror(address: UpstreamAddress): void {
+    // As it is now: what is added later, such as credentials, is for the one backend alone.
+    const head = this.request.text(this.requestFraming, undefined)
     this.#mirrors ??= []
-    this.#mirrors.push(address)
+    this.#mirrors.push({ address, head, isChunked: this.isRequestChunked })
   }
 
   relay(): void {
@@ -277,10 +279,9 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
     return this.#phase === 'deciding' || this.#phase === 'answering'
   }
 
-  #startMirrors(to: UpstreamAddress[]): void {
+  #startMirrors(to: MirrorTarget[]): void {
     this.#mirrors = undefined
-    const head = this.request.text(this.requestFraming, undefined)
-    const mirror = new Mirror(this.#parts, to, head, this.isRequestChunked, this.isHead)
+    const mirror = new Mirror(this.#parts, to, this.isHead)
     if (this.requestBody.kind === 'none') mirror.onSentEnd()
     this.requestBody.tap = mirror
   }

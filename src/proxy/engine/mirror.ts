@@ -12,20 +12,21 @@ const backlogLimit = 256 * 1024
 /** Milliseconds from start to the end of its response; then a mirror is given up. */
 const patienceMs = 30_000
 
+/** Where a copy goes, with the head that it has. */
+export interface MirrorTarget {
+  readonly address: UpstreamAddress
+  /** As HTTP/1.1 has it, with its empty line. */
+  readonly head: string
+  /** The head says that the body is chunked. */
+  readonly isChunked: boolean
+}
+
 /** Copies of one request to other addresses. Nothing that happens to them reaches the exchange. */
 export class Mirror implements BodyTap {
   readonly #copies: MirrorCopy[]
 
-  constructor(
-    parts: EngineParts,
-    addresses: readonly UpstreamAddress[],
-    head: string,
-    isChunked: boolean,
-    isHead: boolean,
-  ) {
-    this.#copies = addresses.map(
-      (address) => new MirrorCopy(parts, address, head, isChunked, isHead),
-    )
+  constructor(parts: EngineParts, targets: readonly MirrorTarget[], isHead: boolean) {
+    this.#copies = targets.map((target) => new MirrorCopy(parts, target, isHead))
   }
 
   onSent(bytes: Buffer, start: number, end: number): void {
@@ -59,13 +60,7 @@ class MirrorCopy implements UpstreamUser, TimerOwner {
   #backlogBytes = 0
   isRequestSent = false
 
-  constructor(
-    parts: EngineParts,
-    address: UpstreamAddress,
-    head: string,
-    isChunked: boolean,
-    isHead: boolean,
-  ) {
+  constructor(parts: EngineParts, { address, head, isChunked }: MirrorTarget, isHead: boolean) {
     this.#parts = parts
     this.isHead = isHead
     this.#isChunked = isChunked

@@ -1,4 +1,5 @@
 import type { ConnectionSettings } from '../../exchange/connection.ts'
+import type { Step } from '../../policies/define.ts'
 import type { UpstreamAddress } from '../engine/types.ts'
 import type { UpstreamEndpoint } from './endpoint.ts'
 
@@ -14,4 +15,6 @@ export interface Destination {
   readonly endpoint?: UpstreamEndpoint
   /** What backend policies settle. */
   readonly settings: ConnectionSettings
+  /** Backend policies that look at requests; run for every attempt. */
+  readonly steps: readonly Step[]
 }

@@ -82,6 +82,7 @@ function atStatic(
     authority: joinAuthority(host, port, profile.scheme),
     isHostname,
     settings: access.policies.connection,
+    steps: access.steps,
   }
 }
 
@@ -94,7 +95,7 @@ function resolveService(
   const { name } = named
   const service = config.services.find(name)
   if (service === undefined) throw new GatewayError('service_not_found', name)
-  const { profiles, policies } = usable(placement, named, () =>
+  const { profiles, policies, steps } = usable(placement, named, () =>
     portPart(service.ports, port, transport),
   )
   const endpoints = config.services.endpoints(name, port, transport)
@@ -108,13 +109,14 @@ function resolveService(
     authority: joinAuthority(host, port, profile.scheme),
     isHostname: false,
     settings: policies.connection,
+    steps,
     endpoint,
   }
 }
 
 async function resolveDynamic(
   { resolver }: ResolveContext,
-  { profiles, policies }: BackendAccess,
+  { profiles, policies, steps }: BackendAccess,
   { authority }: Authority,
 ): Promise<Destination> {
   const { lookup, isAllowed } = resolver
@@ -131,6 +133,7 @@ async function resolveDynamic(
     authority: joinAuthority(host, port, profile.scheme),
     isHostname: true,
     settings: policies.connection,
+    steps,
   }
 }
 
