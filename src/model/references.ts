@@ -2,7 +2,7 @@
  * What a policy may learn of the objects that it refers to, when it is compiled. Of a Secret that
  * is facts only: values never reach the control plane's decisions.
  */
-import type { SecretRef } from './resources.ts'
+import type { BackendTarget, SecretRef } from './resources.ts'
 
 /** Looks objects up in the namespace of the object that refers to them; every look is remembered. */
 export interface References {
@@ -12,19 +12,23 @@ export interface References {
   secretsWith(labels: Readonly<Record<string, string>>): readonly ReferencedSecret[]
   /** Undefined where there is no such ConfigMap. */
   configMap(name: string): ReferencedConfigMap | undefined
+  /** Where requests to a backend go; a message where the reference leads nowhere. */
+  backend(reference: BackendReference): BackendTarget | string
   /** Asks for a key set to be fetched and kept; a message where the reference leads nowhere. */
   keySet(remote: RemoteKeySet): FetchedKeySet | string
 }
 
+export interface BackendReference {
+  readonly group?: string
+  readonly kind?: string
+  readonly namespace?: string
+  readonly name: string
+  readonly port?: number
+}
+
 /** A JSON Web Key Set that a backend serves. */
 export interface RemoteKeySet {
-  readonly backendRef: {
-    readonly group?: string
-    readonly kind?: string
-    readonly namespace?: string
-    readonly name: string
-    readonly port?: number
-  }
+  readonly backendRef: BackendReference
   /** Relative to the root of the backend. */
   readonly path: string
   /** Milliseconds after which it is fetched again. */

@@ -11,6 +11,7 @@
  */
 import type { ClientSettings, ConnectionSettings } from '../exchange/connection.ts'
 import type { Callouts, Exchange, SecretValues, Verdict } from '../exchange/exchange.ts'
+import type { AccessLogRules, TracingRules } from '../exchange/observe.ts'
 import type { References } from '../model/references.ts'
 import type { PolicySection, SecretRef } from '../model/resources.ts'
 import type { Schema } from '../schema/field.ts'
@@ -44,6 +45,10 @@ export interface Step {
   readonly connection?: ConnectionSettings
   /** What a frontend policy settles for connections of clients. */
   readonly client?: ClientSettings
+  /** What a frontend policy asks of the access log. */
+  readonly accessLog?: AccessLogRules
+  /** What a frontend policy asks of spans. */
+  readonly tracing?: TracingRules
   onRequest?(exchange: Exchange): Verdict | Promise<Verdict>
   onResponse?(exchange: Exchange): void | Promise<void>
 }

@@ -8,7 +8,7 @@
 import { backendAiField } from '../llm/policy/schema.ts'
 import { backendMcpField } from '../mcp/policy/schema.ts'
 import type { PolicySection } from '../model/resources.ts'
-import { accessLogField } from './access-log/schema.ts'
+import { accessLog } from './access-log/index.ts'
 import { apiKeyAuthentication } from './api-key-authentication/index.ts'
 import { authorization } from './authorization/index.ts'
 import { backendAuth } from './backend-simple/auth/index.ts'
@@ -32,7 +32,7 @@ import { jwtAuthentication } from './jwt-authentication/index.ts'
 import { rateLimitField } from './rate-limit/schema.ts'
 import { retry } from './retry/index.ts'
 import { timeouts } from './timeouts/index.ts'
-import { tracingField } from './tracing/schema.ts'
+import { tracing } from './tracing/index.ts'
 import { transformation } from './transformation/index.ts'
 
 const trafficPolicies = [
@@ -73,8 +73,8 @@ const frontendPolicies = [
   // Limits of heads and bodies are protections as well.
   frontendHttp,
   // Both observe only.
-  pendingPolicy(accessLogField, { security: false }),
-  pendingPolicy(tracingField, { security: false }),
+  accessLog,
+  tracing,
 ] as const
 
 const backendPolicies = [

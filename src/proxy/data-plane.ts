@@ -8,6 +8,7 @@ import { GatewayError } from '../errors.ts'
 import type { Callouts, Peer, RespondVerdict } from '../exchange/exchange.ts'
 import type { DesiredDelta } from '../model/resources.ts'
 import { endAttempt, learnFromError, learnFromResponse, retryDelay } from './attempts.ts'
+import { type CollectorPlace, createExporters, placeOf } from './collectors.ts'
 import { portChangeOf } from './config/client-limits.ts'
 import type { PortUse } from './config/listener-tables.ts'
 import { loadPolicyAppliers } from './config/policies.ts'
@@ -17,12 +18,15 @@ import type { StreamHandler } from './engine/stream-types.ts'
 import type { RequestHandler, ServerExchange, TlsChoice } from './engine/types.ts'
 import { factsOf } from './facts.ts'
 import { LocalExchange } from './local-exchange.ts'
+import { observeResponse } from './observe.ts'
 import { forwardOptions, type PhaseContext, requestPhases, retryPhases } from './phases.ts'
 import { answerOf, type LocalResponse, refusalText, rescue, toGatewayError } from './rescue.ts'
 import { changeResponse, changesResponse } from './response.ts'
 import { MatchableHeads } from './route.ts'
 import { StreamForwarder } from './streams.ts'
+import type { SpanExporters } from './telemetry/otlp/exporters.ts'
 import type { Telemetry } from './telemetry/types.ts'
+import { endAttemptSpan, finishTrace, startAttemptSpan } from './tracing.ts'
 import { type DestinationRules, destinationFilter } from './upstream/destination-rules.ts'
 import { type Lookup, lookupBySystem } from './upstream/dynamic.ts'
 import { Walk } from './walk.ts'
@@ -30,6 +34,8 @@ import { Walk } from './walk.ts'
 export interface DataPlaneSettings {
   /** What a dynamic forward proxy may reach. */
   readonly destinations: DestinationRules
+  /** Of the product, for spans. */
+  readonly version?: string
   /** Last part of the names of Services; `cluster.local` where absent. */
   readonly clusterDomain?: string
   /** Uniform in [0, 1); Math.random where absent. */
@@ -55,6 +61,8 @@ export interface DataPlane {
   chooseTls(port: number, serverName: string | undefined): TlsChoice | undefined
   /** What policies settle for connections on a port. */
   portSettings(port: number, use: PortUse): PortChange
+  /** Sends what waits to be sent elsewhere (spans); for the end of the process. */
+  flush(): Promise<void>
 }
 
 /** Loads what policies need on requests, once, and makes a data plane without configuration. */
@@ -71,11 +79,13 @@ export async function createDataPlane(parts: DataPlaneParts): Promise<DataPlane>
       clusterDomain: clusterDomain ?? 'cluster.local',
     },
   }
+  const exporters = createExporters(context, parts.telemetry, parts.settings.version)
   return {
     apply: (delta) => config.apply(delta),
     chooseTls: (port, serverName) => config.chooseTls(port, serverName),
     portSettings: (port, use) => portChangeOf(config.clientSettings(port, use)),
-    handler: new WalkHandler(context, parts.telemetry),
+    handler: new WalkHandler(context, parts.telemetry, exporters),
+    flush: () => exporters.flush(),
     streamHandler: new StreamForwarder(context, parts.telemetry),
   }
 }
@@ -88,10 +98,16 @@ const noCallouts: Callouts = {
 class WalkHandler implements RequestHandler {
   readonly #context: PhaseContext
   readonly #telemetry: Telemetry
+  readonly #exporters: SpanExporters<CollectorPlace>
 
-  constructor(context: PhaseContext, telemetry: Telemetry) {
+  constructor(
+    context: PhaseContext,
+    telemetry: Telemetry,
+    exporters: SpanExporters<CollectorPlace>,
+  ) {
     this.#context = context
     this.#telemetry = telemetry
+    this.#exporters = exporters
   }
 
   onRequest(exchange: ServerExchange): void {
@@ -104,11 +120,13 @@ class WalkHandler implements RequestHandler {
     const walk = walkOf(exchange)
     if (learnFromResponse(walk)) this.#telemetry.onEjected()
     const status = exchange.response?.status ?? 0
+    if (walk.trace !== undefined) endAttemptSpan(walk, status)
     const delay = status < 400 ? undefined : retryDelay(walk, status, this.#context.random)
     if (delay !== undefined) {
       this.#sendAgain(walk, delay)
       return
     }
+    if (walk.observers.isReading) observeResponse(walk)
     if (!changesResponse(walk)) {
       exchange.relay()
       return
@@ -129,11 +147,13 @@ class WalkHandler implements RequestHandler {
     if (walk.backoff !== undefined && isLate) return
     clearTimeout(walk.backoff)
     walk.backoff = undefined
+    if (walk.trace !== undefined) endAttemptSpan(walk, undefined, error.message)
     if (learnFromError(walk, error)) this.#telemetry.onEjected()
     const [next, ...left] = error.code === 'connect_failed' ? walk.addressesLeft : []
     if (next !== undefined) {
       walk.addressesLeft = left
       walk.address = next
+      if (walk.trace !== undefined) startAttemptSpan(walk, next)
       exchange.forward(next, forwardOptions(walk))
       return
     }
@@ -162,7 +182,11 @@ class WalkHandler implements RequestHandler {
     walk.over = true
     clearTimeout(walk.backoff)
     endAttempt(walk)
-    this.#telemetry.onDone(exchange, factsOf(walk))
+    const facts = factsOf(walk)
+    this.#telemetry.onDone(exchange, facts)
+    const { tracing } = walk.observers
+    if (tracing === undefined || walk.trace === undefined || walk.listener === undefined) return
+    this.#exporters.add(tracing, placeOf(walk.listener), finishTrace(walk, facts))
   }
 
   onBadHead(port: number, error: GatewayError, peer: Peer, scheme: 'http' | 'https'): void {

@@ -1,6 +1,7 @@
 // The global is looked up by an accessor each time.
 import { performance } from 'node:perf_hooks'
 import type { GatewayError } from '../errors.ts'
+import type { PeerCertificate } from '../exchange/exchange.ts'
 import type { RequestFacts } from './telemetry/types.ts'
 import { originalOf, type Walk } from './walk.ts'
 
@@ -11,6 +12,7 @@ export function factsOf(walk: Walk): RequestFacts {
   const error = exchange.error ?? walk.error
   // Named one by one: spreading makes a slower object, once for each request.
   const { method, host, path } = walk.original ?? originalOf(exchange)
+  const subject = exchange.learned.jwt?.sub
   return {
     gateway: place?.gateway,
     listener: place?.listener,
@@ -25,11 +27,20 @@ export function factsOf(walk: Walk): RequestFacts {
     status: exchange.sentStatus || (error?.row.status ?? 0),
     durationMs: performance.now() - exchange.startedAt,
     retries: walk.retries,
+    identity: exchange.tls === undefined ? undefined : identityOf(exchange.peerCertificate),
+    subject: typeof subject === 'string' ? subject : undefined,
+    traceId: walk.trace?.traceId,
+    spanId: walk.trace?.spanId,
+    accessLog: walk.observers.accessLog,
     protocol: exchange.tls === undefined ? 'http' : 'https',
     method,
     host,
     path,
   }
+}
+
+function identityOf(certificate: PeerCertificate | undefined): string | undefined {
+  return certificate?.spiffeId ?? certificate?.subjectCn
 }
 
 /** `outermost place: ... : text: detail`. */

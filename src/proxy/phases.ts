@@ -12,7 +12,9 @@ import { pickBackend } from './config/rules.ts'
 import type { ConfigStore } from './config/store.ts'
 import { editRequest } from './filters/edit.ts'
 import { redirectLocation } from './filters/redirect.ts'
+import { observeRequest } from './observe.ts'
 import { findListener, findRoute, type MatchableHeads } from './route.ts'
+import { startAttemptSpan, startTrace } from './tracing.ts'
 import { now } from './upstream/choose.ts'
 import { type DestinationResolver, resolveDestination } from './upstream/resolve.ts'
 import type { Walk } from './walk.ts'
@@ -63,12 +65,15 @@ export const requestPhases: readonly Phase[] = [
 /** The way of a request that is sent again: the same backend, perhaps another endpoint. */
 export const retryPhases: readonly Phase[] = [resolveBackend, applyBackendPolicies, forward]
 
-function selectListener(walk: Walk, { config, heads }: PhaseContext): undefined {
+function selectListener(walk: Walk, { config, heads, random }: PhaseContext): undefined {
   findListener(walk, config, heads)
   if (walk.listener === undefined) throw new GatewayError('listener_not_found')
   walk.exchange.place = walk.listener.place
   const { http } = walk.listener.frontend().client
   if (http?.maxBufferBytes !== undefined) walk.exchange.bufferLimit = http.maxBufferBytes
+  walk.observers = walk.listener.observers()
+  if (walk.observers.isReading) observeRequest(walk)
+  if (walk.observers.tracing !== undefined) startTrace(walk, random)
 }
 
 function applyPreRouting(walk: Walk): PhaseResult | Promise<PhaseResult> {
@@ -209,6 +214,7 @@ function forward(walk: Walk): undefined {
   }
   walk.address = destination.address
   walk.addressesLeft = destination.others
+  if (walk.trace !== undefined) startAttemptSpan(walk, destination.address)
   exchange.forward(destination.address, forwardOptions(walk))
 }
 

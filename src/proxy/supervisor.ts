@@ -166,7 +166,7 @@ class Supervisor implements RunningProxy {
 
   #newThread(index: number, count: number): WorkerThread {
     const { bindAddress, accessLogFd, accessLogFormat, channel, destinations } = this.#options
-    const { clusterDomain, streamLimits } = this.#options
+    const { clusterDomain, streamLimits, version } = this.#options
     return new WorkerThread({
       index,
       channel,
@@ -177,6 +177,7 @@ class Supervisor implements RunningProxy {
         destinations,
         ...(clusterDomain !== undefined && { clusterDomain }),
         ...(streamLimits !== undefined && { streamLimits }),
+        ...(version !== undefined && { version }),
       },
       onMessage: (message) => this.#receive(index, message),
       onDeath: (error, restartMs) => {

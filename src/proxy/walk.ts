@@ -1,8 +1,10 @@
 import type { GatewayError } from '../errors.ts'
+import { noObservers, type Observers } from './config/observers.ts'
 import type { ListenerPlacement, RulePlacement } from './config/placement.ts'
 import type { BoundPolicies } from './config/policies.ts'
 import type { CompiledBackend } from './config/rules.ts'
 import type { ServerExchange, UpstreamAddress } from './engine/types.ts'
+import type { RequestTrace } from './tracing.ts'
 import type { Destination } from './upstream/destination.ts'
 import type { UpstreamEndpoint } from './upstream/endpoint.ts'
 
@@ -27,6 +29,8 @@ export class Walk {
   routeId = -1
   /** False once the head may have changed. */
   isRouteKnown = false
+  /** Who else is told of the exchange. */
+  observers: Observers = noObservers
   preRouting: BoundPolicies | undefined
   postRouting: BoundPolicies | undefined
   /** How many steps of each phase have run: those see the response. */
@@ -55,6 +59,8 @@ export class Walk {
   error: GatewayError | undefined
   /** What a policy said when it refused the request. */
   refusal: string | undefined
+  /** Undefined where the request gets no span. */
+  trace: RequestTrace | undefined
   /** The exchange is gone: its object may serve another request already. */
   over = false
 

@@ -16,6 +16,8 @@ export interface WorkerSettings {
   /** What a dynamic forward proxy may reach. */
   readonly destinations: DestinationRules
   readonly clusterDomain?: string
+  /** Of the product, for spans. */
+  readonly version?: string
   readonly streamLimits?: Partial<StreamLimits>
 }
 

@@ -26,6 +26,8 @@ export interface ConfigReceiver {
   apply(delta: DesiredDelta): { readonly rejected: readonly Rejection[] }
   chooseTls(port: number, serverName: string | undefined): TlsChoice | undefined
   portSettings(port: number, use: PortUse): PortChange
+  /** Sends what waits to be sent elsewhere. */
+  flush?(): Promise<void>
 }
 
 export interface WorkerParts {
@@ -197,6 +199,7 @@ export class WorkerSession {
     this.#ports.stop()
     try {
       await this.#parts.engine.drain(minMs, maxMs)
+      await this.#parts.plane.flush?.()
     } finally {
       await this.#parts.log.close()
       this.#parts.send({ type: 'drained' })

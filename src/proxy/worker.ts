@@ -20,7 +20,8 @@ const headTextBytes = 65_536
 const trapExitCode = 70
 
 async function startWorker(port: NonNullable<typeof parentPort>, settings: WorkerSettings) {
-  const { bindAddress, reusePort, accessLog, destinations, clusterDomain, streamLimits } = settings
+  const { bindAddress, reusePort, accessLog, destinations, clusterDomain, streamLimits, version } =
+    settings
   const send = (message: FromWorker) => port.postMessage(message)
   const log = new AccessLog({ fd: accessLog.fd, isShared: reusePort })
   // Runs even when an uncaught error ends the thread; nothing asynchronous gets a turn any more.
@@ -33,7 +34,11 @@ async function startWorker(port: NonNullable<typeof parentPort>, settings: Worke
     core,
     head,
     telemetry,
-    settings: { destinations, ...(clusterDomain !== undefined && { clusterDomain }) },
+    settings: {
+      destinations,
+      ...(clusterDomain !== undefined && { clusterDomain }),
+      ...(version !== undefined && { version }),
+    },
   })
   const engine = createEngine({
     core,

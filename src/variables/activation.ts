@@ -6,6 +6,8 @@ import { RequestView } from './request.ts'
 import { ResponseView } from './response.ts'
 import { SourceView } from './source.ts'
 
+const nowhere = { gateway: '', listener: '' }
+
 /** The variables of whichever exchange it is pointed at. Undefined reads as null. */
 export class ExchangeActivation implements Activation {
   exchange: Exchange | undefined
@@ -18,7 +20,7 @@ export class ExchangeActivation implements Activation {
 
   lookup(name: string): CelResult | undefined {
     const { exchange } = this
-    if (exchange === undefined) return undefined
+    if (exchange === undefined) return name === 'env' ? environmentAt(nowhere) : undefined
     switch (name) {
       case 'request':
         return this.#request

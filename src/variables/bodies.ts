@@ -26,12 +26,3 @@ export function bufferBodies(
     ? (first ?? second)
     : Promise.all([first, second])
 }
-
-/** Keeps a copy of the bodies while they pass, for the access log and spans; nothing is held up. */
-export function recordBodies(
-  { requestBody, responseBody, bufferLimit }: Exchange,
-  { request, response }: BodyNeeds,
-): void {
-  if (request) requestBody.record(bufferLimit)
-  if (response) responseBody?.record(bufferLimit)
-}

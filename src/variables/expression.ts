@@ -37,8 +37,8 @@ export class Expression implements BodyNeeds {
     return this.#program.mentions(path)
   }
 
-  /** The value, or why there is none. Never throws. */
-  evaluate(exchange: Exchange): CelResult {
+  /** The value, or why there is none. Never throws. Without an exchange there is `env` and no more. */
+  evaluate(exchange: Exchange | undefined): CelResult {
     activation.exchange = exchange
     return this.#program.evaluate(activation)
   }
@@ -73,9 +73,4 @@ export function toBytes(result: CelResult): Uint8Array | undefined {
   if (result instanceof Uint8Array) return result
   const json = writeJson(result as CelValue)
   return isCelError(json) ? undefined : Buffer.from(json)
-}
-
-/** Did an evaluation fail because the body is over its limit? */
-export function isBodyTooLarge(result: CelResult): boolean {
-  return isCelError(result) && result.kind === 'limit'
 }

@@ -10,5 +10,11 @@
  * evaluations of a thread. So a result that is a map or a list may be a view of the request: use it
  * at once (write it as text or JSON) and never keep it.
  */
-export { type BodyNeeds, bufferBodies, recordBodies } from './bodies.ts'
-export { Expression, isBodyTooLarge, toBytes, toFieldValue } from './expression.ts'
+export {
+  type AttributeConfig,
+  BoundAttributes,
+  observedParts,
+  toAttribute,
+} from './attributes.ts'
+export { type BodyNeeds, bufferBodies } from './bodies.ts'
+export { Expression, toBytes, toFieldValue } from './expression.ts'

@@ -133,6 +133,7 @@ const nothing: References = {
   secret: () => undefined,
   secretsWith: () => [],
   configMap: () => undefined,
+  backend: () => '',
   keySet: () => 'nothing is fetched here',
 }
 

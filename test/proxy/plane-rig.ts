@@ -64,6 +64,7 @@ export async function startRig(settings: Partial<DataPlaneSettings> = {}): Promi
     onBadHead(_port: number, _error: GatewayError) {},
     onStreamDone() {},
     onEjected() {},
+    onSpans() {},
   }
   const destinations = { allow: [], refuse: [], loopback: true }
   const plane = await createDataPlane({

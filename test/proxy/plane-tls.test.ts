@@ -26,6 +26,7 @@ beforeEach(async () => {
     onBadHead: () => undefined,
     onStreamDone: () => undefined,
     onEjected: () => undefined,
+    onSpans: () => undefined,
   }
   const settings = { destinations: { allow: [], refuse: [], loopback: true } }
   plane = await createDataPlane({ core, head: core.createHead(), telemetry, settings })

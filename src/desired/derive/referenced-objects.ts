@@ -1,8 +1,9 @@
 /** Objects that policies refer to: Secrets by their facts, ConfigMaps by their content. */
 import type { ReferencedConfigMap, ReferencedSecret, References } from '../../model/references.ts'
 import type { Reader } from '../graph.ts'
-import { matchesSelector, type SecretFacts } from '../shapes.ts'
+import { matchesSelector, ownGroup, type SecretFacts } from '../shapes.ts'
 import { referToKeySet } from './key-set-reference.ts'
+import { resolveBackend } from './references.ts'
 
 interface ConfigMapFields {
   readonly data?: Readonly<Record<string, string>>
@@ -19,6 +20,11 @@ export function referencesFrom(namespace: string, read: Reader): References {
         .filter(({ object }) => matchesSelector({ matchLabels }, object?.metadata.labels ?? {}))
         .flatMap(({ ref }) => referencedSecret(namespace, ref.name, read) ?? []),
     configMap: (name) => referencedConfigMap(namespace, name, read),
+    backend: (reference) => {
+      const from = { group: ownGroup, kind: 'GatewayPolicy', namespace }
+      const { target, failure } = resolveBackend(reference, from, read)
+      return failure?.message ?? target
+    },
     keySet: (remote) => referToKeySet(remote, namespace, read),
   }
 }

@@ -16,14 +16,9 @@ import type { TlsChoice } from '../engine/types.ts'
 import { type BackendAccess, type BackendPart, httpAccess } from './backend-access.ts'
 import type { Certificates } from './certificates.ts'
 import { ListenerTls } from './listener-tls.ts'
+import { type Observers, observersOf } from './observers.ts'
 import type { BoundPolicies, PolicyIndex } from './policies.ts'
 import type { CompiledRule, NamedTarget } from './rules.ts'
-
-interface MergedListener {
-  readonly generation: number
-  readonly frontend: BoundPolicies
-  readonly preRouting: BoundPolicies
-}
 
 /** A listener that serves. */
 export class ListenerPlacement {
@@ -67,6 +62,19 @@ export class ListenerPlacement {
     return this.#current().frontend
   }
 
+  /** Backend policies of a destination that the Gateway itself sends to, such as a collector. */
+  backend(target: NamedTarget, part: () => BackendPart): BackendAccess {
+    const { sections, needsTls } = part()
+    const place = { backend: targetRef(target), sections }
+    const levels = backendLevels(gatewayLevels(this.levels.gateway), place)
+    return httpAccess(this.#policies.merge('backend', 'PostRouting', levels), needsTls)
+  }
+
+  /** What frontend policies want to be told of exchanges. */
+  observers(): Observers {
+    return this.#current().observers
+  }
+
   #current(): MergedListener {
     const { generation } = this.#policies
     if (this.#merged?.generation === generation) return this.#merged
@@ -74,9 +82,17 @@ export class ListenerPlacement {
     const frontend = merge('frontend', 'PostRouting', gatewayLevels(this.levels.gateway))
     const traffic = merge('traffic', 'PreRouting', listenerLevels(this.levels))
     const preRouting = { ...traffic, closed: frontend.closed ?? traffic.closed }
-    this.#merged = { generation, frontend, preRouting }
+    const observers = observersOf(frontend.steps)
+    this.#merged = { generation, frontend, preRouting, observers }
     return this.#merged
   }
+}
+
+interface MergedListener {
+  readonly generation: number
+  readonly frontend: BoundPolicies
+  readonly preRouting: BoundPolicies
+  readonly observers: Observers
 }
 
 interface MergedRule {

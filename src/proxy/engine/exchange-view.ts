@@ -76,6 +76,10 @@ export abstract class ExchangeView {
     return this.hasResponse ? this.responseHead : undefined
   }
 
+  keepResponseHead(): void {
+    this.responseHead.detach()
+  }
+
   get requestBytes(): number {
     return this.requestBody.receivedBytes + (this.tunnel?.bytesUp ?? 0)
   }

@@ -122,6 +122,8 @@ export interface ServerExchange extends Exchange {
   forward(address: UpstreamAddress, options: ForwardOptions): void
   /** Sends the upstream's response (with all edits made so far) to the client. */
   relay(): void
+  /** Inside onResponse: the head stays readable until onDone. */
+  keepResponseHead(): void
   /** Sends a copy of head and body to another address and forgets the answer; before forward. */
   mirror(address: UpstreamAddress): void
 }

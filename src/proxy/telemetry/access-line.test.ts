@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { GatewayError } from '../../errors.ts'
+import type { AttributeChanges } from '../../exchange/observe.ts'
 import type { ServerExchange } from '../engine/types.ts'
-import { lineFormats } from './access-line.ts'
+import { type AccessLogFormat, lineFormats } from './access-line.ts'
 import type { RequestFacts } from './types.ts'
 
 const time = '2026-01-02T03:04:05.678901Z'
@@ -125,4 +126,67 @@ describe('a line of the access log as JSON', () => {
     expect(
       JSON.parse(json.badHead(time, source, new GatewayError('headers_too_large'), 'https')),
     ).toMatchObject({ 'http.status': 431, reason: 'InvalidRequest', protocol: 'https' }))
+})
+
+describe('a line that a policy shapes', () => {
+  const shaped = (
+    format: AccessLogFormat,
+    facts: RequestFacts,
+    changes: Partial<AttributeChanges>,
+  ) =>
+    lineFormats[format].shaped(time, exchange(), facts, {
+      removed: new Set(),
+      added: () => [],
+      ...changes,
+    })
+  const rich: RequestFacts = {
+    ...full,
+    ...failed,
+    identity: 'spiffe://a/ns/b/sa/c d',
+    subject: 'a "user"',
+    grpcStatus: 7,
+    traceId: '0af7651916cd43dd8448eb211c80319c',
+    spanId: 'b7ad6b7169203331',
+    retries: 2,
+  }
+
+  it.each(['text', 'json'] as const)('is the same in %s where nothing is changed', (format) => {
+    for (const facts of [full, failed, rich, { ...rich, status: 0, host: '' }]) {
+      expect(shaped(format, facts, {})).toBe(lineFormats[format].request(time, exchange(), facts))
+    }
+  })
+
+  it('leaves out what is removed, and ends with what is added', () => {
+    const changes: Partial<AttributeChanges> = {
+      removed: new Set(['http.path', 'gateway', 'unknown']),
+      added: () => [
+        ['team', 'a b'],
+        ['http.status', 'replaced'],
+        ['n', 12345678901234567890n],
+        ['d', 1.5],
+        ['yes', true],
+        ['list', ['a', { b: 1n }]],
+        ['odd name', 'x=y'],
+        ['none', ''],
+      ],
+    }
+    const text = shaped('text', full, changes)
+    expect(text).not.toMatch(/ (http\.path|gateway|http\.status=200)=?/)
+    expect(text).toMatch(
+      /^.*\tinfo\trequest listener=web .* duration=12ms team="a b" http\.status=/,
+    )
+    expect(text.slice(text.indexOf(' team='))).toBe(
+      ' team="a b" http.status=replaced n=12345678901234567890 d=1.5 yes=true' +
+        ' list="[\\"a\\",{\\"b\\":1}]" "odd name"="x=y" none=""\n',
+    )
+    const json = JSON.parse(shaped('json', full, changes)) as Record<string, unknown>
+    expect(json).toMatchObject({
+      team: 'a b',
+      'http.status': 'replaced',
+      d: 1.5,
+      yes: true,
+      list: ['a', { b: 1 }],
+    })
+    expect(json).not.toHaveProperty('gateway')
+  })
 })

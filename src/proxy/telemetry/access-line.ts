@@ -4,7 +4,10 @@
  * path of every request.
  */
 import type { GatewayError } from '../../errors.ts'
+import type { AttributeChanges } from '../../exchange/observe.ts'
 import type { ServerExchange } from '../engine/types.ts'
+import { shapedJson, shapedText } from './access-fields.ts'
+import { type Address, addressText, quote, statusOf, word } from './access-text.ts'
 import type { RequestFacts } from './types.ts'
 
 export type AccessLogFormat = 'text' | 'json'
@@ -12,41 +15,15 @@ export type AccessLogFormat = 'text' | 'json'
 /** Makes one line, with its line feed. */
 export interface LineFormat {
   request(time: string, exchange: ServerExchange, facts: RequestFacts): string
+  /** As `request`, shaped by a policy. */
+  shaped(
+    time: string,
+    exchange: ServerExchange,
+    facts: RequestFacts,
+    changes: AttributeChanges,
+  ): string
   /** A connection whose request head could not be read. */
   badHead(time: string, source: Address, error: GatewayError, protocol: 'http' | 'https'): string
-}
-
-export interface Address {
-  readonly address: string
-  readonly port: number
-}
-
-/** `address:port`, with brackets around IPv6. */
-export function addressText({ address, port }: Address): string {
-  return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`
-}
-
-/** What the log and the metrics call the status: as sent, else what the error would have sent. */
-export function statusOf(exchange: ServerExchange, facts: RequestFacts): number {
-  return facts.status || exchange.error?.row.status || 0
-}
-
-// Anything that could be read as the end of a value or of a line.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not get through
-const unsafe = /[\u0000-\u0020\u007f-\u00a0\u2028\u2029]/
-
-/** What JSON leaves as it is and a terminal or a line reader would obey. */
-const unsafeInJson = /[\u007f-\u009f\u2028\u2029]/g
-
-const quote = (value: string): string =>
-  JSON.stringify(value).replace(
-    unsafeInJson,
-    (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  )
-
-export const word = (name: string, value: string | undefined): string => {
-  if (value === undefined || value === '') return ''
-  return unsafe.test(value) ? ` ${name}=${quote(value)}` : ` ${name}=${value}`
 }
 
 /** A word whose values are few and come again: the last one is kept. */
@@ -86,17 +63,25 @@ const textFormat: LineFormat = {
       words.route(facts.route) +
       words.endpoint(facts.endpoint) +
       ` src.addr=${addressText(exchange.source)}` +
+      word('src.identity', facts.identity) +
       words.method(facts.method) +
       words.host(facts.host) +
       word('http.path', facts.path) +
       ` http.version=HTTP/${exchange.request.version}` +
       (status === 0 ? '' : ` http.status=${status}`) +
+      (facts.grpcStatus === undefined ? '' : ` grpc.status=${facts.grpcStatus}`) +
+      word('trace.id', facts.traceId) +
+      word('span.id', facts.spanId) +
+      word('jwt.sub', facts.subject) +
       ` protocol=${facts.protocol}` +
       (facts.retries === 0 ? '' : ` retry.attempt=${facts.retries}`) +
       quoted('error', facts.error) +
       (facts.reason === 'Upstream' ? '' : word('reason', facts.reason)) +
       ` duration=${Math.trunc(facts.durationMs)}ms\n`
     )
+  },
+  shaped(time, exchange, facts, changes) {
+    return `${time}\tinfo\trequest${shapedText(exchange, facts, changes)}\n`
   },
   badHead(time, source, error, protocol) {
     return (
@@ -121,17 +106,26 @@ const jsonFormat: LineFormat = {
       member('route', facts.route) +
       member('endpoint', facts.endpoint) +
       `,"src.addr":"${addressText(exchange.source)}"` +
+      member('src.identity', facts.identity) +
       member('http.method', facts.method) +
       member('http.host', facts.host) +
       member('http.path', facts.path) +
       `,"http.version":"HTTP/${exchange.request.version}"` +
       (status === 0 ? '' : `,"http.status":${status}`) +
+      (facts.grpcStatus === undefined ? '' : `,"grpc.status":${facts.grpcStatus}`) +
+      member('trace.id', facts.traceId) +
+      member('span.id', facts.spanId) +
+      member('jwt.sub', facts.subject) +
       `,"protocol":"${facts.protocol}"` +
       (facts.retries === 0 ? '' : `,"retry.attempt":${facts.retries}`) +
       member('error', facts.error) +
       (facts.reason === 'Upstream' ? '' : member('reason', facts.reason)) +
       `,"duration":"${Math.trunc(facts.durationMs)}ms"}\n`
     )
+  },
+  shaped(time, exchange, facts, changes) {
+    const fields = shapedJson(exchange, facts, changes)
+    return `{"level":"info","time":"${time}","scope":"request"${fields}}\n`
   },
   badHead(time, source, error, protocol) {
     return (
@@ -146,4 +140,19 @@ const jsonFormat: LineFormat = {
 export const lineFormats: Readonly<Record<AccessLogFormat, LineFormat>> = {
   text: textFormat,
   json: jsonFormat,
+}
+
+/** The line of an exchange as its policy wants it; undefined where that wants none. */
+export function requestLine(
+  format: LineFormat,
+  clock: { now(): string },
+  exchange: ServerExchange,
+  facts: RequestFacts,
+): string | undefined {
+  const { accessLog } = facts
+  if (accessLog === undefined) return format.request(clock.now(), exchange, facts)
+  if (!accessLog.accepts(exchange)) return undefined
+  return accessLog.changes === undefined
+    ? format.request(clock.now(), exchange, facts)
+    : format.shaped(clock.now(), exchange, facts, accessLog.changes)
 }

@@ -96,6 +96,10 @@ export const metricDefinitions = {
   malformed_requests_total: counter('Request heads that could not be read.'),
   core_traps_total: counter('Traps of the WebAssembly core; each is a bug.'),
   access_log_dropped_lines_total: counter('Access log lines lost because nobody read them.'),
+  trace_spans_exported_total: counter('Spans that a collector has taken.'),
+  trace_spans_dropped_total: counter(
+    'Spans that were lost: a collector refused them or did not keep up.',
+  ),
   config_sequence: gauge(
     'What is in force in all workers: a position of the log; of a proxy of a controller, the number of the change set.',
   ),

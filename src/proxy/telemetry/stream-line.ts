@@ -1,6 +1,7 @@
 /** The line of the access log that a forwarded connection, or session of datagrams, ends in. */
 import type { ServerStream } from '../engine/stream-types.ts'
-import { addressText, member, quoted, word } from './access-line.ts'
+import { member, quoted } from './access-line.ts'
+import { addressText, word } from './access-text.ts'
 import type { StreamFacts } from './types.ts'
 
 export function textStreamLine(time: string, stream: ServerStream, facts: StreamFacts): string {

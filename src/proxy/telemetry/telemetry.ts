@@ -4,8 +4,9 @@ import type { RoutePlace } from '../../exchange/exchange.ts'
 import { floodKindNames } from '../engine/http2/flood-guard.ts'
 import type { StreamCounters } from '../engine/stream-types.ts'
 import type { EngineCounters, ServerExchange } from '../engine/types.ts'
-import { type AccessLogFormat, lineFormats, statusOf } from './access-line.ts'
+import { type AccessLogFormat, lineFormats, requestLine } from './access-line.ts'
 import type { AccessLog } from './access-log.ts'
+import { statusOf } from './access-text.ts'
 import { type MetricsSnapshot, metricDefinitions, type Series } from './metric-definitions.ts'
 import { StreamTelemetry } from './stream-telemetry.ts'
 import { type Label, TimedCounters } from './timed-counters.ts'
@@ -109,6 +110,20 @@ class BugReports {
   }
 }
 
+/** In the order of the definition. */
+function fillLabels(labels: Label[], exchange: ServerExchange, facts: RequestFacts): void {
+  labels[0] = facts.backend ?? ''
+  labels[1] = facts.protocol
+  labels[2] = methods.has(facts.method) ? facts.method : 'OTHER'
+  labels[3] = statusOf(exchange, facts) || ''
+  labels[4] = facts.reason
+  labels[bindAt] = exchange.port
+  labels[6] = facts.gateway ?? ''
+  labels[7] = facts.listener ?? ''
+  labels[8] = facts.route ?? ''
+  labels[9] = facts.rule ?? ''
+}
+
 /** The telemetry of a worker. */
 export function createTelemetry({ log, format, onBug }: TelemetryOptions): WorkerTelemetry {
   const lines = lineFormats[format]
@@ -128,24 +143,22 @@ export function createTelemetry({ log, format, onBug }: TelemetryOptions): Worke
   // What is summed in place of bytes are retries.
   const retries = new TimedCounters([], labelTexts)
   let ejections = 0
-  // In the order of the definition; filled anew for each request, read before the next.
+  const spans = { exported: 0, dropped: 0 }
+  // Filled anew for each request, read before the next.
   const labels: Label[] = metricDefinitions.requests_total.labels.map(() => '')
   return {
     onDone(exchange: ServerExchange, facts: RequestFacts): void {
-      log.write(lines.request(timestamps.now(), exchange, facts))
+      const line = requestLine(lines, timestamps, exchange, facts)
+      if (line !== undefined) log.write(line)
       if (facts.bug !== undefined) bugs.report(facts.bug)
-      labels[0] = facts.backend ?? ''
-      labels[1] = facts.protocol
-      labels[2] = methods.has(facts.method) ? facts.method : 'OTHER'
-      labels[3] = statusOf(exchange, facts) || ''
-      labels[4] = facts.reason
-      labels[bindAt] = exchange.port
-      labels[6] = facts.gateway ?? ''
-      labels[7] = facts.listener ?? ''
-      labels[8] = facts.route ?? ''
-      labels[9] = facts.rule ?? ''
+      fillLabels(labels, exchange, facts)
       requests.record(labels, facts.durationMs / 1_000, exchange.responseBytes)
       if (facts.retries > 0) retries.record(labels, 0, facts.retries)
+    },
+
+    onSpans(exported: number, dropped: number): void {
+      spans.exported += exported
+      spans.dropped += dropped
     },
 
     onEjected(): void {
@@ -180,6 +193,8 @@ export function createTelemetry({ log, format, onBug }: TelemetryOptions): Worke
         tls_handshake_duration_seconds: handshakes.snapshot().map(({ duration }) => duration),
         retries_total: retries.snapshot().map(({ bytes }) => bytes),
         upstream_ejections_total: number(ejections),
+        trace_spans_exported_total: number(spans.exported),
+        trace_spans_dropped_total: number(spans.dropped),
         response_bytes_total: all.map(({ bytes }) => bytes),
         access_log_dropped_lines_total: number(log.droppedLines),
         ...engineSeries(engine),

@@ -1,6 +1,7 @@
 /** What the data plane tells access log and metrics; implemented beside this file, or by a test. */
 import type { GatewayError } from '../../errors.ts'
 import type { Peer } from '../../exchange/exchange.ts'
+import type { AccessLogRules } from '../../exchange/observe.ts'
 import type { ServerStream } from '../engine/stream-types.ts'
 import type { ServerExchange } from '../engine/types.ts'
 
@@ -30,6 +31,16 @@ export interface RequestFacts {
   /** How often it was sent again. */
   readonly retries: number
   readonly protocol: 'http' | 'https'
+  /** Who the client's certificate says it is: its SPIFFE id, else its common name. */
+  readonly identity?: string
+  /** `sub` of a token that was verified. */
+  readonly subject?: string
+  readonly grpcStatus?: number
+  /** Of the span that was made for the request. */
+  readonly traceId?: string
+  readonly spanId?: string
+  /** What a policy asks of the line; absent where none does. */
+  readonly accessLog?: AccessLogRules
   /** The request as the client sent it, before any rewrite. */
   readonly method: string
   readonly host: string
@@ -57,6 +68,8 @@ export interface Telemetry {
   onDone(exchange: ServerExchange, facts: RequestFacts): void
   /** An endpoint is left out for a while. */
   onEjected(): void
+  /** Spans that a collector has taken, and that none will get. */
+  onSpans(exported: number, dropped: number): void
   /** Called once per stream. */
   onStreamDone(stream: ServerStream, facts: StreamFacts): void
   /** A head that could not be read: there was no exchange. */

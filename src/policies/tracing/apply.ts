@@ -1,0 +1,41 @@
+import type { CelResult } from '../../cel/index.ts'
+import type { Exchange } from '../../exchange/exchange.ts'
+import type { TracingRules } from '../../exchange/observe.ts'
+import { BoundAttributes, Expression, observedParts } from '../../variables/index.ts'
+import type { PolicyApply } from '../define.ts'
+import type { TracingConfig } from './config.ts'
+
+const apply: PolicyApply<TracingConfig> = {
+  bind({ target, protocol, attributes, resources, randomSampling, clientSampling }) {
+    const changes = attributes && new BoundAttributes(attributes)
+    const random = share(randomSampling, 0)
+    const client = share(clientSampling, 1)
+    const tracing: TracingRules = {
+      target,
+      protocol,
+      // What describes the proxy is the same for every request, so it sees none.
+      resources: new BoundAttributes({ add: resources }).alone(),
+      parts: observedParts(changes?.expressions ?? []),
+      share: (exchange, hasTrace) => (hasTrace ? client : random)(exchange),
+      changes,
+    }
+    return { tracing }
+  },
+}
+
+/** The part of requests that get a span, 0 to 1. */
+function share(source: string | undefined, byDefault: number): (exchange: Exchange) => number {
+  if (source === undefined) return () => byDefault
+  const expression = new Expression(source)
+  return (exchange) => toShare(expression.evaluate(exchange))
+}
+
+/** A bool, or a number from 0 to 1; whatever else it is, no span is started. */
+function toShare(result: CelResult): number {
+  if (typeof result === 'boolean') return result ? 1 : 0
+  if (typeof result !== 'number' && typeof result !== 'bigint') return 0
+  const number = Number(result)
+  return number > 0 ? Math.min(number, 1) : 0
+}
+
+export default apply

@@ -1,0 +1,41 @@
+/** How spans get from a policy to the collector that it names. */
+import type { BackendTarget } from '../model/resources.ts'
+import type { ListenerPlacement } from './config/placement.ts'
+import { nameTarget } from './config/rules.ts'
+import type { PhaseContext } from './phases.ts'
+import { SpanExporters, type TracedPlace } from './telemetry/otlp/exporters.ts'
+import type { Telemetry } from './telemetry/types.ts'
+import { resolveDestination } from './upstream/resolve.ts'
+
+export interface CollectorPlace extends TracedPlace {
+  readonly listener: ListenerPlacement
+}
+
+const places = new WeakMap<ListenerPlacement, CollectorPlace>()
+
+export function placeOf(listener: ListenerPlacement): CollectorPlace {
+  let place = places.get(listener)
+  if (place === undefined) {
+    place = { gateway: listener.place.gateway, listener }
+    places.set(listener, place)
+  }
+  return place
+}
+
+/** A collector is a backend like any other: endpoints, TLS and its other policies are the same. */
+export function createExporters(
+  context: PhaseContext,
+  telemetry: Telemetry,
+  version = 'unknown',
+): SpanExporters<CollectorPlace> {
+  return new SpanExporters({
+    version,
+    onSpans: (exported, dropped) => telemetry.onSpans(exported, dropped),
+    resolve: async (rules, { listener }) => {
+      const named = nameTarget(rules.target as BackendTarget)
+      const nobody = { authority: '', scheme: 'http' as const }
+      const { address, authority } = await resolveDestination(context, listener, named, nobody)
+      return { address, authority }
+    },
+  })
+}

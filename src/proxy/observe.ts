@@ -1,0 +1,12 @@
+/** Keeps what log and spans read of an exchange that is over; nothing is held up for them. */
+import type { Walk } from './walk.ts'
+
+export function observeRequest({ observers, exchange }: Walk): void {
+  if (observers.parts.requestBody) exchange.requestBody.record(exchange.bufferLimit)
+}
+
+export function observeResponse({ observers, exchange }: Walk): void {
+  const { responseBody, responseHead } = observers.parts
+  if (responseBody) exchange.responseBody?.record(exchange.bufferLimit)
+  if (responseHead) exchange.keepResponseHead()
+}

@@ -1,0 +1,105 @@
+/**
+ * The fields of a line one by one, for lines that a policy shapes. Lines that nobody shapes are put
+ * together in `access-line.ts` in one go; a test holds both to the same text.
+ */
+import type { AttributeChanges, AttributeValue } from '../../exchange/observe.ts'
+import type { ServerExchange } from '../engine/types.ts'
+import { addressText, quote, statusOf, word } from './access-text.ts'
+import type { RequestFacts } from './types.ts'
+
+interface Field {
+  readonly name: string
+  readonly read: (facts: RequestFacts, exchange: ServerExchange) => string | number | undefined
+  /** Free text, which stands in quotes whatever it is. */
+  readonly isFree?: true
+}
+
+const field = (name: string, read: Field['read']): Field => ({ name, read })
+
+export const accessFields: readonly Field[] = [
+  field('gateway', ({ gateway }) => gateway),
+  field('listener', ({ listener }) => listener),
+  field('route_rule', ({ rule }) => rule),
+  field('route', ({ route }) => route),
+  field('endpoint', ({ endpoint }) => endpoint),
+  field('src.addr', (_, { source }) => addressText(source)),
+  field('src.identity', ({ identity }) => identity),
+  field('http.method', ({ method }) => method),
+  field('http.host', ({ host }) => host),
+  field('http.path', ({ path }) => path),
+  field('http.version', (_, { request }) => `HTTP/${request.version}`),
+  field('http.status', (facts, exchange) => statusOf(exchange, facts) || undefined),
+  field('grpc.status', ({ grpcStatus }) => grpcStatus),
+  field('trace.id', ({ traceId }) => traceId),
+  field('span.id', ({ spanId }) => spanId),
+  field('jwt.sub', ({ subject }) => subject),
+  field('protocol', ({ protocol }) => protocol),
+  field('retry.attempt', ({ retries }) => retries || undefined),
+  { name: 'error', read: ({ error }) => error, isFree: true },
+  field('reason', ({ reason }) => (reason === 'Upstream' ? undefined : reason)),
+  field('duration', ({ durationMs }) => `${Math.trunc(durationMs)}ms`),
+]
+
+type Write = (name: string, value: string | number, isFree: boolean) => string
+
+/** Defaults that are neither removed nor replaced, then what is added. */
+function shape(
+  exchange: ServerExchange,
+  facts: RequestFacts,
+  changes: AttributeChanges,
+  write: Write,
+  writeAdded: (name: string, value: AttributeValue) => string,
+): string {
+  const added = changes.added(exchange)
+  let line = ''
+  for (const { name, read, isFree = false } of accessFields) {
+    if (changes.removed.has(name) || added.some(([replaced]) => replaced === name)) continue
+    const value = read(facts, exchange)
+    if (value !== undefined && value !== '') line += write(name, value, isFree)
+  }
+  for (const [name, value] of added) line += writeAdded(name, value)
+  return line
+}
+
+/** The JSON text of a value; integers keep all their digits. */
+export function jsonText(value: AttributeValue): string {
+  if (typeof value === 'bigint') return value.toString()
+  if (typeof value === 'string') return quote(value)
+  if (typeof value === 'number') return Number.isFinite(value) ? `${value}` : `"${value}"`
+  if (typeof value === 'boolean') return `${value}`
+  if (Array.isArray(value)) return `[${value.map(jsonText).join(',')}]`
+  const members = Object.entries(value).map(([name, item]) => `${quote(name)}:${jsonText(item)}`)
+  return `{${members.join(',')}}`
+}
+
+const writeWord: Write = (name, value, isFree) => {
+  if (typeof value === 'number') return ` ${name}=${value}`
+  return isFree ? ` ${name}=${quote(value)}` : word(name, value)
+}
+
+/** A name or a value of a user: what would end it early, or looks quoted, stands in quotes. */
+const addedWord = (text: string): string =>
+  /[\s"=]/.test(text) ? quote(text) : word('', text).slice(2)
+
+const writeAddedWord = (name: string, value: AttributeValue): string => {
+  const text = typeof value === 'string' ? value : jsonText(value)
+  const isData = typeof value === 'object'
+  return ` ${addedWord(name)}=${isData ? quote(text) : text === '' ? '""' : addedWord(text)}`
+}
+
+export function shapedText(
+  exchange: ServerExchange,
+  facts: RequestFacts,
+  changes: AttributeChanges,
+): string {
+  return shape(exchange, facts, changes, writeWord, writeAddedWord)
+}
+
+export function shapedJson(
+  exchange: ServerExchange,
+  facts: RequestFacts,
+  changes: AttributeChanges,
+): string {
+  const write = (name: string, value: AttributeValue) => `,${quote(name)}:${jsonText(value)}`
+  return shape(exchange, facts, changes, write, write)
+}

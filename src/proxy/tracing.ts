@@ -1,0 +1,182 @@
+/**
+ * Spans of requests (W3C Trace Context): one for the request, one for each attempt to send it on. A
+ * request that is not sampled costs one look at its headers, and without a policy nothing at all.
+ */
+import { randomBytes } from 'node:crypto'
+import { performance } from 'node:perf_hooks'
+import type { Attribute } from '../exchange/observe.ts'
+import type { UpstreamAddress } from './engine/types.ts'
+import { accessFields } from './telemetry/access-fields.ts'
+import type { FinishedSpan } from './telemetry/otlp/span.ts'
+import type { RequestFacts } from './telemetry/types.ts'
+import type { Walk } from './walk.ts'
+
+/** The trace that a request belongs to, and its spans so far. */
+export class RequestTrace {
+  readonly traceId: string
+  readonly spanId = newId(8)
+  readonly parentId: string | undefined
+  readonly flags: number
+  /** Spans of attempts that are over. */
+  readonly finished: FinishedSpan[] = []
+  attempt: Attempt | undefined
+
+  constructor(parent: TraceParent | undefined) {
+    this.traceId = parent?.traceId ?? newId(16)
+    this.parentId = parent?.spanId
+    this.flags = parent?.flags ?? 1
+  }
+
+  /** What a span of this trace tells whom it calls. */
+  header(spanId: string): string {
+    return `00-${this.traceId}-${spanId}-${this.flags.toString(16).padStart(2, '0')}`
+  }
+
+  /** The caller has decided that nothing of this trace is kept: ids go on, spans do not. */
+  get isExported(): boolean {
+    return (this.flags & 1) === 1
+  }
+}
+
+interface Attempt {
+  readonly spanId: string
+  readonly startedAt: number
+  readonly to: string
+}
+
+interface TraceParent {
+  readonly traceId: string
+  readonly spanId: string
+  readonly flags: number
+}
+
+const newId = (bytes: number) => randomBytes(bytes).toString('hex')
+
+const form = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
+
+/** A header that breaks the rules counts as absent (W3C Trace Context 3.2.2). */
+export function parseTraceParent(text: string | readonly string[] | undefined) {
+  const found = typeof text === 'string' ? form.exec(text) : null
+  if (found === null) return undefined
+  const [, version = '', traceId = '', spanId = '', flags = '', rest] = found
+  const isKnown = version !== 'ff' && (version !== '00' || rest === undefined)
+  if (!isKnown || /^0+$/.test(traceId) || /^0+$/.test(spanId)) return undefined
+  return { traceId, spanId, flags: Number.parseInt(flags, 16) & 0xff }
+}
+
+/** Decides whether the request gets spans; before any policy, which may then see its header. */
+export function startTrace(walk: Walk, random: () => number): void {
+  const { tracing } = walk.observers
+  if (tracing === undefined) return
+  const { headers } = walk.exchange.request
+  const parent = parseTraceParent(headers.lines('traceparent'))
+  if (random() >= tracing.share(walk.exchange, parent !== undefined)) return
+  const trace = new RequestTrace(parent)
+  walk.trace = trace
+  headers.set('traceparent', trace.header(trace.spanId))
+}
+
+/** The request is about to be sent to an address. */
+export function startAttemptSpan(walk: Walk, address: UpstreamAddress): void {
+  const { trace } = walk
+  if (trace === undefined) return
+  endAttemptSpan(walk)
+  const to = `${address.host}:${address.port}`
+  trace.attempt = { spanId: newId(8), startedAt: performance.now(), to }
+  walk.exchange.request.headers.set('traceparent', trace.header(trace.attempt.spanId))
+}
+
+/** A response has come, or will not come. */
+export function endAttemptSpan(walk: Walk, status?: number, error?: string): void {
+  const { trace, exchange } = walk
+  const attempt = trace?.attempt
+  if (trace === undefined || attempt === undefined) return
+  trace.attempt = undefined
+  const { method, authority, path } = exchange.request
+  const attributes: Attribute[] = [
+    ['sluice.outbound.kind', 'Primary'],
+    ['sluice.outbound.subtype', 'Http'],
+    ['http.method', method],
+    ['http.host', authority],
+    ['http.path', path],
+  ]
+  if (status !== undefined) attributes.push(['http.status', BigInt(status)])
+  trace.finished.push({
+    traceId: trace.traceId,
+    spanId: attempt.spanId,
+    parentId: trace.spanId,
+    name: `${method} ${attempt.to}`,
+    kind: 'client',
+    startedAt: attempt.startedAt,
+    endedAt: performance.now(),
+    attributes,
+    error,
+    flags: trace.flags,
+  })
+}
+
+/** All spans of a request that is over; none where the caller wants none kept. */
+export function finishTrace(walk: Walk, facts: RequestFacts): readonly FinishedSpan[] {
+  const { trace, exchange } = walk
+  if (trace === undefined) return []
+  endAttemptSpan(walk, undefined, facts.error)
+  if (!trace.isExported) return []
+  const attributes = attributesOf(walk, facts)
+  const given = attributes.find(([name]) => name === 'span.name')?.[1]
+  trace.finished.push({
+    traceId: trace.traceId,
+    spanId: trace.spanId,
+    parentId: trace.parentId,
+    name: typeof given === 'string' && given !== '' ? given : spanName(walk, facts),
+    kind: 'server',
+    startedAt: exchange.startedAt,
+    endedAt: exchange.startedAt + facts.durationMs,
+    attributes: attributes.filter(([name]) => name !== 'span.name'),
+    error: facts.error,
+    flags: trace.flags,
+  })
+  return trace.finished
+}
+
+const notOfSpans = new Set(['error', 'trace.id', 'span.id'])
+
+/** The fields of the access log, what spans have besides, and what the policy changes. */
+function attributesOf(walk: Walk, facts: RequestFacts): Attribute[] {
+  const { exchange, observers } = walk
+  const attributes: Attribute[] = []
+  for (const { name, read } of accessFields) {
+    const value = notOfSpans.has(name) ? undefined : read(facts, exchange)
+    if (value === undefined || value === '') continue
+    attributes.push([name, typeof value === 'number' ? BigInt(value) : value])
+  }
+  attributes.push(['url.scheme', facts.protocol])
+  attributes.push(['network.protocol.version', exchange.request.version])
+  const changes = observers.tracing?.changes
+  if (changes === undefined) return attributes
+  const added = changes.added(exchange)
+  const kept = attributes.filter(
+    ([name]) => !changes.removed.has(name) && !added.some(([replaced]) => replaced === name),
+  )
+  return [...kept, ...added]
+}
+
+/** Low in cardinality: the pattern that the path matched, never the path. */
+function spanName({ exchange, prefix, placement }: Walk, facts: RequestFacts): string {
+  if (placement === undefined) return 'unknown'
+  const type = exchange.request.headers.get('content-type')
+  if (type !== undefined && /^application\/grpc(?:\+|;|$)/i.test(type)) {
+    return exchange.request.path.slice(1)
+  }
+  return `${facts.method} ${matchedPath(prefix, placement, exchange.request.path)}`
+}
+
+function matchedPath(
+  prefix: string | undefined,
+  { rule }: NonNullable<Walk['placement']>,
+  path: string,
+): string {
+  if (prefix !== undefined) return prefix.endsWith('/') ? `${prefix}*` : `${prefix}/*`
+  const paths = rule.resource.matches.map((match) => match.path)
+  const exact = paths.find((match) => match?.type === 'Exact' && match.value === path)
+  return (exact ?? paths.find((match) => match?.type === 'RegularExpression'))?.value ?? '*'
+}

@@ -1,0 +1,105 @@
+/** Attributes of lines and spans from expressions. */
+import {
+  type CelMapValue,
+  type CelResult,
+  CelUint,
+  type CelValue,
+  FlattenedMap,
+  isCelError,
+  isList,
+  isMap,
+  mapGet,
+  mapKeys,
+  toText,
+} from '../cel/index.ts'
+import type { Exchange } from '../exchange/exchange.ts'
+import type {
+  Attribute,
+  AttributeChanges,
+  AttributeValue,
+  ObservedParts,
+} from '../exchange/observe.ts'
+import { Expression } from './expression.ts'
+
+/** As users write them; of equal names in `add` the last counts. */
+export interface AttributeConfig {
+  readonly remove?: readonly string[]
+  readonly add?: readonly { readonly name: string; readonly expression: string }[]
+}
+
+/** Changes that are bound to their expressions. */
+export class BoundAttributes implements AttributeChanges {
+  readonly removed: ReadonlySet<string>
+  readonly expressions: readonly Expression[]
+  readonly #names: readonly string[]
+
+  constructor({ remove = [], add = [] }: AttributeConfig) {
+    this.removed = new Set(remove)
+    const last = new Map(add.map(({ name, expression }) => [name, expression]))
+    this.#names = [...last.keys()]
+    this.expressions = [...last.values()].map((source) => new Expression(source))
+  }
+
+  /** Without a request: what depends on one is left out. */
+  alone(): readonly Attribute[] {
+    return this.#evaluate(undefined)
+  }
+
+  added(exchange: Exchange): readonly Attribute[] {
+    return this.#evaluate(exchange)
+  }
+
+  #evaluate(exchange: Exchange | undefined): readonly Attribute[] {
+    const found = new Map<string, AttributeValue>()
+    this.expressions.forEach((expression, at) => {
+      const result = expression.evaluate(exchange)
+      const name = this.#names[at] ?? ''
+      if (result instanceof FlattenedMap) {
+        for (const [path, value] of result.attributes(name)) put(found, path, value)
+      } else put(found, name, result)
+    })
+    return [...found]
+  }
+}
+
+function put(found: Map<string, AttributeValue>, name: string, result: CelResult): void {
+  const value = toAttribute(result, 0)
+  if (value !== undefined) found.set(name, value)
+}
+
+/** Deepest lists and maps that are written; what lies deeper is left out. */
+const maxDepth = 32
+
+/** A copy as plain data; undefined for errors and null, which are left out of lists and maps, too. */
+export function toAttribute(result: CelResult, depth = 0): AttributeValue | undefined {
+  if (result === null || isCelError(result) || depth > maxDepth) return undefined
+  if (typeof result !== 'object') return result
+  if (isList(result)) {
+    return result.map((item) => toAttribute(item, depth + 1)).filter((item) => item !== undefined)
+  }
+  if (isMap(result)) return mapAttribute(result, depth)
+  if (result instanceof CelUint) return result.value
+  if (result instanceof Uint8Array) return Buffer.from(result).toString('base64')
+  const text = toText(result as CelValue)
+  return typeof text === 'string' ? text : undefined
+}
+
+function mapAttribute(map: CelMapValue, depth: number): AttributeValue {
+  const copy: Record<string, AttributeValue> = Object.create(null) as Record<string, AttributeValue>
+  for (const key of mapKeys(map)) {
+    const value = mapGet(map, key)
+    const attribute = value === undefined ? undefined : toAttribute(value, depth + 1)
+    if (attribute !== undefined) copy[String(key)] = attribute
+  }
+  return copy
+}
+
+/** What expressions read that is gone when an exchange is over, unless it is kept. */
+export function observedParts(expressions: readonly Expression[]): ObservedParts {
+  const some = (path: string) => expressions.some((expression) => expression.mentions(path))
+  return {
+    requestBody: expressions.some(({ request }) => request),
+    responseBody: expressions.some(({ response }) => response),
+    responseHead: some('response.headers') || some('response.grpcStatus'),
+  }
+}

@@ -1,0 +1,214 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
+import type { TestRequest } from '../../src/testing/http-client.ts'
+import {
+  gateway,
+  httpRoute,
+  manifest,
+  policy,
+  staticBackend,
+  toBackend,
+} from '../../src/testing/manifests.ts'
+import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
+import { waitFor } from '../../src/testing/wait-for.ts'
+
+const add = (name: string, expression: string) => ({ name, expression })
+
+/** Gateway -> its access log; each has a port of its own. */
+const logs = {
+  plain: undefined,
+  filtered: { filter: 'response.code >= 400 || "log" in request.headers' },
+  broken: { filter: 'request.headers["log"]' },
+  removed: { attributes: { remove: ['http.method', 'http.host', 'duration', 'no.such'] } },
+  added: {
+    filter: 'request.method != "HEAD"',
+    attributes: {
+      remove: ['src.addr'],
+      add: [
+        add('team', 'request.headers["x-team"]'),
+        add('http.path', 'request.path'),
+        add('code', 'response.code / 100'),
+        add('type', 'response.headers["content-type"]'),
+        add('backend', 'backend.name + " " + backend.type'),
+        add('never', 'jwt.sub'),
+        add('null', 'jwt'),
+        add('wrong', 'request.headers["x-team"] + 1'),
+        add('twice', '"first"'),
+        add('twice', '"last"'),
+        add(
+          'asked',
+          'flatten(request.uri.contains("?") ? {"q": request.uri.query("q")[0], "n": 1} : {})',
+        ),
+        add('list', 'request.headers.split()["accept"]'),
+        add('sent', 'string(request.body)'),
+        add('got', 'size(response.body)'),
+        add('took', 'request.endTime >= request.startTime'),
+        add('secret', 'request.headers.redacted()["authorization"]'),
+      ],
+    },
+  },
+} as const
+
+type Name = keyof typeof logs
+type Kind = 'text' | 'json'
+
+const names = Object.keys(logs) as Name[]
+let upstream: Upstream
+const running: Partial<Record<Kind, RunningGateway>> = {}
+/** `kind/name` -> port. */
+const ports = new Map<string, number>()
+
+async function start(kind: Kind): Promise<void> {
+  for (const name of names) ports.set(`${kind}/${name}`, await freePort())
+  const gateways = names.flatMap((name) => [
+    gateway(ports.get(`${kind}/${name}`) ?? 0, {}, name),
+    ...(logs[name] === undefined
+      ? []
+      : [policy(name, `Gateway/${name}`, { frontend: { accessLog: logs[name] } })]),
+  ])
+  const younger = { creationTimestamp: '2099-01-01T00:00:00Z' }
+  running[kind] = await startGateway({
+    manifests: {
+      'all.yaml': manifest(
+        ...gateways,
+        staticBackend('main', upstream.port),
+        httpRoute('app', {
+          parentRefs: names.map((name) => ({ name })),
+          rules: [{ backendRefs: [toBackend('main')] }],
+        }),
+        policy(
+          'younger',
+          'Gateway/removed',
+          { frontend: { accessLog: { filter: 'false' } } },
+          younger,
+        ),
+      ),
+    },
+    args: ['--access-log', kind],
+  })
+}
+
+beforeAll(async () => {
+  upstream = await startUpstream('main', ({ path, body }, response) => {
+    response.statusCode = path.startsWith('/missing') ? 404 : 200
+    response.setHeader('content-type', 'text/plain')
+    response.end(path === '/large' ? 'x'.repeat(100_000) : `you sent ${body}`)
+  })
+  await start('text')
+  await start('json')
+})
+
+afterAll(async () => {
+  await Promise.all(Object.values(running).map((gateway) => gateway.dispose()))
+  await upstream?.close()
+})
+
+/** Sends requests one after the other; resolves with the lines that were written up to the last one. */
+async function linesOf(
+  kind: Kind,
+  name: Name,
+  ...requests: readonly TestRequest[]
+): Promise<string[]> {
+  const gateway = running[kind]
+  const port = (of: Name) => ports.get(`${kind}/${of}`) ?? 0
+  if (gateway === undefined) throw new Error('no gateway')
+  const from = gateway.stdout.length
+  for (const request of requests) await gateway.send(port(name), request)
+  marks++
+  await gateway.send(port('plain'), { path: `/mark-${marks}` })
+  await waitFor('the mark', () => gateway.stdout.slice(from).includes(`/mark-${marks}`))
+  return gateway.stdout
+    .slice(from)
+    .split('\n')
+    .filter((line) => line !== '' && !line.includes('/mark-'))
+}
+let marks = 0
+
+const jsonOf = async (name: Name, request: TestRequest) => {
+  const [line = '{}'] = await linesOf('json', name, request)
+  return JSON.parse(line) as Record<string, unknown>
+}
+
+describe('the access log without a policy', () => {
+  it('has a line for each request', async () => {
+    const [line, ...rest] = await linesOf('text', 'plain', { path: '/a?b' })
+    expect(rest).toEqual([])
+    expect(line).toMatch(
+      /\tinfo\trequest gateway=default\/plain listener=http route=default\/app endpoint=\S+ src\.addr=127\.0\.0\.1:\d+ http\.method=GET http\.host=\S+ http\.path=\/a\?b http\.version=HTTP\/1\.1 http\.status=200 protocol=http duration=\d+ms$/,
+    )
+  })
+})
+
+describe('[AccessLog.filter] a filter', () => {
+  it('lets lines through where it is true', async () => {
+    const lines = await linesOf(
+      'text',
+      'filtered',
+      { path: '/ok' },
+      { path: '/missing' },
+      { path: '/asked', headers: { log: '1' } },
+    )
+    expect(lines.map((line) => /http\.path=(\S+)/.exec(line)?.[1])).toEqual(['/missing', '/asked'])
+  })
+
+  it('that is no bool, or cannot be evaluated, lets none through', async () => {
+    expect(await linesOf('text', 'broken', {}, { headers: { log: 'true' } })).toEqual([])
+  })
+})
+
+describe('[AccessLog.attributes] attributes', () => {
+  it('[LogTracingAttributes.remove] that are removed are left out', async () => {
+    const [line = ''] = await linesOf('text', 'removed', { path: '/r' })
+    expect(line).toContain('http.path=/r')
+    expect(line).not.toMatch(/http\.method|http\.host|duration/)
+    const json = await jsonOf('removed', { path: '/r' })
+    expect(json).toMatchObject({ 'http.path': '/r', 'http.status': 200 })
+    expect(json).not.toHaveProperty('http.method')
+  })
+
+  it('[LogTracingAttributes.add] [AttributeAdd.name] [AttributeAdd.expression] that are added end the line', async () => {
+    const [line = ''] = await linesOf('text', 'added', {
+      method: 'POST',
+      path: '/p?q=x%20y',
+      headers: { 'x-team': 'a b', accept: 'text/a, text/b', authorization: 'Bearer secret-token' },
+      body: 'hello',
+    })
+    expect(line.slice(line.indexOf(' duration='))).toMatch(
+      /^ duration=\d+ms team="a b" http\.path=\/p code=2 type=text\/plain backend="default\/main static" twice=last asked\.q="x y" asked\.n=1 list="\[\\"text\/a\\",\\"text\/b\\"\]" sent=hello got=14 took=true secret=<redacted>$/,
+    )
+    expect(line).not.toContain('src.addr')
+    expect(line).not.toContain('http.path=/p?q')
+    expect(line).not.toContain('secret-token')
+  })
+
+  it('keep their types in JSON', async () => {
+    const json = await jsonOf('added', { path: '/j', headers: { accept: 'a' } })
+    expect(json).toMatchObject({ 'http.path': '/j', code: 2, list: ['a'], took: true, got: 9 })
+    for (const name of ['team', 'never', 'null', 'wrong', 'asked.q', 'src.addr']) {
+      expect(json).not.toHaveProperty([name])
+    }
+  })
+
+  it('[LogTracingAttributes.add] are left out where their expressions fail', async () => {
+    const [line = ''] = await linesOf('text', 'added', { path: '/f' })
+    expect(line).not.toMatch(/ (team|never|null|wrong|list)=/)
+    expect(line).toContain(' twice=last')
+  })
+
+  it('read bodies while they pass', async () => {
+    const json = await jsonOf('added', { method: 'PUT', path: '/large', body: 'y'.repeat(70_000) })
+    expect([String(json.sent).length, json.got]).toEqual([70_000, 100_000])
+  })
+
+  it('work together with a filter', async () => {
+    expect(await linesOf('text', 'added', { method: 'HEAD' })).toEqual([])
+  })
+
+  it('keep a value of a client on its line', async () => {
+    const [line = '', ...rest] = await linesOf('text', 'added', {
+      headers: { 'x-team': 'a" evil="1' },
+    })
+    expect(rest).toEqual([])
+    expect(line).toContain(' team="a\\" evil=\\"1" ')
+  })
+})
