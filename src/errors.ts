@@ -338,6 +338,14 @@ export const errorCatalogue = {
     'configuration resource cannot be read',
     'A proxy received a resource of a type or shape that its version does not know.',
   ),
+  resource_partly_known: row(
+    0,
+    'internal',
+    'no',
+    'Internal',
+    'configuration resource has fields that are not known',
+    'A proxy received a resource with fields that its version does not know, and serves the rest of it.',
+  ),
   event_too_large: row(
     0,
     'internal',

@@ -8,9 +8,10 @@
  *
  * Facts: `programmed:<object key>` = the latched generation; `addresses:<ns>/<name>` = addresses
  * that the proxies of a Gateway serve on; `rejected:<resource key>` and
- * `rejected-code:<resource key>` = why some proxy refuses the resource; `absent:<ns>/<name>` = no
+ * `rejected-code:<resource key>` = why some proxy refuses the resource; `refused:<object key>` = the
+ * same for the object that the resource is of; `absent:<ns>/<name>` = no
  * proxy of the Gateway has been there for a while; `silent:<ns>/<name>` = its proxies that owe an
- * answer, joined by commas.
+ * answer, joined by commas; `older:<ns>/<name>` = its proxies that do not know all that they get.
  */
 import { initialTransition, type SnapshotFrom, transition } from 'xstate'
 import type { SluiceEvent } from '../../events/index.ts'
@@ -20,6 +21,7 @@ import { gatewayOfSet, type ListenerSetSpec, specOf } from '../desired/shapes.ts
 import { type ObjectKey, type ObjectRef, objectKey } from '../model/names.ts'
 import { FoldTimers, type PendingTimer } from './delivery-timers.ts'
 import { type ProxyInput, type ProxyState, proxyMachine, type Rejection } from './proxy.machine.ts'
+import { byObject } from './rejected-objects.ts'
 
 type ProxySnapshot = SnapshotFrom<typeof proxyMachine>
 
@@ -28,6 +30,8 @@ const absenceMs = 30_000
 /** How long a proxy may owe an answer. */
 const silenceMs = 30_000
 const absent = 'absent:'
+/** Code of what is in force as far as the proxy knows it. */
+const partlyKnown = 'resource_partly_known'
 const silent = 'silent:'
 
 /** A rejection as conditions tell it, with the Gateway whose proxy it is of. */
@@ -56,6 +60,8 @@ export class Delivery {
   readonly #addresses = new Map<string, string>()
   /** Resource key -> why it is refused; each is a fact. */
   readonly #rejected = new Map<string, Standing>()
+  /** Objects of which some resource is refused; each is a fact. */
+  #refusedObjects: readonly ObjectKey[] = []
   /** Proxies that owe an answer for too long. */
   readonly #silent = new Set<string>()
   /** Gateways, `namespace/name`, that have had no proxy for too long. */
@@ -192,6 +198,7 @@ export class Delivery {
     for (const name of sets.absent) this.#absent.add(name)
     this.#timers.restore(timers)
     this.#joinPresence()
+    this.#tellObjects()
   }
 
   #join(): void {
@@ -254,7 +261,21 @@ export class Delivery {
         return context !== undefined && serves(context, name)
       })
       this.#graph.setFact(`silent:${name}`, silent.sort().join(', ') || undefined)
+      this.#graph.setFact(`older:${name}`, this.#olderProxies(name) || undefined)
     }
+  }
+
+  /** Proxies that do not know all that they were sent, with an example of each. */
+  #olderProxies(gateway: string): string {
+    const older: string[] = []
+    for (const [key, { context }] of this.#proxies) {
+      if (!serves(context, gateway)) continue
+      const partly = Object.keys(context.rejections).filter(
+        (resource) => context.rejections[resource]?.code === partlyKnown,
+      )
+      if (partly.length > 0) older.push(`${key} (such as ${partly.sort()[0]})`)
+    }
+    return older.sort().join(', ')
   }
 
   #joinRejections(): void {
@@ -262,13 +283,26 @@ export class Delivery {
     for (const key of [...this.#proxies.keys()].sort()) {
       const context = this.#proxies.get(key)?.context
       for (const [resource, rejection] of Object.entries(context?.rejections ?? {})) {
-        if (!standing.has(resource)) standing.set(resource, named(rejection, context))
+        // What is partly known is in force; the Gateway tells of it.
+        if (rejection.code === partlyKnown || standing.has(resource)) continue
+        standing.set(resource, named(rejection, context))
       }
     }
     for (const [key, { gateway }] of [...this.#rejected]) {
       if (!standing.has(key) && this.#hasReady(gateway)) this.#setRejected(key, undefined)
     }
     for (const [key, rejection] of standing) this.#setRejected(key, rejection)
+    this.#tellObjects()
+  }
+
+  /** Facts about objects follow from those about resources. */
+  #tellObjects(): void {
+    const told = byObject(this.#rejected)
+    for (const object of this.#refusedObjects) {
+      if (!told.has(object)) this.#graph.setFact(`refused:${object}`, undefined)
+    }
+    for (const [object, message] of told) this.#graph.setFact(`refused:${object}`, message)
+    this.#refusedObjects = [...told.keys()]
   }
 
   #hasReady(gateway: string | undefined): boolean {

@@ -15,8 +15,12 @@ function describe(event: ProxyEvent): Line | undefined {
       return ['info', `listening on port ${event.port}`]
     case 'port-lost':
       return ['warn', `no longer listening on port ${event.port}`]
-    case 'rejected':
-      return ['error', `${event.rejection.key} is not in force: ${event.rejection.message}`]
+    case 'rejected': {
+      const { key, code, message } = event.rejection
+      return code === 'resource_partly_known'
+        ? ['warn', `${key}: ${message}; the rest of it is in force`]
+        : ['error', `${key} is not in force: ${message}`]
+    }
     case 'worker-died':
       return ['fatal', `worker ${event.worker} died and is replaced: ${event.error.message}`]
     case 'fault':

@@ -122,9 +122,7 @@ export class WorkerSession {
     if (delta === undefined) return false
     for (const key of delta.removed) this.#rejected.delete(key)
     for (const { resource } of delta.upserted) this.#rejected.delete(resource.key)
-    for (const { key, message } of delta.unreadable) {
-      this.#reject(sequence, { key, code: 'resource_unreadable', message })
-    }
+    for (const problem of delta.unreadable) this.#reject(sequence, problem)
     for (const rejection of this.#apply(delta)) this.#reject(sequence, rejection)
     await this.#ports.update(delta)
     return true

@@ -37,13 +37,16 @@ import type {
   WorkloadResource,
 } from '../model/resources.ts'
 import { decodeRoute, decodeStream } from './decode-route.ts'
+import { hasUnknownFields } from './unknown-fields.ts'
 import { oneOf, present, Unreadable } from './unreadable.ts'
 
-/** A resource that could not be read; the receiver rejects it by its key. */
+/** A resource that could not be read, or not wholly; the receiver rejects it by its key. */
 export interface UnreadableResource {
   /** Empty where not even the key could be read. */
   readonly key: ResourceKey
   readonly version: string
+  /** Of the error catalogue; what is partly known is in force as far as it is known. */
+  readonly code: 'resource_unreadable' | 'resource_partly_known'
   readonly message: string
 }
 
@@ -219,28 +222,77 @@ function decodeResource({ key, kind }: ResourceMessage): Resource {
   }
 }
 
-function decodeVersioned(message: VersionedMessage): VersionedResource | UnreadableResource {
+interface Decoded {
+  readonly resource?: VersionedResource
+  readonly problem?: UnreadableResource
+}
+
+function decodeVersioned(message: VersionedMessage): Decoded {
   const { version, resource } = message
+  const key = resource?.key ?? ''
   try {
-    return { version, resource: decodeResource(present(resource, 'resource')) }
+    const known = present(resource, 'resource')
+    const isPartial = hasUnknownFields(known)
+    if (isPartial && mayProtect(known)) throw new Unreadable(unknownField)
+    const decoded = { version, resource: decodeResource(known) }
+    if (!isPartial) return { resource: decoded }
+    const code = 'resource_partly_known'
+    return { resource: decoded, problem: { key, version, code, message: unknownField } }
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error
-    return { key: resource?.key ?? '', version, message: error.message }
+    const problem = { key, version, code: 'resource_unreadable', message: error.message } as const
+    const closed = resource && closedPolicy(resource, error.message)
+    return closed === undefined ? { problem } : { problem, resource: { version, resource: closed } }
+  }
+}
+
+const unknownField = 'it has a field that this version does not know'
+
+/** Would it open something to pass over a field? */
+function mayProtect({ kind }: ResourceMessage): boolean {
+  if (kind.case === 'listener') return kind.value.tls !== undefined
+  return kind.case === 'policy'
+}
+
+/**
+ * What stands for a policy that cannot be read: nothing passes where it applies. Undefined where not
+ * even that can be told.
+ */
+function closedPolicy({ key, kind }: ResourceMessage, why: string): PolicyResource | undefined {
+  if (kind.case !== 'policy' || kind.value.target?.object === undefined) return undefined
+  const { namespace, name, field, target, configVersion, age } = kind.value
+  return {
+    type: 'policy',
+    key,
+    created: Number(age?.created ?? 0),
+    order: Number(age?.order ?? 0),
+    policy: { namespace, name },
+    section: sections.find((section) => section === kind.value.section) ?? 'traffic',
+    field,
+    phase: phases.find((phase) => phase === kind.value.phase) ?? 'PostRouting',
+    target: {
+      ...decodeRef(target.object, 'target'),
+      ...(target.section !== undefined && { section: target.section }),
+      ...(target.inline !== undefined && { inline: target.inline }),
+    },
+    configVersion,
+    config: '{}',
+    unenforceable: `this proxy cannot read it: ${why}`,
   }
 }
 
 /**
  * Reads a `sluice.resource.v1.Delta` message. Throws where the bytes are not one; what is one but
- * holds resources that cannot be read comes back with them in `unreadable`.
+ * holds resources that cannot be read, or not wholly, comes back with them in `unreadable`.
  */
 export function decodeDelta(bytes: Uint8Array): DecodedDelta {
   const message = fromBinary(DeltaSchema, bytes)
   const upserted: VersionedResource[] = []
   const unreadable: UnreadableResource[] = []
   for (const versioned of message.upserted) {
-    const decoded = decodeVersioned(versioned)
-    if ('resource' in decoded) upserted.push(decoded)
-    else unreadable.push(decoded)
+    const { resource, problem } = decodeVersioned(versioned)
+    if (resource !== undefined) upserted.push(resource)
+    if (problem !== undefined) unreadable.push(problem)
   }
   return { sequence: Number(message.sequence), upserted, removed: message.removed, unreadable }
 }

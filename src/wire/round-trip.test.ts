@@ -276,11 +276,13 @@ describe('the wire form of desired state', () => {
         {
           key: 'listener/Gateway/ns/gw/quic',
           version: '1',
+          code: 'resource_unreadable',
           message: 'protocol "QUIC" is not known to this version',
         },
         {
           key: 'k',
           version: 'v',
+          code: 'resource_unreadable',
           message: 'a resource of a type that this version does not know',
         },
       ],

@@ -6,6 +6,7 @@ import type { ObjectState } from '../object-state.ts'
 import { type BackendSpec, specOf } from '../shapes.ts'
 import { compileField, type Finding, policyResource } from './compile-policy.ts'
 import { expressionFindings } from './expressions.ts'
+import { rejectedConditions } from './rejected.ts'
 
 function destinationOf(spec: BackendSpec): Destination {
   if (spec.static !== undefined) return { type: 'static', ...spec.static }
@@ -71,7 +72,12 @@ export const backendStage: Stage = {
     const key = `backend/${namespace}/${name}`
     return {
       resources: [{ type: 'backend', key, namespace, name, destination }, ...resources],
-      status: { conditions: [accepted(self, destination, findings)] },
+      status: {
+        conditions: [
+          accepted(self, destination, findings),
+          ...rejectedConditions(self.ref, self.generation, read),
+        ],
+      },
     }
   },
 }

@@ -59,13 +59,20 @@ function waitingFor(gateway: string, read: Reader): Failure {
   const text = isAbsent
     ? 'no proxy is connected'
     : 'no proxy has acknowledged this configuration yet'
-  return { reason: 'Pending', message: withSilent(text, gateway, read) }
+  return { reason: 'Pending', message: withNotes(text, gateway, read) }
 }
 
-function withSilent(message: string, gateway: string, read: Reader): string {
+/** A message, and what there is to say of single proxies. */
+function withNotes(message: string, gateway: string, read: Reader): string {
   const silent = read.fact<string>(`silent:${gateway}`)
-  const note = silent && `not waited for, since they do not answer: ${silent}`
-  return [message, note].filter((part) => part !== undefined && part !== '').join('; ')
+  const older = read.fact<string>(`older:${gateway}`)
+  return [
+    message,
+    silent && `not waited for, since they do not answer: ${silent}`,
+    older && `older than the controller, and serve what they know: ${older}`,
+  ]
+    .filter((part) => part !== undefined && part !== '')
+    .join('; ')
 }
 
 function listenerConditions(
@@ -217,7 +224,7 @@ export const gatewayStatusStage: Stage = {
     const accepted = acceptedCondition(view.failure, statuses, generation, view.notes)
     const addresses = addressesOf(name, read)
     const unusable = addressFailure(specOf<GatewaySpec>(self.object), addresses)
-    const progress = { isProgrammed, waiting, note: withSilent('', name, read) }
+    const progress = { isProgrammed, waiting, note: withNotes('', name, read) }
     const programmed = gatewayProgrammed(accepted, statuses, progress, unusable)
     const attachedSets = Object.keys(view.listenerSets).filter(
       (set) =>

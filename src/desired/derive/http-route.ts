@@ -8,6 +8,7 @@ import type { ObjectState } from '../object-state.ts'
 import { controllerName, type RouteSpec, specOf } from '../shapes.ts'
 import { type CheckRegex, type ViewedRule, viewRule } from './http-rule.ts'
 import { refusedRoute } from './refused-child.ts'
+import { rejectedConditions } from './rejected.ts'
 import { attachToParent, type ParentAttachment, statusParentRef } from './route-attachment.ts'
 import {
   acceptedGateways,
@@ -138,7 +139,10 @@ export function httpRouteStage(checkRegex: CheckRegex): Stage {
           parents: parents.map((parent) => ({
             parentRef: statusParentRef(parent.parentRef),
             controllerName,
-            conditions: conditionsOf(parent, findings, self.generation),
+            conditions: [
+              ...conditionsOf(parent, findings, self.generation),
+              ...rejectedConditions(self.ref, self.generation, read),
+            ],
           })),
         },
       }

@@ -8,6 +8,7 @@ import { controllerName, gatewayGroup, ownGroup } from '../shapes.ts'
 import type { Finding } from './compile-policy.ts'
 import { type Claim, conflictsOf } from './policy-conflicts.ts'
 import type { ResolvedTarget } from './policy-targets.ts'
+import { rejectedConditions } from './rejected.ts'
 
 /** What the stage `policy` derives for this one. */
 export interface PolicyView {
@@ -69,7 +70,11 @@ function attachedCondition(
 const maxAncestors = 16
 
 /** One entry per Gateway; an extra one names what could not be attached (Gateway API, GEP-713). */
-function ancestorsOf(view: PolicyView, read: Reader): unknown[] {
+function ancestorsOf(
+  view: PolicyView,
+  read: Reader,
+  rejected: readonly DecidedCondition[],
+): unknown[] {
   const { targets, accepted } = view
   const gateways = [...new Set(targets.flatMap((target) => target.gateways))].sort()
   const entries: unknown[] = gateways.map((gateway) => {
@@ -78,7 +83,7 @@ function ancestorsOf(view: PolicyView, read: Reader): unknown[] {
     return {
       ancestorRef: { group: gatewayGroup, kind: 'Gateway', namespace, name },
       controllerName,
-      conditions: [accepted, attachedCondition(here, view, read)],
+      conditions: [accepted, attachedCondition(here, view, read), ...rejected],
     }
   })
   const lost = targets.filter(({ problem }) => problem !== undefined)
@@ -107,8 +112,12 @@ export const policyStatusStage: Stage = {
     const view = read.value<PolicyView>('policy', self.ref)
     if (view === undefined) return {}
     const attached = attachedCondition(view.targets, view, read)
+    const rejected = rejectedConditions(self.ref, view.accepted.observedGeneration, read)
     return {
-      status: { conditions: [view.accepted, attached], ancestors: ancestorsOf(view, read) },
+      status: {
+        conditions: [view.accepted, attached, ...rejected],
+        ancestors: ancestorsOf(view, read, rejected),
+      },
     }
   },
 }

@@ -11,6 +11,7 @@ import type { ObjectState } from '../object-state.ts'
 import { type BackendRef, type BackendSpec, controllerName, specOf } from '../shapes.ts'
 import { type BackendUse, type ResolvedBackend, resolveBackend } from './references.ts'
 import { refusedRoute } from './refused-child.ts'
+import { rejectedConditions } from './rejected.ts'
 import { attachToParent, type ParentAttachment, statusParentRef } from './route-attachment.ts'
 import {
   acceptedGateways,
@@ -122,7 +123,10 @@ export const streamRouteStage: Stage = {
         parents: parents.map((parent) => ({
           parentRef: statusParentRef(parent.parentRef),
           controllerName,
-          conditions: conditionsOf(parent, refs, notes, self.generation),
+          conditions: [
+            ...conditionsOf(parent, refs, notes, self.generation),
+            ...rejectedConditions(self.ref, self.generation, read),
+          ],
         })),
       },
     }

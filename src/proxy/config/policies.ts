@@ -56,6 +56,8 @@ export class PolicyIndex {
   readonly #secrets: SecretValues
   readonly #byKey = new Map<string, BoundPolicy>()
   readonly #byTarget = new Map<string, PolicyResource[]>()
+  /** Keys of policies that no definition is for: from a newer controller, and nobody can tell what they protect. */
+  readonly #unknown = new Set<string>()
   /** Rises with every change; what was merged under another generation is merged again. */
   generation = 0
 
@@ -73,6 +75,7 @@ export class PolicyIndex {
     this.remove(resource.key)
     const bound = this.#bind(resource)
     this.#byKey.set(resource.key, bound)
+    if (findPolicy(resource.section, resource.field) === undefined) this.#unknown.add(resource.key)
     const target = targetKey(resource.target)
     const siblings = this.#byTarget.get(target)
     if (siblings === undefined) this.#byTarget.set(target, [resource])
@@ -85,6 +88,7 @@ export class PolicyIndex {
     const bound = this.#byKey.get(key)
     if (bound === undefined) return
     this.#byKey.delete(key)
+    this.#unknown.delete(key)
     const target = targetKey(bound.resource.target)
     const left = this.#byTarget.get(target)?.filter((policy) => policy.key !== key) ?? []
     if (left.length === 0) this.#byTarget.delete(target)
@@ -104,12 +108,13 @@ export class PolicyIndex {
       levels,
       (target) => this.#byTarget.get(target) ?? [],
     )
-    if (found.length === 0) return none
+    const unknown = this.#closedByUnknown(section, phase, levels)
+    if (found.length === 0 && unknown === undefined) return none
     const steps: Step[] = []
     const answers: Step[] = []
     let connection = noSettings
     let client = noClientSettings
-    let closed: string | undefined
+    let closed = unknown
     for (const { definition, policies } of found) {
       const bound = policies.flatMap(({ key }) => this.#byKey.get(key) ?? [])
       closed ??= bound.find((policy) => policy.closed !== undefined)?.closed
@@ -120,6 +125,18 @@ export class PolicyIndex {
       ;(definition.answers === true ? answers : steps).push(step)
     }
     return { steps, answers, connection, client, closed }
+  }
+
+  /** A policy that this version does not know closes what it covers: it may protect something. */
+  #closedByUnknown(section: PolicySection, phase: PolicyPhase, levels: Levels): string | undefined {
+    if (this.#unknown.size === 0) return undefined
+    for (const target of levels.flat()) {
+      for (const policy of this.#byTarget.get(target) ?? []) {
+        if (policy.section !== section || policy.phase !== phase) continue
+        if (this.#unknown.has(policy.key)) return this.#byKey.get(policy.key)?.closed
+      }
+    }
+    return undefined
   }
 
   #stepOf(definition: PolicyDefinition, bound: readonly BoundPolicy[]): Step | undefined {

@@ -1,0 +1,174 @@
+import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Resource } from '../../src/model/resources.ts'
+import { ClusterRig, type ProxyProcess, stablePort } from '../../src/testing/cluster-rig.ts'
+import { send } from '../../src/testing/http-client.ts'
+import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
+import { waitFor } from '../../src/testing/wait-for.ts'
+import { BareController, type BareResource } from '../../src/testing/xds-controller.ts'
+import { encodeBody } from '../../src/wire/encode.ts'
+
+/** What a controller sends that knows more than the proxy, and less. */
+const edge = { namespace: 'default', name: 'edge' }
+const listenerKey = 'listener/Gateway/default/edge/http'
+
+const encoded = (resource: Resource, version = '1', more: Uint8Array[] = []): BareResource => [
+  resource.key,
+  version,
+  Buffer.concat([encodeBody(resource), ...more]),
+]
+
+/** Field 999 inside one kind of resource: a second occurrence of the kind's field is merged. */
+function unknownField(kind: number): Uint8Array {
+  const inside = new BinaryWriter().tag(999, WireType.Varint).uint32(1).finish()
+  return new BinaryWriter().tag(kind, WireType.LengthDelimited).bytes(inside).finish()
+}
+
+const listener = (port: number): Resource => ({
+  type: 'listener',
+  key: listenerKey,
+  gateway: edge,
+  owner: { kind: 'Gateway', ...edge },
+  section: 'http',
+  port,
+  protocol: 'HTTP',
+  hostname: '',
+})
+
+const backend = (port: number): Resource => ({
+  type: 'backend',
+  key: 'backend/default/a',
+  namespace: 'default',
+  name: 'a',
+  destination: { type: 'static', host: '127.0.0.1', port },
+})
+
+const route = (path = '/'): Resource => ({
+  type: 'route',
+  key: 'route/HTTPRoute/default/app/0',
+  route: { kind: 'HTTPRoute', namespace: 'default', name: 'app' },
+  created: 1,
+  order: 0,
+  ruleIndex: 0,
+  attachments: [{ listener: listenerKey, hostnames: [''] }],
+  matches: [{ path: { type: 'PathPrefix', value: path }, headers: [], query: [] }],
+  filters: [],
+  backends: [
+    { weight: 1, target: { type: 'backend', namespace: 'default', name: 'a' }, filters: [] },
+  ],
+})
+
+const policy = (field: string, configVersion: number): Resource => ({
+  type: 'policy',
+  key: `policy/traffic/default/guard/${field}/Gateway/default/edge`,
+  created: 1,
+  order: 0,
+  policy: { namespace: 'default', name: 'guard' },
+  section: 'traffic',
+  field,
+  phase: 'PostRouting',
+  target: { kind: 'Gateway', ...edge },
+  configVersion,
+  config: '{}',
+})
+
+let rig: ClusterRig
+let controller: BareController
+let upstream: Upstream
+let proxy: ProxyProcess
+let port: number
+beforeEach(async () => {
+  upstream = await startUpstream('a')
+  rig = new ClusterRig({})
+  controller = await new BareController().start()
+  port = await stablePort()
+  proxy = rig.proxy({ name: 'edge-1', addresses: [controller.address] }).launch()
+})
+afterEach(async () => {
+  await rig.dispose()
+  controller.close()
+  await upstream.close()
+})
+
+const base = () => [encoded(listener(port)), encoded(backend(upstream.port)), encoded(route())]
+const statusOf = async () => (await send(port)).status
+const refusalsOf = ({ rejected }: { rejected?: { rejections: readonly object[] } }) =>
+  rejected?.rejections ?? []
+
+describe('a proxy that is older than its controller', () => {
+  it('serves a resource with fields that it does not know, and says so', async () => {
+    const [, ...rest] = base()
+    const newer = encoded(listener(port), '1', [unknownField(2)])
+    const answer = await controller.send([newer, ...rest])
+    expect(refusalsOf(answer)).toEqual([
+      { key: listenerKey, code: 'resource_partly_known', message: expect.stringMatching(/field/) },
+    ])
+    expect(await statusOf()).toBe(200)
+    await proxy.tells(/the rest of it is in force/)
+    expect(refusalsOf(await controller.send([encoded(listener(port), '2')]))).toEqual([])
+  })
+
+  it('leaves a type aside that it does not know, and serves the rest', async () => {
+    const unknown = new BinaryWriter()
+      .tag(1, WireType.LengthDelimited)
+      .string('future/default/x')
+      .tag(500, WireType.LengthDelimited)
+      .bytes(new Uint8Array())
+      .finish()
+    const answer = await controller.send([...base(), ['future/default/x', '1', unknown]])
+    expect(refusalsOf(answer)).toMatchObject([{ key: 'future/default/x' }])
+    expect(await statusOf()).toBe(200)
+  })
+
+  it.each([
+    ['a policy that it does not know', () => encoded(policy('quantumShield', 1))],
+    ['a form of a policy that it does not know', () => encoded(policy('csrf', 99))],
+    [
+      'a policy with a field that it does not know',
+      () => encoded(policy('csrf', 1), '1', [unknownField(7)]),
+    ],
+  ])('answers 500 where %s applies, and recovers', async (_, make) => {
+    await controller.send(base())
+    expect(await statusOf()).toBe(200)
+    const guard = make()
+    expect(refusalsOf(await controller.send([guard]))).toMatchObject([{ key: guard[0] }])
+    expect(await statusOf()).toBe(500)
+    expect(refusalsOf(await controller.send([], [guard[0]]))).toEqual([])
+    expect(await statusOf()).toBe(200)
+  })
+})
+
+describe('a proxy that cannot put a resource in force', () => {
+  const broken = (): BareResource => {
+    const resource = route() as Extract<Resource, { type: 'route' }>
+    const path = { type: 'RegularExpression' as const, value: '(' }
+    return encoded({ ...resource, matches: [{ path, headers: [], query: [] }] }, '2')
+  }
+
+  it('keeps the last good version of a route, names the other, and takes the next one', async () => {
+    await controller.send(base())
+    const answer = await controller.send([broken()])
+    expect(refusalsOf(answer)).toMatchObject([{ key: route().key, code: 'rule_unusable' }])
+    expect(await statusOf()).toBe(200)
+    expect(refusalsOf(await controller.send([encoded(route('/only'), '3')]))).toEqual([])
+    await waitFor('the new version', async () => (await statusOf()) === 404)
+  })
+
+  it('keeps it beyond its own death, and asks for the refused version again', async () => {
+    await controller.send(base())
+    await controller.send([broken()])
+    await proxy.saved()
+    await proxy.stop()
+    controller.requests.length = 0
+    await proxy.start()
+    expect(await statusOf()).toBe(200)
+    const { versions } = await controller.answer(({ node }) => node !== undefined)
+    expect(versions).toEqual(
+      new Map([
+        [listenerKey, '1'],
+        ['backend/default/a', '1'],
+        [route().key, ''],
+      ]),
+    )
+  })
+})
