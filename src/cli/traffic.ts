@@ -53,12 +53,18 @@ export function trafficOptions(
   const settings = readSettings(flags, process.env)
   if (!settings.ok) throw usageProblems(settings.problems)
   const deadlines = drainDeadlines(settings.value)
-  const { dynamicAllow, dynamicRefuse, accessLog, streamIdleMs, udpIdleMs, udpSessions, ...proxy } =
-    settings.value
+  const { dynamicAllow, dynamicRefuse, accessLog, ...others } = settings.value
+  const { trustedProxies, proxyProtocolFrom, maxConnections, ...more } = others
+  const { streamIdleMs, udpIdleMs, udpSessions, ...proxy } = more
   return {
     ...proxy,
     accessLogFormat: accessLog,
     destinations: { allow: dynamicAllow, refuse: dynamicRefuse, loopback },
+    edge: {
+      trustedProxies,
+      proxyProtocolFrom,
+      ...(maxConnections !== undefined && { maxConnections }),
+    },
     streamLimits: {
       idleTimeoutMs: streamIdleMs,
       udpIdleTimeoutMs: udpIdleMs,

@@ -119,6 +119,8 @@ export interface Exchange {
   readonly response: ResponseHead | undefined
   readonly responseBody: Body | undefined
   readonly source: Peer
+  /** The other end of the connection, whatever proxies say of the client. */
+  readonly rawSource: Peer
   readonly local: Peer
   /** Undefined where the client showed none, or none that the listener trusts. */
   readonly peerCertificate: PeerCertificate | undefined

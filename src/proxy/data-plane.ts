@@ -7,6 +7,7 @@ import type { IoCore } from '../core/io-core.ts'
 import { GatewayError } from '../errors.ts'
 import type { Callouts, Peer, RespondVerdict } from '../exchange/exchange.ts'
 import type { DesiredDelta } from '../model/resources.ts'
+import { addressRanges } from './address-ranges.ts'
 import { endAttempt, learnFromError, learnFromResponse, retryDelay } from './attempts.ts'
 import { type CollectorPlace, createExporters, placeOf } from './collectors.ts'
 import { portChangeOf } from './config/client-limits.ts'
@@ -38,6 +39,8 @@ export interface DataPlaneSettings {
   readonly version?: string
   /** Last part of the names of Services; `cluster.local` where absent. */
   readonly clusterDomain?: string
+  /** Addresses and CIDRs of proxies whose X-Forwarded-For is believed. */
+  readonly trustedProxies?: readonly string[]
   /** Uniform in [0, 1); Math.random where absent. */
   readonly random?: () => number
   /** Resolves host names of the dynamic forward proxy; the system's resolver where absent. */
@@ -67,10 +70,11 @@ export interface DataPlane {
 
 /** Loads what policies need on requests, once, and makes a data plane without configuration. */
 export async function createDataPlane(parts: DataPlaneParts): Promise<DataPlane> {
-  const { destinations, clusterDomain, random, lookup } = parts.settings
+  const { destinations, clusterDomain, random, lookup, trustedProxies = [] } = parts.settings
   const config = new ConfigStore(parts.core, await loadPolicyAppliers(), noCallouts)
   const context: PhaseContext = {
     config,
+    ...(trustedProxies.length > 0 && { isTrustedProxy: addressRanges(trustedProxies) }),
     heads: new MatchableHeads(parts.core, parts.head),
     random: random ?? Math.random,
     resolver: {

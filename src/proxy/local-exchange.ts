@@ -133,6 +133,9 @@ export class LocalExchange implements Exchange {
   get source() {
     return this.#exchange.source
   }
+  get rawSource() {
+    return this.#exchange.rawSource
+  }
   get local() {
     return this.#exchange.local
   }

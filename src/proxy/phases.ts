@@ -12,6 +12,7 @@ import { pickBackend } from './config/rules.ts'
 import type { ConfigStore } from './config/store.ts'
 import { editRequest } from './filters/edit.ts'
 import { redirectLocation } from './filters/redirect.ts'
+import { forwardedClient } from './forwarded-client.ts'
 import { observeRequest } from './observe.ts'
 import { findListener, findRoute, type MatchableHeads } from './route.ts'
 import { startAttemptSpan, startTrace } from './tracing.ts'
@@ -24,6 +25,8 @@ export interface PhaseContext {
   readonly config: ConfigStore
   readonly heads: MatchableHeads
   readonly resolver: DestinationResolver
+  /** Is what this peer says of the client believed? Absent: nobody is. */
+  readonly isTrustedProxy?: (address: string) => boolean
   /** Uniform in [0, 1). */
   readonly random: () => number
 }
@@ -32,6 +35,8 @@ type PhaseResult = RespondVerdict | undefined
 type Phase = (walk: Walk, context: PhaseContext) => PhaseResult | Promise<PhaseResult>
 
 export const requestPhases: readonly Phase[] = [
+  // Before anything that may ask who the client is, and before any edit of the head.
+  identifyClient,
   // The listener comes first: it is what policies of a Gateway hang on, whatever the route.
   selectListener,
   // Before routing, because these policies may change what routes match on, or refuse at once.
@@ -64,6 +69,11 @@ export const requestPhases: readonly Phase[] = [
 
 /** The way of a request that is sent again: the same backend, perhaps another endpoint. */
 export const retryPhases: readonly Phase[] = [resolveBackend, applyBackendPolicies, forward]
+
+function identifyClient({ exchange }: Walk, { isTrustedProxy }: PhaseContext): undefined {
+  if (isTrustedProxy === undefined) return
+  exchange.forwardedFor = forwardedClient(exchange.request, exchange.source, isTrustedProxy)
+}
 
 function selectListener(walk: Walk, { config, heads, random }: PhaseContext): undefined {
   findListener(walk, config, heads)

@@ -18,7 +18,7 @@ import type { AccessLogFormat } from './telemetry/access-line.ts'
 import type { MetricsSnapshot } from './telemetry/metric-definitions.ts'
 import { sumSnapshots, writePrometheus } from './telemetry/prometheus.ts'
 import type { DestinationRules } from './upstream/destination-rules.ts'
-import type { FromWorker, WorkerRejection } from './worker-messages.ts'
+import type { EdgeSettings, FromWorker, WorkerRejection } from './worker-messages.ts'
 import { WorkerThread } from './worker-thread.ts'
 
 /** What happens in the proxy, for the operational log. */
@@ -58,6 +58,8 @@ export interface ProxyOptions {
   readonly clusterDomain?: string
   /** Limits of what is forwarded unread; the engine's own where absent. */
   readonly streamLimits?: Partial<StreamLimits>
+  /** Nobody is believed, and everybody let in, where absent. */
+  readonly edge?: EdgeSettings
   readonly channel: ConfigChannel
   readonly log?: LevelControl
   /** Metrics of whoever started the proxy, beside its own. */
@@ -166,7 +168,7 @@ class Supervisor implements RunningProxy {
 
   #newThread(index: number, count: number): WorkerThread {
     const { bindAddress, accessLogFd, accessLogFormat, channel, destinations } = this.#options
-    const { clusterDomain, streamLimits, version } = this.#options
+    const { clusterDomain, streamLimits, version, edge } = this.#options
     return new WorkerThread({
       index,
       channel,
@@ -178,6 +180,7 @@ class Supervisor implements RunningProxy {
         ...(clusterDomain !== undefined && { clusterDomain }),
         ...(streamLimits !== undefined && { streamLimits }),
         ...(version !== undefined && { version }),
+        ...(edge !== undefined && { edge }),
       },
       onMessage: (message) => this.#receive(index, message),
       onDeath: (error, restartMs) => {

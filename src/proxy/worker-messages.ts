@@ -6,6 +6,16 @@ import type { AccessLogFormat } from './telemetry/access-line.ts'
 import type { MetricsSnapshot } from './telemetry/metric-definitions.ts'
 import type { DestinationRules } from './upstream/destination-rules.ts'
 
+/** Who is believed, and how many are let in. */
+export interface EdgeSettings {
+  /** Addresses and CIDRs whose X-Forwarded-For is believed. */
+  readonly trustedProxies: readonly string[]
+  /** Addresses and CIDRs whose connections begin with a PROXY header. */
+  readonly proxyProtocolFrom: readonly string[]
+  /** Of one worker. */
+  readonly maxConnections?: number
+}
+
 /** Given to a worker when it starts. */
 export interface WorkerSettings {
   /** IP address on which listener ports are bound. */
@@ -19,6 +29,7 @@ export interface WorkerSettings {
   /** Of the product, for spans. */
   readonly version?: string
   readonly streamLimits?: Partial<StreamLimits>
+  readonly edge?: EdgeSettings
 }
 
 export type ToWorker =

@@ -4,6 +4,7 @@
  */
 import { parentPort, workerData } from 'node:worker_threads'
 import { createIoCore } from '../core/index.ts'
+import { addressRanges } from './address-ranges.ts'
 import { createDataPlane } from './data-plane.ts'
 import { createEngine } from './engine/engine.ts'
 import { AccessLog } from './telemetry/access-log.ts'
@@ -22,6 +23,7 @@ const trapExitCode = 70
 async function startWorker(port: NonNullable<typeof parentPort>, settings: WorkerSettings) {
   const { bindAddress, reusePort, accessLog, destinations, clusterDomain, streamLimits, version } =
     settings
+  const { trustedProxies = [], proxyProtocolFrom = [], maxConnections } = settings.edge ?? {}
   const send = (message: FromWorker) => port.postMessage(message)
   const log = new AccessLog({ fd: accessLog.fd, isShared: reusePort })
   // Runs even when an uncaught error ends the thread; nothing asynchronous gets a turn any more.
@@ -36,6 +38,7 @@ async function startWorker(port: NonNullable<typeof parentPort>, settings: Worke
     telemetry,
     settings: {
       destinations,
+      trustedProxies,
       ...(clusterDomain !== undefined && { clusterDomain }),
       ...(version !== undefined && { version }),
     },
@@ -46,6 +49,8 @@ async function startWorker(port: NonNullable<typeof parentPort>, settings: Worke
     handler: plane.handler,
     streamHandler: plane.streamHandler,
     ...(streamLimits !== undefined && { streamLimits }),
+    ...(maxConnections !== undefined && { maxConnections }),
+    ...(proxyProtocolFrom.length > 0 && { expectsProxyHeader: addressRanges(proxyProtocolFrom) }),
     bindAddress,
     reusePort,
     onUpstreamConnected: (seconds) => telemetry.onUpstreamConnected(seconds),

@@ -27,11 +27,13 @@ export class SourceView extends ExchangeView {
     if (exchange === undefined) return undefined
     switch (name) {
       case 'address':
-      case 'rawAddress':
         return exchange.source.address
+      case 'rawAddress':
+        return exchange.rawSource.address
       case 'port':
-      case 'rawPort':
         return BigInt(exchange.source.port)
+      case 'rawPort':
+        return BigInt(exchange.rawSource.port)
       default: {
         const certificate = exchange.peerCertificate
         return certificate === undefined ? undefined : certificateField(certificate, name)

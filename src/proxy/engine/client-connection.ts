@@ -52,15 +52,15 @@ export class ClientConnection
   /** Bytes moved when reading was paused. */
   #progress = 0
 
-  constructor(parts: EngineParts, { limits, port, socket, secure }: AcceptedConnection) {
+  constructor(parts: EngineParts, { limits, port, socket, secure, wasRead }: AcceptedConnection) {
     super(port, secure?.choice)
     this.#parts = parts
     this.#limits = limits
     const meter = secure === undefined ? parts.clientMeter : parts.tlsMeter
     this.transport =
-      secure === undefined
+      secure === undefined && wasRead !== true
         ? Transport.overShared(socket, this, meter, parts.sharedReads)
-        : Transport.overEvents(socket, this, meter, secure.raw)
+        : Transport.overEvents(socket, this, meter, secure?.raw)
     parts.connections.add(this)
     parts.counters.connectionsTotal++
     parts.counters.connectionsOpen++

@@ -1,6 +1,30 @@
 import type { Socket } from 'node:net'
 import type { Peer } from '../../exchange/exchange.ts'
 
+/** What load balancers have told of connections that they forward. */
+const announced = new WeakMap<Socket, Peer>()
+
+/** From here on the connection is that of another than the peer of its socket. */
+export function announceSource(socket: Socket, source: Peer): void {
+  announced.set(socket, source)
+}
+
+/** Takes over what is known of the socket below. */
+export function inheritSource(socket: Socket, below: Socket): void {
+  const source = announced.get(below)
+  if (source !== undefined) announced.set(socket, source)
+}
+
+/** The client of a connection, as far as its socket and its load balancer tell. */
+export function sourceOf(socket: Socket): Peer {
+  return announced.get(socket) ?? peerOf(socket)
+}
+
+/** The other end of the socket itself. */
+export function peerOf({ remoteAddress, remotePort }: Socket): Peer {
+  return { address: remoteAddress ?? '', port: remotePort ?? 0 }
+}
+
 /** The addresses of a connection, asked of the system when somebody wants them, and kept. */
 export class ConnectionEnds {
   readonly #socket: Socket
@@ -12,10 +36,7 @@ export class ConnectionEnds {
   }
 
   get source(): Peer {
-    if (this.#source === undefined) {
-      const { remoteAddress, remotePort } = this.#socket
-      this.#source = { address: remoteAddress ?? '', port: remotePort ?? 0 }
-    }
+    this.#source ??= sourceOf(this.#socket)
     return this.#source
   }
 

@@ -10,7 +10,7 @@ import type { SharedReads } from './shared-reads.ts'
 import type { StreamConnection } from './stream-connection.ts'
 import type { StreamCounters, StreamHandler } from './stream-types.ts'
 import type { EngineClock, TimerWheel } from './timer-wheel.ts'
-import type { SecureSocket, TlsHandshake } from './tls-handshake.ts'
+import type { SecureSocket } from './tls-handshake.ts'
 import type { ByteMeter, Transport } from './transport.ts'
 import type {
   EngineCounters,
@@ -27,6 +27,8 @@ export interface AcceptedConnection {
   readonly socket: Socket
   /** Set where the socket is TLS. */
   readonly secure?: SecureSocket
+  /** Bytes were read from the socket, and wait in it. */
+  readonly wasRead?: boolean
 }
 
 /** A client connection as the engine keeps account of it. */
@@ -61,8 +63,8 @@ export interface EngineParts {
   readonly flushes: FlushQueue
   /** Client connections that are open. */
   readonly connections: Set<OpenConnection>
-  /** Connections whose TLS handshake is under way. */
-  readonly handshakes: Set<TlsHandshake>
+  /** Connections whose PROXY header or TLS handshake is under way. */
+  readonly handshakes: Set<{ cut(): void }>
   readonly streamHandler: StreamHandler
   readonly streamLimits: StreamLimits
   readonly streamCounters: StreamCounters

@@ -11,6 +11,7 @@ import { defaultHttp2Limits } from './http2/limits.ts'
 import { overTls } from './http2/open-session.ts'
 import { Pools } from './pool.ts'
 import { type PortChange, PortSettings } from './port-settings.ts'
+import { ProxyHeaderReader } from './proxy-header-reader.ts'
 import { ReadBuffers } from './read-buffers.ts'
 import { SharedReads } from './shared-reads.ts'
 import { StreamConnection } from './stream-connection.ts'
@@ -39,6 +40,10 @@ export interface EngineOptions {
   readonly streamHandler?: StreamHandler
   readonly limits?: Partial<EngineLimits>
   readonly streamLimits?: Partial<StreamLimits>
+  /** Must connections from this address begin with a header of the PROXY protocol? */
+  readonly expectsProxyHeader?: (address: string) => boolean
+  /** Client connections at a time, of all TCP ports together; as many as the system allows where absent. */
+  readonly maxConnections?: number
   /** Where listeners bind: an IPv4 or IPv6 address; `::` for both. */
   readonly bindAddress: string
   /** Several workers bind the same port, and the kernel spreads connections (Linux). */
@@ -134,8 +139,9 @@ class SocketEngine implements Engine {
     const settings = this.#settingsOf(port)
     Object.assign(settings.limits, limits)
     const all = settings.limits
-    return this.#bind(port, settings, (socket, bound, server) => {
-      if (tls === undefined) new ClientConnection(this.#parts, { limits: all, port: bound, socket })
+    return this.#bind(port, settings, (socket, bound, server, wasRead = false) => {
+      const accepted = { limits: all, port: bound, socket, wasRead }
+      if (tls === undefined) new ClientConnection(this.#parts, accepted)
       else this.#acceptTls(server, tls, all, bound, socket)
     })
   }
@@ -173,17 +179,35 @@ class SocketEngine implements Engine {
     await bound?.close()
   }
 
+  #isFull(): boolean {
+    const { connections, handshakes, streams } = this.#parts
+    const { maxConnections = Number.POSITIVE_INFINITY } = this.#options
+    return connections.size + handshakes.size + streams.size >= maxConnections
+  }
+
   #bind(
     port: number,
     settings: PortSettings,
-    accept: (socket: Socket, bound: number, server: Server) => void,
+    accept: (socket: Socket, bound: number, server: Server, wasRead?: boolean) => void,
   ): Promise<number> {
-    const { bindAddress, reusePort } = this.#options
+    const { bindAddress, reusePort, expectsProxyHeader } = this.#options
     let bound = port
     const options = { allowHalfOpen: true, noDelay: true, highWaterMark: socketHighWaterMark }
     const server = createServer(options, (socket: Socket) => {
+      if (this.#isFull()) {
+        this.#parts.counters.connectionsRefused++
+        socket.on('error', () => {})
+        socket.resetAndDestroy()
+        return
+      }
       setKeepalive(socket, settings.keepalive)
-      accept(socket, bound, server)
+      if (expectsProxyHeader?.(socket.remoteAddress ?? '') !== true) {
+        accept(socket, bound, server)
+        return
+      }
+      new ProxyHeaderReader(this.#parts, settings.limits, socket, () => {
+        accept(socket, bound, server, true)
+      })
     })
     return new Promise((resolve, reject) => {
       server.once('error', (error: NodeJS.ErrnoException) => {
@@ -350,6 +374,8 @@ function startCounters(
       return tls.sent
     },
     tlsHandshakesFailed: 0,
+    proxyHeadersRefused: 0,
+    connectionsRefused: 0,
     upstreamConnectionsTotal: 0,
     upstreamConnectionsOpen: 0,
     badHeads: 0,

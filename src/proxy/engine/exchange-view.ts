@@ -5,6 +5,7 @@ import { Learned } from '../../exchange/learned.ts'
 import type { BodySource } from './body-sink.ts'
 import { certificateOf } from './client-certificate.ts'
 import type { ClientSide } from './client-side.ts'
+import { peerOf } from './connection-ends.ts'
 import type { HeadReader } from './head-reader.ts'
 import { MessageBody } from './message-body.ts'
 import { type RequestFraming, RequestHeadView } from './request-head.ts'
@@ -55,8 +56,15 @@ export abstract class ExchangeView {
     return this.client?.tls
   }
 
+  /** Who a trusted proxy says the client is; set by the data plane. */
+  forwardedFor: Peer | undefined
+
   get source(): Peer {
-    return this.client?.source ?? nobody
+    return this.forwardedFor ?? this.client?.source ?? nobody
+  }
+
+  get rawSource(): Peer {
+    return this.client === undefined ? nobody : peerOf(this.client.socket)
   }
 
   get local(): Peer {
@@ -136,6 +144,7 @@ export abstract class ExchangeView {
     this.learned.clear()
     if (this.facts.size > 0) this.facts.clear()
     this.place = nowhere
+    this.forwardedFor = undefined
     this.backend = undefined
     this.bufferLimit = defaultBufferLimit
     this.state = undefined

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import { performance } from 'node:perf_hooks'
 import { GatewayError } from '../../errors.ts'
 import type { Peer } from '../../exchange/exchange.ts'
+import { sourceOf } from './connection-ends.ts'
 import { dial, dialError, lostError } from './dial.ts'
 import type { EngineParts } from './engine-parts.ts'
 import type { ServerStream, StreamProtocol } from './stream-types.ts'
@@ -60,7 +61,7 @@ export class StreamConnection implements ServerStream, TransportOwner, TimerOwne
     this.tls = tls
     this.serverName = serverName
     this.#first = first
-    this.source = { address: raw.remoteAddress ?? '', port: raw.remotePort ?? 0 }
+    this.source = sourceOf(raw)
     this.#client = Transport.overEvents(socket, this, this.#clientMeter, raw)
     this.#client.pause()
     if (first !== undefined) this.#clientMeter.received += first.length
@@ -111,7 +112,14 @@ export class StreamConnection implements ServerStream, TransportOwner, TimerOwne
   }
 
   onBytes(bytes: Buffer, start: number, end: number): void {
-    this.#tunnel?.fromClient(bytes, start, end)
+    if (this.#tunnel === undefined) this.#keep(bytes.subarray(start, end))
+    else this.#tunnel.fromClient(bytes, start, end)
+  }
+
+  /** A socket that had another owner before may bring one more read in spite of the pause. */
+  #keep(bytes: Buffer): void {
+    this.#first = Buffer.concat([this.#first ?? Buffer.alloc(0), bytes])
+    this.#client.socket.pause()
   }
 
   onUpstreamBytes(bytes: Buffer, start: number, end: number): void {

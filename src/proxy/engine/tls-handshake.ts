@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import { type SecureContext, TLSSocket, type TLSSocketOptions } from 'node:tls'
 import { readClientHello } from './client-hello.ts'
+import { inheritSource } from './connection-ends.ts'
 import type { EngineParts } from './engine-parts.ts'
 import { Timer, type TimerOwner } from './timer-wheel.ts'
 import { socketHighWaterMark } from './transport.ts'
@@ -101,6 +102,7 @@ export class TlsHandshake implements TimerOwner {
       highWaterMark: socketHighWaterMark,
     }
     const socket = new TLSSocket(raw, options)
+    inheritSource(socket, raw)
     this.#socket = socket
     socket.on('error', ignore)
     // Errors of the protocol come here only, unless a tls.Server has made the socket.

@@ -106,6 +106,8 @@ export interface ServerExchange extends Exchange {
   place: RoutePlace
   backend: ChosenBackend | undefined
   bufferLimit: number
+  /** Who a trusted proxy says the client is; set by the data plane, reset by the engine. */
+  forwardedFor: Peer | undefined
   /** Scratch of the data plane for this exchange; cleared by the engine between requests. */
   state: unknown
   /** The head as it stands in the WASM core's record right now; valid only inside onRequest, synchronously. */
@@ -178,6 +180,10 @@ export interface EngineCounters {
   readonly tlsReceivedBytes: number
   readonly tlsSentBytes: number
   tlsHandshakesFailed: number
+  /** Connections that were dropped for want of a PROXY header. */
+  proxyHeadersRefused: number
+  /** Connections that were dropped because there are as many as may be. */
+  connectionsRefused: number
   upstreamConnectionsTotal: number
   upstreamConnectionsOpen: number
   badHeads: number

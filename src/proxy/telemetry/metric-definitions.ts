@@ -91,6 +91,12 @@ export const metricDefinitions = {
     'HTTP/2 connections of clients that were cut off because of too much of something.',
     ['kind'],
   ),
+  proxy_headers_refused_total: counter(
+    'Connections of load balancers that were dropped for want of a PROXY header.',
+  ),
+  downstream_connections_refused_total: counter(
+    'Client connections that were reset because a worker had as many as it may have.',
+  ),
   upstream_connections_total: counter('Connections to backends that were made.'),
   upstream_connections: gauge('Connections to backends open now.'),
   malformed_requests_total: counter('Request heads that could not be read.'),

@@ -20,6 +20,8 @@ const counters = {
   tlsReceivedBytes: 0,
   tlsSentBytes: 0,
   tlsHandshakesFailed: 0,
+  proxyHeadersRefused: 0,
+  connectionsRefused: 0,
   upstreamConnectionsTotal: 2,
   upstreamConnectionsOpen: 1,
   badHeads: 0,

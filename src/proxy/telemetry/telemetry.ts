@@ -66,6 +66,8 @@ function engineSeries(engine: Readonly<EngineCounters>): MetricsSnapshot {
     ),
     downstream_sent_bytes_total: byProtocol(engine.sentBytes, engine.tlsSentBytes, tlsTotal),
     tls_handshakes_failed_total: number(engine.tlsHandshakesFailed),
+    proxy_headers_refused_total: number(engine.proxyHeadersRefused),
+    downstream_connections_refused_total: number(engine.connectionsRefused),
     downstream_http2_connections: number(engine.http2Connections),
     downstream_http2_streams: number(engine.http2Streams),
     downstream_http2_floods_total: floodKindNames.flatMap((kind) =>
