@@ -6,8 +6,18 @@ import { readExport } from '../../src/log/export.ts'
 import type { Recorded } from '../../src/log/index.ts'
 import { regexProblem } from '../../src/pipeline/regex-problem.ts'
 import { foldVersion, replay } from '../../src/replay/index.ts'
+import { Authority } from '../../src/testing/certificates.ts'
 import { freePort, type RunningGateway, sluice, startGateway } from '../../src/testing/gateway.ts'
+import {
+  echo,
+  readAll,
+  startTlsUpstream,
+  startUdpUpstream,
+  UdpClient,
+} from '../../src/testing/stream-upstream.ts'
+import { handshake } from '../../src/testing/tls-client.ts'
 import { startUpstream } from '../../src/testing/upstream.ts'
+import { waitFor } from '../../src/testing/wait-for.ts'
 
 const folder = join(import.meta.dirname, '..', '..', 'examples')
 const filesOf = (name: string) =>
@@ -158,6 +168,29 @@ describe('the example', () => {
     expect((await send(8080, '169.254.169.254', '/')).status).toBeGreaterThanOrEqual(400)
     const { message } = await gateway.condition('GatewayBackend', 'anywhere', 'Accepted', 'True')
     expect(message).toContain('access control')
+  })
+
+  it('l4 forwards connections, TLS by its name, and datagrams', async () => {
+    const authority = new Authority()
+    const shop = await startTlsUpstream(authority.issue(['shop.example.com']), echo('shop'))
+    const udp = await startUdpUpstream('udp')
+    const { send, ports } = await start('l4', { 9443: shop.port, 9053: udp.port })
+    const hello = await send(8081, 'any.example.com', '/')
+    expect([hello.status, hello.body]).toEqual([200, 'hello behind the relay\n'])
+    const client = (servername: string) => ({ ca: authority.certificate, servername })
+    const secure = await handshake(ports[8443] ?? 0, client('shop.example.com'))
+    expect(await readAll(secure, 'hi')).toBe('shop:hi')
+    const other = handshake(ports[8443] ?? 0, client('else.example.com'))
+    await expect(other).rejects.toThrow(/unrecognized name/)
+    const datagrams = new UdpClient(ports[8053] ?? 0)
+    await waitFor('an answer', async () => {
+      await datagrams.send('ping')
+      return datagrams.answers.includes('udp:ping')
+    })
+    datagrams.close()
+    udp.close()
+    await shop.close()
+    authority.dispose()
   })
 
   it('fail-closed refuses what it cannot protect, until the guard is taken away', async () => {

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Authority } from '../../src/testing/certificates.ts'
@@ -46,6 +46,21 @@ async function answer(to: number, ...parts: string[]): Promise<string> {
     await new Promise((resolve) => setImmediate(resolve))
   }
   return over
+}
+
+/** The first bytes of a client that asks for a.example.com. */
+async function clientHello(): Promise<Buffer> {
+  const server = createServer()
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port: to } = server.address() as AddressInfo
+  const client = connectTls({ port: to, host: '127.0.0.1', servername: 'a.example.com' })
+  client.on('error', () => {})
+  const [socket] = (await once(server, 'connection')) as [Socket]
+  const [hello] = (await once(socket, 'data')) as [Buffer]
+  socket.destroy()
+  server.close()
+  return hello
 }
 
 async function start(args: string[]): Promise<[RunningGateway, typeof port]> {
@@ -215,6 +230,20 @@ describe('a PROXY header', () => {
           (entry) => entry.includes('route=default/bytes') && entry.includes('src.addr=10.9.8.7:'),
         ),
     )
+  })
+
+  it('comes before TLS that passes through, of which no byte is lost', async () => {
+    const hello = await clientHello()
+    const socket = connect({ port: port.pass, host: '127.0.0.1' })
+    const chunks: Buffer[] = []
+    socket.on('data', (chunk: Buffer) => chunks.push(chunk))
+    socket.write(line('10.9.8.7'))
+    socket.write(hello)
+    socket.write('early')
+    setImmediate(() => socket.write(' data'))
+    const expected = Buffer.concat([Buffer.from('bytes:'), hello, Buffer.from('early data')])
+    await waitFor('the echo', () => Buffer.concat(chunks).equals(expected))
+    socket.end()
   })
 
   it('is demanded: a connection without one is dropped and counted', async () => {
