@@ -292,6 +292,50 @@ describe('TLS on one port', () => {
   })
 })
 
+describe('a connection that is forwarded', () => {
+  it('is reset when nothing moves on it for too long, and goes where its name says', async () => {
+    const own = { tcp: await freePort(), tls: await freePort() }
+    const idle = await startGateway({
+      env: { SLUICE_STREAM_IDLE_TIMEOUT: '1s' },
+      manifests: {
+        'all.yaml': manifest(
+          gateway(0, {
+            listeners: [
+              { name: 'tcp', port: own.tcp, protocol: 'TCP' },
+              { name: 'tls', port: own.tls, protocol: 'TLS', tls: { mode: 'Passthrough' } },
+            ],
+          }),
+          staticBackend('a', upstreams.a.port),
+          streamRoute('TCPRoute', 'tcp', 'tcp', [toBackend('a')]),
+          {
+            apiVersion: 'sluice.dev/v1alpha1',
+            kind: 'GatewayBackend',
+            metadata: { name: 'anywhere' },
+            spec: { dynamicForwardProxy: {} },
+          },
+          streamRoute('TLSRoute', 'anywhere', 'tls', [toBackend('anywhere')], {
+            hostnames: ['*.invalid', 'metadata.google.internal'],
+          }),
+        ),
+      },
+    })
+    const lines = () => idle.stdout.split('\n')
+    const quiet = connect({ port: own.tcp, host: '127.0.0.1' })
+    const cut = once(quiet, 'error')
+    await once(quiet, 'data')
+    expect(await cut).toMatchObject([{ code: 'ECONNRESET' }])
+    await waitFor('the line', () =>
+      lines().find((line) => line.includes('error="no bytes for too long" reason=Timeout')),
+    )
+    // The name of the handshake is what a dynamic forward proxy goes by; nobody has this one.
+    await expect(handshake(own.tls, client('nobody.invalid'))).rejects.toThrow()
+    await waitFor('the other line', () =>
+      lines().find((line) => line.includes('tls.sni=nobody.invalid') && line.includes('DNS')),
+    )
+    await idle.dispose()
+  })
+})
+
 describe('a gateway that stops', () => {
   it('waits for forwarded connections, then cuts them', async () => {
     const own = await freePort()

@@ -1,4 +1,4 @@
-import type { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors.ts'
 import type { EngineParts } from './engine-parts.ts'
 import type { MessageBody } from './message-body.ts'
 import type { UpstreamAddress } from './types.ts'
@@ -21,7 +21,7 @@ export class Attempt {
     this.#user = user
   }
 
-  /** A new attempt; `onUpstreamReady` follows, perhaps at once. */
+  /** A new attempt; `onUpstreamReady` follows, perhaps at once. Throws `overloaded`. */
   start(address: UpstreamAddress, connectTimeoutMs: number): void {
     this.drop()
     this.#address = address
@@ -45,8 +45,13 @@ export class Attempt {
     )
       return false
     this.#hasRetried = true
-    this.#connect(this.#address, true)
-    return true
+    try {
+      this.#connect(this.#address, true)
+      return true
+    } catch (thrown) {
+      if (isOverload(thrown)) return false
+      throw thrown
+    }
   }
 
   #connect(address: UpstreamAddress, isFresh: boolean): void {
@@ -80,4 +85,9 @@ export class Attempt {
     this.link = undefined
     link.close()
   }
+}
+
+/** No connection could be made for want of memory. */
+export function isOverload(thrown: unknown): thrown is GatewayError {
+  return thrown instanceof GatewayError && thrown.code === 'overloaded'
 }

@@ -44,6 +44,8 @@ export interface EngineOptions {
   readonly expectsProxyHeader?: (address: string) => boolean
   /** Client connections at a time, of all TCP ports together; as many as the system allows where absent. */
   readonly maxConnections?: number
+  /** Read buffers outside the core's memory; requests that would need one more are answered 503. */
+  readonly maxReadBuffers?: number
   /** Where listeners bind: an IPv4 or IPv6 address; `::` for both. */
   readonly bindAddress: string
   /** Several workers bind the same port, and the kernel spreads connections (Linux). */
@@ -96,16 +98,17 @@ class SocketEngine implements Engine {
     const clock = options.clock ?? platformClock()
     const clientMeter = { received: 0, sent: 0 }
     const tlsMeter = { received: 0, sent: 0 }
+    const readBuffers = new ReadBuffers(options.core, options.maxReadBuffers)
     this.#parts = {
       reader: new HeadReader(options.core, options.head),
       handler: options.handler,
       clock,
       timers: new TimerWheel(clock),
       pools: new Pools(() => this.#parts),
-      readBuffers: new ReadBuffers(options.core),
+      readBuffers,
       sharedReads: new SharedReads(options.core, options.takesOverSockets ?? true),
       limits: { ...defaultLimits, ...options.limits },
-      counters: startCounters(clientMeter, tlsMeter, () => this.#tlsConnections()),
+      counters: startCounters(clientMeter, tlsMeter, readBuffers, () => this.#tlsConnections()),
       clientMeter,
       tlsMeter,
       upstreamMeter: { received: 0, sent: 0 },
@@ -352,6 +355,7 @@ const refuseStreams: StreamHandler = {
 function startCounters(
   plain: ByteMeter,
   tls: ByteMeter,
+  readBuffers: ReadBuffers,
   tlsConnections: () => number,
 ): EngineCounters {
   return {
@@ -378,6 +382,9 @@ function startCounters(
     connectionsRefused: 0,
     upstreamConnectionsTotal: 0,
     upstreamConnectionsOpen: 0,
+    get readBuffersInUse() {
+      return readBuffers.inUse
+    },
     badHeads: 0,
     http2Connections: 0,
     http2Streams: 0,

@@ -1,5 +1,5 @@
 import { GatewayError } from '../../errors.ts'
-import { Attempt } from './attempt.ts'
+import { Attempt, isOverload } from './attempt.ts'
 import type { ClientSide } from './client-side.ts'
 import { Deadlines } from './deadlines.ts'
 import type { EngineParts } from './engine-parts.ts'
@@ -98,7 +98,12 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
     this.#phase = 'forwarding'
     this.#deadlines.begin(options)
     if (this.#mirrors !== undefined) this.#startMirrors(this.#mirrors)
-    this.#attempt.start(address, options.connectTimeoutMs)
+    try {
+      this.#attempt.start(address, options.connectTimeoutMs)
+    } catch (thrown) {
+      if (!isOverload(thrown)) throw thrown
+      this.#answerError(thrown)
+    }
   }
 
   mirror(address: UpstreamAddress): void {
@@ -281,9 +286,14 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
 
   #startMirrors(to: MirrorTarget[]): void {
     this.#mirrors = undefined
-    const mirror = new Mirror(this.#parts, to, this.isHead)
-    if (this.requestBody.kind === 'none') mirror.onSentEnd()
-    this.requestBody.tap = mirror
+    try {
+      const mirror = new Mirror(this.#parts, to, this.isHead)
+      if (this.requestBody.kind === 'none') mirror.onSentEnd()
+      this.requestBody.tap = mirror
+    } catch (thrown) {
+      // A mirror never matters to the request.
+      if (!isOverload(thrown)) throw thrown
+    }
   }
 
   #startTunnel(client: ClientSide): void {

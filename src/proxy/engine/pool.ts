@@ -35,6 +35,10 @@ export class Pool {
 
   closed(connection: UpstreamConnection): void {
     this.#open.delete(connection)
+    this.dropIfUnused()
+  }
+
+  dropIfUnused(): void {
     if (this.#open.size === 0) this.#pools.drop(this)
   }
 
@@ -54,7 +58,8 @@ export class Pools {
 
   /**
    * Finds or makes a connection; `onUpstreamReady` follows, at once where one was idle.
-   * `isFresh` asks for a new connection. Returns the connection.
+   * `isFresh` asks for a new connection. Returns the connection; throws `overloaded` where none can
+   * be made.
    */
   acquire(
     address: UpstreamAddress,
@@ -69,9 +74,13 @@ export class Pools {
     }
     const idle = isFresh ? undefined : pool.takeIdle()
     if (idle !== undefined) return idle
-    const connection = new UpstreamConnection(this.#parts(), pool, user, connectTimeoutMs)
-    pool.opened(connection)
-    return connection
+    try {
+      const connection = new UpstreamConnection(this.#parts(), pool, user, connectTimeoutMs)
+      pool.opened(connection)
+      return connection
+    } finally {
+      pool.dropIfUnused()
+    }
   }
 
   drop(pool: Pool): void {

@@ -186,6 +186,8 @@ export interface EngineCounters {
   connectionsRefused: number
   upstreamConnectionsTotal: number
   upstreamConnectionsOpen: number
+  /** Buffers that connections to upstreams are read into, in use now. */
+  readonly readBuffersInUse: number
   badHeads: number
   /** Client connections that speak HTTP/2, and their streams, open now. */
   http2Connections: number

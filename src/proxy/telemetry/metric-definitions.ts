@@ -98,6 +98,9 @@ export const metricDefinitions = {
     'Client connections that were reset because a worker had as many as it may have.',
   ),
   upstream_connections_total: counter('Connections to backends that were made.'),
+  read_buffers: gauge(
+    'Buffers of 64 KiB that HTTP/1.1 connections to backends are read into, in use now.',
+  ),
   upstream_connections: gauge('Connections to backends open now.'),
   malformed_requests_total: counter('Request heads that could not be read.'),
   core_traps_total: counter('Traps of the WebAssembly core; each is a bug.'),

@@ -24,6 +24,7 @@ const counters = {
   connectionsRefused: 0,
   upstreamConnectionsTotal: 2,
   upstreamConnectionsOpen: 1,
+  readBuffersInUse: 1,
   badHeads: 0,
   http2Connections: 0,
   http2Streams: 0,

@@ -75,6 +75,7 @@ function engineSeries(engine: Readonly<EngineCounters>): MetricsSnapshot {
     ),
     upstream_connections_total: number(engine.upstreamConnectionsTotal),
     upstream_connections: number(engine.upstreamConnectionsOpen),
+    read_buffers: number(engine.readBuffersInUse),
     malformed_requests_total: number(engine.badHeads),
     core_traps_total: number(engine.coreTraps),
   }
