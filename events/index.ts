@@ -1,6 +1,7 @@
 export * from './decision.ts'
 export * from './delivery.ts'
 export * from './envelope.ts'
+export * from './epoch.ts'
 export * from './facts.ts'
 export * from './fetch.ts'
 export * from './replica.ts'

@@ -4,6 +4,7 @@ import type { RequestOptions } from './cli/explain-request.ts'
 import type { OfflineOptions } from './cli/offline.ts'
 import { exitCode, type OutputFormat, processOutput as output, UsageError } from './cli/output.ts'
 import { LogError } from './log/index.ts'
+import { type ControllerSettingName, controllerSettings } from './settings/controller.ts'
 import { type RemoteSettingName, remoteSettings, type SettingName, settings } from './settings.ts'
 
 type Action<Options> = (options: Options) => Promise<number>
@@ -204,10 +205,22 @@ program
     }),
   )
 
-for (const [name, what] of [
-  ['controller', 'run the control plane in a cluster'],
-  ['idp', 'prepare an identity provider'],
-] as const) {
+const controllerCommand = program
+  .command('controller')
+  .description('run the control plane of a cluster')
+
+for (const setting of Object.values(controllerSettings)) {
+  if ('flag' in setting) controllerCommand.option(`--${setting.flag} <value>`, setting.doc)
+}
+
+controllerCommand.action(
+  perform(async (flags: Partial<Record<ControllerSettingName, string>>) => {
+    const { controller } = await import('./cli/controller.ts')
+    return controller(flags, output)
+  }),
+)
+
+for (const [name, what] of [['idp', 'prepare an identity provider']] as const) {
   program
     .command(name)
     .description(`${what} (not supported yet)`)

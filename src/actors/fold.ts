@@ -4,7 +4,7 @@
  * any machine, in whatever batches it is read.
  */
 import { type SnapshotFrom, transition } from 'xstate'
-import type { SluiceEvent } from '../../events/index.ts'
+import { EpochGate, type SluiceEvent } from '../../events/index.ts'
 import type { Graph } from '../desired/graph.ts'
 import type { ObjectState, ObservedObject } from '../desired/object-state.ts'
 import type { Status } from '../desired/status-book.ts'
@@ -33,10 +33,14 @@ export interface StatusChange {
   readonly status: Status
 }
 
+/** An object that had a status of ours and has none any more: it went, or it is not ours now. */
+export type StatusDrop = ObjectRef
+
 /** Everything that changed since the last call. */
 export interface FoldChange {
   readonly delta: DesiredDelta
   readonly statuses: readonly StatusChange[]
+  readonly dropped: readonly StatusDrop[]
   /** Did anything but delivery events happen? Then proxies should hear of the new position. */
   readonly observed: boolean
 }
@@ -53,6 +57,8 @@ export interface FoldSnapshot {
   readonly delivery: unknown
   readonly keySets?: readonly (readonly [uri: string, FetchedKeys])[]
   readonly statuses: readonly (readonly [ObjectKey, Status])[]
+  /** Of the newest lease holder; absent where there was none. */
+  readonly epoch?: number
 }
 
 type ResourceSnapshot = SnapshotFrom<typeof resourceMachine>
@@ -64,9 +70,11 @@ export class Fold {
   readonly #book = new StatusBook()
   /** Last fetched, by URI; they stand until others are fetched, whoever asks for them. */
   readonly #keySets = new Map<string, FetchedKeys>()
+  #gate = new EpochGate()
   #position = 0
   #observed = false
   #statuses = new Map<ObjectKey, StatusChange>()
+  #dropped = new Set<ObjectKey>()
 
   /** `graph` comes from `desired/derivations.ts`; a fold owns its graph. */
   constructor(graph: Graph) {
@@ -77,6 +85,11 @@ export class Fold {
   /** Position of the last event that was folded; 0 before the first. */
   get position(): number {
     return this.#position
+  }
+
+  /** Of the newest lease holder; 0 before any. Observations of lower epochs do not count. */
+  get epoch(): number {
+    return this.#gate.epoch
   }
 
   digests(): Digests {
@@ -95,6 +108,7 @@ export class Fold {
   apply({ position, event }: RecordedEvent): void {
     if (position <= this.#position) return
     this.#position = position
+    if (!this.#gate.admits(event)) return
     const seen = { sequence: position, timeMs: Date.parse(event.time) }
     const isFolded =
       this.#isResourceEvent(event, seen) || this.#isKeySet(event) || this.#delivery.apply(event)
@@ -115,9 +129,11 @@ export class Fold {
     }
     const statuses = [...this.#statuses.values()]
     const observed = this.#observed
+    const dropped = [...this.#dropped].map(parseObjectKey)
     this.#statuses = new Map()
+    this.#dropped.clear()
     this.#observed = false
-    return { delta: { sequence: this.#position, upserted, removed }, statuses, observed }
+    return { delta: { sequence: this.#position, upserted, removed }, statuses, dropped, observed }
   }
 
   snapshot(): FoldSnapshot {
@@ -127,6 +143,7 @@ export class Fold {
       delivery: this.#delivery.snapshot(),
       keySets: [...this.#keySets],
       statuses: this.#book.entries(),
+      ...(this.epoch > 0 && { epoch: this.epoch }),
     }
   }
 
@@ -143,9 +160,11 @@ export class Fold {
     this.#delivery.restore(snapshot.delivery)
     for (const [uri, keys] of snapshot.keySets ?? []) this.#setKeys(uri, keys)
     this.#position = snapshot.position
+    this.#gate = new EpochGate(snapshot.epoch)
     this.graph.settle()
     this.#collectStatuses('1970-01-01T00:00:00.000Z')
     this.#statuses = new Map()
+    this.#dropped.clear()
     this.#observed = true
   }
 
@@ -214,7 +233,10 @@ export class Fold {
 
   #collectStatuses(time: string): void {
     for (const [key, decided] of this.graph.outputs.takeStatuses()) {
+      const had = this.#book.get(key) !== undefined
       const status = this.#book.decide(key, decided, time)
+      if (decided !== undefined) this.#dropped.delete(key)
+      else if (had) this.#dropped.add(key)
       // What was decided earlier in the batch for an object that is gone is no news any more.
       if (decided === undefined) this.#statuses.delete(key)
       if (status === undefined) continue

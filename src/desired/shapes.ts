@@ -2,24 +2,18 @@
  * The parts of specs that derivations read. Objects were validated at the edge, so these are plain
  * views, and a field that may be absent in a valid object is optional here.
  */
+import type { LabelSelector } from '../base/label-selector.ts'
 import type { ObjectRef } from '../model/names.ts'
 import type { SecretEntry } from '../model/references.ts'
 import type { ObservedObject } from './object-state.ts'
+
+export { type LabelSelector, matchesSelector } from '../base/label-selector.ts'
 
 export const gatewayGroup = 'gateway.networking.k8s.io'
 export const ownGroup = 'sluice.dev'
 export const controllerName = 'sluice.dev/gateway-controller'
 /** The class that exists without anybody creating it. */
 export const defaultClassName = 'agentgateway'
-
-export interface LabelSelector {
-  readonly matchLabels?: Readonly<Record<string, string>>
-  readonly matchExpressions?: readonly {
-    readonly key: string
-    readonly operator: string
-    readonly values?: readonly string[]
-  }[]
-}
 
 export interface AllowedNamespaces {
   readonly from?: 'Same' | 'All' | 'Selector' | 'None'
@@ -277,29 +271,4 @@ export function gatewayOfSet(namespace: string, spec: ListenerSetSpec): ObjectRe
 /** The spec of a validated object; an absent spec reads as an empty one. */
 export function specOf<Spec>(object: ObservedObject): Spec {
   return (object.spec ?? {}) as Spec
-}
-
-/** Kubernetes label selector semantics; an empty selector matches everything. */
-export function matchesSelector(
-  selector: LabelSelector | undefined,
-  labels: Readonly<Record<string, string>>,
-): boolean {
-  for (const [key, value] of Object.entries(selector?.matchLabels ?? {})) {
-    if (labels[key] !== value) return false
-  }
-  return (selector?.matchExpressions ?? []).every(({ key, operator, values = [] }) => {
-    const label = labels[key]
-    switch (operator) {
-      case 'In':
-        return label !== undefined && values.includes(label)
-      case 'NotIn':
-        return label === undefined || !values.includes(label)
-      case 'Exists':
-        return label !== undefined
-      case 'DoesNotExist':
-        return label === undefined
-      default:
-        return false
-    }
-  })
 }

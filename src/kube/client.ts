@@ -27,7 +27,7 @@ export interface KubeMeta {
 
 export interface KubeList {
   readonly metadata: { readonly resourceVersion?: string; readonly continue?: string }
-  readonly items: readonly KubeObject[]
+  readonly items: readonly KubeObject[] | null
 }
 
 export interface WatchEvent {
@@ -45,6 +45,12 @@ export interface RequestOptions {
   readonly signal?: AbortSignal
   /** Until the whole answer is there, in milliseconds. */
   readonly timeoutMs?: number
+}
+
+export interface WatchOptions {
+  readonly accept?: string
+  /** The server has taken the watch; events may be long in coming. */
+  readonly onOpen?: () => void
 }
 
 export const patchTypes = {
@@ -141,12 +147,19 @@ export class KubeClient {
    * Events of a collection from a resourceVersion on, bookmarks included. Ends when the server ends
    * the stream; rejects where it reports an error in it, or when the signal is aborted.
    */
-  async *watch(path: string, query: Query, signal: AbortSignal): AsyncGenerator<WatchEvent> {
+  async *watch(
+    path: string,
+    query: Query,
+    signal: AbortSignal,
+    { accept, onOpen }: WatchOptions = {},
+  ): AsyncGenerator<WatchEvent> {
     const own = new AbortController()
     const all = AbortSignal.any([own.signal, signal])
     try {
-      const options = { query: { ...query, watch: true, allowWatchBookmarks: true }, signal: all }
+      const watching = { ...query, watch: true, allowWatchBookmarks: true }
+      const options = { query: watching, signal: all, ...(accept && { accept }) }
       const answer = await this.#openWatch(path, options)
+      onOpen?.()
       answer.socket.setKeepAlive(true, 15_000)
       answer.setTimeout(silenceMs, () => answer.destroy(new Error('the stream fell silent')))
       for await (const line of linesOf(answer)) {

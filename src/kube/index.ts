@@ -10,5 +10,7 @@ export {
 } from './client.ts'
 export { type Cluster, ClusterConfigError, openCluster } from './cluster.ts'
 export { KubeError } from './error.ts'
+export type { LiveObject } from './live-object.ts'
 export { type ApiPath, collectionPath, objectPath } from './paths.ts'
+export { readSharedSecret, type SharedSecret } from './shared-secret.ts'
 export { reviewToken, serviceAccountOf, type TokenIdentity } from './token-review.ts'

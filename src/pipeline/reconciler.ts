@@ -4,6 +4,7 @@
  * whoever appended an event (a source, a proxy, another replica), it is folded exactly once and in
  * log order.
  */
+import { hash } from 'node:crypto'
 import {
   conditionsDecided,
   createEvent,
@@ -11,12 +12,12 @@ import {
   type EventContext,
   type SluiceEvent,
 } from '../../events/index.ts'
-import { type Fold, type FoldChange, foldVersion } from '../actors/fold.ts'
+import { type Fold, type FoldChange, foldVersion, type StatusChange } from '../actors/fold.ts'
 import { canonicalJson } from '../base/canonical.ts'
 import type { Clock } from '../base/clock.ts'
 import type { EventLog, Position, Recorded, Snapshot } from '../log/index.ts'
 import { subjectOf } from '../log/index.ts'
-import { objectKey } from '../model/names.ts'
+import { type ObjectKey, objectKey } from '../model/names.ts'
 import type { DesiredDelta } from '../model/resources.ts'
 
 export interface ReconcilerOptions {
@@ -31,11 +32,32 @@ export interface ReconcilerOptions {
   readonly capture: () => Snapshot
   /** Number of folded events after which a snapshot is stored. */
   readonly snapshotEvery?: number
+  /**
+   * The lease epoch under which decisions and snapshots are written now; undefined while another
+   * replica writes them. Where there is no lease it is always 0.
+   */
+  readonly epoch?: () => number | undefined
+  /** Appends decisions all or none; the log itself where it is absent. */
+  readonly append?: (events: readonly SluiceEvent[]) => Promise<unknown>
+  /** After a snapshot was stored. */
+  readonly onSnapshot?: (position: Position) => void
+  /** What was decided, beside what is published; statuses of a batch come together. */
+  readonly onDecided?: (change: FoldChange) => void
+  /** After an event was folded. */
+  readonly onFolded?: (recorded: Recorded) => void
   readonly onFault: (error: unknown) => void
+  /** The log cannot be read on; `onFault` where it is absent. */
+  readonly onEnd?: (error: unknown) => void
 }
 
 /** A start reads the last snapshot and then at most about this many events. */
 const defaultSnapshotEvery = 10_000
+
+/** Decisions of one append; a first listing may have thousands. */
+const batchSize = 1_000
+
+/** Wait before decisions that could not be appended are appended again. */
+const retryMs = 1_000
 
 /** Most keys that a DesiredPublished event names. */
 const maxNamedKeys = 32
@@ -45,12 +67,16 @@ const source = '/sluice/fold'
 export class Reconciler {
   readonly #options: ReconcilerOptions
   readonly #stop = new AbortController()
-  /** Status text by object key as the log has it, read while catching up. */
-  readonly #recorded = new Map<string, string>()
+  /** Digest of the status by object key, as the log has it. */
+  readonly #recorded = new Map<ObjectKey, string>()
+  /** Decisions that the log does not have yet; many where another replica writes and has died. */
+  #unsaid = new Map<ObjectKey, StatusChange>()
   #isOpen = false
   /** Position of the last snapshot. */
   #snapshotAt = 0
-  #isCaughtUp = false
+  #hasPublished = false
+  /** The last change set that was published and not said to be. */
+  #lastDelta: Omit<DesiredDelta, 'sequence'> | undefined
   #flushScheduled = false
   #waiters: { position: number; resolve: () => void }[] = []
   #loop: Promise<void> = Promise.resolve()
@@ -66,7 +92,6 @@ export class Reconciler {
     this.#snapshotAt = from - 1
     this.#loop = this.#run(log.tail(from, { signal: this.#stop.signal }))
     await this.folded(last)
-    this.#isCaughtUp = true
   }
 
   /** Begins to publish: call it once the first listing of the sources has been folded. */
@@ -91,15 +116,17 @@ export class Reconciler {
     try {
       for await (const recorded of events) this.#take(recorded)
     } catch (error) {
-      if (!this.#stop.signal.aborted) this.#options.onFault(error)
+      const { onFault, onEnd = onFault } = this.#options
+      if (!this.#stop.signal.aborted) onEnd(error)
     }
   }
 
   #take(recorded: Recorded): void {
-    const { fold, observe } = this.#options
+    const { fold, observe, onFolded } = this.#options
     observe(recorded.event)
-    if (!this.#isCaughtUp) this.#remember(recorded.event)
+    this.#remember(recorded.event)
     fold.apply(recorded)
+    onFolded?.(recorded)
     const reached = this.#waiters.filter(({ position }) => position <= fold.position)
     if (reached.length > 0) {
       this.#waiters = this.#waiters.filter(({ position }) => position > fold.position)
@@ -110,7 +137,16 @@ export class Reconciler {
 
   #remember(event: SluiceEvent): void {
     if (event.type !== conditionsDecided.type) return
-    this.#recorded.set(objectKey(event.data), canonicalJson(event.data.status))
+    const key = objectKey(event.data)
+    const digest = digestOf(event.data.status)
+    this.#recorded.set(key, digest)
+    const unsaid = this.#unsaid.get(key)
+    if (unsaid !== undefined && digestOf(unsaid.status) === digest) this.#unsaid.delete(key)
+  }
+
+  /** Appends what was decided and not said: call it when this replica begins to write. */
+  speak(): void {
+    this.#scheduleFlush()
   }
 
   /** Once per turn of the event loop: a burst of events becomes one publication. */
@@ -124,18 +160,70 @@ export class Reconciler {
   }
 
   async #flush(): Promise<void> {
-    const { fold, log, publish } = this.#options
+    const { fold, log, publish, onDecided, onSnapshot, epoch = noLease } = this.#options
     const change = fold.takeChange()
     const { upserted, removed } = change.delta
-    if (change.observed || upserted.length > 0 || removed.length > 0) publish(change.delta)
-    const decisions = this.#decisions(change)
+    // Even an empty first state is one: whoever waits must not wait for ever.
+    const isNews = change.observed || upserted.length > 0 || removed.length > 0
+    if (isNews || !this.#hasPublished) publish(change.delta)
+    this.#hasPublished = true
+    this.#note(change)
+    onDecided?.(change)
+    const writing = epoch()
+    if (writing === undefined) return
     const snapshot = this.#dueSnapshot()
-    if (decisions.length > 0) {
-      const appended = await log.append(decisions)
-      if (!appended.ok) throw new Error(appended.problems.map(({ message }) => message).join('; '))
-    }
+    await this.#append(writing)
     // Only now: a state whose decisions were lost would never decide them again.
-    if (snapshot !== undefined) await log.saveSnapshot(snapshot)
+    if (snapshot === undefined) return
+    await log.saveSnapshot(snapshot)
+    onSnapshot?.(snapshot.position)
+  }
+
+  #note({ delta, statuses, dropped }: FoldChange): void {
+    for (const status of statuses) {
+      const key = objectKey(status.ref)
+      if (this.#recorded.get(key) === digestOf(status.status)) this.#unsaid.delete(key)
+      else this.#unsaid.set(key, status)
+    }
+    for (const ref of dropped) {
+      this.#unsaid.delete(objectKey(ref))
+      this.#recorded.delete(objectKey(ref))
+    }
+    if (delta.upserted.length > 0 || delta.removed.length > 0) this.#lastDelta = delta
+  }
+
+  /** Appends the decisions that the log does not have; those that it does not take stay due. */
+  async #append(epoch: number): Promise<void> {
+    const news = [...this.#unsaid]
+    if (news.length === 0 && this.#lastDelta === undefined) return
+    const delta = this.#lastDelta ?? { upserted: [], removed: [] }
+    this.#unsaid = new Map()
+    this.#lastDelta = undefined
+    const context = this.#context(epoch)
+    const events: SluiceEvent[] = news.map(([, status]) => this.#conditionsDecided(status, context))
+    events.push(this.#desiredPublished(delta, context))
+    try {
+      for (let from = 0; from < events.length; from += batchSize) {
+        await this.#store(events.slice(from, from + batchSize))
+      }
+    } catch (error) {
+      for (const [key, status] of news) {
+        if (!this.#unsaid.has(key)) this.#unsaid.set(key, status)
+      }
+      this.#lastDelta ??= delta
+      if (!this.#stop.signal.aborted) setTimeout(() => this.#scheduleFlush(), retryMs).unref()
+      throw error
+    }
+  }
+
+  async #store(events: readonly SluiceEvent[]): Promise<void> {
+    const { append, log } = this.#options
+    if (append !== undefined) {
+      await append(events)
+      return
+    }
+    const appended = await log.append(events)
+    if (!appended.ok) throw new Error(appended.problems.map(({ message }) => message).join('; '))
   }
 
   #dueSnapshot(): Snapshot | undefined {
@@ -145,26 +233,8 @@ export class Reconciler {
     return capture()
   }
 
-  #decisions(change: FoldChange): SluiceEvent[] {
-    const { upserted, removed } = change.delta
-    const news = change.statuses.filter((status) => this.#isNews(status))
-    if (news.length === 0 && upserted.length === 0 && removed.length === 0) return []
-    const context = this.#context()
-    const events: SluiceEvent[] = news.map((status) => this.#conditionsDecided(status, context))
-    events.push(this.#desiredPublished(change.delta, context))
-    return events
-  }
-
-  /** While catching up, what the log says already is not said again. */
-  #isNews({ ref, status }: FoldChange['statuses'][number]): boolean {
-    const key = objectKey(ref)
-    const known = this.#recorded.get(key)
-    this.#recorded.delete(key)
-    return known !== canonicalJson(status)
-  }
-
   #conditionsDecided(
-    { ref, generation, status }: FoldChange['statuses'][number],
+    { ref, generation, status }: StatusChange,
     context: EventContext,
   ): SluiceEvent {
     const { position } = this.#options.fold
@@ -175,8 +245,12 @@ export class Reconciler {
     })
   }
 
-  #desiredPublished({ sequence, upserted, removed }: DesiredDelta, context: EventContext) {
+  #desiredPublished(
+    { upserted, removed }: Omit<DesiredDelta, 'sequence'>,
+    context: EventContext,
+  ): SluiceEvent {
     const { fold, cluster } = this.#options
+    const { position: sequence } = fold
     const digests = fold.digests()
     const keys = [...upserted.map(({ resource }) => resource.key), ...removed]
     return createEvent(desiredPublished, context, {
@@ -194,8 +268,15 @@ export class Reconciler {
     })
   }
 
-  #context(): EventContext {
+  #context(epoch: number): EventContext {
     const time = new Date(this.#options.clock.now()).toISOString()
-    return { source, time, epoch: 0, foldVersion }
+    return { source, time, epoch, foldVersion }
   }
+}
+
+const noLease = () => 0
+
+/** Enough of a digest to tell statuses of one object apart. */
+function digestOf(status: unknown): string {
+  return hash('sha256', canonicalJson(status)).slice(0, 16)
 }

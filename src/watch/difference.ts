@@ -3,6 +3,7 @@ import {
   createEvent,
   type EventContext,
   messageId,
+  type Origin,
   type ResourceEvent,
   type ResourceName,
   relistFinished,
@@ -12,7 +13,7 @@ import {
   resourceRefused,
 } from '../../events/index.ts'
 import { subjectOf } from '../log/index.ts'
-import type { Claim, ClaimContent, ContentVersion } from './observed.ts'
+import type { Claim, ContentVersion, ObservedContent } from './observed.ts'
 import { type IndexEntry, ResourceIndex, summarise } from './resource-index.ts'
 
 /** Who writes the events, and when. */
@@ -44,7 +45,9 @@ export function differences(
     const { content } = claim
     if (content.state === 'retained' || isKnown(before, claim, content)) continue
     const uid = before?.uid ?? uidOf(claim.name, ++incarnations)
-    events.push(upsertEvent({ ...nextVersion(before, content.version), uid }, claim, context))
+    events.push(
+      upsertEvent({ ...nextVersion(before, content.version), uid }, { ...claim, content }, context),
+    )
   }
   for (const entry of gone) events.push(deletedEvent(entry, cause, context))
   return events
@@ -56,10 +59,10 @@ export function asRelist(
   events: readonly ResourceEvent[],
   scope: readonly string[],
   context: WriterContext,
+  source: 'files' | 'kubernetes' = 'files',
 ): ResourceEvent[] {
   const after = new ResourceIndex(index.source, index.toState())
   after.applyAll(events)
-  const source = 'files'
   const number = String(index.relists + 1)
   const name = { kind: 'Relist', namespace: '', name: source }
   const mark = (type: string) =>
@@ -74,15 +77,13 @@ export function asRelist(
   ]
 }
 
-type Content = Exclude<ClaimContent, { state: 'retained' }>
-
-interface Version {
+export interface ObjectVersion {
   readonly uid: string
   readonly resourceVersion: string
   readonly generation: number
 }
 
-function isKnown(before: IndexEntry | undefined, claim: Claim, content: Content): boolean {
+function isKnown(before: IndexEntry | undefined, claim: Claim, content: ObservedContent): boolean {
   if (before === undefined || before.isRefused !== (content.state === 'refused')) return false
   const { spec, metadata } = parseVersion(before.resourceVersion)
   // The file counts, since a file that breaks later keeps the objects that came from it.
@@ -97,14 +98,14 @@ function isKnown(before: IndexEntry | undefined, claim: Claim, content: Content)
 function nextVersion(
   before: IndexEntry | undefined,
   content: ContentVersion,
-): Omit<Version, 'uid'> {
+): Omit<ObjectVersion, 'uid'> {
   const known = before === undefined ? undefined : parseVersion(before.resourceVersion)
   const resourceVersion = `${(known?.revision ?? 0) + 1}-${content.spec}-${content.metadata}`
   const rise = known?.spec === content.spec ? 0 : 1
   return { resourceVersion, generation: (before?.generation ?? 0) + rise }
 }
 
-function parseVersion(text: string): ContentVersion & { revision: number } {
+export function parseVersion(text: string): ContentVersion & { revision: number } {
   const [revision = '0', spec = '', metadata = ''] = text.split('-')
   return { revision: Number(revision), spec, metadata }
 }
@@ -123,10 +124,13 @@ function uidOf({ kind, namespace, name }: ResourceName, incarnation: number): st
   return [...groups, hex.slice(20, 32)].join('-')
 }
 
-function upsertEvent(version: Version, claim: Claim, context: WriterContext): ResourceEvent {
-  const { name, origin } = claim
-  const content = claim.content as Content
-  const identity = { ...name, ...version, origin }
+/** What is recorded of a version of an object, valid or refused. */
+export function upsertEvent(
+  version: ObjectVersion,
+  { name, origin, content }: { name: ResourceName; origin?: Origin; content: ObservedContent },
+  context: WriterContext,
+): ResourceEvent {
+  const identity = { ...name, ...version, ...(origin && { origin }) }
   if (content.state === 'valid') {
     const address = addressOf({ ...name, ...version }, resourceApplied.type, context)
     const data = { ...identity, object: content.object }
@@ -143,7 +147,7 @@ function upsertEvent(version: Version, claim: Claim, context: WriterContext): Re
   return createEvent(resourceRefused, context, { ...address, data })
 }
 
-function deletedEvent(
+export function deletedEvent(
   { kind, namespace, name, uid, resourceVersion }: IndexEntry,
   cause: 'watch' | 'relist',
   context: WriterContext,

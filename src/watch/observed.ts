@@ -27,6 +27,11 @@ export interface Claim {
 }
 
 export type ClaimContent =
+  | ObservedContent
+  /** The file cannot be read at present: whatever the log has of the object stays. */
+  | { readonly state: 'retained' }
+
+export type ObservedContent =
   | {
       readonly state: 'valid'
       readonly object: JsonObject
@@ -41,8 +46,6 @@ export type ClaimContent =
       readonly appliesTo: readonly string[]
       readonly version: ContentVersion
     }
-  /** The file cannot be read at present: whatever the log has of the object stays. */
-  | { readonly state: 'retained' }
 
 /** Digests by which two contents are compared: of the desired part, and of the metadata. */
 export interface ContentVersion {
@@ -141,7 +144,8 @@ function identify(
   return { ok: true, value: { name: { kind: row.kind, namespace, name: metadata.name }, object } }
 }
 
-function contentOf(object: JsonObject, options: ObserveOptions): ClaimContent {
+/** What is recorded of an object whose identity is known: its valid, redacted form, or its faults. */
+export function contentOf(object: JsonObject, options: ObserveOptions): ObservedContent {
   const checked = options.validate(object)
   if (!checked.ok) return refuse(object, checked.problems, options)
   const secrets: string[] = []
@@ -163,7 +167,7 @@ function refuse(
   object: JsonObject,
   problems: readonly FieldProblem[],
   { digestKey }: ObserveOptions,
-): ClaimContent {
+): ObservedContent {
   const { metadata, status: _, ...desired } = object
   const hidden = problems.length - shownProblems
   const more = { path: '', message: `and ${hidden} more problems` }

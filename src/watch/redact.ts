@@ -29,13 +29,14 @@ const droppedMetadata = ['uid', 'resourceVersion', 'generation', 'managedFields'
 const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration'
 
 /**
- * The form of an object that may enter the log: no status, no identity fields, no managedFields, no
+ * The form of an object that may enter the log: no status (but the addresses that a Service was
+ * given, which others decide and we only read), no identity fields, no managedFields, no
  * last-applied copy of itself, and no secret value. A Secret has `facts` in place of its data; an
  * inline secret becomes a placeholder with its digest.
  */
 export function redact(object: JsonObject, options: RedactionOptions): JsonObject {
-  const { status: _, metadata, ...rest } = object
-  const clean = { ...rest, metadata: redactMetadata(metadata) }
+  const { status, metadata, ...rest } = object
+  const clean = { ...rest, metadata: redactMetadata(metadata), ...givenAddresses(object, status) }
   if (object.kind === 'Secret') return redactSecret(clean, options)
   const hide = (text: string): string => {
     const digest = options.digestKey.digest(text)
@@ -44,6 +45,15 @@ export function redact(object: JsonObject, options: RedactionOptions): JsonObjec
   }
   const paths = parsedPaths(options.secretPaths, String(object.kind))
   return paths.reduce<JsonObject>((part, path) => hideAt(part, path, hide) as JsonObject, clean)
+}
+
+function givenAddresses({ kind }: JsonObject, status: unknown): JsonObject {
+  if (kind !== 'Service' || typeof status !== 'object' || status === null) return {}
+  const { loadBalancer } = status as JsonObject
+  const { ingress } = (loadBalancer ?? {}) as JsonObject
+  return Array.isArray(ingress) && ingress.length > 0
+    ? { status: { loadBalancer: { ingress } } }
+    : {}
 }
 
 const parsed = new WeakMap<SecretPaths, Map<string, readonly (readonly string[])[]>>()

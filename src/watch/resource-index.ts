@@ -1,5 +1,11 @@
 import { createHash } from 'node:crypto'
-import type { Origin, ResourceEvent, ResourceName, SluiceEvent } from '../../events/index.ts'
+import {
+  EpochGate,
+  type Origin,
+  type ResourceEvent,
+  type ResourceName,
+  type SluiceEvent,
+} from '../../events/index.ts'
 
 /** What the log knows of one object, as far as a source needs it to tell what has changed. */
 export interface IndexEntry extends ResourceName {
@@ -19,6 +25,9 @@ export interface IndexState {
   readonly entries: readonly IndexEntry[]
   readonly incarnations: number
   readonly relists: number
+  readonly epoch?: number
+  /** Has a listing been completed? */
+  readonly isListed?: boolean
 }
 
 /** `Kind/namespace/name`. */
@@ -35,6 +44,8 @@ export class ResourceIndex {
   #entries: Map<string, IndexEntry>
   #incarnations: number
   #relists: number
+  #gate: EpochGate
+  #isListed: boolean
 
   /** `source` is the source attribute of the events to follow; those of others are passed over. */
   constructor(source: string, state?: IndexState) {
@@ -42,10 +53,12 @@ export class ResourceIndex {
     this.#entries = new Map(state?.entries.map((entry) => [keyOf(entry), entry]))
     this.#incarnations = state?.incarnations ?? 0
     this.#relists = state?.relists ?? 0
+    this.#gate = new EpochGate(state?.epoch)
+    this.#isListed = state?.isListed ?? false
   }
 
   apply(event: SluiceEvent): void {
-    if (event.source !== this.source) return
+    if (!this.#gate.admits(event) || event.source !== this.source) return
     switch (event.type) {
       case 'dev.sluice.resource.applied.v1': {
         const { object: _, ...data } = event.data
@@ -64,6 +77,9 @@ export class ResourceIndex {
         return
       case 'dev.sluice.relist.started.v1':
         this.#relists++
+        return
+      case 'dev.sluice.relist.finished.v1':
+        this.#isListed = true
         return
       default:
         return
@@ -91,9 +107,19 @@ export class ResourceIndex {
     return this.#relists
   }
 
+  /** Was there ever a complete listing, so that the log has what the source had? */
+  get isListed(): boolean {
+    return this.#isListed
+  }
+
   toState(): IndexState {
-    const entries = [...this.#entries.values()]
-    return { entries, incarnations: this.#incarnations, relists: this.#relists }
+    return {
+      entries: [...this.#entries.values()],
+      incarnations: this.#incarnations,
+      relists: this.#relists,
+      epoch: this.#gate.epoch,
+      isListed: this.#isListed,
+    }
   }
 
   #put(entry: IndexEntry): void {

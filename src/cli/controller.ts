@@ -1,0 +1,60 @@
+/** `sluice controller`: the control plane of a cluster, until a signal ends it. */
+import { ClusterConfigError, openCluster } from '../kube/index.ts'
+import { LogError } from '../log/index.ts'
+import { startController } from '../pipeline/controller/controller.ts'
+import { LogInUseError } from '../pipeline/open-log.ts'
+import { type ControllerSettingName, readControllerSettings } from '../settings/controller.ts'
+import { OperationalLog } from './operational-log.ts'
+import { exitCode, type Output, UsageError } from './output.ts'
+import { packageVersion } from './version.ts'
+
+/** Runs until SIGINT or SIGTERM; resolves with the exit code. */
+export async function controller(
+  flags: Partial<Record<ControllerSettingName, string>>,
+  output: Output,
+): Promise<number> {
+  const settings = readControllerSettings(flags, process.env)
+  if (!settings.ok) {
+    throw new UsageError(
+      settings.problems.map(({ source, message }) => `${source}: ${message}`).join('\n'),
+    )
+  }
+  const { promise: ended, resolve: end } = Promise.withResolvers<void>()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => end())
+  const log = new OperationalLog(output)
+  const running = await usage(async () =>
+    startController({
+      cluster: openCluster(settings.value.kubeconfig),
+      settings: settings.value,
+      version: packageVersion(),
+      say: (severity, text) => log.write(severity, text),
+    }),
+  )
+  log.write('info', `health: http://${running.healthAddress}/readyz`)
+  log.write('info', `metrics: http://${running.metricsAddress}/metrics`)
+  try {
+    await usage(() => Promise.race([running.started, ended]))
+    await ended
+    log.write('info', 'stopping')
+  } finally {
+    await running.stop()
+  }
+  return exitCode.fine
+}
+
+/** Turns what only an operator can repair into a line without a stack. */
+async function usage<Value>(work: () => Promise<Value>): Promise<Value> {
+  try {
+    return await work()
+  } catch (error) {
+    const code = (error as { code?: string } | null)?.code
+    const isTheirs =
+      error instanceof ClusterConfigError ||
+      error instanceof LogInUseError ||
+      error instanceof LogError ||
+      code === 'EADDRINUSE' ||
+      code === 'EACCES'
+    if (isTheirs && error instanceof Error) throw new UsageError(error.message)
+    throw error
+  }
+}

@@ -1,0 +1,50 @@
+/** The GatewayClass that the controller brings along; made again where somebody deletes it. */
+import { controllerName, defaultClassName, gatewayGroup, ownGroup } from '../desired/shapes.ts'
+import { type KubeClient, KubeError, objectPath } from '../kube/index.ts'
+
+export interface ClassParametersRef {
+  readonly group?: string
+  readonly kind?: string
+  readonly namespace: string
+  readonly name: string
+}
+
+/**
+ * Makes the default class, or brings its parameters up to date. A class of this name that belongs to
+ * another controller is left alone. Resolves with what was done.
+ * @throws KubeError where the API server refuses it, 404 where the kind is not installed
+ */
+export async function ensureDefaultClass(
+  client: KubeClient,
+  parameters: ClassParametersRef | undefined,
+): Promise<'applied' | 'foreign'> {
+  const kind = { group: gatewayGroup, version: 'v1', plural: 'gatewayclasses' }
+  const path = objectPath(kind, '', defaultClassName)
+  const owner = await ownerOf(client, path)
+  if (owner !== undefined && owner !== controllerName) return 'foreign'
+  const {
+    group = ownGroup,
+    kind: parametersKind = 'GatewayParameters',
+    ...place
+  } = parameters ?? {}
+  await client.apply(path, {
+    apiVersion: `${gatewayGroup}/v1`,
+    kind: 'GatewayClass',
+    metadata: { name: defaultClassName },
+    spec: {
+      controllerName,
+      ...(parameters && { parametersRef: { group, kind: parametersKind, ...place } }),
+    },
+  })
+  return 'applied'
+}
+
+async function ownerOf(client: KubeClient, path: string): Promise<string | undefined> {
+  try {
+    const { spec } = await client.get(path)
+    return (spec as { controllerName?: string } | undefined)?.controllerName
+  } catch (error) {
+    if (error instanceof KubeError && error.isNotFound) return undefined
+    throw error
+  }
+}

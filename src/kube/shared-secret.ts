@@ -1,0 +1,52 @@
+/** Bytes that all replicas share, in a Secret that the first of them makes. */
+import type { KubeClient, KubeObject } from './client.ts'
+import { KubeError } from './error.ts'
+import { objectPath } from './paths.ts'
+
+export interface SharedSecret {
+  readonly namespace: string
+  readonly name: string
+  readonly key: string
+}
+
+/**
+ * The value in the Secret; where there is none, what `make` gives is put there. Of several replicas
+ * that come at once, all end with the value of the one that was first.
+ * @throws KubeError where Secrets of the namespace may not be read or made, or hold something else
+ */
+export async function readSharedSecret(
+  client: KubeClient,
+  { namespace, name, key }: SharedSecret,
+  make: () => Uint8Array,
+): Promise<Uint8Array> {
+  const kind = { group: '', version: 'v1', plural: 'secrets' }
+  const path = objectPath(kind, namespace, name)
+  const read = async () => entryOf(await client.get(path), key)
+  try {
+    return await read()
+  } catch (error) {
+    if (!(error instanceof KubeError) || !error.isNotFound) throw error
+  }
+  const value = Buffer.from(make())
+  try {
+    await client.create(`api/v1/namespaces/${namespace}/secrets`, {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name, namespace, labels: { 'app.kubernetes.io/managed-by': 'sluice' } },
+      type: 'Opaque',
+      data: { [key]: value.toString('base64') },
+    })
+    return value
+  } catch (error) {
+    if (error instanceof KubeError && error.isConflict) return read()
+    throw error
+  }
+}
+
+function entryOf({ data, metadata }: KubeObject, key: string): Uint8Array {
+  const text = (data as Record<string, string> | undefined)?.[key]
+  if (text === undefined) {
+    throw new KubeError(0, 'Invalid', `Secret ${metadata.namespace}/${metadata.name} has no ${key}`)
+  }
+  return Buffer.from(text, 'base64')
+}

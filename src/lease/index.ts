@@ -1,0 +1,2 @@
+export { KubernetesLease, type KubernetesLeaseOptions } from './kubernetes.ts'
+export type { Lease, LeaseEvents, LeaseOptions } from './lease.ts'

@@ -1,0 +1,31 @@
+/** What all leases have in common, whatever they are kept in. */
+export interface LeaseEvents {
+  /** This replica holds the lease now, under an epoch higher than any before. */
+  onAcquired(epoch: number): void
+  /** It does not any more; what it began to write must not be gone on with. */
+  onLost(reason: string): void
+  onProblem(message: string): void
+}
+
+export interface LeaseOptions extends LeaseEvents {
+  /** Name of this run of this replica; never used twice. */
+  readonly identity: string
+  /** How long a holder counts as alive without a sign of life, in milliseconds. */
+  readonly durationMs: number
+  /** The highest epoch that the log knows; the next one is above it. */
+  readonly highestEpoch: () => number
+  /** Could this replica do the work of a holder now? Otherwise it leaves the lease to others. */
+  readonly isFit: () => boolean
+}
+
+export interface Lease {
+  start(): void
+  /** The epoch while the lease is surely held, by this machine's own clocks. */
+  epoch(): number | undefined
+  /** Name of whoever holds it, as it was seen last. */
+  readonly holder: string | undefined
+  /** Gives it up, if it is held, and lets others go first. */
+  resign(reason: string): Promise<void>
+  /** Gives it up and stops. */
+  close(): Promise<void>
+}

@@ -1,0 +1,2 @@
+/** Name of the cluster in subjects of the log: one log holds one cluster. */
+export const clusterName = 'local'

@@ -1,0 +1,192 @@
+/**
+ * A controller: health and metrics from the first moment, and a session on the log for as long as
+ * that log can be gone on with. When it cannot (the stream was deleted, a bug), a new session begins
+ * on whatever log is there then. Proxies notice no more than a stream that ends.
+ */
+import { hostname } from 'node:os'
+import { type Cluster, KubeClient, KubeError } from '../../kube/index.ts'
+import { LogError } from '../../log/index.ts'
+import type { ControllerSettings } from '../../settings/controller.ts'
+import { Backoff } from '../../watch/kubernetes/backoff.ts'
+import { kubernetesSource } from '../../watch/kubernetes/source.ts'
+import { LogInUseError, type OpenedLog } from '../open-log.ts'
+import { restoreState } from '../stored-state.ts'
+import { openControllerLog } from './controller-log.ts'
+import { Health } from './health.ts'
+import { type Endpoint, serveEndpoint } from './http-endpoint.ts'
+import { ControllerMetrics } from './metrics.ts'
+import { Session, type SessionOptions } from './session.ts'
+
+export interface ControllerOptions {
+  readonly cluster: Cluster
+  readonly settings: ControllerSettings
+  readonly version: string
+  readonly say: (severity: 'info' | 'warn' | 'error', text: string) => void
+}
+
+export interface RunningController {
+  readonly healthAddress: string
+  readonly metricsAddress: string
+  /** Resolves when the first session serves; rejects where it can never. */
+  readonly started: Promise<void>
+  stop(): Promise<void>
+}
+
+const prometheusType = 'text/plain; version=0.0.4; charset=utf-8'
+
+/** @throws the system's error where an address cannot be bound */
+export async function startController(options: ControllerOptions): Promise<RunningController> {
+  const controller = new Controller(options)
+  await controller.listen()
+  return controller
+}
+
+class Controller implements RunningController {
+  readonly started: Promise<void>
+  readonly #start = Promise.withResolvers<void>()
+  readonly #options: ControllerOptions
+  readonly #client: KubeClient
+  readonly #metrics = new ControllerMetrics()
+  readonly #health: Health
+  readonly #stop = Promise.withResolvers<undefined>()
+  #endpoints: Endpoint[] = []
+  #session: Session | undefined
+  #running: Promise<void> = Promise.resolve()
+  #isStopped = false
+  /** Chosen by the system where the setting leaves it open; kept for the sessions to come. */
+  #xdsAddress: string
+
+  constructor(options: ControllerOptions) {
+    const { settings, version, say } = options
+    this.#options = options
+    this.#client = new KubeClient(options.cluster)
+    this.#xdsAddress = settings.xdsAddress
+    this.#health = new Health(() => say('info', 'ready'))
+    this.#metrics.set('controller_build_info', 1, version)
+    this.#metrics.collect(() => this.#metrics.set('controller_ready', this.#health.isReady ? 1 : 0))
+    this.started = this.#start.promise
+    this.started.catch(() => undefined)
+  }
+
+  get healthAddress(): string {
+    return this.#endpoints[0]?.address ?? ''
+  }
+
+  get metricsAddress(): string {
+    return this.#endpoints[1]?.address ?? ''
+  }
+
+  async listen(): Promise<void> {
+    const { settings } = this.#options
+    const health = await serveEndpoint(settings.healthAddress, (path) => this.#health.answer(path))
+    const metrics = await serveEndpoint(settings.metricsAddress, (path) => {
+      if (path !== '/metrics') return undefined
+      const text = `${this.#metrics.text()}${this.#session?.xdsMetrics() ?? ''}`
+      return { status: 200, text, contentType: prometheusType }
+    })
+    this.#endpoints = [health, metrics]
+    this.#running = this.#run()
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    this.#stop.resolve(undefined)
+    await this.#running
+    await Promise.all(this.#endpoints.map((endpoint) => endpoint.close()))
+    this.#options.cluster.close()
+  }
+
+  async #run(): Promise<void> {
+    const backoff = new Backoff(500, 10_000)
+    while (!this.#isStopped) {
+      const began = performance.now()
+      const reason = await this.#runSession().catch((error) => error)
+      if (this.#isStopped) break
+      if (isHopeless(reason)) {
+        this.#start.reject(reason)
+        return
+      }
+      if (performance.now() - began > 60_000) backoff.reset()
+      this.#metrics.add('session_restarts_total')
+      const text = reason instanceof Error ? reason.message : String(reason)
+      this.#options.say('error', `the control plane begins anew: ${text}`)
+      this.#health.reset(`beginning anew: ${text}`)
+      await this.#pause(backoff.next())
+    }
+  }
+
+  /** Resolves with the reason when the session has ended. */
+  async #runSession(): Promise<unknown> {
+    const { settings, say } = this.#options
+    const opened = await this.#openLog()
+    for (const notice of opened.notices) say('warn', notice)
+    let session: Session
+    try {
+      const restored = await restoreState(opened.log, kubernetesSource)
+      session = new Session(this.#sessionOptions(), opened, restored)
+    } catch (error) {
+      await opened.close()
+      throw error
+    }
+    try {
+      await session.start()
+      this.#session = session
+      this.#xdsAddress = session.xdsAddress
+      if (opened.path !== undefined) say('info', `event log: ${opened.path}`)
+      say('info', `xds: ${session.xdsAddress}${settings.xdsTls ? ' (TLS)' : ''}`)
+      this.#start.resolve()
+      return await Promise.race([session.ended, this.#stop.promise])
+    } finally {
+      this.#session = undefined
+      await session.stop()
+    }
+  }
+
+  #openLog(): Promise<OpenedLog> {
+    const { settings, cluster } = this.#options
+    const { nats, logFile } = settings
+    return openControllerLog({
+      client: this.#client,
+      namespace: this.#namespace,
+      cluster: cluster.server.href,
+      patienceMs: Math.max(5_000, settings.leaseDurationMs),
+      ...(nats !== undefined && { nats }),
+      ...(logFile !== undefined && { logFile }),
+    })
+  }
+
+  get #namespace(): string {
+    return this.#options.settings.namespace ?? this.#client.namespace ?? 'default'
+  }
+
+  #sessionOptions(): SessionOptions {
+    const { settings, say } = this.#options
+    return {
+      client: this.#client,
+      settings: { ...settings, xdsAddress: this.#xdsAddress },
+      namespace: this.#namespace,
+      replica: settings.replica ?? hostname(),
+      isInCluster:
+        settings.kubeconfig === undefined && Boolean(process.env.KUBERNETES_SERVICE_HOST),
+      health: this.#health,
+      metrics: this.#metrics,
+      say,
+    }
+  }
+
+  async #pause(waitMs: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const timer = setTimeout(resolve, waitMs)
+    await Promise.race([promise, this.#stop.promise])
+    clearTimeout(timer)
+  }
+}
+
+/** What no other session will change: wrong usage, and a log that is not ours to use. */
+function isHopeless(reason: unknown): boolean {
+  if (reason instanceof LogInUseError) return true
+  if (reason instanceof LogError) return reason.code === 'foreign' || reason.code === 'unsupported'
+  if (reason instanceof KubeError) return false
+  const { code } = (reason ?? {}) as { code?: string }
+  return code === 'EADDRINUSE' || code === 'EACCES'
+}

@@ -1,0 +1,55 @@
+/**
+ * What must hold before this replica may serve, and what does not hold yet. Ready means: the kinds
+ * of the cluster were listed, the log is open and read to its end, what it says was published, and
+ * proxies can connect.
+ */
+import type { EndpointAnswer } from './http-endpoint.ts'
+
+const parts = ['kubernetes', 'log', 'listing', 'configuration', 'xds'] as const
+export type HealthPart = (typeof parts)[number]
+
+export class Health {
+  readonly #problems = new Map<HealthPart, () => string | undefined>(
+    parts.map((part) => [part, () => 'not started']),
+  )
+  readonly #onReady: (() => void) | undefined
+  #wasReady = false
+
+  /** `onReady` is called each time that the last problem goes. */
+  constructor(onReady?: () => void) {
+    this.#onReady = onReady
+  }
+
+  /** Undefined: it holds. A function is asked whenever somebody wants to know. */
+  set(part: HealthPart, problem: string | undefined | (() => string | undefined)): void {
+    this.#problems.set(part, typeof problem === 'function' ? problem : () => problem)
+    const { isReady } = this
+    if (!this.#wasReady && isReady) this.#onReady?.()
+    this.#wasReady = isReady
+  }
+
+  /** Everything is to be done again. */
+  reset(reason: string): void {
+    for (const part of parts) this.#problems.set(part, () => reason)
+    this.#wasReady = false
+  }
+
+  get isReady(): boolean {
+    return this.problems().length === 0
+  }
+
+  problems(): string[] {
+    return parts.flatMap((part) => {
+      const problem = this.#problems.get(part)?.()
+      return problem === undefined ? [] : [`${part}: ${problem}`]
+    })
+  }
+
+  answer(path: string): EndpointAnswer | undefined {
+    if (path === '/healthz' || path === '/livez') return { status: 200, text: 'alive\n' }
+    if (path !== '/readyz') return undefined
+    const problems = this.problems()
+    if (problems.length === 0) return { status: 200, text: 'ready\n' }
+    return { status: 503, text: `not ready\n${problems.join('\n')}\n` }
+  }
+}

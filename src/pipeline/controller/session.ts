@@ -1,0 +1,384 @@
+/**
+ * One run of the control plane on one log. The stages are those of `src/pipeline.ts`; what differs is
+ * the source (a cluster), the channel (gRPC), who writes (the holder of the lease), and that statuses
+ * go back into the cluster.
+ *
+ * ```
+ *   start ── log open, read to its end ──► following ── the lease ──► leading ── lost ──► following
+ *                                              │ listed, and the log knows a listing
+ *                                              ▼
+ *                                           serving proxies
+ *   any ── the log cannot be gone on with ──► ended; `controller.ts` begins another session
+ * ```
+ *
+ * A log of its own (a file) needs no lease to be written: the lease then only decides who writes
+ * statuses.
+ */
+import { randomUUID } from 'node:crypto'
+import { UnknownEventTypeError } from '../../../events/index.ts'
+import type { Fold, FoldChange } from '../../actors/fold.ts'
+import { systemClock } from '../../base/clock.ts'
+import { defaultClassName } from '../../desired/shapes.ts'
+import { SecretStore } from '../../effects/secret-store.ts'
+import type { KubeClient } from '../../kube/index.ts'
+import { KubernetesLease, type Lease } from '../../lease/index.ts'
+import type { Position } from '../../log/index.ts'
+import { objectKey, parseObjectKey } from '../../model/names.ts'
+import type { ControllerSettings } from '../../settings/controller.ts'
+import { StatusWriter } from '../../status/writer.ts'
+import type { KindState } from '../../watch/kubernetes/kind-watch.ts'
+import type { WatchedKind } from '../../watch/kubernetes/kinds.ts'
+import { KubernetesSource } from '../../watch/kubernetes/source.ts'
+import { tlsFiles } from '../../xds/credentials.ts'
+import { DeliveryRecorder } from '../../xds/delivery-recorder.ts'
+import { startXdsServer, type XdsServer } from '../../xds/server.ts'
+import { apiBinding } from '../api-binding.ts'
+import type { OpenedLog } from '../open-log.ts'
+import { Reconciler } from '../reconciler.ts'
+import { secretDigests } from '../secret-digests.ts'
+import { captureState, type RestoredState } from '../stored-state.ts'
+import { ClassKeeper } from './class-keeper.ts'
+import { clusterName } from './cluster-name.ts'
+import { collectMetrics } from './collect-metrics.ts'
+import type { Health } from './health.ts'
+import { Leadership } from './leadership.ts'
+import { LogKeeper } from './log-keeper.ts'
+import type { ControllerMetrics } from './metrics.ts'
+import { verifyServiceAccount } from './verify.ts'
+
+export interface SessionOptions {
+  readonly client: KubeClient
+  readonly settings: ControllerSettings
+  readonly namespace: string
+  readonly replica: string
+  readonly isInCluster: boolean
+  readonly health: Health
+  readonly metrics: ControllerMetrics
+  readonly say: (severity: 'info' | 'warn' | 'error', text: string) => void
+}
+
+const certificateFolder = '/etc/xds-tls'
+const leaseName = 'sluice-controller'
+const classKey = `GatewayClass//${defaultClassName}`
+
+export class Session {
+  /** Resolves with the reason when this session cannot go on. */
+  readonly ended: Promise<unknown>
+  readonly #end: (reason: unknown) => void
+  readonly #options: SessionOptions
+  readonly #opened: OpenedLog
+  readonly #fold: Fold
+  readonly #from: Position
+  readonly #keeper: LogKeeper
+  readonly #recorder: DeliveryRecorder
+  readonly #secrets: SecretStore
+  readonly #source: KubernetesSource
+  readonly #reconciler: Reconciler
+  readonly #lease: Lease
+  readonly #leadership: Leadership
+  readonly #writer: StatusWriter
+  readonly #class: ClassKeeper
+  readonly #index: RestoredState['index']
+  #xds: XdsServer | undefined
+  #isOpen = false
+  #isSecretGone = false
+  #isClosed = false
+  #endCollecting: () => void = () => undefined
+
+  constructor(options: SessionOptions, opened: OpenedLog, restored: RestoredState) {
+    const { client, settings, say } = options
+    const { promise, resolve } = Promise.withResolvers<unknown>()
+    this.ended = promise
+    this.#end = resolve
+    this.#options = options
+    this.#opened = opened
+    this.#fold = restored.fold
+    this.#index = restored.index
+    this.#from = restored.from
+    this.#keeper = this.#createKeeper()
+    this.#recorder = new DeliveryRecorder({
+      clock: systemClock,
+      cluster: clusterName,
+      run: randomUUID(),
+      append: (events) => this.#keeper.post('delivery', events),
+    })
+    this.#secrets = new SecretStore(() => {
+      const late = this.#secrets.late()
+      if (late !== undefined) this.#xds?.publish(late)
+    })
+    this.#source = this.#createSource()
+    this.#reconciler = this.#createReconciler()
+    this.#lease = this.#createLease()
+    this.#leadership = this.#createLeadership()
+    this.#writer = this.#createWriter()
+    const isWriting = () => this.#leadership.writingEpoch() !== undefined
+    this.#class = new ClassKeeper({ client, settings, isWriting, say })
+  }
+
+  /** Where proxies connect, `host:port`. */
+  get xdsAddress(): string {
+    return this.#xds?.address ?? ''
+  }
+
+  get logPath(): string | undefined {
+    return this.#opened.path
+  }
+
+  get #isShared(): boolean {
+    return this.#options.settings.nats !== undefined
+  }
+
+  /** Resolves when proxies can connect; what they are served is there when the health says so. */
+  async start(): Promise<void> {
+    const { health, metrics } = this.#options
+    health.set('log', 'being read')
+    this.#xds = await this.#serveProxies()
+    await this.#reconciler.start(this.#from)
+    health.set('log', () => this.#keeper.problem)
+    health.set('listing', () => this.#listingProblem())
+    health.set('kubernetes', () => this.#kubernetesProblem())
+    health.set('configuration', () => (this.#isOpen ? undefined : 'no complete listing is known'))
+    health.set('xds', undefined)
+    this.#endCollecting = collectMetrics(metrics, {
+      fold: this.#fold,
+      source: this.#source,
+      writer: this.#writer,
+      isLeading: () => this.#leadership.writingEpoch() !== undefined,
+    })
+    this.#source.start()
+    this.#lease.start()
+    this.#begin().catch(this.#end)
+  }
+
+  /** Gives up the lease and lets proxies go to another replica; nothing that was decided is lost. */
+  async stop(): Promise<void> {
+    this.#isClosed = true
+    this.#endCollecting()
+    this.#writer.close()
+    const isWriter = this.#leadership.logEpoch() !== undefined
+    await this.#source.close()
+    await this.#class.close()
+    await this.#xds?.close()
+    this.#recorder.close()
+    await this.#keeper.settled(1_000)
+    await this.#reconciler.stop()
+    if (isWriter && this.#keeper.problem === undefined) await this.#saveState()
+    await this.#lease.close()
+    this.#keeper.close()
+    await this.#opened.close().catch(() => undefined)
+  }
+
+  /** Prometheus text of the configuration server. */
+  xdsMetrics(): string {
+    return this.#xds?.metrics() ?? ''
+  }
+
+  async #begin(): Promise<void> {
+    await this.#source.whenListed()
+    if (!this.#isShared) await this.#leadership.ownLog()
+    this.#openIfListed()
+  }
+
+  async #saveState(): Promise<void> {
+    const { log } = this.#opened
+    await log.saveSnapshot(captureState(this.#fold, this.#index)).catch(() => undefined)
+  }
+
+  /** Proxies are served from the first moment at which the log has everything that is listed here. */
+  #openIfListed(): void {
+    if (this.#isOpen || this.#isClosed) return
+    if (!this.#source.isListed || !this.#index.isListed) return
+    this.#isOpen = true
+    this.#reconciler.open()
+    this.#options.health.set('configuration', undefined)
+  }
+
+  #listingProblem(): string | undefined {
+    const missing = this.#source.missing()
+    if (missing.length === 0) return undefined
+    return missing.map(({ kind, reason }) => `${kind.plural}: ${reason}`).join('; ')
+  }
+
+  #kubernetesProblem(): string | undefined {
+    const states = this.#source.states()
+    const isHeard = states.some(({ state }) => state === 'following' || state === 'listing')
+    return isHeard ? undefined : 'no watch of the API server works'
+  }
+
+  #createKeeper(): LogKeeper {
+    const { metrics, say } = this.#options
+    return new LogKeeper({
+      log: this.#opened.log,
+      metrics,
+      onProblem: (text) => {
+        say('error', `the log does not take events: ${text}`)
+        if (this.#isShared) void this.#lease.resign('the log does not take events')
+      },
+      onRecovered: () => say('info', 'the log takes events again'),
+      onLost: this.#end,
+    })
+  }
+
+  #createSource(): KubernetesSource {
+    const { client, settings, namespace, say } = this.#options
+    return new KubernetesSource({
+      ...apiBinding,
+      client,
+      clock: systemClock,
+      cluster: clusterName,
+      digestKey: this.#opened.digestKey,
+      keepSecret: (digest, value) => this.#secrets.keep(digest, value),
+      namespaceSelectors: settings.namespaceSelectors,
+      ownNamespace: namespace,
+      onChange: async (events) => {
+        // A lease that was lost meanwhile would make these events count for nothing.
+        if (this.#isShared && this.#lease.epoch() === undefined)
+          throw new Error('the lease is lost')
+        await this.#keeper.append('source', events)
+      },
+      onState: (kind, state) => this.#noteState(kind, state),
+      onProblem: (text) => say('warn', text),
+      onLive: (key) => {
+        this.#writer.mark(key)
+        if (key === classKey && this.#source.live(key) === undefined) this.#class.ensure()
+      },
+      onSecretsGone: () => {
+        this.#isSecretGone = true
+      },
+    })
+  }
+
+  #noteState({ kind, plural }: WatchedKind, state: KindState): void {
+    const { say } = this.#options
+    if (state.state === 'failing') say('warn', `cannot watch ${plural}: ${state.error.message}`)
+    if (kind === 'GatewayClass' && state.state === 'following') this.#class.ensure()
+  }
+
+  #createReconciler(): Reconciler {
+    const { metrics, settings } = this.#options
+    const { log } = this.#opened
+    let began = 0
+    return new Reconciler({
+      log,
+      fold: this.#fold,
+      cluster: clusterName,
+      clock: systemClock,
+      append: (events) => this.#keeper.append('decision', events),
+      observe: (event) => {
+        this.#index.apply(event)
+        began = performance.now()
+      },
+      onFolded: () => {
+        metrics.add('fold_seconds', (performance.now() - began) / 1_000)
+        this.#openIfListed()
+      },
+      capture: () => captureState(this.#fold, this.#index),
+      onSnapshot: (position) => {
+        const upTo = position - settings.logRetention
+        if (settings.logRetention === 0 || upTo < 1) return
+        log.purgeUpTo(upTo as Position).catch((error) => this.#keeper.fail(error))
+      },
+      publish: (delta) => this.#publish(delta),
+      onDecided: ({ statuses, dropped }) => {
+        for (const { ref } of statuses) this.#writer.mark(objectKey(ref))
+        for (const ref of dropped) this.#writer.mark(objectKey(ref))
+      },
+      epoch: () => this.#leadership.logEpoch(),
+      onFault: (error) => this.#keeper.fail(error),
+      onEnd: (error) => this.#endReading(error),
+    })
+  }
+
+  #publish(delta: FoldChange['delta']): void {
+    const began = performance.now()
+    this.#xds?.publish(this.#secrets.join(delta))
+    this.#options.metrics.add('publish_seconds', (performance.now() - began) / 1_000)
+    if (this.#isSecretGone) {
+      this.#secrets.retain(this.#source.secretDigests().union(secretDigests(this.#fold)))
+    }
+    this.#isSecretGone = false
+  }
+
+  /** An event of a newer version cannot be folded: what was published goes on to be served. */
+  #endReading(error: unknown): void {
+    if (!(error instanceof UnknownEventTypeError)) {
+      this.#end(error)
+      return
+    }
+    const { health, say } = this.#options
+    const text = `${error.message}; this replica serves what it had and follows no further`
+    health.set('log', text)
+    say('error', text)
+    void this.#lease.close()
+  }
+
+  #createLease(): Lease {
+    const { client, namespace, replica, settings, metrics, say } = this.#options
+    return new KubernetesLease({
+      client,
+      namespace,
+      name: leaseName,
+      identity: `${replica}_${randomUUID().slice(0, 8)}`,
+      durationMs: settings.leaseDurationMs,
+      highestEpoch: () => this.#fold.epoch,
+      isFit: () => this.#source.isListed && this.#keeper.problem === undefined,
+      onAcquired: (epoch) => {
+        metrics.add('lease_changes_total', 1, 'acquired')
+        this.#leadership.acquired(epoch)
+      },
+      onLost: (reason) => {
+        metrics.add('lease_changes_total', 1, 'lost')
+        this.#leadership.lost(reason)
+      },
+      onProblem: (text) => say('warn', text),
+    })
+  }
+
+  #createLeadership(): Leadership {
+    const { replica, say } = this.#options
+    return new Leadership({
+      isShared: this.#isShared,
+      replica,
+      keeper: this.#keeper,
+      fold: this.#fold,
+      index: this.#index,
+      source: this.#source,
+      reconciler: this.#reconciler,
+      lease: () => this.#lease,
+      onWriting: () => {
+        for (const key of this.#source.liveKeys()) this.#writer.mark(key)
+        this.#class.ensure()
+      },
+      onStopped: () => this.#writer.clear(),
+      say,
+    })
+  }
+
+  #createWriter(): StatusWriter {
+    const { client, metrics, say } = this.#options
+    return new StatusWriter({
+      client,
+      wanted: (key) => this.#fold.statusOf(parseObjectKey(key)),
+      live: (key) => this.#source.live(key),
+      note: (key, object) => this.#source.noteWrite(key, object),
+      isLeading: () => this.#leadership.writingEpoch() !== undefined,
+      onOutcome: (kind, outcome, message) => {
+        metrics.add('status_writes_total', 1, kind, outcome)
+        if (message !== undefined) say('warn', message)
+      },
+    })
+  }
+
+  #serveProxies(): Promise<XdsServer> {
+    const { client, settings, isInCluster, say } = this.#options
+    const onProblem = (text: string) => say('warn', text)
+    const files = [`${certificateFolder}/tls.crt`, `${certificateFolder}/tls.key`] as const
+    return startXdsServer({
+      address: settings.xdsAddress,
+      answers: this.#recorder,
+      verify: verifyServiceAccount(client, isInCluster),
+      ...(settings.xdsTls && { tls: tlsFiles(...files, { onProblem }) }),
+      onNotice: onProblem,
+    })
+  }
+}

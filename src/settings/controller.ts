@@ -1,0 +1,236 @@
+/**
+ * The settings of `sluice controller`: one row is a command-line option, an environment variable and
+ * a line of docs/settings.md, with the rules of `src/settings.ts`.
+ */
+import { parseDurationMs } from '../base/duration.ts'
+import type { LabelSelector } from '../base/label-selector.ts'
+import { failAll, type Outcome, succeed } from '../base/outcome.ts'
+import type { SettingProblem, SettingRow } from '../settings.ts'
+
+const row = <Value>(setting: SettingRow<Value>): SettingRow<Value> => setting
+
+const addressPattern = /^(?:\[[0-9A-Fa-f:.]+\]|[^\s:[\]]*):([0-9]{1,5})$/
+
+function readAddress(text: string): string | undefined {
+  const port = addressPattern.exec(text)?.[1]
+  return port !== undefined && Number(port) <= 65_535 ? text : undefined
+}
+
+const readText = (text: string) => (text.trim() === '' ? undefined : text)
+const readNamespace = (text: string) =>
+  /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(text) ? text : undefined
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+const operators = ['In', 'NotIn', 'Exists', 'DoesNotExist']
+
+function isExpression(value: unknown): boolean {
+  if (!isRecord(value) || typeof value.key !== 'string') return false
+  const { operator, values = [] } = value
+  if (!Array.isArray(values) || values.some((one) => typeof one !== 'string')) return false
+  const needsValues = operator === 'In' || operator === 'NotIn'
+  return operators.includes(String(operator)) && needsValues === values.length > 0
+}
+
+function isSelector(value: unknown): boolean {
+  if (!isRecord(value)) return false
+  const { matchLabels = {}, matchExpressions = [], ...rest } = value
+  return (
+    Object.keys(rest).length === 0 &&
+    isRecord(matchLabels) &&
+    Object.values(matchLabels).every((label) => typeof label === 'string') &&
+    Array.isArray(matchExpressions) &&
+    matchExpressions.every(isExpression)
+  )
+}
+
+function readSelectors(text: string): readonly LabelSelector[] | undefined {
+  const value = parseJson(text)
+  return Array.isArray(value) && value.every(isSelector) ? (value as LabelSelector[]) : undefined
+}
+
+/** GatewayParameters that a GatewayClass made by the controller refers to. */
+export interface ClassParameters {
+  readonly group?: string
+  readonly kind?: string
+  readonly namespace: string
+  readonly name: string
+}
+
+const isText = (value: unknown) => typeof value === 'string' && value !== ''
+
+function readClassParameters(text: string): Readonly<Record<string, ClassParameters>> | undefined {
+  const value = parseJson(text)
+  if (!isRecord(value)) return undefined
+  const isWhole = Object.values(value).every(
+    (one) => isRecord(one) && isText(one.name) && isText(one.namespace),
+  )
+  return isWhole ? (value as unknown as Record<string, ClassParameters>) : undefined
+}
+
+function readDuration(text: string): number | undefined {
+  const ms = parseDurationMs(text)
+  return ms !== undefined && ms >= 1_000 && ms <= 300_000 ? ms : undefined
+}
+
+function readBoolean(text: string): boolean | undefined {
+  return text === 'true' ? true : text === 'false' ? false : undefined
+}
+
+function readCount(text: string): number | undefined {
+  return /^[0-9]{1,12}$/.test(text) ? Number(text) : undefined
+}
+
+const addressForm = '`host:port` or `:port`'
+
+export const controllerSettings = {
+  kubeconfig: row<string | undefined>({
+    flag: 'kubeconfig',
+    env: 'SLUICE_KUBECONFIG',
+    form: 'a path',
+    read: readText,
+    default: undefined,
+    defaultText: "the pod's service account, else `KUBECONFIG`",
+    doc: 'How to reach the API server.',
+  }),
+  nats: row<string | undefined>({
+    flag: 'nats',
+    env: 'SLUICE_NATS',
+    form: '`nats://host:port`',
+    read: readText,
+    default: undefined,
+    defaultText: 'none',
+    doc: 'Keep the event log on a NATS server, where any number of replicas share it.',
+  }),
+  logFile: row<string | undefined>({
+    flag: 'log-file',
+    env: 'SLUICE_LOG_FILE',
+    form: 'a path',
+    read: readText,
+    default: undefined,
+    defaultText: "a file below the user's state folder",
+    doc: 'Keep the event log here, for one replica.',
+  }),
+  namespace: row<string | undefined>({
+    flag: 'namespace',
+    env: 'POD_NAMESPACE',
+    form: 'a namespace',
+    read: readNamespace,
+    default: undefined,
+    defaultText: 'that of the service account or context, else `default`',
+    doc: 'Where the controller keeps its lease and the key of secret digests.',
+  }),
+  xdsAddress: row({
+    flag: 'xds-address',
+    env: 'SLUICE_XDS_ADDRESS',
+    form: addressForm,
+    read: readAddress,
+    default: ':9978',
+    doc: 'Serves configuration to proxies (gRPC).',
+  }),
+  healthAddress: row({
+    flag: 'health-address',
+    env: 'SLUICE_HEALTH_ADDRESS',
+    form: addressForm,
+    read: readAddress,
+    default: ':9093',
+    doc: 'Serves `/healthz` and `/readyz`.',
+  }),
+  metricsAddress: row({
+    flag: 'metrics-address',
+    env: 'SLUICE_METRICS_ADDRESS',
+    form: addressForm,
+    read: readAddress,
+    default: ':9092',
+    doc: 'Serves metrics for Prometheus on `/metrics`.',
+  }),
+  replica: row<string | undefined>({
+    env: 'POD_NAME',
+    form: 'a name',
+    read: readText,
+    default: undefined,
+    defaultText: 'the host name',
+    doc: 'Name of this replica, in the lease and in the log.',
+  }),
+  namespaceSelectors: row<readonly LabelSelector[]>({
+    env: 'SLUICE_DISCOVERY_NAMESPACE_SELECTORS',
+    form: 'JSON list of label selectors',
+    read: readSelectors,
+    default: [],
+    defaultText: '`[]`, all namespaces',
+    doc: 'Namespaces whose objects count: those that any of the selectors matches, now and whenever labels change. The namespace of the controller always counts.',
+  }),
+  classParameters: row<Readonly<Record<string, ClassParameters>>>({
+    env: 'SLUICE_GATEWAY_CLASS_PARAMETERS_REFS',
+    form: 'JSON object: class name to `{group, kind, namespace, name}`',
+    read: readClassParameters,
+    default: {},
+    defaultText: '`{}`',
+    doc: 'Parameters that the default GatewayClass refers to.',
+  }),
+  leaseDurationMs: row({
+    env: 'SLUICE_LEASE_DURATION',
+    form: 'a duration from `1s` to `5m`',
+    read: readDuration,
+    default: 15_000,
+    defaultText: '`15s`',
+    doc: 'How long a replica that holds the lease may be silent before another takes over. It stops writing after two thirds of that.',
+  }),
+  logRetention: row({
+    env: 'SLUICE_LOG_RETENTION',
+    form: 'a number of events',
+    read: readCount,
+    default: 1_000_000,
+    doc: 'Events that are kept behind the last snapshot; `0` keeps all.',
+  }),
+  xdsTls: row({
+    env: 'SLUICE_XDS_TLS_ENABLED',
+    form: '`true` or `false`',
+    read: readBoolean,
+    default: false,
+    doc: 'Serve configuration over TLS, with the Secret `sluice-xds-cert` mounted at `/etc/xds-tls`.',
+  }),
+} as const
+
+export type ControllerSettingName = keyof typeof controllerSettings
+export type ControllerSettings = {
+  readonly [Name in ControllerSettingName]: (typeof controllerSettings)[Name] extends SettingRow<
+    infer Value
+  >
+    ? Value
+    : never
+}
+
+/** Reads every setting; the rules are those of `readSettings`. */
+export function readControllerSettings(
+  flags: Partial<Record<ControllerSettingName, string | undefined>>,
+  env: Readonly<Record<string, string | undefined>>,
+): Outcome<ControllerSettings, SettingProblem> {
+  const values: Record<string, unknown> = {}
+  const problems: SettingProblem[] = []
+  for (const [name, setting] of Object.entries(controllerSettings)) {
+    const flag = flags[name as ControllerSettingName]
+    const text = flag ?? (env[setting.env] || undefined)
+    const value = text === undefined ? setting.default : setting.read(text)
+    if (text !== undefined && value === undefined) {
+      const source = flag === undefined ? setting.env : `--${'flag' in setting ? setting.flag : ''}`
+      problems.push({ source, message: `${JSON.stringify(text)} is not ${setting.form}` })
+    }
+    values[name] = value
+  }
+  if (values.nats !== undefined && flags.logFile !== undefined) {
+    const message = 'a log is kept in a file or on a NATS server, not in both'
+    problems.push({ source: '--log-file', message })
+  }
+  return problems.length > 0 ? failAll(problems) : succeed(values as ControllerSettings)
+}

@@ -1,0 +1,142 @@
+/**
+ * What of a status has to be written: our part as it was decided, everybody else's as it is.
+ *
+ * - Lists that several controllers share (`parents`, `ancestors`): entries of other controllerNames
+ *   stay as they are and where they are; ours are replaced as a whole.
+ * - `conditions` beside the object: types that we do not set stay.
+ * - A condition that has its status already keeps its transition time, whatever the log remembers.
+ * - Nothing is written where all of this stands there already.
+ */
+import { canonicalJson } from '../base/canonical.ts'
+import { controllerName } from '../desired/shapes.ts'
+
+export type Status = Readonly<Record<string, unknown>>
+
+interface Condition {
+  readonly type: string
+  readonly status: string
+  readonly lastTransitionTime?: string
+}
+
+interface Shared {
+  readonly controllerName?: string
+  readonly parentRef?: unknown
+  readonly ancestorRef?: unknown
+  readonly conditions?: readonly Condition[]
+}
+
+/** Types of conditions that are ours where a kind has them beside the object. */
+const ownConditions: Readonly<Record<string, readonly string[]>> = {
+  GatewayClass: ['Accepted', 'SupportedVersion'],
+  Gateway: ['Accepted', 'Programmed', 'ResolvedRefs', 'InsecureFrontendValidationMode'],
+  ListenerSet: ['Accepted', 'Programmed', 'ResolvedRefs'],
+  GatewayBackend: ['Accepted'],
+  GatewayPolicy: ['Accepted', 'Attached'],
+}
+
+/** Lists that other controllers have entries in. */
+const sharedLists = ['parents', 'ancestors'] as const
+
+/**
+ * The fields of the status that must change, with their new values; undefined where none does.
+ * `decided` undefined: the object is not ours any more, and only our entries in shared lists go.
+ */
+export function statusPatch(
+  kind: string,
+  live: Status | undefined,
+  decided: Status | undefined,
+): Status | undefined {
+  const patch: Record<string, unknown> = {}
+  for (const [field, value] of Object.entries(decided ?? withoutOurs(live))) {
+    const before = live?.[field]
+    const merged = mergeField(kind, field, before, value)
+    if (merged !== undefined && !isSame(merged, before)) patch[field] = merged
+  }
+  return Object.keys(patch).length === 0 ? undefined : patch
+}
+
+function withoutOurs(live: Status | undefined): Status {
+  const shared = sharedLists.filter((field) => listOf<Shared>(live?.[field]).some(isOurs))
+  return Object.fromEntries(shared.map((field) => [field, []]))
+}
+
+function mergeField(kind: string, field: string, before: unknown, value: unknown): unknown {
+  switch (field) {
+    case 'parents':
+    case 'ancestors':
+      return mergeShared(listOf<Shared>(before), listOf<Shared>(value))
+    case 'conditions':
+      return mergeConditions(listOf(before), listOf(value), ownConditions[kind] ?? [])
+    case 'listeners':
+      return mergeListeners(listOf(before), listOf(value))
+    case 'addresses':
+      // What others act on, such as DNS, is not taken away while nobody can tell what is right.
+      return listOf(value).length === 0 && before !== undefined ? undefined : value
+    default:
+      return value
+  }
+}
+
+function mergeShared(before: readonly Shared[], decided: readonly Shared[]): readonly Shared[] {
+  const known = before.filter(isOurs)
+  const ours = decided.map((entry) => {
+    const old = known.find((one) => isSame(refOf(one), refOf(entry)))
+    return { ...entry, conditions: keepTimes(listOf(old?.conditions), listOf(entry.conditions)) }
+  })
+  // In whatever places they stand: to put them in order would be a write that says nothing.
+  if (isSame(known, ours)) return before
+  return [...before.filter((entry) => !isOurs(entry)), ...ours]
+}
+
+const isOurs = (entry: Shared) => entry.controllerName === controllerName
+const refOf = ({ parentRef, ancestorRef }: Shared) => parentRef ?? ancestorRef
+
+function mergeConditions(
+  before: readonly Condition[],
+  decided: readonly Condition[],
+  own: readonly string[],
+): readonly Condition[] {
+  const timed = keepTimes(before, decided)
+  const kept = before.flatMap((old) => {
+    const fresh = timed.find(({ type }) => type === old.type)
+    return fresh !== undefined ? [fresh] : own.includes(old.type) ? [] : [old]
+  })
+  return [...kept, ...timed.filter((one) => !kept.includes(one))]
+}
+
+function mergeListeners(
+  before: readonly { readonly name?: string; readonly conditions?: readonly Condition[] }[],
+  decided: readonly { readonly name?: string; readonly conditions?: readonly Condition[] }[],
+): unknown {
+  return decided.map((listener) => {
+    const old = before.find(({ name }) => name === listener.name)
+    const conditions = keepTimes(listOf(old?.conditions), listOf(listener.conditions))
+    return { ...listener, conditions }
+  })
+}
+
+/** Gateway API: a transition time changes only when the status of the condition does. */
+function keepTimes(before: readonly Condition[], decided: readonly Condition[]): Condition[] {
+  return decided.map((condition) => {
+    const old = before.find(({ type }) => type === condition.type)
+    if (old?.status !== condition.status || old.lastTransitionTime === undefined) {
+      return wholeSeconds(condition)
+    }
+    return { ...condition, lastTransitionTime: old.lastTransitionTime }
+  })
+}
+
+/** metav1.Time has no fractions, and gives back `12:00:00Z` for `12:00:00.250Z`. */
+function wholeSeconds(condition: Condition): Condition {
+  const { lastTransitionTime } = condition
+  if (lastTransitionTime === undefined) return condition
+  return { ...condition, lastTransitionTime: lastTransitionTime.replace(/\.\d+Z$/, 'Z') }
+}
+
+function listOf<Item>(value: unknown): readonly Item[] {
+  return Array.isArray(value) ? value : []
+}
+
+function isSame(a: unknown, b: unknown): boolean {
+  return a === b || canonicalJson(a ?? null) === canonicalJson(b ?? null)
+}

@@ -1,0 +1,170 @@
+/** Objects in a test's API server. */
+import { join } from 'node:path'
+import { customResourceDefinitions } from '../api/crds.ts'
+import { kinds } from '../api/kinds.ts'
+import type { ApiServer } from './api-server.ts'
+import { type Crd, installCrds, readCrds } from './crds.ts'
+import { allConditions, type Status, type StatusCondition } from './gateway.ts'
+import { partPath } from './parts.ts'
+import { waitFor } from './wait-for.ts'
+
+export interface TestObject {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly metadata: {
+    readonly name: string
+    readonly namespace?: string
+    readonly [field: string]: unknown
+  }
+  readonly [field: string]: unknown
+}
+
+/** The definitions of the Gateway API (standard channel) and our own. */
+export function gatewayCrds(): readonly Crd[] {
+  return [
+    ...readCrds(join(partPath('gateway-api-crds'), 'standard')),
+    ...(customResourceDefinitions() as readonly Crd[]),
+  ]
+}
+
+export class TestCluster {
+  readonly server: ApiServer
+
+  constructor(server: ApiServer) {
+    this.server = server
+  }
+
+  async install(crds: readonly Crd[] = gatewayCrds()): Promise<this> {
+    await installCrds(this.server, crds)
+    return this
+  }
+
+  /** Path of an object, by its kind's row in the API table. */
+  path(kind: string, name: string, namespace = 'default'): string {
+    return `${this.collection(kind, namespace)}/${name}`
+  }
+
+  collection(kind: string, namespace = 'default'): string {
+    const row = kinds.find((one) => one.kind === kind)
+    if (row === undefined) throw new Error(`no kind ${kind}`)
+    const base = row.group === '' ? '/api/v1' : `/apis/${row.group}/${row.versions[0]}`
+    return row.namespaced
+      ? `${base}/namespaces/${namespace}/${row.plural}`
+      : `${base}/${row.plural}`
+  }
+
+  /** Creates an object, or changes it to what is given. */
+  async apply(object: TestObject): Promise<TestObject> {
+    const { kind, metadata } = object
+    const path = this.path(kind, metadata.name, metadata.namespace)
+    const { status, body } = await this.server.request(
+      'PATCH',
+      `${path}?fieldManager=test&force=true`,
+      object,
+      'application/apply-patch+yaml',
+    )
+    if (status >= 300) throw new Error(`${kind} ${metadata.name}: ${status} ${body.message}`)
+    return body
+  }
+
+  async applyAll(objects: readonly TestObject[]): Promise<void> {
+    for (const object of objects) await this.apply(object)
+  }
+
+  async delete(kind: string, name: string, namespace = 'default'): Promise<void> {
+    await this.server.request('DELETE', this.path(kind, name, namespace))
+  }
+
+  async get(kind: string, name: string, namespace = 'default') {
+    const { status, body } = await this.server.request('GET', this.path(kind, name, namespace))
+    return status === 200 ? body : undefined
+  }
+
+  async status(kind: string, name: string, namespace = 'default'): Promise<Status | undefined> {
+    return (await this.get(kind, name, namespace))?.status
+  }
+
+  /** Waits until a condition of the object has a status (and a reason) for its newest generation. */
+  condition(
+    kind: string,
+    name: string,
+    expected: string,
+    namespace = 'default',
+  ): Promise<StatusCondition> {
+    const [, type, status, reason] = /^(\w+)=(\w+)(?:\/(\w+))?$/.exec(expected) ?? []
+    let seen: unknown
+    return waitFor(`${kind} ${name} ${expected}`, async () => {
+      const object = await this.get(kind, name, namespace)
+      seen = object?.status
+      return allConditions(object?.status).find(
+        (one) =>
+          one.type === type &&
+          one.status === status &&
+          (reason === undefined || one.reason === reason) &&
+          one.observedGeneration === object.metadata.generation,
+      )
+    }).catch((error) => {
+      throw new Error(`${error.message}; its status is ${JSON.stringify(seen, null, 1)}`)
+    })
+  }
+}
+
+const meta = (name: string, namespace: string) => ({ name, namespace })
+
+/** A Gateway of the default class with one HTTP listener that takes routes from everywhere. */
+export const gateway = (name: string, namespace = 'default', spec: object = {}): TestObject => ({
+  apiVersion: 'gateway.networking.k8s.io/v1',
+  kind: 'Gateway',
+  metadata: meta(name, namespace),
+  spec: {
+    gatewayClassName: 'agentgateway',
+    listeners: [
+      {
+        name: 'http',
+        port: 8080,
+        protocol: 'HTTP',
+        allowedRoutes: { namespaces: { from: 'All' } },
+      },
+    ],
+    ...spec,
+  },
+})
+
+/** An HTTPRoute of a Gateway in the namespace to port 80 of a Service. */
+export const route = (
+  name: string,
+  parent: string,
+  service: string,
+  hostname = `${name}.example.com`,
+  namespace = 'default',
+): TestObject => ({
+  apiVersion: 'gateway.networking.k8s.io/v1',
+  kind: 'HTTPRoute',
+  metadata: meta(name, namespace),
+  spec: {
+    parentRefs: [{ name: parent, namespace: 'default' }],
+    hostnames: [hostname],
+    rules: [{ backendRefs: [{ name: service, port: 80 }] }],
+  },
+})
+
+export const service = (name: string, namespace = 'default', more: object = {}): TestObject => ({
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: { ...meta(name, namespace), ...more },
+  spec: { ports: [{ name: 'http', port: 80 }] },
+})
+
+/** Endpoints of a Service, as its controller would write them. */
+export const slice = (
+  name: string,
+  ports: readonly number[],
+  namespace = 'default',
+): TestObject => ({
+  apiVersion: 'discovery.k8s.io/v1',
+  kind: 'EndpointSlice',
+  metadata: { ...meta(`${name}-1`, namespace), labels: { 'kubernetes.io/service-name': name } },
+  addressType: 'IPv4',
+  ports: [{ name: 'http', port: ports[0] }],
+  endpoints: [{ addresses: ['127.0.0.1'], conditions: { ready: true } }],
+})

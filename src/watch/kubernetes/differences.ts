@@ -1,0 +1,67 @@
+/** What must be appended so that the log knows of a cluster what the watches have seen. */
+import type { ResourceEvent } from '../../../events/index.ts'
+import { deletedEvent, parseVersion, upsertEvent, type WriterContext } from '../difference.ts'
+import type { IndexEntry, ResourceIndex } from '../resource-index.ts'
+import { rankOf } from './kinds.ts'
+import { type ClusterClaim, isNewer } from './observe.ts'
+
+export interface ClusterChange {
+  readonly claims: readonly ClusterClaim[]
+  readonly gone: readonly IndexEntry[]
+  readonly cause: 'watch' | 'relist'
+}
+
+/**
+ * The events that make the index equal to the cluster: none for what the log knows, nor for changes
+ * of status and bookkeeping. Pure: the same index and change give the same events and ids, so that
+ * an append whose answer was lost can be repeated.
+ */
+export function clusterDifferences(
+  index: ResourceIndex,
+  { claims, gone, cause }: ClusterChange,
+  context: WriterContext,
+): ResourceEvent[] {
+  const deleted = [...gone]
+    .sort((a, b) => rankOf(b.kind) - rankOf(a.kind))
+    .map((entry) => deletedEvent(entry, cause, context))
+  const changed = [...claims]
+    .sort((a, b) => rankOf(a.name.kind) - rankOf(b.name.kind))
+    .flatMap((claim) => eventsOf(index.get(claim.key), claim, cause, context))
+  return [...changed, ...deleted]
+}
+
+function eventsOf(
+  before: IndexEntry | undefined,
+  claim: ClusterClaim,
+  cause: 'watch' | 'relist',
+  context: WriterContext,
+): ResourceEvent[] {
+  const { uid, content } = claim
+  if (before === undefined || before.uid !== uid) {
+    // It was deleted and made again while nobody looked.
+    const end = before === undefined ? [] : [deletedEvent(before, cause, context)]
+    return [...end, upsertEvent(versionOf(undefined, claim), claim, context)]
+  }
+  const known = parseVersion(before.resourceVersion)
+  // A watch may repeat itself or come late. A listing is the truth, even where versions went back.
+  if (cause === 'watch' && isNewer(String(known.revision), claim.revision)) return []
+  const isKnown =
+    before.isRefused === (content.state === 'refused') &&
+    known.spec === content.version.spec &&
+    known.metadata === content.version.metadata
+  return isKnown ? [] : [upsertEvent(versionOf(before, claim), claim, context)]
+}
+
+/** `<resourceVersion>-<digest of the desired part>-<digest of the metadata>`. */
+function versionOf(
+  before: IndexEntry | undefined,
+  { uid, revision, generation, content }: ClusterClaim,
+) {
+  const { spec, metadata } = content.version
+  const rise = before !== undefined && parseVersion(before.resourceVersion).spec === spec ? 0 : 1
+  return {
+    uid,
+    resourceVersion: `${revision}-${spec}-${metadata}`,
+    generation: generation ?? (before?.generation ?? 0) + rise,
+  }
+}

@@ -1,0 +1,106 @@
+/**
+ * Which Secrets, ConfigMaps, Services and EndpointSlices matter: those that a Gateway, a route, a
+ * policy or a backend may refer to. A cluster has thousands of others, and none of them needs to be
+ * fetched, recorded or derived from.
+ *
+ * What an object refers to is read generously: every `name` anywhere in its spec, and for policies
+ * and backends every label selector. So no reference is missed when a field is added to the
+ * interface, and at worst an object of the same name elsewhere is recorded in vain.
+ */
+import { type LabelSelector, matchesSelector } from '../../base/label-selector.ts'
+
+/** What one object may refer to. */
+export interface Mentions {
+  readonly names: ReadonlySet<string>
+  readonly selectors: readonly LabelSelector[]
+}
+
+const selecting = new Set(['GatewayPolicy', 'GatewayBackend'])
+const referring = new Set([
+  ...selecting,
+  'GatewayClass',
+  'Gateway',
+  'ListenerSet',
+  'HTTPRoute',
+  'GRPCRoute',
+  'TLSRoute',
+  'TCPRoute',
+  'UDPRoute',
+  'BackendTLSPolicy',
+])
+
+/** What an object of a kind mentions; undefined for kinds that refer to nothing. */
+export function mentionsOf(kind: string, spec: unknown): Mentions | undefined {
+  if (!referring.has(kind)) return undefined
+  const names = new Set<string>()
+  const selectors: LabelSelector[] = []
+  collect(spec, names, selecting.has(kind) ? selectors : undefined)
+  return { names, selectors }
+}
+
+function collect(value: unknown, names: Set<string>, selectors?: LabelSelector[]): void {
+  if (typeof value !== 'object' || value === null) return
+  if (Array.isArray(value)) {
+    for (const item of value) collect(item, names, selectors)
+    return
+  }
+  if ('matchLabels' in value || 'matchExpressions' in value) {
+    selectors?.push(value as LabelSelector)
+  }
+  for (const [field, member] of Object.entries(value)) {
+    if (field === 'name' && typeof member === 'string') names.add(member)
+    else collect(member, names, selectors)
+  }
+}
+
+export class Interest {
+  readonly #mentions = new Map<string, Mentions>()
+  /** Name -> how many objects mention it. */
+  readonly #counts = new Map<string, number>()
+  /** Text of a selector -> the selector, and how many objects have it. */
+  readonly #selectors = new Map<string, { readonly selector: LabelSelector; count: number }>()
+
+  /** Takes what an object mentions now; returns what that changed. */
+  set(
+    key: string,
+    mentions: Mentions | undefined,
+  ): { readonly names: readonly string[]; readonly isSelecting: boolean } {
+    const before = this.#mentions.get(key)
+    if (mentions === undefined) this.#mentions.delete(key)
+    else this.#mentions.set(key, mentions)
+    const names = [...(mentions?.names ?? [])].filter((name) => this.#count(name, 1) === 1)
+    for (const name of before?.names ?? []) if (this.#count(name, -1) === 0) names.push(name)
+    let isSelecting = false
+    for (const one of mentions?.selectors ?? []) isSelecting = this.#select(one, 1) || isSelecting
+    for (const one of before?.selectors ?? []) isSelecting = this.#select(one, -1) || isSelecting
+    return { names, isSelecting }
+  }
+
+  isMentioned(name: string): boolean {
+    return this.#counts.has(name)
+  }
+
+  isSelected(labels: Readonly<Record<string, string>>): boolean {
+    for (const { selector } of this.#selectors.values()) {
+      if (matchesSelector(selector, labels)) return true
+    }
+    return false
+  }
+
+  #count(name: string, by: number): number {
+    const total = (this.#counts.get(name) ?? 0) + by
+    if (total === 0) this.#counts.delete(name)
+    else this.#counts.set(name, total)
+    return total
+  }
+
+  /** Has the set of selectors changed? */
+  #select(selector: LabelSelector, by: number): boolean {
+    const text = JSON.stringify(selector)
+    const entry = this.#selectors.get(text) ?? { selector, count: 0 }
+    entry.count += by
+    if (entry.count === 0) this.#selectors.delete(text)
+    else this.#selectors.set(text, entry)
+    return by > 0 ? entry.count === 1 : entry.count === 0
+  }
+}

@@ -1,0 +1,224 @@
+/**
+ * The list and watch of one kind.
+ *
+ * ```
+ *            404, no CRD                    the CRD comes
+ *   absent ◄───────────── listing ◄────────────────────── absent
+ *                          │    ▲
+ *              last page   ▼    │ 410: what comes next is not known any more
+ *                        following ──┐ the stream ends, breaks: go on from the last version
+ *                          ▲         │
+ *                          └─────────┘
+ *   any ── refused, no answer ──► failing ── after a while ──► what was tried
+ * ```
+ */
+import { setTimeout as pause } from 'node:timers/promises'
+import {
+  collectionPath,
+  type KubeClient,
+  KubeError,
+  type KubeList,
+  type KubeObject,
+  type Query,
+} from '../../kube/index.ts'
+import { Backoff } from './backoff.ts'
+import { pathOf, type WatchedKind } from './kinds.ts'
+
+export type KindState =
+  | { readonly state: 'listing' | 'following' }
+  /** No CRD defines the kind, or none in a version that is read. */
+  | { readonly state: 'absent' }
+  | { readonly state: 'failing'; readonly error: KubeError }
+
+/** Takes the pages of one listing; nothing counts before `finish`. */
+export interface Listing {
+  page(objects: readonly KubeObject[]): void
+  finish(): void
+}
+
+export interface KindSink {
+  listing(kind: WatchedKind, version: string): Listing
+  changed(kind: WatchedKind, version: string, type: 'put' | 'delete', object: KubeObject): void
+  state(kind: WatchedKind, state: KindState): void
+}
+
+const pageSize = 500
+const metadataOf = (what: string) => `application/json;as=${what};g=meta.k8s.io;v=v1`
+
+export class KindWatch {
+  readonly kind: WatchedKind
+  readonly #client: KubeClient
+  readonly #sink: KindSink
+  readonly #stop = new AbortController()
+  readonly #backoff = new Backoff(200, 5_000)
+  #version: string
+  /** Version to go on from; undefined where a listing is due. */
+  #resume: string | undefined
+  #running: Promise<void> = Promise.resolve()
+  #wake: (() => void) | undefined
+  /** When something was last heard, by `performance.now()`; 0 before. */
+  heardAt = 0
+
+  constructor(client: KubeClient, kind: WatchedKind, sink: KindSink) {
+    this.kind = kind
+    this.#client = client
+    this.#sink = sink
+    this.#version = kind.versions[0] ?? ''
+  }
+
+  start(): void {
+    this.#running = this.#run()
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort()
+    this.#wake?.()
+    await this.#running
+  }
+
+  /** The CRD has come or changed: look again now. */
+  poke(): void {
+    this.#backoff.reset()
+    this.#wake?.()
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stop
+    while (!signal.aborted) {
+      try {
+        if (this.#resume === undefined) await this.#list()
+        await this.#follow()
+      } catch (error) {
+        if (!signal.aborted) await this.#recover(error)
+      }
+    }
+  }
+
+  async #list(): Promise<void> {
+    this.#sink.state(this.kind, { state: 'listing' })
+    const listing = this.#sink.listing(this.kind, this.#version)
+    let from: string | undefined
+    let resourceVersion: string | undefined
+    do {
+      const list = await this.#page(from)
+      // An empty list of metadata has null here.
+      listing.page(list.items ?? [])
+      from = list.metadata.continue || undefined
+      resourceVersion = list.metadata.resourceVersion
+    } while (from !== undefined)
+    listing.finish()
+    this.#resume = resourceVersion ?? '0'
+    this.#heard()
+    this.#sink.state(this.kind, { state: 'following' })
+  }
+
+  #page(from: string | undefined): Promise<KubeList> {
+    return this.#client.get<KubeList>(this.#path, {
+      query: { ...this.#filter, limit: pageSize, continue: from },
+      signal: this.#stop.signal,
+      timeoutMs: 60_000,
+      ...(this.kind.isNarrowed && { accept: metadataOf('PartialObjectMetadataList') }),
+    })
+  }
+
+  async #follow(): Promise<void> {
+    const began = performance.now()
+    const query = {
+      ...this.#filter,
+      resourceVersion: this.#resume,
+      // Apart from each other, so that not all streams of all replicas end at one time.
+      timeoutSeconds: Math.round(300 + Math.random() * 300),
+    }
+    const accept = this.kind.isNarrowed ? metadataOf('PartialObjectMetadata') : undefined
+    const stream = this.#client.watch(this.#path, query, this.#stop.signal, {
+      ...(accept && { accept }),
+      onOpen: () => this.#sink.state(this.kind, { state: 'following' }),
+    })
+    for await (const { type, object } of stream) {
+      this.#heard()
+      if (type !== 'BOOKMARK') {
+        const change = type === 'DELETED' ? 'delete' : 'put'
+        this.#sink.changed(this.kind, this.#version, change, object)
+      }
+      this.#resume = object.metadata.resourceVersion ?? this.#resume
+    }
+    // A server that ends every stream at once must not be asked without pause.
+    if (performance.now() - began < 1_000) await this.#wait(this.#backoff.next())
+  }
+
+  #heard(): void {
+    this.heardAt = performance.now()
+    this.#backoff.reset()
+  }
+
+  async #recover(thrown: unknown): Promise<void> {
+    const error = thrown instanceof KubeError ? thrown : new KubeError(0, '', String(thrown))
+    if (error.isExpired) {
+      this.#resume = undefined
+      await this.#wait(50 + Math.random() * 200)
+      return
+    }
+    if (error.isNotFound && this.kind.isOptional && (await this.#isAbsent())) return
+    this.#sink.state(this.kind, { state: 'failing', error })
+    await this.#wait(this.#backoff.next(error.retryAfterMs))
+  }
+
+  /** After a 404: is the kind gone, or served in another version? Waits where it is gone. */
+  async #isAbsent(): Promise<boolean> {
+    const { group, plural, versions } = this.kind
+    const served = await servedVersions(this.#client, `${plural}.${group}`)
+    if (served === undefined) return false
+    const version = versions.find((one) => served.includes(one))
+    this.#resume = undefined
+    if (version !== undefined && version !== this.#version) {
+      this.#version = version
+      return true
+    }
+    // Established, but not served yet.
+    if (version !== undefined) return false
+    this.#sink.listing(this.kind, this.#version).finish()
+    this.#sink.state(this.kind, { state: 'absent' })
+    await this.#wait(60_000)
+    return true
+  }
+
+  get #path(): string {
+    return collectionPath(pathOf(this.kind, this.#version))
+  }
+
+  get #filter(): Query {
+    const { fieldSelector } = this.kind
+    return fieldSelector === undefined ? {} : { fieldSelector }
+  }
+
+  async #wait(waitMs: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#wake = resolve
+    const timer = new AbortController()
+    const elapsed = pause(waitMs, undefined, { signal: timer.signal }).catch(() => undefined)
+    if (!this.#stop.signal.aborted) await Promise.race([promise, elapsed])
+    timer.abort()
+    this.#wake = undefined
+  }
+}
+
+interface Definition {
+  readonly spec: {
+    readonly versions: readonly { readonly name: string; readonly served: boolean }[]
+  }
+}
+
+export const definitionsPath = 'apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+
+/** Versions that a CRD serves, none where there is no such CRD; undefined where that is not known. */
+async function servedVersions(
+  client: KubeClient,
+  name: string,
+): Promise<readonly string[] | undefined> {
+  try {
+    const { spec } = await client.get<Definition>(`${definitionsPath}/${name}`)
+    return spec.versions.filter(({ served }) => served).map((version) => version.name)
+  } catch (error) {
+    return error instanceof KubeError && error.isNotFound ? [] : undefined
+  }
+}

@@ -1,0 +1,87 @@
+/** The kinds that are watched in a cluster, and how. */
+import type { ApiKind } from '../../api/kind.ts'
+import { kinds } from '../../api/kinds.ts'
+import type { ApiPath } from '../../kube/index.ts'
+
+export interface WatchedKind {
+  readonly kind: string
+  readonly group: string
+  /** Versions that are read, the preferred one first. */
+  readonly versions: readonly string[]
+  readonly plural: string
+  readonly namespaced: boolean
+  /** Defined by a CRD, which may come and go. */
+  readonly isOptional: boolean
+  /** Only metadata is watched; the object is fetched where something refers to it. */
+  readonly isNarrowed: boolean
+  /** Does this controller write its status? */
+  readonly hasStatus: boolean
+  /** Chosen by the server, so that the others never travel. */
+  readonly fieldSelector?: string
+}
+
+/** Kinds without a status of ours. */
+const withoutStatus = new Set([
+  'ReferenceGrant',
+  'GatewayParameters',
+  'Service',
+  'EndpointSlice',
+  'Secret',
+  'ConfigMap',
+  'Namespace',
+])
+
+/** Releases of Helm and tokens of service accounts are many, large and never ours. */
+const secretFields = 'type!=helm.sh/release.v1,type!=kubernetes.io/service-account-token'
+
+function watched(row: ApiKind): WatchedKind {
+  const { kind, group, versions, plural, namespaced } = row
+  return {
+    kind,
+    group,
+    versions,
+    plural,
+    namespaced,
+    isOptional: row.lenient !== true,
+    isNarrowed: kind === 'Secret' || kind === 'ConfigMap',
+    hasStatus: !withoutStatus.has(kind),
+    ...(kind === 'Secret' && { fieldSelector: secretFields }),
+  }
+}
+
+/**
+ * In the order in which a batch is appended: what others refer to comes first, so that a route and
+ * its Service that come together are never seen apart.
+ */
+const order = [
+  'Namespace',
+  'GatewayParameters',
+  'GatewayClass',
+  'ConfigMap',
+  'Secret',
+  'Service',
+  'EndpointSlice',
+  'ReferenceGrant',
+  'GatewayBackend',
+  'BackendTLSPolicy',
+  'GatewayPolicy',
+  'Gateway',
+  'ListenerSet',
+]
+
+/** Place of a kind in a batch. */
+export function rankOf(kind: string): number {
+  const at = order.indexOf(kind)
+  return at < 0 ? order.length : at
+}
+
+export const watchedKinds: readonly WatchedKind[] = kinds
+  .map(watched)
+  .sort((a, b) => rankOf(a.kind) - rankOf(b.kind))
+
+/** Where the objects of a kind are, in a version. */
+export const pathOf = ({ group, plural }: WatchedKind, version: string): ApiPath => ({
+  group,
+  version,
+  plural,
+})

@@ -1,0 +1,396 @@
+/**
+ * A cluster as a source of events.
+ *
+ * ```
+ *   watches ──► collection ──► scope: does it count? ──► differences to the log's index ──► append
+ *                   │                  │                            only while leading
+ *                   │                  └──► fetch Secrets and ConfigMaps that count
+ *                   └──► live statuses, for the status writer
+ * ```
+ *
+ * Every replica watches, so that each has the values of Secrets and can take over at once. Only the
+ * one that leads appends, and it begins with a comparison of everything that it knows.
+ */
+import type { ResourceEvent } from '../../../events/index.ts'
+import type { Clock } from '../../base/clock.ts'
+import {
+  type KubeClient,
+  KubeError,
+  type KubeObject,
+  type LiveObject,
+  objectPath,
+} from '../../kube/index.ts'
+import { asRelist, type WriterContext } from '../difference.ts'
+import type { ObserveOptions } from '../observed.ts'
+import type { IndexEntry, ResourceIndex } from '../resource-index.ts'
+import { Collection, type Entry } from './collection.ts'
+import { clusterDifferences } from './differences.ts'
+import { type KindState, KindWatch } from './kind-watch.ts'
+import { pathOf, type WatchedKind, watchedKinds } from './kinds.ts'
+import { observeObject } from './observe.ts'
+import { Scope, type ScopeOptions } from './scope.ts'
+
+export interface KubernetesSourceOptions extends ObserveOptions, ScopeOptions {
+  readonly client: KubeClient
+  readonly clock: Clock
+  readonly cluster: string
+  /** Takes events in order, to be appended all or none; resolves once they are in the log. */
+  onChange(events: readonly ResourceEvent[]): Promise<void>
+  /** A kind cannot be read, or can be again; told when it changes. */
+  onState(kind: WatchedKind, state: KindState): void
+  onProblem(message: string): void
+  /** An object whose status is ours to write was seen, or is gone. */
+  onLive(key: string): void
+  /** Secret values may have gone; `secretDigests` says which are left. */
+  onSecretsGone(): void
+}
+
+/** Source attribute of the events; the same for every replica, since all see one cluster. */
+export const kubernetesSource = '/sluice/kubernetes'
+
+const retryMs = 1_000
+/** Events of one append; a first listing may have many. */
+const batchSize = 1_000
+const fetchesAtOnce = 8
+
+/** Kinds that tell which others exist: a CRD that comes or goes. */
+const definitionKind: WatchedKind = {
+  kind: 'CustomResourceDefinition',
+  group: 'apiextensions.k8s.io',
+  versions: ['v1'],
+  plural: 'customresourcedefinitions',
+  namespaced: false,
+  isOptional: false,
+  isNarrowed: true,
+  hasStatus: false,
+}
+
+interface Leadership {
+  readonly index: ResourceIndex
+  readonly epoch: number
+}
+
+export class KubernetesSource {
+  readonly #options: KubernetesSourceOptions
+  readonly #collection: Collection
+  readonly #scope: Scope
+  readonly #watches: readonly KindWatch[]
+  readonly #definitions: KindWatch
+  readonly #states = new Map<string, KindState>()
+  /** Kinds that were listed, or found to be absent. */
+  readonly #settled = new Set<string>()
+  /** Objects whose last change is not in the log yet, and how it was noticed. */
+  readonly #pending = new Map<string, 'watch' | 'relist'>()
+  /** Kinds that are being listed: what is found then was not seen by a watch. */
+  readonly #listing = new Set<string>()
+  #leading: Leadership | undefined
+  #running: Promise<void> = Promise.resolve()
+  #isScheduled = false
+  #timer: NodeJS.Timeout | undefined
+  #isClosed = false
+  readonly #listed = Promise.withResolvers<void>()
+
+  constructor(options: KubernetesSourceOptions) {
+    this.#options = options
+    this.#collection = new Collection({
+      ...options,
+      onEntry: (entry, isGone, mentions) => {
+        this.#touch(entry.key)
+        for (const key of this.#scope.note(entry, isGone, mentions)) this.#touch(key)
+        if (entry.kind.kind === 'Secret') this.#options.onSecretsGone()
+      },
+      onLive: options.onLive,
+    })
+    this.#scope = new Scope(options, this.#collection)
+    const sink = {
+      listing: (kind: WatchedKind, version: string) => this.#beginListing(kind, version),
+      changed: (
+        kind: WatchedKind,
+        version: string,
+        type: 'put' | 'delete',
+        object: KubeObject,
+      ): void => {
+        if (type === 'delete') this.#collection.remove(kind, object)
+        else this.#collection.put(kind, version, object)
+      },
+      state: (kind: WatchedKind, state: KindState) => this.#note(kind, state),
+    }
+    this.#watches = watchedKinds.map((kind) => new KindWatch(options.client, kind, sink))
+    this.#definitions = new KindWatch(options.client, definitionKind, {
+      listing: () => ({ page: (objects) => objects.map((one) => this.#poke(one)), finish() {} }),
+      changed: (_kind, _version, _type, object) => this.#poke(object),
+      state: () => undefined,
+    })
+  }
+
+  /** Begins to watch; `whenListed` tells when everything was seen once. */
+  start(): void {
+    for (const watch of this.#watches) watch.start()
+    this.#definitions.start()
+  }
+
+  /** Resolves when every kind that exists was listed once and what counts was fetched. */
+  async whenListed(): Promise<void> {
+    await this.#listed.promise
+    await this.#work()
+  }
+
+  get isListed(): boolean {
+    return this.#settled.size === this.#watches.length
+  }
+
+  /** Kinds that were not listed yet, each with the reason where there is one. */
+  missing(): readonly { readonly kind: WatchedKind; readonly reason: string }[] {
+    return this.#watches
+      .filter(({ kind }) => !this.#settled.has(kind.kind))
+      .map(({ kind }) => {
+        const state = this.#states.get(kind.kind)
+        const reason = state?.state === 'failing' ? state.error.message : 'being listed'
+        return { kind, reason }
+      })
+  }
+
+  /** State of every kind, and how long ago its watch has last told something, in milliseconds. */
+  states(): readonly { kind: string; state: KindState['state']; silentMs: number }[] {
+    return this.#watches.map(({ kind, heardAt }) => ({
+      kind: kind.kind,
+      state: this.#states.get(kind.kind)?.state ?? 'listing',
+      silentMs: heardAt === 0 ? 0 : performance.now() - heardAt,
+    }))
+  }
+
+  /**
+   * Appends from now on: first every difference to what the log knows, as a listing. The index is
+   * kept up to date with what is appended. Resolves when the listing is in the log.
+   */
+  async lead(index: ResourceIndex, epoch: number): Promise<void> {
+    this.#leading = undefined
+    await this.#running
+    for (const entry of this.#collection.entries()) this.#pending.set(entry.key, 'relist')
+    for (const { kind, namespace, name } of index.entries()) {
+      if (this.#settled.has(kind)) this.#pending.set(`${kind}/${namespace}/${name}`, 'relist')
+    }
+    await this.#hydrate()
+    const leading = { index, epoch }
+    await this.#append(leading, true)
+    this.#leading = leading
+    this.#schedule()
+  }
+
+  /** Appends no more; an append under way may still arrive, and counts for nothing. */
+  follow(): void {
+    this.#leading = undefined
+  }
+
+  /** Number of objects whose last change is not in the log yet. */
+  get depth(): number {
+    return this.#leading === undefined ? 0 : this.#pending.size
+  }
+
+  get size(): number {
+    return this.#collection.size
+  }
+
+  live(key: string): LiveObject | undefined {
+    return this.#collection.get(key)?.live
+  }
+
+  /** Keys of all objects whose status is ours to write. */
+  *liveKeys(): Iterable<string> {
+    for (const { key, live } of this.#collection.entries()) if (live !== undefined) yield key
+  }
+
+  /** What a write of a status gave back. */
+  noteWrite(key: string, object: KubeObject): void {
+    this.#collection.noteWrite(key, object)
+  }
+
+  /** Digests of all secret values that counting objects hold at present. */
+  secretDigests(): Set<string> {
+    const digests = new Set<string>()
+    for (const { claim } of this.#collection.entries()) {
+      if (claim?.content.state !== 'valid') continue
+      for (const digest of claim.content.secrets) digests.add(digest)
+    }
+    return digests
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#leading = undefined
+    clearTimeout(this.#timer)
+    await Promise.all([...this.#watches, this.#definitions].map((watch) => watch.stop()))
+    await this.#running
+  }
+
+  #beginListing(kind: WatchedKind, version: string) {
+    this.#listing.add(kind.kind)
+    const listing = this.#collection.listing(kind, version)
+    return {
+      page: listing.page,
+      finish: () => {
+        listing.finish()
+        this.#listing.delete(kind.kind)
+        this.#settle(kind)
+      },
+    }
+  }
+
+  #settle({ kind }: WatchedKind): void {
+    if (this.#settled.has(kind)) return
+    this.#settled.add(kind)
+    if (this.isListed) this.#listed.resolve()
+  }
+
+  #note(kind: WatchedKind, state: KindState): void {
+    const before = this.#states.get(kind.kind)
+    this.#states.set(kind.kind, state)
+    const isSame =
+      before?.state === state.state &&
+      (state.state !== 'failing' ||
+        (before.state === 'failing' && before.error.message === state.error.message))
+    if (!isSame) this.#options.onState(kind, state)
+  }
+
+  #poke({ metadata }: KubeObject): void {
+    const watch = this.#watches.find(({ kind }) => metadata.name === `${kind.plural}.${kind.group}`)
+    watch?.poke()
+  }
+
+  #touch(key: string): void {
+    const kind = key.slice(0, key.indexOf('/'))
+    this.#pending.set(key, this.#listing.has(kind) ? 'relist' : 'watch')
+    this.#schedule()
+  }
+
+  /** Once per turn of the event loop: a burst becomes one batch. */
+  #schedule(): void {
+    if (this.#isScheduled || this.#isClosed || this.#pending.size === 0) return
+    this.#isScheduled = true
+    setImmediate(() => {
+      this.#isScheduled = false
+      void this.#work()
+    })
+  }
+
+  #work(): Promise<void> {
+    this.#running = this.#running.then(() => this.#process())
+    return this.#running
+  }
+
+  async #process(): Promise<void> {
+    if (this.#isClosed) return
+    const unfetched = await this.#hydrate()
+    if (unfetched > 0) this.#later()
+    const leading = this.#leading
+    if (leading === undefined) {
+      // Whoever leads appends it; whoever comes to lead compares everything.
+      if (unfetched === 0) this.#pending.clear()
+      return
+    }
+    try {
+      await this.#append(leading, false)
+    } catch (error) {
+      this.#options.onProblem(`changes could not be recorded, and will be again: ${String(error)}`)
+      this.#later()
+    }
+  }
+
+  #later(): void {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.#schedule(), retryMs)
+  }
+
+  /** Fetches what counts and of which only metadata was seen; returns how many are still missing. */
+  async #hydrate(): Promise<number> {
+    const wanted: Entry[] = []
+    for (const key of this.#pending.keys()) {
+      const entry = this.#collection.get(key)
+      if (entry === undefined || !entry.kind.isNarrowed) continue
+      if (!this.#scope.includes(entry)) this.#dehydrate(entry)
+      else if (entry.claim === undefined) wanted.push(entry)
+    }
+    let missing = 0
+    const next = async () => {
+      for (let entry = wanted.pop(); entry !== undefined; entry = wanted.pop()) {
+        if (!(await this.#fetch(entry))) missing++
+      }
+    }
+    await Promise.all(Array.from({ length: fetchesAtOnce }, next))
+    return missing
+  }
+
+  #dehydrate(entry: Entry): void {
+    if (entry.claim === undefined) return
+    entry.claim = undefined
+    if (entry.kind.kind === 'Secret') this.#options.onSecretsGone()
+  }
+
+  async #fetch(entry: Entry): Promise<boolean> {
+    const { kind, version, namespace, name } = entry
+    try {
+      const path = objectPath(pathOf(kind, version), namespace, name)
+      const object = await this.#options.client.get(path)
+      const claim = observeObject(kind, version, object, this.#options)
+      // Made again meanwhile: the watch will tell.
+      if (claim.uid === entry.uid) entry.claim = claim
+      return true
+    } catch (error) {
+      // Its end is about to be told.
+      if (error instanceof KubeError && error.isNotFound) return false
+      this.#options.onProblem(`${kind.kind} ${namespace}/${name} cannot be read: ${String(error)}`)
+      return false
+    }
+  }
+
+  /** Appends everything that is pending, as a listing where one has found it. */
+  async #append(leading: Leadership, isRelist: boolean): Promise<void> {
+    const { index } = leading
+    const context = this.#context(leading)
+    for (const cause of ['relist', 'watch'] as const) {
+      const keys = [...this.#pending].flatMap(([key, how]) => (how === cause ? [key] : []))
+      const events = clusterDifferences(index, this.#changeOf(keys, index, cause), context)
+      const isMarked = cause === 'relist' && (isRelist || events.length > 0)
+      const scope = isMarked ? this.#scopeOf(isRelist, keys) : []
+      const all = isMarked ? asRelist(index, events, scope, context, 'kubernetes') : events
+      const claims = new Map(keys.map((key) => [key, this.#collection.get(key)?.claim]))
+      for (let from = 0; from < all.length; from += batchSize) {
+        const batch = all.slice(from, from + batchSize)
+        await this.#options.onChange(batch)
+        index.applyAll(batch)
+      }
+      for (const [key, claim] of claims) {
+        const entry = this.#collection.get(key)
+        // What changed meanwhile stays pending, and what has still to be fetched.
+        const isUnfetched = entry?.kind.isNarrowed && claim === undefined
+        const isDone = entry?.claim === claim && !(isUnfetched && this.#scope.includes(entry))
+        if (isDone) this.#pending.delete(key)
+      }
+    }
+  }
+
+  #scopeOf(isEverything: boolean, keys: readonly string[]): string[] {
+    if (isEverything) return [...this.#settled].sort()
+    return [...new Set(keys.map((key) => key.slice(0, key.indexOf('/'))))].sort()
+  }
+
+  #changeOf(keys: readonly string[], index: ResourceIndex, cause: 'watch' | 'relist') {
+    const claims = []
+    const gone: IndexEntry[] = []
+    for (const key of keys) {
+      const entry = this.#collection.get(key)
+      const known = index.get(key)
+      const counts = entry !== undefined && this.#scope.includes(entry)
+      if (counts && entry.claim !== undefined) claims.push(entry.claim)
+      // Counts and could not be fetched yet: what the log has of it stays.
+      else if (!counts && known !== undefined) gone.push(known)
+    }
+    return { claims, gone, cause }
+  }
+
+  #context({ index, epoch }: Leadership): WriterContext {
+    const { clock, cluster } = this.#options
+    const time = new Date(clock.now()).toISOString()
+    return { source: index.source, time, epoch, cluster }
+  }
+}
