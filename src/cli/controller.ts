@@ -1,8 +1,9 @@
 /** `sluice controller`: the control plane of a cluster, until a signal ends it. */
+
+import { LockedError } from '../base/file-lock.ts'
 import { ClusterConfigError, openCluster } from '../kube/index.ts'
 import { LogError } from '../log/index.ts'
 import { startController } from '../pipeline/controller/controller.ts'
-import { LogInUseError } from '../pipeline/open-log.ts'
 import { type ControllerSettingName, readControllerSettings } from '../settings/controller.ts'
 import { OperationalLog } from './operational-log.ts'
 import { exitCode, type Output, UsageError } from './output.ts'
@@ -50,7 +51,7 @@ async function usage<Value>(work: () => Promise<Value>): Promise<Value> {
     const code = (error as { code?: string } | null)?.code
     const isTheirs =
       error instanceof ClusterConfigError ||
-      error instanceof LogInUseError ||
+      error instanceof LockedError ||
       error instanceof LogError ||
       code === 'EADDRINUSE' ||
       code === 'EACCES'

@@ -4,12 +4,13 @@
  * on whatever log is there then. Proxies notice no more than a stream that ends.
  */
 import { hostname } from 'node:os'
+import { LockedError } from '../../base/file-lock.ts'
 import { type Cluster, KubeClient, KubeError } from '../../kube/index.ts'
 import { LogError } from '../../log/index.ts'
 import type { ControllerSettings } from '../../settings/controller.ts'
 import { Backoff } from '../../watch/kubernetes/backoff.ts'
 import { kubernetesSource } from '../../watch/kubernetes/source.ts'
-import { LogInUseError, type OpenedLog } from '../open-log.ts'
+import type { OpenedLog } from '../open-log.ts'
 import { restoreState } from '../stored-state.ts'
 import { openControllerLog } from './controller-log.ts'
 import { Health } from './health.ts'
@@ -184,7 +185,7 @@ class Controller implements RunningController {
 
 /** What no other session will change: wrong usage, and a log that is not ours to use. */
 function isHopeless(reason: unknown): boolean {
-  if (reason instanceof LogInUseError) return true
+  if (reason instanceof LockedError) return true
   if (reason instanceof LogError) return reason.code === 'foreign' || reason.code === 'unsupported'
   if (reason instanceof KubeError) return false
   const { code } = (reason ?? {}) as { code?: string }
