@@ -1,22 +1,67 @@
+import { readFileSync, rmSync } from 'node:fs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { SluiceEvent } from '../../events/index.ts'
 import { apiServerParts, startApiServer } from '../../src/testing/api-server.ts'
-import { gateway, route, service, TestCluster } from '../../src/testing/cluster.ts'
+import { Authority } from '../../src/testing/certificates.ts'
+import { gateway, route, service, TestCluster, type TestObject } from '../../src/testing/cluster.ts'
 import { ControllerProcess } from '../../src/testing/controller.ts'
+import { sluice } from '../../src/testing/gateway.ts'
 import { describeWithParts } from '../../src/testing/parts.ts'
+import { waitFor } from '../../src/testing/wait-for.ts'
+
+interface RouteStatus {
+  readonly parents: readonly {
+    readonly controllerName: string
+    readonly parentRef: { readonly name: string }
+    readonly conditions: readonly { readonly type: string; readonly lastTransitionTime: string }[]
+  }[]
+}
+
+const other = 'example.com/other-controller'
+const aTime = '2026-01-02T03:04:05Z'
 
 describeWithParts([...apiServerParts, 'gateway-api-crds'], 'a controller in a cluster', () => {
   let cluster: TestCluster
   let controller: ControllerProcess
+
+  const statusOf = async (name: string) =>
+    (await cluster.status('HTTPRoute', name)) as unknown as RouteStatus
+  const patchStatus = (kind: string, name: string, status: object) =>
+    cluster.server.request('PATCH', `${cluster.path(kind, name)}/status`, { status })
+  const events = async (): Promise<SluiceEvent[]> => {
+    const { stdout } = await sluice('log', '--log-file', controller.logFile, '-o', 'json')
+    return stdout
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => (JSON.parse(line) as { event: SluiceEvent }).event)
+  }
+  const about = async (kind: string, name: string) =>
+    (await events()).filter(
+      ({ type, data }) =>
+        type.startsWith('dev.sluice.resource.') &&
+        'kind' in data &&
+        data.kind === kind &&
+        data.name === name,
+    )
+
   beforeAll(async () => {
     cluster = await new TestCluster(await startApiServer()).install()
     controller = await new ControllerProcess({ kubeconfig: cluster.server.kubeconfig }).start()
+    await cluster.applyAll([gateway('edge'), service('shop')])
   }, 150_000)
   afterAll(async () => {
     await controller?.dispose()
     await cluster?.server.stop()
   })
 
-  it('makes the default GatewayClass and accepts it', async () => {
+  it('is ready once everything is listed, and says so', async () => {
+    expect(await controller.get('health', '/readyz')).toMatchObject({ status: 200 })
+    expect(await controller.get('health', '/healthz')).toMatchObject({ status: 200 })
+    expect(await controller.metric('sluice_controller_ready')).toBe(1)
+    expect(await controller.metric('sluice_watch_up', 'state="following"')).toBeGreaterThan(15)
+  })
+
+  it('makes the default GatewayClass, accepts it, and makes it again', async () => {
     await cluster.condition('GatewayClass', 'agentgateway', 'Accepted=True/Accepted')
     const { spec, status } = await cluster.get('GatewayClass', 'agentgateway')
     expect(spec.controllerName).toBe('sluice.dev/gateway-controller')
@@ -27,11 +72,201 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'a controller in a cl
     await cluster.condition('GatewayClass', 'agentgateway', 'Accepted=True/Accepted')
   })
 
-  it('writes the statuses of a Gateway and a route', async () => {
-    await cluster.applyAll([gateway('edge'), service('shop'), route('shop', 'edge', 'shop')])
+  it('writes the statuses of a Gateway and a route, and follows their changes', async () => {
+    await cluster.apply(route('shop', 'edge', 'shop'))
     await cluster.condition('HTTPRoute', 'shop', 'Accepted=True/Accepted')
     await cluster.condition('HTTPRoute', 'shop', 'ResolvedRefs=True')
     await cluster.condition('Gateway', 'edge', 'Accepted=True/Accepted')
-    await cluster.condition('Gateway', 'edge', 'Programmed=False')
+    await cluster.condition('Gateway', 'edge', 'Programmed=False/Pending')
+    await cluster.apply(route('shop', 'edge', 'absent'))
+    await cluster.condition('HTTPRoute', 'shop', 'ResolvedRefs=False/BackendNotFound')
+    await cluster.apply(service('absent'))
+    await cluster.condition('HTTPRoute', 'shop', 'ResolvedRefs=True')
+    await cluster.delete('Service', 'absent')
+    await cluster.condition('HTTPRoute', 'shop', 'ResolvedRefs=False/BackendNotFound')
+    await cluster.apply(route('shop', 'edge', 'shop'))
+    await cluster.condition('HTTPRoute', 'shop', 'ResolvedRefs=True')
+  })
+
+  it('keeps what other controllers have written, and writes nothing that is right', async () => {
+    await cluster.apply(route('shared', 'edge', 'shop'))
+    await cluster.condition('HTTPRoute', 'shared', 'Accepted=True')
+    const foreign = {
+      parentRef: { group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'theirs' },
+      controllerName: other,
+      conditions: [
+        {
+          type: 'Accepted',
+          status: 'True',
+          reason: 'Accepted',
+          message: '',
+          observedGeneration: 1,
+          lastTransitionTime: aTime,
+        },
+      ],
+    }
+    const { parents } = await statusOf('shared')
+    await patchStatus('HTTPRoute', 'shared', { parents: [...parents, foreign] })
+    const seen = (await cluster.get('HTTPRoute', 'shared')).metadata.resourceVersion
+    await cluster.apply(route('after', 'edge', 'shop'))
+    await cluster.condition('HTTPRoute', 'after', 'Accepted=True')
+    expect((await cluster.get('HTTPRoute', 'shared')).metadata.resourceVersion).toBe(seen)
+
+    await cluster.apply(route('shared', 'edge', 'absent'))
+    await cluster.condition('HTTPRoute', 'shared', 'ResolvedRefs=False')
+    const after = await statusOf('shared')
+    expect(after.parents.find(({ controllerName }) => controllerName === other)).toEqual(foreign)
+    const accepted = (list: RouteStatus['parents']) =>
+      list
+        .find(({ controllerName }) => controllerName !== other)
+        ?.conditions.find(({ type }) => type === 'Accepted')?.lastTransitionTime
+    expect(accepted(after.parents)).toBe(accepted(parents))
+  })
+
+  it('keeps conditions of other types, and puts right what somebody overwrites', async () => {
+    const theirs = {
+      type: 'example.com/Checked',
+      status: 'True',
+      reason: 'Fine',
+      message: '',
+      observedGeneration: 1,
+      lastTransitionTime: aTime,
+    }
+    const { conditions } = (await cluster.status('Gateway', 'edge')) ?? {}
+    await patchStatus('Gateway', 'edge', { conditions: [...(conditions ?? []), theirs] })
+    await patchStatus('HTTPRoute', 'shop', { parents: [] })
+    await cluster.condition('HTTPRoute', 'shop', 'Accepted=True')
+    const kept = await cluster.status('Gateway', 'edge')
+    expect(kept?.conditions?.find(({ type }) => type === theirs.type)).toEqual(theirs)
+  })
+
+  it('takes its entries away where the parent is not ours any more', async () => {
+    await cluster.apply(route('moves', 'edge', 'shop'))
+    await cluster.condition('HTTPRoute', 'moves', 'Accepted=True')
+    await cluster.apply(route('moves', 'nowhere', 'shop'))
+    await waitFor('no entry', async () => (await statusOf('moves')).parents.length === 0)
+  })
+
+  it('writes the statuses of backends and policies', async () => {
+    const own = (kind: string, name: string, spec: object): TestObject => ({
+      apiVersion: 'sluice.dev/v1alpha1',
+      kind,
+      metadata: { name, namespace: 'default' },
+      spec,
+    })
+    await cluster.apply(own('GatewayBackend', 'fixed', { static: { host: 'a.example', port: 80 } }))
+    await cluster.condition('GatewayBackend', 'fixed', 'Accepted=True/Accepted')
+    const targetRefs = [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', name: 'shop' }]
+    await cluster.apply(
+      own('GatewayPolicy', 'deny', { targetRefs, traffic: { directResponse: { status: 403 } } }),
+    )
+    await cluster.condition('GatewayPolicy', 'deny', 'Accepted=True/Valid')
+    await cluster.condition('GatewayPolicy', 'deny', 'Attached=True/Attached')
+    await cluster.delete('GatewayPolicy', 'deny')
+  })
+
+  it('counts ListenerSets that are attached', async () => {
+    await cluster.apply(
+      gateway('wide', 'default', { allowedListeners: { namespaces: { from: 'Same' } } }),
+    )
+    await cluster.apply({
+      apiVersion: 'gateway.networking.k8s.io/v1',
+      kind: 'ListenerSet',
+      metadata: { name: 'more', namespace: 'default' },
+      spec: {
+        parentRef: { name: 'wide' },
+        listeners: [{ name: 'extra', port: 8081, protocol: 'HTTP' }],
+      },
+    })
+    await cluster.condition('ListenerSet', 'more', 'Accepted=True/Accepted')
+    await waitFor('an attached set', async () => {
+      const status = await cluster.status('Gateway', 'wide')
+      return status?.attachedListenerSets === 1
+    })
+  })
+
+  it('fetches a Secret when something refers to it, and writes down facts of it alone', async () => {
+    const authority = new Authority()
+    const { certificate, key: privateKey } = authority.issue(['tls.example.com'])
+    authority.dispose()
+    const encode = (text: string) => Buffer.from(text).toString('base64')
+    const secret = (name: string, data: Record<string, string>): TestObject => ({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name, namespace: 'default' },
+      type: 'kubernetes.io/tls',
+      data,
+    })
+    const pair = { 'tls.crt': encode(certificate), 'tls.key': encode(privateKey) }
+    await cluster.apply(secret('used-cert', pair))
+    await cluster.apply(secret('other-cert', pair))
+    const tls = { certificateRefs: [{ name: 'used-cert' }] }
+    await cluster.apply(
+      gateway('secure', 'default', {
+        listeners: [{ name: 'tls', port: 8443, protocol: 'HTTPS', tls }],
+      }),
+    )
+    await cluster.condition('Gateway', 'secure', 'ResolvedRefs=True')
+    const [applied, ...more] = await about('Secret', 'used-cert')
+    expect(more).toEqual([])
+    expect(applied?.data).toMatchObject({ object: { facts: expect.anything() } })
+    expect(await about('Secret', 'other-cert')).toEqual([])
+    const written = readFileSync(controller.logFile).toString('latin1')
+    expect(written.includes(pair['tls.key'].slice(40, 120))).toBe(false)
+    expect(written.includes(privateKey.slice(60, 100))).toBe(false)
+
+    await cluster.delete('Secret', 'used-cert')
+    await cluster.condition('Gateway', 'secure', 'ResolvedRefs=False/InvalidCertificateRef')
+    await cluster.apply(secret('used-cert', pair))
+    await cluster.condition('Gateway', 'secure', 'ResolvedRefs=True')
+  })
+
+  it('leaves out of the log what nothing refers to, until something does', async () => {
+    await cluster.apply(service('lonely'))
+    await cluster.apply(route('later', 'edge', 'shop'))
+    await cluster.condition('HTTPRoute', 'later', 'Accepted=True')
+    expect(await about('Service', 'lonely')).toEqual([])
+    await cluster.apply(route('later', 'edge', 'lonely'))
+    await cluster.condition('HTTPRoute', 'later', 'ResolvedRefs=True')
+    expect(await about('Service', 'lonely')).toHaveLength(1)
+  })
+
+  it('appends nothing for changes of statuses and bookkeeping', async () => {
+    await cluster.apply(route('quiet', 'edge', 'shop'))
+    await cluster.condition('HTTPRoute', 'quiet', 'Accepted=True')
+    expect(await about('HTTPRoute', 'quiet')).toHaveLength(1)
+  })
+
+  it('finds after a restart what has changed meanwhile, and rewrites nothing that is right', async () => {
+    await cluster.applyAll([route('stays', 'edge', 'shop'), route('goes', 'edge', 'shop')])
+    await cluster.condition('HTTPRoute', 'stays', 'Accepted=True')
+    await cluster.condition('HTTPRoute', 'goes', 'Accepted=True')
+    await controller.stop()
+    await cluster.delete('HTTPRoute', 'goes')
+    const before = await cluster.get('HTTPRoute', 'stays')
+    await controller.start()
+    await cluster.apply(route('fresh', 'edge', 'shop'))
+    await cluster.condition('HTTPRoute', 'fresh', 'Accepted=True')
+    const told = (await about('HTTPRoute', 'goes')).at(-1)
+    expect(told).toMatchObject({
+      type: 'dev.sluice.resource.deleted.v1',
+      data: { cause: 'relist' },
+    })
+    expect(await about('HTTPRoute', 'stays')).toHaveLength(1)
+
+    // The log is lost: history, and nothing else.
+    await controller.kill()
+    rmSync(controller.logFile)
+    await controller.start()
+    await cluster.apply(route('fresher', 'edge', 'shop'))
+    await cluster.condition('HTTPRoute', 'fresher', 'Accepted=True')
+    const after = await cluster.get('HTTPRoute', 'stays')
+    expect(after.metadata.resourceVersion).toBe(before.metadata.resourceVersion)
+  })
+
+  it('replays what it has written down to the same digests', async () => {
+    const replayed = await sluice('replay', '--log-file', controller.logFile)
+    expect(replayed.stdout).toMatch(/of which 0 differ/)
+    expect(replayed.code).toBe(0)
   })
 })

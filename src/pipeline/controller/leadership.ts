@@ -44,6 +44,8 @@ export class Leadership {
   #prepared: number | undefined
   /** Counts acquisitions and losses, so that a preparation that was overtaken notices. */
   #turn = 0
+  /** A log of its own knows everything that is listed. */
+  readonly #own = Promise.withResolvers<void>()
 
   constructor(options: LeadershipOptions) {
     this.#options = options
@@ -66,6 +68,7 @@ export class Leadership {
     await source.lead(this.#copyOfIndex(), fold.epoch)
     await this.#folded()
     reconciler.speak()
+    this.#own.resolve()
   }
 
   acquired(epoch: number): void {
@@ -100,6 +103,9 @@ export class Leadership {
       this.#prepared = epoch
       await source.lead(this.#copyOfIndex(), epoch)
       await this.#folded()
+    } else {
+      // A status that is decided from half of the objects would take away what is right.
+      await this.#own.promise
     }
     if (turn !== this.#turn) return
     this.#prepared = epoch

@@ -26,21 +26,22 @@ export function clusterDifferences(
     .map((entry) => deletedEvent(entry, cause, context))
   const changed = [...claims]
     .sort((a, b) => rankOf(a.name.kind) - rankOf(b.name.kind))
-    .flatMap((claim) => eventsOf(index.get(claim.key), claim, cause, context))
+    .flatMap((claim) => eventsOf(index, claim, cause, context))
   return [...changed, ...deleted]
 }
 
 function eventsOf(
-  before: IndexEntry | undefined,
+  index: ResourceIndex,
   claim: ClusterClaim,
   cause: 'watch' | 'relist',
   context: WriterContext,
 ): ResourceEvent[] {
   const { uid, content } = claim
+  const before = index.get(claim.key)
   if (before === undefined || before.uid !== uid) {
     // It was deleted and made again while nobody looked.
     const end = before === undefined ? [] : [deletedEvent(before, cause, context)]
-    return [...end, upsertEvent(versionOf(undefined, claim), claim, context)]
+    return [...end, upsertEvent(firstVersionOf(claim, index.incarnations + 1), claim, context)]
   }
   const known = parseVersion(before.resourceVersion)
   // A watch may repeat itself or come late. A listing is the truth, even where versions went back.
@@ -50,6 +51,15 @@ function eventsOf(
     known.spec === content.version.spec &&
     known.metadata === content.version.metadata
   return isKnown ? [] : [upsertEvent(versionOf(before, claim), claim, context)]
+}
+
+/**
+ * An object may count, not count and count again without any change of its own. The number makes
+ * that a version of its own, which the log must not take for a repetition.
+ */
+function firstVersionOf(claim: ClusterClaim, incarnation: number) {
+  const version = versionOf(undefined, claim)
+  return { ...version, resourceVersion: `${version.resourceVersion}-${incarnation}` }
 }
 
 /** `<resourceVersion>-<digest of the desired part>-<digest of the metadata>`. */

@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { apiServerParts, startApiServer } from '../../src/testing/api-server.ts'
+import { gateway, route, service, TestCluster } from '../../src/testing/cluster.ts'
+import { ControllerProcess } from '../../src/testing/controller.ts'
+import { type NatsServer, startNatsServer } from '../../src/testing/nats-server.ts'
+import { describeWithParts } from '../../src/testing/parts.ts'
+import { waitFor } from '../../src/testing/wait-for.ts'
+
+const parts = [...apiServerParts, 'gateway-api-crds', 'nats-server'] as const
+const names = ['a', 'b', 'c'] as const
+
+describeWithParts(parts, 'three replicas of a controller', () => {
+  let cluster: TestCluster
+  let nats: NatsServer
+  let replicas: ControllerProcess[] = []
+
+  const launch = (name: string) =>
+    new ControllerProcess({ kubeconfig: cluster.server.kubeconfig, nats: nats.url, name }).start()
+  const holder = async () => {
+    for (const one of replicas) {
+      if (one.isRunning && (await one.metric('sluice_lease_held')) === 1) return one
+    }
+    return undefined
+  }
+  const theHolder = () => waitFor('a holder of the lease', holder)
+
+  beforeAll(async () => {
+    nats = await startNatsServer()
+    cluster = await new TestCluster(await startApiServer()).install()
+    await cluster.apply(service('shop'))
+    await cluster.apply(gateway('edge'))
+    replicas = await Promise.all(names.map(launch))
+  }, 150_000)
+
+  afterAll(async () => {
+    await Promise.all(replicas.map((one) => one.dispose()))
+    await nats?.remove()
+    await cluster?.server.stop()
+  })
+
+  /** Every replica has the same state at the same position. */
+  const inStep = () =>
+    waitFor('equal digests of all replicas', async () => {
+      const texts = await Promise.all(
+        replicas.map(async (one) => (await one.get('metrics', '/metrics')).text),
+      )
+      const states = texts.map((text) => /sluice_state_digest\{([^}]*)\}/.exec(text)?.[1])
+      return states[0] !== undefined && states.every((state) => state === states[0])
+    })
+
+  it('[design.replicas] fold one log to one state, and one of them writes', async () => {
+    const held = await Promise.all(replicas.map((one) => one.metric('sluice_lease_held')))
+    await theHolder()
+    expect(held.reduce((sum, one) => sum + one, 0)).toBeLessThanOrEqual(1)
+    await cluster.apply(route('one', 'edge', 'shop'))
+    await cluster.condition('HTTPRoute', 'one', 'Accepted=True')
+    await inStep()
+  })
+
+  it('[design.replicas] take over when the holder is killed in the middle of many changes', async () => {
+    const first = await theHolder()
+    const routes = Array.from({ length: 200 }, (_, n) => route(`many-${n}`, 'edge', 'shop'))
+    const applied = (async () => {
+      for (const one of routes) await cluster.apply(one)
+    })()
+    await cluster.condition('HTTPRoute', 'many-20', 'Accepted=True')
+    await first.kill()
+    await applied
+    for (const { metadata } of routes) {
+      await cluster.condition('HTTPRoute', metadata.name, 'Accepted=True')
+    }
+    replicas[replicas.indexOf(first)] = await launch('d')
+    await inStep()
+    const counted = await waitFor('all routes to be counted', async () => {
+      const { listeners } = (await cluster.status('Gateway', 'edge')) as {
+        listeners: { attachedRoutes: number }[]
+      }
+      return listeners[0]?.attachedRoutes === 201 && listeners
+    })
+    expect(counted).toHaveLength(1)
+  }, 90_000)
+
+  it('pass over what a holder appends that was stopped for longer than its lease', async () => {
+    const stopped = await theHolder()
+    stopped.signal('SIGSTOP')
+    const others = replicas.filter((one) => one !== stopped)
+    await waitFor('another holder', async () => {
+      const held = await Promise.all(others.map((one) => one.metric('sluice_lease_held')))
+      return held.includes(1)
+    })
+    await cluster.apply(route('while', 'edge', 'shop'))
+    await cluster.condition('HTTPRoute', 'while', 'Accepted=True')
+    await cluster.apply(route('while', 'edge', 'missing'))
+    await cluster.condition('HTTPRoute', 'while', 'ResolvedRefs=False')
+    stopped.signal('SIGCONT')
+    await stopped.said(/no longer holding the lease/)
+    await inStep()
+    await cluster.condition('HTTPRoute', 'while', 'ResolvedRefs=False')
+    expect(await stopped.metric('sluice_lease_held')).toBe(0)
+  }, 60_000)
+})
