@@ -1,4 +1,5 @@
 /** Objects in a test's API server. */
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { customResourceDefinitions } from '../api/crds.ts'
 import { kinds } from '../api/kinds.ts'
@@ -84,6 +85,32 @@ export class TestCluster {
     return (await this.get(kind, name, namespace))?.status
   }
 
+  /** Gives a service account rules in the whole cluster; returns a kubeconfig file that is it. */
+  async account(name: string, rules: readonly object[]): Promise<string> {
+    const { server } = this
+    const accounts = '/api/v1/namespaces/default/serviceaccounts'
+    await server.request('POST', accounts, { metadata: { name } })
+    const authorization = '/apis/rbac.authorization.k8s.io/v1'
+    const role = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name }
+    await server.request('POST', `${authorization}/clusterroles`, { metadata: { name }, rules })
+    await server.request('POST', `${authorization}/clusterrolebindings`, {
+      metadata: { name },
+      roleRef: role,
+      subjects: [{ kind: 'ServiceAccount', namespace: 'default', name }],
+    })
+    const { body } = await server.request('POST', `${accounts}/${name}/token`, { spec: {} })
+    const config = JSON.parse(readFileSync(server.kubeconfig, 'utf8'))
+    config.users[0].user = { token: body.status.token }
+    const file = `${server.kubeconfig}.${name}`
+    writeFileSync(file, JSON.stringify(config), { mode: 0o600 })
+    return file
+  }
+
+  async setRules(name: string, rules: readonly object[]): Promise<void> {
+    const path = `/apis/rbac.authorization.k8s.io/v1/clusterroles/${name}`
+    await this.server.request('PATCH', path, { rules })
+  }
+
   /** Waits until a condition of the object has a status (and a reason) for its newest generation. */
   condition(
     kind: string,
@@ -107,6 +134,38 @@ export class TestCluster {
       throw new Error(`${error.message}; its status is ${JSON.stringify(seen, null, 1)}`)
     })
   }
+}
+
+/** Rules of a role that may do all that the controller needs, kinds left out. */
+export function controllerRules(without: readonly string[] = []): object[] {
+  const groups = new Map<string, string[]>()
+  for (const { group, plural } of kinds) {
+    if (!without.includes(plural)) groups.set(group, [...(groups.get(group) ?? []), plural])
+  }
+  const read = [...groups].map(([group, resources]) => ({
+    apiGroups: [group],
+    resources,
+    verbs: ['get', 'list', 'watch'],
+  }))
+  const write = [...groups].map(([group, resources]) => ({
+    apiGroups: [group],
+    resources: resources.map((one) => `${one}/status`),
+    verbs: ['patch', 'update'],
+  }))
+  const rule = (group: string, resource: string, ...verbs: string[]) => ({
+    apiGroups: [group],
+    resources: [resource],
+    verbs,
+  })
+  return [
+    ...read,
+    ...write,
+    rule('gateway.networking.k8s.io', 'gatewayclasses', 'create', 'patch'),
+    rule('apiextensions.k8s.io', 'customresourcedefinitions', 'get', 'list', 'watch'),
+    rule('coordination.k8s.io', 'leases', 'get', 'create', 'update'),
+    rule('authentication.k8s.io', 'tokenreviews', 'create'),
+    rule('', 'secrets', 'create'),
+  ]
 }
 
 const meta = (name: string, namespace: string) => ({ name, namespace })

@@ -39,7 +39,8 @@ export async function startUnsteadyProxy(
     }
   }
   const server = createServer((incoming, response) => {
-    const headers = { ...incoming.headers, authorization: `Bearer ${token}`, host: undefined }
+    const { host: _, ...kept } = incoming.headers
+    const headers = { ...kept, authorization: `Bearer ${token}` }
     const outgoing = httpsRequest(
       new URL(incoming.url ?? '/', url),
       { method: incoming.method ?? 'GET', headers, agent },

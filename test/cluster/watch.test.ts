@@ -1,0 +1,140 @@
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { apiServerParts, startApiServer } from '../../src/testing/api-server.ts'
+import {
+  controllerRules,
+  gateway,
+  gatewayCrds,
+  route,
+  service,
+  TestCluster,
+} from '../../src/testing/cluster.ts'
+import { ControllerProcess, type ControllerProcessOptions } from '../../src/testing/controller.ts'
+import { sluice } from '../../src/testing/gateway.ts'
+import { describeWithParts } from '../../src/testing/parts.ts'
+import { startUnsteadyProxy } from '../../src/testing/unsteady-proxy.ts'
+import { waitFor } from '../../src/testing/wait-for.ts'
+
+describeWithParts([...apiServerParts, 'gateway-api-crds'], 'what a controller watches', () => {
+  let cluster: TestCluster
+  let controller: ControllerProcess | undefined
+  const make = (options: Partial<ControllerProcessOptions> = {}) => {
+    controller = new ControllerProcess({ kubeconfig: cluster.server.kubeconfig, ...options })
+    return controller
+  }
+
+  /** The definitions, once; the first test is about the time before. */
+  let installed: Promise<unknown> | undefined
+  const prepared = async () => {
+    installed ??= cluster.install()
+    await installed
+    await cluster.applyAll([service('shop'), gateway('edge')])
+  }
+
+  beforeAll(async () => {
+    cluster = new TestCluster(await startApiServer())
+  }, 150_000)
+  afterEach(async () => {
+    // An orderly end gives up the lease.
+    await controller?.stop()
+    await controller?.dispose()
+    controller = undefined
+  })
+  afterAll(() => cluster?.server.stop())
+
+  it('may have no custom resource definition yet: they come later, and are followed from then on', async () => {
+    await make().start()
+    await prepared()
+    await cluster.condition('GatewayClass', 'agentgateway', 'Accepted=True')
+    await cluster.apply(route('shop', 'edge', 'shop'))
+    await cluster.condition('HTTPRoute', 'shop', 'Accepted=True')
+  })
+
+  it('may lose a kind and get it back', async () => {
+    await prepared()
+    const one = await make().start()
+    const definition = gatewayCrds().find(({ spec }) => spec.names.kind === 'UDPRoute')
+    if (definition === undefined) throw new Error('no UDPRoute')
+    const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${definition.metadata.name}`
+    await cluster.server.request('DELETE', path)
+    await waitFor('an absent kind', async () => {
+      const absent = await one.metric('sluice_watch_up', 'kind="UDPRoute",state="absent"')
+      return absent === 1
+    })
+    expect((await one.get('health', '/readyz')).status).toBe(200)
+    await cluster.install([definition])
+    await waitFor('the kind again', async () => {
+      return (await one.metric('sluice_watch_up', 'kind="UDPRoute",state="following"')) === 1
+    })
+  })
+
+  it('is not ready while a kind is forbidden, says which, and goes on when it is permitted', async () => {
+    await prepared()
+    const kubeconfig = await cluster.account('limited', controllerRules(['httproutes']))
+    const one = await make({ kubeconfig }).launch()
+    await one.said(/cannot watch httproutes: .*forbidden/)
+    const { status, text } = await one.get('health', '/readyz')
+    expect(status).toBe(503)
+    expect(text).toMatch(/httproutes: .*forbidden/)
+    await cluster.setRules('limited', controllerRules())
+    await one.said(/^ready$/m)
+    await cluster.apply(route('permitted', 'edge', 'shop'))
+    await cluster.condition('HTTPRoute', 'permitted', 'Accepted=True')
+  })
+
+  it('[values.discoveryNamespaceSelectors] counts the namespaces that a selector matches, as their labels are now', async () => {
+    await prepared()
+    const namespace = (name: string, labels: object) =>
+      cluster.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } })
+    await namespace('in', { team: 'a' })
+    await namespace('out', { team: 'b' })
+    const selectors = [
+      { matchLabels: { team: 'a' } },
+      { matchExpressions: [{ key: 'tier', operator: 'In', values: ['front'] }] },
+    ]
+    const env = { SLUICE_DISCOVERY_NAMESPACE_SELECTORS: JSON.stringify(selectors) }
+    await make({ env }).start()
+    for (const one of ['in', 'out']) {
+      await cluster.apply(service('shop', one))
+      await cluster.apply(route('inside', 'edge', 'shop', 'inside.example.com', one))
+    }
+    await cluster.condition('HTTPRoute', 'inside', 'Accepted=True', 'in')
+    expect((await cluster.status('HTTPRoute', 'inside', 'out'))?.parents).toBeUndefined()
+    const attached = (count: number) =>
+      waitFor(`${count} routes`, async () => {
+        const status = (await cluster.status('Gateway', 'edge')) as {
+          listeners?: { attachedRoutes: number }[]
+        }
+        return status.listeners?.[0]?.attachedRoutes === count
+      })
+    await attached(3)
+    await namespace('out', { team: 'b', tier: 'front' })
+    await cluster.condition('HTTPRoute', 'inside', 'Accepted=True', 'out')
+    await attached(4)
+    await namespace('in', { team: 'c' })
+    await attached(3)
+    await namespace('in', { team: 'a' })
+    await attached(4)
+  })
+
+  it('is told twice, late and in the wrong order, and knows the newest all the same', async () => {
+    await prepared()
+    const unsteady = await startUnsteadyProxy(cluster.server, ['/httproutes'])
+    const one = await make({ kubeconfig: unsteady.kubeconfig }).start()
+    const count = 30
+    for (let n = 0; n < count; n++) {
+      await cluster.apply(route(`u${n}`, 'edge', 'shop'))
+      await cluster.apply(route(`u${n}`, 'edge', 'absent'))
+      if (n % 3 === 0) await cluster.delete('HTTPRoute', `u${n}`)
+    }
+    for (let n = 0; n < count; n++) {
+      if (n % 3 === 0) continue
+      await cluster.condition('HTTPRoute', `u${n}`, 'ResolvedRefs=False/BackendNotFound')
+    }
+    expect(unsteady.mangled()).toBeGreaterThan(count)
+    const { stdout } = await sluice('status', '--log-file', one.logFile, '-o', 'json')
+    const { objects } = JSON.parse(stdout) as { objects: { kind: string; name: string }[] }
+    const routes = objects.flatMap(({ kind, name }) => (kind === 'HTTPRoute' ? [name] : []))
+    expect(routes.filter((name) => name.startsWith('u'))).toHaveLength(20)
+    unsteady.close()
+  })
+})
