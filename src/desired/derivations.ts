@@ -5,6 +5,7 @@
 import { backendStage } from './derive/backend.ts'
 import { backendTlsPolicyStage, backendTlsTargets } from './derive/backend-tls-policy.ts'
 import { gatewayStage } from './derive/gateway.ts'
+import { gatewayServices } from './derive/gateway-addresses.ts'
 import { gatewayClassStage } from './derive/gateway-class.ts'
 import { gatewayStatusStage, listenerSetStatusStage } from './derive/gateway-status.ts'
 import { grpcRouteStage } from './derive/grpc-route.ts'
@@ -68,6 +69,7 @@ const indexes: readonly IndexDefinition[] = [
     },
   },
   backendTlsTargets,
+  gatewayServices,
   { name: 'grants', kinds: ['ReferenceGrant'], keys: ({ ref }) => [ref.namespace] },
   {
     name: 'labelled',

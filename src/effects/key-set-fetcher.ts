@@ -18,6 +18,8 @@ export interface KeySetFetcherOptions {
   readonly cluster: string
   /** Unique to this run, for the ids of events. */
   readonly run: string
+  /** Of the lease under which is fetched; 0 where there is none. */
+  readonly epoch?: () => number
   /** The desired state, in which addresses and TLS settings of backends stand. */
   readonly resources: () => readonly Resource[]
   readonly secret: SecretLookup
@@ -122,7 +124,7 @@ export class KeySetFetcher {
     const digest = digestOf(canonicalJson(keySet))
     if (known(uri) === digest) return
     const time = new Date(clock.now()).toISOString()
-    const context = { source, time, epoch: 0 }
+    const context = { source, time, epoch: this.#options.epoch?.() ?? 0 }
     const event = createEvent(jwksFetched, context, {
       id: `${run}:key-set:${this.#events++}:${jwksFetched.type}`,
       subject: subjectOf({ cluster, kind: 'Jwks', namespace: '', name: digestOf(uri) }),

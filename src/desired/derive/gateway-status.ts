@@ -18,6 +18,7 @@ import {
   specOf,
 } from '../shapes.ts'
 import { type GatewayView, gatewayStage } from './gateway.ts'
+import { gatewayAddresses } from './gateway-addresses.ts'
 import { isUsable, type ListenerView } from './listeners.ts'
 import { refusedListenerSet } from './refused-child.ts'
 
@@ -184,30 +185,6 @@ function listenerSetProgrammed(
   return conditionUnknown('Programmed', waiting.reason, generation, waiting.message)
 }
 
-/** Addresses are given by the proxies; a Gateway that asks for others cannot have them. */
-function addressFailure(
-  { addresses = [] }: GatewaySpec,
-  given: readonly { readonly value: string }[],
-): Failure | undefined {
-  if (given.length === 0) {
-    const message = 'no proxy has told an address that it serves on'
-    return { reason: 'AddressNotAssigned', message }
-  }
-  const isGiven = (value: string) => value === '' || given.some((entry) => entry.value === value)
-  const refused = addresses.flatMap(({ value = '' }) => (isGiven(value) ? [] : [value]))
-  if (refused.length === 0) return undefined
-  const message = `spec.addresses: ${refused.join(', ')} cannot be used; the proxies serve on ${given.map(({ value }) => value).join(', ')}`
-  return { reason: 'AddressNotUsable', message }
-}
-
-function addressesOf(name: string, read: Reader): { type: string; value: string }[] {
-  const text = read.fact<string>(`addresses:${name}`)
-  const isIp = (value: string) => /^[0-9.]+$/.test(value) || value.includes(':')
-  return (text === undefined ? [] : text.split(','))
-    .slice(0, 16)
-    .map((value) => ({ type: isIp(value) ? 'IPAddress' : 'Hostname', value }))
-}
-
 export const gatewayStatusStage: Stage = {
   name: 'gateway-status',
   kinds: ['Gateway'],
@@ -222,8 +199,8 @@ export const gatewayStatusStage: Stage = {
     const surroundings = { generation, isProgrammed, waiting, failure: view.failure }
     const statuses = listenerStatuses(own, surroundings, read)
     const accepted = acceptedCondition(view.failure, statuses, generation, view.notes)
-    const addresses = addressesOf(name, read)
-    const unusable = addressFailure(specOf<GatewaySpec>(self.object), addresses)
+    const spec = specOf<GatewaySpec>(self.object)
+    const { addresses, failure: unusable } = gatewayAddresses(name, spec, read)
     const progress = { isProgrammed, waiting, note: withNotes('', name, read) }
     const programmed = gatewayProgrammed(accepted, statuses, progress, unusable)
     const attachedSets = Object.keys(view.listenerSets).filter(

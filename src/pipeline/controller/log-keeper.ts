@@ -6,7 +6,7 @@ import type { SluiceEvent } from '../../../events/index.ts'
 import { type EventLog, LogError } from '../../log/index.ts'
 import type { ControllerMetrics } from './metrics.ts'
 
-export type AppendStage = 'source' | 'decision' | 'delivery' | 'lease' | 'digest'
+export type AppendStage = 'source' | 'decision' | 'delivery' | 'lease' | 'effect' | 'digest'
 
 export interface LogKeeperOptions {
   readonly log: EventLog

@@ -7,7 +7,7 @@ export const controllerMetrics = {
   events_appended_total: {
     type: 'counter',
     labels: ['stage'],
-    help: 'Events that this replica has appended: observations, decisions, answers of proxies.',
+    help: 'Events that this replica has appended: observations (source), decisions, answers of proxies (delivery), timers and key sets (effect), lease, digests.',
   },
   append_failures_total: {
     type: 'counter',

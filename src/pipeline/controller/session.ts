@@ -40,6 +40,7 @@ import { captureState, type RestoredState } from '../stored-state.ts'
 import { ClassKeeper } from './class-keeper.ts'
 import { clusterName } from './cluster-name.ts'
 import { collectMetrics } from './collect-metrics.ts'
+import { Effects } from './effects.ts'
 import type { Health } from './health.ts'
 import { Leadership } from './leadership.ts'
 import { LogKeeper } from './log-keeper.ts'
@@ -78,6 +79,7 @@ export class Session {
   readonly #leadership: Leadership
   readonly #writer: StatusWriter
   readonly #class: ClassKeeper
+  readonly #effects: Effects
   readonly #index: RestoredState['index']
   #xds: XdsServer | undefined
   #isOpen = false
@@ -113,6 +115,13 @@ export class Session {
     this.#writer = this.#createWriter()
     const isWriting = () => this.#leadership.writingEpoch() !== undefined
     this.#class = new ClassKeeper({ client, settings, isWriting, say })
+    this.#effects = new Effects({
+      fold: this.#fold,
+      secrets: this.#secrets,
+      keeper: this.#keeper,
+      epoch: () => this.#leadership.logEpoch(),
+      onNotice: (text) => say('warn', text),
+    })
   }
 
   /** Where proxies connect, `host:port`. */
@@ -158,6 +167,7 @@ export class Session {
     const isWriter = this.#leadership.logEpoch() !== undefined
     await this.#source.close()
     await this.#class.close()
+    await this.#effects.close()
     await this.#xds?.close()
     this.#recorder.close()
     await this.#keeper.settled(1_000)
@@ -282,6 +292,7 @@ export class Session {
       onDecided: ({ statuses, dropped }) => {
         for (const { ref } of statuses) this.#writer.mark(objectKey(ref))
         for (const ref of dropped) this.#writer.mark(objectKey(ref))
+        this.#effects.update()
       },
       epoch: () => this.#leadership.logEpoch(),
       onFault: (error) => this.#keeper.fail(error),

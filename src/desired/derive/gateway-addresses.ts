@@ -1,0 +1,104 @@
+/**
+ * Where clients reach a Gateway: the addresses of the Services that carry its name in their label
+ * (GEP-1762), else those that its proxies tell.
+ */
+import type { Failure } from '../conditions.ts'
+import type { Reader } from '../graph.ts'
+import type { ObjectState } from '../object-state.ts'
+import { type GatewaySpec, specOf } from '../shapes.ts'
+
+/** Marks the Service of a Gateway, in the Gateway's namespace. */
+const gatewayNameLabel = 'gateway.networking.k8s.io/gateway-name'
+
+/** Index of Services by `namespace/name` of the Gateway that they are labelled with. */
+export const gatewayServices = {
+  name: 'gateway-services',
+  kinds: ['Service'],
+  keys: ({ object, ref }: ObjectState): readonly string[] => {
+    const gateway = object?.metadata.labels?.[gatewayNameLabel]
+    return gateway === undefined ? [] : [`${ref.namespace}/${gateway}`]
+  },
+} as const
+
+export interface GatewayAddress {
+  readonly type: 'IPAddress' | 'Hostname'
+  readonly value: string
+}
+
+interface AddressedService {
+  readonly type?: string
+  readonly clusterIP?: string
+  readonly clusterIPs?: readonly string[]
+}
+
+interface ServiceStatus {
+  readonly loadBalancer?: {
+    readonly ingress?: readonly { readonly ip?: string; readonly hostname?: string }[]
+  }
+}
+
+/** metav1: at most 16 in a status. */
+const most = 16
+
+export interface GatewayAddresses {
+  readonly addresses: readonly GatewayAddress[]
+  /** Why the Gateway cannot be reached as it asks; undefined where it can. */
+  readonly failure: Failure | undefined
+}
+
+/** `name` is `namespace/name` of the Gateway. */
+export function gatewayAddresses(name: string, spec: GatewaySpec, read: Reader): GatewayAddresses {
+  const services = read.index(gatewayServices.name, name)
+  const given = services.flatMap(addressesOfService)
+  const pending = services.find(isPending)
+  const values = given.length > 0 || pending !== undefined ? given : toldByProxies(name, read)
+  const addresses = [...new Set(values)].slice(0, most).map(addressOf)
+  return { addresses, failure: failureOf(spec, addresses, pending) }
+}
+
+function addressesOfService({ object }: ObjectState): string[] {
+  if (object === undefined) return []
+  const { type = 'ClusterIP', clusterIP, clusterIPs } = specOf<AddressedService>(object)
+  if (type === 'LoadBalancer') {
+    const { loadBalancer } = (object.status ?? {}) as ServiceStatus
+    return (loadBalancer?.ingress ?? []).flatMap(({ hostname, ip }) => hostname ?? ip ?? [])
+  }
+  const own = clusterIPs ?? (clusterIP === undefined ? [] : [clusterIP])
+  return own.filter((address) => address !== 'None' && address !== '')
+}
+
+/** Somebody is about to give it an address. */
+function isPending(service: ObjectState): boolean {
+  if (service.object === undefined) return false
+  const { type } = specOf<AddressedService>(service.object)
+  return type === 'LoadBalancer' && addressesOfService(service).length === 0
+}
+
+function toldByProxies(name: string, read: Reader): string[] {
+  const text = read.fact<string>(`addresses:${name}`)
+  return text === undefined ? [] : text.split(',')
+}
+
+function addressOf(value: string): GatewayAddress {
+  const isIp = /^[0-9.]+$/.test(value) || value.includes(':')
+  return { type: isIp ? 'IPAddress' : 'Hostname', value }
+}
+
+function failureOf(
+  { addresses: wanted = [] }: GatewaySpec,
+  given: readonly GatewayAddress[],
+  pending: ObjectState | undefined,
+): Failure | undefined {
+  if (given.length === 0) {
+    const message =
+      pending === undefined
+        ? 'no proxy has told an address that it serves on'
+        : `Service ${pending.ref.namespace}/${pending.ref.name} has no address yet`
+    return { reason: 'AddressNotAssigned', message }
+  }
+  const isGiven = (value: string) => value === '' || given.some((entry) => entry.value === value)
+  const refused = wanted.flatMap(({ value = '' }) => (isGiven(value) ? [] : [value]))
+  if (refused.length === 0) return undefined
+  const message = `spec.addresses: ${refused.join(', ')} cannot be used; the proxies serve on ${given.map(({ value }) => value).join(', ')}`
+  return { reason: 'AddressNotUsable', message }
+}

@@ -1,0 +1,62 @@
+/** What the fold asks the outside world for, performed by the one replica that may write the log. */
+import { randomUUID } from 'node:crypto'
+import type { SluiceEvent } from '../../../events/index.ts'
+import type { Fold } from '../../actors/fold.ts'
+import { systemClock } from '../../base/clock.ts'
+import { KeySetFetcher } from '../../effects/key-set-fetcher.ts'
+import type { SecretStore } from '../../effects/secret-store.ts'
+import { Timers } from '../../effects/timers.ts'
+import { clusterName } from './cluster-name.ts'
+import type { LogKeeper } from './log-keeper.ts'
+
+export interface EffectsOptions {
+  readonly fold: Fold
+  readonly secrets: SecretStore
+  readonly keeper: LogKeeper
+  /** The epoch under which the log may be written now. */
+  readonly epoch: () => number | undefined
+  readonly onNotice: (text: string) => void
+}
+
+export class Effects {
+  readonly #options: EffectsOptions
+  readonly #timers: Timers
+  readonly #keySets: KeySetFetcher
+
+  constructor(options: EffectsOptions) {
+    const { fold, secrets, keeper, epoch, onNotice } = options
+    this.#options = options
+    this.#timers = new Timers({
+      clock: systemClock,
+      cluster: clusterName,
+      epoch,
+      append: (events) => void keeper.append('effect', events).catch(() => undefined),
+    })
+    this.#keySets = new KeySetFetcher({
+      clock: systemClock,
+      cluster: clusterName,
+      run: randomUUID(),
+      epoch: () => epoch() ?? 0,
+      resources: () => fold.resources().map(({ resource }) => resource),
+      secret: (digest) => secrets.value(digest),
+      known: (uri) => fold.keySetDigest(uri),
+      append: async (event: SluiceEvent) => {
+        // Another replica fetches; what this one has begun would count for nothing.
+        if (epoch() !== undefined) await keeper.append('effect', [event])
+      },
+      onNotice,
+    })
+  }
+
+  /** The fold may want other things than before. */
+  update(): void {
+    const { fold, epoch } = this.#options
+    this.#timers.want(fold.timers())
+    this.#keySets.update(epoch() === undefined ? [] : fold.graph.keySets.all())
+  }
+
+  async close(): Promise<void> {
+    this.#timers.close()
+    await this.#keySets.close()
+  }
+}
