@@ -9,7 +9,7 @@ import {
   type Recorded,
   type Snapshot,
 } from './log.ts'
-import { type Link, type NatsLogOptions, openLink } from './nats-connection.ts'
+import { findStream, type Link, type NatsLogOptions, openLink } from './nats-connection.ts'
 import { cutBatch, type OutgoingFrame, parseFrame, purgeFrame } from './nats-frames.ts'
 import { type StoredFrame, StreamIndex } from './nats-index.ts'
 import { followMessages } from './nats-messages.ts'
@@ -58,6 +58,8 @@ class NatsLog implements EventLog {
   /** Aborted when the log is closed or has failed for good. */
   #over = new AbortController()
   #failure: LogError | undefined
+  /** When the stream was made; another one of its name has another time. */
+  #created: string | undefined
   #closed = false
   #closing: Promise<void> | undefined
 
@@ -320,9 +322,16 @@ class NatsLog implements EventLog {
     }
   }
 
-  #streamInfo(deadline: Deadline) {
+  /** What the server says of the stream, which must be the one that was opened. */
+  async #streamInfo(deadline: Deadline) {
     const { manager, stream } = this.#link
-    return persist(() => manager.streams.info(stream), deadline)
+    const info = await persist(() => findStream(manager, stream), deadline)
+    this.#created ??= info?.created
+    if (info !== undefined && info.created === this.#created) return info
+    const what = info === undefined ? 'was deleted' : 'was replaced by another one'
+    const error = new LogError('corrupt', `the stream ${what}; open the log again`)
+    this.#fail(error)
+    throw error
   }
 
   /** Resolves when a condition of the index holds, the time is up or the log is over. */

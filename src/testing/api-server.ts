@@ -43,6 +43,10 @@ export interface ApiServer {
     body?: unknown,
     contentType?: string,
   ) => Promise<ApiAnswer>
+  /** SIGKILL of the API server; etcd keeps what it had. */
+  readonly kill: () => Promise<void>
+  /** Starts a killed API server again on its port; resolves when it is ready. */
+  readonly restart: () => Promise<void>
   /** Ends both programs and removes the folder. */
   readonly stop: () => Promise<void>
 }
@@ -78,10 +82,13 @@ async function startOnce(): Promise<ApiServer> {
     const token = randomBytes(24).toString('hex')
     writeKeys(folder, token)
     programs.push(startEtcd(folder, Number(etcdPort)))
-    programs.push(startKubeApiServer(folder, Number(etcdPort), Number(port)))
-    const ca = await whenReady(join(folder, 'apiserver.crt'), programs, (certificate) =>
-      send({ url, token, ca: certificate }, 'GET', '/readyz'),
-    )
+    const start = (): Promise<string> => {
+      programs[1] = startKubeApiServer(folder, Number(etcdPort), Number(port))
+      return whenReady(join(folder, 'apiserver.crt'), programs, (certificate) =>
+        send({ url, token, ca: certificate }, 'GET', '/readyz'),
+      )
+    }
+    const ca = await start()
     const kubeconfig = writeKubeconfig(folder, url, token, ca)
     const agent = new Agent({ keepAlive: true, ca })
     return {
@@ -91,6 +98,8 @@ async function startOnce(): Promise<ApiServer> {
       kubeconfig,
       request: (method, path, body, contentType) =>
         send({ url, token, ca, agent }, method, path, body, contentType),
+      kill: async () => programs[1]?.stop(),
+      restart: async () => void (await start()),
       stop: async () => {
         agent.destroy()
         await stop()

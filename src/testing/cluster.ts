@@ -213,17 +213,3 @@ export const service = (name: string, namespace = 'default', more: object = {}):
   metadata: { ...meta(name, namespace), ...more },
   spec: { ports: [{ name: 'http', port: 80 }] },
 })
-
-/** Endpoints of a Service, as its controller would write them. */
-export const slice = (
-  name: string,
-  ports: readonly number[],
-  namespace = 'default',
-): TestObject => ({
-  apiVersion: 'discovery.k8s.io/v1',
-  kind: 'EndpointSlice',
-  metadata: { ...meta(`${name}-1`, namespace), labels: { 'kubernetes.io/service-name': name } },
-  addressType: 'IPv4',
-  ports: [{ name: 'http', port: ports[0] }],
-  endpoints: [{ addresses: ['127.0.0.1'], conditions: { ready: true } }],
-})

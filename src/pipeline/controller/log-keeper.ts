@@ -15,8 +15,11 @@ export interface LogKeeperOptions {
   readonly onRecovered: () => void
   /** This log will take nothing any more. */
   readonly onLost: (error: unknown) => void
+  /** Look now and then whether it is still there: others may delete what is shared. */
+  readonly isShared: boolean
 }
 
+const watchMs = 2_000
 const retryMs = 1_000
 
 /** Errors after which the same log may work again. */
@@ -32,6 +35,7 @@ export class LogKeeper {
 
   constructor(options: LogKeeperOptions) {
     this.#options = options
+    this.#watch()
   }
 
   /** Why appends fail at present. */
@@ -79,7 +83,8 @@ export class LogKeeper {
     const text = error instanceof Error ? error.message : String(error)
     if (this.#problem === undefined) this.#options.onProblem(text)
     this.#problem = text
-    this.#probe ??= setTimeout(() => void this.#look(), retryMs)
+    clearTimeout(this.#probe)
+    this.#probe = setTimeout(() => void this.#look(), retryMs)
   }
 
   /** Waits for nothing; what was posted and not taken yet is lost. */
@@ -113,11 +118,17 @@ export class LogKeeper {
     this.#isPosting = false
   }
 
+  #watch(): void {
+    if (!this.#options.isShared || this.#isClosed) return
+    this.#probe ??= setTimeout(() => void this.#look(), watchMs).unref()
+  }
+
   async #look(): Promise<void> {
     this.#probe = undefined
     try {
       await this.#options.log.lastPosition()
       this.#recover()
+      this.#watch()
     } catch (error) {
       this.fail(error)
     }

@@ -226,6 +226,7 @@ export class Session {
       },
       onRecovered: () => say('info', 'the log takes events again'),
       onLost: this.#end,
+      isShared: this.#isShared,
     })
   }
 
