@@ -18,8 +18,12 @@ const forms: readonly (readonly [PasswordHashKind, string])[] = [
 ]
 const patterns = forms.map(([kind, form]) => [kind, new RegExp(`^(?:${form})$`)] as const)
 
-/** One line with a hash of a form that works; valid in RE2 and in JavaScript. */
-export const htpasswdLinePattern = `^[^:\\r\\n]+:(?:${forms.map(([, form]) => form).join('|')})$`
+/**
+ * One line with something that has the look of a hash, which a plain password hardly ever has; valid
+ * in RE2 and in JavaScript. A hash that cannot be checked lets nobody in.
+ */
+export const htpasswdLinePattern =
+  '^[^:\\r\\n]+:(?:\\$[^\\r\\n]+|\\{SHA\\}[^\\r\\n]+|[./A-Za-z0-9]{13})$'
 
 /** Undefined for plain passwords and for forms that cannot be checked. */
 export function passwordHashKind(hash: string): PasswordHashKind | undefined {

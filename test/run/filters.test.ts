@@ -99,7 +99,10 @@ beforeAll(async () => {
               '/mirror',
               filter('RequestMirror', 'requestMirror', { backendRef: toBackend('shadow') }),
             ),
-            rule('/cors', filter('CORS', 'cors', { allowOrigins: ['https://a.example.com'] })),
+            rule(
+              '/extended',
+              filter('ExtensionRef', 'extensionRef', { group: 'x.example', kind: 'X', name: 'x' }),
+            ),
             rule('/late', { backendRefs: [toBackend('slow')], timeouts: { request: '100ms' } }),
           ],
         }),
@@ -174,9 +177,9 @@ describe('mirrors', () => {
 
 describe('what is not supported yet', () => {
   it('answers 500 for the rule and says so, instead of leaving the filter out', async () => {
-    expect((await send({ path: '/cors' })).status).toBe(500)
+    expect((await send({ path: '/extended' })).status).toBe(500)
     const condition = await running.condition('HTTPRoute', 'filters', 'PartiallyInvalid', 'True')
-    expect(condition.message).toContain('spec.rules[8].filters: CORS is not supported yet')
+    expect(condition.message).toContain('spec.rules[8].filters: ExtensionRef is not supported')
   })
 })
 
