@@ -4,7 +4,7 @@ export default defineConfig({
   test: {
     include: ['{src,events,test,examples}/**/*.test.ts'],
     pool: 'forks',
-    testTimeout: 30_000,
+    testTimeout: 60_000,
     hookTimeout: 60_000,
     retry: 0,
     reporters: ['default'],
