@@ -3,7 +3,15 @@
  * of its own that a test can end in any way.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { get } from 'node:http'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -207,6 +215,11 @@ export class ProxyProcess extends Child {
 
   get lastGood(): string {
     return join(this.stateDir, 'last-good')
+  }
+
+  /** What is on disk, as text. */
+  kept(): string {
+    return readFileSync(this.lastGood, 'latin1')
   }
 
   /** Waits until the configuration is on disk. */

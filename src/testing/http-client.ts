@@ -8,6 +8,8 @@ export interface TestRequest {
   readonly headers?: Readonly<Record<string, string | string[]>>
   readonly body?: string
   readonly agent?: Agent
+  /** 127.0.0.1 where it is absent. */
+  readonly address?: string
 }
 
 export interface TestResponse {
@@ -19,9 +21,10 @@ export interface TestResponse {
 /** Sends one request to a port of the loopback address; rejects when the connection breaks. */
 export function send(port: number, options: TestRequest = {}): Promise<TestResponse> {
   const { method = 'GET', path = '/', host, headers, body, agent } = options
+  const { address = '127.0.0.1' } = options
   return new Promise((resolve, reject) => {
     const outgoing = request({
-      host: '127.0.0.1',
+      host: address,
       port,
       method,
       path,
