@@ -13,6 +13,7 @@ const generators = [
   './generators/metrics-page.mjs',
   './generators/protobuf.mjs',
   './generators/settings-page.mjs',
+  './generators/xds-metrics-page.mjs',
 ]
 
 const stale = []
