@@ -61,6 +61,14 @@ function openStateFolder(folder: string | undefined): () => void {
   }
 }
 
+/** A token or a Secret that can be read on the way is no secret. */
+function warnOfClear({ xdsAddress = [], xdsCaFile }: RemoteSettings, log: OperationalLog): void {
+  const isNear = (address: string) => /^(?:127\.|localhost:|\[::1\])/.test(address)
+  if (xdsCaFile !== undefined || xdsAddress.every(isNear)) return
+  const text = 'the controller is reached in plaintext: token and Secrets can be read on the way'
+  log.write('warn', `${text} (--xds-ca-file turns TLS on)`)
+}
+
 /** Runs until SIGINT, SIGTERM or POST /quitquitquit; resolves with the exit code. */
 export async function proxy({ flags }: ProxyCommandOptions, output: Output): Promise<number> {
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()
@@ -100,6 +108,7 @@ export async function proxy({ flags }: ProxyCommandOptions, output: Output): Pro
     ...(stateDir !== undefined && { lastGood: new LastGood(stateDir, gatewayName) }),
     onNotice: (severity, text) => log.write(severity, text),
   })
+  warnOfClear(settings, log)
   log.write('info', `proxy ${name} of Gateway ${gatewayName}`)
   channel.start()
   const running = await startProxy({

@@ -233,6 +233,7 @@ export interface RigOptions {
   readonly certificateFile?: string
   readonly keyFile?: string
   readonly returnLimitMs?: number
+  readonly answerLimitMs?: number
   readonly aheadMs?: number
 }
 

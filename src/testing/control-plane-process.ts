@@ -32,6 +32,7 @@ export interface ControlPlaneProcessOptions {
   readonly certificateFile?: string
   readonly keyFile?: string
   readonly returnLimitMs?: number
+  readonly answerLimitMs?: number
   /** Milliseconds by which the clock of timers is ahead, so that nothing has to be waited for. */
   readonly aheadMs?: number
 }
@@ -49,13 +50,14 @@ async function main(options: ControlPlaneProcessOptions): Promise<void> {
   const onFault = (error: unknown) => tell(`fault: ${error}`)
   const append = (events: readonly SluiceEvent[]) => void log.append(events).catch(onFault)
   const recorder = new DeliveryRecorder({ clock: systemClock, cluster, run: randomUUID(), append })
-  const { certificateFile, keyFile, tokenFile, returnLimitMs } = options
+  const { certificateFile, keyFile, tokenFile, returnLimitMs, answerLimitMs } = options
   const xds = await startXdsServer({
     address: options.xdsAddress,
     answers: recorder,
     ...(tokenFile && { verify: verifyTokenFile(tokenFile) }),
     ...(certificateFile && keyFile && { tls: tlsFiles(certificateFile, keyFile, { everyMs: 50 }) }),
     ...(returnLimitMs !== undefined && { returnLimitMs }),
+    ...(answerLimitMs !== undefined && { answerLimitMs }),
     onNotice: (text) => tell(`notice: ${text}`),
   })
   const secrets = new SecretStore(() => {

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { RouteResource, VersionedResource } from '../../src/model/resources.ts'
 import { ClusterRig, stablePort } from '../../src/testing/cluster-rig.ts'
 import { send } from '../../src/testing/http-client.ts'
@@ -12,6 +12,9 @@ import {
 import { startUpstream } from '../../src/testing/upstream.ts'
 import { waitFor } from '../../src/testing/wait-for.ts'
 import { startXdsServer } from '../../src/xds/server.ts'
+
+// Several processes start in each of these.
+vi.setConfig({ testTimeout: 90_000 })
 
 const disposables: (() => unknown)[] = []
 afterEach(async () => {

@@ -1,12 +1,15 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, afterEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, describe, expect, it, vi } from 'vitest'
 import { Authority, type Certificate } from '../../src/testing/certificates.ts'
 import { ClusterRig, stablePort } from '../../src/testing/cluster-rig.ts'
 import { send } from '../../src/testing/http-client.ts'
 import { gateway, httpRoute, manifest } from '../../src/testing/manifests.ts'
 import { shownCertificate } from '../../src/testing/tls-client.ts'
 import { waitFor } from '../../src/testing/wait-for.ts'
+
+// Several processes start in each of these.
+vi.setConfig({ testTimeout: 90_000 })
 
 const authority = new Authority()
 afterAll(() => authority.dispose())

@@ -1,5 +1,5 @@
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Resource } from '../../src/model/resources.ts'
 import { ClusterRig, type ProxyProcess, stablePort } from '../../src/testing/cluster-rig.ts'
 import { send } from '../../src/testing/http-client.ts'
@@ -7,6 +7,9 @@ import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
 import { waitFor } from '../../src/testing/wait-for.ts'
 import { BareController, type BareResource } from '../../src/testing/xds-controller.ts'
 import { encodeBody } from '../../src/wire/encode.ts'
+
+// Several processes start in each of these.
+vi.setConfig({ testTimeout: 90_000 })
 
 /** What a controller sends that knows more than the proxy, and less. */
 const edge = { namespace: 'default', name: 'edge' }

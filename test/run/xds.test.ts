@@ -1,7 +1,8 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { ClusterRig, stablePort } from '../../src/testing/cluster-rig.ts'
+import { sluice } from '../../src/testing/gateway.ts'
 import { keepAliveAgent, send } from '../../src/testing/http-client.ts'
 import {
   gateway,
@@ -12,6 +13,9 @@ import {
 } from '../../src/testing/manifests.ts'
 import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
 import { waitFor } from '../../src/testing/wait-for.ts'
+
+// Several processes start in each of these.
+vi.setConfig({ testTimeout: 90_000 })
 
 let a: Upstream
 let b: Upstream
@@ -214,5 +218,54 @@ describe('what a Gateway says of its proxies', () => {
     await plane.condition('Gateway', 'edge', 'Programmed', 'False', /^no proxy is connected$/)
     await proxy.start()
     await plane.condition('Gateway', 'edge', 'Programmed', 'True')
+  })
+
+  it('does not wait for a proxy that stands still, and takes it back when it goes on', async () => {
+    const port = await stablePort()
+    makeRig(port)
+    const plane = await rig.controlPlane({ answerLimitMs: 500 })
+    const addresses = [plane.address]
+    await rig.proxy({ name: 'edge-1', addresses }).start()
+    const args = ['--bind-address', '127.0.0.2']
+    const still = await rig.proxy({ name: 'edge-2', addresses, args }).start()
+    still.signal('SIGSTOP')
+    const more = [
+      gateway(port, { infrastructure: { labels: { a: 'b' } } }),
+      staticBackend('b', b.port),
+    ]
+    rig.write('base.yaml', manifest(...more.map(dated)))
+    rig.write('route.yaml', routeTo('b'))
+    await plane.tells(/notice: proxy edge-2 was dropped: it has not answered/)
+    await plane.condition('Gateway', 'edge', 'Programmed', 'True')
+    await served(port, 'b')
+    still.signal('SIGCONT')
+    await waitFor('the proxy that goes on', async () => {
+      const response = await send(port, { address: '127.0.0.2' }).catch(() => undefined)
+      return response?.body.includes('"upstream":"b"')
+    })
+  })
+})
+
+describe('sluice proxy', () => {
+  it('names every setting that is missing or wrong', async () => {
+    rig = new ClusterRig({})
+    const none = await sluice('proxy')
+    expect(none.code).toBe(2)
+    expect(none.stderr).toMatch(/--xds-address: is required \(or SLUICE_XDS_ADDRESS\)/)
+    expect(none.stderr).toMatch(/--gateway: is required/)
+    const wrong = await sluice('proxy', '--xds-address', 'here', '--gateway', 'edge')
+    expect(wrong.code).toBe(2)
+    expect(wrong.stderr).toMatch(/--xds-address: "here" is not `host:port`/)
+    expect(wrong.stderr).toMatch(/--gateway: "edge" is not `namespace\/name`/)
+  })
+
+  it('does not share its state folder', async () => {
+    rig = new ClusterRig({})
+    const addresses = [`127.0.0.1:${await stablePort()}`]
+    const proxy = rig.proxy({ name: 'edge-1', addresses }).launch()
+    await proxy.tells(/cannot be used: UNAVAILABLE/)
+    const where = ['--xds-address', addresses[0] ?? '', '--gateway', 'default/edge']
+    const second = await sluice('proxy', ...where, '--state-dir', proxy.stateDir)
+    expect(second).toMatchObject({ code: 2, stderr: expect.stringMatching(/in use by another/) })
   })
 })
