@@ -207,11 +207,12 @@ class GrpcXdsServer implements XdsServer {
     this.#counters.streams++
     let identity: ProxyIdentity | undefined
     let connected: Connected | undefined
+    let isOver = false
     let queue: Promise<void> = this.#identify(call).then((known) => {
       identity = known
     })
     const take = async (bytes: Uint8Array) => {
-      if (identity === undefined || call.cancelled) return
+      if (identity === undefined || isOver) return
       const request = decodeRequest(bytes)
       if (connected === undefined) connected = this.#greet(call, identity, request)
       else await connected.session.answered(request)
@@ -225,6 +226,7 @@ class GrpcXdsServer implements XdsServer {
       queue = queue.then(() => take(bytes)).catch(onError)
     })
     const leave = (why: string) => {
+      isOver = true
       if (connected !== undefined) this.#leave(connected, why)
       connected = undefined
     }
