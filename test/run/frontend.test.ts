@@ -367,3 +367,39 @@ describe('frontend.tcp', () => {
     expect((await sendTls(port.https, client())).status).toBe(200)
   })
 })
+
+describe('a frontend policy', () => {
+  const named = async (name: string, target: string, spec: object) => {
+    running.write(`${name}.yaml`, manifest(policy(name, target, { frontend: spec })))
+    const condition = await running.condition('GatewayPolicy', name, 'Accepted', 'False')
+    running.remove(`${name}.yaml`)
+    return condition.message
+  }
+
+  it.each([
+    ['[FrontendTCP.atLeastOneOf]', 'tcp', 'keepalive'],
+    ['[FrontendTLS.atLeastOneOf]', 'tls', 'handshakeTimeout'],
+    ['[FrontendHTTP.atLeastOneOf]', 'http', 'maxBufferSize'],
+  ])('%s is refused where %s sets nothing', async (_id, field, example) => {
+    const message = await named(`empty-${field}`, 'Gateway/plain', { [field]: {} })
+    expect(message).toContain(`spec.frontend.${field}`)
+    expect(message).toContain(example)
+  })
+
+  it('[PolicySpec.frontend] may cover a whole Gateway only', async () => {
+    const spec = { http: { http1MaxHeaders: 1 } }
+    expect(await named('listener', 'Gateway/plain#http', spec)).toContain('without sectionName')
+    const set = {
+      apiVersion: 'gateway.networking.k8s.io/v1',
+      kind: 'ListenerSet',
+      metadata: { name: 'set' },
+      spec: {
+        parentRef: { name: 'plain' },
+        listeners: [{ name: 'more', port: await freePort(), protocol: 'HTTP' }],
+      },
+    }
+    running.write('set.yaml', manifest(set))
+    expect(await named('set', 'ListenerSet/set', spec)).toContain('may not target a ListenerSet')
+    await waitFor('traffic as before', async () => (await running.send(port.plain)).status === 200)
+  })
+})
