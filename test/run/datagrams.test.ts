@@ -14,7 +14,7 @@ import { waitFor } from '../../src/testing/wait-for.ts'
 
 let running: RunningGateway
 let upstreams: Record<'a' | 'b', UdpUpstream>
-let port: Record<'udp' | 'gone' | 'service', number>
+let port: Record<'udp' | 'gone' | 'service' | 'nowhere', number>
 let stats: string
 const clients: UdpClient[] = []
 
@@ -62,7 +62,12 @@ const service = (targets: readonly number[]) => [
 
 beforeAll(async () => {
   upstreams = { a: await startUdpUpstream('a'), b: await startUdpUpstream('b') }
-  port = { udp: await freePort(), gone: await freePort(), service: await freePort() }
+  port = {
+    udp: await freePort(),
+    gone: await freePort(),
+    service: await freePort(),
+    nowhere: await freePort(),
+  }
   stats = `127.0.0.1:${await freePort()}`
   const listeners = Object.entries(port).map(([name, number]) => ({
     name,
@@ -80,7 +85,16 @@ beforeAll(async () => {
         staticBackend('gone', await freePort()),
       ),
       'route.yaml': manifest(streamRoute('UDPRoute', 'udp', 'udp', [toBackend('a')])),
-      'gone.yaml': manifest(streamRoute('UDPRoute', 'gone', 'gone', [toBackend('gone')])),
+      'gone.yaml': manifest(
+        streamRoute('UDPRoute', 'gone', 'gone', [toBackend('gone')]),
+        streamRoute('UDPRoute', 'nowhere', 'nowhere', [toBackend('nowhere')]),
+        {
+          apiVersion: 'sluice.dev/v1alpha1',
+          kind: 'GatewayBackend',
+          metadata: { name: 'nowhere' },
+          spec: { static: { host: 'nowhere.invalid', port: 53 } },
+        },
+      ),
       'service.yaml': manifest(
         ...service([upstreams.a.port]),
         streamRoute('UDPRoute', 'service', 'service', [{ name: 'dns', port: 53 }]),
@@ -153,6 +167,16 @@ describe('a UDPRoute', () => {
       return running.stdout
         .split('\n')
         .find((text) => text.includes('route=default/gone') && text.includes('ECONNREFUSED'))
+    })
+  })
+
+  it('ends the session where the name of the backend does not resolve', async () => {
+    const client = newClient(port.nowhere)
+    await waitFor('the line', async () => {
+      await client.send('anybody')
+      return running.stdout
+        .split('\n')
+        .find((text) => text.includes('route=default/nowhere') && text.includes('getaddrinfo'))
     })
   })
 

@@ -63,7 +63,9 @@ export class DatagramSession implements ServerStream, TimerOwner {
     this.#socket = socket
     socket.on('error', (error) => this.#failed(socket, error))
     socket.on('message', (message) => this.#answered(message))
-    socket.connect(port, host, () => this.#connected())
+    // A callback would be called for failures, too, in place of the event.
+    socket.once('connect', () => this.#connected())
+    socket.connect(port, host)
   }
 
   #connected(): void {
@@ -81,7 +83,7 @@ export class DatagramSession implements ServerStream, TimerOwner {
       return
     }
     this.#socket = undefined
-    socket.close()
+    closeQuietly(socket)
     this.#parts.streamHandler.onStreamError(this, failure)
   }
 
