@@ -88,7 +88,10 @@ export interface ExplainedWay {
   readonly backends: readonly ExplainedBackend[]
 }
 
-const noCallouts = { http: () => Promise.reject(new Error('nothing is called to explain')) }
+const refuse = (): never => {
+  throw new Error('nothing runs to explain')
+}
+const noServices = { callouts: { http: refuse }, bucket: refuse }
 
 function placeText({ kind, namespace, name, section, inline }: PolicyResource['target']): string {
   const part = section === undefined ? '' : `#${section}`
@@ -247,7 +250,7 @@ export function requestWays(
   { method, host, path, query, headers, port: asked }: AskedRequest,
   core: IoCore,
 ): ExplainedWay[] {
-  const store = new ConfigStore(core, new Map(), noCallouts)
+  const store = new ConfigStore(core, new Map(), noServices)
   store.apply({ sequence: 1, upserted: resources, removed: [] })
   const head = core.createHead({ maxFields: 4096, textBytes: 256 * 1024 })
   head.assign({ method, authority: host, path, query, headers })

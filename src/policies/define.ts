@@ -12,6 +12,7 @@
 import type { ClientSettings, ConnectionSettings } from '../exchange/connection.ts'
 import type { Callouts, Exchange, SecretValues, Verdict } from '../exchange/exchange.ts'
 import type { AccessLogRules, TracingRules } from '../exchange/observe.ts'
+import type { PolicyHost } from '../exchange/rate-limits.ts'
 import type { References } from '../model/references.ts'
 import type { PolicySection, SecretRef } from '../model/resources.ts'
 import type { Schema } from '../schema/field.ts'
@@ -59,7 +60,7 @@ export interface Step {
  * level first.
  */
 export interface PolicyApply<Config> {
-  bind(config: Config, callouts: Callouts, secrets: SecretValues): Step
+  bind(config: Config, callouts: Callouts, secrets: SecretValues, host: PolicyHost): Step
 }
 
 export interface PolicyDefinition<Spec = unknown, Config = unknown> {

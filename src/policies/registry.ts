@@ -29,7 +29,7 @@ import { frontendTls } from './frontend-tls/index.ts'
 import { headerModifiers } from './header-modifiers/index.ts'
 import { hostRewrite } from './host-rewrite/index.ts'
 import { jwtAuthentication } from './jwt-authentication/index.ts'
-import { rateLimitField } from './rate-limit/schema.ts'
+import { rateLimit } from './rate-limit/index.ts'
 import { retry } from './retry/index.ts'
 import { timeouts } from './timeouts/index.ts'
 import { tracing } from './tracing/index.ts'
@@ -49,7 +49,7 @@ const trafficPolicies = [
   // Only decides what later failures may do; here so that a refused caller never arms it.
   retry,
   // After authorization: a refused request takes nothing from anybody's limit.
-  pendingPolicy(rateLimitField, { security: true }),
+  rateLimit,
   // A processor may inspect or block content, so leaving it out could let something through.
   pendingPolicy(extProcField, { security: true, preRouting: true }),
   // Often strips headers that an upstream trusts (`x-user`): without it a client could forge them.

@@ -21,6 +21,7 @@ import { factsOf } from './facts.ts'
 import { LocalExchange } from './local-exchange.ts'
 import { observeResponse } from './observe.ts'
 import { forwardOptions, type PhaseContext, requestPhases, retryPhases } from './phases.ts'
+import { RateBuckets } from './rate-buckets.ts'
 import { answerOf, type LocalResponse, refusalText, rescue, toGatewayError } from './rescue.ts'
 import { changeResponse, changesResponse } from './response.ts'
 import { MatchableHeads } from './route.ts'
@@ -52,6 +53,8 @@ export interface DataPlaneParts {
   /** The record into which the engine reads request heads: routes are matched against it. */
   readonly head: HeadRecord
   readonly telemetry: Telemetry
+  /** Of rate limits; this thread's own where absent. */
+  readonly buckets?: RateBuckets
   readonly settings: DataPlaneSettings
 }
 
@@ -71,7 +74,11 @@ export interface DataPlane {
 /** Loads what policies need on requests, once, and makes a data plane without configuration. */
 export async function createDataPlane(parts: DataPlaneParts): Promise<DataPlane> {
   const { destinations, clusterDomain, random, lookup, trustedProxies = [] } = parts.settings
-  const config = new ConfigStore(parts.core, await loadPolicyAppliers(), noCallouts)
+  const buckets = parts.buckets ?? new RateBuckets(undefined)
+  const config = new ConfigStore(parts.core, await loadPolicyAppliers(), {
+    callouts: noCallouts,
+    bucket: (name, spec) => buckets.bucket(name, spec),
+  })
   const context: PhaseContext = {
     config,
     ...(trustedProxies.length > 0 && { isTrustedProxy: addressRanges(trustedProxies) }),

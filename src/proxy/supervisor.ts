@@ -6,6 +6,7 @@
  *   channel --config--> workers --state--> answers --ack, reject--> channel
  */
 import { availableParallelism } from 'node:os'
+import { createRateLimiter, createRateMemory } from '../core/rate.ts'
 import type { ConfigChannel } from '../wire/channel.ts'
 import { configDump } from './admin/config-dump.ts'
 import { adminRoutes, type LevelControl, readinessRoutes, statsRoutes } from './admin/routes.ts'
@@ -14,6 +15,7 @@ import { Answers } from './answers.ts'
 import type { StreamLimits } from './engine/types.ts'
 import type { PortName } from './listener-ports.ts'
 import { PortClaims } from './port-claims.ts'
+import { rateTableKeys } from './rate-buckets.ts'
 import type { AccessLogFormat } from './telemetry/access-line.ts'
 import type { MetricsSnapshot } from './telemetry/metric-definitions.ts'
 import { sumSnapshots, writePrometheus } from './telemetry/prometheus.ts'
@@ -105,6 +107,9 @@ class Supervisor implements RunningProxy {
   readonly ready: Promise<void>
   readonly #options: ProxyOptions
   readonly #threads: WorkerThread[] = []
+  readonly #rateMemory = createRateMemory({ keys: rateTableKeys })
+  readonly #rates = createRateLimiter({ shared: this.#rateMemory })
+  readonly #rateOwners = new Map<number, number>()
   readonly #claims: PortClaims
   readonly #answers: Answers
   readonly #servers: Record<'admin' | 'stats' | 'readiness', SmallServer | undefined> = {
@@ -173,6 +178,7 @@ class Supervisor implements RunningProxy {
       index,
       channel,
       settings: {
+        rateMemory: this.#rateMemory,
         bindAddress,
         reusePort: count > 1,
         accessLog: { fd: accessLogFd ?? 1, format: accessLogFormat ?? 'text' },
@@ -184,11 +190,19 @@ class Supervisor implements RunningProxy {
       },
       onMessage: (message) => this.#receive(index, message),
       onDeath: (error, restartMs) => {
+        this.#releaseRates(index)
         this.#claims.releaseAll(index)
         this.#tell({ type: 'worker-died', worker: index, error, restartMs })
         this.#settle()
       },
     })
+  }
+
+  /** A thread that died in the middle of a limit must not make the others wait for it. */
+  #releaseRates(index: number): void {
+    const owner = this.#rateOwners.get(index)
+    this.#rateOwners.delete(index)
+    if (owner !== undefined) this.#rates.release(owner)
   }
 
   #tell(event: ProxyEvent): void {
@@ -197,6 +211,9 @@ class Supervisor implements RunningProxy {
 
   #receive(worker: number, message: FromWorker): void {
     switch (message.type) {
+      case 'started':
+        this.#rateOwners.set(worker, message.rateOwner)
+        break
       case 'claim':
         this.#claim(worker, message.port)
         break

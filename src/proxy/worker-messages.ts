@@ -28,6 +28,8 @@ export interface WorkerSettings {
   readonly clusterDomain?: string
   /** Of the product, for spans. */
   readonly version?: string
+  /** In which all workers keep their rate limits. */
+  readonly rateMemory: WebAssembly.Memory
   readonly streamLimits?: Partial<StreamLimits>
   readonly edge?: EdgeSettings
 }
@@ -67,7 +69,8 @@ export interface WorkerState {
 export const lastMetrics = 0
 
 export type FromWorker =
-  | { readonly type: 'started' }
+  /** `rateOwner`: whose locks to free in the memory of rate limits once the thread is dead. */
+  | { readonly type: 'started'; readonly rateOwner: number }
   | { readonly type: 'state'; readonly state: WorkerState }
   | { readonly type: 'claim'; readonly port: PortName }
   | { readonly type: 'released'; readonly port: PortName }

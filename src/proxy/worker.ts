@@ -7,6 +7,7 @@ import { createIoCore } from '../core/index.ts'
 import { addressRanges } from './address-ranges.ts'
 import { createDataPlane } from './data-plane.ts'
 import { createEngine } from './engine/engine.ts'
+import { RateBuckets } from './rate-buckets.ts'
 import { AccessLog } from './telemetry/access-log.ts'
 import { createTelemetry } from './telemetry/telemetry.ts'
 import type { FromWorker, ToWorker, WorkerSettings } from './worker-messages.ts'
@@ -32,10 +33,12 @@ async function startWorker(port: NonNullable<typeof parentPort>, settings: Worke
   const telemetry = createTelemetry({ log, format: accessLog.format, onBug })
   const core = createIoCore({ memoryPages })
   const head = core.createHead({ maxFields: mostFields, textBytes: headTextBytes })
+  const buckets = new RateBuckets(settings.rateMemory)
   const plane = await createDataPlane({
     core,
     head,
     telemetry,
+    buckets,
     settings: {
       destinations,
       trustedProxies,
@@ -65,7 +68,7 @@ async function startWorker(port: NonNullable<typeof parentPort>, settings: Worke
     })
   }
   port.on('message', (message: ToWorker) => session.receive(message))
-  send({ type: 'started' })
+  send({ type: 'started', rateOwner: buckets.owner })
 }
 
 if (parentPort === null) throw new Error('this file runs as a worker of the proxy only')

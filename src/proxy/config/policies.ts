@@ -1,10 +1,18 @@
 /** Policies as they arrived, bound to their configs once, and merged on demand. */
 import type { ClientSettings, ConnectionSettings } from '../../exchange/connection.ts'
 import type { Callouts, SecretValues } from '../../exchange/exchange.ts'
+import type { RateBucket, RateLimitSpec } from '../../exchange/rate-limits.ts'
 import type { PolicyPhase, PolicyResource, PolicySection } from '../../model/resources.ts'
 import type { PolicyApply, PolicyDefinition, Step } from '../../policies/define.ts'
 import { type Levels, mergePolicies, targetKey } from '../../policies/merge.ts'
 import { findPolicy, policyName, policyRegistry } from '../../policies/registry.ts'
+
+/** What policies may use besides their configs and secrets. */
+export interface PolicyServices {
+  readonly callouts: Callouts
+  /** A bucket by a name that is unique in the proxy. */
+  readonly bucket: (name: string, spec: RateLimitSpec) => RateBucket
+}
 
 /** What every `apply.ts` exports, by `section.field`; loaded once at start. */
 export type PolicyAppliers = ReadonlyMap<string, PolicyApply<unknown>>
@@ -52,7 +60,7 @@ interface BoundPolicy {
 
 export class PolicyIndex {
   readonly #appliers: PolicyAppliers
-  readonly #callouts: Callouts
+  readonly #services: PolicyServices
   readonly #secrets: SecretValues
   readonly #byKey = new Map<string, BoundPolicy>()
   readonly #byTarget = new Map<string, PolicyResource[]>()
@@ -61,9 +69,9 @@ export class PolicyIndex {
   /** Rises with every change; what was merged under another generation is merged again. */
   generation = 0
 
-  constructor(appliers: PolicyAppliers, callouts: Callouts, secrets: SecretValues) {
+  constructor(appliers: PolicyAppliers, services: PolicyServices, secrets: SecretValues) {
     this.#appliers = appliers
-    this.#callouts = callouts
+    this.#services = services
     this.#secrets = secrets
   }
 
@@ -142,11 +150,17 @@ export class PolicyIndex {
   #stepOf(definition: PolicyDefinition, bound: readonly BoundPolicy[]): Step | undefined {
     if (definition.merge === 'replace') return bound[0]?.step
     const applier = this.#appliers.get(policyName(definition.section, definition.field))
-    return applier?.bind(
-      bound.map(({ config }) => config),
-      this.#callouts,
-      this.#secrets,
-    )
+    const configs = bound.map(({ config }) => config)
+    return applier && this.#run(applier, configs, bound[0]?.resource.key ?? '')
+  }
+
+  #run(applier: PolicyApply<unknown>, config: unknown, key: string): Step {
+    const { callouts, bucket } = this.#services
+    const host = {
+      key,
+      bucket: (name: string, spec: RateLimitSpec) => bucket(`${key} ${name}`, spec),
+    }
+    return applier.bind(config, callouts, this.#secrets, host)
   }
 
   /** Binds once per policy and version, so that state in a step (a bucket) outlives other changes. */
@@ -173,9 +187,7 @@ export class PolicyIndex {
     try {
       const config: unknown = JSON.parse(resource.config)
       const step =
-        definition.merge === 'replace'
-          ? applier.bind(config, this.#callouts, this.#secrets)
-          : undefined
+        definition.merge === 'replace' ? this.#run(applier, config, resource.key) : undefined
       return { resource, config, step, closed: undefined }
     } catch (error) {
       return closed(`its compiled form cannot be used: ${String(error)}`)

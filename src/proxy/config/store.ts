@@ -11,7 +11,6 @@
 import type { IoCore } from '../../core/io-core.ts'
 import type { ErrorCode } from '../../errors.ts'
 import type { ClientSettings } from '../../exchange/connection.ts'
-import type { Callouts } from '../../exchange/exchange.ts'
 import type {
   DesiredDelta,
   ListenerResource,
@@ -28,7 +27,7 @@ import { ServiceTable } from '../upstream/services.ts'
 import { Certificates } from './certificates.ts'
 import { differsInCertificates, ListenerTables, type PortUse } from './listener-tables.ts'
 import type { ListenerPlacement } from './placement.ts'
-import { type PolicyAppliers, PolicyIndex } from './policies.ts'
+import { type PolicyAppliers, PolicyIndex, type PolicyServices } from './policies.ts'
 import { type EntryIds, PortTable } from './port-table.ts'
 import { ReceivedSecrets } from './received-secrets.ts'
 import { type CompiledRule, closeRule, compileRule } from './rules.ts'
@@ -84,9 +83,9 @@ export class ConfigStore {
   /** Of the change set that is being applied. */
   readonly #rejected = new Map<ResourceKey, RejectedResource>()
 
-  constructor(core: IoCore, appliers: PolicyAppliers, callouts: Callouts) {
+  constructor(core: IoCore, appliers: PolicyAppliers, services: PolicyServices) {
     this.#core = core
-    this.policies = new PolicyIndex(appliers, callouts, this.#secrets)
+    this.policies = new PolicyIndex(appliers, services, this.#secrets)
     this.streams = new StreamTable(this.policies)
   }
 
