@@ -297,6 +297,14 @@ export const errorCatalogue = {
     'no bytes for too long',
     'A forwarded TCP or TLS connection on which nothing moved; it is reset, no status is sent.',
   ),
+  callout_failed: row(
+    500,
+    'internal',
+    'no',
+    'Internal',
+    'a service that decides on requests failed',
+    'A policy asked another service and got no answer in time, or an error.',
+  ),
   overloaded: row(
     503,
     'internal',

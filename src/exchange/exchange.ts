@@ -168,7 +168,29 @@ export interface SecretValues {
 export interface Callouts {
   /** HTTP request to a resolved backend; rejects with a GatewayError. */
   http(call: HttpCallout): Promise<HttpCalloutAnswer>
+  /** Unary gRPC call; gives the message of the answer, and rejects with a GatewayError. */
+  grpc(call: GrpcCallout): Promise<Uint8Array>
 }
+
+export interface GrpcCallout {
+  readonly target: CalloutTarget
+  /** `/package.Service/Method`. */
+  readonly path: string
+  /** The request message, encoded. */
+  readonly message: Uint8Array
+  /** Unless a policy of the backend says otherwise. */
+  readonly timeoutMs: number
+}
+
+/** A backend that a policy refers to. */
+export type CalloutTarget =
+  | {
+      readonly type: 'service'
+      readonly namespace: string
+      readonly name: string
+      readonly port: number
+    }
+  | { readonly type: 'backend'; readonly namespace: string; readonly name: string }
 
 export interface HttpCallout {
   readonly backend: string

@@ -18,6 +18,7 @@ import type { PortChange } from './engine/port-settings.ts'
 import type { StreamHandler } from './engine/stream-types.ts'
 import type { RequestHandler, ServerExchange, TlsChoice } from './engine/types.ts'
 import { factsOf } from './facts.ts'
+import { GrpcCallouts } from './grpc-callouts.ts'
 import { LocalExchange } from './local-exchange.ts'
 import { observeResponse } from './observe.ts'
 import { forwardOptions, type PhaseContext, requestPhases, retryPhases } from './phases.ts'
@@ -74,9 +75,14 @@ export interface DataPlane {
 /** Loads what policies need on requests, once, and makes a data plane without configuration. */
 export async function createDataPlane(parts: DataPlaneParts): Promise<DataPlane> {
   const { destinations, clusterDomain, random, lookup, trustedProxies = [] } = parts.settings
+  const callouts: Callouts = {
+    http: noHttp,
+    // Nothing runs before the context is there.
+    grpc: (call) => grpc.call(call),
+  }
   const buckets = parts.buckets ?? new RateBuckets(undefined)
   const config = new ConfigStore(parts.core, await loadPolicyAppliers(), {
-    callouts: noCallouts,
+    callouts,
     bucket: (name, spec) => buckets.bucket(name, spec),
   })
   const context: PhaseContext = {
@@ -90,6 +96,7 @@ export async function createDataPlane(parts: DataPlaneParts): Promise<DataPlane>
       clusterDomain: clusterDomain ?? 'cluster.local',
     },
   }
+  const grpc = new GrpcCallouts(context)
   const exporters = createExporters(context, parts.telemetry, parts.settings.version)
   return {
     apply: (delta) => config.apply(delta),
@@ -102,9 +109,7 @@ export async function createDataPlane(parts: DataPlaneParts): Promise<DataPlane>
 }
 
 /** No policy that works today calls out; those that will are closed until they do. */
-const noCallouts: Callouts = {
-  http: () => Promise.reject(new GatewayError('bug')),
-}
+const noHttp: Callouts['http'] = () => Promise.reject(new GatewayError('bug'))
 
 class WalkHandler implements RequestHandler {
   readonly #context: PhaseContext

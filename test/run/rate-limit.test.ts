@@ -78,7 +78,8 @@ beforeAll(async () => {
       },
       args: ['--workers', '2'],
     })
-  ;[running, other] = await Promise.all([start(port), start(otherPort)])
+  running = await start(port)
+  other = await start(otherPort)
 })
 
 afterAll(async () => {

@@ -89,7 +89,7 @@ function tlsOptions(tls: UpstreamTls) {
 }
 
 type Grpc = typeof import('@grpc/grpc-js')
-type GrpcClient = InstanceType<Grpc['Client']>
+export type GrpcClient = InstanceType<Grpc['Client']>
 
 const exportMethod = '/opentelemetry.proto.collector.trace.v1.TraceService/Export'
 /** CANCELLED, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, ABORTED, OUT_OF_RANGE, UNAVAILABLE, DATA_LOSS. */
@@ -122,23 +122,11 @@ export class GrpcSender implements Sender {
     })
   }
 
-  #clientOf(grpc: Grpc, { address, authority }: CollectorAddress): GrpcClient {
-    const { pool, tls } = address
+  #clientOf(grpc: Grpc, to: CollectorAddress): GrpcClient {
+    const { pool } = to.address
     if (this.#client?.target === pool) return this.#client.client
     this.close()
-    const credentials =
-      tls === undefined
-        ? grpc.credentials.createInsecure()
-        : grpc.credentials.createFromSecureContext(tls.context, tlsOptions(tls))
-    const client = new grpc.Client(grpcTarget(address), credentials, {
-      'grpc.default_authority': authority,
-      'grpc.enable_retries': 0,
-      'grpc.use_local_subchannel_pool': 1,
-      ...(tls !== undefined &&
-        tls.serverName !== '' && {
-          'grpc.ssl_target_name_override': tls.serverName,
-        }),
-    })
+    const client = openGrpcClient(grpc, to)
     this.#client = { target: pool, client }
     return client
   }
@@ -147,6 +135,24 @@ export class GrpcSender implements Sender {
     this.#client?.client.close()
     this.#client = undefined
   }
+}
+
+/** A client of one address, with the TLS that its policies ask for. */
+export function openGrpcClient(grpc: Grpc, { address, authority }: CollectorAddress): GrpcClient {
+  const { tls } = address
+  const credentials =
+    tls === undefined
+      ? grpc.credentials.createInsecure()
+      : grpc.credentials.createFromSecureContext(tls.context, tlsOptions(tls))
+  return new grpc.Client(grpcTarget(address), credentials, {
+    'grpc.default_authority': authority,
+    'grpc.enable_retries': 0,
+    'grpc.use_local_subchannel_pool': 1,
+    ...(tls !== undefined &&
+      tls.serverName !== '' && {
+        'grpc.ssl_target_name_override': tls.serverName,
+      }),
+  })
 }
 
 function grpcTarget({ host, port }: UpstreamAddress): string {

@@ -1,0 +1,231 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
+import type { TestResponse } from '../../src/testing/http-client.ts'
+import {
+  gateway,
+  httpRoute,
+  manifest,
+  policy,
+  service,
+  staticBackend,
+  toBackend,
+} from '../../src/testing/manifests.ts'
+import { type RateLimitServer, startRateLimitServer } from '../../src/testing/rate-limit-server.ts'
+import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
+
+let upstream: Upstream
+let server: RateLimitServer
+let running: RunningGateway
+let port: number
+
+type Fields = Record<string, unknown>
+
+const at = (name: string) => `${name}.example.com`
+const entry = (name: string, expression: string) => ({ name, expression })
+const team = entry('team', 'request.headers["x-team"]')
+const limited = (name: string, global: Fields, more: Fields = {}) => [
+  httpRoute(name, { hostnames: [at(name)], rules: [{ backendRefs: [toBackend('main')] }] }),
+  policy(name, `HTTPRoute/${name}`, {
+    traffic: {
+      rateLimit: {
+        global: { domain: 'shop', backendRef: toBackend('limits'), ...global },
+        ...more,
+      },
+    },
+  }),
+]
+
+beforeAll(async () => {
+  upstream = await startUpstream()
+  server = await startRateLimitServer()
+  port = await freePort()
+  const slow = policy('slow', 'GatewayBackend/impatient', {
+    backend: { http: { requestTimeout: '100ms' } },
+  })
+  running = await startGateway({
+    manifests: {
+      'all.yaml': manifest(
+        gateway(port),
+        staticBackend('main', upstream.port),
+        staticBackend('limits', server.port),
+        staticBackend('impatient', server.port),
+        slow,
+        staticBackend('down', await freePort()),
+        ...service('limits-service', [server.port]),
+        ...limited('team', {
+          descriptors: [
+            { entries: [team, entry('path', 'request.path'), entry('fixed', '"yes"')] },
+            { entries: [entry('number', '1 + 1'), entry('flag', 'true')] },
+            { entries: [entry('list', '[1, 2]')] },
+            { entries: [team], unit: 'Tokens' },
+          ],
+        }),
+        ...limited('service', {
+          backendRef: { name: 'limits-service', port: 80 },
+          descriptors: [{ entries: [team] }],
+        }),
+        ...limited('impatient', {
+          backendRef: toBackend('impatient'),
+          descriptors: [{ entries: [team] }],
+        }),
+        ...limited('down', {
+          backendRef: toBackend('down'),
+          descriptors: [{ entries: [team] }],
+        }),
+        ...limited('nowhere', {
+          backendRef: toBackend('nowhere'),
+          descriptors: [{ entries: [team] }],
+        }),
+        ...limited(
+          'local-first',
+          { descriptors: [{ entries: [team] }] },
+          {
+            local: [{ requests: 1, unit: 'Hours' }],
+          },
+        ),
+      ),
+    },
+  })
+})
+
+afterAll(async () => {
+  await running?.dispose()
+  await upstream?.close()
+  server?.close()
+})
+
+beforeEach(() => server.answer({ overallCode: 1 }))
+
+const ask = (name: string, headers: Record<string, string> = {}): Promise<TestResponse> =>
+  running.send(port, { host: at(name), path: '/cart?x=1', headers })
+const asked = () =>
+  server.asked
+    .at(-1)
+    ?.descriptors.map(({ entries }) => entries.map(({ key, value }) => [key, value]))
+
+describe('rateLimit.global [RateLimits.global]', () => {
+  it('[GlobalRateLimit.domain] [GlobalRateLimit.descriptors] [RateLimitDescriptor.entries] [RateLimitDescriptor.unit=Requests] asks with the values of expressions', async () => {
+    expect((await ask('team', { 'x-team': 'red' })).status).toBe(200)
+    expect(server.asked.at(-1)).toMatchObject({ domain: 'shop', hitsAddend: 1 })
+    expect(asked()).toEqual([
+      [
+        ['team', 'red'],
+        ['path', '/cart'],
+        ['fixed', 'yes'],
+      ],
+      [
+        ['number', '2'],
+        ['flag', 'true'],
+      ],
+    ])
+  })
+
+  it('leaves a descriptor out where a value is missing, and asks nothing where none is left', async () => {
+    await ask('team')
+    expect(asked()).toEqual([
+      [
+        ['number', '2'],
+        ['flag', 'true'],
+      ],
+    ])
+    const before = server.asked.length
+    expect((await ask('service')).status).toBe(200)
+    expect(server.asked).toHaveLength(before)
+  })
+
+  it('[GlobalRateLimit.backendRef] reaches the server by a Service', async () => {
+    const before = server.asked.length
+    expect((await ask('service', { 'x-team': 'red' })).status).toBe(200)
+    expect(server.asked).toHaveLength(before + 1)
+  })
+
+  it('takes over headers and figures of the answer', async () => {
+    server.answer({
+      overallCode: 1,
+      statuses: [
+        { code: 1, currentLimit: { requestsPerUnit: 100 }, limitRemaining: 50 },
+        {
+          code: 1,
+          currentLimit: { requestsPerUnit: 10 },
+          limitRemaining: 3,
+          durationUntilReset: { seconds: 42n },
+        },
+      ],
+      requestHeadersToAdd: [
+        { key: 'x-tier', value: 'gold' },
+        { key: 'host', value: 'evil' },
+      ],
+      responseHeadersToAdd: [{ key: 'x-served-by', value: 'limits' }],
+    })
+    const { status, headers } = await ask('service', { 'x-team': 'red', 'x-tier': 'forged' })
+    expect(status).toBe(200)
+    expect(headers).toMatchObject({
+      'x-ratelimit-limit': '10',
+      'x-ratelimit-remaining': '3',
+      'x-ratelimit-reset': '42',
+      'x-served-by': 'limits',
+    })
+    const received = upstream.received.at(-1)?.headers
+    expect([received?.['x-tier'], received?.host]).toEqual(['gold', at('service')])
+  })
+
+  it('answers 429 with what the server says', async () => {
+    server.answer({
+      overallCode: 2,
+      statuses: [
+        {
+          code: 2,
+          currentLimit: { requestsPerUnit: 10 },
+          limitRemaining: 0,
+          durationUntilReset: { seconds: 7n },
+        },
+      ],
+      responseHeadersToAdd: [{ key: 'x-why', value: 'team' }],
+      rawBody: Buffer.from('too many'),
+    })
+    const before = upstream.received.length
+    const { status, body, headers } = await ask('service', { 'x-team': 'red' })
+    expect([status, body]).toEqual([429, 'too many'])
+    expect(headers).toMatchObject({
+      'x-why': 'team',
+      'x-ratelimit-limit': '10',
+      'retry-after': '7',
+    })
+    server.answer({ overallCode: 2 })
+    const plain = await ask('service', { 'x-team': 'red' })
+    expect([plain.status, plain.body]).toEqual([429, 'rate limit exceeded'])
+    expect(upstream.received).toHaveLength(before)
+  })
+
+  it.each([
+    ['answers with an error', 'service', 14],
+    ['answers that it does not know the method', 'service', 12],
+    ['does not answer in time', 'impatient', 'nothing'],
+    ['is not there', 'down', { overallCode: 1 }],
+  ] as const)('fails closed where the server %s', async (_, name, answer) => {
+    server.answer(answer)
+    const { status, body } = await ask(name, { 'x-team': 'red' })
+    expect([status, body]).toEqual([500, 'rate limit failed'])
+  })
+
+  it('works again as soon as the server does', async () => {
+    server.answer(14)
+    await ask('service', { 'x-team': 'red' })
+    server.answer({ overallCode: 1 })
+    expect((await ask('service', { 'x-team': 'red' })).status).toBe(200)
+  })
+
+  it('comes after the local limits', async () => {
+    const headers = { 'x-team': 'red' }
+    expect((await ask('local-first', headers)).status).toBe(200)
+    const before = server.asked.length
+    expect((await ask('local-first', headers)).status).toBe(429)
+    expect(server.asked).toHaveLength(before)
+  })
+
+  it('closes what it covers where the reference leads nowhere, and says so', async () => {
+    expect((await ask('nowhere', { 'x-team': 'red' })).status).toBe(500)
+    const { message } = await running.condition('GatewayPolicy', 'nowhere', 'Accepted', 'False')
+    expect(message).toContain('global.backendRef: GatewayBackend default/nowhere does not exist')
+  })
+})
