@@ -17,7 +17,7 @@ export function callStep(call: Call, scope: Scope | undefined, context: CompileC
   const found = functions.get(call.name)
   if (found === undefined || found.style === 'method' || call.name.includes('.')) {
     for (const arg of call.args) context.step(arg, scope)
-    return context.refuse(call, `there is no function ${call.name}()`)
+    return noSuchFunction(call, `there is no function ${call.name}()`, context)
   }
   return apply(call, call.name, found, call.args, scope, context)
 }
@@ -37,11 +37,21 @@ export function methodStep(
   const isFunction = found !== undefined && found.style !== 'function'
   if (!isFunction && !viewMethods.has(name)) {
     for (const part of [of, ...args]) context.step(part, scope)
-    return context.refuse(method, `there is no method ${name}()`)
+    return noSuchFunction(method, `there is no method ${name}()`, context)
   }
   const own = viewMethods.has(name)
   if (!own && isFunction) return apply(method, name, found, [of, ...args], scope, context)
   return viewMethodStep(method, isFunction ? found : undefined, scope, context)
+}
+
+/**
+ * Where variables are declared, everything is, and the author is told; without declarations a function
+ * may be missing as a variable may, and only who evaluates it meets the error.
+ */
+function noSuchFunction(part: Expression, message: string, context: CompileContext): Step {
+  if (context.variables !== undefined) return context.refuse(part, message)
+  const error = new CelError('type', message)
+  return () => error
 }
 
 function isNamespace(name: string, scope: Scope | undefined, context: CompileContext): boolean {

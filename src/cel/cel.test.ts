@@ -211,8 +211,13 @@ describe('problems', () => {
   })
 
   it('are told all at once', () => {
-    const outcome = compileCel('foo(1) + bar(2)', {})
+    const outcome = compileCel('foo(1) + bar(2)', { variables: gatewayVariables })
     expect(outcome).toMatchObject({ problems: [{ offset: 0 }, { offset: 9 }] })
+  })
+
+  it('of functions wait for evaluation where nothing is declared', () => {
+    const outcome = compileCel('foo(1) || true')
+    expect(outcome.ok && outcome.value.evaluate(activationOf({}))).toBe(true)
   })
 
   it.each([

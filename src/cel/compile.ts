@@ -74,7 +74,7 @@ type Name = Expression & { readonly op: 'name' }
 
 function nameStep(expression: Name, scope: Scope | undefined, context: CompileContext): Step {
   const { name } = expression
-  const local = findLocal(scope, name)
+  const local = expression.isGlobal === true ? undefined : findLocal(scope, name)
   if (local !== undefined) {
     const { slot } = local
     return (frame) => frame.locals[slot] ?? null
@@ -87,7 +87,9 @@ function nameStep(expression: Name, scope: Scope | undefined, context: CompileCo
   if (!isDeclared && context.variables !== undefined) {
     return context.refuse(expression, `there is no variable ${name}`)
   }
-  return variableStep(name, isDeclared)
+  const step = variableStep(name, isDeclared)
+  const isPlain = context.scopes.length === 1 || expression.isGlobal === true
+  return isPlain ? step : qualifiedStep([name], step, context)
 }
 
 const protobufTypes: ReadonlySet<string> = new Set(['Timestamp', 'Duration'])
@@ -122,12 +124,39 @@ function accessStep(expression: Access, scope: Scope | undefined, context: Compi
   const type = expression.op === 'field' ? typeOfPath(expression, context) : undefined
   if (type !== undefined) return type
   const step = (part: Expression) => context.step(part, scope)
+  const path = context.variables === undefined ? namePath(expression) : undefined
+  if (path !== undefined && findLocal(scope, path[0]) === undefined) {
+    return qualifiedStep(path, fieldStep(step(of), path.at(-1) ?? ''), context)
+  }
   if (expression.op === 'index' && typeof name !== 'string') {
     return indexStep(step(of), step(expression.key))
   }
   const field = String(name)
   const problem = context.fieldProblem(of, field, scope)
   return problem === undefined ? fieldStep(step(of), field) : context.refuse(expression, problem)
+}
+
+/** `a.b.c` as its names; undefined for what is no such path. */
+function namePath(expression: Expression): [string, ...string[]] | undefined {
+  if (expression.op === 'name') return [expression.name]
+  const path = expression.op === 'field' ? namePath(expression.of) : undefined
+  if (path !== undefined && expression.op === 'field') path.push(expression.name)
+  return path
+}
+
+/**
+ * Where nothing is declared, a variable may have dots in its name, and the longest name that is set
+ * is meant. What is shorter is a field of what the steps before have found.
+ */
+function qualifiedStep(path: readonly string[], ofShorter: Step, { scopes }: CompileContext): Step {
+  const names = scopes.map((scope) => `${scope}${path.join('.')}`)
+  return (frame) => {
+    for (const name of names) {
+      const value = frame.activation.lookup(name)
+      if (value !== undefined) return value
+    }
+    return ofShorter(frame)
+  }
 }
 
 function indexStep(container: Step, key: Step): Step {

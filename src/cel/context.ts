@@ -25,13 +25,23 @@ export class CompileContext {
   readonly problems: CelProblem[] = []
   /** Local variables in use at once, at most. */
   locals = 0
+  /** Beginnings of names of variables, the longest first; the last one is empty. */
+  readonly scopes: readonly string[]
   readonly #step: (expression: Expression, scope: Scope | undefined, context: this) => Step
 
   constructor(
     source: string,
     variables: Variables | undefined,
     step: (expression: Expression, scope: Scope | undefined, context: CompileContext) => Step,
+    container = '',
   ) {
+    const parts = container === '' ? [] : container.split('.')
+    this.scopes = [...parts, ''].map((_, at) =>
+      parts
+        .slice(0, parts.length - at)
+        .map((part) => `${part}.`)
+        .join(''),
+    )
     this.source = source
     this.variables = variables
     this.#step = step

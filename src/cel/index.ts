@@ -49,6 +49,11 @@ export interface CelOptions {
    * is null. Without this any name is a variable, and one that is not set is missing.
    */
   readonly variables?: Variables
+  /**
+   * Where names are looked up first, such as `a.b`: then `x` is the variable `a.b.x`, else `a.x`, else
+   * `x` (CEL language definition, Name resolution). Without `variables` only.
+   */
+  readonly container?: string
   /** Steps that one evaluation may take; a step is about one operation, or 16 characters of text. */
   readonly costLimit?: number
 }
@@ -116,11 +121,11 @@ function fromThrown(error: unknown): CelError {
  */
 export function compileCel(
   source: string,
-  { variables, costLimit = defaultCostLimit }: CelOptions = {},
+  { variables, container, costLimit = defaultCostLimit }: CelOptions = {},
 ): Outcome<CelProgram, CelProblem> {
   const parsed = parseExpression(source)
   if (!parsed.ok) return parsed
-  const context = new CompileContext(source, variables, compileStep)
+  const context = new CompileContext(source, variables, compileStep, container)
   const step = context.step(parsed.value, undefined)
   const [first, ...rest] = context.problems
   if (first !== undefined) return fail(first, ...rest)

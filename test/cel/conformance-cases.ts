@@ -24,6 +24,9 @@ interface WrittenTest {
   readonly evalError?: unknown
   readonly bindings?: Readonly<Record<string, { readonly value?: WrittenValue }>>
   readonly checkOnly?: boolean
+  readonly container?: string
+  /** What the case declares. */
+  readonly typeEnv?: readonly { readonly name: string; readonly function?: unknown }[]
   readonly unknown?: unknown
   readonly typedResult?: { readonly result?: WrittenValue }
 }
@@ -150,13 +153,20 @@ export function failureOf({ test }: ConformanceCase): string | undefined | null 
   const isUnreadable = written !== undefined && expected === undefined && !('nullValue' in written)
   if (isUnreadable || test.unknown !== undefined) return null
   if (bindings.some(([, value]) => value === undefined)) return null
-  const outcome = compileCel(test.expr)
+  const { container } = test
+  const outcome = compileCel(test.expr, container === undefined ? {} : { container })
   const wantsError = test.evalError !== undefined
   if (!outcome.ok) {
     return wantsError ? undefined : `is refused: ${outcome.problems[0]?.message}`
   }
-  if (test.checkOnly) return undefined
   const result = outcome.value.evaluate(activationOf(Object.fromEntries(bindings) as never))
+  // A function that does not exist is told at evaluation here: the case still asks for one, unless
+  // it is one that the case itself declares.
+  const unknown = isCelError(result)
+    ? /^there is no (?:function|method) (\w+)\(/.exec(result.message)?.[1]
+    : undefined
+  const isUnknown = unknown !== undefined && !test.typeEnv?.some(({ name }) => name === unknown)
+  if (test.checkOnly) return isUnknown ? `has an error: ${unknown}()` : undefined
   if (wantsError) return isCelError(result) ? undefined : `gives ${show(result)}, not an error`
   const wanted = written === undefined ? true : read(written)
   return show(result) === show(wanted)

@@ -100,7 +100,7 @@ describe('an expression must be a Common Expression Language expression [type.CE
   it('says in the condition which one is none, why, and where', async () => {
     const condition = await running.condition('GatewayPolicy', 'guarded', 'Accepted', 'False')
     expect(condition.message).toContain(
-      'spec.traffic.authorization.policy.matchExpressions[1]: Unexpected token: AND (at 2:9)',
+      'spec.traffic.authorization.policy.matchExpressions[1]: unexpected && (at 2:9)',
     )
     expect(condition.message).not.toContain('matchExpressions[0]:')
   })
