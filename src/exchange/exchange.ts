@@ -71,6 +71,8 @@ export interface Body {
    * a body that is over. Undefined where nobody asked in time.
    */
   readonly known: BufferedBody | undefined
+  /** Field lines after the body, once it is over; empty without any. */
+  readonly trailers: string
   /** Keeps up to `maxBytes` of what passes from now on, and holds nothing up. */
   record(maxBytes: number): void
 }

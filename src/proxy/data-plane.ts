@@ -20,7 +20,7 @@ import type { RequestHandler, ServerExchange, TlsChoice } from './engine/types.t
 import { factsOf } from './facts.ts'
 import { GrpcCallouts } from './grpc-callouts.ts'
 import { LocalExchange } from './local-exchange.ts'
-import { observeResponse } from './observe.ts'
+import { observeGrpc, observeResponse } from './observe.ts'
 import { forwardOptions, type PhaseContext, requestPhases, retryPhases } from './phases.ts'
 import { RateBuckets } from './rate-buckets.ts'
 import { answerOf, type LocalResponse, refusalText, rescue, toGatewayError } from './rescue.ts'
@@ -142,6 +142,8 @@ class WalkHandler implements RequestHandler {
       this.#sendAgain(walk, delay)
       return
     }
+    // gRPC needs HTTP/2; other requests are not asked.
+    if (exchange.request.version === '2') observeGrpc(walk)
     if (walk.observers.isReading) observeResponse(walk)
     if (!changesResponse(walk)) {
       exchange.relay()
@@ -257,6 +259,7 @@ class WalkHandler implements RequestHandler {
   /** Answers in the gateway's own name; what has taken effect so far changes this response too. */
   #send(walk: Walk, response: LocalResponse): void {
     const { exchange } = walk
+    walk.isGrpc = response.headers.some(isGrpcType)
     if (!changesResponse(walk)) {
       exchange.respond(response.status, response.headers, response.body)
       return
@@ -286,6 +289,10 @@ class WalkHandler implements RequestHandler {
     forgetResponseChanges(walk)
     this.#fail(walk, toGatewayError(thrown))
   }
+}
+
+function isGrpcType([name, value]: readonly [string, string]): boolean {
+  return name === 'content-type' && value.startsWith('application/grpc')
 }
 
 /** After a response step has failed, none is run again: the same one would fail again. */

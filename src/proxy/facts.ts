@@ -2,6 +2,7 @@
 import { performance } from 'node:perf_hooks'
 import type { GatewayError } from '../errors.ts'
 import type { PeerCertificate } from '../exchange/exchange.ts'
+import { grpcStatus } from '../variables/index.ts'
 import type { RequestFacts } from './telemetry/types.ts'
 import { originalOf, type Walk } from './walk.ts'
 
@@ -27,6 +28,7 @@ export function factsOf(walk: Walk): RequestFacts {
     status: exchange.sentStatus || (error?.row.status ?? 0),
     durationMs: performance.now() - exchange.startedAt,
     retries: walk.retries,
+    grpcStatus: walk.isGrpc ? numberOf(grpcStatus(exchange)) : undefined,
     identity: exchange.tls === undefined ? undefined : identityOf(exchange.peerCertificate),
     subject: typeof subject === 'string' ? subject : undefined,
     traceId: walk.trace?.traceId,
@@ -38,6 +40,8 @@ export function factsOf(walk: Walk): RequestFacts {
     path,
   }
 }
+
+const numberOf = (value: bigint | undefined) => (value === undefined ? undefined : Number(value))
 
 function identityOf(certificate: PeerCertificate | undefined): string | undefined {
   return certificate?.spiffeId ?? certificate?.subjectCn

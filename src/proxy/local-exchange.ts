@@ -55,6 +55,7 @@ export class FieldPairs implements HeaderFields {
 
 /** The body of an answer of the gateway: in memory from the start. */
 class LocalBody implements Body {
+  readonly trailers = ''
   content: LocalResponse['body']
 
   constructor(content: LocalResponse['body']) {

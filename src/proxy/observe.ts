@@ -10,3 +10,11 @@ export function observeResponse({ observers, exchange }: Walk): void {
   if (responseBody) exchange.responseBody?.record(exchange.bufferLimit)
   if (responseHead) exchange.keepResponseHead()
 }
+
+/** The status of a gRPC response stands in its head where there is nothing else. */
+export function observeGrpc(walk: Walk): void {
+  const type = walk.exchange.response?.headers.get('content-type')
+  if (type === undefined || !type.startsWith('application/grpc')) return
+  walk.isGrpc = true
+  walk.exchange.keepResponseHead()
+}

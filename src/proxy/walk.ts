@@ -59,6 +59,8 @@ export class Walk {
   error: GatewayError | undefined
   /** What a policy said when it refused the request. */
   refusal: string | undefined
+  /** The response is one of gRPC. */
+  isGrpc = false
   /** Undefined where the request gets no span. */
   trace: RequestTrace | undefined
   /** The exchange is gone: its object may serve another request already. */

@@ -18,3 +18,4 @@ export {
 } from './attributes.ts'
 export { type BodyNeeds, bufferBodies } from './bodies.ts'
 export { Expression, toBytes, toFieldValue } from './expression.ts'
+export { grpcStatus } from './response.ts'

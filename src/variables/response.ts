@@ -1,5 +1,5 @@
 import type { CelResult } from '../cel/index.ts'
-import type { HeaderFields } from '../exchange/exchange.ts'
+import type { Exchange } from '../exchange/exchange.ts'
 import { bodyField, bodyPrefixField } from './body-field.ts'
 import { headersView } from './headers.ts'
 import { ExchangeView, type Pointer } from './view.ts'
@@ -28,7 +28,7 @@ export class ResponseView extends ExchangeView {
       case 'headers':
         return this.#headers
       case 'grpcStatus':
-        return grpcStatus(response.headers)
+        return grpcStatus(exchange)
       case 'body':
         return bodyField(exchange.responseBody)
       case 'bodyPrefix':
@@ -39,8 +39,13 @@ export class ResponseView extends ExchangeView {
   }
 }
 
-/** Where the response has no body it stands in the head. */
-function grpcStatus(headers: HeaderFields): bigint | undefined {
-  const text = headers.get('grpc-status')
+/**
+ * Status of a gRPC response: in its trailers, known once its body is over, or in its head where it has
+ * no body. Undefined for all other responses.
+ */
+export function grpcStatus({ response, responseBody }: Exchange): bigint | undefined {
+  const trailer = /(?:^|\n)grpc-status:[\t ]*([0-9]{1,3})[\t ]*(?:\r?\n|$)/i
+  const text =
+    trailer.exec(responseBody?.trailers ?? '')?.[1] ?? response?.headers.get('grpc-status')
   return text !== undefined && /^[0-9]{1,3}$/.test(text) ? BigInt(text) : undefined
 }

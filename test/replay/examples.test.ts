@@ -161,6 +161,23 @@ describe('the example', () => {
     expect(await levels(8081, '/shop/news')).toEqual([200, 'rule', undefined])
   })
 
+  it('authorization counts the rules of all levels together', async () => {
+    const { gateway, ports } = await start('authorization')
+    const status = async (path: string, team?: string, request = {}) => {
+      const headers: Record<string, string> = team === undefined ? {} : { 'x-team': team }
+      return (await gateway.send(ports[8080] ?? 0, { path, headers, ...request })).status
+    }
+    expect(await status('/shop')).toBe(403)
+    expect(await status('/shop', 'blue')).toBe(200)
+    expect(await status('/shop', 'blue', { method: 'DELETE' })).toBe(403)
+    expect(await status('/shop', 'red', { method: 'DELETE' })).toBe(200)
+    expect(await status('/admin', 'red')).toBe(403)
+    const order = (body: string) => status('/order', 'blue', { method: 'POST', body })
+    expect(await order('{"n": 5}')).toBe(200)
+    expect(await order('{"n": 500}')).toBe(403)
+    expect(await order('nonsense')).toBe(403)
+  })
+
   it('forward-proxy goes where the client says, but not to metadata, and warns', async () => {
     const { send, ports, gateway } = await start('forward-proxy')
     const hello = await send(8080, `127.0.0.1:${ports[8091]}`, '/')

@@ -1,3 +1,4 @@
+import { connect } from 'node:http2'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
 import type { TestRequest } from '../../src/testing/http-client.ts'
@@ -74,7 +75,10 @@ async function start(kind: Kind): Promise<void> {
         staticBackend('main', upstream.port),
         httpRoute('app', {
           parentRefs: names.map((name) => ({ name })),
-          rules: [{ backendRefs: [toBackend('main')] }],
+          rules: [
+            { backendRefs: [toBackend('main')] },
+            { matches: [{ path: { value: '/refused' } }], backendRefs: [] },
+          ],
         }),
         policy(
           'younger',
@@ -91,7 +95,16 @@ async function start(kind: Kind): Promise<void> {
 beforeAll(async () => {
   upstream = await startUpstream('main', ({ path, body }, response) => {
     response.statusCode = path.startsWith('/missing') ? 404 : 200
-    response.setHeader('content-type', 'text/plain')
+    response.setHeader('content-type', path.startsWith('/grpc') ? 'application/grpc' : 'text/plain')
+    if (path === '/grpc/trailers') {
+      response.setHeader('trailer', 'grpc-status')
+      response.addTrailers({ 'grpc-status': '5' })
+    }
+    if (path === '/grpc/head') {
+      response.setHeader('grpc-status', '13')
+      response.end()
+      return
+    }
     response.end(path === '/large' ? 'x'.repeat(100_000) : `you sent ${body}`)
   })
   await start('text')
@@ -136,6 +149,32 @@ describe('the access log without a policy', () => {
     expect(line).toMatch(
       /\tinfo\trequest gateway=default\/plain listener=http route=default\/app endpoint=\S+ src\.addr=127\.0\.0\.1:\d+ http\.method=GET http\.host=\S+ http\.path=\/a\?b http\.version=HTTP\/1\.1 http\.status=200 protocol=http duration=\d+ms$/,
     )
+  })
+})
+
+describe('gRPC', () => {
+  const call = (path: string): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const session = connect(`http://127.0.0.1:${ports.get('json/plain') ?? 0}`)
+      session.once('error', reject)
+      const headers = { 'content-type': 'application/grpc', te: 'trailers' }
+      const stream = session.request({ ':method': 'POST', ':path': path, ...headers })
+      stream.resume()
+      stream.once('error', reject)
+      stream.once('end', () => session.close(resolve))
+      stream.end()
+    })
+
+  it.each([
+    ['in trailers', '/grpc/trailers', 5],
+    ['in a head without a body', '/grpc/head', 13],
+    ['of an answer of the gateway', '/refused', 14],
+  ])('has its status, %s', async (_, path, expected) => {
+    await call(path)
+    const line = await waitFor('the line', () =>
+      running.json?.stdout.split('\n').find((text) => text.includes(`"http.path":"${path}"`)),
+    )
+    expect(JSON.parse(line)).toMatchObject({ 'http.version': 'HTTP/2', 'grpc.status': expected })
   })
 })
 

@@ -115,6 +115,10 @@ export class MessageBody implements Body, ChunkSink {
     return this.#kind === 'length' || this.#kind === 'none'
   }
 
+  get trailers(): string {
+    return this.#chunks.trailers
+  }
+
   get kind(): BodyKind {
     return this.#kind
   }
