@@ -13,7 +13,7 @@
  *   source      reads manifests         writes observations into the log, secret values to `secrets`
  *
  * A controller in a cluster is the same pipeline with other parts: Kubernetes as the source, NATS as
- * the log, gRPC as the channel.
+ * the log, gRPC as the channel; `pipeline/controller/session.ts` wires those.
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as after } from 'node:timers/promises'
