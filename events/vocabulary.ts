@@ -2,7 +2,7 @@ import { conditionsDecided, desiredPublished } from './decision.ts'
 import { configAcked, configRejected, proxyConnected, proxyDisconnected } from './delivery.ts'
 import type { EventOf } from './envelope.ts'
 import { jwksFetched } from './fetch.ts'
-import { leaseAcquired, leaseLost } from './replica.ts'
+import { digestsDiffered, digestTaken, leaseAcquired, leaseLost } from './replica.ts'
 import {
   relistFinished,
   relistStarted,
@@ -27,6 +27,8 @@ export const vocabulary = [
   configRejected,
   leaseAcquired,
   leaseLost,
+  digestTaken,
+  digestsDiffered,
   timerFired,
   jwksFetched,
 ] as const

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { SluiceEvent } from '../../events/index.ts'
+import { openNatsLog } from '../../src/log/nats.ts'
 import { apiServerParts, startApiServer } from '../../src/testing/api-server.ts'
 import { gateway, route, service, TestCluster } from '../../src/testing/cluster.ts'
 import { ControllerProcess } from '../../src/testing/controller.ts'
@@ -79,6 +81,33 @@ describeWithParts(parts, 'three replicas of a controller', () => {
     })
     expect(counted).toHaveLength(1)
   }, 90_000)
+
+  it('compare their digests, and tell where one has made something else of the log', async () => {
+    const equal = async () => {
+      const checks = replicas.map((one) => one.metric('sluice_digest_checks_total', 'equal'))
+      return (await Promise.all(checks)).every((count) => count > 0)
+    }
+    await waitFor('equal digests at checkpoints', equal)
+    for (const one of replicas) {
+      expect(await one.metric('sluice_digest_checks_total', 'different')).toBe(0)
+    }
+    const log = await openNatsLog({ servers: nats.url })
+    const taken: SluiceEvent[] = []
+    for await (const { event } of log.read()) {
+      if (event.type === 'dev.sluice.digest.taken.v1') taken.push(event)
+    }
+    const last = taken.at(-1)
+    if (last?.type !== 'dev.sluice.digest.taken.v1') throw new Error('no digest was taken')
+    const forged = { ...last.data, replica: 'other', desired: '0000000000000000' }
+    await log.append([{ ...last, id: 'forged', data: forged }])
+    await Promise.all(
+      replicas.map((one) => one.said(/this replica and other have different states/)),
+    )
+    for (const one of replicas) {
+      expect(await one.metric('sluice_digest_checks_total', 'different')).toBe(1)
+    }
+    await log.close()
+  })
 
   it('pass over what a holder appends that was stopped for longer than its lease', async () => {
     const stopped = await theHolder()

@@ -15,7 +15,7 @@
  * statuses.
  */
 import { randomUUID } from 'node:crypto'
-import { UnknownEventTypeError } from '../../../events/index.ts'
+import { type SluiceEvent, UnknownEventTypeError } from '../../../events/index.ts'
 import type { Fold, FoldChange } from '../../actors/fold.ts'
 import { systemClock } from '../../base/clock.ts'
 import { defaultClassName } from '../../desired/shapes.ts'
@@ -29,9 +29,8 @@ import { StatusWriter } from '../../status/writer.ts'
 import type { KindState } from '../../watch/kubernetes/kind-watch.ts'
 import type { WatchedKind } from '../../watch/kubernetes/kinds.ts'
 import { KubernetesSource } from '../../watch/kubernetes/source.ts'
-import { tlsFiles } from '../../xds/credentials.ts'
 import { DeliveryRecorder } from '../../xds/delivery-recorder.ts'
-import { startXdsServer, type XdsServer } from '../../xds/server.ts'
+import type { XdsServer } from '../../xds/server.ts'
 import { apiBinding } from '../api-binding.ts'
 import type { OpenedLog } from '../open-log.ts'
 import { Reconciler } from '../reconciler.ts'
@@ -40,12 +39,13 @@ import { captureState, type RestoredState } from '../stored-state.ts'
 import { ClassKeeper } from './class-keeper.ts'
 import { clusterName } from './cluster-name.ts'
 import { collectMetrics } from './collect-metrics.ts'
+import { DigestCheck } from './digest-check.ts'
 import { Effects } from './effects.ts'
 import type { Health } from './health.ts'
 import { Leadership } from './leadership.ts'
 import { LogKeeper } from './log-keeper.ts'
 import type { ControllerMetrics } from './metrics.ts'
-import { verifyServiceAccount } from './verify.ts'
+import { serveProxies } from './serve-proxies.ts'
 
 export interface SessionOptions {
   readonly client: KubeClient
@@ -58,7 +58,6 @@ export interface SessionOptions {
   readonly say: (severity: 'info' | 'warn' | 'error', text: string) => void
 }
 
-const certificateFolder = '/etc/xds-tls'
 const leaseName = 'sluice-controller'
 const classKey = `GatewayClass//${defaultClassName}`
 
@@ -80,6 +79,9 @@ export class Session {
   readonly #writer: StatusWriter
   readonly #class: ClassKeeper
   readonly #effects: Effects
+  readonly #digests: DigestCheck
+  /** Name of this run of this replica; never used twice. */
+  readonly #identity: string
   readonly #index: RestoredState['index']
   #xds: XdsServer | undefined
   #isOpen = false
@@ -97,7 +99,9 @@ export class Session {
     this.#fold = restored.fold
     this.#index = restored.index
     this.#from = restored.from
+    this.#identity = `${options.replica}_${randomUUID().slice(0, 8)}`
     this.#keeper = this.#createKeeper()
+    this.#digests = this.#createDigestCheck()
     this.#recorder = new DeliveryRecorder({
       clock: systemClock,
       cluster: clusterName,
@@ -141,8 +145,9 @@ export class Session {
   async start(): Promise<void> {
     const { health, metrics } = this.#options
     health.set('log', 'being read')
-    this.#xds = await this.#serveProxies()
+    this.#xds = await serveProxies(this.#options, this.#recorder)
     await this.#reconciler.start(this.#from)
+    this.#digests.begin()
     health.set('log', () => this.#keeper.problem)
     health.set('listing', () => this.#listingProblem())
     health.set('kubernetes', () => this.#kubernetesProblem())
@@ -230,6 +235,12 @@ export class Session {
     })
   }
 
+  #createDigestCheck(): DigestCheck {
+    const { metrics, say } = this.#options
+    const post = (events: readonly SluiceEvent[]) => this.#keeper.post('digest', events)
+    return new DigestCheck({ fold: this.#fold, replica: this.#identity, metrics, post, say })
+  }
+
   #createSource(): KubernetesSource {
     const { client, settings, namespace, say } = this.#options
     return new KubernetesSource({
@@ -279,8 +290,9 @@ export class Session {
         this.#index.apply(event)
         began = performance.now()
       },
-      onFolded: () => {
+      onFolded: (recorded) => {
         metrics.add('fold_seconds', (performance.now() - began) / 1_000)
+        if (this.#isShared) this.#digests.folded(recorded)
         this.#openIfListed()
       },
       capture: () => captureState(this.#fold, this.#index),
@@ -325,12 +337,12 @@ export class Session {
   }
 
   #createLease(): Lease {
-    const { client, namespace, replica, settings, metrics, say } = this.#options
+    const { client, namespace, settings, metrics, say } = this.#options
     return new KubernetesLease({
       client,
       namespace,
       name: leaseName,
-      identity: `${replica}_${randomUUID().slice(0, 8)}`,
+      identity: this.#identity,
       durationMs: settings.leaseDurationMs,
       highestEpoch: () => this.#fold.epoch,
       isFit: () => this.#source.isListed && this.#keeper.problem === undefined,
@@ -378,19 +390,6 @@ export class Session {
         metrics.add('status_writes_total', 1, kind, outcome)
         if (message !== undefined) say('warn', message)
       },
-    })
-  }
-
-  #serveProxies(): Promise<XdsServer> {
-    const { client, settings, isInCluster, say } = this.#options
-    const onProblem = (text: string) => say('warn', text)
-    const files = [`${certificateFolder}/tls.crt`, `${certificateFolder}/tls.key`] as const
-    return startXdsServer({
-      address: settings.xdsAddress,
-      answers: this.#recorder,
-      verify: verifyServiceAccount(client, isInCluster),
-      ...(settings.xdsTls && { tls: tlsFiles(...files, { onProblem }) }),
-      onNotice: onProblem,
     })
   }
 }
