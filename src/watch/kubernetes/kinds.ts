@@ -85,3 +85,15 @@ export const pathOf = ({ group, plural }: WatchedKind, version: string): ApiPath
   version,
   plural,
 })
+
+/** Kinds that tell which others exist: a CRD that comes or goes. */
+export const definitionKind: WatchedKind = {
+  kind: 'CustomResourceDefinition',
+  group: 'apiextensions.k8s.io',
+  versions: ['v1'],
+  plural: 'customresourcedefinitions',
+  namespaced: false,
+  isOptional: false,
+  isNarrowed: true,
+  hasStatus: false,
+}

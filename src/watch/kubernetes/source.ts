@@ -26,7 +26,7 @@ import type { IndexEntry, ResourceIndex } from '../resource-index.ts'
 import { Collection, type Entry } from './collection.ts'
 import { clusterDifferences } from './differences.ts'
 import { type KindState, KindWatch } from './kind-watch.ts'
-import { pathOf, type WatchedKind, watchedKinds } from './kinds.ts'
+import { definitionKind, pathOf, type WatchedKind, watchedKinds } from './kinds.ts'
 import { observeObject } from './observe.ts'
 import { Scope, type ScopeOptions } from './scope.ts'
 
@@ -53,18 +53,6 @@ const retryMs = 1_000
 const batchSize = 1_000
 const fetchesAtOnce = 8
 
-/** Kinds that tell which others exist: a CRD that comes or goes. */
-const definitionKind: WatchedKind = {
-  kind: 'CustomResourceDefinition',
-  group: 'apiextensions.k8s.io',
-  versions: ['v1'],
-  plural: 'customresourcedefinitions',
-  namespaced: false,
-  isOptional: false,
-  isNarrowed: true,
-  hasStatus: false,
-}
-
 interface Leadership {
   readonly index: ResourceIndex
   readonly epoch: number
@@ -84,6 +72,8 @@ export class KubernetesSource {
   /** Kinds that are being listed: what is found then was not seen by a watch. */
   readonly #listing = new Set<string>()
   #leading: Leadership | undefined
+  /** Counts beginnings and ends of leading: one that was overtaken must not take effect. */
+  #turn = 0
   #running: Promise<void> = Promise.resolve()
   #isScheduled = false
   #timer: NodeJS.Timeout | undefined
@@ -163,22 +153,30 @@ export class KubernetesSource {
    * Appends from now on: first every difference to what the log knows, as a listing. The index is
    * kept up to date with what is appended. Resolves when the listing is in the log.
    */
-  async lead(index: ResourceIndex, epoch: number): Promise<void> {
-    this.#leading = undefined
-    await this.#running
+  lead(index: ResourceIndex, epoch: number): Promise<void> {
+    const turn = ++this.#turn
+    // In turn with everything else: what changes meanwhile must stay pending.
+    const begun = this.#running.then(() => this.#beginToLead({ index, epoch }, turn))
+    this.#running = begun.catch(() => undefined)
+    return begun
+  }
+
+  async #beginToLead(leading: Leadership, turn: number): Promise<void> {
     for (const entry of this.#collection.entries()) this.#pending.set(entry.key, 'relist')
-    for (const { kind, namespace, name } of index.entries()) {
+    for (const { kind, namespace, name } of leading.index.entries()) {
       if (this.#settled.has(kind)) this.#pending.set(`${kind}/${namespace}/${name}`, 'relist')
     }
-    await this.#hydrate()
-    const leading = { index, epoch }
+    const unfetched = await this.#hydrate()
     await this.#append(leading, true)
+    if (turn !== this.#turn) return
     this.#leading = leading
+    if (unfetched > 0) this.#later()
     this.#schedule()
   }
 
   /** Appends no more; an append under way may still arrive, and counts for nothing. */
   follow(): void {
+    this.#turn++
     this.#leading = undefined
   }
 
@@ -245,10 +243,11 @@ export class KubernetesSource {
   #note(kind: WatchedKind, state: KindState): void {
     const before = this.#states.get(kind.kind)
     this.#states.set(kind.kind, state)
+    // A server that is away says so in many ways; one line for each way of refusing is enough.
     const isSame =
       before?.state === state.state &&
       (state.state !== 'failing' ||
-        (before.state === 'failing' && before.error.message === state.error.message))
+        (before.state === 'failing' && before.error.status === state.error.status))
     if (!isSame) this.#options.onState(kind, state)
   }
 
