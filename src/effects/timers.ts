@@ -18,7 +18,8 @@ export interface TimersOptions {
   readonly cluster: string
   /** Of the lease under which timers are told; undefined while another replica tells them. */
   readonly epoch: () => number | undefined
-  readonly append: (events: readonly SluiceEvent[]) => void
+  /** May give a promise; its rejection means that nobody was told: the timers fire again a little later. */
+  readonly append: (events: readonly SluiceEvent[]) => unknown
   /**
    * Milliseconds after the start before which nothing fires: while nobody ran, nothing could happen
    * that would have stopped a timer.
@@ -27,7 +28,7 @@ export interface TimersOptions {
 }
 
 const defaultGraceMs = 30_000
-/** A timer that somebody else was to tell is looked at again. */
+/** A timer that could not be told, or somebody else was to tell, is looked at again. */
 const againMs = 1_000
 const source = '/sluice/timers'
 
@@ -71,8 +72,7 @@ export class Timers {
   #tell(): void {
     const epoch = this.#options.epoch()
     if (epoch === undefined) {
-      this.#next = setTimeout(() => this.#tell(), againMs)
-      this.#next.unref()
+      this.#again()
       return
     }
     const now = this.#options.clock.now()
@@ -80,8 +80,25 @@ export class Timers {
       (timer) => Date.parse(timer.dueAt) <= now && !this.#told.has(idOf(timer)),
     )
     for (const timer of due) this.#told.add(idOf(timer))
-    if (due.length > 0) this.#options.append(due.map((timer) => this.#event(timer, now, epoch)))
+    if (due.length > 0) void this.#append(due, now, epoch)
     this.#schedule()
+  }
+
+  async #append(due: readonly WantedTimer[], now: number, epoch: number): Promise<void> {
+    try {
+      await this.#options.append(due.map((timer) => this.#event(timer, now, epoch)))
+    } catch {
+      // Whoever keeps the log has told the operator why.
+      for (const timer of due) this.#told.delete(idOf(timer))
+      this.#again()
+    }
+  }
+
+  #again(): void {
+    clearTimeout(this.#next)
+    if (this.#isClosed) return
+    this.#next = setTimeout(() => this.#tell(), againMs)
+    this.#next.unref()
   }
 
   #event(wanted: WantedTimer, now: number, epoch: number): SluiceEvent {
