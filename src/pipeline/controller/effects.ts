@@ -30,7 +30,7 @@ export class Effects {
       clock: systemClock,
       cluster: clusterName,
       epoch,
-      append: (events) => void keeper.append('effect', events).catch(() => undefined),
+      append: (events) => keeper.append('effect', events),
     })
     this.#keySets = new KeySetFetcher({
       clock: systemClock,

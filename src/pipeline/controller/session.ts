@@ -204,6 +204,8 @@ export class Session {
     if (this.#isOpen || this.#isClosed) return
     if (!this.#source.isListed || !this.#index.isListed) return
     this.#isOpen = true
+    // On a log of one's own nobody else can have them; on a shared one they may be elsewhere.
+    if (!this.#isShared) this.#xds?.expect(this.#fold.proxies())
     this.#reconciler.open()
     this.#options.health.set('configuration', undefined)
   }
