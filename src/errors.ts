@@ -378,12 +378,15 @@ export type ErrorCode = keyof typeof errorCatalogue
 export class GatewayError extends Error {
   readonly code: ErrorCode
   readonly row: ErrorRow
+  /** What the text does not say; for the log. */
+  readonly detail: string | undefined
   /** Places it passed through, innermost first, such as `endpoint 10.0.0.1:80`. */
   readonly where: string[] = []
 
   constructor(code: ErrorCode, detail?: string, cause?: unknown) {
     const found = errorCatalogue[code]
     super(detail === undefined ? found.text : `${found.text}: ${detail}`, { cause })
+    this.detail = detail
     this.name = 'GatewayError'
     this.code = code
     this.row = found

@@ -32,7 +32,7 @@ function stages({ checkRegex }: DerivationOptions): readonly Stage[] {
     backendStage,
     // Attaches to listeners; contributes `attached` (route counts) and `reach` (backend -> Gateway).
     httpRouteStage(checkRegex),
-    grpcRouteStage,
+    grpcRouteStage(checkRegex),
     streamRouteStage,
     // Targets anything above.
     policyStage,

@@ -169,6 +169,25 @@ export interface HttpRuleSpec {
   readonly sessionPersistence?: unknown
 }
 
+/** Service and method of a gRPC call. */
+export interface GrpcMethodSpec {
+  readonly type?: 'Exact' | 'RegularExpression'
+  readonly service?: string
+  readonly method?: string
+}
+
+export interface GrpcRuleSpec extends Omit<HttpRuleSpec, 'matches'> {
+  readonly matches?: readonly {
+    readonly method?: GrpcMethodSpec
+    readonly headers?: readonly NamedMatchSpec[]
+  }[]
+}
+
+/** A GRPCRoute: what its rules match is its own, all else is as in other routes of requests. */
+export interface GrpcRouteSpec extends Omit<RouteSpec, 'rules'> {
+  readonly rules?: readonly GrpcRuleSpec[]
+}
+
 export interface RouteSpec {
   readonly parentRefs?: readonly ParentRef[]
   readonly hostnames?: readonly string[]

@@ -37,6 +37,8 @@ export interface RequestHead {
   query: string | undefined
   /** `1.0`, `1.1` or `2`. */
   readonly version: string
+  /** The protocol that the client wants to switch to, where that can be passed on. */
+  readonly upgrade?: string | undefined
   readonly headers: HeaderFields
 }
 

@@ -253,7 +253,8 @@ class WalkHandler implements RequestHandler {
   #fail(walk: Walk, error: GatewayError): void {
     walk.error = error
     walk.reason = error.row.reason
-    this.#send(walk, rescue(error, walk.exchange.request.headers))
+    const isGrpcRoute = walk.placement?.rule.resource.route.kind === 'GRPCRoute'
+    this.#send(walk, rescue(error, walk.exchange.request.headers, isGrpcRoute))
   }
 
   /** Answers in the gateway's own name; what has taken effect so far changes this response too. */

@@ -2,6 +2,7 @@
 import { CoreTrap } from '../core/errors.ts'
 import { type ErrorCode, GatewayError } from '../errors.ts'
 import type { HeaderFields, RespondVerdict } from '../exchange/exchange.ts'
+import { isGrpc } from './grpc.ts'
 
 /** A response that the gateway makes itself. */
 export interface LocalResponse {
@@ -20,11 +21,16 @@ export function toGatewayError(thrown: unknown): GatewayError {
 /**
  * The answer to a request that met an error: the catalogue's status and text, never the detail,
  * which may name internals. gRPC clients cannot read HTTP statuses and get 200 with a grpc-status.
+ * `isGrpcRoute`: a GRPCRoute was chosen.
  */
-export function rescue(error: GatewayError, requestHeaders: HeaderFields): LocalResponse {
+export function rescue(
+  error: GatewayError,
+  requestHeaders: HeaderFields,
+  isGrpcRoute = false,
+): LocalResponse {
   const { status, text } = error.row
   if (isGrpc(requestHeaders.get('content-type'))) {
-    return grpcResponse(grpcStatus(error.code, status), text, [])
+    return grpcResponse(grpcStatus(error.code, status, isGrpcRoute), text, [])
   }
   return { status, headers: [plainText], body: text }
 }
@@ -59,11 +65,6 @@ function grpcResponse(status: number, text: string, headers: LocalResponse['head
   }
 }
 
-/** `application/grpc`, `application/grpc+proto` …; parameters do not count. */
-function isGrpc(contentType: string | undefined): boolean {
-  return contentType !== undefined && /^application\/grpc(?:\+[^;]*)?\s*(?:;|$)/i.test(contentType)
-}
-
 const grpcByStatus: Readonly<Record<number, number>> = {
   400: 13,
   401: 16,
@@ -76,8 +77,19 @@ const grpcByStatus: Readonly<Record<number, number>> = {
   504: 14,
 }
 
-/** gRPC's mapping of HTTP statuses; a rule without backends is unavailable, not unknown. */
-function grpcStatus(code: ErrorCode, status: number): number {
-  if (code === 'no_backends') return 14
+/** What is wrong with the references of a rule. */
+const brokenReferences: readonly ErrorCode[] = [
+  'backend_invalid',
+  'backend_unsupported',
+  'rule_unusable',
+  'service_not_found',
+]
+
+/**
+ * gRPC's mapping of HTTP statuses; a rule without backends is unavailable, not unknown, and where a
+ * GRPCRoute leads nowhere, so is that (Gateway API, GRPCRouteRule.backendRefs).
+ */
+function grpcStatus(code: ErrorCode, status: number, isGrpcRoute: boolean): number {
+  if (code === 'no_backends' || (isGrpcRoute && brokenReferences.includes(code))) return 14
   return grpcByStatus[status] ?? 2
 }

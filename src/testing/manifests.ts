@@ -30,6 +30,16 @@ export function httpRoute(name: string, spec: Fields, metadata: Fields = {}): Fi
   }
 }
 
+/** A GRPCRoute of the Gateway `edge`. */
+export function grpcRoute(name: string, spec: Fields): Fields {
+  return {
+    apiVersion: gatewayApi,
+    kind: 'GRPCRoute',
+    metadata: { name },
+    spec: { parentRefs: [{ name: 'edge' }], ...spec },
+  }
+}
+
 /** A static GatewayBackend on the loopback address. */
 export function staticBackend(name: string, port: number, policies?: Fields): Fields {
   return {

@@ -69,10 +69,12 @@ export class FrameClient {
   readonly connection: RawConnection
   readonly decoder = new HpackDecoder()
   readonly frames: Frame[] = []
-  #read = 0
+  #read: number
 
-  constructor(connection: RawConnection) {
+  /** `from`: bytes that come before the first frame. */
+  constructor(connection: RawConnection, from = 0) {
     this.connection = connection
+    this.#read = from
   }
 
   static async connect(
@@ -89,7 +91,7 @@ export class FrameClient {
     return this
   }
 
-  #parse(): void {
+  parse(): void {
     const { text } = this.connection
     for (;;) {
       const head = Buffer.from(text.slice(this.#read, this.#read + 9), 'latin1')
@@ -109,7 +111,7 @@ export class FrameClient {
   /** The first frame that fits, as soon as it has come; undefined where the connection ends before. */
   async find(fits: (frame: Frame) => boolean): Promise<Frame | undefined> {
     await this.connection.until(() => {
-      this.#parse()
+      this.parse()
       return this.frames.some(fits) || this.connection.ended || this.connection.closed
     })
     return this.frames.find(fits)
@@ -117,7 +119,7 @@ export class FrameClient {
 
   async until(condition: () => boolean): Promise<void> {
     await this.connection.until(() => {
-      this.#parse()
+      this.parse()
       return condition() || this.connection.closed
     })
   }

@@ -13,6 +13,7 @@ import {
 
 /** Features of Gateway API that work, sorted; conformance tools read them from the status. */
 const supportedFeatures = [
+  'GRPCRoute',
   'Gateway',
   'GatewayFrontendClientCertificateValidation',
   'GatewayFrontendClientCertificateValidationInsecureFallback',
@@ -20,6 +21,7 @@ const supportedFeatures = [
   'GatewayHTTPSListenerDetectMisdirectedRequests',
   'GatewayPort8080',
   'HTTPRoute',
+  'HTTPRouteBackendProtocolH2C',
   'HTTPRouteBackendRequestHeaderModification',
   'HTTPRouteBackendTimeout',
   'HTTPRouteDestinationPortMatching',

@@ -1,151 +1,16 @@
-/** HTTPRoute: one wire resource per rule, and one status entry per parentRef. */
-import type { DecidedCondition } from '../../model/conditions.ts'
-import { objectKey } from '../../model/names.ts'
-import type { Attachment, BackendTarget, RouteResource } from '../../model/resources.ts'
-import { conditionOf, conditionTrue, type Failure } from '../conditions.ts'
-import type { Derived, Reader, Stage } from '../graph.ts'
-import type { ObjectState } from '../object-state.ts'
-import { controllerName, type RouteSpec, specOf } from '../shapes.ts'
-import { type CheckRegex, type ViewedRule, viewRule } from './http-rule.ts'
-import { refusedRoute } from './refused-child.ts'
-import { rejectedConditions } from './rejected.ts'
-import { attachToParent, type ParentAttachment, statusParentRef } from './route-attachment.ts'
-import {
-  acceptedGateways,
-  attachmentsOf,
-  contributionsOf,
-  type RouteView,
-  unresolved,
-} from './routes.ts'
-import { type RulePolicies, rulePolicies } from './rule-policies.ts'
-
-interface RuleFindings {
-  readonly rules: readonly ViewedRule[]
-  /** Set where no rule at all can be honoured. */
-  readonly wholly: Failure | undefined
-  /** Set where some rules cannot. */
-  readonly partly: Failure | undefined
-  readonly refs: Failure | undefined
-  readonly notes: string
-}
-
-function routeNotes({ useDefaultGateways }: RouteSpec): string[] {
-  return useDefaultGateways === undefined ? [] : ['spec.useDefaultGateways is not supported yet']
-}
-
-function judge(
-  spec: RouteSpec,
-  rules: readonly ViewedRule[],
-  policies: RulePolicies,
-): RuleFindings {
-  const failures = rules.flatMap(({ unusable }) => (unusable === undefined ? [] : [unusable]))
-  const first = failures[0]
-  const message = failures.map((failure) => failure.message).join('; ')
-  const combined = first === undefined ? undefined : { reason: first.reason, message }
-  const all = failures.length === rules.length
-  return {
-    rules,
-    wholly: all ? combined : undefined,
-    partly: all ? undefined : combined,
-    refs: unresolved(rules.flatMap(({ refs }) => refs)),
-    notes: [...routeNotes(spec), ...rules.flatMap(({ notes }) => notes), ...policies.notes].join(
-      '; ',
-    ),
-  }
-}
-
-function conditionsOf(
-  parent: ParentAttachment,
-  findings: RuleFindings,
-  generation: number,
-): DecidedCondition[] {
-  const failure = parent.failure ?? findings.wholly
-  const conditions = [
-    conditionOf('Accepted', failure, 'Accepted', generation, findings.notes),
-    conditionOf('ResolvedRefs', findings.refs, 'ResolvedRefs', generation),
-  ]
-  if (failure === undefined && findings.partly !== undefined) {
-    const message = `Dropped Rule: ${findings.partly.message}; requests of these rules are answered 500`
-    conditions.push(conditionTrue('PartiallyInvalid', 'UnsupportedValue', generation, message))
-  }
-  return conditions
-}
-
-function resourcesOf(
-  self: ObjectState,
-  spec: RouteSpec,
-  rules: readonly ViewedRule[],
-  attachments: readonly Attachment[],
-): RouteResource[] {
-  return rules.map(({ unusable, refs: _refs, notes: _notes, ...rule }, ruleIndex) => {
-    const ruleName = spec.rules?.[ruleIndex]?.name
-    return {
-      type: 'route',
-      key: `route/${objectKey(self.ref)}/${ruleIndex}`,
-      route: self.ref,
-      ruleIndex,
-      ...(ruleName !== undefined && { ruleName }),
-      ...self.age,
-      attachments,
-      ...rule,
-      ...(unusable !== undefined && { unusable: unusable.message }),
-    }
-  })
-}
-
-/** Where requests of a rule may go, mirrored ones included. */
-function targetsOf({ backends, filters }: ViewedRule): BackendTarget[] {
-  const all = [...filters, ...backends.flatMap((backend) => backend.filters)]
-  const mirrors = all.flatMap((filter) => (filter.type === 'mirror' ? [filter.target] : []))
-  return [...backends.map(({ target }) => target), ...mirrors]
-}
+/** HTTPRoute. */
+import type { Stage } from '../graph.ts'
+import type { RouteSpec } from '../shapes.ts'
+import { type CheckRegex, viewRule } from './http-rule.ts'
+import { deriveRequestRoute } from './request-route.ts'
 
 export function httpRouteStage(checkRegex: CheckRegex): Stage {
   return {
     name: 'http-route',
     kinds: ['HTTPRoute'],
-    derive(self: ObjectState, read: Reader): Derived {
-      if (self.object === undefined) return refusedRoute(self, read)
-      const spec = specOf<RouteSpec>(self.object)
-      const hostnames = spec.hostnames ?? []
-      const parents = (spec.parentRefs ?? []).flatMap((parentRef) => {
-        const attachment = attachToParent(self.ref, hostnames, parentRef, read)
-        return attachment === undefined ? [] : [attachment]
-      })
-      if (parents.length === 0) return {}
-      const from = { kind: 'HTTPRoute', namespace: self.ref.namespace }
-      const specs = spec.rules ?? [{}]
-      const rules = specs.map((rule, index) => viewRule(rule, index, from, read, checkRegex))
-      const policies = rulePolicies(self, specs, read)
-      const findings = judge(spec, rules, policies)
-      const attachments = attachmentsOf(parents)
-      const view: RouteView = {
-        gateways: acceptedGateways(parents),
-        ruleNames: specs.flatMap(({ name }) => (name === undefined ? [] : [name])),
-      }
-      return {
-        value: view,
-        resources:
-          attachments.length === 0
-            ? []
-            : [...resourcesOf(self, spec, rules, attachments), ...policies.resources],
-        contributions: contributionsOf(
-          self,
-          parents,
-          findings.wholly === undefined,
-          rules.flatMap(targetsOf),
-        ),
-        status: {
-          parents: parents.map((parent) => ({
-            parentRef: statusParentRef(parent.parentRef),
-            controllerName,
-            conditions: [
-              ...conditionsOf(parent, findings, self.generation),
-              ...rejectedConditions(self.ref, self.generation, read),
-            ],
-          })),
-        },
-      }
-    },
+    derive: (self, read) =>
+      deriveRequestRoute<RouteSpec>(self, read, ({ rules = [{}] }, from) =>
+        rules.map((rule, index) => viewRule(rule, index, from, read, checkRegex)),
+      ),
   }
 }

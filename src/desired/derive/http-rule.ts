@@ -18,7 +18,7 @@ import type {
   NamedMatchSpec,
   PathModifierSpec,
 } from '../shapes.ts'
-import { type Referrer, resolveBackend } from './references.ts'
+import { type BackendUse, type Referrer, resolveBackend } from './references.ts'
 
 /** Checks a pattern with the engine that will run it; undefined where it is fine. */
 export type CheckRegex = (pattern: string) => string | undefined
@@ -99,7 +99,12 @@ function pathModifier(spec: PathModifierSpec | undefined): { path?: PathModifier
 function viewMirror(spec: FilterSpec, context: Context): RouteFilter[] {
   const mirror = spec.requestMirror
   if (mirror === undefined) return []
-  const { target, failure } = resolveBackend(mirror.backendRef, context.from, context.read)
+  const { target, failure } = resolveBackend(
+    mirror.backendRef,
+    context.from,
+    context.read,
+    useOf(context.from),
+  )
   if (failure !== undefined) {
     context.refs.push(failure)
     return []
@@ -171,6 +176,10 @@ function noteUnsupported(spec: HttpRuleSpec, context: Context): void {
   }
 }
 
+function useOf({ kind }: Referrer): BackendUse {
+  return kind === 'GRPCRoute' ? 'grpc' : 'http'
+}
+
 export function viewRule(
   spec: HttpRuleSpec,
   index: number,
@@ -185,7 +194,7 @@ export function viewRule(
   const matches = (given.length === 0 ? [{}] : given).map((match) => viewMatch(match, context))
   const filters = viewFilters(spec.filters, context)
   const backends = (spec.backendRefs ?? []).map((reference): WeightedBackend => {
-    const { target, failure } = resolveBackend(reference, from, read)
+    const { target, failure } = resolveBackend(reference, from, read, useOf(from))
     if (failure !== undefined) context.refs.push(failure)
     const { weight = 1 } = reference
     return { weight, target, filters: viewBackendFilters(reference.filters, context) }

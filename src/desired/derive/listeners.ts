@@ -41,8 +41,8 @@ export function isUsable(listener: ListenerView): boolean {
 
 /** Route kinds per protocol that this version serves. */
 const kindsByProtocol: Readonly<Record<string, readonly string[]>> = {
-  HTTP: ['HTTPRoute'],
-  HTTPS: ['HTTPRoute'],
+  HTTP: ['HTTPRoute', 'GRPCRoute'],
+  HTTPS: ['HTTPRoute', 'GRPCRoute'],
   TLS: ['TLSRoute'],
   TCP: ['TCPRoute'],
   UDP: ['UDPRoute'],

@@ -59,6 +59,7 @@ function gatewaysOfSet(target: ObjectRef, read: Reader): readonly string[] {
 /** Stages of route kinds, by kind. */
 const routeStages: Readonly<Record<string, string>> = {
   HTTPRoute: 'http-route',
+  GRPCRoute: 'grpc-route',
   TLSRoute: 'stream-route',
   TCPRoute: 'stream-route',
 }

@@ -42,9 +42,6 @@ export function isGranted(
   })
 }
 
-/** Application protocols that a later version will speak; all others are taken for HTTP/1.1. */
-const pendingAppProtocols = ['grpc', 'http2', 'h2c', 'kubernetes.io/h2c']
-
 export interface ResolvedBackend {
   readonly target: BackendTarget
   /** Set exactly where the target is invalid. */
@@ -56,7 +53,10 @@ function invalid(reason: string, message: string): ResolvedBackend {
 }
 
 /** What a route sends to its backends: requests, connections or datagrams. */
-export type BackendUse = 'http' | 'tcp' | 'udp'
+export type BackendUse = 'http' | 'grpc' | 'tcp' | 'udp'
+
+/** Application protocols that cannot carry gRPC, which needs HTTP/2 (GEP-1911). */
+const http1Protocols = ['http', 'kubernetes.io/ws', 'kubernetes.io/wss']
 
 /**
  * Resolves a backendRef of a route. Existence and permission decide ResolvedRefs; a backend that
@@ -119,15 +119,10 @@ function resolveService(
     const message = `Service ${namespace}/${name} has no ${transport} port ${port}`
     return invalid('BackendNotFound', message)
   }
-  const protocol = found.appProtocol
-  if (use === 'http' && !isServedAppProtocol(protocol)) {
-    const message = `appProtocol ${protocol} of Service ${namespace}/${name} port ${port} is not supported yet`
+  const protocol = found.appProtocol?.toLowerCase() ?? ''
+  if (use === 'grpc' && http1Protocols.includes(protocol)) {
+    const message = `appProtocol ${found.appProtocol} of Service ${namespace}/${name} port ${port} cannot carry gRPC`
     return invalid('UnsupportedProtocol', message)
   }
   return { target: { type: 'service', namespace, name, port }, failure: undefined }
-}
-
-/** Can requests be sent in the application protocol of a Service port? */
-export function isServedAppProtocol(protocol: string | undefined): boolean {
-  return protocol === undefined || !pendingAppProtocols.includes(protocol.toLowerCase())
 }

@@ -19,7 +19,7 @@ export interface RulePolicies {
  */
 export function rulePolicies(
   self: ObjectState,
-  rules: readonly HttpRuleSpec[],
+  rules: readonly Pick<HttpRuleSpec, 'filters'>[],
   read: Reader,
 ): RulePolicies {
   const resources: PolicyResource[] = []

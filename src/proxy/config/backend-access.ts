@@ -42,7 +42,6 @@ export function streamAccess(policies: BoundPolicies): BackendAccess {
 }
 
 function httpProblem({ connection }: BoundPolicies, needsTls: boolean): BackendAccess['problem'] {
-  const { tls, version } = connection
-  if (needsTls && tls === undefined) return { code: 'backend_needs_tls' }
-  return version === '2' ? { code: 'backend_unsupported', detail: 'HTTP/2' } : undefined
+  const isClear = needsTls && connection.tls === undefined
+  return isClear ? { code: 'backend_needs_tls' } : undefined
 }

@@ -1,12 +1,16 @@
 import type { EngineParts } from './engine-parts.ts'
+import { type SessionOwner, UpstreamSession } from './http2/upstream-session.ts'
 import type { UpstreamAddress } from './types.ts'
 import { UpstreamConnection } from './upstream-connection.ts'
 import type { UpstreamLink, UpstreamUser } from './upstream-link.ts'
 
 /** Connections to one address. The one that was used last is used next, so that the rest can age. */
-export class Pool {
+export class Pool implements SessionOwner {
   readonly address: UpstreamAddress
   readonly #pools: Pools
+  /** Those of HTTP/2 that take requests, and all. */
+  readonly #sessions: UpstreamSession[] = []
+  readonly #openSessions = new Set<UpstreamSession>()
   readonly #idle: UpstreamConnection[] = []
   readonly #open = new Set<UpstreamConnection>()
 
@@ -38,12 +42,40 @@ export class Pool {
     this.dropIfUnused()
   }
 
+  /** A stream of HTTP/2: on a connection that has room, or on another one. */
+  begin(
+    parts: EngineParts,
+    user: UpstreamUser,
+    connectTimeoutMs: number,
+    isFresh: boolean,
+  ): UpstreamLink {
+    let session = isFresh ? undefined : this.#sessions.find(({ hasRoom }) => hasRoom)
+    if (session === undefined) {
+      session = new UpstreamSession(parts, this, connectTimeoutMs)
+      this.#sessions.push(session)
+      this.#openSessions.add(session)
+    }
+    return session.begin(user)
+  }
+
+  sessionLeft(session: UpstreamSession): void {
+    const index = this.#sessions.indexOf(session)
+    if (index >= 0) this.#sessions.splice(index, 1)
+  }
+
+  sessionClosed(session: UpstreamSession): void {
+    this.sessionLeft(session)
+    this.#openSessions.delete(session)
+    this.dropIfUnused()
+  }
+
   dropIfUnused(): void {
-    if (this.#open.size === 0) this.#pools.drop(this)
+    if (this.#open.size + this.#openSessions.size === 0) this.#pools.drop(this)
   }
 
   close(): void {
     for (const connection of [...this.#open]) connection.close()
+    for (const session of [...this.#openSessions]) session.shutDown()
   }
 }
 
@@ -72,9 +104,11 @@ export class Pools {
       pool = new Pool(this, address)
       this.#pools.set(address.pool, pool)
     }
-    const idle = isFresh ? undefined : pool.takeIdle()
+    const isHttp2 = address.isHttp2 === true
+    const idle = isFresh || isHttp2 ? undefined : pool.takeIdle()
     if (idle !== undefined) return idle
     try {
+      if (isHttp2) return pool.begin(this.#parts(), user, connectTimeoutMs, isFresh)
       const connection = new UpstreamConnection(this.#parts(), pool, user, connectTimeoutMs)
       pool.opened(connection)
       return connection

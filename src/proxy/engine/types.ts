@@ -25,6 +25,8 @@ export interface UpstreamAddress {
   readonly port: number
   /** Identity of the pool: address and everything that makes connections differ. */
   readonly pool: string
+  /** HTTP/2 is spoken: by prior knowledge, over TLS where both sides agree (RFC 9113 3). */
+  readonly isHttp2?: boolean
   /** For logs: `host:port`; `pool` where absent. */
   readonly label?: string
   /** Set where the connection is TLS. */

@@ -18,6 +18,7 @@ export class UpstreamProfile {
   /** Appended to the identity of pools; empty where connections are plain. */
   readonly #suffix: string
   readonly #addresses = new WeakMap<UpstreamAddress, UpstreamAddress>()
+  readonly #http2Addresses = new WeakMap<UpstreamAddress, UpstreamAddress>()
 
   /** `host`: what the destination is called, which TLS sends and verifies by default. */
   constructor({ tls, keepalive }: ConnectionSettings, host: string) {
@@ -30,23 +31,31 @@ export class UpstreamProfile {
     this.#suffix = parts.map((part) => `|${part}`).join('')
   }
 
-  /** The address as it is connected to; the same object for the same plain address. */
-  address(plain: UpstreamAddress): UpstreamAddress {
-    if (this.#suffix === '') return plain
-    let address = this.#addresses.get(plain)
+  /** The address as it is connected to; the same object for the same plain address and version. */
+  address(plain: UpstreamAddress, isHttp2 = false): UpstreamAddress {
+    if (this.#suffix === '' && !isHttp2) return plain
+    const known = isHttp2 ? this.#http2Addresses : this.#addresses
+    let address = known.get(plain)
     if (address === undefined) {
-      const tls = this.#tls
+      const tls = this.#tls && withAlpn(this.#tls, isHttp2)
       const keepalive = this.#keepalive
-      const pool = `${plain.pool}${this.#suffix}`
-      address = { ...plain, pool, ...(tls && { tls }), ...(keepalive && { keepalive }) }
-      this.#addresses.set(plain, address)
+      const pool = `${plain.pool}${this.#suffix}${isHttp2 ? '|h2' : ''}`
+      const more = { ...(tls && { tls }), ...(keepalive && { keepalive }) }
+      address = { ...plain, pool, ...more, ...(isHttp2 && { isHttp2 }) }
+      known.set(plain, address)
     }
     return address
   }
 }
 
-/** What is offered where the user does not say: connections are HTTP/1.1. */
-const defaultAlpn = ['http/1.1']
+/** What is offered where the user does not say. */
+const defaultAlpn = ['h2', 'http/1.1']
+
+/** A connection speaks the version that was settled on before it is made, so it offers no other. */
+function withAlpn(tls: UpstreamTls, isHttp2: boolean): UpstreamTls {
+  const alpn = isHttp2 ? ['h2'] : tls.alpn.filter((protocol) => protocol !== 'h2')
+  return { ...tls, alpn }
+}
 
 function upstreamTls(settings: TlsSettings, host: string): UpstreamTls {
   const { context, verify, serverName = host, names, alpn = defaultAlpn } = settings
@@ -57,7 +66,7 @@ function upstreamTls(settings: TlsSettings, host: string): UpstreamTls {
     serverName: isIP(serverName) === 0 ? serverName.replace(/\.$/, '') : '',
     requiresTrust: verify !== 'none',
     checkName: (certificate) => (verify === 'full' ? checkNames(certificate, wanted) : undefined),
-    alpn: alpn.filter((protocol) => protocol !== 'h2'),
+    alpn,
     statedAlpn: settings.alpn ?? [],
   }
 }

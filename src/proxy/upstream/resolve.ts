@@ -1,6 +1,5 @@
 /** From a backendRef to an address: the last thing that can go wrong before bytes are sent. */
 import { GatewayError } from '../../errors.ts'
-import type { RequestHead } from '../../exchange/exchange.ts'
 import type { BackendAccess, BackendPart } from '../config/backend-access.ts'
 import type { RulePlacement } from '../config/placement.ts'
 import type { NamedTarget } from '../config/rules.ts'
@@ -11,6 +10,7 @@ import { chooseEndpoint, now } from './choose.ts'
 import type { Destination } from './destination.ts'
 import { type Lookup, resolveHost } from './dynamic.ts'
 import { plainAddress, type UpstreamEndpoint } from './endpoint.ts'
+import { type Asked, wantsHttp2 } from './http-version.ts'
 import { portPart } from './services.ts'
 
 /** What is needed besides the configuration. */
@@ -39,13 +39,11 @@ interface ServicePortChoice {
   readonly port: number
   readonly transport: 'TCP' | 'UDP'
   readonly avoid: UpstreamEndpoint | undefined
+  readonly request: Asked
 }
 
 /** Where policies of destinations are merged: a rule or a stream route on a listener. */
 type PolicyPlace = Pick<RulePlacement, 'backend'>
-
-/** What names the destination of a dynamic forward proxy. */
-type Authority = Pick<RequestHead, 'authority' | 'scheme'>
 
 /**
  * Throws or rejects with `backend_invalid`, `service_not_found`, `policy_unenforceable`,
@@ -55,18 +53,19 @@ export function resolveDestination(
   context: ResolveContext,
   placement: PolicyPlace,
   named: NamedTarget,
-  request: Authority,
+  request: Asked,
   { transport = 'TCP', avoid }: ResolveOptions = {},
 ): Destination | Promise<Destination> {
   const { target, name } = named
   if (target.type === 'invalid') throw new GatewayError('backend_invalid', target.message)
   if (target.type === 'service') {
-    return resolveService(context, placement, named, { port: target.port, transport, avoid })
+    const choice = { port: target.port, transport, avoid, request }
+    return resolveService(context, placement, named, choice)
   }
   const backend = context.config.backends.find(name)
   if (backend === undefined) throw new GatewayError('backend_invalid', name)
   const access = usable(placement, named, whole)
-  if (backend.type === 'static') return atStatic(backend, access)
+  if (backend.type === 'static') return atStatic(backend, access, request)
   if (backend.type === 'dynamic') return resolveDynamic(context, access, request)
   throw new GatewayError('backend_unsupported', backend.message)
 }
@@ -74,10 +73,12 @@ export function resolveDestination(
 function atStatic(
   { host, port, address, isHostname }: StaticDestination,
   access: BackendAccess,
+  request: Asked,
 ): Destination {
   const profile = access.profiles.of(host)
+  const isHttp2 = wantsHttp2(access.policies.connection.version, request)
   return {
-    address: profile.address(address),
+    address: profile.address(address, isHttp2),
     others: [],
     authority: joinAuthority(host, port, profile.scheme),
     isHostname,
@@ -90,7 +91,7 @@ function resolveService(
   { config, random, resolver }: ResolveContext,
   placement: PolicyPlace,
   named: NamedTarget,
-  { port, transport, avoid }: ServicePortChoice,
+  { port, transport, avoid, request }: ServicePortChoice,
 ): Destination {
   const { name } = named
   const service = config.services.find(name)
@@ -103,8 +104,9 @@ function resolveService(
   if (endpoint === undefined) throw new GatewayError('no_endpoints', `${name}:${port}`)
   const host = `${service.name}.${service.namespace}.svc.${resolver.clusterDomain}`
   const profile = profiles.of(host)
+  const stated = policies.connection.version ?? config.services.version(name, port)
   return {
-    address: profile.address(endpoint.address),
+    address: profile.address(endpoint.address, wantsHttp2(stated, request)),
     others: [],
     authority: joinAuthority(host, port, profile.scheme),
     isHostname: false,
@@ -117,16 +119,18 @@ function resolveService(
 async function resolveDynamic(
   { resolver }: ResolveContext,
   { profiles, policies, steps }: BackendAccess,
-  { authority }: Authority,
+  request: Asked,
 ): Promise<Destination> {
   const { lookup, isAllowed } = resolver
-  const target = splitAuthority(authority)
+  const target = splitAuthority(request.authority)
   if (target === undefined) throw new GatewayError('bad_request', 'no host to forward to')
   const { host } = target
   const profile = profiles.of(host)
   const port = target.port ?? defaultPort(profile.scheme)
+  // The request may be over by the time of the lookup.
+  const isHttp2 = wantsHttp2(policies.connection.version, request)
   const [first, ...others] = await resolveHost(host, lookup, isAllowed)
-  const at = (address: string) => profile.address(plainAddress(address, port))
+  const at = (address: string) => profile.address(plainAddress(address, port), isHttp2)
   return {
     address: at(first),
     others: others.map(at),

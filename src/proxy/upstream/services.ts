@@ -3,9 +3,12 @@
  * its slices meet by name. Endpoints of one port are put together when first asked for, and again
  * after a change of that Service only.
  */
+
+import type { HttpVersion } from '../../exchange/connection.ts'
 import type { ServicePort, ServiceResource, WorkloadResource } from '../../model/resources.ts'
 import type { EndpointSet } from './choose.ts'
 import { addressText, plainAddress, UpstreamEndpoint } from './endpoint.ts'
+import { versionOfAppProtocol } from './http-version.ts'
 
 /** `namespace/name` of a Service. */
 export type ServiceName = string
@@ -15,6 +18,8 @@ interface ServiceEntry {
   readonly slices: Map<string, WorkloadResource>
   /** By transport and port number of the Service; cleared by a change. */
   readonly byPort: Map<string | number, EndpointSet>
+  /** By port number; cleared by a change. */
+  readonly versions: Map<number, HttpVersion | undefined>
   /** By address, so that counts survive a change of the slices. */
   known: Map<string, UpstreamEndpoint>
 }
@@ -28,6 +33,7 @@ export class ServiceTable {
     const entry = this.#entry(`${service.namespace}/${service.name}`)
     entry.service = service
     entry.byPort.clear()
+    entry.versions.clear()
   }
 
   removeService(service: ServiceResource): void {
@@ -53,6 +59,17 @@ export class ServiceTable {
     return this.#entries.get(name)?.service
   }
 
+  /** The version of HTTP that a port says it speaks; undefined where it says none. */
+  version(name: ServiceName, port: number): HttpVersion | undefined {
+    const entry = this.#entries.get(name)
+    if (entry?.service === undefined) return undefined
+    if (!entry.versions.has(port)) {
+      const found = findPort(entry.service.ports, port, 'TCP')
+      entry.versions.set(port, versionOfAppProtocol(found?.appProtocol))
+    }
+    return entry.versions.get(port)
+  }
+
   /** Endpoints of a port that may be used; empty where there are none, or no such port. */
   endpoints(name: ServiceName, port: number, transport: 'TCP' | 'UDP' = 'TCP'): EndpointSet {
     const entry = this.#entries.get(name)
@@ -69,7 +86,13 @@ export class ServiceTable {
   #entry(name: ServiceName): ServiceEntry {
     let entry = this.#entries.get(name)
     if (entry === undefined) {
-      entry = { service: undefined, slices: new Map(), byPort: new Map(), known: new Map() }
+      entry = {
+        service: undefined,
+        slices: new Map(),
+        byPort: new Map(),
+        versions: new Map(),
+        known: new Map(),
+      }
       this.#entries.set(name, entry)
     }
     return entry

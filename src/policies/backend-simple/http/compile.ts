@@ -11,7 +11,5 @@ export function compile({ version, requestTimeout }: BackendHttpSpec): Compiled<
     ...(version !== undefined && { version }),
     ...(requestTimeoutMs !== undefined && { requestTimeoutMs }),
   }
-  if (version !== 'HTTP2') return { config, problems: [] }
-  const message = 'HTTP2 is not supported yet; requests to the backend are answered 500'
-  return { config, problems: [{ path: 'version', message }] }
+  return { config, problems: [] }
 }

@@ -42,6 +42,11 @@ export class FloodGuard {
     this.#now = now
   }
 
+  /** There is progress that this kind may well belong to: its bucket is full again. */
+  forget(kind: FloodKind): void {
+    if (this.#fullAt.size > 0) this.#fullAt.delete(kind)
+  }
+
   /** Puts one back: something of this kind has led somewhere after all. */
   refund(kind: FloodKind): void {
     const fullAt = this.#fullAt.get(kind)

@@ -8,7 +8,8 @@ import type { Http2Session } from './session.ts'
  * the next flush, so that one without a body can say so.
  */
 export abstract class SendingStream implements BodySink {
-  readonly id: number
+  /** 0 while the stream is not open. */
+  id: number
   protected readonly session: Http2Session
   /** What the peer still admits; below zero where it has lowered its setting. */
   sendWindow: number
@@ -88,6 +89,7 @@ export abstract class SendingStream implements BodySink {
 
   #sendHead(head: string): void {
     this.#head = undefined
+    if (this.id === 0) this.open()
     const isLast = this.#isEnding && this.#pending.length === 0 && this.#trailers === ''
     this.session.writeHeaders(this.id, this.encodeHead(head), isLast)
     if (isLast) this.#sendEnded()
@@ -122,6 +124,11 @@ export abstract class SendingStream implements BodySink {
     this.#head = undefined
     this.#pending = ''
     this.#trailers = ''
+  }
+
+  /** The first head is about to leave: gives the stream its number. */
+  protected open(): void {
+    // Streams of a peer have theirs.
   }
 
   /** END_STREAM has been written. */

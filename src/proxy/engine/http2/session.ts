@@ -115,6 +115,7 @@ export abstract class Http2Session extends SessionOutput implements TransportOwn
 
   onDataFrame(id: number, flowLength: number): void {
     this.take(flowLength)
+    this.guard.forget('ping')
     const stream = this.streams.get(id)
     if (stream === undefined) {
       this.onStray(id)

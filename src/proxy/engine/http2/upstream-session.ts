@@ -1,0 +1,310 @@
+import type { Socket } from 'node:net'
+import { GatewayError } from '../../../errors.ts'
+import { dial, dialError, lostError, protocolOf } from '../dial.ts'
+import type { EngineParts } from '../engine-parts.ts'
+import type { HeadReader } from '../head-reader.ts'
+import { type ReadBuffer, readBufferSize } from '../read-buffers.ts'
+import { Timer, type TimerOwner } from '../timer-wheel.ts'
+import { Transport } from '../transport.ts'
+import type { UpstreamAddress } from '../types.ts'
+import type { UpstreamUser } from '../upstream-link.ts'
+import { ConnectionError, clientPreface, errorCodes, goawayFrame, settingIds } from './frames.ts'
+import type { Http2Stream } from './http2-stream.ts'
+import { defaultHttp2Limits } from './limits.ts'
+import { TrailerFields } from './request-fields.ts'
+import { ResponseFields } from './response-fields.ts'
+import { Http2Session } from './session.ts'
+import { UpstreamStream } from './upstream-stream.ts'
+
+const defaultConnectTimeoutMs = 10_000
+const idleTimeoutMs = 90_000
+/** Streams of one connection, however many the upstream admits: more of them share its losses. */
+const streamsLimit = 100
+/** Numbers of streams run out (RFC 9113 5.1.1). */
+const lastNumber = 2 ** 31 - 3
+const trailerLimit = 8 * 1024
+
+type State = 'connecting' | 'ready' | 'leaving' | 'closed'
+
+/** Who keeps the sessions to one address. */
+export interface SessionOwner {
+  readonly address: UpstreamAddress
+  /** The session takes no more requests. */
+  sessionLeft(session: UpstreamSession): void
+  sessionClosed(session: UpstreamSession): void
+}
+
+/** One HTTP/2 connection to an upstream, shared by many requests (RFC 9113 9.1). */
+export class UpstreamSession extends Http2Session implements TimerOwner {
+  readonly #owner: SessionOwner
+  readonly transport: Transport
+  readonly #buffer: ReadBuffer
+  readonly #timer = new Timer(this)
+  readonly #startedAt: number
+  #state: State = 'connecting'
+  #lastStream = -1
+  /** Requests that wait for the connection, or that have not sent their heads. */
+  readonly #unopened = new Set<UpstreamStream>()
+  readonly #fields: ResponseFields
+  /** Requests that were answered completely. */
+  #served = 0
+
+  constructor(parts: EngineParts, owner: SessionOwner, connectTimeoutMs: number) {
+    super(parts, defaultHttp2Limits, parts.limits.maxHeadBytes * 4)
+    this.#owner = owner
+    this.#fields = new ResponseFields(parts.limits.maxHeadBytes)
+    this.#buffer = parts.readBuffers.lease()
+    this.#startedAt = parts.clock.now()
+    this.transport = new Transport(this.#dial(), this, parts.upstreamMeter)
+    parts.timers.arm(this.#timer, connectTimeoutMs > 0 ? connectTimeoutMs : defaultConnectTimeoutMs)
+    parts.counters.upstreamConnectionsTotal++
+    parts.counters.upstreamConnectionsOpen++
+  }
+
+  #dial(): Socket {
+    const { memory, start } = this.#buffer
+    const into = {
+      buffer: memory.subarray(start, start + readBufferSize),
+      callback: (length: number) => {
+        this.transport.received(memory, start, start + length)
+        return true
+      },
+    }
+    return dial(this.#owner.address, into, () => this.#onConnect())
+  }
+
+  get isReady(): boolean {
+    return this.#state === 'ready'
+  }
+
+  get scheme(): 'http' | 'https' {
+    return this.#owner.address.tls === undefined ? 'http' : 'https'
+  }
+
+  get reader(): HeadReader {
+    return this.parts.reader
+  }
+
+  get maxHeadBytes(): number {
+    return this.parts.limits.maxHeadBytes
+  }
+
+  /** The error, with the place where it happened. */
+  place(error: GatewayError): GatewayError {
+    const { host, port } = this.#owner.address
+    return error.at(`endpoint ${host}:${port}`)
+  }
+
+  /** Another request may begin here. */
+  get hasRoom(): boolean {
+    const limit = Math.min(streamsLimit, this.peerStreams)
+    const isOpen = this.#state === 'ready' || this.#state === 'connecting'
+    return isOpen && this.streams.size + this.#unopened.size < limit
+  }
+
+  /** A place for one request; `onUpstreamReady` follows once the connection stands. */
+  begin(user: UpstreamUser): UpstreamStream {
+    const stream = new UpstreamStream(this, user, this.#served)
+    this.#unopened.add(stream)
+    if (this.#state === 'ready') this.parts.timers.disarm(this.#timer)
+    return stream
+  }
+
+  #onConnect(): void {
+    if (this.#state !== 'connecting') return
+    if (this.scheme === 'https' && protocolOf(this.transport.socket) !== 'h2') {
+      this.#finish(new GatewayError('upstream_tls_failed', 'HTTP/2 was not agreed on'))
+      return
+    }
+    const { clock, onUpstreamConnected, timers } = this.parts
+    onUpstreamConnected((clock.now() - this.#startedAt) / 1_000)
+    timers.disarm(this.#timer)
+    this.#state = 'ready'
+    this.writeStart(clientPreface, [[settingIds.enablePush, 0]])
+    for (const stream of [...this.#unopened]) stream.ready()
+    this.#rest()
+  }
+
+  /** A head leaves: the stream gets its number. */
+  open(stream: UpstreamStream): void {
+    this.#unopened.delete(stream)
+    this.#lastStream += 2
+    stream.id = this.#lastStream
+    stream.sendWindow = this.peerWindow
+    this.streams.set(stream.id, stream)
+    if (this.#lastStream >= lastNumber) this.#leave()
+  }
+
+  /** A request was given up before its head left. */
+  leave(stream: UpstreamStream): void {
+    this.#unopened.delete(stream)
+    this.onStreamGone()
+  }
+
+  /** Request and response are complete. */
+  finished(stream: UpstreamStream): void {
+    this.#served++
+    this.forget(stream)
+  }
+
+  // --- reading ---
+
+  protected get lastPeerStream(): number {
+    return 0
+  }
+
+  protected isUnused(id: number): boolean {
+    return id > this.#lastStream || (id & 1) === 0
+  }
+
+  protected onRead(): void {
+    // Deadlines of requests are kept elsewhere.
+  }
+
+  onHeaders(id: number, bytes: Buffer, start: number, end: number, isLast: boolean): void {
+    const stream = this.streams.get(id)
+    if (!(stream instanceof UpstreamStream) || !stream.hasHead) {
+      const fields = this.#fields
+      fields.start()
+      this.#decode(bytes, start, end, fields)
+      if (stream instanceof UpstreamStream) stream.onHead(fields, isLast)
+      else if (this.isUnused(id)) throw new ConnectionError(errorCodes.protocol, 'idle stream')
+      return
+    }
+    const trailers = new TrailerFields(trailerLimit)
+    this.#decode(bytes, start, end, trailers)
+    if (stream.isReceiveClosed) this.abortStream(stream, errorCodes.streamClosed, 'after the end')
+    else if (!isLast || trailers.isMalformed || this.#isForbidden(trailers.lines)) {
+      this.abortStream(stream, errorCodes.protocol, 'malformed trailers')
+    } else stream.endReceiving(trailers.lines)
+  }
+
+  #decode(bytes: Buffer, start: number, end: number, into: ResponseFields | TrailerFields): void {
+    if (this.decoder.decode(bytes, start, end, into)) return
+    throw new ConnectionError(errorCodes.compression, 'broken header block')
+  }
+
+  #isForbidden(trailers: string): boolean {
+    return trailers !== '' && this.reader.checkTrailerText(trailers) < 0
+  }
+
+  override onSetting(id: number, value: number): void {
+    // Push is not admitted, and a server does not ask for it (RFC 9113 6.5.2).
+    if (id === settingIds.enablePush && value !== 0) {
+      throw new ConnectionError(errorCodes.protocol, 'a server cannot enable push')
+    }
+    super.onSetting(id, value)
+  }
+
+  abortStream(stream: Http2Stream, code: number, detail: string): void {
+    this.reset(stream, code)
+    stream.onBroken(new GatewayError('upstream_malformed', detail))
+  }
+
+  /** Requests above the last stream were not looked at: they are sent again elsewhere. */
+  onGoaway(lastStream: number): void {
+    this.#leave()
+    for (const stream of [...this.streams.values()]) {
+      if (stream.id <= lastStream || !(stream instanceof UpstreamStream)) continue
+      this.streams.delete(stream.id)
+      stream.closeBoth()
+      stream.isUnprocessed = true
+      stream.fail(new GatewayError('upstream_reset', 'the connection is being closed'))
+    }
+    this.onStreamGone()
+  }
+
+  protected onPong(): void {
+    // None is asked for.
+  }
+
+  // --- ends ---
+
+  #leave(): void {
+    if (this.#state !== 'ready') return
+    this.#state = 'leaving'
+    this.#owner.sessionLeft(this)
+  }
+
+  protected onStreamGone(): void {
+    if (this.streams.size + this.#unopened.size > 0 || this.isOver) return
+    if (this.#state === 'leaving') this.#end()
+    else this.#rest()
+  }
+
+  /** Without requests the connection waits for the next one, for a while. */
+  #rest(): void {
+    if (this.#state !== 'ready' || this.streams.size + this.#unopened.size > 0) return
+    this.parts.timers.arm(this.#timer, idleTimeoutMs)
+  }
+
+  #end(): void {
+    if (this.isOver) return
+    this.transport.appendText(goawayFrame(0, errorCodes.noError, ''))
+    this.#finish(new GatewayError('upstream_reset'))
+  }
+
+  /** Closes at once, and tells whoever waits. */
+  #finish(error: GatewayError): void {
+    if (this.#state === 'closed') return
+    const isNew = this.#state === 'connecting'
+    this.#state = 'closed'
+    this.isOver = true
+    this.parts.timers.disarm(this.#timer)
+    this.parts.counters.upstreamConnectionsOpen--
+    this.#owner.sessionClosed(this)
+    this.#giveBackBuffer()
+    if (!this.transport.closed) {
+      this.transport.flush()
+      this.transport.destroy()
+    }
+    const left = [...this.streams.values(), ...this.#unopened]
+    this.streams.clear()
+    this.#unopened.clear()
+    for (const stream of left) {
+      stream.closeBoth()
+      if (stream instanceof UpstreamStream && stream.id === 0 && !isNew) stream.isUnprocessed = true
+      stream.onSessionGone(error)
+    }
+  }
+
+  #giveBackBuffer(): void {
+    const giveBack = (): void => this.parts.readBuffers.giveBack(this.#buffer)
+    if (this.transport.socket.closed) giveBack()
+    else this.transport.socket.once('close', giveBack)
+  }
+
+  /** The upstream has broken the rules of the connection. */
+  protected override fail(code: number, reason: string): void {
+    if (this.isOver) return
+    this.transport.appendText(goawayFrame(0, code, reason))
+    this.#finish(new GatewayError('upstream_malformed', reason))
+  }
+
+  protected close(): void {
+    this.#end()
+  }
+
+  /** The gateway stops. */
+  shutDown(): void {
+    this.#end()
+  }
+
+  onEnd(): void {
+    const isNew = this.#state === 'connecting'
+    const error = isNew
+      ? dialError(this.#owner.address, undefined)
+      : new GatewayError('upstream_reset')
+    this.#finish(error)
+  }
+
+  onClose(error: Error | undefined): void {
+    const isNew = this.#state === 'connecting'
+    this.#finish(isNew ? dialError(this.#owner.address, error) : lostError(error))
+  }
+
+  onTimer(): void {
+    if (this.#state === 'connecting') this.#finish(new GatewayError('connect_timeout'))
+    else this.#end()
+  }
+}

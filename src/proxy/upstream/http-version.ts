@@ -1,0 +1,36 @@
+import type { HttpVersion } from '../../exchange/connection.ts'
+import type { RequestHead } from '../../exchange/exchange.ts'
+import { isGrpc } from '../grpc.ts'
+
+/** What of a request decides how its backend is spoken to; streams that are no requests have less. */
+export type Asked = Pick<RequestHead, 'authority' | 'scheme'> &
+  Partial<Pick<RequestHead, 'version' | 'method' | 'headers' | 'upgrade'>>
+
+const versions: Readonly<Record<string, HttpVersion>> = {
+  h2c: '2',
+  'kubernetes.io/h2c': '2',
+  http2: '2',
+  grpc: '2',
+  http: '1.1',
+  'kubernetes.io/ws': '1.1',
+  'kubernetes.io/wss': '1.1',
+}
+
+/** The version that the appProtocol of a Service port names (GEP-1911); undefined where it names none. */
+export function versionOfAppProtocol(appProtocol: string | undefined): HttpVersion | undefined {
+  return appProtocol === undefined ? undefined : versions[appProtocol.toLowerCase()]
+}
+
+/**
+ * Is HTTP/2 spoken to the backend? What a policy or the Service port says; else gRPC asks for it;
+ * else a client in plaintext is passed on in its own version, and one over TLS in HTTP/1.1. An
+ * upgrade needs HTTP/1.1 unless a policy or the port says otherwise.
+ */
+export function wantsHttp2(stated: HttpVersion | undefined, request: Asked): boolean {
+  if (request.version === undefined) return false
+  if (stated !== undefined) return stated === '2'
+  if (request.upgrade !== undefined) return false
+  // Every call of gRPC is a POST: other requests need not be asked.
+  if (request.method === 'POST' && isGrpc(request.headers?.get('content-type'))) return true
+  return request.version === '2' && request.scheme === 'http'
+}

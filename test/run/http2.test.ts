@@ -1,0 +1,185 @@
+import { once } from 'node:events'
+import {
+  type ClientHttp2Session,
+  connect,
+  type IncomingHttpHeaders,
+  type OutgoingHttpHeaders,
+} from 'node:http2'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { Authority } from '../../src/testing/certificates.ts'
+import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
+import { send } from '../../src/testing/http-client.ts'
+import {
+  gateway,
+  httpRoute,
+  manifest,
+  policy,
+  service,
+  staticBackend,
+  tlsSecret,
+  toBackend,
+} from '../../src/testing/manifests.ts'
+import { startVersionUpstream, type VersionUpstream } from '../../src/testing/version-upstream.ts'
+import { waitFor } from '../../src/testing/wait-for.ts'
+
+let plain: VersionUpstream
+let secure: VersionUpstream
+let port: number
+let securePort: number
+let running: RunningGateway
+let authority: Authority
+let overTls: ClientHttp2Session
+let overPlain: ClientHttp2Session
+
+beforeAll(async () => {
+  authority = new Authority()
+  const certificate = authority.issue(['backend.example.com'])
+  ;[plain, secure] = await Promise.all([startVersionUpstream(), startVersionUpstream(certificate)])
+  ;[port, securePort] = await Promise.all([freePort(), freePort()])
+  const tls = { sni: 'backend.example.com', caCertificateRefs: [{ name: 'authorities' }] }
+  const backends = {
+    plain: toBackend('plain'),
+    http1: toBackend('http1'),
+    http2: toBackend('http2'),
+    secure: toBackend('secure'),
+    'secure-http2': toBackend('secure-http2'),
+    h2c: { name: 'h2c', port: 80 },
+    'says-http': { name: 'says-http', port: 80 },
+  }
+  running = await startGateway({
+    manifests: {
+      'all.yaml': manifest(
+        gateway(port, {
+          listeners: [
+            { name: 'http', port, protocol: 'HTTP' },
+            {
+              name: 'https',
+              port: securePort,
+              protocol: 'HTTPS',
+              hostname: '*.example.com',
+              tls: { certificateRefs: [{ name: 'edge-tls' }] },
+            },
+            {
+              name: 'other',
+              port: securePort,
+              protocol: 'HTTPS',
+              hostname: 'other.test',
+              tls: { certificateRefs: [{ name: 'edge-tls' }] },
+            },
+          ],
+        }),
+        tlsSecret('edge-tls', authority.issue(['*.example.com', 'other.test'])),
+        {
+          apiVersion: 'v1',
+          kind: 'ConfigMap',
+          metadata: { name: 'authorities' },
+          data: { 'ca.crt': authority.certificate },
+        },
+        staticBackend('plain', plain.port),
+        staticBackend('http1', plain.port, { http: { version: 'HTTP1' } }),
+        staticBackend('http2', plain.port, { http: { version: 'HTTP2' } }),
+        staticBackend('secure', secure.port, { tls }),
+        staticBackend('secure-http2', secure.port, { tls, http: { version: 'HTTP2' } }),
+        ...service('h2c', [plain.port], { appProtocol: 'kubernetes.io/h2c' }),
+        ...service('says-http', [plain.port], { appProtocol: 'http' }),
+        ...Object.entries(backends).map(([name, backend]) =>
+          httpRoute(name, {
+            hostnames: [`${name}.example.com`],
+            rules: [{ backendRefs: [backend] }],
+          }),
+        ),
+        httpRoute('closed', {
+          hostnames: ['closed.example.com'],
+          rules: [{ backendRefs: [toBackend('plain')] }],
+        }),
+        policy('closed', 'HTTPRoute/closed', {
+          traffic: { authorization: { action: 'Allow', policy: { matchExpressions: ['false'] } } },
+        }),
+      ),
+    },
+  })
+  overPlain = connect(`http://127.0.0.1:${port}`)
+  overTls = connect(`https://127.0.0.1:${securePort}`, {
+    ca: authority.certificate,
+    servername: 'a.example.com',
+  })
+}, 60_000)
+
+afterAll(async () => {
+  overPlain?.destroy()
+  overTls?.destroy()
+  await running?.stop()
+  plain?.close()
+  secure?.close()
+  authority?.dispose()
+})
+
+interface Answer {
+  headers: IncomingHttpHeaders
+  body: string
+}
+
+async function ask(session: ClientHttp2Session, headers: OutgoingHttpHeaders): Promise<Answer> {
+  const stream = session.request(headers)
+  let got: IncomingHttpHeaders = {}
+  let body = ''
+  stream.on('response', (fields) => {
+    got = fields
+  })
+  stream.on('data', (part: Buffer) => {
+    body += part
+  })
+  await once(stream, 'end')
+  return { headers: got, body }
+}
+
+const versionOf = async (session: ClientHttp2Session, kind: string, more = {}) =>
+  (await ask(session, { ':path': '/', ':authority': `${kind}.example.com`, ...more })).body
+
+const overHttp1 = async (kind: string) => {
+  const response = await send(port, { host: `${kind}.example.com` })
+  return response.body
+}
+
+describe('the version that a backend is spoken to', () => {
+  it('[BackendHTTP.version] is the one of its policy', async () => {
+    expect(await versionOf(overPlain, 'http1')).toBe('1.1')
+    expect(await versionOf(overTls, 'http2')).toBe('2.0')
+    expect(await overHttp1('http2')).toBe('2.0')
+  })
+
+  it('[BackendHTTP.version=HTTP2] is agreed on by ALPN over TLS, and known beforehand in plaintext', async () => {
+    expect(await overHttp1('secure-http2')).toBe('2.0')
+    expect(await overHttp1('http2')).toBe('2.0')
+    expect(await overHttp1('secure')).toBe('1.1')
+  })
+
+  it('[BackendHTTP.version.default] follows appProtocol, then gRPC, then the client', async () => {
+    expect(await overHttp1('h2c')).toBe('2.0')
+    expect(await versionOf(overPlain, 'says-http')).toBe('1.1')
+    expect(await overHttp1('plain')).toBe('1.1')
+    expect(await versionOf(overPlain, 'plain')).toBe('2.0')
+    expect(await versionOf(overTls, 'plain')).toBe('1.1')
+    const grpc = { ':method': 'POST', 'content-type': 'application/grpc+proto' }
+    expect(await versionOf(overTls, 'plain', grpc)).toBe('2.0')
+  })
+})
+
+describe('requests of HTTP/2', () => {
+  it('are routed, refused and logged like those of HTTP/1.1', async () => {
+    const refused = await ask(overTls, { ':path': '/', ':authority': 'closed.example.com' })
+    expect([refused.headers[':status'], refused.body]).toEqual([403, 'authorization failed'])
+    const lost = await ask(overPlain, { ':path': '/', ':authority': 'nowhere.example.com' })
+    expect([lost.headers[':status'], lost.body]).toEqual([404, 'route not found'])
+    await waitFor('the log line', () =>
+      /closed\.example\.com http\.path=\/ http\.version=HTTP\/2 http\.status=403/.test(
+        running.stdout,
+      ),
+    )
+  })
+
+  it('for another listener than their connection was made for are misdirected', async () => {
+    const { headers } = await ask(overTls, { ':path': '/', ':authority': 'other.test' })
+    expect(headers[':status']).toBe(421)
+  })
+})
