@@ -1,5 +1,12 @@
 /** What a proxy's CPU time per request is, and whether it does what is measured. */
-import { askOnce, type BenchUpstream, type ScenarioName, scenarios, startLoad } from './load.ts'
+import {
+  askOnce,
+  type BenchUpstream,
+  type Load,
+  type ScenarioName,
+  scenarios,
+  startLoad,
+} from './load.ts'
 import type { MeasuredProxy } from './process.ts'
 
 /** Connections that are kept busy. */
@@ -24,6 +31,26 @@ export async function costOf(
 ): Promise<number> {
   const load = startLoad(proxy.port, scenarios[scenario], connections)
   const done = scenario === 'sse' ? upstream.events : load.responses
+  return cpuPer(done, proxy, load, upstream, seconds)
+}
+
+/** Microseconds of the proxy's CPU per response of a load that has just been started. */
+export function cpuPerResponse(
+  proxy: MeasuredProxy,
+  load: Load,
+  upstream: BenchUpstream,
+  seconds: number,
+): Promise<number> {
+  return cpuPer(load.responses, proxy, load, upstream, seconds)
+}
+
+async function cpuPer(
+  done: () => number,
+  proxy: MeasuredProxy,
+  load: Load,
+  upstream: BenchUpstream,
+  seconds: number,
+): Promise<number> {
   const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
   await pause(200)
   const before = { cpu: proxy.cpuTime(), done: done() }

@@ -22,8 +22,14 @@ export type Peer = { readonly name: string } & (
 
 const versionIn = (text: string): string => /\d+\.\d+(\.\d+)?/.exec(text)?.[0] ?? 'unknown'
 
-async function nginx(folder: string, upstream: number): Promise<Peer> {
+/** `protocol`: what clients speak, in plaintext. */
+export async function nginx(
+  folder: string,
+  upstream: number,
+  protocol: 'http1' | 'http2' = 'http1',
+): Promise<Peer> {
   const name = 'nginx'
+  const http2 = protocol === 'http2' ? ' http2' : ''
   const found = spawnSync('nginx', ['-v'], { encoding: 'utf8' })
   if (found.error !== undefined)
     return { name, absent: 'not on PATH (apt-get install nginx-light)' }
@@ -43,9 +49,9 @@ http {
   keepalive_requests 1000000000; keepalive_timeout 300s;
   map $http_${routing.header.replace('-', '_')} $is_routed { default 0; ${routing.value} 1; }
   upstream shop { server 127.0.0.1:${upstream}; keepalive 256; keepalive_requests 1000000000; }
-  server { listen 127.0.0.1:${port} default_server; return 404; }
+  server { listen 127.0.0.1:${port}${http2} default_server; return 404; }
   server {
-    listen 127.0.0.1:${port}; server_name ${routing.host};
+    listen 127.0.0.1:${port}${http2}; server_name ${routing.host};
     location / { return 404; }
     location ${routing.path} {
       if ($is_routed = 0) { return 404; }

@@ -14,11 +14,15 @@ import { type MeasuredProxy, startProxyProcess } from './process.ts'
 
 const launcher = join(import.meta.dirname, '..', '..', 'bin', 'sluice')
 
-/** Ourselves, as a user starts us; `others` routes of other hosts stand beside the measured one. */
+/**
+ * Ourselves, as a user starts us; `others` routes of other hosts stand beside the measured one,
+ * `policies` are those of the backend.
+ */
 export async function startSluice(
   folder: string,
   upstream: number,
   others: number,
+  policies?: Readonly<Record<string, unknown>>,
 ): Promise<MeasuredProxy> {
   const manifests = join(folder, `manifests-${others}`)
   const port = await freePort()
@@ -44,7 +48,7 @@ export async function startSluice(
       rules: [{ backendRefs: [toBackend('shop')] }],
     }),
   )
-  const objects = [gateway(port), staticBackend('shop', upstream), route, ...besides]
+  const objects = [gateway(port), staticBackend('shop', upstream, policies), route, ...besides]
   writeFileSync(join(manifests, 'all.yaml'), manifest(...objects))
   const own = ['--admin-address', 'off', '--stats-address', '127.0.0.1:0']
   const more = ['--readiness-address', '127.0.0.1:0', '--bind-address', '127.0.0.1']

@@ -19,6 +19,7 @@ const sources = {
   'gateway-api-crds': { variable: 'SLUICE_GATEWAY_API_CRDS' },
   'inference-crds': { variable: 'SLUICE_INFERENCE_CRDS' },
   chromium: { program: 'chromium' },
+  h2spec: { program: 'h2spec' },
   go: { program: 'go' },
   wazero: { variable: 'SLUICE_WAZERO' },
   python3: { program: 'python3' },

@@ -1,0 +1,87 @@
+/**
+ * Claim: a GET through HTTP/2 costs at most 1.5 times the CPU of nginx. Prior knowledge in plaintext,
+ * 8 connections with 4 requests under way on each, and HTTP/1.1 to the upstream for both; otherwise
+ * as in http1.ts.
+ */
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { connect, type IncomingHttpHeaders } from 'node:http2'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type BenchContext, interleave, pinSelf, type Row } from '../harness.ts'
+import { cpuPerResponse } from './cost.ts'
+import { type BenchUpstream, routing, scenarios, startBenchUpstream } from './load.ts'
+import { startHttp2Load } from './load-http2.ts'
+import { nginx } from './peers.ts'
+import { loadCore, type MeasuredProxy, startProxyProcess } from './process.ts'
+import { startSluice } from './sluice.ts'
+
+const connections = 8
+const streamsEach = 4
+
+/** Every proxy must do the same before it is measured. */
+async function check({ name, port }: MeasuredProxy): Promise<void> {
+  const session = connect(`http://127.0.0.1:${port}`)
+  const ask = async (team: string) => {
+    const path = `${routing.path}get`
+    const stream = session.request({
+      ':path': path,
+      ':authority': routing.host,
+      [routing.header]: team,
+    })
+    const [head] = (await once(stream, 'response')) as [IncomingHttpHeaders]
+    stream.resume()
+    return head
+  }
+  try {
+    const served = await ask(routing.value)
+    const refused = await ask('b')
+    const isServed = Number(served[':status']) === 200 && served['x-served-by'] !== undefined
+    if (isServed && Number(refused[':status']) === 404) return
+    throw new Error(`${name} does not route as it should`)
+  } finally {
+    session.destroy()
+  }
+}
+
+function costOf(proxy: MeasuredProxy, upstream: BenchUpstream, seconds: number): Promise<number> {
+  const load = startHttp2Load(proxy.port, scenarios.get, connections, streamsEach)
+  return cpuPerResponse(proxy, load, upstream, seconds)
+}
+
+export default async function http2({ rounds, quick, note }: BenchContext): Promise<Row[]> {
+  if (!pinSelf(loadCore)) note('nothing is pinned: taskset is missing, or there is one core only')
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
+  const upstream = await startBenchUpstream()
+  const running: MeasuredProxy[] = []
+  let absent: string | undefined
+  try {
+    running.push(await startSluice(folder, upstream.port, 10, { http: { version: 'HTTP1' } }))
+    const peer = await nginx(folder, upstream.port, 'http2')
+    if ('absent' in peer) absent = peer.absent
+    else running.push(await startProxyProcess(peer.command))
+    for (const proxy of running) await check(proxy)
+    note(running.map(({ name, version }) => `${name} ${version}`).join(', '))
+    for (const proxy of running) await costOf(proxy, upstream, quick ? 1 : 4)
+    const samples = await interleave(
+      rounds,
+      Object.fromEntries(
+        running.map((proxy) => [proxy.name, () => costOf(proxy, upstream, quick ? 0.5 : 1.5)]),
+      ),
+    )
+    return [
+      {
+        id: 'proxy.http2.get.nginx',
+        unit: 'µs',
+        own: samples.sluice ?? [],
+        peer: { name: 'nginx', samples: samples.nginx ?? [] },
+        bound: { atMost: 1.5 },
+        ...(absent && { note: `nginx is absent: ${absent}` }),
+      },
+    ]
+  } finally {
+    for (const proxy of running) await proxy.stop()
+    upstream.close()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}

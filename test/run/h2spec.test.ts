@@ -1,0 +1,87 @@
+import { execFile } from 'node:child_process'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { Authority } from '../../src/testing/certificates.ts'
+import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
+import {
+  gateway,
+  httpRoute,
+  manifest,
+  staticBackend,
+  tlsSecret,
+  toBackend,
+} from '../../src/testing/manifests.ts'
+import { describeWithParts, partPath } from '../../src/testing/parts.ts'
+
+describeWithParts(['h2spec'], 'h2spec, all cases, against `sluice run`', () => {
+  let running: RunningGateway
+  let upstream: Server
+  let authority: Authority
+  let port: number
+  let securePort: number
+
+  beforeAll(async () => {
+    authority = new Authority()
+    // Bodies are cut in the middle by many of the cases.
+    upstream = createServer((request, response) => {
+      request.on('error', () => {})
+      request.resume()
+      response.end('some data for the windows')
+    })
+    await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve))
+    ;[port, securePort] = await Promise.all([freePort(), freePort()])
+    running = await startGateway({
+      manifests: {
+        'all.yaml': manifest(
+          gateway(port, {
+            listeners: [
+              { name: 'http', port, protocol: 'HTTP' },
+              {
+                name: 'https',
+                port: securePort,
+                protocol: 'HTTPS',
+                tls: { certificateRefs: [{ name: 'edge-tls' }] },
+              },
+            ],
+          }),
+          tlsSecret('edge-tls', authority.issue(['localhost'])),
+          staticBackend('shop', (upstream.address() as AddressInfo).port, {
+            http: { version: 'HTTP1' },
+          }),
+          httpRoute('all', { rules: [{ backendRefs: [toBackend('shop')] }] }),
+        ),
+      },
+    })
+  }, 60_000)
+  afterAll(async () => {
+    await running?.stop()
+    upstream?.closeAllConnections()
+    upstream?.close()
+    authority?.dispose()
+  })
+
+  /** The failed cases, and the last line. */
+  const run = async (...args: string[]) => {
+    const all = ['--strict', '--host', '127.0.0.1', '--timeout', '5', ...args]
+    const { stdout } = await promisify(execFile)(partPath('h2spec'), all).catch(
+      (failed: { stdout: string }) => failed,
+    )
+    const failures = stdout.slice(stdout.indexOf('Failures:'))
+    const failed = [...failures.matchAll(/× \d+: (.*)/g)].map(([, title]) => title)
+    return { failed, summary: stdout.trim().split('\n').at(-1) }
+  }
+
+  it('over TLS', async () => {
+    const { failed, summary } = await run('--tls', '--insecure', '--port', String(securePort))
+    expect(failed).toEqual([])
+    expect(summary).toMatch(/^\d{3} tests, (\d{3}) passed, 0 skipped, 0 failed$/)
+  }, 60_000)
+
+  it('in plaintext, where what is no preface is HTTP/1.1 and answered as that', async () => {
+    const { failed, summary } = await run('--port', String(port))
+    expect(failed).toEqual(['Sends invalid connection preface'])
+    expect(summary).toMatch(/ 0 skipped, 1 failed$/)
+  }, 60_000)
+})
