@@ -9,6 +9,7 @@ import {
   type IncomingHttpHeaders,
   type ServerHttp2Session,
   type ServerHttp2Stream,
+  sensitiveHeaders,
 } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -270,6 +271,21 @@ describe('an upstream of node:http2', () => {
     await once(stream, 'end')
     expect([text, trailers['grpc-status']]).toEqual(['ab', '0'])
     session.destroy()
+  })
+
+  it('is told which fields the client wants in no table', async () => {
+    const upstream = await RawUpstream.start()
+    rig.plane.upstream = { ...upstream.address, isHttp2: true }
+    const session = connect(`http://127.0.0.1:${rig.port}`)
+    session.on('error', () => {})
+    session.request({ ':path': '/', accept: 'a', 'x-key': 'b', [sensitiveHeaders]: ['accept'] })
+    await waitFor('the head', () => upstream.connections[0]?.text.includes('x-key') === true)
+    const text = upstream.connections[0]?.text ?? ''
+    // Index 19 of the static table, as a literal that is never indexed (RFC 7541 6.2.3).
+    expect(text).toContain('\x1f\x04\x01a')
+    expect(text).toContain('\x00\x05x-key\x01b')
+    session.destroy()
+    upstream.close()
   })
 
   it('that cannot be reached, or speaks no HTTP/2, is an error like any other', async () => {

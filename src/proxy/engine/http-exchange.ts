@@ -162,7 +162,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
     const body = this.requestBody
     const framing = this.requestFraming
     const isChunked = this.isRequestChunked && !link.framesBodies
-    link.sendHead(this.request.text(framing, this.upgrade))
+    link.sendHead(this.request.text(framing, this.upgrade), this.request.sensitiveNames)
     const turn = this.#turn
     try {
       body.flow(link.sink, isChunked, false)

@@ -66,6 +66,8 @@ export class RequestHeadView implements RequestHead {
   contentLength = -1
   /** Read from a stream of HTTP/2. */
   isHttp2 = false
+  /** Fields that the client wants in no table of HPACK, by lower-case name (RFC 7541 7.1.3). */
+  sensitiveNames: ReadonlySet<string> | undefined
   #flags = 0
   #minor = 1
   #bytes: Buffer = nothing
@@ -91,6 +93,7 @@ export class RequestHeadView implements RequestHead {
     this.#bytes = this.#room(size)
     bytes.copy(this.#bytes, 0, base, base + size)
     this.isHttp2 = false
+    this.sensitiveNames = undefined
     this.#flags = reader.flags
     this.#minor = reader.minor
     this.#methodId = reader.methodId

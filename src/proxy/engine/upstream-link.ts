@@ -58,8 +58,11 @@ export interface UpstreamLink {
   isLent: boolean
   /** Begins; `onUpstreamReady` follows at once. */
   use(user: UpstreamUser): void
-  /** A whole head as HTTP/1.1 has it, with its empty line. */
-  sendHead(head: string): void
+  /**
+   * A whole head as HTTP/1.1 has it, with its empty line. `sensitiveNames`: fields that are to be in
+   * no table of HPACK.
+   */
+  sendHead(head: string, sensitiveNames?: ReadonlySet<string>): void
   /** The user wants (more of) the body. */
   resumeBody(): void
   /** Reads no more for now. */

@@ -189,6 +189,7 @@ export class ServerSession extends Http2Session implements OpenConnection, Timer
     request.load(reader, reader.textBytes, reader.textStart)
     request.scheme = this.#scheme
     request.isHttp2 = true
+    request.sensitiveNames = fields.sensitiveNames
     const hasBody = !isLast && fields.protocol === undefined
     stream.begin(exchange, hasBody ? 'stream' : 'none')
   }

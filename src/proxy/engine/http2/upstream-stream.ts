@@ -19,6 +19,7 @@ export class UpstreamStream extends Http2Stream implements UpstreamLink {
   hasAnswered = false
   readonly served: number
   #user: UpstreamUser | undefined
+  #sensitiveNames: ReadonlySet<string> | undefined
   #interims = 0
   /** The final head has come. */
   #hasHead = false
@@ -66,10 +67,11 @@ export class UpstreamStream extends Http2Stream implements UpstreamLink {
   }
 
   protected encodeHead(head: string): string {
-    return this.session.encoder.request(head, this.#upstream.scheme)
+    return this.session.encoder.request(head, this.#upstream.scheme, this.#sensitiveNames)
   }
 
-  sendHead(head: string): void {
+  sendHead(head: string, sensitiveNames?: ReadonlySet<string>): void {
+    this.#sensitiveNames = sensitiveNames
     this.setHead(head)
   }
 
