@@ -11,7 +11,13 @@ import {
 } from '../../src/proxy/engine/http2/frames.ts'
 import { ManualClock } from '../../src/proxy/engine/manual-clock.ts'
 import { waitFor } from '../../src/testing/wait-for.ts'
-import { answering, type EngineRig, type RawUpstream, startEngine } from '../proxy/engine-rig.ts'
+import {
+  answering,
+  type EngineRig,
+  RawConnection,
+  type RawUpstream,
+  startEngine,
+} from '../proxy/engine-rig.ts'
 import {
   data,
   endHeaders,
@@ -210,10 +216,7 @@ describe('a connection that breaks the rules ends with GOAWAY', () => {
   })
 
   it('SETTINGS must come first', async () => {
-    const client = await FrameClient.connect(rig.port)
-    const other = new FrameClient(client.connection)
-    expect(other.frames).toEqual([])
-    const early = new FrameClient(await connectRaw())
+    const early = new FrameClient(await RawConnection.connect(rig.port))
     early.send('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', pingFrame('12345678', false))
     expect(await early.refusal()).toBe(`connection: ${protocol}`)
   })
@@ -234,11 +237,6 @@ const limits = {
   maxFrameBytes: 16_384,
   keepaliveIntervalMs: 0,
   keepaliveTimeoutMs: 20_000,
-}
-
-async function connectRaw() {
-  const { RawConnection } = await import('../proxy/engine-rig.ts')
-  return RawConnection.connect(rig.port)
 }
 
 describe('floods are cut off and counted', () => {
@@ -294,6 +292,17 @@ describe('floods are cut off and counted', () => {
     const goaway = await client.find(({ type }) => type === frameTypes.goaway)
     expect(goaway?.payload.readUInt32BE(4)).toBe(enhanceYourCalm)
     expect(rig.engine.counters.http2Floods.window).toBe(1)
+  })
+
+  it('but pings between data are none', async () => {
+    rig.plane.request = (exchange) => exchange.respond(200, [], 'x'.repeat(400))
+    const client = await FrameClient.connect(rig.port, [[settingIds.initialWindowSize, 0]])
+    client.send(headers(1, get))
+    for (let at = 1; at <= 400; at++) {
+      client.send(pingFrame('12345678', false), windowUpdateFrame(1, 1))
+      await client.until(() => client.dataOf(1) === at)
+    }
+    expect(client.frames.some(({ type }) => type === frameTypes.goaway)).toBe(false)
   })
 
   it('but a client that cancels now and then among requests that it reads is none', async () => {

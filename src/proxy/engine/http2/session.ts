@@ -115,7 +115,7 @@ export abstract class Http2Session extends SessionOutput implements TransportOwn
 
   onDataFrame(id: number, flowLength: number): void {
     this.take(flowLength)
-    this.guard.forget('ping')
+    this.onDataMoved()
     const stream = this.streams.get(id)
     if (stream === undefined) {
       this.onStray(id)
@@ -128,6 +128,11 @@ export abstract class Http2Session extends SessionOutput implements TransportOwn
     stream.receiveWindow -= flowLength
     if (stream.receiveWindow < 0)
       this.abortStream(stream, errorCodes.flowControl, 'window exceeded')
+  }
+
+  /** Peers measure the way with pings while data moves (gRPC does): those are no flood. */
+  protected onDataMoved(): void {
+    this.guard.forget('ping')
   }
 
   onData(id: number, bytes: Buffer, start: number, end: number, isLast: boolean): void {
