@@ -211,7 +211,7 @@ export const gatewayBackendSpec = object(
   'BackendSpec',
   {
     static: optional(staticBackend, 'A fixed host and port.'),
-    ai: optional(aiBackend, { doc: 'A language model.', support: 'pending' }),
+    ai: optional(aiBackend, 'Language models.'),
     mcp: optional(mcpBackend, { doc: 'MCP servers.', support: 'pending' }),
     dynamicForwardProxy: optional(
       object('DynamicForwardProxyBackend', {}),

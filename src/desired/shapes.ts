@@ -237,10 +237,28 @@ export interface EndpointSliceFields {
   }[]
 }
 
+export interface LlmProviderSpec {
+  readonly host?: string
+  readonly port?: number
+  readonly path?: string
+  /** Exactly one vendor is there; its fields are those of ProviderConfig. */
+  readonly [vendor: string]: unknown
+}
+
+export interface NamedProviderSpec extends LlmProviderSpec {
+  readonly name: string
+  readonly policies?: Readonly<Record<string, unknown>>
+}
+
+export interface AiBackendSpec {
+  readonly provider?: LlmProviderSpec
+  readonly groups?: readonly { readonly providers: readonly NamedProviderSpec[] }[]
+}
+
 export interface BackendSpec {
   readonly static?: { readonly host: string; readonly port: number }
   readonly dynamicForwardProxy?: object
-  readonly ai?: object
+  readonly ai?: AiBackendSpec
   readonly mcp?: { readonly targets?: readonly { readonly name: string }[] }
   readonly policies?: Readonly<Record<string, unknown>>
 }

@@ -56,6 +56,11 @@ export type BufferedBody =
 export interface BodyTransform {
   push(chunk: Uint8Array, emit: (bytes: Uint8Array) => void): void
   end(emit: (bytes: Uint8Array) => void): void
+  /**
+   * The source has broken off in the middle. A transform that can still bring the body to an end which
+   * its reader takes for a failure does so here; without it the connection is broken instead.
+   */
+  fail?(emit: (bytes: Uint8Array) => void): void
 }
 
 /** A message body as a stream with back-pressure. */

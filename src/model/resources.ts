@@ -4,6 +4,7 @@
  * children point up to their parents by key, and nothing is merged here: a one-field edit changes
  * one small resource.
  */
+import type { ProviderGroup } from './model-providers.ts'
 import type { Age, ObjectName, ObjectRef } from './names.ts'
 
 /** Unique over all resources; begins with the resource's type and a slash. */
@@ -184,6 +185,8 @@ export interface StreamResource extends Age {
 export type Destination =
   | { readonly type: 'static'; readonly host: string; readonly port: number }
   | { readonly type: 'dynamic' }
+  /** Groups by priority. */
+  | { readonly type: 'ai'; readonly groups: readonly ProviderGroup[] }
   | { readonly type: 'unsupported'; readonly message: string }
 
 /** A GatewayBackend. Key `backend/<ns>/<name>`. */

@@ -5,7 +5,7 @@
  * protection that is not enforced must never let traffic through.
  */
 
-import { backendAiField } from '../llm/policy/schema.ts'
+import { backendAi } from '../llm/policy/index.ts'
 import { backendMcpField } from '../mcp/policy/schema.ts'
 import type { PolicySection } from '../model/resources.ts'
 import { accessLog } from './access-log/index.ts'
@@ -87,7 +87,7 @@ const backendPolicies = [
   backendAuth,
   // Guards and authorization live inside these two.
   pendingPolicy(backendMcpField, { security: true }),
-  pendingPolicy(backendAiField, { security: true }),
+  backendAi,
 ] as const
 
 /** With the types of what users may write, from which the types of specs are made. */

@@ -3,8 +3,12 @@
  * one is made.
  */
 import type { GatewayError } from '../errors.ts'
+import type { ResponseHead } from '../exchange/exchange.ts'
 import { forwardingFacts, type RetryPlan } from '../exchange/forwarding.ts'
+import { isProviderFailure } from './llm/choose-provider.ts'
+import { retryHintMs } from './llm/retry-hint.ts'
 import { now } from './upstream/choose.ts'
+import type { UpstreamEndpoint } from './upstream/endpoint.ts'
 import type { Walk } from './walk.ts'
 
 /** Backoff doubles with every attempt, up to so many times the first. */
@@ -20,9 +24,10 @@ export function endAttempt(walk: Walk): void {
 }
 
 /** The head of a response is there. True where its endpoint is left out from now on. */
-export function learnFromResponse({ endpoint, attemptStartedAt, exchange }: Walk): boolean {
+export function learnFromResponse({ endpoint, attemptStartedAt, exchange, model }: Walk): boolean {
   if (endpoint === undefined) return false
   const status = exchange.response?.status ?? 0
+  if (model !== undefined) return learnFromProvider(endpoint, exchange.response, attemptStartedAt)
   if (status < 500 && status !== 429) {
     return endpoint.record({ kind: 'answered', latencyMs: now() - attemptStartedAt }, now)
   }
@@ -32,11 +37,26 @@ export function learnFromResponse({ endpoint, attemptStartedAt, exchange }: Walk
   return endpoint.record({ kind: 'failed', retryAfterMs: retryAfterMs(asked) }, now)
 }
 
+/** Providers have no health checks: one that is out of order or out of quota is left out at once. */
+function learnFromProvider(
+  endpoint: UpstreamEndpoint,
+  response: ResponseHead | undefined,
+  startedAt: number,
+): boolean {
+  if (response === undefined || !isProviderFailure(response.status)) {
+    return endpoint.record({ kind: 'answered', latencyMs: now() - startedAt }, now)
+  }
+  const hint = retryHintMs(response.headers, Date.now())
+  if (hint === 0) return endpoint.record({ kind: 'unreachable' }, now)
+  return endpoint.record({ kind: 'failed', retryAfterMs: hint }, now)
+}
+
 /** There was no response. True where the endpoint is left out from now on. */
-export function learnFromError({ endpoint }: Walk, error: GatewayError): boolean {
+export function learnFromError({ endpoint, model }: Walk, error: GatewayError): boolean {
   if (endpoint === undefined || error.row.source !== 'upstream') return false
   // Who is slow gets no better by being called unreachable: that counts like a bad answer.
-  const isSlow = error.code === 'route_timeout' || error.code === 'upstream_timeout'
+  const isSlow =
+    error.code === 'route_timeout' || (model === undefined && error.code === 'upstream_timeout')
   return endpoint.record(
     isSlow ? { kind: 'failed', retryAfterMs: 0 } : { kind: 'unreachable' },
     now,

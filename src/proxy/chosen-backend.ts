@@ -10,7 +10,8 @@ export function chosenBackend(named: NamedTarget, config: ConfigStore): ChosenBa
   const type = typeOf(named, config)
   let chosen = known.get(named)
   if (chosen?.type !== type) {
-    chosen = { name: named.label ?? named.name, type, protocol: 'http' }
+    const protocol = type === 'ai' ? 'llm' : 'http'
+    chosen = { name: named.label ?? named.name, type, protocol }
     known.set(named, chosen)
   }
   return chosen
@@ -19,5 +20,5 @@ export function chosenBackend(named: NamedTarget, config: ConfigStore): ChosenBa
 function typeOf({ target, name }: NamedTarget, config: ConfigStore): ChosenBackend['type'] {
   if (target.type === 'service') return 'service'
   const found = config.backends.find(name)?.type
-  return found === 'static' || found === 'dynamic' ? found : 'unknown'
+  return found === undefined || found === 'unsupported' ? 'unknown' : found
 }

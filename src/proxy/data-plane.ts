@@ -19,9 +19,17 @@ import type { StreamHandler } from './engine/stream-types.ts'
 import type { RequestHandler, ServerExchange, TlsChoice } from './engine/types.ts'
 import { factsOf } from './facts.ts'
 import { GrpcCallouts } from './grpc-callouts.ts'
+import { hasAnotherProvider, isProviderFailure } from './llm/choose-provider.ts'
+import { receiveAnswer } from './llm/receive.ts'
 import { LocalExchange } from './local-exchange.ts'
 import { observeGrpc, observeResponse } from './observe.ts'
-import { forwardOptions, type PhaseContext, requestPhases, retryPhases } from './phases.ts'
+import {
+  forwardOptions,
+  modelPhases,
+  type PhaseContext,
+  requestPhases,
+  retryPhases,
+} from './phases.ts'
 import { RateBuckets } from './rate-buckets.ts'
 import { answerOf, type LocalResponse, refusalText, rescue, toGatewayError } from './rescue.ts'
 import { changeResponse, changesResponse } from './response.ts'
@@ -137,6 +145,7 @@ class WalkHandler implements RequestHandler {
     if (learnFromResponse(walk)) this.#telemetry.onEjected()
     const status = exchange.response?.status ?? 0
     if (walk.trace !== undefined) endAttemptSpan(walk, status)
+    if (isProviderFailure(status) && this.#askAnother(walk)) return
     const delay = status < 400 ? undefined : retryDelay(walk, status, this.#context.random)
     if (delay !== undefined) {
       this.#sendAgain(walk, delay)
@@ -144,6 +153,35 @@ class WalkHandler implements RequestHandler {
     }
     // gRPC needs HTTP/2; other requests are not asked.
     if (exchange.request.version === '2') observeGrpc(walk)
+    if (walk.model === undefined) this.#relay(walk)
+    else this.#receive(walk)
+  }
+
+  /** The answer of a language model, which may have to be read whole. */
+  #receive(walk: Walk): void {
+    const attempt = walk.model?.tried.size
+    const finish = (answer: RespondVerdict | undefined): void => {
+      if (walk.over) return
+      if (answer === undefined) this.#relay(walk)
+      else this.#answer(walk, answer)
+    }
+    const failed = (thrown: unknown): void => {
+      // Whoever waited for a body that was cut off is told by onError as well.
+      const error = toGatewayError(thrown)
+      if (walk.over || error.row.source === 'upstream' || walk.model?.tried.size !== attempt) return
+      this.#fail(walk, error)
+    }
+    try {
+      const received = receiveAnswer(walk)
+      if (received instanceof Promise) received.then(finish).catch(failed)
+      else finish(received)
+    } catch (thrown) {
+      this.#giveUp(walk, thrown)
+    }
+  }
+
+  #relay(walk: Walk): void {
+    const { exchange } = walk
     if (walk.observers.isReading) observeResponse(walk)
     if (!changesResponse(walk)) {
       exchange.relay()
@@ -175,9 +213,24 @@ class WalkHandler implements RequestHandler {
       exchange.forward(next, forwardOptions(walk))
       return
     }
+    if (
+      error.row.source === 'upstream' &&
+      error.code !== 'route_timeout' &&
+      this.#askAnother(walk)
+    ) {
+      return
+    }
     const delay = retryDelay(walk, error, this.#context.random)
     if (delay === undefined) this.#fail(walk, error)
     else this.#sendAgain(walk, delay)
+  }
+
+  /** A provider of language models has failed: the next one is asked. False where there is none. */
+  #askAnother(walk: Walk): boolean {
+    if (!hasAnotherProvider(walk, this.#context)) return false
+    endAttempt(walk)
+    this.#walk(walk, 0, modelPhases)
+    return true
   }
 
   /** One more attempt, after a while. */
@@ -185,13 +238,14 @@ class WalkHandler implements RequestHandler {
     endAttempt(walk)
     walk.retries++
     walk.exchange.request.headers.set('x-retry-attempt', `${walk.retries}`)
+    const phases = walk.model === undefined ? retryPhases : modelPhases
     if (delayMs === 0) {
-      this.#walk(walk, 0, retryPhases)
+      this.#walk(walk, 0, phases)
       return
     }
     walk.backoff = setTimeout(() => {
       walk.backoff = undefined
-      if (!walk.over) this.#walk(walk, 0, retryPhases)
+      if (!walk.over) this.#walk(walk, 0, phases)
     }, delayMs)
   }
 

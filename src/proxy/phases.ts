@@ -13,6 +13,8 @@ import type { ConfigStore } from './config/store.ts'
 import { editRequest } from './filters/edit.ts'
 import { redirectLocation } from './filters/redirect.ts'
 import { forwardedClient } from './forwarded-client.ts'
+import { resolveProvider } from './llm/choose-provider.ts'
+import { adaptModelHeaders, prepareModelRequest } from './llm/prepare.ts'
 import { observeRequest } from './observe.ts'
 import { findListener, findRoute, type MatchableHeads } from './route.ts'
 import { startAttemptSpan, startTrace } from './tracing.ts'
@@ -61,14 +63,28 @@ export const requestPhases: readonly Phase[] = [
   applyBackendFilters,
   // After every edit that may set the host, and once the destination's name is known.
   rewriteHost,
+  // Before credentials are added: a signature covers the body and the path that it makes.
+  prepareModelRequest,
   // Last: credentials must not be seen by anything that could send them elsewhere, and a signature
   // covers what all the others have made of the request.
   applyBackendPolicies,
+  // Vendors look for credentials in places of their own.
+  adaptModelHeaders,
   forward,
 ]
 
 /** The way of a request that is sent again: the same backend, perhaps another endpoint. */
 export const retryPhases: readonly Phase[] = [resolveBackend, applyBackendPolicies, forward]
+
+/** The same to a language model: another provider may want it quite different. */
+export const modelPhases: readonly Phase[] = [
+  resolveBackend,
+  rewriteHost,
+  prepareModelRequest,
+  applyBackendPolicies,
+  adaptModelHeaders,
+  forward,
+]
 
 function identifyClient({ exchange }: Walk, { isTrustedProxy }: PhaseContext): undefined {
   if (isTrustedProxy === undefined) return
@@ -153,6 +169,8 @@ function resolveBackend(walk: Walk, context: PhaseContext): undefined | Promise<
   const { backend, placement } = walk
   if (backend === undefined || placement === undefined) throw new GatewayError('no_backends')
   walk.exchange.backend = chosenBackend(backend, context.config)
+  const models = backend.target.type === 'backend' && context.config.backends.find(backend.name)
+  if (models && models.type === 'ai') return resolveProvider(walk, context, models)
   const { request } = walk.exchange
   const again = walk.retries === 0 ? undefined : { avoid: walk.destination?.endpoint }
   const found = resolveDestination(context, placement, backend, request, again)
@@ -220,7 +238,9 @@ function forward(walk: Walk): undefined {
   if (destination.endpoint !== undefined) {
     walk.endpoint = destination.endpoint
     walk.endpoint.outstanding++
-    walk.attemptStartedAt = walk.retries === 0 ? exchange.startedAt : now()
+    // The body of a request to a model has come already, at the speed of the client.
+    const isFirst = walk.retries === 0 && walk.model === undefined
+    walk.attemptStartedAt = isFirst ? exchange.startedAt : now()
   }
   walk.address = destination.address
   walk.addressesLeft = destination.others

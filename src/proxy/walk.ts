@@ -4,6 +4,7 @@ import type { ListenerPlacement, RulePlacement } from './config/placement.ts'
 import type { BoundPolicies } from './config/policies.ts'
 import type { CompiledBackend } from './config/rules.ts'
 import type { ServerExchange, UpstreamAddress } from './engine/types.ts'
+import type { ModelCall } from './llm/model-call.ts'
 import type { RequestTrace } from './tracing.ts'
 import type { Destination } from './upstream/destination.ts'
 import type { UpstreamEndpoint } from './upstream/endpoint.ts'
@@ -42,6 +43,8 @@ export class Walk {
   address: UpstreamAddress | undefined
   /** The endpoint that counts the attempt under way. */
   endpoint: UpstreamEndpoint | undefined
+  /** Set where the backend is one of language models. */
+  model: ModelCall | undefined
   /** In milliseconds of `performance.now()`. */
   attemptStartedAt = 0
   /** How often the request was sent again. */

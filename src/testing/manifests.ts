@@ -50,6 +50,16 @@ export function staticBackend(name: string, port: number, policies?: Fields): Fi
   }
 }
 
+/** A GatewayBackend of language models. */
+export function aiBackend(name: string, ai: Fields, policies?: Fields): Fields {
+  return {
+    apiVersion: own,
+    kind: 'GatewayBackend',
+    metadata: { name },
+    spec: { ai, ...(policies && { policies }) },
+  }
+}
+
 /** A reference to a GatewayBackend, for backendRefs. */
 export function toBackend(name: string, more: Fields = {}): Fields {
   return { group: 'sluice.dev', kind: 'GatewayBackend', name, ...more }

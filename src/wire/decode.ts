@@ -24,7 +24,6 @@ import type {
   Authority,
   BackendResource,
   DesiredDelta,
-  Destination,
   ListenerResource,
   ListenerTls,
   PolicyResource,
@@ -36,6 +35,7 @@ import type {
   VersionedResource,
   WorkloadResource,
 } from '../model/resources.ts'
+import { decodeDestination } from './decode-destination.ts'
 import { decodeRoute, decodeStream } from './decode-route.ts'
 import { hasUnknownFields } from './unknown-fields.ts'
 import { oneOf, present, Unreadable } from './unreadable.ts'
@@ -117,19 +117,6 @@ function decodeTls({ certificates, clients }: ListenerTlsMessage): ListenerTls {
 /** The value is copied: the bytes of the change set need not live as long as it does. */
 function decodeSecret(key: ResourceKey, { digest, value }: SecretMessage): SecretResource {
   return { type: 'secret', key, digest, value: Uint8Array.from(value) }
-}
-
-function decodeDestination({ destination }: BackendMessage): Destination {
-  switch (destination.case) {
-    case 'static':
-      return { type: 'static', host: destination.value.host, port: destination.value.port }
-    case 'dynamic':
-      return { type: 'dynamic' }
-    case 'unsupported':
-      return { type: 'unsupported', message: destination.value.message }
-    default:
-      throw new Unreadable('a destination of a type that this version does not know')
-  }
 }
 
 function decodeBackend(key: ResourceKey, message: BackendMessage): BackendResource {

@@ -17,6 +17,7 @@ import {
   type StreamSchema,
   type WeightedBackendSchema,
 } from '../../proto/gen/resource_pb.ts'
+import type { ModelProvider } from '../model/model-providers.ts'
 import type { Age } from '../model/names.ts'
 import type {
   Attachment,
@@ -128,6 +129,10 @@ const routeOf = (route: RouteResource): MessageInitShape<typeof RouteSchema> => 
   unusable: route.unusable,
 })
 
+function providerOf({ config, ...provider }: ModelProvider) {
+  return { ...provider, ...config }
+}
+
 function destinationOf(
   backend: BackendResource,
 ): MessageInitShape<typeof BackendSchema>['destination'] {
@@ -137,6 +142,10 @@ function destinationOf(
       return { case: 'static', value: { host: destination.host, port: destination.port } }
     case 'dynamic':
       return { case: 'dynamic', value: {} }
+    case 'ai': {
+      const groups = destination.groups.map((group) => ({ providers: group.map(providerOf) }))
+      return { case: 'ai', value: { groups } }
+    }
     case 'unsupported':
       return { case: 'unsupported', value: { message: destination.message } }
   }

@@ -67,6 +67,29 @@ const filter = fc.oneof(
 
 const secretRef = record({ namespace: text, name: text, key: text, digest: text })
 
+const provider = fc.record(
+  {
+    name: text,
+    host: text,
+    port,
+    path: text,
+    config: fc.record(
+      {
+        vendor: fc.constantFrom('vendorA', 'vendorB', 'vendorC', 'vendorD', 'vendorE', 'vendorF'),
+        model: text,
+        endpoint: text,
+        deploymentName: text,
+        apiVersion: text,
+        projectId: text,
+        region: text,
+        guardrail: record({ identifier: text, version: text }),
+      },
+      { requiredKeys: ['vendor'], noNullPrototype: true },
+    ),
+  },
+  { requiredKeys: ['config'], noNullPrototype: true },
+)
+
 const resources = {
   listener: record(
     {
@@ -151,6 +174,7 @@ const resources = {
     destination: fc.oneof(
       record({ type: fc.constant('static' as const), host: text, port }),
       record({ type: fc.constant('dynamic' as const) }),
+      record({ type: fc.constant('ai' as const), groups: list(list(provider)) }),
       record({ type: fc.constant('unsupported' as const), message: text }),
     ),
   }),

@@ -6,43 +6,76 @@ import type { ObjectState } from '../object-state.ts'
 import { type BackendSpec, specOf } from '../shapes.ts'
 import { compileField, type Finding, policyResource } from './compile-policy.ts'
 import { expressionFindings } from './expressions.ts'
+import { providerGroups } from './model-providers.ts'
 import { rejectedConditions } from './rejected.ts'
 
 function destinationOf(spec: BackendSpec): Destination {
   if (spec.static !== undefined) return { type: 'static', ...spec.static }
   if (spec.dynamicForwardProxy !== undefined) return { type: 'dynamic' }
-  const type = spec.ai === undefined ? 'mcp' : 'ai'
-  return { type: 'unsupported', message: `spec.${type} is not supported yet` }
+  if (spec.ai !== undefined) return { type: 'ai', groups: providerGroups(spec.ai) }
+  return { type: 'unsupported', message: 'spec.mcp is not supported yet' }
 }
 
-function inlinePolicies(
-  self: ObjectState,
-  spec: BackendSpec,
-  read: Reader,
-): { resources: PolicyResource[]; findings: Finding[] } {
-  const resources: PolicyResource[] = []
-  const findings: Finding[] = expressionFindings('GatewayBackend', 'spec', spec, 'policies')
-  const kind = spec.ai !== undefined ? 'ai' : spec.mcp !== undefined ? 'mcp' : 'other'
-  for (const [field, value] of Object.entries(spec.policies ?? {})) {
-    if (value === undefined) continue
-    const path = `spec.policies.${field}`
-    if ((field === 'ai' || field === 'mcp') && field !== kind) {
-      findings.push({ severity: 'note', message: `${path} has no effect on this type of backend` })
-      continue
-    }
-    const place = {
-      owner: self.ref,
-      age: self.age,
-      section: 'backend',
-      phase: 'PostRouting',
-    } as const
-    const policy = { ...place, field, path, spec: value }
-    const compiled = compileField(policy, read)
-    findings.push(...compiled.findings)
-    const target = { ...self.ref, inline: true }
-    if (compiled.effective) resources.push(policyResource(policy, compiled, target))
+/** What stands inside the backend itself: for all of it, or for one of its parts. */
+interface InlinePlace {
+  readonly path: string
+  readonly section?: string
+  readonly policies: Readonly<Record<string, unknown>> | undefined
+}
+
+function inlinePlaces(spec: BackendSpec): readonly InlinePlace[] {
+  const groups = spec.ai?.groups ?? []
+  const providers = groups.flatMap((group, at) =>
+    group.providers.map(({ name, policies }, index) => ({
+      path: `spec.ai.groups[${at}].providers[${index}].policies`,
+      section: name,
+      policies,
+    })),
+  )
+  return [{ path: 'spec.policies', policies: spec.policies }, ...providers]
+}
+
+interface InlinePolicies {
+  readonly resources: PolicyResource[]
+  readonly findings: Finding[]
+}
+
+function inlinePolicies(self: ObjectState, spec: BackendSpec, read: Reader): InlinePolicies {
+  const found: InlinePolicies = {
+    resources: [],
+    findings: expressionFindings('GatewayBackend', 'spec', spec, 'policies'),
   }
-  return { resources, findings }
+  const kind = spec.ai !== undefined ? 'ai' : spec.mcp !== undefined ? 'mcp' : 'other'
+  for (const place of inlinePlaces(spec)) {
+    for (const [field, value] of Object.entries(place.policies ?? {})) {
+      if (value === undefined) continue
+      if ((field === 'ai' || field === 'mcp') && field !== kind) {
+        const message = `${place.path}.${field} has no effect on this type of backend`
+        found.findings.push({ severity: 'note', message })
+      } else addInline(self, place, { field, value }, read, found)
+    }
+  }
+  return found
+}
+
+function addInline(
+  self: ObjectState,
+  { path, section }: InlinePlace,
+  { field, value }: { readonly field: string; readonly value: unknown },
+  read: Reader,
+  { resources, findings }: InlinePolicies,
+): void {
+  const place = {
+    owner: self.ref,
+    age: self.age,
+    section: 'backend',
+    phase: 'PostRouting',
+  } as const
+  const policy = { ...place, field, path: `${path}.${field}`, spec: value }
+  const compiled = compileField(policy, read)
+  findings.push(...compiled.findings)
+  const target = { ...self.ref, ...(section !== undefined && { section }), inline: true }
+  if (compiled.effective) resources.push(policyResource(policy, compiled, target))
 }
 
 const openDestination =

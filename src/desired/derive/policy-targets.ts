@@ -89,10 +89,7 @@ function portNames(state: ObjectState): string[] {
 
 function subBackendNames(state: ObjectState): string[] {
   const spec = state.object === undefined ? {} : specOf<BackendSpec>(state.object)
-  const ai = spec.ai as
-    | { groups?: readonly { providers?: readonly { name: string }[] }[] }
-    | undefined
-  const providers = (ai?.groups ?? []).flatMap(({ providers: named = [] }) => named)
+  const providers = (spec.ai?.groups ?? []).flatMap((group) => group.providers)
   return [...providers, ...(spec.mcp?.targets ?? [])].map(({ name }) => name)
 }
 

@@ -1,24 +1,11 @@
 /** What a provider is: where it listens, which formats it takes on which paths, what its calls need. */
 import type { HeaderFields } from '../../exchange/exchange.ts'
+import type { ProviderConfig } from '../../model/model-providers.ts'
 import type { JsonObject } from '../json.ts'
 import type { RouteType } from '../policy/schema.ts'
 import type { ProviderFormat } from '../provider-formats.ts'
 
-export type Vendor = 'vendorA' | 'vendorB' | 'vendorC' | 'vendorD' | 'vendorE' | 'vendorF'
-
-/** A provider of a GatewayBackend in its compiled form. */
-export interface ProviderConfig {
-  readonly vendor: Vendor
-  /** Overrides the model of requests. */
-  readonly model?: string
-  /** vendorB: host of its API, without a scheme. */
-  readonly endpoint?: string
-  readonly deploymentName?: string
-  readonly apiVersion?: string
-  readonly projectId?: string
-  readonly region?: string
-  readonly guardrail?: { readonly identifier: string; readonly version: string }
-}
+export type { ProviderConfig, Vendor } from '../../model/model-providers.ts'
 
 /** Route types whose requests are looked into. */
 export type ReadRouteType = Exclude<RouteType, 'Models' | 'Passthrough' | 'Realtime'>
@@ -28,7 +15,12 @@ export type Plan =
   /** The provider speaks the client's format: the body goes out as it is, but for `change`. */
   | { readonly kind: 'native'; readonly path: string; change?(body: JsonObject): JsonObject }
   /** A conversation is translated. */
-  | { readonly kind: 'translated'; readonly path: string; readonly format: ProviderFormat }
+  | {
+      readonly kind: 'translated'
+      readonly path: string
+      readonly format: ProviderFormat
+      change?(body: JsonObject): JsonObject
+    }
   /** Embeddings in a format of the provider's own. */
   | { readonly kind: 'embeddings'; readonly path: string; readonly format: 'predict' | 'invoke' }
   /** Tokens are counted by the provider, in a format of its own. */

@@ -70,7 +70,7 @@ function rawPlan(route: ReadRouteType, prefix: string, model: string, isStream: 
   const path = `${models}/${modelSegment(model)}:${verb}`
   return route === 'Messages'
     ? { kind: 'native', path, change: toRawBody }
-    : { kind: 'translated', path, format: 'messages' }
+    : { kind: 'translated', path, format: 'messages', change: toRawBody }
 }
 
 export const vendorE: Provider = {

@@ -1,5 +1,6 @@
 /** What holds for a destination that a route leads to. */
 import type { ErrorCode } from '../../errors.ts'
+import { vendorTls } from '../../llm/providers/vendor-tls.ts'
 import type { Step } from '../../policies/define.ts'
 import { UpstreamProfiles } from '../upstream/profile.ts'
 import type { BoundPolicies } from './policies.ts'
@@ -10,6 +11,8 @@ export interface BackendPart {
   readonly sections: readonly string[]
   /** Requests must never be sent to it in clear. */
   readonly needsTls: boolean
+  /** Requests are sent by TLS, trusting the authorities of the machine, unless a policy settles it. */
+  readonly tlsByDefault?: boolean
 }
 
 export interface BackendAccess {
@@ -22,7 +25,11 @@ export interface BackendAccess {
 }
 
 /** For requests. */
-export function httpAccess(policies: BoundPolicies, needsTls: boolean): BackendAccess {
+export function httpAccess(
+  found: BoundPolicies,
+  { needsTls, tlsByDefault = false }: Omit<BackendPart, 'sections'>,
+): BackendAccess {
+  const policies = tlsByDefault ? withTls(found) : found
   const access = streamAccess(policies)
   return access.problem === undefined
     ? { ...access, problem: httpProblem(policies, needsTls) }
@@ -39,6 +46,12 @@ export function streamAccess(policies: BoundPolicies): BackendAccess {
     // A policy that cannot be enforced (TLS, credentials) closes the way to its backend.
     problem: closed === undefined ? undefined : { code: 'policy_unenforceable', detail: closed },
   }
+}
+
+function withTls(policies: BoundPolicies): BoundPolicies {
+  const { connection } = policies
+  if (connection.tls !== undefined) return policies
+  return { ...policies, connection: { ...connection, tls: vendorTls() } }
 }
 
 function httpProblem({ connection }: BoundPolicies, needsTls: boolean): BackendAccess['problem'] {

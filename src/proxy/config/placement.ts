@@ -64,10 +64,10 @@ export class ListenerPlacement {
 
   /** Backend policies of a destination that the Gateway itself sends to, such as a collector. */
   backend(target: NamedTarget, part: () => BackendPart): BackendAccess {
-    const { sections, needsTls } = part()
-    const place = { backend: targetRef(target), sections }
+    const found = part()
+    const place = { backend: targetRef(target), sections: found.sections }
     const levels = backendLevels(gatewayLevels(this.levels.gateway), place)
-    return httpAccess(this.#policies.merge('backend', 'PostRouting', levels), needsTls)
+    return httpAccess(this.#policies.merge('backend', 'PostRouting', levels), found)
   }
 
   /** What frontend policies want to be told of exchanges. */
@@ -127,11 +127,11 @@ export class RulePlacement {
     const { byBackend } = this.#current()
     let access = byBackend.get(target)
     if (access === undefined) {
-      const { sections, needsTls } = part()
-      const place = { backend: targetRef(target), sections }
+      const found = part()
+      const place = { backend: targetRef(target), sections: found.sections }
       const levels = backendLevels(this.#levels(), place)
       const policies = this.#policies.merge('backend', 'PostRouting', levels)
-      access = httpAccess(policies, needsTls)
+      access = httpAccess(policies, found)
       byBackend.set(target, access)
     }
     return access

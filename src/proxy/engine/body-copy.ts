@@ -27,3 +27,15 @@ export class BodyCopy {
       : { complete: false, prefix: all }
   }
 }
+
+/** Bytes of a buffer that will be overwritten. */
+export function copyOf(bytes: Buffer, start: number, end: number): Buffer {
+  return Buffer.from(bytes.subarray(start, end))
+}
+
+/** A body that was read, whole or up to a limit that it exceeds. */
+export function boundedBody(all: Buffer, limit: number | undefined): BufferedBody {
+  return limit === undefined
+    ? { complete: true, bytes: all }
+    : { complete: false, prefix: all.subarray(0, limit) }
+}

@@ -3,6 +3,7 @@ import { Attempt, isOverload } from './attempt.ts'
 import type { ClientSide } from './client-side.ts'
 import { Deadlines } from './deadlines.ts'
 import type { EngineParts } from './engine-parts.ts'
+import type { ExchangePhase } from './exchange-phase.ts'
 import { ExchangeView } from './exchange-view.ts'
 import type { BodyKind } from './message-body.ts'
 import { Mirror, type MirrorTarget } from './mirror.ts'
@@ -12,24 +13,13 @@ import { Tunnel } from './tunnel.ts'
 import type { Ending, ForwardOptions, ServerExchange, UpstreamAddress } from './types.ts'
 import type { UpstreamLink, UpstreamUser } from './upstream-link.ts'
 
-/**
- *             deciding -> forwarding -> answering -> relaying -> flushing -> over
- *                 \           ^  \          |  \-> tunnel --------------------^
- *                  \          '---\---------'                                 |
- *                   '--------------'-- respond -----------> flushing ---------'
- *
- * `deciding`: onRequest was told. `forwarding`: an upstream works. `answering`: onResponse or
- * onError was told. `flushing`: everything is written, the client still reads.
- */
-type Phase = 'deciding' | 'forwarding' | 'answering' | 'relaying' | 'flushing' | 'tunnel' | 'over'
-
 /** Most exchanges that are kept for later. */
 const spareLimit = 1024
 
 /** One request and its response: the data plane's view, and the way from socket to socket. */
 export class HttpExchange extends ExchangeView implements ServerExchange, UpstreamUser {
   readonly #parts: EngineParts
-  #phase: Phase = 'over'
+  #phase: ExchangePhase = 'over'
   readonly #attempt: Attempt
   readonly #deadlines: Deadlines
   /** The response is complete on the upstream's side; the connection rests until the client drained. */
@@ -206,14 +196,12 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
       return
     }
     this.responseBody.fail(error)
-    if (this.#phase === 'relaying') {
-      this.error = error
-      this.#cut('upstream-cut')
-      return
+    if (this.#phase === 'relaying') this.#breakOff(error, 'upstream-cut')
+    else {
+      const isWaiting = this.#phase === 'forwarding'
+      if (isWaiting && this.#attempt.retry(link, error, this.isReplayable)) return
+      this.#answerError(error)
     }
-    const isWaiting = this.#phase === 'forwarding'
-    if (isWaiting && this.#attempt.retry(link, error, this.isReplayable)) return
-    this.#answerError(error)
   }
 
   onUpstreamDrain(): void {
@@ -275,8 +263,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
   #onDeadline(error: GatewayError): void {
     if (this.#phase === 'forwarding' || this.#phase === 'answering') this.#answerError(error)
     else if (this.#phase === 'relaying' || this.#phase === 'flushing') {
-      this.error = error
-      this.#cut('timeout')
+      this.#breakOff(error, 'timeout')
     }
   }
 
@@ -354,6 +341,18 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
     this.ending ??= 'complete'
     this.#attempt.release()
     this.#over()
+  }
+
+  /** The rest of the response does not come; the client is told in its own format where that can be. */
+  #breakOff(error: GatewayError, ending: Ending): void {
+    this.error = error
+    if (!this.responseBody.conclude()) {
+      this.#cut(ending)
+      return
+    }
+    this.ending = ending
+    this.#attempt.drop()
+    this.#responseSent()
   }
 
   /** Part of the response has been sent: only a broken connection can say that it is not whole. */

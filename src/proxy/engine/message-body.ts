@@ -1,6 +1,6 @@
 import { GatewayError } from '../../errors.ts'
 import type { Body, BodyTransform, BufferedBody } from '../../exchange/exchange.ts'
-import { BodyCopy } from './body-copy.ts'
+import { BodyCopy, boundedBody, copyOf } from './body-copy.ts'
 import type { BodySink, BodySource, BodyTap } from './body-sink.ts'
 import { type ChunkSink, ChunkState, type HeadReader } from './head-reader.ts'
 import { latin1Text } from './latin1.ts'
@@ -298,12 +298,24 @@ export class MessageBody implements Body, ChunkSink {
     this.ended = true
   }
 
+  /** The source broke off. True where a transform has brought the body to its end nevertheless. */
+  conclude(): boolean {
+    const at = this.#transforms?.findIndex(({ fail }) => fail !== undefined) ?? -1
+    if (at < 0 || this.sent || this.#sink === undefined) return false
+    this.ended = true
+    this.#hasFailed = true
+    this.#transforms?.[at]?.fail?.((out) => this.#push(at + 1, out))
+    this.#endFrom(at + 1)
+    this.#sink.flush()
+    return true
+  }
+
   onData(bytes: Buffer, start: number, end: number): void {
     this.receivedBytes += end - start
     this.#copy?.add(bytes, start, end)
     if (this.#mode === 'flowing') this.#send(bytes, start, end)
     else if (this.#mode !== 'discarding') {
-      this.#held.push(this.#keep(bytes, start, end))
+      this.#held.push(copyOf(bytes, start, end))
       this.#heldBytes += end - start
     }
   }
@@ -325,34 +337,28 @@ export class MessageBody implements Body, ChunkSink {
     this.#mode = 'waiting'
     const all = Buffer.concat(this.#held)
     this.#held = all.length === 0 ? [] : [all]
-    this.#known = isOver
-      ? { complete: false, prefix: all.subarray(0, waiter.limit) }
-      : { complete: true, bytes: all }
+    this.#known = boundedBody(all, isOver ? waiter.limit : undefined)
     waiter.resolve(this.#known)
-  }
-
-  #keep(bytes: Buffer, start: number, end: number): Buffer {
-    return Buffer.from(bytes.subarray(start, end))
   }
 
   #send(bytes: Buffer, start: number, end: number): void {
     // A transform may hold bytes back, so they must be its own. What is transformed is not sent again.
     if (this.#transforms !== undefined) {
-      this.#push(0, this.#keep(bytes, start, end))
+      this.#push(0, copyOf(bytes, start, end))
       return
     }
     const text = end - start <= copyLimit ? latin1Text(bytes, start, end) : undefined
     if (this.#recorded !== undefined) {
       this.#recordedBytes += end - start
       if (this.#recordedBytes > replayLimit) this.#recorded = undefined
-      else this.#recorded.push(text ?? this.#keep(bytes, start, end))
+      else this.#recorded.push(text ?? copyOf(bytes, start, end))
     }
     this.#write(bytes, start, end, text)
   }
 
   #emit(bytes: Buffer): void {
     if (this.#transforms === undefined) this.#write(bytes, 0, bytes.length, undefined)
-    else this.#push(0, this.#keep(bytes, 0, bytes.length))
+    else this.#push(0, copyOf(bytes, 0, bytes.length))
   }
 
   #push(index: number, bytes: Uint8Array): void {
@@ -364,10 +370,13 @@ export class MessageBody implements Body, ChunkSink {
   }
 
   #end(): void {
-    if (this.#transforms !== undefined) {
-      for (let index = 0; index < this.#transforms.length; index++) {
-        this.#transforms[index]?.end((out) => this.#push(index + 1, out))
-      }
+    this.#endFrom(0)
+  }
+
+  /** The body is complete, and told so to the transforms from one on. */
+  #endFrom(first: number): void {
+    for (let index = first; index < (this.#transforms?.length ?? 0); index++) {
+      this.#transforms?.[index]?.end((out) => this.#push(index + 1, out))
     }
     const trailers = this.passesTrailers ? this.#chunks.trailers : ''
     if (this.#isChunkedOut) this.#sink?.appendText(`0\r\n${trailers}\r\n`)

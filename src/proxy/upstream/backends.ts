@@ -1,12 +1,14 @@
 import { isIP } from 'node:net'
-import type { BackendResource } from '../../model/resources.ts'
+import type { BackendResource, Destination } from '../../model/resources.ts'
 import type { UpstreamAddress } from '../engine/types.ts'
 import { plainAddress } from './endpoint.ts'
+import { compileProviders, type ModelBackend } from './model-providers.ts'
 
 /** A GatewayBackend as requests need it. */
 export type CompiledDestination =
   | StaticDestination
   | { readonly type: 'dynamic' }
+  | ModelBackend
   | { readonly type: 'unsupported'; readonly message: string }
 
 export interface StaticDestination {
@@ -24,8 +26,9 @@ export class BackendTable {
   readonly #backends = new Map<string, CompiledDestination>()
 
   set({ namespace, name, destination }: BackendResource): void {
-    const compiled = destination.type === 'static' ? staticDestination(destination) : destination
-    this.#backends.set(`${namespace}/${name}`, compiled)
+    const key = `${namespace}/${name}`
+    const before = this.#backends.get(key)
+    this.#backends.set(key, compile({ namespace, name }, destination, before))
   }
 
   remove({ namespace, name }: BackendResource): void {
@@ -34,6 +37,23 @@ export class BackendTable {
 
   find(name: string): CompiledDestination | undefined {
     return this.#backends.get(name)
+  }
+}
+
+function compile(
+  backend: { readonly namespace: string; readonly name: string },
+  destination: Destination,
+  before: CompiledDestination | undefined,
+): CompiledDestination {
+  switch (destination.type) {
+    case 'static':
+      return staticDestination(destination)
+    case 'ai': {
+      const known = before?.type === 'ai' ? before : undefined
+      return compileProviders(backend, destination.groups, known)
+    }
+    default:
+      return destination
   }
 }
 

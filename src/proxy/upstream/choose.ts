@@ -44,7 +44,7 @@ export function chooseEndpoint(
  * Power of two choices: nearly as even as asking all endpoints, at a constant cost, and workers that
  * cannot see each other's counts do not herd.
  */
-function betterOfTwo(
+export function betterOfTwo(
   endpoints: readonly UpstreamEndpoint[],
   { random, now }: Chance,
 ): UpstreamEndpoint | undefined {

@@ -67,7 +67,8 @@ export function resolveDestination(
   const access = usable(placement, named, whole)
   if (backend.type === 'static') return atStatic(backend, access, request)
   if (backend.type === 'dynamic') return resolveDynamic(context, access, request)
-  throw new GatewayError('backend_unsupported', backend.message)
+  const why = backend.type === 'ai' ? 'only requests to a model can go there' : backend.message
+  throw new GatewayError('backend_unsupported', why)
 }
 
 function atStatic(

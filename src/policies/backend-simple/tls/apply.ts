@@ -17,7 +17,7 @@ const apply: PolicyApply<BackendTlsConfig> = {
 export default apply
 
 /** Throws where a value has not arrived, or OpenSSL refuses one. */
-function settingsOf(config: BackendTlsConfig, secrets: SecretValues): TlsSettings {
+export function settingsOf(config: BackendTlsConfig, secrets: SecretValues): TlsSettings {
   const { verify, serverName, names, alpn } = config
   return {
     // Secrets stand in the config by the digests of their values.

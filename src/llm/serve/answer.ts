@@ -1,0 +1,99 @@
+/** Whole answers of providers -> what the client gets. */
+import type { AnswerContext } from '../client-formats.ts'
+import { clientFormats } from '../client-formats.ts'
+import { readCompletionsError } from '../formats/completions/response.ts'
+import { readConverseError } from '../formats/converse/response.ts'
+import {
+  type Embeddings,
+  invokeFamily,
+  readPredict,
+  writeEmbeddings,
+} from '../formats/embeddings/embeddings.ts'
+import { readGoogleError } from '../formats/generate-content/response.ts'
+import { isObject, type JsonObject, numberAt, parseJson } from '../json.ts'
+import { LlmError } from '../llm-error.ts'
+import { writeErrorFor } from './errors.ts'
+import { chatFormatOf, type OutgoingRequest } from './request.ts'
+import { type AnswerFacts, factsOfAnswer } from './usage.ts'
+
+export interface ClientAnswer extends AnswerFacts {
+  readonly body: JsonObject
+  /** False: the provider's own bytes say the same. */
+  readonly isChanged: boolean
+}
+
+const tokenCountHeader = 'x-amzn-bedrock-input-token-count'
+
+/** @throws LlmError 502 where it cannot be read. */
+export function readWholeAnswer(
+  request: OutgoingRequest,
+  text: string,
+  header: (name: string) => string | undefined,
+  context: AnswerContext,
+): ClientAnswer {
+  const body = parseJson(text)
+  if (!isObject(body)) throw new LlmError(502, 'the answer of the provider is not a JSON object')
+  const { plan, translation, route, model } = request
+  switch (plan.kind) {
+    case 'native':
+      return { body, isChanged: false, ...factsOfAnswer(route, body) }
+    case 'translated': {
+      const format = chatFormatOf(route)
+      const answer = translation?.readAnswer(body)
+      if (answer === undefined || format === undefined) throw new LlmError(502, 'no translation')
+      const { usage } = answer
+      return {
+        body: clientFormats[format].writeAnswer(answer, context),
+        isChanged: true,
+        model: answer.model,
+        ...(usage && { usage }),
+      }
+    }
+    case 'embeddings': {
+      const counted = Number(header(tokenCountHeader))
+      const tokens = Number.isInteger(counted) && counted > 0 ? counted : undefined
+      const found =
+        plan.format === 'predict' ? readPredict(body) : invokeFamily(model).read(body, tokens)
+      return embeddingsAnswer(model, found)
+    }
+    case 'invoke-count': {
+      const tokens = numberAt(body, 'inputTokens')
+      if (tokens === undefined) throw new LlmError(502, 'the answer has no inputTokens')
+      return { body: { input_tokens: tokens }, isChanged: true }
+    }
+  }
+}
+
+function embeddingsAnswer(model: string, found: Embeddings): ClientAnswer {
+  const input = found.tokens ?? 0
+  return {
+    body: writeEmbeddings(model, found),
+    isChanged: true,
+    model,
+    usage: { input, uncachedInput: input, output: 0 },
+  }
+}
+
+/** An error of the provider in the client's format; undefined where it is in that format already. */
+export function readErrorAnswer(
+  { plan, translation, route }: OutgoingRequest,
+  status: number,
+  text: string,
+): JsonObject | undefined {
+  if (plan.kind === 'native') {
+    // What is in front of a provider may answer in words of its own, which no SDK can read.
+    return isObject(parseJson(text)) ? undefined : plainError(route, status, text)
+  }
+  if (translation !== undefined) return writeErrorFor(route, translation.readError(status, text))
+  const isGoogle = plan.kind === 'embeddings' && plan.format === 'predict'
+  const read = isGoogle ? readGoogleError : readConverseError
+  return writeErrorFor(route, read(status, text))
+}
+
+/** Characters of a text that is no error of the provider's. */
+const longestPlain = 1_000
+
+function plainError(route: OutgoingRequest['route'], status: number, text: string): JsonObject {
+  const message = text.trim() === '' ? `the provider answered ${status}` : text
+  return writeErrorFor(route, readCompletionsError(status, message.slice(0, longestPlain)))
+}

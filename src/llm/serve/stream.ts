@@ -1,0 +1,254 @@
+/**
+ * Streamed answers on their way to the client: taken out of their frames, translated where the
+ * provider speaks another format, masked, and framed again. What a provider cuts off ends with an
+ * error in the client's format, never with an end that looks like a good one.
+ */
+
+import type { Mask } from '../../core/index.ts'
+import type { BodyTransform } from '../../exchange/exchange.ts'
+import type { AnswerReader, AnswerWriter, ProviderError, StreamEvent } from '../chat.ts'
+import { type AnswerContext, type ChatFormat, clientFormats } from '../client-formats.ts'
+import { EventStreamDecoder } from '../formats/event-stream.ts'
+import { SseDecoder, writeSse } from '../formats/sse.ts'
+import { StreamMasker } from '../guards/stream-mask.ts'
+import { isObject, type JsonObject, listAt, objectAt, parseJson, stringAt } from '../json.ts'
+import { LlmError } from '../llm-error.ts'
+import type { OutgoingRequest } from './request.ts'
+import { chatFormatOf } from './request.ts'
+import { type AnswerFacts, factsOfEvent } from './usage.ts'
+
+export interface StreamOptions {
+  readonly request: OutgoingRequest
+  /** The body of the client. */
+  readonly clientBody: JsonObject
+  /** Masks of response guards, in order. */
+  readonly masks: readonly Mask[]
+  /** Bytes that one event may have, and that masks may hold back. */
+  readonly limit: number
+  readonly context: AnswerContext
+  /** Called for whatever is learned on the way. */
+  onFacts(facts: AnswerFacts): void
+  /** Called with every piece of the answer's content. */
+  onContent(): void
+}
+
+/** Events of the provider -> events of the client. */
+interface Conversion {
+  convert(event: StreamEvent): readonly StreamEvent[]
+  /** `isCut`: the provider has gone in the middle. */
+  finish(isCut: boolean): readonly StreamEvent[]
+}
+
+export class AnswerStream implements BodyTransform {
+  readonly #options: StreamOptions
+  readonly #decoder: SseDecoder | EventStreamDecoder
+  readonly #conversion: Conversion
+  readonly #masker: StreamMasker | undefined
+  /** The provider's bytes go on as they are; events are only looked at. */
+  readonly #isVerbatim: boolean
+  #isOver = false
+
+  constructor(options: StreamOptions) {
+    const { request, masks, limit } = options
+    const { translation, hidesUsage } = request
+    this.#options = options
+    this.#decoder =
+      translation?.framing === 'event-stream'
+        ? new EventStreamDecoder(limit)
+        : new SseDecoder(limit)
+    const format = chatFormatOf(request.route) ?? 'Completions'
+    this.#conversion =
+      translation === undefined
+        ? new NativeConversion(options, format)
+        : new TranslatedConversion(translation.reader(), options, format)
+    this.#masker = masks.length === 0 ? undefined : new StreamMasker(masks, format, limit)
+    this.#isVerbatim = translation === undefined && masks.length === 0 && !hidesUsage
+  }
+
+  push(chunk: Uint8Array, emit: (bytes: Uint8Array) => void): void {
+    if (this.#isOver) return
+    try {
+      const events = this.#decoder.push(chunk).flatMap((event) => this.#conversion.convert(event))
+      if (this.#isVerbatim) emit(chunk)
+      else this.#emit(events, emit)
+    } catch (error) {
+      this.#breakOff(error, emit)
+    }
+  }
+
+  end(emit: (bytes: Uint8Array) => void): void {
+    this.#finish(false, emit)
+  }
+
+  fail(emit: (bytes: Uint8Array) => void): void {
+    this.#finish(true, emit)
+  }
+
+  #finish(isCut: boolean, emit: (bytes: Uint8Array) => void): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    try {
+      const rest = this.#decoder instanceof SseDecoder && !isCut ? this.#decoder.finish() : []
+      const events = rest.flatMap((event) => this.#conversion.convert(event))
+      const last = this.#conversion.finish(isCut || this.#decoder.isInside)
+      // Half an event of the provider is on its way already: an empty line ends it.
+      if (this.#isVerbatim && last.length > 0 && this.#decoder.isInside) emit(Buffer.from('\n\n'))
+      this.#emit(this.#isVerbatim ? last : [...events, ...last], emit)
+      if (this.#masker !== undefined) write(this.#masker.finish(), emit)
+    } catch (error) {
+      this.#breakOff(error, emit)
+    } finally {
+      this.#masker?.dispose()
+    }
+  }
+
+  #emit(events: readonly StreamEvent[], emit: (bytes: Uint8Array) => void): void {
+    const masker = this.#masker
+    write(masker === undefined ? events : events.flatMap((event) => masker.push(event)), emit)
+  }
+
+  /** The answer cannot be gone on with: the client is told, and hears nothing else. */
+  #breakOff(error: unknown, emit: (bytes: Uint8Array) => void): void {
+    if (!(error instanceof LlmError)) throw error
+    this.#isOver = true
+    const { request, context } = this.#options
+    const format = chatFormatOf(request.route) ?? 'Completions'
+    write(errorEvents(format, { status: error.status, message: error.message }, context), emit)
+    this.#masker?.dispose()
+  }
+}
+
+function write(events: readonly StreamEvent[], emit: (bytes: Uint8Array) => void): void {
+  if (events.length > 0) emit(Buffer.from(events.map(writeSse).join('')))
+}
+
+function errorEvents(
+  format: ChatFormat,
+  error: ProviderError,
+  context: AnswerContext,
+): readonly StreamEvent[] {
+  return clientFormats[format].writer({}, context).write({ type: 'error', error })
+}
+
+const cutOff: ProviderError = { status: 502, message: 'the answer of the provider was cut off' }
+
+class TranslatedConversion implements Conversion {
+  readonly #reader: AnswerReader
+  readonly #writer: AnswerWriter
+  readonly #options: StreamOptions
+  #isClean = false
+  #hasFailed = false
+
+  constructor(reader: AnswerReader, options: StreamOptions, format: ChatFormat) {
+    this.#reader = reader
+    this.#options = options
+    this.#writer = clientFormats[format].writer(options.clientBody, options.context)
+  }
+
+  convert(event: StreamEvent): readonly StreamEvent[] {
+    return this.#write(this.#reader.read(event))
+  }
+
+  finish(isCut: boolean): readonly StreamEvent[] {
+    const last = isCut ? [] : this.#write(this.#reader.finish())
+    if (this.#hasFailed) return last
+    if (isCut || !this.#isClean)
+      return [...last, ...this.#writer.write({ type: 'error', error: cutOff })]
+    return [...last, ...this.#writer.finish(true)]
+  }
+
+  #write(events: ReturnType<AnswerReader['read']>): readonly StreamEvent[] {
+    const { onFacts, onContent } = this.#options
+    return events.flatMap((event) => {
+      switch (event.type) {
+        case 'start':
+          onFacts({ model: event.model, ...(event.usage && { usage: event.usage }) })
+          break
+        case 'usage':
+          onFacts({ usage: event.usage })
+          break
+        case 'end':
+          this.#isClean = true
+          break
+        case 'error':
+          this.#hasFailed = true
+          break
+        case 'text':
+        case 'thinking':
+        case 'tool-input':
+          onContent()
+          break
+        default:
+          break
+      }
+      return this.#writer.write(event)
+    })
+  }
+}
+
+/** Messages of the format that end a stream, well or badly. */
+const terminalTypes = new Set([
+  'message_stop',
+  'error',
+  'response.completed',
+  'response.incomplete',
+  'response.failed',
+])
+
+class NativeConversion implements Conversion {
+  readonly #options: StreamOptions
+  readonly #format: ChatFormat
+  #hasEnded = false
+
+  constructor(options: StreamOptions, format: ChatFormat) {
+    this.#options = options
+    this.#format = format
+  }
+
+  convert(event: StreamEvent): readonly StreamEvent[] {
+    if (event.data === '[DONE]') {
+      this.#hasEnded = true
+      return [event]
+    }
+    const parsed = parseJson(event.data)
+    if (!isObject(parsed)) return [event]
+    const { request, onFacts, onContent } = this.#options
+    const facts = factsOfEvent(request.route, parsed)
+    if (facts.usage !== undefined || facts.model !== undefined) onFacts(facts)
+    if (hasContent(this.#format, parsed)) onContent()
+    if (terminalTypes.has(stringAt(parsed, 'type') ?? '') || parsed.error != null) {
+      this.#hasEnded = true
+    }
+    if (
+      listAt(parsed, 'choices').some((choice) => isObject(choice) && choice.finish_reason != null)
+    ) {
+      this.#hasEnded = true
+    }
+    return request.hidesUsage ? withoutUsage(event, parsed) : [event]
+  }
+
+  finish(isCut: boolean): readonly StreamEvent[] {
+    if (this.#hasEnded && !isCut) return []
+    if (this.#hasEnded && this.#format !== 'Completions') return []
+    return errorEvents(this.#format, cutOff, this.#options.context)
+  }
+}
+
+/** The usage that nobody asked for: an event of its own, and an empty field of all others. */
+function withoutUsage(event: StreamEvent, parsed: JsonObject): readonly StreamEvent[] {
+  if (!('usage' in parsed)) return [event]
+  if (listAt(parsed, 'choices').length === 0 && parsed.usage !== null) return []
+  const { usage: _usage, ...rest } = parsed
+  return [{ event: event.event, data: JSON.stringify(rest) }]
+}
+
+function hasContent(format: ChatFormat, event: JsonObject): boolean {
+  if (format === 'Completions') {
+    return listAt(event, 'choices').some((choice) => {
+      const delta = objectAt(choice, 'delta')
+      return Boolean(stringAt(delta, 'content')) || listAt(delta, 'tool_calls').length > 0
+    })
+  }
+  const type = stringAt(event, 'type') ?? ''
+  return type === 'content_block_delta' || type.endsWith('.delta')
+}

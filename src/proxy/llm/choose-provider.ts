@@ -1,0 +1,60 @@
+/** From a backend of language models to one provider, and what is learned of providers. */
+import { GatewayError } from '../../errors.ts'
+import type { PhaseContext } from '../phases.ts'
+import { joinAuthority } from '../upstream/authority.ts'
+import { now } from '../upstream/choose.ts'
+import { chooseProvider, type ModelBackend } from '../upstream/model-providers.ts'
+import type { Walk } from '../walk.ts'
+import { ModelCall } from './model-call.ts'
+
+/** Sets the destination of the walk; a later attempt asks a provider that was not asked yet. */
+export function resolveProvider(
+  walk: Walk,
+  { random }: PhaseContext,
+  backend: ModelBackend,
+): undefined {
+  const { exchange, placement } = walk
+  if (placement === undefined) throw new GatewayError('no_backends')
+  if (walk.model === undefined) walk.model = new ModelCall(exchange.request)
+  else walk.model.restore(exchange.request)
+  const call = walk.model
+  let provider = chooseProvider(backend.groups, call.tried, { random, now })
+  if (provider === undefined) {
+    // Everybody was asked, and a retry policy wants it once more.
+    call.tried.clear()
+    provider = chooseProvider(backend.groups, call.tried, { random, now })
+  }
+  if (provider === undefined) throw new GatewayError('no_endpoints')
+  const { host, port, named, part, address, endpoint } = provider
+  const access = placement.backend(named, () => part)
+  if (access.problem !== undefined) {
+    throw new GatewayError(access.problem.code, access.problem.detail)
+  }
+  call.tried.add(provider)
+  call.provider = provider
+  call.access = access
+  const profile = access.profiles.of(host)
+  walk.destination = {
+    address: profile.address(address),
+    others: [],
+    authority: joinAuthority(host, port, profile.scheme),
+    isHostname: true,
+    settings: access.policies.connection,
+    steps: access.steps,
+    endpoint,
+  }
+}
+
+/** Has the request another provider to ask, which nobody has told to stay away from? */
+export function hasAnotherProvider(walk: Walk, { config }: PhaseContext): boolean {
+  const { model, backend } = walk
+  if (model === undefined || backend === undefined || !model.canTryMore) return false
+  if (!walk.exchange.isReplayable) return false
+  const found = config.backends.find(backend.name)
+  return found?.type === 'ai' && found.groups.flat().some((one) => !model.tried.has(one))
+}
+
+/** Did the provider fail, so that another one is worth a try? */
+export function isProviderFailure(status: number): boolean {
+  return status === 429 || status >= 500
+}

@@ -1,0 +1,75 @@
+/** What the data plane knows of one request to a language model, over all its attempts. */
+import type { RequestHead } from '../../exchange/exchange.ts'
+import type { JsonObject } from '../../llm/json.ts'
+import type { RouteType } from '../../llm/policy/schema.ts'
+import { AiStep } from '../../llm/policy/step.ts'
+import type { OutgoingRequest } from '../../llm/serve/request.ts'
+import type { AnswerFacts } from '../../llm/serve/usage.ts'
+import type { BackendAccess } from '../config/backend-access.ts'
+import type { ProviderEndpoint } from '../upstream/model-providers.ts'
+
+/** Providers that one request asks at most. */
+const mostAttempts = 8
+
+export class ModelCall {
+  /** The head before anything was done for a provider: every attempt begins with it. */
+  readonly #head: HeadCopy
+  /** Asked already, in this order. */
+  readonly tried = new Set<ProviderEndpoint>()
+  provider: ProviderEndpoint | undefined
+  access: BackendAccess | undefined
+  route: RouteType | undefined
+  /** The body as the client sent it, decoded. */
+  clientBytes: Uint8Array | undefined
+  clientBody: JsonObject | undefined
+  /** What was sent; undefined for what is not looked into. */
+  outgoing: OutgoingRequest | undefined
+  facts: AnswerFacts = {}
+  /** Of the first piece of the answer and of the last, in milliseconds of `performance.now()`. */
+  firstContentAt: number | undefined
+  lastContentAt: number | undefined
+
+  constructor(request: RequestHead) {
+    this.#head = copyHead(request)
+  }
+
+  /** Settings of the provider that is being asked. */
+  get policy(): AiStep | undefined {
+    return this.access?.policies.steps.find((step): step is AiStep => step instanceof AiStep)
+  }
+
+  get canTryMore(): boolean {
+    return this.tried.size < mostAttempts
+  }
+
+  /** What was made of the head for the provider before is undone. */
+  restore(request: RequestHead): void {
+    restoreHead(request, this.#head)
+  }
+
+  learn(facts: AnswerFacts): void {
+    this.facts = { ...this.facts, ...facts }
+  }
+}
+
+interface HeadCopy {
+  readonly method: string
+  readonly authority: string
+  readonly path: string
+  readonly query: string | undefined
+  readonly headers: readonly (readonly [string, string])[]
+}
+
+function copyHead({ method, authority, path, query, headers }: RequestHead): HeadCopy {
+  return { method, authority, path, query, headers: [...headers.entries()] }
+}
+
+function restoreHead(request: RequestHead, copy: HeadCopy): void {
+  const { headers } = request
+  for (const [name] of [...headers.entries()]) headers.remove(name)
+  for (const [name, value] of copy.headers) headers.add(name, value)
+  request.method = copy.method
+  request.path = copy.path
+  request.query = copy.query
+  request.authority = copy.authority
+}

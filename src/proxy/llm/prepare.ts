@@ -1,0 +1,137 @@
+/** A request to a language model on its way out: read, guarded, and written as its provider wants it. */
+import { randomBytes } from 'node:crypto'
+import type { RespondVerdict } from '../../exchange/exchange.ts'
+import { LlmError } from '../../llm/llm-error.ts'
+import type { RouteType } from '../../llm/policy/schema.ts'
+import type { ReadRouteType } from '../../llm/providers/provider.ts'
+import { parseBody } from '../../llm/request/body.ts'
+import { routeTypeOf } from '../../llm/request/route-type.ts'
+import { type OutgoingRequest, outgoingRequest, settleRequest } from '../../llm/serve/request.ts'
+import type { PhaseContext } from '../phases.ts'
+import type { Walk } from '../walk.ts'
+import { decodeBody } from './content-coding.ts'
+import type { ModelCall } from './model-call.ts'
+import { modelsAnswer } from './models.ts'
+import { llmRefusal, ownAnswer } from './own-answers.ts'
+import { guardRequest } from './request-guards.ts'
+
+type Result = RespondVerdict | undefined
+
+export const newId = (): string => randomBytes(12).toString('hex')
+
+/** The phase before credentials are added; nothing for requests to other backends. */
+export function prepareModelRequest(walk: Walk, context: PhaseContext): Result | Promise<Result> {
+  const call = walk.model
+  if (call === undefined) return undefined
+  walk.keepOriginal()
+  const { request } = walk.exchange
+  const route = routeTypeOf(request.path, call.policy?.config.routes)
+  call.route = route
+  call.outgoing = undefined
+  switch (route) {
+    case 'Passthrough':
+      overridePath(walk, call)
+      return undefined
+    case 'Realtime':
+      if (!overridePath(walk, call)) request.path = '/v1/realtime'
+      return undefined
+    case 'Models':
+      return modelsAnswer(walk, call, context)
+    default:
+      return refuseInFormat(route, prepareRead(walk, call, route, context))
+  }
+}
+
+async function refuseInFormat(route: RouteType, pending: Promise<Result>): Promise<Result> {
+  try {
+    return await pending
+  } catch (error) {
+    if (error instanceof LlmError) return llmRefusal(route, error)
+    throw error
+  }
+}
+
+async function prepareRead(
+  walk: Walk,
+  call: ModelCall,
+  route: ReadRouteType,
+  context: PhaseContext,
+): Promise<Result> {
+  const { provider, policy } = call
+  if (provider === undefined) return undefined
+  const original = await readClientBody(walk, call)
+  const { config } = provider.provider
+  const settled = settleRequest(original, route, config, policy?.config)
+  const guarded = await guardRequest(walk, call, route, settled, context)
+  if (walk.over) return undefined
+  if ('kind' in guarded) return guarded
+  const outgoing = outgoingRequest(guarded, route, {
+    vendor: provider.vendor,
+    provider: config,
+    settings: policy?.config,
+    headers: walk.exchange.request.headers,
+    newId,
+  })
+  if ('tokens' in outgoing) return ownAnswer(200, { input_tokens: outgoing.tokens })
+  call.outgoing = outgoing
+  send(walk, call, outgoing)
+  return undefined
+}
+
+const requestStatuses = { unknown: 415, damaged: 400, tooLarge: 413 }
+
+/** Read once, whatever number of providers is asked. */
+async function readClientBody(walk: Walk, call: ModelCall) {
+  if (call.clientBody !== undefined) return call.clientBody
+  const { exchange } = walk
+  const { bufferLimit, requestBody, request } = exchange
+  const body = await requestBody.buffer(bufferLimit)
+  if (!body.complete) throw new LlmError(413, `the body has more than ${bufferLimit} bytes`)
+  const coding = request.headers.get('content-encoding')
+  call.clientBytes = await decodeBody(body.bytes, coding, bufferLimit, requestStatuses)
+  call.clientBody = parseBody(call.clientBytes)
+  return call.clientBody
+}
+
+/** Headers that say how the client's own bytes are to be read, or that bind the answer to them. */
+const ofTheClient = [
+  'content-encoding',
+  'accept-encoding',
+  'content-md5',
+  'digest',
+  'content-digest',
+]
+
+function send(walk: Walk, call: ModelCall, outgoing: OutgoingRequest): void {
+  const { request, requestBody } = walk.exchange
+  const { clientBytes } = call
+  if (outgoing.body !== undefined) requestBody.replace(Buffer.from(JSON.stringify(outgoing.body)))
+  else if (clientBytes !== undefined) requestBody.replace(clientBytes)
+  for (const name of ofTheClient) request.headers.remove(name)
+  request.headers.set('content-type', 'application/json')
+  request.method = 'POST'
+  if (!overridePath(walk, call)) setPath(walk, outgoing.plan.path)
+}
+
+/** The path that the user wrote stands for every format; the client's query goes with its path. */
+function overridePath({ exchange: { request } }: Walk, { provider }: ModelCall): boolean {
+  const path = provider?.provider.path
+  if (path === undefined) return false
+  const [only = '', ...query] = path.split('?')
+  request.path = only.startsWith('/') ? only : `/${only}`
+  request.query = query.length === 0 ? undefined : query.join('?')
+  return true
+}
+
+/** The vendor's path; the query of the client is kept beside that of the vendor. */
+function setPath({ exchange: { request } }: Walk, target: string): void {
+  const [path = '', ...query] = target.split('?')
+  request.path = path
+  const all = [query.join('?'), request.query ?? ''].filter((part) => part !== '')
+  request.query = all.length === 0 ? undefined : all.join('&')
+}
+
+/** The phase after credentials were added: they go where the vendor looks for them. */
+export function adaptModelHeaders({ model, exchange }: Walk): undefined {
+  model?.provider?.vendor.adaptHeaders(exchange.request.headers)
+}

@@ -1,0 +1,106 @@
+/** Providers of language models: where they are, what is known of each, and which one is asked. */
+
+import { providers } from '../../llm/providers/index.ts'
+import type { Provider } from '../../llm/providers/provider.ts'
+import type { ModelProvider, ProviderGroup } from '../../model/model-providers.ts'
+import type { BackendPart } from '../config/backend-access.ts'
+import { type NamedTarget, nameTarget } from '../config/rules.ts'
+import type { UpstreamAddress } from '../engine/types.ts'
+import { betterOfTwo, type Chance } from './choose.ts'
+import { plainAddress, UpstreamEndpoint } from './endpoint.ts'
+
+/** One provider of a backend. Lives as long as the provider stays what it is, with what it learned. */
+export interface ProviderEndpoint {
+  readonly provider: ModelProvider
+  readonly vendor: Provider
+  /** Without brackets. */
+  readonly host: string
+  readonly port: number
+  readonly address: UpstreamAddress
+  readonly endpoint: UpstreamEndpoint
+  /** By which policies are merged; one for each provider. */
+  readonly named: NamedTarget
+  readonly part: BackendPart
+}
+
+export interface ModelBackend {
+  readonly type: 'ai'
+  /** By priority. */
+  readonly groups: readonly (readonly ProviderEndpoint[])[]
+}
+
+interface BackendName {
+  readonly namespace: string
+  readonly name: string
+}
+
+const defaultPort = 443
+
+/** `before`: what the backend was; providers that have not changed keep what is known of them. */
+export function compileProviders(
+  backend: BackendName,
+  groups: readonly ProviderGroup[],
+  before: ModelBackend | undefined,
+): ModelBackend {
+  const known = new Map(
+    before?.groups.flat().map((one) => [JSON.stringify(one.provider), one] as const),
+  )
+  return {
+    type: 'ai',
+    groups: groups.map((group) =>
+      group.map((one) => known.get(JSON.stringify(one)) ?? compileProvider(backend, one)),
+    ),
+  }
+}
+
+function compileProvider(
+  { namespace, name }: BackendName,
+  provider: ModelProvider,
+): ProviderEndpoint {
+  const vendor = providers[provider.config.vendor]
+  const host = (provider.host ?? vendor.defaultHost(provider.config)).replace(/^\[(.*)\]$/, '$1')
+  const port = provider.port ?? defaultPort
+  const address = plainAddress(host, port)
+  // The vendor's own host never hears a key in clear; another one only where the port says so.
+  const tlsByDefault = provider.host === undefined || port === defaultPort
+  return {
+    provider,
+    vendor,
+    host,
+    port,
+    address,
+    endpoint: new UpstreamEndpoint(address),
+    named: nameTarget({ type: 'backend', namespace, name }),
+    part: {
+      sections: provider.name === undefined ? [] : [provider.name],
+      needsTls: false,
+      tlsByDefault,
+    },
+  }
+}
+
+/**
+ * The first group with a provider that is in use decides, and in it the better of two. Where none is
+ * in use, the best group anyway: trying is better than refusing. `tried`: what this request has asked
+ * already; undefined where that is everybody.
+ */
+export function chooseProvider(
+  groups: ModelBackend['groups'],
+  tried: ReadonlySet<ProviderEndpoint>,
+  chance: Chance,
+): ProviderEndpoint | undefined {
+  const left = groups.map((group) => group.filter((one) => !tried.has(one)))
+  for (const group of left) {
+    const used = group.filter(({ endpoint }) => !endpoint.isEjected(chance.now))
+    if (used.length > 0) return better(used, chance)
+  }
+  return better(left.find((group) => group.length > 0) ?? [], chance)
+}
+
+function better(group: readonly ProviderEndpoint[], chance: Chance): ProviderEndpoint | undefined {
+  const chosen = betterOfTwo(
+    group.map(({ endpoint }) => endpoint),
+    chance,
+  )
+  return group.find(({ endpoint }) => endpoint === chosen)
+}

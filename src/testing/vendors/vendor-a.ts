@@ -1,0 +1,164 @@
+/** A simulator of vendorA: chat completions, responses, embeddings. */
+import type { ServerResponse } from 'node:http'
+import { json, openStream, sendEvent, startVendor, type Vendor, type VendorCall } from './vendor.ts'
+
+export const answerId = 'chatcmpl-sim'
+export const usageA = { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 }
+
+const known = ['/v1/chat/completions', '/v1/responses', '/v1/embeddings']
+
+/** What the documentation of vendorA refuses. */
+function check({ method, path, headers, body, text }: VendorCall): string | undefined {
+  if (method !== 'POST') return `method ${method}`
+  const [only = ''] = path.split('?')
+  if (!known.includes(only)) return `unknown path ${path}`
+  if (headers['content-type'] !== 'application/json') return 'content-type'
+  if (Number(headers['content-length']) !== Buffer.byteLength(text)) return 'content-length'
+  if (headers['content-encoding'] !== undefined) return 'content-encoding'
+  if (typeof body.model !== 'string') return 'you must provide a model parameter'
+  return only === '/v1/chat/completions' ? checkChat(body) : undefined
+}
+
+const roles = ['system', 'developer', 'user', 'assistant', 'tool', 'function']
+
+function checkChat({ messages, stream, stream_options: options }: Record<string, unknown>) {
+  if (!Array.isArray(messages) || messages.length === 0) return 'messages: a non-empty array'
+  for (const message of messages as Record<string, unknown>[]) {
+    if (!roles.includes(String(message.role))) return `messages: role ${String(message.role)}`
+  }
+  if (options !== undefined && stream !== true) return 'stream_options only with stream'
+  return undefined
+}
+
+/** Answers with a text, whole or in pieces, as the request asks. */
+export function completes(...pieces: readonly string[]) {
+  return ({ body, path }: VendorCall, response: ServerResponse): void => {
+    if (path.startsWith('/v1/embeddings')) {
+      json(response, 200, embeddings(body))
+    } else if (path.startsWith('/v1/responses')) respond(body, pieces, response)
+    else if (body.stream === true) streamChunks(body, pieces, response)
+    else json(response, 200, completion(String(body.model), pieces.join('')))
+  }
+}
+
+export function completion(model: string, content: string): object {
+  return {
+    id: answerId,
+    object: 'chat.completion',
+    created: 1,
+    model,
+    choices: [
+      {
+        index: 0,
+        message: { role: 'assistant', content, refusal: null },
+        logprobs: null,
+        finish_reason: 'stop',
+      },
+    ],
+    usage: usageA,
+    service_tier: 'default',
+  }
+}
+
+export function chunk(model: string, delta: object, finish: string | null = null): object {
+  const choices = [{ index: 0, delta, logprobs: null, finish_reason: finish }]
+  return { id: answerId, object: 'chat.completion.chunk', created: 1, model, choices }
+}
+
+function streamChunks(
+  { model, stream_options: options }: Record<string, unknown>,
+  pieces: readonly string[],
+  response: ServerResponse,
+): void {
+  const name = String(model)
+  const hasUsage = (options as { include_usage?: boolean } | undefined)?.include_usage === true
+  const usage = hasUsage ? { usage: null } : {}
+  openStream(response)
+  sendEvent(response, { ...chunk(name, { role: 'assistant', content: '' }), ...usage })
+  for (const content of pieces) sendEvent(response, { ...chunk(name, { content }), ...usage })
+  sendEvent(response, { ...chunk(name, {}, 'stop'), ...usage })
+  if (hasUsage) sendEvent(response, { ...chunk(name, {}), choices: [], usage: usageA })
+  sendEvent(response, '[DONE]')
+  response.end()
+}
+
+function embeddings({ model, input }: Record<string, unknown>): object {
+  const texts = Array.isArray(input) ? input : [input]
+  const data = texts.map((_, index) => ({ object: 'embedding', index, embedding: [0.5, index] }))
+  const usage = { prompt_tokens: 4, total_tokens: 4 }
+  return { object: 'list', data, model, usage }
+}
+
+const usageOfResponse = {
+  input_tokens: 11,
+  input_tokens_details: { cached_tokens: 3 },
+  output_tokens: 7,
+  output_tokens_details: { reasoning_tokens: 2 },
+  total_tokens: 18,
+}
+
+function responseOf(model: string, text: string, status: string): object {
+  const content = [{ type: 'output_text', text, annotations: [] }]
+  const message = { type: 'message', id: 'msg_sim', role: 'assistant', status, content }
+  return {
+    id: 'resp_sim',
+    object: 'response',
+    created_at: 1,
+    status,
+    model,
+    output: [message],
+    usage: usageOfResponse,
+  }
+}
+
+function respond(
+  { model, stream }: Record<string, unknown>,
+  pieces: readonly string[],
+  response: ServerResponse,
+): void {
+  const whole = pieces.join('')
+  const name = String(model)
+  if (stream !== true) {
+    json(response, 200, responseOf(name, whole, 'completed'))
+    return
+  }
+  let number = 0
+  const send = (type: string, fields: object) =>
+    sendEvent(response, { type, sequence_number: number++, ...fields }, type)
+  const at = { item_id: 'msg_sim', output_index: 0, content_index: 0 }
+  const part = (text: string) => ({ type: 'output_text', text, annotations: [] })
+  const item = (status: string, content: object[]) => ({
+    id: 'msg_sim',
+    type: 'message',
+    role: 'assistant',
+    status,
+    content,
+  })
+  openStream(response)
+  const begun = { ...responseOf(name, '', 'in_progress'), output: [], usage: null }
+  send('response.created', { response: begun })
+  send('response.in_progress', { response: begun })
+  send('response.output_item.added', { output_index: 0, item: item('in_progress', []) })
+  send('response.content_part.added', { ...at, part: part('') })
+  for (const delta of pieces) send('response.output_text.delta', { ...at, delta })
+  send('response.output_text.done', { ...at, text: whole })
+  send('response.content_part.done', { ...at, part: part(whole) })
+  send('response.output_item.done', { output_index: 0, item: item('completed', [part(whole)]) })
+  send('response.completed', { response: responseOf(name, whole, 'completed') })
+  response.end()
+}
+
+/** An error as vendorA words it. */
+export function failsA(status: number, message: string, headers: Record<string, string> = {}) {
+  return (_: VendorCall, response: ServerResponse): void => {
+    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
+    json(response, status, errorA(message))
+  }
+}
+
+const errorA = (message: string) => ({
+  error: { message, type: 'invalid_request_error', param: null, code: null },
+})
+
+export const startVendorA = (port?: number): Promise<Vendor> =>
+  startVendor(check, completes('Hello ', 'from A'), errorA, port)

@@ -1,0 +1,94 @@
+/** What simulators of model vendors share: a server that checks calls strictly and answers as told. */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+export interface VendorCall {
+  readonly method: string
+  readonly path: string
+  readonly headers: IncomingMessage['headers']
+  readonly text: string
+  readonly body: Record<string, unknown>
+}
+
+/** Answers one call; a text is why the call is refused with 400. */
+export type Answer = (call: VendorCall, response: ServerResponse) => void
+
+export interface Vendor {
+  readonly port: number
+  /** Every call so far. */
+  readonly calls: VendorCall[]
+  /** Calls whose client went away before the answer was complete. */
+  aborted: number
+  /** Answers the next calls, in order; then `answer` does again. */
+  readonly next: Answer[]
+  answer: Answer
+  close(): Promise<void>
+}
+
+/** `check` says what the documented interface would refuse; undefined where nothing is wrong. */
+export async function startVendor(
+  check: (call: VendorCall) => string | undefined,
+  answer: Answer,
+  refuse: (message: string) => object,
+  port = 0,
+): Promise<Vendor> {
+  const server = createServer((request, response) => {
+    void read(request).then((call) => {
+      vendor.calls.push(call)
+      response.once('close', () => {
+        if (!response.writableFinished) vendor.aborted++
+      })
+      const problem = check(call)
+      if (problem !== undefined) json(response, 400, refuse(problem))
+      else (vendor.next.shift() ?? vendor.answer)(call, response)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  const vendor: Vendor = {
+    port: (server.address() as AddressInfo).port,
+    calls: [],
+    aborted: 0,
+    next: [],
+    answer,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+  return vendor
+}
+
+async function read(request: IncomingMessage): Promise<VendorCall> {
+  const chunks: Buffer[] = []
+  for await (const chunk of request) chunks.push(chunk as Buffer)
+  const text = Buffer.concat(chunks).toString('utf8')
+  const { method = '', url = '', headers } = request
+  let body: Record<string, unknown> = {}
+  try {
+    body = JSON.parse(text) as Record<string, unknown>
+  } catch {
+    // What is no JSON has no fields; checks see the text.
+  }
+  return { method, path: url, headers, text, body }
+}
+
+export function json(response: ServerResponse, status: number, body: object): void {
+  const text = JSON.stringify(body)
+  response.writeHead(status, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(text),
+  })
+  response.end(text)
+}
+
+/** Events as the vendor frames them, without an end. */
+export function openStream(response: ServerResponse): void {
+  response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' })
+  response.flushHeaders()
+}
+
+export function sendEvent(response: ServerResponse, data: unknown, event?: string): void {
+  const name = event === undefined ? '' : `event: ${event}\n`
+  response.write(`${name}data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`)
+}
