@@ -1,6 +1,7 @@
 /** The command line. Each command is a function of its options and an output; see src/cli. */
 import { Command, CommanderError, Option } from 'commander'
 import type { RequestOptions } from './cli/explain-request.ts'
+import { addIdentityProvider } from './cli/idp/command.ts'
 import type { OfflineOptions } from './cli/offline.ts'
 import { exitCode, type OutputFormat, processOutput as output, UsageError } from './cli/output.ts'
 import { LogError } from './log/index.ts'
@@ -220,16 +221,7 @@ controllerCommand.action(
   }),
 )
 
-for (const [name, what] of [['idp', 'prepare an identity provider']] as const) {
-  program
-    .command(name)
-    .description(`${what} (not supported yet)`)
-    .allowUnknownOption()
-    .allowExcessArguments()
-    .action(() => {
-      throw new UsageError(`sluice ${name} is not supported yet`)
-    })
-}
+addIdentityProvider(program)
 
 /** Wrong usage and unreadable input are told in a line; anything else is a bug and shows its stack. */
 function fail(error: unknown): number {
