@@ -20,6 +20,7 @@ import type { RequestHandler, ServerExchange, TlsChoice } from './engine/types.t
 import { factsOf } from './facts.ts'
 import { GrpcCallouts } from './grpc-callouts.ts'
 import { hasAnotherProvider, isProviderFailure } from './llm/choose-provider.ts'
+import { finishModelCall } from './llm/model-facts.ts'
 import { receiveAnswer } from './llm/receive.ts'
 import { LocalExchange } from './local-exchange.ts'
 import { observeGrpc, observeResponse } from './observe.ts'
@@ -252,6 +253,7 @@ class WalkHandler implements RequestHandler {
   onDone(exchange: ServerExchange): void {
     const walk = walkOf(exchange)
     walk.over = true
+    if (walk.model !== undefined) finishModelCall(walk)
     clearTimeout(walk.backoff)
     endAttempt(walk)
     const facts = factsOf(walk)

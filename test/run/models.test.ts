@@ -2,7 +2,14 @@ import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
-import { aiBackend, gateway, httpRoute, manifest, toBackend } from '../../src/testing/manifests.ts'
+import {
+  aiBackend,
+  gateway,
+  httpRoute,
+  manifest,
+  policy,
+  toBackend,
+} from '../../src/testing/manifests.ts'
 import type { Vendor } from '../../src/testing/vendors/vendor.ts'
 import { openStream, sendEvent } from '../../src/testing/vendors/vendor.ts'
 import {
@@ -85,6 +92,10 @@ beforeAll(async () => {
         gateway(port),
         ...reached('a', { provider: { vendorA: {}, ...at(a) } }),
         ...reached('c', { provider: { vendorC: {}, ...at(c) } }),
+        ...reached('limited', { provider: { vendorA: {}, ...at(a) } }),
+        policy('limited', 'HTTPRoute/limited', {
+          traffic: { rateLimit: { local: [{ tokens: 20, unit: 'Hours' }] } },
+        }),
         ...reached('pinned', { provider: { vendorA: { model: 'pinned-model' }, ...at(a) } }),
         ...reached('fixed', { provider: { vendorA: {}, ...at(a), path: '/v1/chat/completions' } }),
         ...reached('masked-a', { provider: { vendorA: {}, ...at(a) } }, regexGuards('Mask')),
@@ -397,6 +408,21 @@ describe('errors', () => {
     for await (const _ of stream) break
     stream.controller.abort()
     await waitFor('the vendor to be left', () => c.aborted === 1)
+  })
+})
+
+describe('limits of tokens', () => {
+  it('[LocalRateLimit.tokens] charge what was used, in streams too, and refuse only later requests', async () => {
+    // 18 tokens each.
+    await openai('limited').chat.completions.create(ask)
+    await collect(await openai('limited').chat.completions.create({ ...ask, stream: true }))
+    await waitFor('the limit', async () => {
+      const answer = await fetch(`${base('limited')}/v1/chat/completions`, {
+        method: 'POST',
+        body: JSON.stringify(ask),
+      })
+      return answer.status === 429
+    })
   })
 })
 

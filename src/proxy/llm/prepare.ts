@@ -1,6 +1,7 @@
 /** A request to a language model on its way out: read, guarded, and written as its provider wants it. */
 import { randomBytes } from 'node:crypto'
 import type { RespondVerdict } from '../../exchange/exchange.ts'
+import { tokenLimitsOf } from '../../exchange/rate-limits.ts'
 import { LlmError } from '../../llm/llm-error.ts'
 import type { RouteType } from '../../llm/policy/schema.ts'
 import type { ReadRouteType } from '../../llm/providers/provider.ts'
@@ -11,6 +12,7 @@ import type { PhaseContext } from '../phases.ts'
 import type { Walk } from '../walk.ts'
 import { decodeBody } from './content-coding.ts'
 import type { ModelCall } from './model-call.ts'
+import { describeRequest } from './model-facts.ts'
 import { modelsAnswer } from './models.ts'
 import { llmRefusal, ownAnswer } from './own-answers.ts'
 import { guardRequest } from './request-guards.ts'
@@ -73,7 +75,10 @@ async function prepareRead(
     newId,
   })
   if ('tokens' in outgoing) return ownAnswer(200, { input_tokens: outgoing.tokens })
+  const spent = await tokenLimitsOf(walk.exchange)?.check(walk.exchange)
+  if (walk.over || spent !== undefined) return spent
   call.outgoing = outgoing
+  describeRequest(walk, outgoing)
   send(walk, call, outgoing)
   return undefined
 }

@@ -1,0 +1,161 @@
+import Anthropic from '@anthropic-ai/sdk'
+import OpenAI from 'openai'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
+import {
+  aiBackend,
+  gateway,
+  httpRoute,
+  manifest,
+  policy,
+  toBackend,
+} from '../../src/testing/manifests.ts'
+import type { Vendor } from '../../src/testing/vendors/vendor.ts'
+import { completes, failsA, startVendorA } from '../../src/testing/vendors/vendor-a.ts'
+import { says, startVendorC } from '../../src/testing/vendors/vendor-c.ts'
+import { waitFor } from '../../src/testing/wait-for.ts'
+
+let running: RunningGateway
+let port: number
+let first: Vendor
+let second: Vendor
+let nobody: number
+
+const routes = { '/v1/chat/completions': 'Completions', '/v1/messages': 'Messages' }
+const at = (vendor: Vendor) => ({ host: '127.0.0.1', port: vendor.port })
+
+const reached = (name: string, groups: readonly object[][]) => [
+  aiBackend(name, { groups: groups.map((providers) => ({ providers })) }, { ai: { routes } }),
+  httpRoute(name, {
+    rules: [
+      {
+        matches: [{ path: { type: 'PathPrefix', value: `/${name}` } }],
+        backendRefs: [toBackend(name)],
+      },
+    ],
+  }),
+]
+
+const base = (name: string) => `http://127.0.0.1:${port}/${name}`
+const openai = (name: string) =>
+  new OpenAI({ baseURL: `${base(name)}/v1`, apiKey: 'client-key', maxRetries: 0 })
+const ask = { model: 'm-1', messages: [{ role: 'user' as const, content: 'Hello' }] }
+const askC = { ...ask, max_tokens: 100 }
+
+const pair = () => [
+  [{ name: 'first', vendorA: {}, ...at(first) }],
+  [{ name: 'second', vendorC: {}, ...at(second) }],
+]
+
+beforeAll(async () => {
+  port = await freePort()
+  nobody = await freePort()
+  first = await startVendorA()
+  second = await startVendorC()
+  running = await startGateway({
+    manifests: {
+      'all.yaml': manifest(
+        gateway(port),
+        ...['busy', 'broken', 'hinted', 'streamed', 'healing'].flatMap((name) =>
+          reached(name, pair()),
+        ),
+        ...reached('refusing', [
+          [{ name: 'gone', vendorA: {}, host: '127.0.0.1', port: nobody }],
+          [{ name: 'second', vendorC: {}, ...at(second) }],
+        ]),
+        ...reached('mixed', [
+          [
+            { name: 'one', vendorA: {}, ...at(first) },
+            { name: 'two', vendorC: {}, ...at(second) },
+          ],
+        ]),
+        ...reached('named', [
+          [
+            {
+              name: 'one',
+              vendorA: { model: 'own' },
+              ...at(first),
+              policies: { auth: { key: 'inline-key' } },
+            },
+          ],
+          [{ name: 'two', vendorC: {}, ...at(second) }],
+        ]),
+        policy('of-one', 'GatewayBackend/named#one', { backend: { auth: { key: 'policy-key' } } }),
+        policy('of-two', 'GatewayBackend/named#two', { backend: { auth: { key: 'policy-key' } } }),
+      ),
+    },
+  })
+})
+
+afterAll(async () => {
+  await running.dispose()
+  await Promise.all([first.close(), second.close()])
+})
+
+beforeEach(() => {
+  for (const vendor of [first, second]) {
+    vendor.calls.length = 0
+    vendor.next.length = 0
+  }
+  first.answer = completes('from the first')
+  second.answer = says('from the second')
+})
+
+const textOf = async (name: string) =>
+  (await openai(name).chat.completions.create(ask)).choices[0]?.message.content
+
+describe('groups of providers', () => {
+  it('[AIBackend.groups] [NamedLLMProvider.name] are asked by priority', async () => {
+    expect(await textOf('busy')).toBe('from the first')
+    expect(second.calls).toEqual([])
+  })
+
+  it('give a request that is refused for want of quota, is answered badly or cannot be sent to the next group', async () => {
+    first.next.push(failsA(429, 'slow down'))
+    expect(await textOf('busy')).toBe('from the second')
+    first.next.push(failsA(500, 'oh no'))
+    expect(await textOf('broken')).toBe('from the second')
+    expect(await textOf('refusing')).toBe('from the second')
+  })
+
+  it('do so before the first byte of a stream, in whatever format the client speaks', async () => {
+    first.next.push(failsA(503, 'overloaded'))
+    const client = new Anthropic({ baseURL: base('streamed'), apiKey: 'k', maxRetries: 0 })
+    expect(await client.messages.stream(askC).finalText()).toBe('from the second')
+    // The second provider got a request of its own format, made anew from the client's.
+    expect(second.calls.at(-1)?.body).toMatchObject({ max_tokens: 100, stream: true })
+    expect(second.calls.at(-1)?.headers['anthropic-version']).toBe('2023-06-01')
+  })
+
+  it('leave a provider alone for as long as it asks', async () => {
+    first.next.push(failsA(429, 'slow down', { 'retry-after': '3600' }))
+    expect(await textOf('hinted')).toBe('from the second')
+    first.calls.length = 0
+    for (const _ of [1, 2, 3]) expect(await textOf('hinted')).toBe('from the second')
+    expect(first.calls).toEqual([])
+  })
+
+  it('[AIBackend.failover] come back to a provider that has healed', async () => {
+    first.next.push(failsA(503, 'down'))
+    expect(await textOf('healing')).toBe('from the second')
+    await waitFor('the first provider', async () => (await textOf('healing')) === 'from the first')
+  })
+
+  it('[PriorityGroup.providers] [NamedLLMProvider.vendor] [NamedLLMProvider.host] [NamedLLMProvider.port] share requests between providers of one group, of different vendors', async () => {
+    for (let count = 0; count < 24; count++) await textOf('mixed')
+    expect(first.calls.length).toBeGreaterThan(0)
+    expect(second.calls.length).toBeGreaterThan(0)
+  })
+
+  it('[NamedLLMProvider.policies] [AIBackend.groups.sectionName] have policies of their own, of which the inline ones win', async () => {
+    expect(await textOf('named')).toBe('from the first')
+    expect(first.calls.at(-1)?.headers.authorization).toBe('Bearer inline-key')
+    expect(first.calls.at(-1)?.body.model).toBe('own')
+    first.next.push(failsA(500, 'oh no'))
+    expect(await textOf('named')).toBe('from the second')
+    expect(second.calls.at(-1)?.headers['x-api-key']).toBe('policy-key')
+    // Nothing of the first provider is left in the request to the second.
+    expect(second.calls.at(-1)?.headers.authorization).toBe(undefined)
+    expect(second.calls.at(-1)?.body.model).toBe('m-1')
+  })
+})
