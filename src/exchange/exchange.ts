@@ -201,13 +201,18 @@ export type CalloutTarget =
     }
   | { readonly type: 'backend'; readonly namespace: string; readonly name: string }
 
+/** A request of HTTP/1.1, written once and answered once. */
 export interface HttpCallout {
-  readonly backend: string
+  readonly target: CalloutTarget
   readonly method: string
+  /** Path and query. */
   readonly path: string
+  /** Host is that of the backend unless it is among them. */
   readonly headers: readonly (readonly [string, string])[]
   readonly body?: Uint8Array
+  /** For the whole answer, unless a policy of the backend says otherwise. */
   readonly timeoutMs: number
+  /** A larger body is an error. */
   readonly maxResponseBytes: number
 }
 

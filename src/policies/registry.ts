@@ -21,7 +21,7 @@ import { csrf } from './csrf/index.ts'
 import type { PolicyDefinition } from './define.ts'
 import { pendingPolicy } from './define.ts'
 import { directResponse } from './direct-response/index.ts'
-import { extAuthField } from './ext-auth/schema.ts'
+import { extAuth } from './ext-auth/index.ts'
 import { extProcField } from './ext-proc/schema.ts'
 import { frontendHttp } from './frontend-http/index.ts'
 import { frontendTcp } from './frontend-tcp/index.ts'
@@ -43,7 +43,7 @@ const trafficPolicies = [
   basicAuthentication,
   apiKeyAuthentication,
   // After local credentials: a call to a service is dear, and it may be told the verified claims.
-  pendingPolicy(extAuthField, { security: true, preRouting: true }),
+  extAuth,
   // Its rules may use the claims of every authentication above, extAuth's metadata included.
   authorization,
   // Only decides what later failures may do; here so that a refused caller never arms it.

@@ -4,7 +4,7 @@
  */
 import type { HeadRecord } from '../core/head-record.ts'
 import type { IoCore } from '../core/io-core.ts'
-import { GatewayError } from '../errors.ts'
+import type { GatewayError } from '../errors.ts'
 import type { Callouts, Peer, RespondVerdict } from '../exchange/exchange.ts'
 import type { DesiredDelta } from '../model/resources.ts'
 import { addressRanges } from './address-ranges.ts'
@@ -19,6 +19,7 @@ import type { StreamHandler } from './engine/stream-types.ts'
 import type { RequestHandler, ServerExchange, TlsChoice } from './engine/types.ts'
 import { factsOf } from './facts.ts'
 import { GrpcCallouts } from './grpc-callouts.ts'
+import { HttpCallouts } from './http-callouts.ts'
 import { hasAnotherProvider, isProviderFailure } from './llm/choose-provider.ts'
 import { finishModelCall } from './llm/model-facts.ts'
 import { receiveAnswer } from './llm/receive.ts'
@@ -85,8 +86,8 @@ export interface DataPlane {
 export async function createDataPlane(parts: DataPlaneParts): Promise<DataPlane> {
   const { destinations, clusterDomain, random, lookup, trustedProxies = [] } = parts.settings
   const callouts: Callouts = {
-    http: noHttp,
     // Nothing runs before the context is there.
+    http: (call) => http.call(call),
     grpc: (call) => grpc.call(call),
   }
   const buckets = parts.buckets ?? new RateBuckets(undefined)
@@ -106,6 +107,7 @@ export async function createDataPlane(parts: DataPlaneParts): Promise<DataPlane>
     },
   }
   const grpc = new GrpcCallouts(context)
+  const http = new HttpCallouts(context)
   const exporters = createExporters(context, parts.telemetry, parts.settings.version)
   return {
     apply: (delta) => config.apply(delta),
@@ -116,9 +118,6 @@ export async function createDataPlane(parts: DataPlaneParts): Promise<DataPlane>
     streamHandler: new StreamForwarder(context, parts.telemetry),
   }
 }
-
-/** No policy that works today calls out; those that will are closed until they do. */
-const noHttp: Callouts['http'] = () => Promise.reject(new GatewayError('bug'))
 
 class WalkHandler implements RequestHandler {
   readonly #context: PhaseContext

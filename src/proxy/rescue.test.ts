@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { CoreTrap } from '../core/errors.ts'
 import { GatewayError } from '../errors.ts'
-import { FieldPairs } from './local-exchange.ts'
+import { FieldPairs } from '../exchange/memory-message.ts'
 import { answerOf, rescue, toGatewayError } from './rescue.ts'
 
 const plain = new FieldPairs([])

@@ -76,7 +76,8 @@ export class HttpSender implements Sender {
   }
 }
 
-function tlsOptions(tls: UpstreamTls) {
+/** What Node needs to make a connection as a backend's policies ask. */
+export function tlsOptions(tls: UpstreamTls) {
   return {
     secureContext: tls.context,
     servername: tls.serverName,

@@ -1,0 +1,96 @@
+/** Parts of messages that the gateway made itself, or read whole. */
+import type { Body, BodyTransform, BufferedBody, HeaderFields } from './exchange.ts'
+
+/** Header fields in memory. */
+export class FieldPairs implements HeaderFields {
+  pairs: (readonly [string, string])[]
+
+  constructor(pairs: readonly (readonly [string, string])[]) {
+    this.pairs = [...pairs]
+  }
+
+  get(name: string): string | undefined {
+    return this.getAll(name)[0]
+  }
+
+  getAll(name: string): string[] {
+    const lower = name.toLowerCase()
+    return this.pairs.filter(([key]) => key.toLowerCase() === lower).map(([, value]) => value)
+  }
+
+  lines(name: string): string | readonly string[] | undefined {
+    const values = this.getAll(name)
+    return values.length < 2 ? values[0] : values
+  }
+
+  has(name: string): boolean {
+    return this.get(name) !== undefined
+  }
+
+  set(name: string, value: string): void {
+    this.remove(name)
+    this.add(name, value)
+  }
+
+  add(name: string, value: string): void {
+    this.pairs.push([name, value])
+  }
+
+  remove(name: string): void {
+    const lower = name.toLowerCase()
+    this.pairs = this.pairs.filter(([key]) => key.toLowerCase() !== lower)
+  }
+
+  entries(): Iterable<readonly [string, string]> {
+    return this.pairs
+  }
+}
+
+/** A body that is in memory from the start. */
+export class MemoryBody implements Body {
+  readonly trailers = ''
+  content: string | Uint8Array | undefined
+
+  constructor(content: string | Uint8Array | undefined) {
+    this.content = content
+  }
+
+  get length(): number {
+    return this.#bytes.length
+  }
+
+  get known(): BufferedBody {
+    return { complete: true, bytes: this.#bytes }
+  }
+
+  get #bytes(): Uint8Array {
+    return typeof this.content === 'string'
+      ? Buffer.from(this.content)
+      : (this.content ?? new Uint8Array())
+  }
+
+  buffer(maxBytes: number): Promise<BufferedBody> {
+    const bytes = this.#bytes
+    return Promise.resolve(
+      bytes.length > maxBytes
+        ? { complete: false, prefix: bytes.subarray(0, maxBytes) }
+        : { complete: true, bytes },
+    )
+  }
+
+  replace(bytes: Uint8Array): void {
+    this.content = bytes
+  }
+
+  through(transform: BodyTransform): void {
+    const parts: Uint8Array[] = []
+    const emit = (bytes: Uint8Array) => parts.push(bytes)
+    transform.push(this.#bytes, emit)
+    transform.end(emit)
+    this.content = Buffer.concat(parts)
+  }
+
+  record(): void {
+    // It stays in memory anyway.
+  }
+}

@@ -1,0 +1,26 @@
+import type { Exchange } from '../../exchange/exchange.ts'
+import type { PolicyApply } from '../define.ts'
+import type { ExtAuthConfig } from './config.ts'
+import { GrpcAuthorizer } from './grpc.ts'
+import { HttpAuthorizer } from './http.ts'
+
+/** Each policy keeps its changes under a key of its own: two phases may ask two services. */
+let policies = 0
+
+const apply: PolicyApply<ExtAuthConfig> = {
+  bind(config, callouts) {
+    const { http, grpc } = config
+    if (grpc !== undefined) {
+      const authorizer = new GrpcAuthorizer(config, grpc, callouts, `extAuth.${policies++}`)
+      return {
+        onRequest: (exchange: Exchange) => authorizer.authorize(exchange),
+        onResponse: (exchange: Exchange) => authorizer.changeResponse(exchange),
+      }
+    }
+    if (http === undefined) throw new Error('extAuth says neither HTTP nor gRPC')
+    const authorizer = new HttpAuthorizer(config, http, callouts)
+    return { onRequest: (exchange: Exchange) => authorizer.authorize(exchange) }
+  },
+}
+
+export default apply

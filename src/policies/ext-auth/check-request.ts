@@ -1,0 +1,102 @@
+/** What an authorization service is told of a request. */
+import { isUtf8 } from 'node:buffer'
+import { randomUUID } from 'node:crypto'
+import { create, type JsonObject } from '@bufbuild/protobuf'
+import { timestampFromMs } from '@bufbuild/protobuf/wkt'
+import { type CheckRequest, CheckRequestSchema } from '../../../proto/gen/called/ext_authz_pb.ts'
+import type { Exchange, Peer, RequestHead } from '../../exchange/exchange.ts'
+import type { LearnedRecord } from '../../exchange/learned.ts'
+import { evaluateAll, type Named } from './expressions.ts'
+
+/** The name under which Envoy's JWT filter writes claims; services look for them there. */
+const jwtFilter = 'envoy.filters.http.jwt_authn'
+
+export function checkRequest(
+  exchange: Exchange,
+  contextExtensions: Readonly<Record<string, string>>,
+  metadata: Named | undefined,
+  body: Uint8Array | undefined,
+): CheckRequest {
+  const { request, source, local, peerCertificate, startedAt } = exchange
+  const principal = peerCertificate?.spiffeId ?? peerCertificate?.subject ?? ''
+  return create(CheckRequestSchema, {
+    attributes: {
+      source: { ...peer(source), principal },
+      destination: peer(local),
+      request: {
+        time: timestampFromMs(Math.round(performance.timeOrigin + startedAt)),
+        http: {
+          id: idOf(request),
+          method: request.method,
+          headers: headersOf(request),
+          path: pathAndQuery(request),
+          host: request.authority,
+          scheme: request.scheme,
+          size: BigInt(body?.length ?? exchange.requestBody.length ?? -1),
+          protocol: request.version === '2' ? 'HTTP/2' : `HTTP/${request.version}`,
+          ...bodyFields(body),
+        },
+      },
+      contextExtensions: { ...contextExtensions },
+      metadataContext: { filterMetadata: metadataOf(exchange, metadata) },
+    },
+  })
+}
+
+const peer = ({ address, port }: Peer) => ({
+  address: { socketAddress: { address, portValue: port } },
+})
+
+/** Text where it is text; a string of protobuf cannot carry other bytes. */
+function bodyFields(body: Uint8Array | undefined) {
+  if (body === undefined) return {}
+  return isUtf8(body) ? { body: Buffer.from(body).toString() } : { rawBody: body }
+}
+
+/** The trace that the request belongs to (W3C Trace Context 3.2), or one of its own. */
+function idOf({ headers }: RequestHead): string {
+  const found = /^[0-9a-f]{2}-([0-9a-f]{32})-/.exec(headers.get('traceparent') ?? '')
+  return found?.[1] ?? randomUUID()
+}
+
+function pathAndQuery({ path, query }: RequestHead): string {
+  return query === undefined ? path : `${path}?${query}`
+}
+
+/** Lower-case names; several values of one name are joined (RFC 9110 5.3, RFC 6265 for cookies). */
+function headersOf(request: RequestHead): Record<string, string> {
+  const found: Record<string, string> = Object.create(null)
+  found[':method'] = request.method
+  found[':scheme'] = request.scheme
+  found[':authority'] = request.authority
+  found[':path'] = pathAndQuery(request)
+  for (const [name, value] of request.headers.entries()) {
+    const key = name.toLowerCase()
+    const text = Buffer.from(value, 'latin1').toString()
+    const before = found[key]
+    found[key] = before === undefined ? text : `${before}${key === 'cookie' ? '; ' : ', '}${text}`
+  }
+  return found
+}
+
+function metadataOf(exchange: Exchange, metadata: Named | undefined): Record<string, JsonObject> {
+  if (metadata === undefined) {
+    const { jwt } = exchange.learned
+    return jwt === undefined ? {} : { [jwtFilter]: toObject({ jwt_payload: jwt }) }
+  }
+  const found: Record<string, JsonObject> = {}
+  for (const [name, value] of Object.entries(evaluateAll(metadata, exchange))) {
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+    // Metadata of a filter is an object; anything else becomes its only member.
+    found[name] = toObject(isObject ? (value as LearnedRecord) : { value })
+  }
+  return found
+}
+
+/** Numbers of protobuf's objects are doubles. */
+function toObject(record: LearnedRecord): JsonObject {
+  const text = JSON.stringify(record, (_, value) =>
+    typeof value === 'bigint' ? Number(value) : value,
+  )
+  return JSON.parse(text) as JsonObject
+}

@@ -1,0 +1,34 @@
+/** Named expressions of a policy, bound. */
+import { type CelResult, type CelValue, isCelError, parseJson, writeJson } from '../../cel/index.ts'
+import type { Exchange } from '../../exchange/exchange.ts'
+import type { LearnedRecord, LearnedValue } from '../../exchange/learned.ts'
+import { Expression } from '../../variables/index.ts'
+import type { Expressions } from './config.ts'
+
+export type Named = readonly { readonly name: string; readonly expression: Expression }[]
+
+export function bindAll(expressions: Expressions = {}): Named {
+  return Object.entries(expressions).map(([name, source]) => ({
+    name,
+    expression: new Expression(source),
+  }))
+}
+
+/** The values as plain data; those that fail are left out. */
+export function evaluateAll(named: Named, exchange: Exchange): LearnedRecord {
+  const found: [string, LearnedValue][] = []
+  for (const { name, expression } of named) {
+    const value = plainValue(expression.evaluate(exchange))
+    if (value !== undefined) found.push([name, value])
+  }
+  return Object.fromEntries(found)
+}
+
+/** A copy that may be kept: results may be views of the request. */
+function plainValue(result: CelResult): LearnedValue | undefined {
+  if (isCelError(result)) return undefined
+  const json = writeJson(result as CelValue)
+  if (isCelError(json)) return undefined
+  const value = parseJson(json)
+  return isCelError(value) ? undefined : (value as LearnedValue)
+}

@@ -1,0 +1,44 @@
+/** Header fields as an authorization service writes them. */
+import type { HeaderValueOption } from '../../../proto/gen/called/ext_authz_pb.ts'
+import type { HeaderFields } from '../../exchange/exchange.ts'
+import { isFieldName, isFieldValue } from '../../model/header-changes.ts'
+
+type Action = 'append' | 'addIfAbsent' | 'overwrite' | 'overwriteIfExists'
+
+export interface FieldChange {
+  readonly name: string
+  readonly value: string
+  readonly action: Action
+}
+
+/** By number; 0 cannot be told from unset, which overwrites unless `append` says otherwise. */
+const actions: readonly Action[] = ['overwrite', 'addIfAbsent', 'overwrite', 'overwriteIfExists']
+/** Whoever sends a message frames it; Host decides where requests go, which the route does. */
+const notTheirs = new Set(['host', 'connection', 'content-length', 'transfer-encoding', 'upgrade'])
+
+/** Those that can be sent. */
+export function fieldChanges(options: readonly HeaderValueOption[]): FieldChange[] {
+  return options.flatMap(({ header, append, appendAction }): FieldChange[] => {
+    if (header === undefined) return []
+    const { key: name, value: text, rawValue } = header
+    const value = Buffer.from(rawValue.length > 0 ? rawValue : Buffer.from(text)).toString('latin1')
+    const isFit = isFieldName(name) && isFieldValue(value) && !notTheirs.has(name.toLowerCase())
+    if (!isFit) return []
+    const action = append === true ? 'append' : (actions[appendAction] ?? 'overwrite')
+    return [{ name, value, action }]
+  })
+}
+
+/** Several values of one name in one list stand beside each other, and cookies always do. */
+export function changeFields(fields: HeaderFields, changes: readonly FieldChange[]): void {
+  const written = new Set<string>()
+  for (const { name, value, action } of changes) {
+    const key = name.toLowerCase()
+    const isThere = fields.has(name)
+    if (action === 'addIfAbsent' && isThere) continue
+    if (action === 'overwriteIfExists' && !isThere) continue
+    if (action === 'append' || written.has(key) || key === 'set-cookie') fields.add(name, value)
+    else fields.set(name, value)
+    written.add(key)
+  }
+}

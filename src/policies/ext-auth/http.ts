@@ -1,0 +1,183 @@
+/** Authorization over HTTP: 200 lets a request pass, and no other status does. */
+import { isCelError } from '../../cel/index.ts'
+import { GatewayError } from '../../errors.ts'
+import {
+  type Callouts,
+  type Exchange,
+  type HttpCalloutAnswer,
+  next,
+  type RequestHead,
+  type RespondVerdict,
+  type Verdict,
+} from '../../exchange/exchange.ts'
+import { FieldPairs, MemoryBody } from '../../exchange/memory-message.ts'
+import { isFieldValue } from '../../model/header-changes.ts'
+import { type BodyNeeds, bufferBodies, Expression, toFieldValue } from '../../variables/index.ts'
+import { bodyFor } from './body.ts'
+import type { ExtAuthConfig, HttpAuthorization } from './config.ts'
+import { bindAll, evaluateAll, type Named } from './expressions.ts'
+import { failed } from './refusals.ts'
+
+type Pair = readonly [name: string, value: string]
+
+/** Unless the backend has a time limit of its own. */
+const timeoutMs = 2_000
+
+export class HttpAuthorizer implements BodyNeeds {
+  readonly request: boolean
+  readonly response = false
+  readonly #target: ExtAuthConfig['target']
+  readonly #maxBodyBytes: number | undefined
+  readonly #callouts: Callouts
+  readonly #http: HttpAuthorization
+  readonly #path: Expression | undefined
+  readonly #redirect: Expression | undefined
+  readonly #added: Named
+  readonly #metadata: Named
+  /** Sent to the service, which so has seen them. */
+  readonly #sent: ReadonlySet<string>
+
+  constructor({ target, maxBodyBytes }: ExtAuthConfig, http: HttpAuthorization, calls: Callouts) {
+    this.#target = target
+    this.#maxBodyBytes = maxBodyBytes
+    this.#callouts = calls
+    this.#http = http
+    this.#path = http.path === undefined ? undefined : new Expression(http.path)
+    this.#redirect = http.redirect === undefined ? undefined : new Expression(http.redirect)
+    this.#added = bindAll(http.addRequestHeaders)
+    this.#metadata = bindAll(http.responseMetadata)
+    this.#sent = new Set(['authorization', ...http.allowedRequestHeaders])
+    const all = [...this.#added, ...this.#metadata].map(({ expression }) => expression)
+    this.request = [this.#path, this.#redirect, ...all].some((one) => one?.request === true)
+  }
+
+  async authorize(exchange: Exchange): Promise<Verdict> {
+    const body = await bodyFor(exchange, this.#maxBodyBytes)
+    if (body !== undefined && 'kind' in body) return body
+    await bufferBodies(exchange, this)
+    const path = this.#pathFor(exchange)
+    if (path === undefined) return failed
+    let answer: HttpCalloutAnswer
+    try {
+      answer = await this.#callouts.http({
+        target: this.#target,
+        method: exchange.request.method,
+        path,
+        headers: this.#headersFor(exchange, body !== undefined),
+        ...(body !== undefined && body.length > 0 && { body }),
+        timeoutMs,
+        maxResponseBytes: exchange.bufferLimit,
+      })
+    } catch (error) {
+      if (error instanceof GatewayError) return failed
+      throw error
+    }
+    return answer.status === 200 ? this.#allow(exchange, answer) : this.#refuse(exchange, answer)
+  }
+
+  #pathFor(exchange: Exchange): string | undefined {
+    if (this.#path === undefined) return pathAndQuery(exchange.request)
+    const path = toFieldValue(this.#path.evaluate(exchange))
+    return path !== undefined && /^\/[\x21-\x7e\x80-\xff]*$/.test(path) ? path : undefined
+  }
+
+  #headersFor(exchange: Exchange, withBody: boolean): Pair[] {
+    const { headers, authority } = exchange.request
+    const pairs: Pair[] = []
+    for (const name of this.#sent) {
+      const values = name === 'host' ? [authority] : headers.getAll(name)
+      for (const value of values) pairs.push([name, value])
+    }
+    if (withBody) pairs.push(['x-envoy-auth-partial-body', 'false'])
+    for (const { name, expression } of this.#added) {
+      const value = toFieldValue(expression.evaluate(exchange))
+      const key = name.toLowerCase()
+      // What the policy sets is never joined with what the client says under that name.
+      for (let at = pairs.length - 1; at >= 0; at--) if (pairs[at]?.[0] === key) pairs.splice(at, 1)
+      if (value !== undefined && isFieldValue(value)) pairs.push([key, value])
+    }
+    return pairs
+  }
+
+  #allow(exchange: Exchange, answer: HttpCalloutAnswer): Verdict {
+    const fields = new FieldPairs(answer.headers)
+    const { headers } = exchange.request
+    for (const name of this.#http.allowedResponseHeaders) {
+      if (name === 'host') continue
+      const values = fields.getAll(name)
+      // Only the service may state it: a client that does must not be taken for the service.
+      if (values.length > 0 || !this.#sent.has(name)) headers.remove(name)
+      for (const value of values) headers.add(name, value)
+    }
+    if (this.#metadata.length > 0) {
+      const made = evaluateAll(this.#metadata, answered(exchange, answer, fields))
+      exchange.learned.extauthz = { ...exchange.learned.extauthz, ...made }
+    }
+    return next
+  }
+
+  #refuse(exchange: Exchange, answer: HttpCalloutAnswer): RespondVerdict {
+    if (this.#redirect !== undefined) {
+      const result = this.#redirect.evaluate(exchange)
+      const location = isCelError(result) ? undefined : toFieldValue(result)
+      if (location === undefined || location === '' || !isFieldValue(location)) return failed
+      return { kind: 'respond', status: 302, headers: [['location', location]], reason: 'ExtAuth' }
+    }
+    // A refusal must not look like a success to whoever sent the request.
+    if (answer.status < 300) return failed
+    const { status, body } = answer
+    return { kind: 'respond', status, headers: endToEnd(answer.headers), body, reason: 'ExtAuth' }
+  }
+}
+
+function pathAndQuery({ path, query }: RequestHead): string {
+  return query === undefined ? path : `${path}?${query}`
+}
+
+/** RFC 9110 7.6.1: they are about the connection to the service. */
+const hopByHop = new Set([
+  'connection',
+  'content-length',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
+
+function endToEnd(headers: readonly Pair[]): Pair[] {
+  const named = new Set<string>()
+  for (const [name, value] of headers) {
+    if (name.toLowerCase() !== 'connection') continue
+    for (const option of value.split(',')) named.add(option.trim().toLowerCase())
+  }
+  return headers.filter(([name]) => {
+    const key = name.toLowerCase()
+    return !hopByHop.has(key) && !named.has(key)
+  })
+}
+
+/** The exchange as if the answer of the service were its response. */
+function answered(exchange: Exchange, { status, body }: HttpCalloutAnswer, fields: FieldPairs) {
+  const { request, requestBody, source, rawSource, local, peerCertificate, place } = exchange
+  const { backend, bufferLimit, startedAt, isOver, learned, facts } = exchange
+  const whole: Exchange = {
+    request,
+    requestBody,
+    response: { status, headers: fields },
+    responseBody: new MemoryBody(body),
+    source,
+    rawSource,
+    local,
+    peerCertificate,
+    place,
+    backend,
+    bufferLimit,
+    startedAt,
+    isOver,
+    learned,
+    facts,
+  }
+  return whole
+}
