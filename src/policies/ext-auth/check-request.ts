@@ -1,6 +1,5 @@
 /** What an authorization service is told of a request. */
 import { isUtf8 } from 'node:buffer'
-import { randomUUID } from 'node:crypto'
 import { create, type JsonObject } from '@bufbuild/protobuf'
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import { type CheckRequest, CheckRequestSchema } from '../../../proto/gen/called/ext_authz_pb.ts'
@@ -11,11 +10,20 @@ import { evaluateAll, type Named } from './expressions.ts'
 /** The name under which Envoy's JWT filter writes claims; services look for them there. */
 const jwtFilter = 'envoy.filters.http.jwt_authn'
 
+/** What only the data plane has: clocks and randomness. */
+export interface Surroundings {
+  /** Milliseconds since 1970 of an exchange's start. */
+  readonly epochMs: (startedAt: number) => number
+  /** An id that no other request has. */
+  readonly newId: () => string
+}
+
 export function checkRequest(
   exchange: Exchange,
   contextExtensions: Readonly<Record<string, string>>,
   metadata: Named | undefined,
   body: Uint8Array | undefined,
+  { epochMs, newId }: Surroundings,
 ): CheckRequest {
   const { request, source, local, peerCertificate, startedAt } = exchange
   const principal = peerCertificate?.spiffeId ?? peerCertificate?.subject ?? ''
@@ -24,9 +32,9 @@ export function checkRequest(
       source: { ...peer(source), principal },
       destination: peer(local),
       request: {
-        time: timestampFromMs(Math.round(performance.timeOrigin + startedAt)),
+        time: timestampFromMs(epochMs(startedAt)),
         http: {
-          id: idOf(request),
+          id: traceIdOf(request) ?? newId(),
           method: request.method,
           headers: headersOf(request),
           path: pathAndQuery(request),
@@ -53,10 +61,10 @@ function bodyFields(body: Uint8Array | undefined) {
   return isUtf8(body) ? { body: Buffer.from(body).toString() } : { rawBody: body }
 }
 
-/** The trace that the request belongs to (W3C Trace Context 3.2), or one of its own. */
-function idOf({ headers }: RequestHead): string {
+/** The trace that the request belongs to (W3C Trace Context 3.2). */
+function traceIdOf({ headers }: RequestHead): string | undefined {
   const found = /^[0-9a-f]{2}-([0-9a-f]{32})-/.exec(headers.get('traceparent') ?? '')
-  return found?.[1] ?? randomUUID()
+  return found?.[1]
 }
 
 function pathAndQuery({ path, query }: RequestHead): string {

@@ -19,7 +19,7 @@ import {
 import type { LearnedRecord } from '../../exchange/learned.ts'
 import { type BodyNeeds, bufferBodies } from '../../variables/index.ts'
 import { bodyFor } from './body.ts'
-import { checkRequest } from './check-request.ts'
+import { checkRequest, type Surroundings } from './check-request.ts'
 import type { ExtAuthConfig, GrpcAuthorization } from './config.ts'
 import { bindAll, type Named } from './expressions.ts'
 import { changeFields, type FieldChange, fieldChanges } from './field-changes.ts'
@@ -39,13 +39,16 @@ export class GrpcAuthorizer implements BodyNeeds {
   readonly #metadata: Named | undefined
   /** Where the changes of the response wait. */
   readonly #fact: string
+  readonly #surroundings: Surroundings
 
   constructor(
     { target, maxBodyBytes }: ExtAuthConfig,
     { contextExtensions, requestMetadata }: GrpcAuthorization,
     callouts: Callouts,
     fact: string,
+    surroundings: Surroundings,
   ) {
+    this.#surroundings = surroundings
     this.#target = target
     this.#maxBodyBytes = maxBodyBytes
     this.#callouts = callouts
@@ -59,7 +62,8 @@ export class GrpcAuthorizer implements BodyNeeds {
     const body = await bodyFor(exchange, this.#maxBodyBytes)
     if (body !== undefined && 'kind' in body) return body
     await bufferBodies(exchange, this)
-    const request = checkRequest(exchange, this.#extensions, this.#metadata, body)
+    const around = this.#surroundings
+    const request = checkRequest(exchange, this.#extensions, this.#metadata, body, around)
     const answer = await this.#ask(toBinary(CheckRequestSchema, request))
     if (answer === undefined) return failed
     return this.#judge(exchange, answer)
