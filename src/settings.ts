@@ -3,9 +3,19 @@
  * variable and a line of docs/settings.md. A flag wins over the environment, which wins over the
  * default. The two deadlines and LOG_FORMAT keep the names that GatewayParameters documents.
  */
-import { isIP } from 'node:net'
-import { parseDurationMs } from './base/duration.ts'
 import { failAll, type Outcome, succeed } from './base/outcome.ts'
+import {
+  addressForm,
+  delayForm,
+  readAddress,
+  readCount,
+  readDelay,
+  readHost,
+  readPositiveDelay,
+  readRanges,
+  readWord,
+  readWorkers,
+} from './settings/readers.ts'
 
 export interface SettingProblem {
   /** The flag or variable that the value came from. */
@@ -28,56 +38,6 @@ export interface SettingRow<Value> {
 }
 
 const row = <Value>(setting: SettingRow<Value>): SettingRow<Value> => setting
-
-const addressPattern = /^(?:\[[0-9A-Fa-f:.]+\]|[^\s:[\]]*):([0-9]{1,5})$/
-
-function readAddress(text: string): string | undefined {
-  if (text === 'off') return text
-  const port = addressPattern.exec(text)?.[1]
-  return port !== undefined && Number(port) <= 65_535 ? text : undefined
-}
-
-function readWorkers(text: string): number | 'auto' | undefined {
-  if (text === 'auto') return text
-  const count = Number(text)
-  return /^[0-9]{1,3}$/.test(text) && count >= 1 && count <= 256 ? count : undefined
-}
-
-const readHost = (text: string) => (/^[^\s/]+$/.test(text) ? text : undefined)
-
-const readWord =
-  <const Word extends string>(...words: Word[]) =>
-  (text: string): Word | undefined =>
-    words.find((known) => known === text)
-
-/** Addresses and CIDRs; each is checked here, so that a typing error never opens or closes a door. */
-function readRanges(text: string): readonly string[] | undefined {
-  const ranges = text.split(',').map((part) => part.trim())
-  return ranges.every(isRange) ? ranges : undefined
-}
-
-function isRange(text: string): boolean {
-  const [address = '', bits, ...rest] = text.split('/')
-  const family = isIP(address)
-  if (family === 0 || rest.length > 0) return false
-  if (bits === undefined) return true
-  return /^[0-9]{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128)
-}
-
-/** Whole seconds, or a duration such as `1m30s`; gives milliseconds. */
-function readDelay(text: string): number | undefined {
-  return /^[0-9]{1,6}$/.test(text) ? Number(text) * 1_000 : parseDurationMs(text)
-}
-
-const readPositiveDelay = (text: string) => readDelay(text) || undefined
-
-function readCount(text: string): number | undefined {
-  const count = Number(text)
-  return /^[0-9]{1,7}$/.test(text) && count >= 1 && count <= 1_000_000 ? count : undefined
-}
-
-const addressForm = '`host:port`, `:port` or `off`'
-const delayForm = 'seconds, or a duration such as `30s`'
 
 export const settings = {
   bindAddress: row({
@@ -180,6 +140,30 @@ export const settings = {
     default: undefined,
     defaultText: 'as many as the system allows',
     doc: 'Client connections that one worker holds at a time; more are reset at once.',
+  }),
+  maxBackendRequests: row<number | undefined>({
+    env: 'SLUICE_BACKEND_MAX_REQUESTS',
+    form: '1 to 1000000',
+    read: readCount,
+    default: undefined,
+    defaultText: 'no limit',
+    doc: 'Most requests, and so connections, that one worker has under way to one address of a backend. Others are answered 503.',
+  }),
+  zone: row<string | undefined>({
+    env: 'SLUICE_ZONE',
+    form: 'the name of a zone',
+    read: readHost,
+    default: undefined,
+    defaultText: 'unknown',
+    doc: 'Zone that this process runs in. Endpoints whose EndpointSlices name it in their hints are preferred.',
+  }),
+  node: row<string | undefined>({
+    env: 'SLUICE_NODE',
+    form: 'the name of a node',
+    read: readHost,
+    default: undefined,
+    defaultText: 'unknown',
+    doc: 'Node that this process runs on; as `SLUICE_ZONE`, for hints that name nodes.',
   }),
   streamIdleMs: row({
     env: 'SLUICE_STREAM_IDLE_TIMEOUT',

@@ -48,6 +48,8 @@ export const serviceBody = {
   status: optional(jsonObject(), 'Status.'),
 } as const
 
+const hint = object('EndpointHint', { name: required(word, 'Name.') }, open)
+
 const endpoint = object(
   'Endpoint',
   {
@@ -67,6 +69,17 @@ const endpoint = object(
     hostname: optional(word, 'Host name of the pod.'),
     nodeName: optional(word, 'Node.'),
     zone: optional(word, 'Zone.'),
+    hints: optional(
+      object(
+        'EndpointHints',
+        {
+          forZones: optional(list(hint), 'Zones that it should serve.'),
+          forNodes: optional(list(hint), 'Nodes that it should serve.'),
+        },
+        open,
+      ),
+      'Whom it should serve.',
+    ),
     targetRef: optional(jsonObject(), 'The pod.'),
   },
   open,

@@ -55,7 +55,8 @@ export function trafficOptions(
   const deadlines = drainDeadlines(settings.value)
   const { dynamicAllow, dynamicRefuse, accessLog, ...others } = settings.value
   const { trustedProxies, proxyProtocolFrom, maxConnections, ...more } = others
-  const { streamIdleMs, udpIdleMs, udpSessions, ...proxy } = more
+  const { streamIdleMs, udpIdleMs, udpSessions, ...rest } = more
+  const { zone, node, maxBackendRequests, ...proxy } = rest
   return {
     ...proxy,
     accessLogFormat: accessLog,
@@ -65,6 +66,8 @@ export function trafficOptions(
       proxyProtocolFrom,
       ...(maxConnections !== undefined && { maxConnections }),
     },
+    ...(maxBackendRequests !== undefined && { maxBackendRequests }),
+    locality: { ...(zone !== undefined && { zone }), ...(node !== undefined && { node }) },
     streamLimits: {
       idleTimeoutMs: streamIdleMs,
       udpIdleTimeoutMs: udpIdleMs,

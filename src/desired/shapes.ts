@@ -234,6 +234,10 @@ export interface EndpointSliceFields {
     }
     readonly zone?: string
     readonly nodeName?: string
+    readonly hints?: {
+      readonly forZones?: readonly { readonly name: string }[]
+      readonly forNodes?: readonly { readonly name: string }[]
+    }
   }[]
 }
 

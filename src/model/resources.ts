@@ -224,6 +224,9 @@ export interface Endpoint {
   readonly ready: boolean
   readonly zone?: string
   readonly node?: string
+  /** Zones and nodes that it should serve (EndpointSlice hints); absent where nobody said. */
+  readonly forZones?: readonly string[]
+  readonly forNodes?: readonly string[]
 }
 
 export interface EndpointPort {

@@ -2,10 +2,12 @@
  * The data plane: takes configuration in, and answers the engine's callbacks by walking each
  * exchange through `phases.ts` and back through `response.ts`.
  */
+import { isIP } from 'node:net'
 import type { HeadRecord } from '../core/head-record.ts'
 import type { IoCore } from '../core/io-core.ts'
 import type { GatewayError } from '../errors.ts'
 import type { Callouts, Peer, RespondVerdict } from '../exchange/exchange.ts'
+import type { RateLimitSpec } from '../exchange/rate-limits.ts'
 import type { DesiredDelta } from '../model/resources.ts'
 import { addressRanges } from './address-ranges.ts'
 import { endAttempt, learnFromError, learnFromResponse, retryDelay } from './attempts.ts'
@@ -40,8 +42,11 @@ import { StreamForwarder } from './streams.ts'
 import type { SpanExporters } from './telemetry/otlp/exporters.ts'
 import type { Telemetry } from './telemetry/types.ts'
 import { endAttemptSpan, finishTrace, startAttemptSpan } from './tracing.ts'
+import { now } from './upstream/choose.ts'
 import { type DestinationRules, destinationFilter } from './upstream/destination-rules.ts'
-import { type Lookup, lookupBySystem } from './upstream/dynamic.ts'
+import { HostResolver } from './upstream/host-resolver.ts'
+import type { Locality } from './upstream/locality.ts'
+import { type Lookup, machineLookup } from './upstream/lookup.ts'
 import { Walk } from './walk.ts'
 
 export interface DataPlaneSettings {
@@ -53,9 +58,13 @@ export interface DataPlaneSettings {
   readonly clusterDomain?: string
   /** Addresses and CIDRs of proxies whose X-Forwarded-For is believed. */
   readonly trustedProxies?: readonly string[]
+  /** Most requests under way to one address of a backend; no limit where absent. */
+  readonly maxBackendRequests?: number
+  /** Where the process runs; unknown where absent. */
+  readonly locality?: Locality
   /** Uniform in [0, 1); Math.random where absent. */
   readonly random?: () => number
-  /** Resolves host names of the dynamic forward proxy; the system's resolver where absent. */
+  /** Looks host names up; as the machine does where absent. */
   readonly lookup?: Lookup
 }
 
@@ -84,24 +93,32 @@ export interface DataPlane {
 
 /** Loads what policies need on requests, once, and makes a data plane without configuration. */
 export async function createDataPlane(parts: DataPlaneParts): Promise<DataPlane> {
-  const { destinations, clusterDomain, random, lookup, trustedProxies = [] } = parts.settings
+  const { destinations, clusterDomain, random, lookup, locality } = parts.settings
+  const { trustedProxies = [] } = parts.settings
   const callouts: Callouts = {
     // Nothing runs before the context is there.
     http: (call) => http.call(call),
     grpc: (call) => grpc.call(call),
   }
   const buckets = parts.buckets ?? new RateBuckets(undefined)
-  const config = new ConfigStore(parts.core, await loadPolicyAppliers(), {
+  const services = {
     callouts,
-    bucket: (name, spec) => buckets.bucket(name, spec),
+    bucket: (name: string, spec: RateLimitSpec) => buckets.bucket(name, spec),
+  }
+  const config = new ConfigStore(parts.core, await loadPolicyAppliers(), services, locality)
+  const hosts = new HostResolver({
+    lookup: lookup ?? machineLookup(),
+    now,
+    onLookup: (result) => parts.telemetry.onLookup(result),
   })
   const context: PhaseContext = {
     config,
     ...(trustedProxies.length > 0 && { isTrustedProxy: addressRanges(trustedProxies) }),
     heads: new MatchableHeads(parts.core, parts.head),
     random: random ?? Math.random,
+    most: parts.settings.maxBackendRequests ?? Number.POSITIVE_INFINITY,
     resolver: {
-      lookup: lookup ?? lookupBySystem,
+      hosts,
       isAllowed: destinationFilter(destinations),
       clusterDomain: clusterDomain ?? 'cluster.local',
     },
@@ -110,12 +127,24 @@ export async function createDataPlane(parts: DataPlaneParts): Promise<DataPlane>
   const http = new HttpCallouts(context)
   const exporters = createExporters(context, parts.telemetry, parts.settings.version)
   return {
-    apply: (delta) => config.apply(delta),
+    apply: (delta) => {
+      warmUp(hosts, delta)
+      return config.apply(delta)
+    },
     chooseTls: (port, serverName) => config.chooseTls(port, serverName),
     portSettings: (port, use) => portChangeOf(config.clientSettings(port, use)),
     handler: new WalkHandler(context, parts.telemetry, exporters),
     flush: () => exporters.flush(),
     streamHandler: new StreamForwarder(context, parts.telemetry),
+  }
+}
+
+/** Looks up the names of new backends, so that their first request need not wait. */
+function warmUp(hosts: HostResolver, { upserted }: DesiredDelta): void {
+  for (const { resource } of upserted) {
+    if (resource.type !== 'backend' || resource.destination.type !== 'static') continue
+    const { host } = resource.destination
+    if (isIP(host.replace(/^\[(.*)\]$/, '$1')) === 0) hosts.warm(host)
   }
 }
 
@@ -207,6 +236,8 @@ class WalkHandler implements RequestHandler {
     if (learnFromError(walk, error)) this.#telemetry.onEjected()
     const [next, ...left] = error.code === 'connect_failed' ? walk.addressesLeft : []
     if (next !== undefined) {
+      // What comes of another address is nothing that the endpoint should learn from.
+      endAttempt(walk)
       walk.addressesLeft = left
       walk.address = next
       if (walk.trace !== undefined) startAttemptSpan(walk, next)

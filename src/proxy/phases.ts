@@ -31,6 +31,8 @@ export interface PhaseContext {
   readonly isTrustedProxy?: (address: string) => boolean
   /** Uniform in [0, 1). */
   readonly random: () => number
+  /** Most requests that one address of a backend may have under way. */
+  readonly most: number
 }
 
 type PhaseResult = RespondVerdict | undefined

@@ -20,6 +20,7 @@ import type { AccessLogFormat } from './telemetry/access-line.ts'
 import type { MetricsSnapshot } from './telemetry/metric-definitions.ts'
 import { sumSnapshots, writePrometheus } from './telemetry/prometheus.ts'
 import type { DestinationRules } from './upstream/destination-rules.ts'
+import type { Locality } from './upstream/locality.ts'
 import type { EdgeSettings, FromWorker, WorkerRejection } from './worker-messages.ts'
 import { WorkerThread } from './worker-thread.ts'
 
@@ -58,6 +59,9 @@ export interface ProxyOptions {
   readonly drain?: { readonly minMs: number; readonly maxMs: number }
   readonly destinations: DestinationRules
   readonly clusterDomain?: string
+  readonly locality?: Locality
+  /** Most requests under way to one address of a backend, for each worker; no limit where absent. */
+  readonly maxBackendRequests?: number
   /** Limits of what is forwarded unread; the engine's own where absent. */
   readonly streamLimits?: Partial<StreamLimits>
   /** Nobody is believed, and everybody let in, where absent. */
@@ -173,7 +177,8 @@ class Supervisor implements RunningProxy {
 
   #newThread(index: number, count: number): WorkerThread {
     const { bindAddress, accessLogFd, accessLogFormat, channel, destinations } = this.#options
-    const { clusterDomain, streamLimits, version, edge } = this.#options
+    const { clusterDomain, locality, maxBackendRequests, streamLimits, version, edge } =
+      this.#options
     return new WorkerThread({
       index,
       channel,
@@ -184,6 +189,8 @@ class Supervisor implements RunningProxy {
         accessLog: { fd: accessLogFd ?? 1, format: accessLogFormat ?? 'text' },
         destinations,
         ...(clusterDomain !== undefined && { clusterDomain }),
+        ...(locality !== undefined && { locality }),
+        ...(maxBackendRequests !== undefined && { maxBackendRequests }),
         ...(streamLimits !== undefined && { streamLimits }),
         ...(version !== undefined && { version }),
         ...(edge !== undefined && { edge }),

@@ -5,6 +5,7 @@ import type { PortName } from './listener-ports.ts'
 import type { AccessLogFormat } from './telemetry/access-line.ts'
 import type { MetricsSnapshot } from './telemetry/metric-definitions.ts'
 import type { DestinationRules } from './upstream/destination-rules.ts'
+import type { Locality } from './upstream/locality.ts'
 
 /** Who is believed, and how many are let in. */
 export interface EdgeSettings {
@@ -30,6 +31,8 @@ export interface WorkerSettings {
   readonly version?: string
   /** In which all workers keep their rate limits. */
   readonly rateMemory: WebAssembly.Memory
+  readonly locality?: Locality
+  readonly maxBackendRequests?: number
   readonly streamLimits?: Partial<StreamLimits>
   readonly edge?: EdgeSettings
 }

@@ -22,8 +22,7 @@ const headTextBytes = 65_536
 const trapExitCode = 70
 
 async function startWorker(port: NonNullable<typeof parentPort>, settings: WorkerSettings) {
-  const { bindAddress, reusePort, accessLog, destinations, clusterDomain, streamLimits, version } =
-    settings
+  const { bindAddress, reusePort, accessLog, streamLimits } = settings
   const { trustedProxies = [], proxyProtocolFrom = [], maxConnections } = settings.edge ?? {}
   const send = (message: FromWorker) => port.postMessage(message)
   const log = new AccessLog({ fd: accessLog.fd, isShared: reusePort })
@@ -39,12 +38,7 @@ async function startWorker(port: NonNullable<typeof parentPort>, settings: Worke
     head,
     telemetry,
     buckets,
-    settings: {
-      destinations,
-      trustedProxies,
-      ...(clusterDomain !== undefined && { clusterDomain }),
-      ...(version !== undefined && { version }),
-    },
+    settings: { ...settings, trustedProxies },
   })
   const engine = createEngine({
     core,

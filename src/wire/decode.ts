@@ -148,6 +148,8 @@ function decodeWorkload(key: ResourceKey, message: WorkloadMessage): WorkloadRes
     ready: endpoint.ready,
     ...(endpoint.zone !== undefined && { zone: endpoint.zone }),
     ...(endpoint.node !== undefined && { node: endpoint.node }),
+    ...(endpoint.forZones.length > 0 && { forZones: endpoint.forZones }),
+    ...(endpoint.forNodes.length > 0 && { forNodes: endpoint.forNodes }),
   }))
   return { type: 'workload', key, namespace, name, service, ports, endpoints }
 }

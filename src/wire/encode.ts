@@ -25,6 +25,7 @@ import type {
   BackendResource,
   BackendTarget,
   DesiredDelta,
+  Endpoint,
   HeaderChanges,
   ListenerTls,
   PolicyResource,
@@ -188,6 +189,12 @@ const authorityOf = (
       : { case: 'secret', value: authority.secret },
 })
 
+const endpointOf = ({ forZones = [], forNodes = [], ...endpoint }: Endpoint) => ({
+  ...endpoint,
+  forZones: [...forZones],
+  forNodes: [...forNodes],
+})
+
 function kindOf(resource: Resource): MessageInitShape<typeof ResourceSchema>['kind'] {
   switch (resource.type) {
     case 'listener': {
@@ -215,7 +222,13 @@ function kindOf(resource: Resource): MessageInitShape<typeof ResourceSchema>['ki
       const { namespace, name, service, ports, endpoints } = resource
       return {
         case: 'workload',
-        value: { namespace, name, service, ports: [...ports], endpoints: [...endpoints] },
+        value: {
+          namespace,
+          name,
+          service,
+          ports: [...ports],
+          endpoints: endpoints.map(endpointOf),
+        },
       }
     }
     case 'policy':

@@ -207,7 +207,20 @@ const resources = {
     service: text,
     ports: list(record({ name: text, port, appProtocol: text }, 'appProtocol')),
     endpoints: list(
-      record({ address: text, ready: fc.boolean(), zone: text, node: text }, 'zone', 'node'),
+      record(
+        {
+          address: text,
+          ready: fc.boolean(),
+          zone: text,
+          node: text,
+          forZones: fc.array(text, { minLength: 1, maxLength: 2 }),
+          forNodes: fc.array(text, { minLength: 1, maxLength: 2 }),
+        },
+        'zone',
+        'node',
+        'forZones',
+        'forNodes',
+      ),
     ),
   }),
   policy: record(

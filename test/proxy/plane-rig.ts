@@ -65,6 +65,7 @@ export async function startRig(settings: Partial<DataPlaneSettings> = {}): Promi
     onStreamDone() {},
     onEjected() {},
     onSpans() {},
+    onLookup() {},
   }
   const destinations = { allow: [], refuse: [], loopback: true }
   const plane = await createDataPlane({

@@ -27,6 +27,7 @@ beforeEach(async () => {
     onStreamDone: () => undefined,
     onEjected: () => undefined,
     onSpans: () => undefined,
+    onLookup: () => undefined,
   }
   const settings = { destinations: { allow: [], refuse: [], loopback: true } }
   plane = await createDataPlane({ core, head: core.createHead(), telemetry, settings })

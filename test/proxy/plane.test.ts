@@ -183,7 +183,7 @@ describe('backends', () => {
     ])
     expect(await rig.echo({})).toMatchObject({ upstream: 'one' })
     const [facts] = await rig.facts(1)
-    expect(facts).toMatchObject({ backend: 'shop/static', endpoint: `localhost:${one.port}` })
+    expect(facts).toMatchObject({ backend: 'shop/static', endpoint: `127.0.0.1:${one.port}` })
   })
 
   it('follows EndpointSlices, by port name and readiness', async () => {
@@ -323,7 +323,7 @@ describe('the dynamic forward proxy', () => {
     rig = await startRig({
       lookup: async (name) => {
         names.push(name)
-        return ['127.0.0.9', '127.0.0.1']
+        return { addresses: ['127.0.0.9', '127.0.0.1'], ttlMs: 1_000 }
       },
     })
     rig.apply([listener(rig.port), ...dynamic])
@@ -336,7 +336,9 @@ describe('the dynamic forward proxy', () => {
     'refuses %s, which leads to a link-local address',
     async (host) => {
       await rig.close()
-      rig = await startRig({ lookup: async () => ['10.0.0.1', '169.254.169.254'] })
+      rig = await startRig({
+        lookup: async () => ({ addresses: ['10.0.0.1', '169.254.169.254'], ttlMs: 1_000 }),
+      })
       rig.apply([listener(rig.port), ...dynamic])
       expect(await rig.send({ host })).toMatchObject({
         status: 403,

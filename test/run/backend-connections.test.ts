@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import type { ServerResponse } from 'node:http'
 import { type AddressInfo, createServer, type Server } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
@@ -20,6 +21,8 @@ let port: number
 let upstream: Upstream
 let slow: Upstream
 let silent: Server
+let held: Upstream
+const waiting: ServerResponse[] = []
 
 const routed = (name: string, backendRef: object, more: object = {}) =>
   httpRoute(name, {
@@ -60,7 +63,12 @@ beforeAll(async () => {
   silent = createServer(() => {}).listen(0, '127.0.0.1')
   await new Promise((resolve) => silent.once('listening', resolve))
   const silentPort = (silent.address() as AddressInfo).port
+  held = await startUpstream('held', ({ path }, response) => {
+    if (path === '/hold') waiting.push(response)
+    else response.end('at once')
+  })
   running = await startGateway({
+    env: { SLUICE_BACKEND_MAX_REQUESTS: '3' },
     manifests: {
       'all.yaml': manifest(
         gateway(port),
@@ -72,6 +80,8 @@ beforeAll(async () => {
         ...reached('late', slow.port, { http: { requestTimeout: '300ms' } }),
         staticBackend('late-rule', slow.port, { http: { requestTimeout: '300ms' } }),
         routed('late-rule', toBackend('late-rule'), { timeouts: { backendRequest: '1h' } }),
+        staticBackend('full', held.port),
+        routed('full', toBackend('full')),
         ...reached('old', upstream.port, { http: { version: 'HTTP1' } }),
         ...service('secure', [upstream.port], { appProtocol: 'https' }),
         routed('secure', { name: 'secure', port: 80 }),
@@ -86,6 +96,7 @@ afterAll(async () => {
   await running?.dispose()
   await upstream?.close()
   await slow?.close()
+  await held?.close()
   silent?.close()
 })
 
@@ -122,6 +133,17 @@ describe('connections to backends', () => {
     const before = upstream.received.length
     expect((await get('secure')).status).toBe(500)
     expect(upstream.received).toHaveLength(before)
+  })
+
+  it('have a limit beyond which requests are answered 503, and go on when there is room', async () => {
+    const three = [get('full', '/hold'), get('full', '/hold'), get('full', '/hold')]
+    await waitFor('three requests', () => waiting.length === 3)
+    const refused = await get('full')
+    expect([refused.status, refused.body]).toEqual([503, 'gateway overloaded'])
+    await waitFor('the log', () => running.stdout.includes('has 3 requests under way'))
+    for (const response of waiting) response.end('later')
+    expect((await Promise.all(three)).map(({ body }) => body)).toEqual(['later', 'later', 'later'])
+    expect((await get('full')).body).toBe('at once')
   })
 
   it('merges fields of the backend and of a policy', async () => {

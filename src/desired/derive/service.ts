@@ -44,13 +44,18 @@ export const serviceStage: Stage = {
 type SliceEndpoint = NonNullable<EndpointSliceFields['endpoints']>[number]
 
 /** `ready` unset means ready (discovery.k8s.io/v1); terminating endpoints take no new requests. */
-function endpointsOf({ addresses = [], conditions, zone, nodeName }: SliceEndpoint): Endpoint[] {
+function endpointsOf(endpoint: SliceEndpoint): Endpoint[] {
+  const { addresses = [], conditions, zone, nodeName, hints } = endpoint
   if (conditions?.terminating === true) return []
+  const forZones = (hints?.forZones ?? []).map(({ name }) => name)
+  const forNodes = (hints?.forNodes ?? []).map(({ name }) => name)
   return addresses.map((address) => ({
     address,
     ready: conditions?.ready ?? true,
     ...(zone !== undefined && { zone }),
     ...(nodeName !== undefined && { node: nodeName }),
+    ...(forZones.length > 0 && { forZones }),
+    ...(forNodes.length > 0 && { forNodes }),
   }))
 }
 

@@ -23,6 +23,7 @@ import type {
 import type { StreamProtocol } from '../engine/stream-types.ts'
 import type { TlsChoice } from '../engine/types.ts'
 import { BackendTable } from '../upstream/backends.ts'
+import type { Locality } from '../upstream/locality.ts'
 import { ServiceTable } from '../upstream/services.ts'
 import { Certificates } from './certificates.ts'
 import { differsInCertificates, ListenerTables, type PortUse } from './listener-tables.ts'
@@ -65,7 +66,7 @@ const applyOrder: readonly ResourceType[] = [
 ]
 
 export class ConfigStore {
-  readonly services = new ServiceTable()
+  readonly services: ServiceTable
   readonly backends = new BackendTable()
   readonly policies: PolicyIndex
   readonly streams: StreamTable
@@ -83,8 +84,14 @@ export class ConfigStore {
   /** Of the change set that is being applied. */
   readonly #rejected = new Map<ResourceKey, RejectedResource>()
 
-  constructor(core: IoCore, appliers: PolicyAppliers, services: PolicyServices) {
+  constructor(
+    core: IoCore,
+    appliers: PolicyAppliers,
+    services: PolicyServices,
+    locality?: Locality,
+  ) {
     this.#core = core
+    this.services = new ServiceTable(locality)
     this.policies = new PolicyIndex(appliers, services, this.#secrets)
     this.streams = new StreamTable(this.policies)
   }

@@ -67,6 +67,7 @@ export const metricDefinitions = {
     'Requests that were sent again; a request counts once each time.',
     requestLabels,
   ),
+  dns_lookups_total: counter('Lookups of host names of backends; answers are kept.', ['result']),
   upstream_ejections_total: counter('Endpoints of Services that were left out for a while.'),
   upstream_connect_duration_seconds: histogram(
     'Time to connect to a backend.',

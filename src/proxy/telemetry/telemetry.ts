@@ -12,6 +12,7 @@ import { StreamTelemetry } from './stream-telemetry.ts'
 import { type Label, TimedCounters } from './timed-counters.ts'
 import { Timestamps } from './timestamp.ts'
 import type { RequestFacts, Telemetry } from './types.ts'
+import { UpstreamTelemetry } from './upstream-telemetry.ts'
 
 /** Methods that get a label of their own; a client may send any other word. */
 const methods = new Set([
@@ -81,9 +82,6 @@ function engineSeries(engine: Readonly<EngineCounters>): MetricsSnapshot {
   }
 }
 
-/** The only transport to backends so far. */
-const plaintext: readonly Label[] = ['plaintext']
-
 /** Position of `bind` among the labels; the engine knows its port, the rest is the Gateway. */
 const bindAt = 5
 
@@ -135,17 +133,11 @@ export function createTelemetry({ log, format, onBug }: TelemetryOptions): Worke
   const streams = new StreamTelemetry(log, format, timestamps)
   const buckets = metricDefinitions.request_duration_seconds.buckets ?? []
   const requests = new TimedCounters(buckets, labelTexts)
-  const connects = new TimedCounters(
-    metricDefinitions.upstream_connect_duration_seconds.buckets ?? [],
-    (transport) => transport.map(String),
-  )
   const handshakes = new TimedCounters(
     metricDefinitions.tls_handshake_duration_seconds.buckets ?? [],
     (labels) => labels.map(String),
   )
-  // What is summed in place of bytes are retries.
-  const retries = new TimedCounters([], labelTexts)
-  let ejections = 0
+  const upstream = new UpstreamTelemetry(labelTexts)
   const spans = { exported: 0, dropped: 0 }
   // Filled anew for each request, read before the next.
   const labels: Label[] = metricDefinitions.requests_total.labels.map(() => '')
@@ -156,7 +148,7 @@ export function createTelemetry({ log, format, onBug }: TelemetryOptions): Worke
       if (facts.bug !== undefined) bugs.report(facts.bug)
       fillLabels(labels, exchange, facts)
       requests.record(labels, facts.durationMs / 1_000, exchange.responseBytes)
-      if (facts.retries > 0) retries.record(labels, 0, facts.retries)
+      if (facts.retries > 0) upstream.retried(labels, facts.retries)
     },
 
     onSpans(exported: number, dropped: number): void {
@@ -164,9 +156,9 @@ export function createTelemetry({ log, format, onBug }: TelemetryOptions): Worke
       spans.dropped += dropped
     },
 
-    onEjected(): void {
-      ejections++
-    },
+    onLookup: (result) => upstream.lookedUp(result),
+
+    onEjected: () => upstream.ejected(),
 
     onStreamDone(stream, facts): void {
       if (facts.bug !== undefined) bugs.report(facts.bug)
@@ -179,9 +171,7 @@ export function createTelemetry({ log, format, onBug }: TelemetryOptions): Worke
       requests.record(['', scheme, '', status, reason, port, '', '', '', ''], 0, 0)
     },
 
-    onUpstreamConnected(seconds: number): void {
-      connects.record(plaintext, seconds, 0)
-    },
+    onUpstreamConnected: (seconds) => upstream.connected(seconds),
 
     onTlsHandshake(port: number, { gateway, listener }: RoutePlace, seconds: number): void {
       handshakes.record([`${port}/${gateway}`, gateway, listener, 'https'], seconds, 0)
@@ -192,17 +182,14 @@ export function createTelemetry({ log, format, onBug }: TelemetryOptions): Worke
       const ofRequests = {
         requests_total: all.map(({ count }) => count),
         request_duration_seconds: all.map(({ duration }) => duration),
-        upstream_connect_duration_seconds: connects.snapshot().map(({ duration }) => duration),
         tls_handshake_duration_seconds: handshakes.snapshot().map(({ duration }) => duration),
-        retries_total: retries.snapshot().map(({ bytes }) => bytes),
-        upstream_ejections_total: number(ejections),
         trace_spans_exported_total: number(spans.exported),
         trace_spans_dropped_total: number(spans.dropped),
         response_bytes_total: all.map(({ bytes }) => bytes),
         access_log_dropped_lines_total: number(log.droppedLines),
         ...engineSeries(engine),
       }
-      return streams.addTo(ofRequests, streamCounters)
+      return upstream.addTo(streams.addTo(ofRequests, streamCounters))
     },
   }
 }

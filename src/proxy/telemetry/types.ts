@@ -70,6 +70,8 @@ export interface Telemetry {
   onEjected(): void
   /** Spans that a collector has taken, and that none will get. */
   onSpans(exported: number, dropped: number): void
+  /** A host name was looked up. */
+  onLookup(result: 'ok' | 'failed'): void
   /** Called once per stream. */
   onStreamDone(stream: ServerStream, facts: StreamFacts): void
   /** A head that could not be read: there was no exchange. */

@@ -1,7 +1,6 @@
 import { isIP } from 'node:net'
 import type { BackendResource, Destination } from '../../model/resources.ts'
-import type { UpstreamAddress } from '../engine/types.ts'
-import { plainAddress } from './endpoint.ts'
+import { plainAddress, UpstreamEndpoint } from './endpoint.ts'
 import { compileProviders, type ModelBackend } from './model-providers.ts'
 
 /** A GatewayBackend as requests need it. */
@@ -16,9 +15,8 @@ export interface StaticDestination {
   /** Without brackets. */
   readonly host: string
   readonly port: number
-  readonly address: UpstreamAddress
-  /** A name rather than an address. */
-  readonly isHostname: boolean
+  /** Absent where the host is a name, which has to be looked up. */
+  readonly endpoint?: UpstreamEndpoint
 }
 
 /** GatewayBackends by `namespace/name`. */
@@ -59,6 +57,11 @@ function compile(
 
 function staticDestination({ host, port }: { host: string; port: number }): StaticDestination {
   const bare = host.replace(/^\[(.*)\]$/, '$1')
-  const address = plainAddress(bare, port)
-  return { type: 'static', host: bare, port, address, isHostname: isIP(bare) === 0 }
+  if (isIP(bare) === 0) return { type: 'static', host: bare, port }
+  return {
+    type: 'static',
+    host: bare,
+    port,
+    endpoint: new UpstreamEndpoint(plainAddress(bare, port)),
+  }
 }

@@ -11,6 +11,8 @@ export interface Chance {
   readonly random: () => number
   /** Milliseconds of a clock that never goes back. */
   readonly now: () => number
+  /** Most requests that one endpoint may have under way; no limit where absent. */
+  readonly most?: number
 }
 
 /** Endpoints of one port. */
@@ -31,13 +33,20 @@ export function chooseEndpoint(
   avoid?: UpstreamEndpoint,
 ): UpstreamEndpoint | undefined {
   const near = betterOfTwo(preferred, chance)
-  if (near === undefined || (near !== avoid && !near.isEjected(chance.now))) return near
+  if (near === undefined || (near !== avoid && isUsable(near, chance))) return near
   for (const group of [preferred, all]) {
-    const usable = group.filter((one) => one !== avoid && !one.isEjected(chance.now))
+    const usable = group.filter((one) => one !== avoid && isUsable(one, chance))
     if (usable.length > 0) return betterOfTwo(usable, chance)
   }
   const others = all.filter((one) => one !== avoid)
   return betterOfTwo(others.length > 0 ? others : all, chance)
+}
+
+function isUsable(
+  one: UpstreamEndpoint,
+  { now, most = Number.POSITIVE_INFINITY }: Chance,
+): boolean {
+  return one.outstanding < most && !one.isEjected(now)
 }
 
 /**

@@ -19,6 +19,8 @@ export class UpstreamProfile {
   readonly #suffix: string
   readonly #addresses = new WeakMap<UpstreamAddress, UpstreamAddress>()
   readonly #http2Addresses = new WeakMap<UpstreamAddress, UpstreamAddress>()
+  readonly #lists = new WeakMap<readonly UpstreamAddress[], readonly UpstreamAddress[]>()
+  readonly #http2Lists = new WeakMap<readonly UpstreamAddress[], readonly UpstreamAddress[]>()
 
   /** `host`: what the destination is called, which TLS sends and verifies by default. */
   constructor({ tls, keepalive }: ConnectionSettings, host: string) {
@@ -45,6 +47,18 @@ export class UpstreamProfile {
       known.set(plain, address)
     }
     return address
+  }
+
+  /** The same for a list, which must not change. */
+  addresses(plain: readonly UpstreamAddress[], isHttp2: boolean): readonly UpstreamAddress[] {
+    if (plain.length === 0 || (this.#suffix === '' && !isHttp2)) return plain
+    const lists = isHttp2 ? this.#http2Lists : this.#lists
+    let addresses = lists.get(plain)
+    if (addresses === undefined) {
+      addresses = plain.map((one) => this.address(one, isHttp2))
+      lists.set(plain, addresses)
+    }
+    return addresses
   }
 }
 

@@ -1,21 +1,23 @@
 /** From a backendRef to an address: the last thing that can go wrong before bytes are sent. */
+import { isIP } from 'node:net'
 import { GatewayError } from '../../errors.ts'
 import type { BackendAccess, BackendPart } from '../config/backend-access.ts'
 import type { RulePlacement } from '../config/placement.ts'
 import type { NamedTarget } from '../config/rules.ts'
 import type { ConfigStore } from '../config/store.ts'
+import type { UpstreamAddress } from '../engine/types.ts'
 import { defaultPort, joinAuthority, splitAuthority } from './authority.ts'
 import type { StaticDestination } from './backends.ts'
 import { chooseEndpoint, now } from './choose.ts'
 import type { Destination } from './destination.ts'
-import { type Lookup, resolveHost } from './dynamic.ts'
 import { plainAddress, type UpstreamEndpoint } from './endpoint.ts'
+import type { HostEndpoints, HostResolver } from './host-resolver.ts'
 import { type Asked, wantsHttp2 } from './http-version.ts'
 import { portPart } from './services.ts'
 
 /** What is needed besides the configuration. */
 export interface DestinationResolver {
-  readonly lookup: Lookup
+  readonly hosts: HostResolver
   /** May a dynamic forward proxy reach this address? */
   readonly isAllowed: (address: string) => boolean
   /** Such as `cluster.local`: the last part of the name of a Service. */
@@ -26,6 +28,8 @@ interface ResolveContext {
   readonly config: ConfigStore
   readonly resolver: DestinationResolver
   readonly random: () => number
+  /** Most requests that one address of a backend may have under way. */
+  readonly most: number
 }
 
 interface ResolveOptions {
@@ -47,7 +51,7 @@ type PolicyPlace = Pick<RulePlacement, 'backend'>
 
 /**
  * Throws or rejects with `backend_invalid`, `service_not_found`, `policy_unenforceable`,
- * `no_endpoints`, `backend_unsupported`, `destination_refused` or `dns_failed`.
+ * `no_endpoints`, `backend_unsupported`, `destination_refused`, `overloaded` or `dns_failed`.
  */
 export function resolveDestination(
   context: ResolveContext,
@@ -65,22 +69,48 @@ export function resolveDestination(
   const backend = context.config.backends.find(name)
   if (backend === undefined) throw new GatewayError('backend_invalid', name)
   const access = usable(placement, named, whole)
-  if (backend.type === 'static') return atStatic(backend, access, request)
-  if (backend.type === 'dynamic') return resolveDynamic(context, access, request)
+  if (backend.type === 'static') return atStatic(context, backend, access, request, avoid)
+  if (backend.type === 'dynamic') return resolveDynamic(context, access, request, avoid)
   const why = backend.type === 'ai' ? 'only requests to a model can go there' : backend.message
   throw new GatewayError('backend_unsupported', why)
 }
 
 function atStatic(
-  { host, port, address, isHostname }: StaticDestination,
+  context: ResolveContext,
+  { host, port, endpoint }: StaticDestination,
   access: BackendAccess,
   request: Asked,
+  avoid: UpstreamEndpoint | undefined,
+): Destination | Promise<Destination> {
+  // The request may be over by the time of the lookup.
+  const isHttp2 = wantsHttp2(access.policies.connection.version, request)
+  const place = { host, port, access, isHttp2 }
+  if (endpoint !== undefined) {
+    requireRoom(context, endpoint)
+    return { ...atAddress(place, endpoint.address, false), endpoint }
+  }
+  const found = context.resolver.hosts.endpoints(host, port)
+  if (!(found instanceof Promise)) return atHost(context, place, found, avoid)
+  return found.then((endpoints) => atHost(context, place, endpoints, avoid))
+}
+
+/** A destination by name or address, with what holds for it. */
+interface HostPlace {
+  readonly host: string
+  readonly port: number
+  readonly access: BackendAccess
+  readonly isHttp2: boolean
+}
+
+function atAddress(
+  { host, port, access, isHttp2 }: HostPlace,
+  address: UpstreamAddress,
+  isHostname: boolean,
 ): Destination {
   const profile = access.profiles.of(host)
-  const isHttp2 = wantsHttp2(access.policies.connection.version, request)
   return {
     address: profile.address(address, isHttp2),
-    others: [],
+    others: none,
     authority: joinAuthority(host, port, profile.scheme),
     isHostname,
     settings: access.policies.connection,
@@ -88,12 +118,36 @@ function atStatic(
   }
 }
 
+const none: readonly UpstreamAddress[] = []
+
+/** More requests would only wait, here and there; refusing leaves clients a choice. */
+function requireRoom({ most }: ResolveContext, { address, outstanding }: UpstreamEndpoint): void {
+  if (outstanding < most) return
+  throw new GatewayError('overloaded', `${address.label} has ${outstanding} requests under way`)
+}
+
+function atHost(
+  context: ResolveContext,
+  place: HostPlace,
+  endpoints: HostEndpoints,
+  avoid: UpstreamEndpoint | undefined,
+): Destination {
+  const { random, most } = context
+  const endpoint = chooseEndpoint(endpoints, { random, now, most }, avoid)
+  if (endpoint === undefined) throw new GatewayError('dns_failed', place.host)
+  requireRoom(context, endpoint)
+  const profile = place.access.profiles.of(place.host)
+  const others = profile.addresses(endpoints.othersOf(endpoint), place.isHttp2)
+  return { ...atAddress(place, endpoint.address, true), others, endpoint }
+}
+
 function resolveService(
-  { config, random, resolver }: ResolveContext,
+  context: ResolveContext,
   placement: PolicyPlace,
   named: NamedTarget,
   { port, transport, avoid, request }: ServicePortChoice,
 ): Destination {
+  const { config, random, resolver, most } = context
   const { name } = named
   const service = config.services.find(name)
   if (service === undefined) throw new GatewayError('service_not_found', name)
@@ -101,8 +155,9 @@ function resolveService(
     portPart(service.ports, port, transport),
   )
   const endpoints = config.services.endpoints(name, port, transport)
-  const endpoint = chooseEndpoint(endpoints, { random, now }, avoid)
+  const endpoint = chooseEndpoint(endpoints, { random, now, most }, avoid)
   if (endpoint === undefined) throw new GatewayError('no_endpoints', `${name}:${port}`)
+  requireRoom(context, endpoint)
   const host = `${service.name}.${service.namespace}.svc.${resolver.clusterDomain}`
   const profile = profiles.of(host)
   const stated = policies.connection.version ?? config.services.version(name, port)
@@ -117,29 +172,33 @@ function resolveService(
   }
 }
 
+/**
+ * Where a client sends a request. Addresses are checked after the lookup, and it is these that are
+ * connected to. A name that mixes refused and allowed ones is an attempt to slip through.
+ */
 async function resolveDynamic(
-  { resolver }: ResolveContext,
-  { profiles, policies, steps }: BackendAccess,
+  context: ResolveContext,
+  access: BackendAccess,
   request: Asked,
+  avoid: UpstreamEndpoint | undefined,
 ): Promise<Destination> {
-  const { lookup, isAllowed } = resolver
+  const { hosts, isAllowed } = context.resolver
   const target = splitAuthority(request.authority)
   if (target === undefined) throw new GatewayError('bad_request', 'no host to forward to')
   const { host } = target
-  const profile = profiles.of(host)
-  const port = target.port ?? defaultPort(profile.scheme)
+  const port = target.port ?? defaultPort(access.profiles.of(host).scheme)
   // The request may be over by the time of the lookup.
-  const isHttp2 = wantsHttp2(policies.connection.version, request)
-  const [first, ...others] = await resolveHost(host, lookup, isAllowed)
-  const at = (address: string) => profile.address(plainAddress(address, port), isHttp2)
-  return {
-    address: at(first),
-    others: others.map(at),
-    authority: joinAuthority(host, port, profile.scheme),
-    isHostname: true,
-    settings: policies.connection,
-    steps,
+  const isHttp2 = wantsHttp2(access.policies.connection.version, request)
+  const place = { host, port, access, isHttp2 }
+  if (isIP(host) !== 0) {
+    if (!isAllowed(host)) throw new GatewayError('destination_refused')
+    return atAddress(place, plainAddress(host, port), true)
   }
+  const endpoints = await hosts.endpoints(host, port)
+  if (!endpoints.all.every(({ address }) => isAllowed(address.host))) {
+    throw new GatewayError('destination_refused')
+  }
+  return atHost(context, place, endpoints, avoid)
 }
 
 function usable(

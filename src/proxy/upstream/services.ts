@@ -9,6 +9,7 @@ import type { ServicePort, ServiceResource, WorkloadResource } from '../../model
 import type { EndpointSet } from './choose.ts'
 import { addressText, plainAddress, UpstreamEndpoint } from './endpoint.ts'
 import { versionOfAppProtocol } from './http-version.ts'
+import { type HintedEndpoint, type Locality, nearEndpoints } from './locality.ts'
 
 /** `namespace/name` of a Service. */
 export type ServiceName = string
@@ -28,6 +29,12 @@ const noEndpoints: EndpointSet = { preferred: [], all: [] }
 
 export class ServiceTable {
   readonly #entries = new Map<ServiceName, ServiceEntry>()
+  readonly #locality: Locality
+
+  /** `locality`: where the process runs, as far as that is known. */
+  constructor(locality: Locality = {}) {
+    this.#locality = locality
+  }
 
   setService(service: ServiceResource): void {
     const entry = this.#entry(`${service.namespace}/${service.name}`)
@@ -77,7 +84,8 @@ export class ServiceTable {
     const key = transport === 'TCP' ? port : `udp:${port}`
     let endpoints = entry.byPort.get(key)
     if (endpoints === undefined) {
-      endpoints = collectEndpoints(entry, entry.service, port, transport)
+      const found = collectEndpoints(entry, entry.service, port, transport)
+      endpoints = nearEndpoints(found, this.#locality)
       entry.byPort.set(key, endpoints)
     }
     return endpoints
@@ -113,30 +121,29 @@ function collectEndpoints(
   service: ServiceResource,
   portNumber: number,
   transport: 'TCP' | 'UDP',
-): EndpointSet {
+): readonly HintedEndpoint[] {
   const port = findPort(service.ports, portNumber, transport)
-  if (port === undefined) return noEndpoints
-  const found = new Map<string, UpstreamEndpoint>()
+  if (port === undefined) return []
+  const found = new Map<string, HintedEndpoint>()
   for (const slice of entry.slices.values()) {
     const target = slice.ports.find(({ name }) => name === port.name)
     if (target === undefined) continue
-    for (const { address, ready } of slice.endpoints) {
+    for (const { address, ready, forZones, forNodes } of slice.endpoints) {
       if (!(ready || service.publishNotReady)) continue
       const text = addressText(address, target.port)
       if (found.has(text)) continue
       const endpoint =
         entry.known.get(text) ?? new UpstreamEndpoint(plainAddress(address, target.port))
-      found.set(text, endpoint)
+      found.set(text, { endpoint, forZones, forNodes })
       entry.known.set(text, endpoint)
     }
   }
   forgetIdle(entry, found)
-  const all = [...found.values()]
-  return { preferred: all, all }
+  return [...found.values()]
 }
 
 /** Drops counts of addresses that have left and have nothing under way. */
-function forgetIdle(entry: ServiceEntry, current: ReadonlyMap<string, UpstreamEndpoint>): void {
+function forgetIdle(entry: ServiceEntry, current: ReadonlyMap<string, unknown>): void {
   if (entry.known.size <= current.size * 2 + 16) return
   entry.known = new Map(
     [...entry.known].filter(([text, { outstanding }]) => outstanding > 0 || current.has(text)),

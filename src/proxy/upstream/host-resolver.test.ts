@@ -1,0 +1,125 @@
+import { expect, it } from 'vitest'
+import { HostResolver } from './host-resolver.ts'
+import type { Resolution } from './lookup.ts'
+
+/** A resolver whose answers and clock the test sets; lookups wait until they are settled. */
+function rig() {
+  let clock = 0
+  const waiting: { resolve(found: Resolution): void; reject(error: Error): void }[] = []
+  const lookup = () => {
+    const { promise, resolve, reject } = Promise.withResolvers<Resolution>()
+    waiting.push({ resolve, reject })
+    return promise
+  }
+  const resolver = new HostResolver({ lookup, now: () => clock })
+  const settled = () => new Promise((resolve) => setImmediate(resolve))
+  return {
+    resolver,
+    waiting,
+    at: (ms: number) => {
+      clock = ms
+    },
+    answer: async (ttlMs: number, ...addresses: string[]) => {
+      waiting.shift()?.resolve({ addresses, ttlMs })
+      await settled()
+    },
+    fail: async () => {
+      waiting.shift()?.reject(new Error('SERVFAIL'))
+      await settled()
+    },
+  }
+}
+
+it('asks once for many requests, and not again while the answer holds', async () => {
+  const { resolver, waiting, answer, at } = rig()
+  const both = Promise.all([resolver.addresses('a.org'), resolver.addresses('a.org')])
+  expect(waiting).toHaveLength(1)
+  await answer(10_000, '192.0.2.1')
+  expect(await both).toEqual([['192.0.2.1'], ['192.0.2.1']])
+  at(9_999)
+  expect(resolver.addresses('a.org')).toEqual(['192.0.2.1'])
+  expect(waiting).toHaveLength(0)
+})
+
+it('looks up again beside requests once the answer is old', async () => {
+  const { resolver, waiting, answer, at } = rig()
+  resolver.warm('a.org')
+  await answer(10_000, '192.0.2.1')
+  at(10_001)
+  expect(resolver.addresses('a.org')).toEqual(['192.0.2.1'])
+  expect(waiting).toHaveLength(1)
+  await answer(10_000, '192.0.2.2')
+  expect(resolver.addresses('a.org')).toEqual(['192.0.2.2'])
+})
+
+it('waits for an answer where the last one is long gone', async () => {
+  const { resolver, answer, at } = rig()
+  resolver.warm('a.org')
+  await answer(10_000, '192.0.2.1')
+  at(100_000)
+  const found = resolver.addresses('a.org')
+  await answer(10_000, '192.0.2.2')
+  expect(await found).toEqual(['192.0.2.2'])
+})
+
+it('uses old addresses on where DNS fails, and asks again later and later', async () => {
+  const { resolver, waiting, answer, fail, at } = rig()
+  resolver.warm('a.org')
+  await answer(10_000, '192.0.2.1')
+  at(100_000)
+  const found = resolver.addresses('a.org')
+  await fail()
+  expect(await found).toEqual(['192.0.2.1'])
+  at(100_199)
+  expect(await resolver.addresses('a.org')).toEqual(['192.0.2.1'])
+  expect(waiting).toHaveLength(0)
+  at(100_201)
+  const again = resolver.addresses('a.org')
+  expect(waiting).toHaveLength(1)
+  await fail()
+  expect(await again).toEqual(['192.0.2.1'])
+  at(10_000_000)
+  const last = Promise.resolve(resolver.addresses('a.org')).catch((error: Error) => error)
+  await fail()
+  expect(await last).toMatchObject({ code: 'dns_failed' })
+})
+
+it('fails with dns_failed where nothing was ever known', async () => {
+  const { resolver, fail } = rig()
+  const found = Promise.resolve(resolver.addresses('a.org')).catch((error: Error) => error)
+  await fail()
+  expect(await found).toMatchObject({ code: 'dns_failed' })
+  expect(() => resolver.addresses('a.org')).toThrow('a.org')
+})
+
+it('keeps to bounds of its own where DNS gives no time, or a very long one', async () => {
+  const { resolver, waiting, answer, at } = rig()
+  resolver.warm('short.org')
+  await answer(0, '192.0.2.1')
+  at(999)
+  resolver.addresses('short.org')
+  expect(waiting).toHaveLength(0)
+  resolver.warm('long.org')
+  await answer(86_400_000, '192.0.2.1')
+  at(301_000)
+  resolver.addresses('long.org')
+  expect(waiting).toHaveLength(1)
+})
+
+it('keeps what was learned of an endpoint over a change of addresses', async () => {
+  const { resolver, answer, at } = rig()
+  resolver.warm('a.org')
+  await answer(10_000, '192.0.2.1', '2001:db8::1')
+  const before = await resolver.endpoints('a.org', 80)
+  expect(before.all.map(({ address }) => address.pool)).toEqual([
+    '192.0.2.1:80',
+    '[2001:db8::1]:80',
+  ])
+  at(10_001)
+  resolver.addresses('a.org')
+  await answer(10_000, '192.0.2.9', '192.0.2.1')
+  const after = await resolver.endpoints('a.org', 80)
+  expect(after.all[1]).toBe(before.all[0])
+  const [first] = after.all
+  expect(first && after.othersOf(first).map(({ pool }) => pool)).toEqual(['192.0.2.1:80'])
+})

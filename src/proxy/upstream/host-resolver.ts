@@ -1,0 +1,185 @@
+/**
+ * Addresses behind host names, kept for as long as DNS says, within bounds:
+ *
+ *   fresh     used as they are
+ *   just old  used once more, while they are looked up again beside the request
+ *   old       the request waits for the lookup; where that fails the old addresses are used on
+ *
+ * So a request waits for DNS when a name is new, and hardly ever again.
+ */
+import { GatewayError } from '../../errors.ts'
+import type { UpstreamAddress } from '../engine/types.ts'
+import type { EndpointSet } from './choose.ts'
+import { addressText, plainAddress, UpstreamEndpoint } from './endpoint.ts'
+import type { Lookup, Resolution } from './lookup.ts'
+
+const shortestMs = 1_000
+const longestMs = 300_000
+/** After its time an answer serves so much longer, while the next one is fetched. */
+const graceMs = 30_000
+/** How long old addresses stand in for a resolver that fails. */
+const longestStaleMs = 3_600_000
+const firstBackoffMs = 200
+const longestBackoffMs = 5_000
+/** Clients choose names of dynamic destinations. */
+const mostHosts = 10_000
+
+/** Endpoints of a host and port, with the other addresses of each. */
+export interface HostEndpoints extends EndpointSet {
+  othersOf(endpoint: UpstreamEndpoint): readonly UpstreamAddress[]
+}
+
+interface HostEntry {
+  addresses: readonly string[]
+  freshUntil: number
+  /** Set while a lookup is under way. */
+  pending: Promise<readonly string[]> | undefined
+  failures: number
+  /** Not asked again before; 0 where the last lookup went well. */
+  retryAt: number
+  error: GatewayError | undefined
+  readonly byPort: Map<number, HostEndpoints>
+}
+
+export interface HostResolverOptions {
+  readonly lookup: Lookup
+  /** Milliseconds of a clock that never goes back. */
+  readonly now: () => number
+  readonly onLookup?: (result: 'ok' | 'failed') => void
+}
+
+export class HostResolver {
+  readonly #options: HostResolverOptions
+  readonly #hosts = new Map<string, HostEntry>()
+
+  constructor(options: HostResolverOptions) {
+    this.#options = options
+  }
+
+  /** In the order in which they are to be tried. Throws or rejects with `dns_failed`. */
+  addresses(host: string): readonly string[] | Promise<readonly string[]> {
+    const entry = this.#entry(host)
+    const now = this.#options.now()
+    const age = now - entry.freshUntil
+    if (entry.addresses.length > 0 && age < graceMs) {
+      if (age >= 0 && now >= entry.retryAt) this.#look(host, entry).catch(() => {})
+      return entry.addresses
+    }
+    if (entry.pending === undefined && now < entry.retryAt) return this.#stale(entry, age)
+    return this.#look(host, entry).catch(() => this.#stale(entry, age))
+  }
+
+  /** The same as endpoints, which keep what was learned of them while addresses come and go. */
+  endpoints(host: string, port: number): HostEndpoints | Promise<HostEndpoints> {
+    const addresses = this.addresses(host)
+    if (addresses instanceof Promise) {
+      return addresses.then((found) => this.#endpointsOf(host, port, found))
+    }
+    return this.#endpointsOf(host, port, addresses)
+  }
+
+  /** Looks a name up that will be needed. */
+  warm(host: string): void {
+    const entry = this.#entry(host)
+    if (entry.addresses.length === 0) this.#look(host, entry).catch(() => {})
+  }
+
+  #entry(host: string): HostEntry {
+    let entry = this.#hosts.get(host)
+    if (entry === undefined) {
+      entry = {
+        addresses: [],
+        freshUntil: 0,
+        pending: undefined,
+        failures: 0,
+        retryAt: 0,
+        error: undefined,
+        byPort: new Map(),
+      }
+      // The one that was asked for first, in a Map's order, is as good as any to forget.
+      const [oldest] = this.#hosts.size >= mostHosts ? this.#hosts.keys() : []
+      if (oldest !== undefined) this.#hosts.delete(oldest)
+      this.#hosts.set(host, entry)
+    }
+    return entry
+  }
+
+  #look(host: string, entry: HostEntry): Promise<readonly string[]> {
+    entry.pending ??= this.#options
+      .lookup(host)
+      .then(
+        (resolution) => this.#learn(entry, resolution),
+        (cause: unknown) => this.#fail(host, entry, cause),
+      )
+      .finally(() => {
+        entry.pending = undefined
+      })
+    return entry.pending
+  }
+
+  #learn(entry: HostEntry, { addresses, ttlMs }: Resolution): readonly string[] {
+    if (addresses.length === 0) throw new Error('no addresses')
+    const isSame = addresses.join() === entry.addresses.join()
+    if (!isSame) entry.addresses = addresses
+    entry.freshUntil = this.#options.now() + Math.min(Math.max(ttlMs, shortestMs), longestMs)
+    entry.failures = 0
+    entry.retryAt = 0
+    entry.error = undefined
+    this.#options.onLookup?.('ok')
+    return entry.addresses
+  }
+
+  #fail(host: string, entry: HostEntry, cause: unknown): never {
+    const backoff = Math.min(firstBackoffMs * 2 ** entry.failures, longestBackoffMs)
+    entry.failures++
+    entry.retryAt = this.#options.now() + backoff
+    entry.error = new GatewayError('dns_failed', host, cause)
+    this.#options.onLookup?.('failed')
+    throw entry.error
+  }
+
+  #stale(entry: HostEntry, age: number): readonly string[] {
+    if (entry.addresses.length > 0 && age < longestStaleMs) return entry.addresses
+    const { error } = entry
+    throw new GatewayError('dns_failed', error?.message, error?.cause)
+  }
+
+  #endpointsOf(host: string, port: number, addresses: readonly string[]): HostEndpoints {
+    const { byPort } = this.#entry(host)
+    const known = byPort.get(port)
+    if (known instanceof AddressEndpoints && known.addresses === addresses) return known
+    const fresh = new AddressEndpoints(addresses, port, known?.all ?? [])
+    byPort.set(port, fresh)
+    return fresh
+  }
+}
+
+class AddressEndpoints implements HostEndpoints {
+  readonly addresses: readonly string[]
+  readonly all: readonly UpstreamEndpoint[]
+  readonly #others = new Map<UpstreamEndpoint, readonly UpstreamAddress[]>()
+
+  constructor(addresses: readonly string[], port: number, known: readonly UpstreamEndpoint[]) {
+    this.addresses = addresses
+    const byText = new Map(known.map((endpoint) => [endpoint.address.pool, endpoint]))
+    this.all = addresses.map(
+      (address) =>
+        byText.get(addressText(address, port)) ?? new UpstreamEndpoint(plainAddress(address, port)),
+    )
+    for (const endpoint of this.all) {
+      const others = this.all.filter((other) => other !== endpoint)
+      this.#others.set(
+        endpoint,
+        others.map(({ address }) => address),
+      )
+    }
+  }
+
+  get preferred(): readonly UpstreamEndpoint[] {
+    return this.all
+  }
+
+  othersOf(endpoint: UpstreamEndpoint): readonly UpstreamAddress[] {
+    return this.#others.get(endpoint) ?? []
+  }
+}

@@ -1,0 +1,53 @@
+/** What the texts of settings mean; undefined where a text is not of its form. */
+import { isIP } from 'node:net'
+import { parseDurationMs } from '../base/duration.ts'
+
+const addressPattern = /^(?:\[[0-9A-Fa-f:.]+\]|[^\s:[\]]*):([0-9]{1,5})$/
+
+export function readAddress(text: string): string | undefined {
+  if (text === 'off') return text
+  const port = addressPattern.exec(text)?.[1]
+  return port !== undefined && Number(port) <= 65_535 ? text : undefined
+}
+
+export function readWorkers(text: string): number | 'auto' | undefined {
+  if (text === 'auto') return text
+  const count = Number(text)
+  return /^[0-9]{1,3}$/.test(text) && count >= 1 && count <= 256 ? count : undefined
+}
+
+export const readHost = (text: string) => (/^[^\s/]+$/.test(text) ? text : undefined)
+
+export const readWord =
+  <const Word extends string>(...words: Word[]) =>
+  (text: string): Word | undefined =>
+    words.find((known) => known === text)
+
+/** Addresses and CIDRs; each is checked here, so that a typing error never opens or closes a door. */
+export function readRanges(text: string): readonly string[] | undefined {
+  const ranges = text.split(',').map((part) => part.trim())
+  return ranges.every(isRange) ? ranges : undefined
+}
+
+function isRange(text: string): boolean {
+  const [address = '', bits, ...rest] = text.split('/')
+  const family = isIP(address)
+  if (family === 0 || rest.length > 0) return false
+  if (bits === undefined) return true
+  return /^[0-9]{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128)
+}
+
+/** Whole seconds, or a duration such as `1m30s`; gives milliseconds. */
+export function readDelay(text: string): number | undefined {
+  return /^[0-9]{1,6}$/.test(text) ? Number(text) * 1_000 : parseDurationMs(text)
+}
+
+export const readPositiveDelay = (text: string) => readDelay(text) || undefined
+
+export function readCount(text: string): number | undefined {
+  const count = Number(text)
+  return /^[0-9]{1,7}$/.test(text) && count >= 1 && count <= 1_000_000 ? count : undefined
+}
+
+export const addressForm = '`host:port`, `:port` or `off`'
+export const delayForm = 'seconds, or a duration such as `30s`'
