@@ -4,8 +4,8 @@ export default defineConfig({
   test: {
     include: ['{src,events,test,examples}/**/*.test.ts'],
     pool: 'forks',
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     retry: 0,
     reporters: ['default'],
     globalSetup: ['src/testing/absent-parts.ts'],

@@ -4,7 +4,7 @@
 export async function waitFor<Value>(
   what: string,
   ask: () => Promise<Value | undefined | false> | Value | undefined | false,
-  timeoutMs = 20_000,
+  timeoutMs = 50_000,
 ): Promise<Value> {
   const end = performance.now() + timeoutMs
   for (;;) {

@@ -126,5 +126,5 @@ describeWithParts(parts, 'three replicas of a controller', () => {
     await inStep()
     await cluster.condition('HTTPRoute', 'while', 'ResolvedRefs=False')
     expect(await stopped.metric('sluice_lease_held')).toBe(0)
-  }, 60_000)
+  }, 120_000)
 })

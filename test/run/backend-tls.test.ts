@@ -265,7 +265,7 @@ beforeAll(async () => {
   }
   upstreams.plain = await startUpstream('plain')
   running = await startGateway({ manifests: manifests(), env: { SSL_CERT_FILE: systemFile } })
-}, 60_000)
+}, 120_000)
 
 afterAll(async () => {
   await running?.dispose()

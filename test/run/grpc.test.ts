@@ -131,7 +131,7 @@ beforeAll(async () => {
       ),
     },
   })
-}, 60_000)
+}, 120_000)
 
 afterAll(async () => {
   for (const made of callers) made.close()

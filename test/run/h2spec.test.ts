@@ -54,7 +54,7 @@ describeWithParts(['h2spec'], 'h2spec, all cases, against `sluice run`', () => {
         ),
       },
     })
-  }, 60_000)
+  }, 120_000)
   afterAll(async () => {
     await running?.stop()
     upstream?.closeAllConnections()
@@ -77,11 +77,11 @@ describeWithParts(['h2spec'], 'h2spec, all cases, against `sluice run`', () => {
     const { failed, summary } = await run('--tls', '--insecure', '--port', String(securePort))
     expect(failed).toEqual([])
     expect(summary).toMatch(/^\d{3} tests, (\d{3}) passed, 0 skipped, 0 failed$/)
-  }, 60_000)
+  }, 120_000)
 
   it('in plaintext, where what is no preface is HTTP/1.1 and answered as that', async () => {
     const { failed, summary } = await run('--port', String(port))
     expect(failed).toEqual(['Sends invalid connection preface'])
     expect(summary).toMatch(/ 0 skipped, 1 failed$/)
-  }, 60_000)
+  }, 120_000)
 })

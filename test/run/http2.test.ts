@@ -103,7 +103,7 @@ beforeAll(async () => {
     ca: authority.certificate,
     servername: 'a.example.com',
   })
-}, 60_000)
+}, 120_000)
 
 afterAll(async () => {
   overPlain?.destroy()

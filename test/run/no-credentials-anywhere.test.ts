@@ -88,7 +88,7 @@ beforeAll(async () => {
   expect(await ask('keys', `Bearer ${canary.wrongKey}`)).toBe(401)
   for (const token of tokens) await ask('jwt', `Bearer ${token}`)
   expect(await ask('leaky', `Bearer ${good}`)).toBe(500)
-}, 60_000)
+}, 120_000)
 
 afterAll(async () => {
   await running?.dispose()

@@ -102,7 +102,7 @@ beforeAll(async () => {
       ),
     },
   })
-}, 60_000)
+}, 120_000)
 
 afterAll(async () => {
   await running?.dispose()

@@ -135,7 +135,7 @@ beforeAll(async () => {
     },
   })
   admin = /admin: (http:\S+)/.exec(running.stderr)?.[1] ?? ''
-}, 60_000)
+}, 120_000)
 
 afterAll(async () => {
   await running?.dispose()
