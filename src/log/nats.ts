@@ -304,8 +304,10 @@ class NatsLog implements EventLog {
 
   /** Waits until the index has seen everything that the stream holds now. */
   async #catchUp(deadline: Deadline): Promise<void> {
+    // Events may arrive while the server is asked: only what was seen before must be there.
+    const seen = this.#index.sequence
     const { state } = await this.#streamInfo(deadline)
-    if (state.last_seq < this.#index.sequence) {
+    if (state.last_seq < seen) {
       this.#fail(new LogError('corrupt', 'the stream was replaced by another one; open it again'))
     }
     // What was purged or lost before it was seen will not come any more.

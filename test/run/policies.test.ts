@@ -145,15 +145,15 @@ beforeAll(async () => {
         staticBackend('encrypted', upstream.port, {
           tls: { caCertificateRefs: [{ name: 'absent' }] },
         }),
-        httpRoute('model', {
-          hostnames: host('model'),
-          rules: [{ backendRefs: [toBackend('model')] }],
+        httpRoute('tools', {
+          hostnames: host('tools'),
+          rules: [{ backendRefs: [toBackend('tools')] }],
         }),
         {
           apiVersion: 'sluice.dev/v1alpha1',
           kind: 'GatewayBackend',
-          metadata: { name: 'model' },
-          spec: { ai: { provider: { vendorA: {} } } },
+          metadata: { name: 'tools' },
+          spec: { mcp: { targets: [{ name: 'one', static: { host: '127.0.0.1', port: 9 } }] } },
         },
         httpRoute('demanded', {
           hostnames: host('demanded'),
@@ -302,7 +302,7 @@ describe('what protects and does not work fails closed', () => {
   it.each([
     ['guarded', 'GatewayPolicy', 'guarded', 'spec.traffic.extProc is not supported yet'],
     ['encrypted', 'GatewayBackend', 'encrypted', 'ConfigMap absent does not exist'],
-    ['model', 'GatewayBackend', 'model', 'spec.ai is not supported yet'],
+    ['tools', 'GatewayBackend', 'tools', 'spec.mcp is not supported yet'],
     ['demanded', 'BackendTLSPolicy', 'demanded', 'acme.com/roots is not known'],
   ])('answers 500 on %s and says why', async (name, kind, object, message) => {
     const before = upstream.received.length
