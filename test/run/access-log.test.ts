@@ -72,7 +72,8 @@ async function start(kind: Kind): Promise<void> {
     manifests: {
       'all.yaml': manifest(
         ...gateways,
-        staticBackend('main', upstream.port),
+        // The upstream speaks HTTP/1.1 only, which gRPC would not be sent by of itself.
+        staticBackend('main', upstream.port, { http: { version: 'HTTP1' } }),
         httpRoute('app', {
           parentRefs: names.map((name) => ({ name })),
           rules: [

@@ -176,7 +176,7 @@ describe('a UDPRoute', () => {
       await client.send('anybody')
       return running.stdout
         .split('\n')
-        .find((text) => text.includes('route=default/nowhere') && text.includes('getaddrinfo'))
+        .find((text) => text.includes('route=default/nowhere') && text.includes('nowhere.invalid'))
     })
   })
 
