@@ -6,7 +6,7 @@
 import { NO_LISTENER } from '../core/abi.ts'
 import type { HeadRecord } from '../core/head-record.ts'
 import type { IoCore } from '../core/io-core.ts'
-import { type ObjectRef, objectKey } from '../model/names.ts'
+import type { ObjectRef } from '../model/names.ts'
 import type {
   ListenerResource,
   PolicyPhase,
@@ -30,6 +30,7 @@ import { policyRegistry } from '../policies/registry.ts'
 import type { RulePlacement } from '../proxy/config/placement.ts'
 import type { CompiledBackend } from '../proxy/config/rules.ts'
 import { ConfigStore } from '../proxy/config/store.ts'
+import { portPart } from '../proxy/upstream/services.ts'
 
 /** A request as far as routes can see it. */
 export interface AskedRequest {
@@ -150,40 +151,19 @@ function backendText({ target }: CompiledBackend): string {
 function explainBackend(
   { rule, listener }: RulePlacement,
   backend: CompiledBackend,
-  book: PolicyBook,
-  portNames: ReadonlyMap<string, readonly string[]>,
+  { book, store }: Scene,
 ): ExplainedBackend {
   const above = ruleLevels(listener.levels, rule.resource)
   const { target, weight } = backend
   const text = backendText(backend)
   if (target.type === 'invalid') return { backend: text, weight, fields: [] }
+  const { namespace, name } = target
   const kind = target.type === 'service' ? 'Service' : 'GatewayBackend'
-  const ref = { kind, namespace: target.namespace, name: target.name }
-  const sections = target.type === 'service' ? sectionsOf(target.port, ref, portNames) : []
+  const ref = { kind, namespace, name }
+  const ports = store.services.find(`${namespace}/${name}`)?.ports ?? []
+  const sections = target.type === 'service' ? portPart(ports, target.port).sections : []
   const levels = backendLevels(above, { backend: ref, sections })
   return { backend: text, weight, fields: book.fields('backend', 'PostRouting', levels) }
-}
-
-/** Names by which a policy may mean a port of a Service: its number and its name. */
-function sectionsOf(
-  port: number,
-  ref: ObjectRef,
-  portNames: ReadonlyMap<string, readonly string[]>,
-): string[] {
-  return [String(port), ...(portNames.get(`${objectKey(ref)}:${port}`) ?? [])]
-}
-
-function portNamesOf(resources: readonly VersionedResource[]): Map<string, string[]> {
-  const names = new Map<string, string[]>()
-  for (const { resource } of resources) {
-    if (resource.type !== 'service') continue
-    const { namespace, name, ports } = resource
-    for (const { name: portName, port } of ports) {
-      if (portName === undefined) continue
-      names.set(`${objectKey({ kind: 'Service', namespace, name })}:${port}`, [portName])
-    }
-  }
-  return names
 }
 
 /** Ports with a listener for HTTP, ascending, each with the scheme that it serves. */
@@ -207,11 +187,10 @@ interface Scene {
   readonly store: ConfigStore
   readonly head: HeadRecord
   readonly book: PolicyBook
-  readonly portNames: ReadonlyMap<string, readonly string[]>
 }
 
 function wayOn(scene: Scene, port: number, scheme: 'http' | 'https'): ExplainedWay | undefined {
-  const { store, head, book, portNames } = scene
+  const { store, head, book } = scene
   const table = store.port(port, scheme)
   if (table === undefined) return undefined
   const id = table.routes.match(head)
@@ -237,7 +216,7 @@ function wayOn(scene: Scene, port: number, scheme: 'http' | 'https'): ExplainedW
     ...way,
     rule,
     fields: [...fields, ...book.fields('traffic', 'PostRouting', levels)],
-    backends: backends.map((backend) => explainBackend(placement, backend, book, portNames)),
+    backends: backends.map((backend) => explainBackend(placement, backend, scene)),
   }
 }
 
@@ -254,8 +233,7 @@ export function requestWays(
   store.apply({ sequence: 1, upserted: resources, removed: [] })
   const head = core.createHead({ maxFields: 4096, textBytes: 256 * 1024 })
   head.assign({ method, authority: host, path, query, headers })
-  const portNames = portNamesOf(resources)
-  const scene = { store, head, book: new PolicyBook(resources), portNames }
+  const scene = { store, head, book: new PolicyBook(resources) }
   return portsOf(resources)
     .filter(([port]) => asked === undefined || asked === port)
     .flatMap(([port, scheme]) => wayOn(scene, port, scheme) ?? [])

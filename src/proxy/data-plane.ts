@@ -42,6 +42,7 @@ import { StreamForwarder } from './streams.ts'
 import type { SpanExporters } from './telemetry/otlp/exporters.ts'
 import type { Telemetry } from './telemetry/types.ts'
 import { endAttemptSpan, finishTrace, startAttemptSpan } from './tracing.ts'
+import { bareHost } from './upstream/authority.ts'
 import { now } from './upstream/choose.ts'
 import { type DestinationRules, destinationFilter } from './upstream/destination-rules.ts'
 import { HostResolver } from './upstream/host-resolver.ts'
@@ -144,7 +145,7 @@ function warmUp(hosts: HostResolver, { upserted }: DesiredDelta): void {
   for (const { resource } of upserted) {
     if (resource.type !== 'backend' || resource.destination.type !== 'static') continue
     const { host } = resource.destination
-    if (isIP(host.replace(/^\[(.*)\]$/, '$1')) === 0) hosts.warm(host)
+    if (isIP(bareHost(host)) === 0) hosts.warm(host)
   }
 }
 

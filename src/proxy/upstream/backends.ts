@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import type { BackendResource, Destination } from '../../model/resources.ts'
+import { bareHost } from './authority.ts'
 import { plainAddress, UpstreamEndpoint } from './endpoint.ts'
 import { compileProviders, type ModelBackend } from './model-providers.ts'
 
@@ -56,7 +57,7 @@ function compile(
 }
 
 function staticDestination({ host, port }: { host: string; port: number }): StaticDestination {
-  const bare = host.replace(/^\[(.*)\]$/, '$1')
+  const bare = bareHost(host)
   if (isIP(bare) === 0) return { type: 'static', host: bare, port }
   return {
     type: 'static',

@@ -6,6 +6,7 @@ import type { ModelProvider, ProviderGroup } from '../../model/model-providers.t
 import type { BackendPart } from '../config/backend-access.ts'
 import { type NamedTarget, nameTarget } from '../config/rules.ts'
 import type { UpstreamAddress } from '../engine/types.ts'
+import { bareHost } from './authority.ts'
 import { betterOfTwo, type Chance } from './choose.ts'
 import { plainAddress, UpstreamEndpoint } from './endpoint.ts'
 
@@ -58,7 +59,7 @@ function compileProvider(
   provider: ModelProvider,
 ): ProviderEndpoint {
   const vendor = providers[provider.config.vendor]
-  const host = (provider.host ?? vendor.defaultHost(provider.config)).replace(/^\[(.*)\]$/, '$1')
+  const host = bareHost(provider.host ?? vendor.defaultHost(provider.config))
   const port = provider.port ?? defaultPort
   const address = plainAddress(host, port)
   // The vendor's own host never hears a key in clear; another one only where the port says so.

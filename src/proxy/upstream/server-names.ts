@@ -1,6 +1,7 @@
 /** Is a certificate that of the server that was meant? (RFC 6125, RFC 9525) */
 import type { X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
+import { bareHost } from './authority.ts'
 
 /**
  * Undefined where the certificate has one of the names as a subject alternative name; else what is
@@ -23,7 +24,7 @@ interface Alternatives {
 
 function hasName(certificate: X509Certificate, { dns, uris }: Alternatives, name: string): boolean {
   if (name.includes('://')) return uris.includes(name)
-  const bare = name.replace(/^\[(.*)\]$/, '$1')
+  const bare = bareHost(name)
   if (isIP(bare) !== 0) return certificate.checkIP(bare) !== undefined
   const host = name.replace(/\.$/, '').toLowerCase()
   if (!host.startsWith('*.')) {
