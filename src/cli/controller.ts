@@ -22,7 +22,7 @@ export async function controller(
   }
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => end())
-  const log = new OperationalLog(output)
+  const log = new OperationalLog(output, settings.value.logLevel)
   const running = await usage(async () =>
     startController({
       cluster: openCluster(settings.value.kubeconfig),

@@ -22,11 +22,12 @@ function rankOf(level: string): number {
 
 export class OperationalLog {
   /** One of trace, debug, info, warn, error, fatal, silent. */
-  level = 'info'
+  level: string
   readonly #output: Output
 
-  constructor(output: Output) {
+  constructor(output: Output, level = 'info') {
     this.#output = output
+    this.level = level
   }
 
   write(severity: Severity, text: string): void {

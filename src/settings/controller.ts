@@ -6,6 +6,7 @@ import { parseDurationMs } from '../base/duration.ts'
 import type { LabelSelector } from '../base/label-selector.ts'
 import { failAll, type Outcome, succeed } from '../base/outcome.ts'
 import type { SettingProblem, SettingRow } from '../settings.ts'
+import { readWord } from './readers.ts'
 
 const row = <Value>(setting: SettingRow<Value>): SettingRow<Value> => setting
 
@@ -78,6 +79,8 @@ function readClassParameters(text: string): Readonly<Record<string, ClassParamet
   return isWhole ? (value as unknown as Record<string, ClassParameters>) : undefined
 }
 
+export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'
+
 function readDuration(text: string): number | undefined {
   const ms = parseDurationMs(text)
   return ms !== undefined && ms >= 1_000 && ms <= 300_000 ? ms : undefined
@@ -89,6 +92,11 @@ function readBoolean(text: string): boolean | undefined {
 
 function readCount(text: string): number | undefined {
   return /^[0-9]{1,12}$/.test(text) ? Number(text) : undefined
+}
+
+function readPort(text: string): number | undefined {
+  const port = Number(text)
+  return /^[0-9]{1,5}$/.test(text) && port >= 1 && port <= 65_535 ? port : undefined
 }
 
 const addressForm = '`host:port` or `:port`'
@@ -199,6 +207,49 @@ export const controllerSettings = {
     read: readBoolean,
     default: false,
     doc: 'Serve configuration over TLS, with the Secret `sluice-xds-cert` mounted at `/etc/xds-tls`.',
+  }),
+  xdsServiceName: row({
+    env: 'SLUICE_XDS_SERVICE_NAME',
+    form: 'the name of a Service',
+    read: readNamespace,
+    default: 'sluice',
+    doc: "The controller's own Service, in its namespace: where the proxies that it deploys find it.",
+  }),
+  xdsServicePort: row({
+    env: 'SLUICE_XDS_SERVICE_PORT',
+    form: 'a port',
+    read: readPort,
+    default: 9978,
+    doc: 'The port of that Service that serves configuration.',
+  }),
+  proxyImageRegistry: row({
+    env: 'SLUICE_PROXY_IMAGE_REGISTRY',
+    form: 'a registry, with a path where it has one',
+    read: readText,
+    default: 'ghcr.io/sluice-dev',
+    doc: 'Where the image of deployed proxies comes from, unless GatewayParameters say otherwise.',
+  }),
+  proxyImageTag: row<string | undefined>({
+    env: 'SLUICE_PROXY_IMAGE_TAG',
+    form: 'a tag',
+    read: readText,
+    default: undefined,
+    defaultText: "the controller's own version",
+    doc: 'Tag of the image of deployed proxies, unless GatewayParameters say otherwise.',
+  }),
+  inferenceExtension: row({
+    env: 'SLUICE_INFERENCE_EXTENSION_ENABLED',
+    form: '`true` or `false`',
+    read: readBoolean,
+    default: false,
+    doc: 'Read InferencePools, and route to them.',
+  }),
+  logLevel: row<LogLevel>({
+    env: 'SLUICE_LOG_LEVEL',
+    form: '`trace`, `debug`, `info`, `warn`, `error` or `silent`',
+    read: readWord('trace', 'debug', 'info', 'warn', 'error', 'silent'),
+    default: 'info',
+    doc: 'What is told on standard error.',
   }),
 } as const
 
