@@ -4,6 +4,8 @@ export const forwardingFacts = {
   requestTimeoutMs: 'forward.requestTimeoutMs',
   /** A HostRewriteMode; absent: Auto for hostname destinations, None for Services and addresses. */
   hostRewrite: 'forward.hostRewrite',
+  /** A SigningScope: what signatures are good for, where the host does not tell; absent: it does. */
+  signingScope: 'forward.signingScope',
   /** A RetryPlan; absent: a request is sent once. */
   retry: 'forward.retry',
 } as const
@@ -16,6 +18,14 @@ export interface RetryPlan {
   readonly attempts: number
   /** Shortest time in milliseconds before a request is sent again; 0 = at once. */
   readonly backoffMs: number
+}
+
+/** What a signature of a request is good for (AWS Signature Version 4). */
+export interface SigningScope {
+  /** Such as `us-east-1`. */
+  readonly region: string
+  /** The name that the service signs by, such as `bedrock`. */
+  readonly service: string
 }
 
 /** Auto: Host names the destination. None: the client's Host is kept. */

@@ -1,5 +1,6 @@
 /** What a provider is: where it listens, which formats it takes on which paths, what its calls need. */
 import type { HeaderFields } from '../../exchange/exchange.ts'
+import type { SigningScope } from '../../exchange/forwarding.ts'
 import type { ProviderConfig } from '../../model/model-providers.ts'
 import type { JsonObject } from '../json.ts'
 import type { RouteType } from '../policy/schema.ts'
@@ -38,6 +39,8 @@ export interface Provider {
    * @throws LlmError 400 where the provider has no such thing.
    */
   plan(route: ReadRouteType, model: string, config: ProviderConfig, isStream: boolean): Plan
+  /** What requests are signed for, where the provider wants signatures. */
+  signingScope?(config: ProviderConfig): SigningScope
   /** Puts credentials where the provider looks for them, and adds what every call needs. */
   adaptHeaders(headers: HeaderFields): void
 }

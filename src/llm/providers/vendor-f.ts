@@ -22,5 +22,6 @@ export const vendorF: Provider = {
       }
     }
   },
+  signingScope: ({ region = defaultRegion }) => ({ region, service: 'bedrock' }),
   adaptHeaders: () => undefined,
 }

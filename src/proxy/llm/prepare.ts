@@ -1,6 +1,7 @@
 /** A request to a language model on its way out: read, guarded, and written as its provider wants it. */
 import { randomBytes } from 'node:crypto'
 import type { RespondVerdict } from '../../exchange/exchange.ts'
+import { forwardingFacts } from '../../exchange/forwarding.ts'
 import { tokenLimitsOf } from '../../exchange/rate-limits.ts'
 import { LlmError } from '../../llm/llm-error.ts'
 import type { RouteType } from '../../llm/policy/schema.ts'
@@ -26,6 +27,7 @@ export function prepareModelRequest(walk: Walk, context: PhaseContext): Result |
   const call = walk.model
   if (call === undefined) return undefined
   walk.keepOriginal()
+  settleSigning(walk, call)
   const { request } = walk.exchange
   const route = routeTypeOf(request.path, call.policy?.config.routes)
   call.route = route
@@ -42,6 +44,13 @@ export function prepareModelRequest(walk: Walk, context: PhaseContext): Result |
     default:
       return refuseInFormat(route, prepareRead(walk, call, route, context))
   }
+}
+
+/** Providers that want signatures say for what, because a host of one's own does not tell. */
+function settleSigning({ exchange: { facts } }: Walk, { provider }: ModelCall): void {
+  const scope = provider?.vendor.signingScope?.(provider.provider.config)
+  if (scope === undefined) facts.delete(forwardingFacts.signingScope)
+  else facts.set(forwardingFacts.signingScope, scope)
 }
 
 async function refuseInFormat(route: RouteType, pending: Promise<Result>): Promise<Result> {

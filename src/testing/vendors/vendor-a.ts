@@ -21,7 +21,7 @@ function check({ method, path, headers, body, text }: VendorCall): string | unde
 
 const roles = ['system', 'developer', 'user', 'assistant', 'tool', 'function']
 
-function checkChat({ messages, stream, stream_options: options }: Record<string, unknown>) {
+export function checkChat({ messages, stream, stream_options: options }: Record<string, unknown>) {
   if (!Array.isArray(messages) || messages.length === 0) return 'messages: a non-empty array'
   for (const message of messages as Record<string, unknown>[]) {
     if (!roles.includes(String(message.role))) return `messages: role ${String(message.role)}`
@@ -63,6 +63,40 @@ export function completion(model: string, content: string): object {
 export function chunk(model: string, delta: object, finish: string | null = null): object {
   const choices = [{ index: 0, delta, logprobs: null, finish_reason: finish }]
   return { id: answerId, object: 'chat.completion.chunk', created: 1, model, choices }
+}
+
+/** What a vendor of the format says when it wants a tool to be called. */
+export interface ToolCall {
+  readonly id: string
+  readonly name: string
+  readonly input: object
+}
+
+/** Asks for a call of a tool, whole or in pieces, as the request asks. */
+export function calls({ id, name, input }: ToolCall) {
+  return ({ body }: VendorCall, response: ServerResponse): void => {
+    const model = String(body.model)
+    const text = JSON.stringify(input)
+    if (body.stream !== true) {
+      const [choice] = (completion(model, '') as { choices: { message: object }[] }).choices
+      const tool_calls = [{ id, type: 'function', function: { name, arguments: text } }]
+      const message = { ...choice?.message, content: null, tool_calls }
+      const choices = [{ ...choice, message, finish_reason: 'tool_calls' }]
+      json(response, 200, { ...completion(model, ''), choices })
+      return
+    }
+    const piece = (fields: object) => ({ tool_calls: [{ index: 0, ...fields }] })
+    openStream(response)
+    const first = { id, type: 'function', function: { name, arguments: '' } }
+    sendEvent(response, chunk(model, { role: 'assistant', content: null, ...piece(first) }))
+    for (const part of [text.slice(0, 3), text.slice(3)]) {
+      sendEvent(response, chunk(model, piece({ function: { arguments: part } })))
+    }
+    sendEvent(response, chunk(model, {}, 'tool_calls'))
+    sendEvent(response, { ...chunk(model, {}), choices: [], usage: usageA })
+    sendEvent(response, '[DONE]')
+    response.end()
+  }
 }
 
 function streamChunks(
@@ -156,7 +190,7 @@ export function failsA(status: number, message: string, headers: Record<string, 
   }
 }
 
-const errorA = (message: string) => ({
+export const errorA = (message: string) => ({
   error: { message, type: 'invalid_request_error', param: null, code: null },
 })
 

@@ -1,6 +1,7 @@
 /** A simulator of vendorC: messages and token counts. */
 import type { ServerResponse } from 'node:http'
 import { json, openStream, sendEvent, startVendor, type Vendor, type VendorCall } from './vendor.ts'
+import type { ToolCall } from './vendor-a.ts'
 
 export const usageC = { input_tokens: 9, output_tokens: 5, cache_read_input_tokens: 4 }
 
@@ -13,10 +14,10 @@ function check({ method, path, headers, body }: VendorCall): string | undefined 
     return 'two credentials'
   }
   if (headers['content-type'] !== 'application/json') return 'content-type'
-  return checkBody(body, only === '/v1/messages')
+  return checkMessages(body, only === '/v1/messages')
 }
 
-const fields = [
+export const fields = [
   'model',
   'messages',
   'max_tokens',
@@ -34,8 +35,12 @@ const fields = [
   'service_tier',
 ]
 
-function checkBody(body: Record<string, unknown>, isMessage: boolean): string | undefined {
-  const unknown = Object.keys(body).find((name) => !fields.includes(name))
+export function checkMessages(
+  body: Record<string, unknown>,
+  isMessage: boolean,
+  known = fields,
+): string | undefined {
+  const unknown = Object.keys(body).find((name) => !known.includes(name))
   if (unknown !== undefined) return `${unknown}: Extra inputs are not permitted`
   if (typeof body.model !== 'string') return 'model: Field required'
   if (isMessage && !Number.isInteger(body.max_tokens)) return 'max_tokens: Field required'
@@ -48,6 +53,37 @@ function checkBody(body: Record<string, unknown>, isMessage: boolean): string | 
     }
   }
   return undefined
+}
+
+/** Asks for a call of a tool, whole or in pieces, as the request asks. */
+export function callsC({ id, name, input }: ToolCall) {
+  return ({ body, path }: VendorCall, response: ServerResponse): void => {
+    const model = String(body.model ?? path)
+    const usage = { stop_reason: 'tool_use', stop_sequence: null }
+    if (body.stream !== true) {
+      const content = [{ type: 'tool_use', id, name, input }]
+      json(response, 200, { ...message(model, ''), ...usage, content })
+      return
+    }
+    const block = { type: 'tool_use', id, name, input: {} }
+    openStream(response)
+    sendEvent(response, { type: 'message_start', message: message(model, '') }, 'message_start')
+    sendEvent(
+      response,
+      { type: 'content_block_start', index: 0, content_block: block },
+      'content_block_start',
+    )
+    const text = JSON.stringify(input)
+    for (const partial_json of [text.slice(0, 3), text.slice(3)]) {
+      const delta = { type: 'input_json_delta', partial_json }
+      sendEvent(response, { type: 'content_block_delta', index: 0, delta }, 'content_block_delta')
+    }
+    sendEvent(response, { type: 'content_block_stop', index: 0 }, 'content_block_stop')
+    const end = { type: 'message_delta', delta: usage, usage: { output_tokens: 5 } }
+    sendEvent(response, end, 'message_delta')
+    sendEvent(response, { type: 'message_stop' }, 'message_stop')
+    response.end()
+  }
 }
 
 export function says(...pieces: readonly string[]) {

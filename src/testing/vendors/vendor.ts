@@ -25,22 +25,30 @@ export interface Vendor {
   close(): Promise<void>
 }
 
+/** What the documented interface would refuse, with 400 where no status is told. */
+export type Refusal = string | { readonly status: number; readonly message: string } | undefined
+
 /** `check` says what the documented interface would refuse; undefined where nothing is wrong. */
 export async function startVendor(
-  check: (call: VendorCall) => string | undefined,
+  check: (call: VendorCall) => Refusal | Promise<Refusal>,
   answer: Answer,
-  refuse: (message: string) => object,
+  refuse: (message: string, status: number) => object,
   port = 0,
 ): Promise<Vendor> {
   const server = createServer((request, response) => {
-    void read(request).then((call) => {
+    void read(request).then(async (call) => {
       vendor.calls.push(call)
       response.once('close', () => {
         if (!response.writableFinished) vendor.aborted++
       })
-      const problem = check(call)
-      if (problem !== undefined) json(response, 400, refuse(problem))
-      else (vendor.next.shift() ?? vendor.answer)(call, response)
+      const problem = await check(call)
+      if (problem === undefined) {
+        ;(vendor.next.shift() ?? vendor.answer)(call, response)
+        return
+      }
+      const { status, message } =
+        typeof problem === 'string' ? { status: 400, message: problem } : problem
+      json(response, status, refuse(message, status))
     })
   })
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))

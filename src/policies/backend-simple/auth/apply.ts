@@ -7,6 +7,7 @@ import {
 } from '../../../auth/aws/signature.ts'
 import { GatewayError } from '../../../errors.ts'
 import { type Exchange, next, type SecretValues, type Verdict } from '../../../exchange/exchange.ts'
+import { forwardingFacts, type SigningScope } from '../../../exchange/forwarding.ts'
 import { isFieldValue } from '../../../model/header-changes.ts'
 import type { PolicyApply, Step } from '../../define.ts'
 import type { BackendAuthConfig } from './config.ts'
@@ -71,7 +72,8 @@ const signedByUs = ['authorization', 'x-amz-date', 'x-amz-security-token', 'x-am
 
 function signExchange(exchange: Exchange, credentials: AwsCredentials): Verdict | Promise<Verdict> {
   const { request } = exchange
-  const scope = scopeOfHost(request.authority, process.env.AWS_REGION)
+  const given = exchange.facts.get(forwardingFacts.signingScope) as SigningScope | undefined
+  const scope = given ?? scopeOfHost(request.authority, process.env.AWS_REGION)
   for (const name of signedByUs) request.headers.remove(name)
   const finish = (hash: string): Verdict => {
     const { method, authority, path, query } = request
