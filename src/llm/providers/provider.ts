@@ -41,8 +41,11 @@ export interface Provider {
   plan(route: ReadRouteType, model: string, config: ProviderConfig, isStream: boolean): Plan
   /** What requests are signed for, where the provider wants signatures. */
   signingScope?(config: ProviderConfig): SigningScope
-  /** Puts credentials where the provider looks for them, and adds what every call needs. */
-  adaptHeaders(headers: HeaderFields): void
+  /**
+   * Puts credentials where the provider looks for them, and adds what every call needs. `path`: as
+   * it will be sent.
+   */
+  adaptHeaders(headers: HeaderFields, path: string): void
 }
 
 const bearerPrefix = /^Bearer\s+/i

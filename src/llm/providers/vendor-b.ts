@@ -32,8 +32,9 @@ export const vendorB: Provider = {
   /** Keys are looked for in `api-key`, tokens of its directory in Authorization. */
   adaptHeaders(headers) {
     const token = bearerToken(headers)
-    if (token === undefined || isJwt(token)) return
-    headers.set('api-key', token)
+    if (token === undefined) return
+    if (isJwt(token)) headers.remove('api-key')
+    else headers.set('api-key', token)
   },
 }
 

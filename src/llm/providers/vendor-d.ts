@@ -25,10 +25,13 @@ export const vendorD: Provider = {
     const path = generatePath(`/v1beta/${modelPath(model)}`, isStream)
     return { kind: 'translated', path, format: 'generate-content' }
   },
-  /** The native endpoint takes keys in a header of its own; that in vendorA's format takes both. */
-  adaptHeaders(headers) {
+  /** The native endpoint takes keys in a header of its own; that in vendorA's format takes them so. */
+  adaptHeaders(headers, path) {
     const token = bearerToken(headers)
-    if (!token?.startsWith(keyPrefix)) return
+    if (token === undefined) return
+    // Two credentials are refused: that of the gateway stays.
+    headers.remove('x-goog-api-key')
+    if (!token.startsWith(keyPrefix) || path.includes('/openai/')) return
     headers.set('x-goog-api-key', token)
     headers.remove('authorization')
   },

@@ -1,7 +1,13 @@
 /** vendorE: Vertex AI, which serves models of vendorC's and of vendorD's families, and others. */
 import { field, isObject, type JsonObject } from '../json.ts'
 import { modelSegment } from './model-segment.ts'
-import type { Plan, Provider, ProviderConfig, ReadRouteType } from './provider.ts'
+import {
+  bearerToken,
+  type Plan,
+  type Provider,
+  type ProviderConfig,
+  type ReadRouteType,
+} from './provider.ts'
 import { generatePath } from './vendor-d.ts'
 
 const rawVersion = 'vertex-2023-10-16'
@@ -96,5 +102,10 @@ export const vendorE: Provider = {
       ? { kind: 'native', path }
       : { kind: 'translated', path, format: 'completions' }
   },
-  adaptHeaders: () => undefined,
+  adaptHeaders(headers) {
+    // Clients of other vendors bring keys that mean nothing here.
+    if (bearerToken(headers) === undefined) return
+    headers.remove('x-goog-api-key')
+    headers.remove('x-api-key')
+  },
 }

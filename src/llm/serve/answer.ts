@@ -54,7 +54,7 @@ export function readWholeAnswer(
       const tokens = Number.isInteger(counted) && counted > 0 ? counted : undefined
       const found =
         plan.format === 'predict' ? readPredict(body) : invokeFamily(model).read(body, tokens)
-      return embeddingsAnswer(model, found)
+      return embeddingsAnswer(model, found, request.encodesVectors === true)
     }
     case 'invoke-count': {
       const tokens = numberAt(body, 'inputTokens')
@@ -64,10 +64,10 @@ export function readWholeAnswer(
   }
 }
 
-function embeddingsAnswer(model: string, found: Embeddings): ClientAnswer {
+function embeddingsAnswer(model: string, found: Embeddings, isEncoded: boolean): ClientAnswer {
   const input = found.tokens ?? 0
   return {
-    body: writeEmbeddings(model, found),
+    body: writeEmbeddings(model, found, isEncoded),
     isChanged: true,
     model,
     usage: { input, uncachedInput: input, output: 0 },

@@ -60,6 +60,8 @@ export interface OutgoingRequest {
   readonly body: JsonObject | undefined
   readonly translation: Translation | undefined
   readonly isStream: boolean
+  /** Embeddings: the client wants vectors as text. */
+  readonly encodesVectors?: boolean
   /** The client did not ask for the usage of the stream; the gateway did. */
   readonly hidesUsage: boolean
 }
@@ -110,6 +112,7 @@ export function outgoingRequest(
       return {
         ...base,
         plan,
+        encodesVectors: request.isEncoded,
         body: isPredict ? writePredict(request) : invokeFamily(model).write(request),
       }
     }

@@ -147,5 +147,6 @@ function setPath({ exchange: { request } }: Walk, target: string): void {
 
 /** The phase after credentials were added: they go where the vendor looks for them. */
 export function adaptModelHeaders({ model, exchange }: Walk): undefined {
-  model?.provider?.vendor.adaptHeaders(exchange.request.headers)
+  const { headers, path } = exchange.request
+  model?.provider?.vendor.adaptHeaders(headers, path)
 }

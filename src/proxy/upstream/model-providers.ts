@@ -6,7 +6,7 @@ import type { ModelProvider, ProviderGroup } from '../../model/model-providers.t
 import type { BackendPart } from '../config/backend-access.ts'
 import { type NamedTarget, nameTarget } from '../config/rules.ts'
 import type { UpstreamAddress } from '../engine/types.ts'
-import { bareHost } from './authority.ts'
+import { bareHost, splitAuthority } from './authority.ts'
 import { betterOfTwo, type Chance } from './choose.ts'
 import { plainAddress, UpstreamEndpoint } from './endpoint.ts'
 
@@ -59,8 +59,10 @@ function compileProvider(
   provider: ModelProvider,
 ): ProviderEndpoint {
   const vendor = providers[provider.config.vendor]
-  const host = bareHost(provider.host ?? vendor.defaultHost(provider.config))
-  const port = provider.port ?? defaultPort
+  const given = provider.host ?? vendor.defaultHost(provider.config)
+  // An endpoint of vendorB may name its port.
+  const { host, port: ownPort } = splitAuthority(given) ?? { host: bareHost(given) }
+  const port = provider.port ?? ownPort ?? defaultPort
   const address = plainAddress(host, port)
   // The vendor's own host never hears a key in clear; another one only where the port says so.
   const tlsByDefault = provider.host === undefined || port === defaultPort

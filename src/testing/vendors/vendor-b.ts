@@ -67,5 +67,7 @@ export function completesB(...pieces: readonly string[]) {
   }
 }
 
-export const startVendorB = (port?: number): Promise<Vendor> =>
-  startVendor(check, completesB('Hello ', 'from B'), errorA, port)
+export const startVendorB = (
+  port?: number,
+  tls?: { readonly certificate: string; readonly key: string },
+): Promise<Vendor> => startVendor(check, completesB('Hello ', 'from B'), errorA, port, tls)

@@ -149,8 +149,12 @@ function check({ method, path, headers, body }: VendorCall): Refusal {
   if (key == null && headers.authorization === undefined) {
     return { status: 403, message: 'Method does not allow unregistered callers' }
   }
+  if (key != null && headers.authorization !== undefined) {
+    return 'Multiple authentication credentials received. Please pass only one.'
+  }
   if (headers['content-type']?.startsWith('application/json') !== true) return 'content-type'
   if (pathname === '/v1beta/openai/embeddings') {
+    if (headers.authorization === undefined) return 'Missing or invalid Authorization header.'
     return typeof body.model === 'string' ? undefined : 'model is required'
   }
   if (!/^\/v1beta\/(models|tunedModels)\/[^/:]+:\w+$/.test(pathname)) {

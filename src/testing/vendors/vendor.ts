@@ -1,5 +1,6 @@
 /** What simulators of model vendors share: a server that checks calls strictly and answers as told. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 
 export interface VendorCall {
@@ -34,8 +35,9 @@ export async function startVendor(
   answer: Answer,
   refuse: (message: string, status: number) => object,
   port = 0,
+  tls?: { readonly certificate: string; readonly key: string },
 ): Promise<Vendor> {
-  const server = createServer((request, response) => {
+  const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     void read(request).then(async (call) => {
       vendor.calls.push(call)
       response.once('close', () => {
@@ -50,7 +52,11 @@ export async function startVendor(
         typeof problem === 'string' ? { status: 400, message: problem } : problem
       json(response, status, refuse(message, status))
     })
-  })
+  }
+  const server =
+    tls === undefined
+      ? createServer(onRequest)
+      : createSecureServer({ cert: tls.certificate, key: tls.key }, onRequest)
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
   const vendor: Vendor = {
     port: (server.address() as AddressInfo).port,

@@ -15,6 +15,8 @@ export interface EmbeddingsRequest {
   readonly model: string
   readonly texts: readonly string[]
   readonly dimensions?: number
+  /** The client wants vectors as text: SDKs do, where nobody tells them otherwise. */
+  readonly isEncoded: boolean
   /** The body as it came, for fields of single providers. */
   readonly body: JsonObject
 }
@@ -35,25 +37,40 @@ export function readEmbeddingsRequest(body: JsonObject): EmbeddingsRequest {
   if (!texts.every((text): text is string => typeof text === 'string')) {
     throw new LlmError(400, 'input: this provider takes texts only, no tokens')
   }
-  if (stringAt(body, 'encoding_format') === 'base64') {
-    throw new LlmError(400, 'encoding_format: this provider answers with floats only')
-  }
   const dimensions = numberAt(body, 'dimensions')
   return {
     model: stringAt(body, 'model') ?? '',
     texts,
     ...(dimensions !== undefined && { dimensions }),
+    isEncoded: stringAt(body, 'encoding_format') === 'base64',
     body,
   }
 }
 
-export function writeEmbeddings(model: string, { vectors, tokens = 0 }: Embeddings): JsonObject {
+/** The answer in vendorA's format; `isEncoded`: vectors as base64 of 32-bit floats, little-endian. */
+export function writeEmbeddings(
+  model: string,
+  { vectors, tokens = 0 }: Embeddings,
+  isEncoded: boolean,
+): JsonObject {
   return {
     object: 'list',
-    data: vectors.map((embedding, index) => ({ object: 'embedding', index, embedding })),
+    data: vectors.map((vector, index) => ({
+      object: 'embedding',
+      index,
+      embedding: isEncoded ? encoded(vector) : vector,
+    })),
     model,
     usage: { prompt_tokens: tokens, total_tokens: tokens },
   }
+}
+
+const bytesPerFloat = 4
+
+function encoded(vector: readonly unknown[]): string {
+  const bytes = Buffer.alloc(vector.length * bytesPerFloat)
+  for (const [at, value] of vector.entries()) bytes.writeFloatLE(Number(value), at * bytesPerFloat)
+  return bytes.toString('base64')
 }
 
 /** `:predict` of vendorE. */
