@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path'
 const root = join(import.meta.dirname, '..')
 const generators = [
   './generators/api.mjs',
+  './generators/chart.mjs',
   './generators/core-abi.mjs',
   './generators/errors-page.mjs',
   './generators/events-page.mjs',

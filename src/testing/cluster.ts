@@ -98,10 +98,17 @@ export class TestCluster {
       roleRef: role,
       subjects: [{ kind: 'ServiceAccount', namespace: 'default', name }],
     })
-    const { body } = await server.request('POST', `${accounts}/${name}/token`, { spec: {} })
+    return this.kubeconfigOf(name)
+  }
+
+  /** A kubeconfig file that is a service account which is there. */
+  async kubeconfigOf(name: string, namespace = 'default'): Promise<string> {
+    const { server } = this
+    const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`
+    const { body } = await server.request('POST', path, { spec: {} })
     const config = JSON.parse(readFileSync(server.kubeconfig, 'utf8'))
     config.users[0].user = { token: body.status.token }
-    const file = `${server.kubeconfig}.${name}`
+    const file = `${server.kubeconfig}.${namespace}.${name}`
     writeFileSync(file, JSON.stringify(config), { mode: 0o600 })
     return file
   }

@@ -1,0 +1,143 @@
+{{/* The name of the chart, or its override. */}}
+{{- define "sluice.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
+{{/* The name that every object of this release has, or begins with. */}}
+{{- define "sluice.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" -}}
+{{- else -}}
+{{- $name := include "sluice.name" . -}}
+{{- if contains $name .Release.Name -}}
+{{- .Release.Name | trunc 63 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name $name | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* A name with a suffix that must survive the limit of 63 characters. */}}
+{{- define "sluice.suffixed" -}}
+{{- $fullname := include "sluice.fullname" .context -}}
+{{- printf "%s-%s" ($fullname | trunc (int (sub 62 (len .suffix))) | trimSuffix "-") .suffix -}}
+{{- end -}}
+
+{{/* What selects the controller's pods; a Deployment's selector can never change, so add nothing. */}}
+{{- define "sluice.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "sluice.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: controller
+{{- end -}}
+
+{{- define "sluice.commonLabels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end -}}
+
+{{- define "sluice.labels" -}}
+{{ include "sluice.commonLabels" . }}
+{{ include "sluice.selectorLabels" . }}
+{{- end -}}
+
+{{- define "sluice.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- default (include "sluice.fullname" .) .Values.serviceAccount.name -}}
+{{- else -}}
+{{- default "default" .Values.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The controller's image: each part from controller.image where it is given, else from image. */}}
+{{- define "sluice.image" -}}
+{{- $own := .Values.controller.image -}}
+{{- $registry := default .Values.image.registry $own.registry -}}
+{{- $tag := coalesce $own.tag .Values.image.tag .Chart.AppVersion -}}
+{{- if $registry }}{{ trimSuffix "/" $registry }}/{{ end }}{{ $own.repository }}:{{ $tag }}
+{{- end -}}
+
+{{/* Roles of the cluster have no namespace; two releases must not share one. */}}
+{{- define "sluice.clusterRoleName" -}}
+{{- printf "%s-%s" (include "sluice.fullname" .) .Release.Namespace -}}
+{{- end -}}
+
+{{/* Does this release keep the event log on NATS? The text "true", or nothing. */}}
+{{- define "sluice.usesNats" -}}
+{{- if or .Values.nats.enabled .Values.controller.nats.url .Values.controller.nats.urlSecretRef -}}true{{- end -}}
+{{- end -}}
+
+{{/* Exactly one way to NATS, and one place for the log: anything else is a mistake to point out. */}}
+{{- define "sluice.checkLog" -}}
+{{- $ways := 0 -}}
+{{- range $way := list .Values.nats.enabled .Values.controller.nats.url .Values.controller.nats.urlSecretRef -}}
+{{- if $way -}}{{- $ways = add1 $ways -}}{{- end -}}
+{{- end -}}
+{{- if gt (int $ways) 1 -}}
+{{- fail "the event log has one place: give one of nats.enabled, controller.nats.url and controller.nats.urlSecretRef" -}}
+{{- end -}}
+{{- if and (include "sluice.usesNats" .) .Values.controller.persistence.enabled -}}
+{{- fail "controller.persistence is for the log in a file; with NATS the controller keeps nothing on disk" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* A scalar as text; whole numbers never in the form 1e+06. */}}
+{{- define "sluice.scalar" -}}
+{{- if and (kindIs "float64" .) (eq (floor .) .) }}{{ int64 . }}{{ else }}{{ . }}{{ end -}}
+{{- end -}}
+
+{{/* One variable of controller.extraEnv: a scalar, {value} or {valueFrom}. */}}
+{{- define "sluice.extraVariable" -}}
+- name: {{ .name }}
+{{- if kindIs "map" .given }}
+{{- if eq (hasKey .given "value") (hasKey .given "valueFrom") }}
+{{- fail (printf "controller.extraEnv.%s: give either value or valueFrom" .name) }}
+{{- end }}
+{{- if hasKey .given "value" }}
+  value: {{ include "sluice.scalar" .given.value | quote }}
+{{- else }}
+  valueFrom:
+    {{- toYaml .given.valueFrom | nindent 4 }}
+{{- end }}
+{{- else if or (kindIs "slice" .given) (kindIs "invalid" .given) }}
+{{- fail (printf "controller.extraEnv.%s: a text, a number, a boolean, {value} or {valueFrom} is wanted" .name) }}
+{{- else }}
+  value: {{ include "sluice.scalar" .given | quote }}
+{{- end }}
+{{- end -}}
+
+{{/* The variables of the container that this chart sets; those in extraEnv take their place. */}}
+{{- define "sluice.env" -}}
+{{- $extra := .Values.controller.extraEnv -}}
+{{- $fullname := include "sluice.fullname" . -}}
+{{- $ports := .Values.controller.service.ports -}}
+{{- $fixed := dict
+  "SLUICE_LOG_LEVEL" .Values.controller.logLevel
+  "SLUICE_XDS_ADDRESS" (printf ":%d" (int $ports.agwGrpc))
+  "SLUICE_HEALTH_ADDRESS" (printf ":%d" (int $ports.health))
+  "SLUICE_METRICS_ADDRESS" (printf ":%d" (int $ports.metrics))
+  "SLUICE_XDS_SERVICE_NAME" $fullname
+  "SLUICE_XDS_SERVICE_PORT" (int $ports.agwGrpc)
+  "SLUICE_PROXY_IMAGE_REGISTRY" .Values.image.registry
+  "SLUICE_PROXY_IMAGE_TAG" (default .Chart.AppVersion .Values.image.tag)
+-}}
+{{- if .Values.controller.xds.tls.enabled }}{{ $_ := set $fixed "SLUICE_XDS_TLS_ENABLED" true }}{{ end -}}
+{{- if .Values.inferenceExtension.enabled }}{{ $_ := set $fixed "SLUICE_INFERENCE_EXTENSION_ENABLED" true }}{{ end -}}
+{{- with .Values.discoveryNamespaceSelectors }}{{ $_ := set $fixed "SLUICE_DISCOVERY_NAMESPACE_SELECTORS" (toJson .) }}{{ end -}}
+{{- with .Values.gatewayClassParametersRefs }}{{ $_ := set $fixed "SLUICE_GATEWAY_CLASS_PARAMETERS_REFS" (toJson .) }}{{ end -}}
+{{- with .Values.controller.nats.url }}{{ $_ := set $fixed "SLUICE_NATS" . }}{{ end -}}
+{{- with .Values.controller.nats.urlSecretRef }}
+{{- $_ := set $fixed "SLUICE_NATS" (dict "valueFrom" (dict "secretKeyRef" (dict "name" .name "key" .key))) }}
+{{- end -}}
+{{- if .Values.nats.enabled }}
+{{- $name := include "sluice.suffixed" (dict "context" . "suffix" "nats") }}
+{{- $_ := set $fixed "SLUICE_NATS" (dict "valueFrom" (dict "secretKeyRef" (dict "name" $name "key" "url"))) }}
+{{- end -}}
+{{- if not (include "sluice.usesNats" .) }}{{ $_ := set $fixed "SLUICE_LOG_FILE" "/var/lib/sluice/events.db" }}{{ end -}}
+{{- $_ := set $fixed "POD_NAME" (dict "valueFrom" (dict "fieldRef" (dict "fieldPath" "metadata.name"))) -}}
+{{- $_ := set $fixed "POD_NAMESPACE" (dict "valueFrom" (dict "fieldRef" (dict "fieldPath" "metadata.namespace"))) -}}
+{{- $all := merge (deepCopy $extra) $fixed -}}
+{{- range $name := keys $all | sortAlpha }}
+{{ include "sluice.extraVariable" (dict "name" $name "given" (ternary (get $extra $name) (get $fixed $name) (hasKey $extra $name))) }}
+{{- end }}
+{{- end -}}

@@ -1,0 +1,219 @@
+// The values of charts/sluice: what each may be, and what it does. A group is an object of values; a
+// value has a JSON Schema and a line of documentation.
+
+const value = (schema, doc) => ({ schema, doc })
+const text = (doc, more = {}) => value({ type: 'string', ...more }, doc)
+const flag = (doc) => value({ type: 'boolean' }, doc)
+const port = (doc) => value({ type: 'integer', minimum: 1, maximum: 65_535 }, doc)
+const freeObject = (doc) => value({ type: 'object' }, doc)
+const texts = { type: 'object', additionalProperties: { type: 'string' } }
+const textMap = (doc) => value(texts, doc)
+const objects = (doc) => value({ type: 'array', items: { type: 'object' } }, doc)
+const quantity = (doc) => text(doc, { pattern: '^[0-9]+(\\.[0-9]+)?([EPTGMk]i?|m)?$' })
+
+const pullPolicies = ['Always', 'IfNotPresent', 'Never']
+const name = { type: 'string', pattern: '^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$' }
+const optionalName = { type: 'string', pattern: '^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?)?$' }
+
+const labelSelector = {
+  type: 'object',
+  additionalProperties: false,
+  minProperties: 1,
+  properties: {
+    matchLabels: texts,
+    matchExpressions: {
+      type: 'array',
+      items: {
+        type: 'object',
+        additionalProperties: false,
+        required: ['key', 'operator'],
+        properties: {
+          key: { type: 'string', minLength: 1 },
+          operator: { enum: ['In', 'NotIn', 'Exists', 'DoesNotExist'] },
+          values: { type: 'array', items: { type: 'string' } },
+        },
+      },
+    },
+  },
+}
+
+const parametersRef = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['name', 'namespace'],
+  properties: {
+    group: { type: 'string' },
+    kind: { type: 'string', minLength: 1 },
+    name,
+    namespace: name,
+  },
+}
+
+const environment = {
+  type: 'object',
+  propertyNames: { pattern: '^[-._a-zA-Z][-._a-zA-Z0-9]*$' },
+  additionalProperties: {
+    anyOf: [
+      { type: ['string', 'number', 'boolean'] },
+      {
+        type: 'object',
+        additionalProperties: false,
+        minProperties: 1,
+        maxProperties: 1,
+        properties: {
+          value: { type: ['string', 'number', 'boolean'] },
+          valueFrom: { type: 'object' },
+        },
+      },
+    ],
+  },
+}
+
+const monitor = (what) => ({
+  enabled: flag(`Make a ${what} (the Prometheus operator's CRDs must be there).`),
+  interval: text('How often metrics are read.', { pattern: '^[0-9]+(ms|s|m|h)$' }),
+  labels: textMap('More labels of it, by which a Prometheus selects it.'),
+})
+
+const controller = {
+  replicaCount: value({ type: 'integer', minimum: 0 }, 'Replicas of the controller.'),
+  image: {
+    registry: text('Registry of its image; empty: `image.registry`.'),
+    repository: text('Repository of its image.', { minLength: 1 }),
+    tag: text('Tag of its image; empty: `image.tag`, else the version of the chart.'),
+    pullPolicy: value(
+      { type: 'string', enum: ['', ...pullPolicies] },
+      'Pull policy; empty: `image.pullPolicy`.',
+    ),
+  },
+  logLevel: value(
+    { type: 'string', enum: ['trace', 'debug', 'info', 'warn', 'error', 'silent'] },
+    'What it tells on standard error.',
+  ),
+  extraEnv: value(
+    environment,
+    'More variables of its container: name to a scalar, to `{value}` or to `{valueFrom}`. One that the chart sets itself is replaced.',
+  ),
+  strategy: freeObject(
+    'Strategy of the Deployment; empty: the default of Kubernetes, a rolling update with 25 % surge and 25 % unavailable (`Recreate` where `controller.persistence` is on).',
+  ),
+  podDisruptionBudget: freeObject(
+    'Spec of a PodDisruptionBudget of the controller; empty: none. It does not affect proxies.',
+  ),
+  service: {
+    type: value(
+      { type: 'string', enum: ['ClusterIP', 'NodePort', 'LoadBalancer'] },
+      "Type of the controller's Service.",
+    ),
+    ports: {
+      agwGrpc: port('Configuration for proxies (xDS over gRPC), the port `grpc-xds`.'),
+      health: port('`/readyz` and `/healthz`.'),
+      metrics: port('`/metrics`.'),
+    },
+  },
+  xds: {
+    tls: {
+      enabled: flag(
+        'Serve configuration over TLS. The Secret `sluice-xds-cert` (type `kubernetes.io/tls`, with `tls.crt`, `tls.key` and `ca.crt`) must be in the namespace of the release; without it the controller does not start.',
+      ),
+    },
+  },
+  nats: {
+    url: text(
+      'Keep the event log on this NATS server, shared by all replicas: `nats://host:4222`.',
+      {
+        pattern: '^((nats|tls)://.+)?$',
+      },
+    ),
+    urlSecretRef: value(
+      {
+        type: 'object',
+        additionalProperties: false,
+        properties: { name, key: { type: 'string', minLength: 1 } },
+        dependencies: { name: ['key'], key: ['name'] },
+      },
+      'The same, from the Secret `name`, key `key`: a URL with a password belongs there.',
+    ),
+  },
+  persistence: {
+    enabled: flag('Keep the event log of a single replica on a volume.'),
+    existingClaim: value(
+      optionalName,
+      'A claim that exists; empty: one is made, and kept by an uninstall.',
+    ),
+    storageClassName: text('Storage class of the claim; empty: the default of the cluster.'),
+    size: quantity('Size of the claim.'),
+  },
+  topologySpreadConstraints: objects(
+    'Where its pods go; empty: several replicas are spread over hosts and zones where that is possible.',
+  ),
+  priorityClassName: text('Priority class of its pods.'),
+}
+
+export const chartValues = {
+  controller,
+  image: {
+    registry: text('Registry of all images, those of deployed proxies included.'),
+    tag: text(
+      'Tag of all images, those of deployed proxies included; empty: the version of the chart.',
+    ),
+    pullPolicy: value({ type: 'string', enum: ['', ...pullPolicies] }, 'Pull policy.'),
+  },
+  imagePullSecrets: objects('Secrets with which images are pulled: list of `{name}`.'),
+  nameOverride: text('Takes the place of the name of the chart in names: `RELEASE-NAME`.', {
+    maxLength: 63,
+  }),
+  fullnameOverride: text('The whole name of every object.', { maxLength: 63 }),
+  serviceAccount: {
+    create: flag('Make a service account.'),
+    name: value(optionalName, 'Its name; empty: the full name where one is made, else `default`.'),
+    annotations: textMap('Its annotations.'),
+  },
+  deploymentAnnotations: textMap('Annotations of the Deployment.'),
+  podAnnotations: textMap(
+    'Annotations of the pods. `prometheus.io/path` and `prometheus.io/port` are set unless they are here.',
+  ),
+  podSecurityContext: freeObject('Security context of the pods.'),
+  securityContext: freeObject(
+    'Security context of the container, in place of the default: not root, no privileges, read-only root file system, the runtime’s seccomp profile.',
+  ),
+  resources: freeObject('Requests and limits of the container.'),
+  nodeSelector: textMap('Node selector of the pods.'),
+  tolerations: objects('Tolerations of the pods.'),
+  affinity: freeObject('Affinity of the pods.'),
+  discoveryNamespaceSelectors: value(
+    { type: 'array', items: labelSelector },
+    'Label selectors of the namespaces whose objects count: those that any entry matches (within an entry everything must). Empty: all. The namespace of the release always counts.',
+  ),
+  gatewayClassParametersRefs: value(
+    { type: 'object', additionalProperties: parametersRef },
+    'Name of a default GatewayClass (there is one, `agentgateway`) to the GatewayParameters that it refers to: `{name, namespace}`.',
+  ),
+  inferenceExtension: {
+    enabled: flag('Read InferencePools of the Gateway API Inference Extension, and route to them.'),
+  },
+  metrics: {
+    serviceMonitor: monitor('ServiceMonitor for the controller'),
+    podMonitor: monitor('PodMonitor for the proxies of every namespace'),
+    dashboards: {
+      enabled: flag('Make a ConfigMap with dashboards for Grafana.'),
+      labels: textMap("Labels of it, by which Grafana's sidecar finds it."),
+      annotations: textMap('Annotations of it.'),
+    },
+  },
+  nats: {
+    enabled: flag(
+      'Install a NATS server of one replica for the event log, with a volume and a password.',
+    ),
+    image: text('Its image.', { minLength: 1 }),
+    password: text('Its password; empty: one is made, and kept by upgrades.', {
+      pattern: '^[A-Za-z0-9._~-]*$',
+    }),
+    storageClassName: text('Storage class of its volume; empty: the default of the cluster.'),
+    size: quantity('Size of its volume.'),
+    resources: freeObject('Its requests and limits.'),
+  },
+  tests: {
+    listenerPort: port('Port of the Gateway that `helm test` makes and sends a request through.'),
+  },
+}

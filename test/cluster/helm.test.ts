@@ -1,0 +1,208 @@
+/**
+ * The charts in a real API server: installed, upgraded and removed by helm. There is no kubelet, so
+ * the container of the installed Deployment is started here: with its arguments and environment, as
+ * its service account, and with no permission but those that the chart has given it.
+ */
+import { execFile } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { apiServerParts, startApiServer } from '../../src/testing/api-server.ts'
+import { gateway, route, service, TestCluster } from '../../src/testing/cluster.ts'
+import { ControllerProcess } from '../../src/testing/controller.ts'
+import { readCrds } from '../../src/testing/crds.ts'
+import { freePort, startGateway } from '../../src/testing/gateway.ts'
+import { chartPath, helm, only, template } from '../../src/testing/helm.ts'
+import { describeWithParts, partPath } from '../../src/testing/parts.ts'
+import { startProgram } from '../../src/testing/program.ts'
+import { waitFor } from '../../src/testing/wait-for.ts'
+
+const namespace = 'sluice-system'
+const deploymentPath = `/apis/apps/v1/namespaces/${namespace}/deployments/sluice`
+
+interface Variable {
+  readonly name: string
+  readonly value?: string
+  readonly valueFrom?: { readonly fieldRef?: { readonly fieldPath: string } }
+}
+
+describeWithParts([...apiServerParts, 'gateway-api-crds', 'helm'], 'the charts', () => {
+  let cluster: TestCluster
+  let controller: ControllerProcess | undefined
+
+  const install = (verb: 'install' | 'upgrade', chart: string, values: object = {}) =>
+    helm(
+      [
+        verb,
+        chart,
+        chartPath(chart),
+        `--kubeconfig=${cluster.server.kubeconfig}`,
+        `--namespace=${namespace}`,
+        ...(verb === 'install' ? ['--create-namespace'] : []),
+      ],
+      values,
+    )
+  const deployment = async () => (await cluster.server.request('GET', deploymentPath)).body
+
+  beforeAll(async () => {
+    cluster = await new TestCluster(await startApiServer()).install(
+      readCrds(join(partPath('gateway-api-crds'), 'standard')),
+    )
+    await install('install', 'sluice-crds')
+    await install('install', 'sluice', {
+      discoveryNamespaceSelectors: [{ matchLabels: { 'kubernetes.io/metadata.name': 'default' } }],
+      gatewayClassParametersRefs: { agentgateway: { name: 'all', namespace } },
+      controller: { extraEnv: { SLUICE_LEASE_DURATION: '3s' } },
+    })
+  }, 150_000)
+  afterAll(async () => {
+    await controller?.dispose()
+    await cluster?.server.stop()
+  })
+
+  it('[design.helm] are installed, and the controller works with the permissions of the chart alone', async () => {
+    const { spec } = await deployment()
+    const [container] = spec.template.spec.containers
+    const env = Object.fromEntries(
+      (container.env as Variable[]).map(({ name, value, valueFrom }) => {
+        const field = valueFrom?.fieldRef?.fieldPath
+        return [name, value ?? (field === 'metadata.namespace' ? namespace : 'sluice-0')]
+      }),
+    )
+    controller = await new ControllerProcess({
+      kubeconfig: await cluster.kubeconfigOf(spec.template.spec.serviceAccountName, namespace),
+      env,
+      args: container.args.slice(1),
+    }).start()
+    await cluster.applyAll([
+      {
+        apiVersion: 'sluice.dev/v1alpha1',
+        kind: 'GatewayParameters',
+        metadata: { name: 'all', namespace },
+        spec: { logging: { level: 'debug' } },
+      },
+      gateway('edge'),
+      service('shop'),
+      route('shop', 'edge', 'shop'),
+    ])
+    await cluster.condition('GatewayClass', 'agentgateway', 'Accepted=True')
+    await cluster.condition('HTTPRoute', 'shop', 'Accepted=True/Accepted')
+    const { spec: gatewayClass } = await cluster.get('GatewayClass', 'agentgateway')
+    expect(gatewayClass.parametersRef).toEqual({
+      group: 'sluice.dev',
+      kind: 'GatewayParameters',
+      name: 'all',
+      namespace,
+    })
+    expect(await controller.metric('sluice_controller_ready')).toBe(1)
+    expect(controller.stderr).not.toMatch(/forbidden/)
+  })
+
+  it('are upgraded without touching what selects pods, and keep every object', async () => {
+    const before = await deployment()
+    await install('upgrade', 'sluice', { image: { tag: 'next' }, controller: { replicaCount: 2 } })
+    const after = await deployment()
+    expect(after.metadata.uid).toBe(before.metadata.uid)
+    expect(after.spec.selector).toEqual(before.spec.selector)
+    expect(after.spec.replicas).toBe(2)
+    expect(after.spec.template.spec.containers[0].image).toMatch(/:next$/)
+    await cluster.apply({
+      apiVersion: 'sluice.dev/v1alpha1',
+      kind: 'GatewayBackend',
+      metadata: { name: 'kept', namespace: 'default' },
+      spec: { static: { host: 'a.example', port: 80 } },
+    })
+    await install('upgrade', 'sluice-crds')
+    expect(await cluster.get('GatewayBackend', 'kept')).toBeDefined()
+  })
+
+  it('[values.controller.podDisruptionBudget] are accepted whole by the API server, options and all', async () => {
+    await install('upgrade', 'sluice', {
+      controller: { replicaCount: 3, podDisruptionBudget: { maxUnavailable: 1 } },
+      nats: { enabled: true },
+      metrics: { dashboards: { enabled: true } },
+      inferenceExtension: { enabled: true },
+    })
+    const secretPath = `/api/v1/namespaces/${namespace}/secrets/sluice-nats`
+    const passwordOf = async () => (await cluster.server.request('GET', secretPath)).body.data
+    const first = await passwordOf()
+    expect(Buffer.from(first.password, 'base64').toString()).toMatch(/^[A-Za-z0-9]{32}$/)
+    await install('upgrade', 'sluice', { nats: { enabled: true } })
+    expect(await passwordOf()).toEqual(first)
+  })
+
+  it('are removed without a GatewayBackend going along', async () => {
+    const args = [`--kubeconfig=${cluster.server.kubeconfig}`, `--namespace=${namespace}`]
+    await promisify(execFile)(partPath('helm'), ['uninstall', 'sluice', ...args])
+    expect((await cluster.server.request('GET', deploymentPath)).status).toBe(404)
+    expect(await cluster.get('GatewayBackend', 'kept')).toBeDefined()
+  })
+})
+
+describeWithParts(['helm', 'nats-server'], 'the NATS server of the chart', () => {
+  it('starts with its configuration, wants its password, and is told to sync every write', async () => {
+    const objects = await template('sluice', { nats: { enabled: true, password: 'p-1' } })
+    const folder = mkdtempSync(join(tmpdir(), 'sluice-nats-chart-'))
+    const given: string = only(objects, 'ConfigMap').data['nats.conf']
+    expect(given).toMatch(/^ *sync_interval: always$/m)
+    // Ports of the machine, folders of a container and what servers before 2.10 do not know differ.
+    const text = given
+      .replace(/sync_interval: always/, '')
+      .replace('0.0.0.0:4222', '127.0.0.1:-1')
+      .replace('8222', '-1')
+      .replace('/data', folder)
+      .replace('$POD_NAME', 'sluice-nats-0')
+      .replace('$NATS_PASSWORD', 'p-1')
+    const file = join(folder, 'nats.conf')
+    writeFileSync(file, text)
+    const server = startProgram(partPath('nats-server'), ['-c', file], join(folder, 'log'))
+    try {
+      const port = await waitFor(
+        'the port',
+        () =>
+          /Listening for client connections on 127\.0\.0\.1:([0-9]+)/.exec(
+            server.lastLines(100),
+          )?.[1],
+      )
+      const nats = (user: string) => `nats://${user}127.0.0.1:${port}`
+      const gatewayOf = (user: string) =>
+        startGateway({ manifests: {}, nats: nats(user), args: ['--workers', '1'] })
+      await expect(gatewayOf('')).rejects.toThrow(/authorization/i)
+      const running = await gatewayOf('sluice:p-1@')
+      await running.dispose()
+    } finally {
+      await server.stop()
+      rmSync(folder, { recursive: true, force: true })
+    }
+  })
+})
+
+describeWithParts(['helm'], 'the request of helm test', () => {
+  it('goes through a Gateway on the objects of the test, and tells what it got', async () => {
+    const port = await freePort()
+    const rendered = await template('sluice', { tests: { listenerPort: port } })
+    const objects = rendered.filter(
+      ({ metadata }) => metadata.annotations?.['helm.sh/hook'] === 'test',
+    )
+    const [container] = only(objects, 'Pod').spec.containers
+    const manifests = objects
+      .filter(({ kind }) => kind !== 'Pod')
+      .map((object) => JSON.stringify(object))
+    const running = await startGateway({ manifests: { 'test.yaml': manifests.join('\n---\n') } })
+    const [, ...flags] = container.command
+    const EXPECTED = container.env.find(({ name }: Variable) => name === 'EXPECTED').value
+    const run = (TARGET: string, SECONDS: string) =>
+      promisify(execFile)(process.execPath, [...flags, ...container.args], {
+        env: { TARGET, EXPECTED, SECONDS },
+      })
+    try {
+      const { stdout } = await run(`http://127.0.0.1:${port}/`, '60')
+      expect(stdout).toContain('answered 200: sluice answers')
+      await expect(run('http://127.0.0.1:1/', '1')).rejects.toThrow(/did not answer/)
+    } finally {
+      await running.dispose()
+    }
+  })
+})
