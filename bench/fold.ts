@@ -1,7 +1,8 @@
 /**
  * What the fold costs: microseconds an event (folding and deriving apart) and memory with 1,000 and
  * 10,000 HTTPRoutes, and one more change at each size.
- * Claim: a change costs what it touches, so with ten times the routes it costs at most 1.3 times.
+ * Claims: a change costs what it touches, so with ten times the routes it costs at most 1.3 times;
+ * one change at 10,000 routes takes less than 2 ms.
  */
 import { fork } from 'node:child_process'
 import { join } from 'node:path'
@@ -37,6 +38,7 @@ export default async function fold({ rounds, quick, note }: BenchContext): Promi
       id: `fold.${figure}.${size}`,
       unit: units[figure],
       own: of(size, figure),
+      ...(figure === 'change' && size === large && { bound: { atMost: 2_000 } }),
     })),
   )
   const growth = (figure: 'fold' | 'derive' | 'change'): Row => ({

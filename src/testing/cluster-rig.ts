@@ -62,6 +62,10 @@ class Child {
     return this.#process?.exitCode !== null || this.#process.signalCode !== null
   }
 
+  get pid(): number {
+    return this.#process?.pid ?? 0
+  }
+
   signal(signal: NodeJS.Signals): void {
     this.#process?.kill(signal)
   }

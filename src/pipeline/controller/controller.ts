@@ -16,7 +16,8 @@ import { openControllerLog } from './controller-log.ts'
 import { Health } from './health.ts'
 import { type Endpoint, serveEndpoint } from './http-endpoint.ts'
 import { ControllerMetrics } from './metrics.ts'
-import { Session, type SessionOptions } from './session.ts'
+import { Session } from './session.ts'
+import type { SessionOptions } from './session-options.ts'
 
 export interface ControllerOptions {
   readonly cluster: Cluster

@@ -20,11 +20,9 @@ import type { Fold, FoldChange } from '../../actors/fold.ts'
 import { systemClock } from '../../base/clock.ts'
 import { defaultClassName } from '../../desired/shapes.ts'
 import { SecretStore } from '../../effects/secret-store.ts'
-import type { KubeClient } from '../../kube/index.ts'
-import { KubernetesLease, type Lease } from '../../lease/index.ts'
+import type { Lease } from '../../lease/index.ts'
 import type { Position } from '../../log/index.ts'
 import { objectKey, parseObjectKey } from '../../model/names.ts'
-import type { ControllerSettings } from '../../settings/controller.ts'
 import { StatusWriter } from '../../status/writer.ts'
 import type { KindState } from '../../watch/kubernetes/kind-watch.ts'
 import type { WatchedKind } from '../../watch/kubernetes/kinds.ts'
@@ -41,24 +39,13 @@ import { clusterName } from './cluster-name.ts'
 import { collectMetrics } from './collect-metrics.ts'
 import { DigestCheck } from './digest-check.ts'
 import { Effects } from './effects.ts'
-import type { Health } from './health.ts'
 import { Leadership } from './leadership.ts'
 import { LogKeeper } from './log-keeper.ts'
-import type { ControllerMetrics } from './metrics.ts'
+import { openLease } from './open-lease.ts'
 import { serveProxies } from './serve-proxies.ts'
+import type { SessionOptions } from './session-options.ts'
+import { listingProblem, watchProblem } from './source-problems.ts'
 
-export interface SessionOptions {
-  readonly client: KubeClient
-  readonly settings: ControllerSettings
-  readonly namespace: string
-  readonly replica: string
-  readonly isInCluster: boolean
-  readonly health: Health
-  readonly metrics: ControllerMetrics
-  readonly say: (severity: 'info' | 'warn' | 'error', text: string) => void
-}
-
-const leaseName = 'sluice-controller'
 const classKey = `GatewayClass//${defaultClassName}`
 
 export class Session {
@@ -114,7 +101,13 @@ export class Session {
     })
     this.#source = this.#createSource()
     this.#reconciler = this.#createReconciler()
-    this.#lease = this.#createLease()
+    this.#lease = openLease(options, {
+      identity: this.#identity,
+      highestEpoch: () => this.#fold.epoch,
+      isFit: () => this.#source.isListed && this.#keeper.problem === undefined,
+      onAcquired: (epoch) => this.#leadership.acquired(epoch),
+      onLost: (reason) => this.#leadership.lost(reason),
+    })
     this.#leadership = this.#createLeadership()
     this.#writer = this.#createWriter()
     const isWriting = () => this.#leadership.writingEpoch() !== undefined
@@ -149,8 +142,8 @@ export class Session {
     await this.#reconciler.start(this.#from)
     this.#digests.begin()
     health.set('log', () => this.#keeper.problem)
-    health.set('listing', () => this.#listingProblem())
-    health.set('kubernetes', () => this.#kubernetesProblem())
+    health.set('listing', () => listingProblem(this.#source))
+    health.set('kubernetes', () => watchProblem(this.#source))
     health.set('configuration', () => (this.#isOpen ? undefined : 'no complete listing is known'))
     health.set('xds', undefined)
     this.#endCollecting = collectMetrics(metrics, {
@@ -208,18 +201,6 @@ export class Session {
     if (!this.#isShared) this.#xds?.expect(this.#fold.proxies())
     this.#reconciler.open()
     this.#options.health.set('configuration', undefined)
-  }
-
-  #listingProblem(): string | undefined {
-    const missing = this.#source.missing()
-    if (missing.length === 0) return undefined
-    return missing.map(({ kind, reason }) => `${kind.plural}: ${reason}`).join('; ')
-  }
-
-  #kubernetesProblem(): string | undefined {
-    const states = this.#source.states()
-    const isHeard = states.some(({ state }) => state === 'following' || state === 'listing')
-    return isHeard ? undefined : 'no watch of the API server works'
   }
 
   #createKeeper(): LogKeeper {
@@ -336,28 +317,6 @@ export class Session {
     health.set('log', text)
     say('error', text)
     void this.#lease.close()
-  }
-
-  #createLease(): Lease {
-    const { client, namespace, settings, metrics, say } = this.#options
-    return new KubernetesLease({
-      client,
-      namespace,
-      name: leaseName,
-      identity: this.#identity,
-      durationMs: settings.leaseDurationMs,
-      highestEpoch: () => this.#fold.epoch,
-      isFit: () => this.#source.isListed && this.#keeper.problem === undefined,
-      onAcquired: (epoch) => {
-        metrics.add('lease_changes_total', 1, 'acquired')
-        this.#leadership.acquired(epoch)
-      },
-      onLost: (reason) => {
-        metrics.add('lease_changes_total', 1, 'lost')
-        this.#leadership.lost(reason)
-      },
-      onProblem: (text) => say('warn', text),
-    })
   }
 
   #createLeadership(): Leadership {
