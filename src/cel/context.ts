@@ -60,10 +60,25 @@ export class CompileContext {
 
   /** Why a variable cannot have a field; undefined where it may, or where this is no variable. */
   fieldProblem(of: Expression, field: string, scope: Scope | undefined): string | undefined {
-    if (of.op !== 'name' || findLocal(scope, of.name) !== undefined) return undefined
-    const fields = this.variables?.get(of.name)
-    if (fields === undefined || fields.has(field)) return undefined
-    return `${of.name} has no field ${field}, but ${[...fields].join(', ')}`
+    const known = this.#fieldsOf(of, scope)
+    if (known === undefined || known.fields.has(field)) return undefined
+    return `${known.path} has no field ${field}, but ${[...known.fields.keys()].join(', ')}`
+  }
+
+  /** What is known of the fields of a variable, or of a field of one. */
+  #fieldsOf(
+    of: Expression,
+    scope: Scope | undefined,
+  ): { readonly path: string; readonly fields: Variables } | undefined {
+    if (of.op === 'name') {
+      const fields =
+        findLocal(scope, of.name) === undefined ? this.variables?.get(of.name) : undefined
+      return fields && { path: of.name, fields }
+    }
+    if (of.op !== 'field') return undefined
+    const outer = this.#fieldsOf(of.of, scope)
+    const fields = outer?.fields.get(of.name)
+    return outer && fields && { path: `${outer.path}.${of.name}`, fields }
   }
 
   /** Notes a problem; the step stands in for the part that has it. */

@@ -3,13 +3,22 @@ import { CelError, isCelError } from './error.ts'
 import type { Activation, Step } from './frame.ts'
 import { type CelResult, CelView } from './value.ts'
 
-/** Name of a variable -> its fields; undefined where any field may be there. */
-export type Variables = ReadonlyMap<string, ReadonlySet<string> | undefined>
+/** Name of a variable or field -> its fields; undefined where any field may be there. */
+export type Variables = ReadonlyMap<string, Fields | undefined>
+type Fields = Variables
 
-const fieldsOf = (names: string): ReadonlySet<string> => new Set(names.split(' '))
+const fieldsOf = (names: string): Fields =>
+  new Map(names.split(' ').map((name) => [name, undefined]))
+
+/** `mcp` where one tool, prompt or resource is judged: only the field of its kind is set. */
+export const mcpItemFields: Fields = new Map([
+  ['tool', fieldsOf('name target')],
+  ['prompt', fieldsOf('name target')],
+  ['resource', fieldsOf('name target')],
+])
 
 /** Every variable of the gateway; one that is not set reads as null. */
-export const gatewayVariables: Variables = new Map([
+export const gatewayVariables: Variables = new Map<string, Fields | undefined>([
   [
     'request',
     fieldsOf(
@@ -35,7 +44,14 @@ export const gatewayVariables: Variables = new Map([
   ['metadata', undefined],
   ['llm', undefined],
   ['llmRequest', undefined],
-  ['mcp', undefined],
+  [
+    'mcp',
+    new Map([
+      ...mcpItemFields,
+      ['tool', fieldsOf('name target arguments result error')],
+      ...fieldsOf('methodName sessionId'),
+    ]),
+  ],
 ])
 
 /** A declared variable is null where it is not set; any other is missing. */

@@ -201,9 +201,19 @@ export type CalloutTarget =
     }
   | { readonly type: 'backend'; readonly namespace: string; readonly name: string }
 
+/** A server that no backend stands for. It may not be one that clients must not be led to. */
+export interface HostTarget {
+  readonly type: 'host'
+  /** A name or an address; IPv6 in brackets. */
+  readonly host: string
+  readonly port: number
+  /** By TLS, trusting whom the machine trusts. */
+  readonly isSecure: boolean
+}
+
 /** A request of HTTP/1.1, written once and answered once. */
 export interface HttpCallout {
-  readonly target: CalloutTarget
+  readonly target: CalloutTarget | HostTarget
   readonly method: string
   /** Path and query. */
   readonly path: string

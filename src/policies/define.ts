@@ -38,6 +38,8 @@ export interface Compiled<Config> {
   readonly protects?: true
   /** Values that the config names by their digests; they travel beside it. */
   readonly secrets?: readonly SecretRef[]
+  /** What its author should know although all of it works; with the field's path in front. */
+  readonly notes?: readonly string[]
 }
 
 /** A policy bound to its config; `onResponse` runs in reverse order of the registry. */

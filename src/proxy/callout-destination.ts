@@ -1,10 +1,10 @@
-import type { CalloutTarget } from '../exchange/exchange.ts'
+import type { CalloutTarget, HostTarget } from '../exchange/exchange.ts'
 import { backendLevels } from '../policies/merge.ts'
-import { streamAccess } from './config/backend-access.ts'
+import { httpAccess, streamAccess } from './config/backend-access.ts'
 import { nameTarget } from './config/rules.ts'
 import type { PhaseContext } from './phases.ts'
 import type { Destination } from './upstream/destination.ts'
-import { resolveDestination } from './upstream/resolve.ts'
+import { resolveDestination, resolveDynamic } from './upstream/resolve.ts'
 
 /**
  * Where a call of a policy goes: an endpoint of the backend, with what policies settle for
@@ -12,8 +12,9 @@ import { resolveDestination } from './upstream/resolve.ts'
  */
 export async function resolveCallout(
   context: PhaseContext,
-  target: CalloutTarget,
+  target: CalloutTarget | HostTarget,
 ): Promise<Destination> {
+  if (target.type === 'host') return resolveHost(context, target)
   const { policies } = context.config
   const kind = target.type === 'service' ? 'Service' : 'GatewayBackend'
   const backend = { kind, namespace: target.namespace, name: target.name }
@@ -26,4 +27,15 @@ export async function resolveCallout(
   }
   const nobody = { authority: '', scheme: 'http' as const }
   return resolveDestination(context, place, nameTarget(target), nobody)
+}
+
+/** As a dynamic forward proxy would reach it, with what that may not reach. */
+function resolveHost(
+  context: PhaseContext,
+  { host, port, isSecure }: HostTarget,
+): Promise<Destination> {
+  const policies = { steps: [], answers: [], connection: {}, client: {} }
+  const access = httpAccess(policies, { needsTls: isSecure, tlsByDefault: isSecure })
+  const asked = { authority: `${host}:${port}`, scheme: 'http' as const }
+  return resolveDynamic(context, access, asked, undefined)
 }

@@ -3,6 +3,7 @@ import { NO_LISTENER } from '../core/abi.ts'
 import type { HeadRecord } from '../core/head-record.ts'
 import type { IoCore } from '../core/io-core.ts'
 import { GatewayError } from '../errors.ts'
+import type { RulePlacement } from './config/placement.ts'
 import type { ConfigStore } from './config/store.ts'
 import type { ServerExchange } from './engine/types.ts'
 import type { Walk } from './walk.ts'
@@ -10,6 +11,11 @@ import type { Walk } from './walk.ts'
 /** Room for a head that is written into the core by hand: what the engine admits at most. */
 const maxFields = 4096
 const textBytes = 256 * 1024
+
+interface StartLine {
+  readonly method: string
+  readonly path: string
+}
 
 /** Heads in the form that the core can match. */
 export class MatchableHeads {
@@ -28,10 +34,10 @@ export class MatchableHeads {
     return exchange.headIsFresh ? this.#read : this.written(exchange)
   }
 
-  /** The head with all edits. Throws `headers_too_large` where it has outgrown its room. */
-  written({ request }: ServerExchange): HeadRecord {
+  /** The head with all edits, or as if it had another method and path. Throws `headers_too_large` where it has outgrown its room. */
+  written({ request }: ServerExchange, { method, path }: StartLine = request): HeadRecord {
     this.#written ??= this.#core.createHead({ maxFields, textBytes })
-    const { method, authority, path, query, headers } = request
+    const { authority, query, headers } = request
     const fits = this.#written.assign({
       method,
       authority,
@@ -77,6 +83,22 @@ export function findRoute(walk: Walk, config: ConfigStore, heads: MatchableHeads
   const entry = id < 0 ? undefined : table.entry(id)
   walk.placement = entry?.placement
   walk.prefix = entry?.prefix
+}
+
+/** Replaces the walk's rule by the one that would match another method and path, if it will do. */
+export function rerouteTo(
+  walk: Walk,
+  { config, heads }: { readonly config: ConfigStore; readonly heads: MatchableHeads },
+  head: StartLine,
+  willDo: (placement: RulePlacement) => boolean,
+): void {
+  const table = config.port(walk.exchange.port, schemeOf(walk))
+  if (table === undefined || walk.listener === undefined) return
+  const id = table.routes.matchInScope(walk.listener.scope, heads.written(walk.exchange, head))
+  const entry = id < 0 ? undefined : table.entry(id)
+  if (entry === undefined || !willDo(entry.placement)) return
+  walk.placement = entry.placement
+  walk.prefix = entry.prefix
 }
 
 /** Of the connection, whatever the request now says. */

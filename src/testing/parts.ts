@@ -27,6 +27,7 @@ const sources = {
   cargo: { program: 'cargo' },
   'rust-wasmtime': { variable: 'SLUICE_RUST_WASMTIME' },
   re2: { variable: 'SLUICE_RE2' },
+  'mcp-conformance': { variable: 'SLUICE_MCP_CONFORMANCE' },
 } as const satisfies Record<string, { program: string } | { variable: string }>
 
 export type PartName = keyof typeof sources

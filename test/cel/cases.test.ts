@@ -84,7 +84,7 @@ describe('docs/expressions.md', () => {
   const page = readFileSync(join(import.meta.dirname, '../../docs/expressions.md'), 'utf8')
 
   it('names every function, every variable and its fields', () => {
-    const fields = [...gatewayVariables.values()].flatMap((names) => [...(names ?? [])])
+    const fields = [...gatewayVariables.values()].flatMap((names) => [...(names?.keys() ?? [])])
     const names = [...functions.keys(), ...gatewayVariables.keys(), ...fields]
     const pattern = (name: string) => new RegExp(`\`${name.replaceAll('.', '\\.')}(\\(.*?\\))?\``)
     expect(names.filter((name) => !pattern(name).test(page))).toEqual([])

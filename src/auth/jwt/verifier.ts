@@ -11,7 +11,8 @@ import { importKey, isSignedBy } from './signature.ts'
 import { type Claims, readToken, type TokenProblem, type UnverifiedToken } from './token.ts'
 
 export interface JwtProvider {
-  readonly issuer: string
+  /** Absent: whoever the token says has issued it, as long as one of the keys has signed it. */
+  readonly issuer?: string
   /** The token must be for one of them; absent: for anybody. */
   readonly audiences?: readonly string[]
   readonly keys: readonly VerificationKey[]
@@ -40,13 +41,15 @@ interface Kept {
 
 export class TokenVerifier {
   readonly #issuers = new Map<string, Issuer[]>()
+  /** Those whose name does not matter. */
+  readonly #anyIssuer: Issuer[] = []
   readonly #kept = new Map<string, Kept>()
 
   constructor(providers: readonly JwtProvider[]) {
     for (const { issuer, audiences, keys } of providers) {
-      const known = this.#issuers.get(issuer) ?? []
-      known.push({ audiences: audiences && new Set(audiences), keys: keys.flatMap(imported) })
-      this.#issuers.set(issuer, known)
+      const made = { audiences: audiences && new Set(audiences), keys: keys.flatMap(imported) }
+      if (issuer === undefined) this.#anyIssuer.push(made)
+      else this.#issuers.set(issuer, [...(this.#issuers.get(issuer) ?? []), made])
     }
   }
 
@@ -76,9 +79,9 @@ export class TokenVerifier {
   /** Undefined where one of the providers of its issuer takes the token. */
   #judge(token: UnverifiedToken): TokenProblem | undefined {
     const { iss } = token.claims
-    const issuers = typeof iss === 'string' ? this.#issuers.get(iss) : undefined
+    const named = (typeof iss === 'string' ? this.#issuers.get(iss) : undefined) ?? []
     let problem: TokenProblem = 'the token is of an unknown issuer'
-    for (const issuer of issuers ?? []) {
+    for (const issuer of [...named, ...this.#anyIssuer]) {
       const found = judge(token, issuer)
       if (found === undefined) return undefined
       problem = found

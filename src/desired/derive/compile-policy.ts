@@ -89,7 +89,7 @@ function compileSpec(
   }
   const references = referencesFrom(owner.namespace, read)
   const compiled = definition.compile(spec, references)
-  const { config, problems, protects = false, secrets = [] } = compiled
+  const { config, problems, protects = false, secrets = [], notes = [] } = compiled
   const whole = problems.filter(({ partial }) => partial !== true)
   const text = problems.map((problem) => problemText(path, problem)).join('; ')
   if (definition.security && whole.length > 0 && !protects) return closed(definition, text)
@@ -102,7 +102,10 @@ function compileSpec(
     secrets,
     unenforceable: undefined,
     effective: true,
-    findings: text === '' ? [] : [{ severity, message: text }],
+    findings: [
+      ...(text === '' ? [] : [{ severity, message: text } as const]),
+      ...notes.map((note) => ({ severity: 'note', message: `${path}: ${note}` }) as const),
+    ],
   }
 }
 

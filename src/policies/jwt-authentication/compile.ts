@@ -1,22 +1,12 @@
-import { type KeySet, parseKeySet, readKeySet } from '../../auth/jwt/key-set.ts'
+import { parseKeySet } from '../../auth/jwt/key-set.ts'
 import type { JwtProvider } from '../../auth/jwt/verifier.ts'
-import { parseDurationMs } from '../../base/duration.ts'
 import type { References } from '../../model/references.ts'
 import type { Compiled, PolicyProblem } from '../define.ts'
 import type { JwtAuthenticationConfig } from './config.ts'
+import { type FoundKeys, fetchedKeys, usable } from './keys.ts'
 import type { JwtAuthenticationSpec } from './schema.ts'
 
 type ProviderSpec = JwtAuthenticationSpec['providers'][number]
-type RemoteSpec = NonNullable<ProviderSpec['jwks']['remote']>
-
-/** What was found in the place of a provider's keys. */
-interface FoundKeys {
-  readonly keys: KeySet['keys']
-  /** The provider can verify nothing. */
-  readonly failure?: string
-  /** What was left out of the set. */
-  readonly skipped?: readonly string[]
-}
 
 /**
  * A provider without usable keys stays, and nothing is believed of it; the others work. The policy
@@ -47,30 +37,4 @@ export function compile(
 function findKeys({ inline, remote }: ProviderSpec['jwks'], references: References): FoundKeys {
   if (remote !== undefined) return fetchedKeys(remote, references)
   return usable(parseKeySet(inline ?? ''), 'the key set')
-}
-
-/** As long as a Duration that is left out lasts. */
-const defaultCacheMs = 300_000
-
-function fetchedKeys(remote: RemoteSpec, references: References): FoundKeys {
-  const { jwksPath, cacheDuration, backendRef } = remote
-  const cacheMs = cacheDuration === undefined ? defaultCacheMs : parseDurationMs(cacheDuration)
-  const found = references.keySet({
-    backendRef,
-    path: jwksPath,
-    cacheMs: cacheMs ?? defaultCacheMs,
-  })
-  if (typeof found === 'string') return { keys: [], failure: found }
-  if (found.keySet === undefined) {
-    return { keys: [], failure: `no keys have been fetched from ${found.uri} yet` }
-  }
-  return usable(readKeySet(found.keySet), `the key set of ${found.uri}`)
-}
-
-function usable(set: KeySet | string, label: string): FoundKeys {
-  if (typeof set === 'string') return { keys: [], failure: `${label} ${set}` }
-  const { keys, skipped } = set
-  if (keys.length > 0) return { keys, skipped }
-  const why = skipped.length === 0 ? '' : ` (${skipped.join('; ')})`
-  return { keys, failure: `${label} has no key that can verify${why}` }
 }

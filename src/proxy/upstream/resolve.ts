@@ -176,7 +176,7 @@ function resolveService(
  * Where a client sends a request. Addresses are checked after the lookup, and it is these that are
  * connected to. A name that mixes refused and allowed ones is an attempt to slip through.
  */
-async function resolveDynamic(
+export async function resolveDynamic(
   context: ResolveContext,
   access: BackendAccess,
   request: Asked,

@@ -1,0 +1,9 @@
+import type { PolicyApply, Step } from '../../policies/define.ts'
+import type { BackendMcpConfig } from './config.ts'
+import { McpStep } from './step.ts'
+
+const apply: PolicyApply<BackendMcpConfig> = {
+  bind: (config, callouts, _secrets, host): Step => new McpStep(config, callouts, host),
+}
+
+export default apply
