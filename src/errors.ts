@@ -305,6 +305,14 @@ export const errorCatalogue = {
     'a service that decides on requests failed',
     'A policy asked another service and got no answer in time, or an error.',
   ),
+  credentials_failed: row(
+    500,
+    'internal',
+    'no',
+    'Internal',
+    'backend authentication failed',
+    'No backend.auth is set, and the default credentials of the cloud that the backend needs cannot be had.',
+  ),
   overloaded: row(
     503,
     'internal',

@@ -9,6 +9,8 @@ export interface ConnectionSettings {
   readonly connectTimeoutMs?: number
   /** Version of HTTP that is spoken, whatever the request came in by. */
   readonly version?: HttpVersion
+  /** A policy says what credentials requests carry: no default ones are looked for. */
+  readonly hasCredentials?: true
   /** Milliseconds in which one attempt must give its whole response. */
   readonly requestTimeoutMs?: number
 }

@@ -25,6 +25,7 @@ import { HttpCallouts } from './http-callouts.ts'
 import { hasAnotherProvider, isProviderFailure } from './llm/choose-provider.ts'
 import { finishModelCall } from './llm/model-facts.ts'
 import { receiveAnswer } from './llm/receive.ts'
+import { warmCredentials } from './llm/warm-credentials.ts'
 import { LocalExchange } from './local-exchange.ts'
 import { observeGrpc, observeResponse } from './observe.ts'
 import {
@@ -130,7 +131,9 @@ export async function createDataPlane(parts: DataPlaneParts): Promise<DataPlane>
   return {
     apply: (delta) => {
       warmUp(hosts, delta)
-      return config.apply(delta)
+      const result = config.apply(delta)
+      warmCredentials(delta, config)
+      return result
     },
     chooseTls: (port, serverName) => config.chooseTls(port, serverName),
     portSettings: (port, use) => portChangeOf(config.clientSettings(port, use)),

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
+import { fetchText } from '../fetch-text.ts'
 import type { CredentialSource, Environment } from './credential-chain.ts'
-import { fetchText, parseCredentials } from './fetch-credentials.ts'
+import { parseCredentials } from './fetch-credentials.ts'
 
 const what = 'the credential service of the container'
 /** Where ECS and EKS serve credentials in plaintext; elsewhere it must be TLS or this machine. */

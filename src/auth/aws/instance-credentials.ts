@@ -1,5 +1,6 @@
+import { fetchText } from '../fetch-text.ts'
 import type { CredentialSource } from './credential-chain.ts'
-import { fetchText, parseCredentials } from './fetch-credentials.ts'
+import { parseCredentials } from './fetch-credentials.ts'
 
 const what = 'the metadata service of the instance'
 /** Where there is no such service, nobody answers. */

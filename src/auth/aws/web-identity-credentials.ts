@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
+import { fetchText } from '../fetch-text.ts'
 import type { CredentialSource, Environment } from './credential-chain.ts'
-import { fetchText } from './fetch-credentials.ts'
 
 const what = 'the AWS security token service'
 

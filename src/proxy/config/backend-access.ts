@@ -13,6 +13,8 @@ export interface BackendPart {
   readonly needsTls: boolean
   /** Requests are sent by TLS, trusting the authorities of the machine, unless a policy settles it. */
   readonly tlsByDefault?: boolean
+  /** Adds credentials where no policy does. */
+  readonly credentials?: Step
 }
 
 export interface BackendAccess {
@@ -27,10 +29,10 @@ export interface BackendAccess {
 /** For requests. */
 export function httpAccess(
   found: BoundPolicies,
-  { needsTls, tlsByDefault = false }: Omit<BackendPart, 'sections'>,
+  { needsTls, tlsByDefault = false, credentials }: Omit<BackendPart, 'sections'>,
 ): BackendAccess {
   const policies = tlsByDefault ? withTls(found) : found
-  const access = streamAccess(policies)
+  const access = withCredentials(streamAccess(policies), credentials)
   return access.problem === undefined
     ? { ...access, problem: httpProblem(policies, needsTls) }
     : access
@@ -52,6 +54,12 @@ function withTls(policies: BoundPolicies): BoundPolicies {
   const { connection } = policies
   if (connection.tls !== undefined) return policies
   return { ...policies, connection: { ...connection, tls: vendorTls() } }
+}
+
+/** Last of all, as those of a policy would be: signatures cover what the others have made. */
+function withCredentials(access: BackendAccess, credentials: Step | undefined): BackendAccess {
+  if (credentials === undefined || access.policies.connection.hasCredentials) return access
+  return { ...access, steps: [...access.steps, credentials] }
 }
 
 function httpProblem({ connection }: BoundPolicies, needsTls: boolean): BackendAccess['problem'] {

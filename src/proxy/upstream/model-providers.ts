@@ -1,5 +1,9 @@
 /** Providers of language models: where they are, what is known of each, and which one is asked. */
 
+import {
+  type DefaultCredentials,
+  defaultCredentials,
+} from '../../llm/credentials/default-credentials.ts'
 import { providers } from '../../llm/providers/index.ts'
 import type { Provider } from '../../llm/providers/provider.ts'
 import type { ModelProvider, ProviderGroup } from '../../model/model-providers.ts'
@@ -22,6 +26,8 @@ export interface ProviderEndpoint {
   /** By which policies are merged; one for each provider. */
   readonly named: NamedTarget
   readonly part: BackendPart
+  /** Of the cloud, where no policy has any. */
+  readonly credentials: DefaultCredentials | undefined
 }
 
 export interface ModelBackend {
@@ -64,20 +70,24 @@ function compileProvider(
   const { host, port: ownPort } = splitAuthority(given) ?? { host: bareHost(given) }
   const port = provider.port ?? ownPort ?? defaultPort
   const address = plainAddress(host, port)
+  const isOwnHost = provider.host === undefined
   // The vendor's own host never hears a key in clear; another one only where the port says so.
-  const tlsByDefault = provider.host === undefined || port === defaultPort
+  const tlsByDefault = isOwnHost || port === defaultPort
+  const credentials = defaultCredentials(provider.config.vendor, host, isOwnHost)
   return {
     provider,
     vendor,
     host,
     port,
     address,
+    credentials,
     endpoint: new UpstreamEndpoint(address),
     named: nameTarget({ type: 'backend', namespace, name }),
     part: {
       sections: provider.name === undefined ? [] : [provider.name],
       needsTls: false,
       tlsByDefault,
+      ...(credentials && { credentials: credentials.step }),
     },
   }
 }

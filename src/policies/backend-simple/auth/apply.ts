@@ -1,16 +1,13 @@
-import { scopeOfHost } from '../../../auth/aws/scope.ts'
-import {
-  type AwsCredentials,
-  payloadHash,
-  signRequest,
-  unsignedPayload,
-} from '../../../auth/aws/signature.ts'
-import { GatewayError } from '../../../errors.ts'
-import { type Exchange, next, type SecretValues, type Verdict } from '../../../exchange/exchange.ts'
-import { forwardingFacts, type SigningScope } from '../../../exchange/forwarding.ts'
+import type { AwsCredentials } from '../../../auth/aws/signature.ts'
+import type { ConnectionSettings } from '../../../exchange/connection.ts'
+import { next, type SecretValues, type Verdict } from '../../../exchange/exchange.ts'
 import { isFieldValue } from '../../../model/header-changes.ts'
 import type { PolicyApply, Step } from '../../define.ts'
 import type { BackendAuthConfig } from './config.ts'
+import { signExchange } from './sign.ts'
+
+/** Nothing stands in for what a policy says, be it that of the client. */
+const connection: ConnectionSettings = { hasCredentials: true }
 
 const apply: PolicyApply<BackendAuthConfig> = {
   bind(config, _callouts, secrets): Step {
@@ -47,6 +44,7 @@ const authorizationOf = (text: string): string => (/\s/.test(text) ? text : `Bea
 
 function sends(authorization: string): Step {
   return {
+    connection,
     onRequest({ request }): Verdict {
       request.headers.set('authorization', authorization)
       return next
@@ -56,6 +54,7 @@ function sends(authorization: string): Step {
 
 /** What a client policy has verified and taken off; nothing where none did. */
 const passesThrough: Step = {
+  connection,
   onRequest({ request, learned }): Verdict {
     const token = learned.jwtToken ?? learned.apiKeyToken
     if (token !== undefined) request.headers.set('authorization', `Bearer ${token}`)
@@ -64,44 +63,5 @@ const passesThrough: Step = {
 }
 
 function signs(credentials: AwsCredentials): Step {
-  return { onRequest: (exchange) => signExchange(exchange, credentials) }
-}
-
-/** Headers that signing sets; what a client sends under their names must not be signed for it. */
-const signedByUs = ['authorization', 'x-amz-date', 'x-amz-security-token', 'x-amz-content-sha256']
-
-function signExchange(exchange: Exchange, credentials: AwsCredentials): Verdict | Promise<Verdict> {
-  const { request } = exchange
-  const given = exchange.facts.get(forwardingFacts.signingScope) as SigningScope | undefined
-  const scope = given ?? scopeOfHost(request.authority, process.env.AWS_REGION)
-  for (const name of signedByUs) request.headers.remove(name)
-  const finish = (hash: string): Verdict => {
-    const { method, authority, path, query } = request
-    const headers = [...request.headers.entries()]
-      .map(([name, value]) => [name.toLowerCase(), value] as const)
-      .filter(([name]) => name === 'content-type' || name.startsWith('x-amz-'))
-    const signable = { method, host: authority, path, query, headers, payloadHash: hash }
-    for (const [name, value] of signRequest(signable, scope, credentials, Date.now())) {
-      request.headers.set(name, value)
-    }
-    return next
-  }
-  const body = hashOfBody(exchange, scope.service)
-  return typeof body === 'string' ? finish(body) : body.then(finish)
-}
-
-/** Rejects with `body_too_large` where the body is too large to be signed. */
-function hashOfBody(
-  { requestBody, bufferLimit }: Exchange,
-  service: string,
-): string | Promise<string> {
-  if (requestBody.length === 0) return payloadHash(undefined)
-  // Objects of any size go to S3, which does not ask for the hash.
-  if (service === 's3') return unsignedPayload
-  const { known } = requestBody
-  if (known?.complete === true) return payloadHash(known.bytes)
-  return requestBody.buffer(bufferLimit).then((body) => {
-    if (!body.complete) throw new GatewayError('body_too_large')
-    return payloadHash(body.bytes)
-  })
+  return { connection, onRequest: (exchange) => signExchange(exchange, credentials) }
 }
