@@ -5,32 +5,9 @@
  * docs/errors.md lists the same rows; a test holds both together. Codes are never reused.
  */
 
-/** Whose fault it is. */
-export type ErrorSource = 'downstream' | 'upstream' | 'internal'
+import { type ErrorRow, row } from './errors/row.ts'
 
-/** May the request be sent again? `reused` = only when the connection had served before. */
-export type RetryRule = 'no' | 'yes' | 'reused'
-
-interface ErrorRow {
-  readonly status: number
-  readonly source: ErrorSource
-  readonly retry: RetryRule
-  /** `reason` of access log and metrics (reference vocabulary). */
-  readonly reason: string
-  /** What the client reads; leaks no internals. */
-  readonly text: string
-  /** What a reader of the docs learns. */
-  readonly doc: string
-}
-
-const row = (
-  status: number,
-  source: ErrorSource,
-  retry: RetryRule,
-  reason: string,
-  text: string,
-  doc: string,
-): ErrorRow => ({ status, source, retry, reason, text, doc })
+export type { ErrorSource, RetryRule } from './errors/row.ts'
 
 export const errorCatalogue = {
   bad_request: row(

@@ -2,7 +2,6 @@
  * The data plane: takes configuration in, and answers the engine's callbacks by walking each
  * exchange through `phases.ts` and back through `response.ts`.
  */
-import { isIP } from 'node:net'
 import type { HeadRecord } from '../core/head-record.ts'
 import type { IoCore } from '../core/io-core.ts'
 import type { GatewayError } from '../errors.ts'
@@ -25,7 +24,6 @@ import { HttpCallouts } from './http-callouts.ts'
 import { hasAnotherProvider, isProviderFailure } from './llm/choose-provider.ts'
 import { finishModelCall } from './llm/model-facts.ts'
 import { receiveAnswer } from './llm/receive.ts'
-import { warmCredentials } from './llm/warm-credentials.ts'
 import { LocalExchange } from './local-exchange.ts'
 import { observeGrpc, observeResponse } from './observe.ts'
 import {
@@ -43,13 +41,13 @@ import { StreamForwarder } from './streams.ts'
 import type { SpanExporters } from './telemetry/otlp/exporters.ts'
 import type { Telemetry } from './telemetry/types.ts'
 import { endAttemptSpan, finishTrace, startAttemptSpan } from './tracing.ts'
-import { bareHost } from './upstream/authority.ts'
 import { now } from './upstream/choose.ts'
 import { type DestinationRules, destinationFilter } from './upstream/destination-rules.ts'
 import { HostResolver } from './upstream/host-resolver.ts'
 import type { Locality } from './upstream/locality.ts'
 import { type Lookup, machineLookup } from './upstream/lookup.ts'
 import { Walk } from './walk.ts'
+import { warmUp } from './warm-up.ts'
 
 export interface DataPlaneSettings {
   /** What a dynamic forward proxy may reach. */
@@ -130,9 +128,8 @@ export async function createDataPlane(parts: DataPlaneParts): Promise<DataPlane>
   const exporters = createExporters(context, parts.telemetry, parts.settings.version)
   return {
     apply: (delta) => {
-      warmUp(hosts, delta)
       const result = config.apply(delta)
-      warmCredentials(delta, config)
+      warmUp(delta, config, hosts)
       return result
     },
     chooseTls: (port, serverName) => config.chooseTls(port, serverName),
@@ -140,15 +137,6 @@ export async function createDataPlane(parts: DataPlaneParts): Promise<DataPlane>
     handler: new WalkHandler(context, parts.telemetry, exporters),
     flush: () => exporters.flush(),
     streamHandler: new StreamForwarder(context, parts.telemetry),
-  }
-}
-
-/** Looks up the names of new backends, so that their first request need not wait. */
-function warmUp(hosts: HostResolver, { upserted }: DesiredDelta): void {
-  for (const { resource } of upserted) {
-    if (resource.type !== 'backend' || resource.destination.type !== 'static') continue
-    const { host } = resource.destination
-    if (isIP(bareHost(host)) === 0) hosts.warm(host)
   }
 }
 

@@ -11,6 +11,7 @@ import type { Renewed } from '../../auth/renewed.ts'
 import { GatewayError } from '../../errors.ts'
 import { type Exchange, next, type Verdict } from '../../exchange/exchange.ts'
 import type { Vendor } from '../../model/model-providers.ts'
+import { signingPlace } from '../../policies/backend-simple/auth/apply.ts'
 import { signExchange } from '../../policies/backend-simple/auth/sign.ts'
 import type { Step } from '../../policies/define.ts'
 
@@ -84,7 +85,7 @@ export function defaultCredentials(
   if (vendor === 'vendorF') {
     const onRequest = (exchange: Exchange) =>
       withValue(aws().get(), isOwnHost ? missingAws : undefined, (credentials) =>
-        signExchange(exchange, credentials),
+        signExchange(exchange, credentials, signingPlace),
       )
     return { step: { onRequest }, prepare: () => look(aws()) }
   }

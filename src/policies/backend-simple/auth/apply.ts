@@ -4,7 +4,10 @@ import { next, type SecretValues, type Verdict } from '../../../exchange/exchang
 import { isFieldValue } from '../../../model/header-changes.ts'
 import type { PolicyApply, Step } from '../../define.ts'
 import type { BackendAuthConfig } from './config.ts'
-import { signExchange } from './sign.ts'
+import { type SigningPlace, signExchange } from './sign.ts'
+
+/** Of this process. */
+export const signingPlace: SigningPlace = { region: process.env.AWS_REGION, clock: Date.now }
 
 /** Nothing stands in for what a policy says, be it that of the client. */
 const connection: ConnectionSettings = { hasCredentials: true }
@@ -63,5 +66,5 @@ const passesThrough: Step = {
 }
 
 function signs(credentials: AwsCredentials): Step {
-  return { connection, onRequest: (exchange) => signExchange(exchange, credentials) }
+  return { connection, onRequest: (exchange) => signExchange(exchange, credentials, signingPlace) }
 }

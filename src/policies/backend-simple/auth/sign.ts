@@ -13,14 +13,29 @@ import { forwardingFacts, type SigningScope } from '../../../exchange/forwarding
 /** Headers that signing sets; what a client sends under their names must not be signed for it. */
 const signedByUs = ['authorization', 'x-amz-date', 'x-amz-security-token', 'x-amz-content-sha256']
 
+export interface SigningPlace {
+  /** For hosts that do not tell one. */
+  readonly region: string | undefined
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number
+}
+
+export interface SigningPlace {
+  /** For hosts that do not tell one. */
+  readonly region: string | undefined
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number
+}
+
 /** A promise where the body has to come first. */
 export function signExchange(
   exchange: Exchange,
   credentials: AwsCredentials,
+  { region, clock }: SigningPlace,
 ): Verdict | Promise<Verdict> {
   const { request } = exchange
   const given = exchange.facts.get(forwardingFacts.signingScope) as SigningScope | undefined
-  const scope = given ?? scopeOfHost(request.authority, process.env.AWS_REGION)
+  const scope = given ?? scopeOfHost(request.authority, region)
   for (const name of signedByUs) request.headers.remove(name)
   const finish = (hash: string): Verdict => {
     const { method, authority, path, query } = request
@@ -28,7 +43,7 @@ export function signExchange(
       .map(([name, value]) => [name.toLowerCase(), value] as const)
       .filter(([name]) => name === 'content-type' || name.startsWith('x-amz-'))
     const signable = { method, host: authority, path, query, headers, payloadHash: hash }
-    for (const [name, value] of signRequest(signable, scope, credentials, Date.now())) {
+    for (const [name, value] of signRequest(signable, scope, credentials, clock())) {
       request.headers.set(name, value)
     }
     return next
