@@ -290,6 +290,14 @@ export const errorCatalogue = {
     'backend authentication failed',
     'No backend.auth is set, and the default credentials of the cloud that the backend needs cannot be had.',
   ),
+  prompt_guard_failed: row(
+    503,
+    'internal',
+    'no',
+    'Guardrail',
+    'prompt guard failed',
+    'A guard of language models asked another service and got no answer that it understands; what it guards does not pass.',
+  ),
   overloaded: row(
     503,
     'internal',

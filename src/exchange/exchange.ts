@@ -4,6 +4,7 @@
  * Heads are byte spans underneath; a string is made when somebody asks for it.
  */
 
+import type { ConnectionSettings } from './connection.ts'
 import type { Learned } from './learned.ts'
 
 /** Header fields in wire order. Names are case-insensitive; values are Latin-1 text. */
@@ -211,9 +212,18 @@ export interface HostTarget {
   readonly isSecure: boolean
 }
 
+/** A server of a vendor that no backend stands for, with what is settled for connections to it alone. */
+export interface VendorTarget {
+  readonly type: 'vendor'
+  readonly host: string
+  readonly port: number
+  /** The same object for the same configuration. */
+  readonly settings: ConnectionSettings
+}
+
 /** A request of HTTP/1.1, written once and answered once. */
 export interface HttpCallout {
-  readonly target: CalloutTarget | HostTarget
+  readonly target: CalloutTarget | HostTarget | VendorTarget
   readonly method: string
   /** Path and query. */
   readonly path: string

@@ -54,6 +54,8 @@ export interface Step {
   readonly tracing?: TracingRules
   onRequest?(exchange: Exchange): Verdict | Promise<Verdict>
   onResponse?(exchange: Exchange): void | Promise<void>
+  /** The policy is gone: gives back what garbage collection does not see. Idempotent. */
+  dispose?(): void
 }
 
 /**

@@ -1,9 +1,14 @@
-import type { CalloutTarget, HostTarget } from '../exchange/exchange.ts'
+import { GatewayError } from '../errors.ts'
+import type { ConnectionSettings } from '../exchange/connection.ts'
+import type { CalloutTarget, HostTarget, VendorTarget } from '../exchange/exchange.ts'
 import { backendLevels } from '../policies/merge.ts'
 import { httpAccess, streamAccess } from './config/backend-access.ts'
 import { nameTarget } from './config/rules.ts'
 import type { PhaseContext } from './phases.ts'
+import { joinAuthority } from './upstream/authority.ts'
+import { chooseEndpoint, now } from './upstream/choose.ts'
 import type { Destination } from './upstream/destination.ts'
+import { UpstreamProfiles } from './upstream/profile.ts'
 import { resolveDestination, resolveDynamic } from './upstream/resolve.ts'
 
 /**
@@ -12,9 +17,10 @@ import { resolveDestination, resolveDynamic } from './upstream/resolve.ts'
  */
 export async function resolveCallout(
   context: PhaseContext,
-  target: CalloutTarget | HostTarget,
+  target: CalloutTarget | HostTarget | VendorTarget,
 ): Promise<Destination> {
   if (target.type === 'host') return resolveHost(context, target)
+  if (target.type === 'vendor') return resolveVendor(context, target)
   const { policies } = context.config
   const kind = target.type === 'service' ? 'Service' : 'GatewayBackend'
   const backend = { kind, namespace: target.namespace, name: target.name }
@@ -38,4 +44,29 @@ function resolveHost(
   const access = httpAccess(policies, { needsTls: isSecure, tlsByDefault: isSecure })
   const asked = { authority: `${host}:${port}`, scheme: 'http' as const }
   return resolveDynamic(context, access, asked, undefined)
+}
+
+const profiles = new WeakMap<ConnectionSettings, UpstreamProfiles>()
+
+async function resolveVendor(
+  { resolver, random, most }: PhaseContext,
+  { host, port, settings }: VendorTarget,
+): Promise<Destination> {
+  let known = profiles.get(settings)
+  if (known === undefined) {
+    known = new UpstreamProfiles(settings)
+    profiles.set(settings, known)
+  }
+  const profile = known.of(host)
+  const endpoints = await resolver.hosts.endpoints(host, port)
+  const endpoint = chooseEndpoint(endpoints, { random, now, most })
+  if (endpoint === undefined) throw new GatewayError('dns_failed', host)
+  return {
+    address: profile.address(endpoint.address),
+    others: profile.addresses(endpoints.othersOf(endpoint), false),
+    authority: joinAuthority(host, port, profile.scheme),
+    isHostname: true,
+    settings,
+    steps: [],
+  }
 }

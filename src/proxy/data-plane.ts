@@ -23,6 +23,7 @@ import { GrpcCallouts } from './grpc-callouts.ts'
 import { HttpCallouts } from './http-callouts.ts'
 import { hasAnotherProvider, isProviderFailure } from './llm/choose-provider.ts'
 import { finishModelCall } from './llm/model-facts.ts'
+import { answerToError, answerToVerdict } from './llm/own-answers.ts'
 import { receiveAnswer } from './llm/receive.ts'
 import { LocalExchange } from './local-exchange.ts'
 import { observeGrpc, observeResponse } from './observe.ts'
@@ -34,7 +35,7 @@ import {
   retryPhases,
 } from './phases.ts'
 import { RateBuckets } from './rate-buckets.ts'
-import { answerOf, type LocalResponse, refusalText, rescue, toGatewayError } from './rescue.ts'
+import { type LocalResponse, refusalText, toGatewayError } from './rescue.ts'
 import { changeResponse, changesResponse } from './response.ts'
 import { MatchableHeads } from './route.ts'
 import { StreamForwarder } from './streams.ts'
@@ -325,14 +326,13 @@ class WalkHandler implements RequestHandler {
   #answer(walk: Walk, verdict: RespondVerdict): void {
     walk.reason = verdict.reason
     if (verdict.refusal === true) walk.refusal = refusalText(verdict)
-    this.#send(walk, answerOf(verdict, walk.exchange.request.headers))
+    this.#send(walk, answerToVerdict(walk, verdict))
   }
 
   #fail(walk: Walk, error: GatewayError): void {
     walk.error = error
     walk.reason = error.row.reason
-    const isGrpcRoute = walk.placement?.rule.resource.route.kind === 'GRPCRoute'
-    this.#send(walk, rescue(error, walk.exchange.request.headers, isGrpcRoute))
+    this.#send(walk, answerToError(walk, error))
   }
 
   /** Answers in the gateway's own name; what has taken effect so far changes this response too. */

@@ -1,6 +1,6 @@
 /** The moderation guard: the endpoint of vendorA says whether a text is flagged. */
 import { booleanAt, field, type JsonObject, parseJson } from '../json.ts'
-import type { RoleText } from './texts.ts'
+import type { RoleText } from './slots.ts'
 
 export const moderationHost = 'api.openai.com'
 export const moderationPath = '/v1/moderations'

@@ -4,7 +4,7 @@
  * as it is; an unchanged body is the same object.
  */
 import type { ChatFormat } from '../client-formats.ts'
-import { field, isObject, type JsonObject, listAt, objectAt } from '../json.ts'
+import { isObject, type JsonObject } from '../json.ts'
 import type { ReadRouteType } from '../providers/provider.ts'
 
 /** Text -> text; the same text where nothing is to be changed. */
@@ -23,28 +23,39 @@ function mapList(list: readonly unknown[], map: (item: unknown) => unknown): rea
 
 const textTypes = new Set<unknown>(['text', 'input_text', 'output_text'])
 
-/** The text of a part, and undefined for parts of other kinds. */
-function textOfPart(part: unknown): string | undefined {
-  if (typeof part === 'string') return part
-  if (!isObject(part) || !textTypes.has(part.type)) return undefined
-  return typeof part.text === 'string' ? part.text : undefined
+/** The field of a part that holds its text; undefined for parts of other kinds. */
+function textField(part: unknown): 'text' | 'refusal' | undefined {
+  if (!isObject(part)) return undefined
+  if (textTypes.has(part.type)) return typeof part.text === 'string' ? 'text' : undefined
+  return part.type === 'refusal' && typeof part.refusal === 'string' ? 'refusal' : undefined
 }
 
-function putText(part: unknown, text: string): unknown {
+/** The text of a part, and undefined for parts of other kinds. */
+export function textOfPart(part: unknown): string | undefined {
+  if (typeof part === 'string') return part
+  const name = textField(part)
+  return isObject(part) && name !== undefined ? String(part[name]) : undefined
+}
+
+/** The part with another text; the same object where that is the same text. */
+export function putText(part: unknown, text: string): unknown {
   if (typeof part === 'string') return text
-  return isObject(part) && part.text !== text ? { ...part, text } : part
+  const name = textField(part)
+  return isObject(part) && name !== undefined && part[name] !== text
+    ? { ...part, [name]: text }
+    : part
 }
 
 /**
  * A text may be spread over neighbouring parts. Each is mapped alone; where they match together as
- * well, the last one takes the whole text and the others become empty.
+ * well, the last one takes the whole text and the others go: vendors refuse empty ones.
  */
 function mapRun(run: readonly unknown[], map: TextMap): readonly unknown[] {
   const texts = run.map((part) => map(textOfPart(part) ?? ''))
   const whole = texts.join(' ')
   const mapped = run.length === 1 ? whole : map(whole)
   if (mapped === whole) return run.map((part, at) => putText(part, texts[at] ?? ''))
-  return run.map((part, at) => putText(part, at === run.length - 1 ? mapped : ''))
+  return run.slice(-1).map((part) => putText(part, mapped))
 }
 
 function mapParts(parts: readonly unknown[], map: TextMap): readonly unknown[] {
@@ -83,7 +94,9 @@ function mapContent(content: unknown, map: TextMap): unknown {
   return Array.isArray(content) ? mapParts(content, map) : content
 }
 
+/** A string in the place of a message is a text of its own: an input of embeddings. */
 function mapMessage(message: unknown, map: TextMap): unknown {
+  if (typeof message === 'string') return map(message)
   if (!isObject(message)) return message
   return withFields(message, {
     ...('content' in message && { content: mapContent(message.content, map) }),
@@ -96,7 +109,7 @@ const mapMessages = (list: unknown, map: TextMap): unknown =>
   Array.isArray(list) ? mapList(list, (message) => mapMessage(message, map)) : mapContent(list, map)
 
 /** Fields of a request whose texts are looked at, by its format. */
-const requestFields: Readonly<Record<ReadRouteType, readonly string[]>> = {
+export const requestFields: Readonly<Record<ReadRouteType, readonly string[]>> = {
   Completions: ['messages'],
   Messages: ['system', 'messages'],
   VendorCTokenCount: ['system', 'messages'],
@@ -137,62 +150,4 @@ function mapField(value: unknown, name: string, map: (item: unknown) => unknown)
   if (!isObject(value) || !Object.hasOwn(value, name)) return value as JsonObject
   const part = value[name]
   return withFields(value, { [name]: Array.isArray(part) ? mapList(part, map) : map(part) })
-}
-
-/** A text of a request with the role of who says it, as guards outside are shown it. */
-export interface RoleText {
-  readonly role: string
-  readonly content: string
-}
-
-function flatText(content: unknown): string {
-  if (typeof content === 'string') return content
-  if (!Array.isArray(content)) return ''
-  return content
-    .flatMap((part) => textOfPart(part) ?? (isObject(part) ? flatText(part.content) : []))
-    .filter((text) => text !== '')
-    .join(' ')
-}
-
-function roleTexts(list: unknown): RoleText[] {
-  if (typeof list === 'string') return [{ role: 'user', content: list }]
-  if (!Array.isArray(list)) return []
-  return list.flatMap((message) => {
-    if (typeof message === 'string') return [{ role: 'user', content: message }]
-    if (!isObject(message)) return []
-    const role = typeof message.role === 'string' ? message.role : 'tool'
-    const content = flatText(message.content ?? message.output)
-    return content === '' ? [] : [{ role, content }]
-  })
-}
-
-/** All texts of a request, those of the system first. */
-export function requestTexts(body: JsonObject, route: ReadRouteType): RoleText[] {
-  const texts = requestFields[route].map((name): RoleText[] => {
-    if (name !== 'system' && name !== 'instructions') return roleTexts(body[name])
-    const content = flatText(body[name])
-    return content === '' ? [] : [{ role: 'system', content }]
-  })
-  return texts.flat()
-}
-
-/** The texts of an answer, one for each choice, content or message. */
-export function answerTexts(body: JsonObject, format: ChatFormat): RoleText[] {
-  return contentsOf(body, format).map((content) => ({
-    role: 'assistant',
-    content: flatText(content),
-  }))
-}
-
-function contentsOf(body: JsonObject, format: ChatFormat): readonly unknown[] {
-  switch (format) {
-    case 'Completions':
-      return listAt(body, 'choices').map((choice) => field(objectAt(choice, 'message'), 'content'))
-    case 'Messages':
-      return [body.content]
-    case 'Responses':
-      return listAt(body, 'output')
-        .filter((item) => field(item, 'type') === 'message')
-        .map((item) => field(item, 'content'))
-  }
 }

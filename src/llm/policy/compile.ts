@@ -152,7 +152,6 @@ function webhookGuard(
     }
     return { name: name.toLowerCase(), type, value }
   })
-  findings.refuse(path, 'is not supported yet; the traffic it covers is refused')
   const target = findings.references.backend(backendRef)
   if (typeof target === 'string') {
     findings.refuse(`${path}.backendRef`, target)
@@ -167,7 +166,6 @@ function moderationGuard(
   path: string,
   findings: Findings,
 ): GuardConfig {
-  findings.refuse(path, 'is not supported yet; the traffic it covers is refused')
   const compiled = Object.entries(compileSimple(policies, findings.references)).flatMap(
     ([field, { config, problems, secrets = [] }]) => {
       for (const problem of problems) {

@@ -12,7 +12,7 @@ import {
   writePredict,
 } from '../formats/embeddings/embeddings.ts'
 import { defaultMaxTokens } from '../formats/messages/write-request.ts'
-import { requestTexts } from '../guards/texts.ts'
+import { requestTexts } from '../guards/slots.ts'
 import { isObject, type JsonObject, parseJson } from '../json.ts'
 import type { BackendAiConfig } from '../policy/config.ts'
 import { type Translation, type TranslationOptions, translate } from '../provider-formats.ts'

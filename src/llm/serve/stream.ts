@@ -17,12 +17,10 @@ import type { OutgoingRequest } from './request.ts'
 import { chatFormatOf } from './request.ts'
 import { type AnswerFacts, factsOfEvent } from './usage.ts'
 
-export interface StreamOptions {
+export interface ConversionOptions {
   readonly request: OutgoingRequest
   /** The body of the client. */
   readonly clientBody: JsonObject
-  /** Masks of response guards, in order. */
-  readonly masks: readonly Mask[]
   /** Bytes that one event may have, and that masks may hold back. */
   readonly limit: number
   readonly context: AnswerContext
@@ -30,6 +28,38 @@ export interface StreamOptions {
   onFacts(facts: AnswerFacts): void
   /** Called with every piece of the answer's content. */
   onContent(): void
+}
+
+export interface StreamOptions extends ConversionOptions {
+  /** Masks of response guards, in order. */
+  readonly masks: readonly Mask[]
+}
+
+/**
+ * All events of a streamed answer that has come whole, as the client is to get them.
+ * @throws LlmError 502 where they cannot be read.
+ */
+export function convertEvents(options: ConversionOptions, bytes: Uint8Array): StreamEvent[] {
+  const decoder = decoderOf(options)
+  const format = chatFormatOf(options.request.route) ?? 'Completions'
+  const conversion = conversionOf(options, format)
+  const events = decoder.push(bytes)
+  if (decoder instanceof SseDecoder) events.push(...decoder.finish())
+  const converted = events.flatMap((event) => conversion.convert(event))
+  return [...converted, ...conversion.finish(decoder.isInside)]
+}
+
+function decoderOf({ request, limit }: ConversionOptions): SseDecoder | EventStreamDecoder {
+  return request.translation?.framing === 'event-stream'
+    ? new EventStreamDecoder(limit)
+    : new SseDecoder(limit)
+}
+
+function conversionOf(options: ConversionOptions, format: ChatFormat): Conversion {
+  const { translation } = options.request
+  return translation === undefined
+    ? new NativeConversion(options, format)
+    : new TranslatedConversion(translation.reader(), options, format)
 }
 
 /** Events of the provider -> events of the client. */
@@ -52,15 +82,9 @@ export class AnswerStream implements BodyTransform {
     const { request, masks, limit } = options
     const { translation, hidesUsage } = request
     this.#options = options
-    this.#decoder =
-      translation?.framing === 'event-stream'
-        ? new EventStreamDecoder(limit)
-        : new SseDecoder(limit)
+    this.#decoder = decoderOf(options)
     const format = chatFormatOf(request.route) ?? 'Completions'
-    this.#conversion =
-      translation === undefined
-        ? new NativeConversion(options, format)
-        : new TranslatedConversion(translation.reader(), options, format)
+    this.#conversion = conversionOf(options, format)
     this.#masker = masks.length === 0 ? undefined : new StreamMasker(masks, format, limit)
     this.#isVerbatim = translation === undefined && masks.length === 0 && !hidesUsage
   }
@@ -82,6 +106,12 @@ export class AnswerStream implements BodyTransform {
 
   fail(emit: (bytes: Uint8Array) => void): void {
     this.#finish(true, emit)
+  }
+
+  /** Gives the core its memory back, wherever the answer stands; nothing comes out any more. Idempotent. */
+  dispose(): void {
+    this.#isOver = true
+    this.#masker?.dispose()
   }
 
   #finish(isCut: boolean, emit: (bytes: Uint8Array) => void): void {
@@ -118,8 +148,13 @@ export class AnswerStream implements BodyTransform {
   }
 }
 
+/** Events as bytes of the client's stream. */
+export function eventBytes(events: readonly StreamEvent[]): Uint8Array {
+  return Buffer.from(events.map(writeSse).join(''))
+}
+
 function write(events: readonly StreamEvent[], emit: (bytes: Uint8Array) => void): void {
-  if (events.length > 0) emit(Buffer.from(events.map(writeSse).join('')))
+  if (events.length > 0) emit(eventBytes(events))
 }
 
 function errorEvents(
@@ -135,11 +170,11 @@ const cutOff: ProviderError = { status: 502, message: 'the answer of the provide
 class TranslatedConversion implements Conversion {
   readonly #reader: AnswerReader
   readonly #writer: AnswerWriter
-  readonly #options: StreamOptions
+  readonly #options: ConversionOptions
   #isClean = false
   #hasFailed = false
 
-  constructor(reader: AnswerReader, options: StreamOptions, format: ChatFormat) {
+  constructor(reader: AnswerReader, options: ConversionOptions, format: ChatFormat) {
     this.#reader = reader
     this.#options = options
     this.#writer = clientFormats[format].writer(options.clientBody, options.context)
@@ -196,11 +231,11 @@ const terminalTypes = new Set([
 ])
 
 class NativeConversion implements Conversion {
-  readonly #options: StreamOptions
+  readonly #options: ConversionOptions
   readonly #format: ChatFormat
   #hasEnded = false
 
-  constructor(options: StreamOptions, format: ChatFormat) {
+  constructor(options: ConversionOptions, format: ChatFormat) {
     this.#options = options
     this.#format = format
   }

@@ -96,6 +96,7 @@ export class PolicyIndex {
     const bound = this.#byKey.get(key)
     if (bound === undefined) return
     this.#byKey.delete(key)
+    bound.step?.dispose?.()
     this.#unknown.delete(key)
     const target = targetKey(bound.resource.target)
     const left = this.#byTarget.get(target)?.filter((policy) => policy.key !== key) ?? []

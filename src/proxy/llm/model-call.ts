@@ -3,10 +3,12 @@ import type { RequestHead } from '../../exchange/exchange.ts'
 import type { JsonObject } from '../../llm/json.ts'
 import type { RouteType } from '../../llm/policy/schema.ts'
 import { AiStep } from '../../llm/policy/step.ts'
+import type { ReadRouteType } from '../../llm/providers/provider.ts'
 import type { OutgoingRequest } from '../../llm/serve/request.ts'
 import type { AnswerFacts } from '../../llm/serve/usage.ts'
 import type { BackendAccess } from '../config/backend-access.ts'
 import type { ProviderEndpoint } from '../upstream/model-providers.ts'
+import type { GuardCheck } from './guard-checks.ts'
 
 /** Providers that one request asks at most. */
 const mostAttempts = 8
@@ -17,13 +19,19 @@ export class ModelCall {
   /** Asked already, in this order. */
   readonly tried = new Set<ProviderEndpoint>()
   provider: ProviderEndpoint | undefined
-  access: BackendAccess | undefined
+  #access: BackendAccess | undefined
   route: RouteType | undefined
   /** The body as the client sent it, decoded. */
   clientBytes: Uint8Array | undefined
   clientBody: JsonObject | undefined
   /** What was sent; undefined for what is not looked into. */
   outgoing: OutgoingRequest | undefined
+  /** What request guards have made of the body, for requests under this policy. */
+  guarded: GuardedBody | undefined
+  /** Decisions of guards, in order. */
+  readonly checks: GuardCheck[] = []
+  /** The answer on its way; holds memory of the core. */
+  stream: { dispose(): void } | undefined
   facts: AnswerFacts = {}
   /** Of the first piece of the answer and of the last, in milliseconds of `performance.now()`. */
   firstContentAt: number | undefined
@@ -33,9 +41,27 @@ export class ModelCall {
     this.#head = copyHead(request)
   }
 
+  /** What holds for the provider that is being asked. */
+  get access(): BackendAccess | undefined {
+    return this.#access
+  }
+
+  set access(access: BackendAccess | undefined) {
+    const before = this.policy
+    this.#access = access
+    this.policy?.retain()
+    before?.release()
+  }
+
+  /** The exchange is over, however it ended: memory of the core is given back. */
+  end(): void {
+    this.stream?.dispose()
+    this.access = undefined
+  }
+
   /** Settings of the provider that is being asked. */
   get policy(): AiStep | undefined {
-    return this.access?.policies.steps.find((step): step is AiStep => step instanceof AiStep)
+    return this.#access?.policies.steps.find((step): step is AiStep => step instanceof AiStep)
   }
 
   get canTryMore(): boolean {
@@ -50,6 +76,13 @@ export class ModelCall {
   learn(facts: AnswerFacts): void {
     this.facts = { ...this.facts, ...facts }
   }
+}
+
+interface GuardedBody {
+  readonly policy: AiStep | undefined
+  readonly route: ReadRouteType
+  /** Undefined: they have changed nothing. */
+  readonly body: JsonObject | undefined
 }
 
 interface HeadCopy {

@@ -18,6 +18,7 @@ export function describeRequest(
 
 /** When the exchange is over: what was used is told, and charged to limits of tokens. */
 export function finishModelCall({ exchange, model }: Walk): void {
+  model?.end()
   if (model?.outgoing === undefined) return
   const { usage, model: responseModel } = model.facts
   const { firstContentAt } = model

@@ -1,10 +1,14 @@
 /** What the gateway itself tells clients of language models. */
+import type { GatewayError } from '../../errors.ts'
 import type { RespondVerdict } from '../../exchange/exchange.ts'
 import type { JsonObject } from '../../llm/json.ts'
 import type { LlmError } from '../../llm/llm-error.ts'
 import type { Refusal } from '../../llm/policy/config.ts'
 import type { RouteType } from '../../llm/policy/schema.ts'
+import { routeTypeOf } from '../../llm/request/route-type.ts'
 import { writeErrorFor } from '../../llm/serve/errors.ts'
+import { answerOf, type LocalResponse, refusalText, rescue } from '../rescue.ts'
+import type { Walk } from '../walk.ts'
 
 const json = ['content-type', 'application/json'] as const
 const plain = ['content-type', 'text/plain'] as const
@@ -21,7 +25,47 @@ export function llmRefusal(route: RouteType, { status, message }: LlmError): Res
   return { kind: 'respond', status, headers: [json], body, reason }
 }
 
-/** In the words of whoever wrote the guard. */
-export function guardRefusal({ status, message }: Refusal): RespondVerdict {
-  return { kind: 'respond', status, headers: [plain], body: message, reason: 'Guardrail' }
+/** Nothing is read of these, so nobody knows what their clients understand. */
+const unread: ReadonlySet<RouteType> = new Set<RouteType>(['Passthrough', 'Realtime'])
+
+/** An error of the gateway in the way that its client understands. */
+export function answerToError(walk: Walk, error: GatewayError): LocalResponse {
+  const { row } = error
+  const route = routeOf(walk)
+  if (route === undefined) {
+    const isGrpcRoute = walk.placement?.rule.resource.route.kind === 'GRPCRoute'
+    return rescue(error, walk.exchange.request.headers, isGrpcRoute)
+  }
+  const body = writeErrorFor(route, { status: row.status, message: row.text })
+  return { status: row.status, headers: [json], body: JSON.stringify(body) }
+}
+
+/** What a policy answers; where it refuses a request to a model, as with a limit of tokens, likewise. */
+export function answerToVerdict(walk: Walk, verdict: RespondVerdict): LocalResponse {
+  const route = verdict.refusal === true ? routeOf(walk) : undefined
+  if (route === undefined) return answerOf(verdict, walk.exchange.request.headers)
+  const { status, headers = [] } = verdict
+  const body = writeErrorFor(route, { status, message: refusalText(verdict) })
+  return { status, headers: [json, ...headers], body: JSON.stringify(body) }
+}
+
+/** The format of the client; undefined where it speaks to no model, or nobody reads what it says. */
+function routeOf({ model, exchange }: Walk): RouteType | undefined {
+  if (model === undefined) return undefined
+  const route = model.route ?? routeTypeOf(exchange.request.path, model.policy?.config.routes)
+  return unread.has(route) ? undefined : route
+}
+
+/** In the words of the webhook where it has any, else of whoever wrote the guard. */
+export function guardRefusal(
+  { status, message }: Refusal,
+  said?: { readonly status: number | undefined; readonly body: string | undefined },
+): RespondVerdict {
+  return {
+    kind: 'respond',
+    status: said?.status ?? status,
+    headers: [plain],
+    body: said?.body ?? message,
+    reason: 'Guardrail',
+  }
 }

@@ -42,7 +42,7 @@ export function prepareModelRequest(walk: Walk, context: PhaseContext): Result |
     case 'Models':
       return modelsAnswer(walk, call, context)
     default:
-      return refuseInFormat(route, prepareRead(walk, call, route, context))
+      return refuseInFormat(walk, route, prepareRead(walk, call, route))
   }
 }
 
@@ -53,28 +53,28 @@ function settleSigning({ exchange: { facts } }: Walk, { provider }: ModelCall): 
   else facts.set(forwardingFacts.signingScope, scope)
 }
 
-async function refuseInFormat(route: RouteType, pending: Promise<Result>): Promise<Result> {
+async function refuseInFormat(
+  walk: Walk,
+  route: RouteType,
+  pending: Promise<Result>,
+): Promise<Result> {
   try {
     return await pending
   } catch (error) {
-    if (error instanceof LlmError) return llmRefusal(route, error)
-    throw error
+    if (!(error instanceof LlmError)) throw error
+    walk.refusal = error.message
+    return llmRefusal(route, error)
   }
 }
 
-async function prepareRead(
-  walk: Walk,
-  call: ModelCall,
-  route: ReadRouteType,
-  context: PhaseContext,
-): Promise<Result> {
+async function prepareRead(walk: Walk, call: ModelCall, route: ReadRouteType): Promise<Result> {
   const { provider, policy } = call
   if (provider === undefined) return undefined
   const original = await readClientBody(walk, call)
   const { config } = provider.provider
   const settled = settleRequest(original, route, config, policy?.config)
-  const guarded = await guardRequest(walk, call, route, settled, context)
-  if (walk.over) return undefined
+  const guarded = await guardRequest(walk, call, route, settled)
+  if (guarded === undefined) return undefined
   if ('kind' in guarded) return guarded
   const outgoing = outgoingRequest(guarded, route, {
     vendor: provider.vendor,

@@ -1,13 +1,16 @@
 /** The answer of a provider, on its way to the client. */
-
-import type { Mask } from '../../core/index.ts'
 import type { RespondVerdict } from '../../exchange/exchange.ts'
 import type { AnswerContext } from '../../llm/client-formats.ts'
-import { mapAnswerTexts } from '../../llm/guards/texts.ts'
+import { HeldStream } from '../../llm/guards/held-stream.ts'
 import { LlmError } from '../../llm/llm-error.ts'
 import { readErrorAnswer, readWholeAnswer } from '../../llm/serve/answer.ts'
 import { chatFormatOf, type OutgoingRequest } from '../../llm/serve/request.ts'
-import { AnswerStream } from '../../llm/serve/stream.ts'
+import {
+  AnswerStream,
+  type ConversionOptions,
+  convertEvents,
+  eventBytes,
+} from '../../llm/serve/stream.ts'
 import type { ServerExchange } from '../engine/types.ts'
 import { now } from '../upstream/choose.ts'
 import type { Walk } from '../walk.ts'
@@ -15,6 +18,7 @@ import { decodeBody } from './content-coding.ts'
 import type { ModelCall } from './model-call.ts'
 import { llmRefusal } from './own-answers.ts'
 import { newId } from './prepare.ts'
+import { guardAnswer, guardHeld, holdsAnswer, masksOf } from './response-guards.ts'
 
 type Result = RespondVerdict | undefined
 
@@ -32,9 +36,15 @@ export function receiveAnswer(walk: Walk): Result | Promise<Result> {
   if (response === undefined || responseBody === undefined) return undefined
   const isStream = streamTypes.test(response.headers.get('content-type') ?? '')
   const isEncoded = isCoded(response.headers.get('content-encoding'))
-  if (response.status < 300 && isStream && !isEncoded && chatFormatOf(outgoing.route)) {
+  const isPassing = !isEncoded && !holdsAnswer(call)
+  if (response.status < 300 && isStream && isPassing && chatFormatOf(outgoing.route)) {
     response.headers.set('content-type', 'text/event-stream')
-    responseBody.through(streamOf(call, outgoing, exchange))
+    const stream = new AnswerStream({
+      ...conversionOf(call, outgoing, exchange),
+      masks: masksOf(call),
+    })
+    call.stream = stream
+    responseBody.through(stream)
     return undefined
   }
   return receiveWhole(walk, call, outgoing, isStream)
@@ -47,21 +57,14 @@ function contextNow(): AnswerContext {
   return { created: Math.floor(Date.now() / 1_000), newId }
 }
 
-function masksOf(call: ModelCall): readonly Mask[] {
-  return (call.policy?.responseGuards ?? []).flatMap((guard) =>
-    guard.type === 'regex' ? [guard.mask] : [],
-  )
-}
-
-function streamOf(
+function conversionOf(
   call: ModelCall,
   request: OutgoingRequest,
   { bufferLimit }: ServerExchange,
-): AnswerStream {
-  return new AnswerStream({
+): ConversionOptions {
+  return {
     request,
     clientBody: call.clientBody ?? {},
-    masks: masksOf(call),
     limit: bufferLimit,
     context: contextNow(),
     onFacts: (facts) => call.learn(facts),
@@ -69,7 +72,7 @@ function streamOf(
       call.lastContentAt = now()
       call.firstContentAt ??= call.lastContentAt
     },
-  })
+  }
 }
 
 const answerStatuses = { unknown: 502, damaged: 502, tooLarge: 502 }
@@ -83,70 +86,86 @@ async function receiveWhole(
   const { exchange } = walk
   const { response, responseBody } = exchange
   if (response === undefined || responseBody === undefined) return undefined
-  const body = await responseBody.buffer(Math.max(exchange.bufferLimit, answerLimit))
+  const limit = Math.max(exchange.bufferLimit, answerLimit)
+  const body = await responseBody.buffer(limit)
   if (walk.over) return undefined
   try {
     if (!body.complete) throw new LlmError(502, 'the answer of the provider is too large')
     const coding = response.headers.get('content-encoding')
-    const bytes = await decodeBody(body.bytes, coding, answerLimit, answerStatuses)
+    const bytes = await decodeBody(body.bytes, coding, limit, answerStatuses)
     if (walk.over) return undefined
-    if (bytes !== body.bytes) response.headers.remove('content-encoding')
-    if (isStream && response.status < 300) {
-      responseBody.replace(convertAtOnce(streamOf(call, request, exchange), bytes))
-      response.headers.set('content-type', 'text/event-stream')
-    } else {
-      replaceWhole(exchange, call, request, bytes, bytes !== body.bytes)
-    }
-    return undefined
+    const wasDecoded = bytes !== body.bytes
+    if (wasDecoded) response.headers.remove('content-encoding')
+    return isStream && response.status < 300 && chatFormatOf(request.route) !== undefined
+      ? await replaceStream(walk, call, request, bytes)
+      : await replaceWhole(walk, call, request, { bytes, wasDecoded })
   } catch (error) {
-    if (error instanceof LlmError) return llmRefusal(request.route, error)
+    if (error instanceof LlmError) {
+      walk.refusal = error.message
+      return llmRefusal(request.route, error)
+    }
     throw error
   }
 }
 
-function convertAtOnce(stream: AnswerStream, bytes: Uint8Array): Uint8Array {
-  const parts: Uint8Array[] = []
-  stream.push(bytes, (part) => parts.push(part))
-  stream.end((part) => parts.push(part))
-  return Buffer.concat(parts)
+/** A stream that has come whole: guards judge all of it before the client gets any. */
+async function replaceStream(
+  walk: Walk,
+  call: ModelCall,
+  request: OutgoingRequest,
+  bytes: Uint8Array,
+): Promise<Result> {
+  const { exchange } = walk
+  const format = chatFormatOf(request.route) ?? 'Completions'
+  const conversion = { ...conversionOf(call, request, exchange), limit: bytes.length }
+  const held = new HeldStream(format, convertEvents(conversion, bytes))
+  const refusal = await guardHeld(walk, call, held)
+  if (walk.over || refusal !== undefined) return refusal
+  exchange.responseBody?.replace(eventBytes(held.release()))
+  exchange.response?.headers.set('content-type', 'text/event-stream')
+  forgetBytes(exchange)
+  return undefined
 }
 
 /** Headers that speak of the bytes that were replaced. */
 const ofTheBytes = ['etag', 'content-md5', 'digest', 'content-digest', 'content-range']
 
+function forgetBytes({ response }: ServerExchange): void {
+  for (const name of ofTheBytes) response?.headers.remove(name)
+}
+
+interface ReadBody {
+  readonly bytes: Uint8Array
+  readonly wasDecoded: boolean
+}
+
 /** @throws LlmError 502 */
-function replaceWhole(
-  { response, responseBody }: ServerExchange,
+async function replaceWhole(
+  walk: Walk,
   call: ModelCall,
   request: OutgoingRequest,
-  bytes: Uint8Array,
-  wasDecoded: boolean,
-): void {
-  if (response === undefined || responseBody === undefined) return
+  { bytes, wasDecoded }: ReadBody,
+): Promise<Result> {
+  const { exchange } = walk
+  const { response, responseBody } = exchange
+  if (response === undefined || responseBody === undefined) return undefined
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8')
   const { status, headers } = response
-  const put = (body: object | undefined) => {
+  const put = (body: object | undefined): undefined => {
     if (body === undefined && !wasDecoded) return
     responseBody.replace(body === undefined ? bytes : Buffer.from(JSON.stringify(body)))
     if (body !== undefined) headers.set('content-type', 'application/json')
-    for (const name of ofTheBytes) headers.remove(name)
+    forgetBytes(exchange)
   }
-  if (status >= 300) {
-    put(readErrorAnswer(request, status, text))
-    return
-  }
+  if (status >= 300) return put(readErrorAnswer(request, status, text))
   const answer = readWholeAnswer(request, text, (name) => headers.get(name), contextNow())
   call.learn({
     ...(answer.model !== undefined && { model: answer.model }),
     ...(answer.usage && { usage: answer.usage }),
   })
   const format = chatFormatOf(request.route)
-  const masked =
-    format === undefined
-      ? answer.body
-      : masksOf(call).reduce(
-          (body, mask) => mapAnswerTexts(body, format, (part) => mask.apply(part).text),
-          answer.body,
-        )
-  put(answer.isChanged || masked !== answer.body ? masked : undefined)
+  if (format === undefined) return put(answer.isChanged ? answer.body : undefined)
+  const { body, refusal } = await guardAnswer(walk, call, answer.body, format)
+  if (walk.over || refusal !== undefined) return refusal
+  return put(answer.isChanged || body !== answer.body ? body : undefined)
 }

@@ -1,54 +1,92 @@
-/** Guards of requests, in order: each sees what those before it have made of the texts. */
-import { GatewayError } from '../../errors.ts'
+/**
+ * Guards of requests, in order: each sees what those before it have made of the texts. They are asked
+ * once for a request: where another provider is asked after the first, and the same policy holds for
+ * it, what they said still stands.
+ */
 import type { RespondVerdict } from '../../exchange/exchange.ts'
+import type { Guard, WebhookGuard } from '../../llm/guards/bound.ts'
+import { requestTexts, withRequestTexts } from '../../llm/guards/slots.ts'
 import { mapRequestTexts } from '../../llm/guards/texts.ts'
-import type { Guard } from '../../llm/policy/step.ts'
+import type { JsonObject } from '../../llm/json.ts'
 import type { ReadRouteType } from '../../llm/providers/provider.ts'
 import type { SettledBody } from '../../llm/request/body.ts'
-import type { PhaseContext } from '../phases.ts'
 import type { Walk } from '../walk.ts'
+import { guardFailure } from './guard-checks.ts'
 import type { ModelCall } from './model-call.ts'
 import { guardRefusal } from './own-answers.ts'
 
-/** The body that may go on, or the refusal. */
+/** The body that may go on, or the refusal; undefined where the request is over meanwhile. */
 export async function guardRequest(
   walk: Walk,
-  { policy }: ModelCall,
+  call: ModelCall,
   route: ReadRouteType,
   settled: SettledBody,
-  context: PhaseContext,
-): Promise<SettledBody | RespondVerdict> {
-  let current = settled
-  for (const guard of policy?.requestGuards ?? []) {
-    const outcome = await runGuard(guard, walk, route, current, context)
-    if ('kind' in outcome) return outcome
-    current = outcome
+): Promise<SettledBody | RespondVerdict | undefined> {
+  const { policy } = call
+  const guards = policy?.requestGuards ?? []
+  if (guards.length === 0) return settled
+  const before = call.guarded
+  if (before !== undefined && before.policy === policy && before.route === route) {
+    return again(settled, before.body)
   }
-  return current
+  let body = settled.body
+  for (const guard of guards) {
+    const outcome = await run(guard, { walk, call, route, body })
+    if (walk.over) return undefined
+    const action = 'kind' in outcome ? 'Reject' : outcome.body === body ? 'Allow' : 'Mask'
+    call.checks.push({ phase: 'Request', guard: guard.type, action })
+    if ('kind' in outcome) return outcome
+    body = outcome.body
+  }
+  call.guarded = { policy, route, body: body === settled.body ? undefined : body }
+  return again(settled, call.guarded.body)
 }
 
-function runGuard(
-  guard: Guard,
-  _walk: Walk,
-  route: ReadRouteType,
-  settled: SettledBody,
-  _context: PhaseContext,
-): SettledBody | RespondVerdict | Promise<SettledBody | RespondVerdict> {
-  if (guard.type === 'regex') return regexGuard(guard, route, settled)
-  throw new GatewayError('policy_unenforceable', `a guard of type ${guard.type}`)
+/** Only the model may be another than when the guards looked. */
+function again(settled: SettledBody, guarded: JsonObject | undefined): SettledBody {
+  if (guarded === undefined) return settled
+  return { ...settled, body: { ...guarded, model: settled.model }, isChanged: true }
 }
 
-function regexGuard(
-  { mask, action, refusal }: Guard & { type: 'regex' },
-  route: ReadRouteType,
-  settled: SettledBody,
-): SettledBody | RespondVerdict {
-  let hits = 0
-  const body = mapRequestTexts(settled.body, route, (text) => {
-    const masked = mask.apply(text)
-    hits += masked.count
-    return masked.text
-  })
-  if (hits === 0) return settled
-  return action === 'Reject' ? guardRefusal(refusal) : { ...settled, body, isChanged: true }
+interface Look {
+  readonly walk: Walk
+  readonly call: ModelCall
+  readonly route: ReadRouteType
+  readonly body: JsonObject
+}
+
+type Outcome = { readonly body: JsonObject } | RespondVerdict
+
+async function run(guard: Guard, look: Look): Promise<Outcome> {
+  const { body, route, walk, call } = look
+  if (guard.type === 'regex') {
+    const masked = mapRequestTexts(body, route, (text) => guard.mask.apply(text).text)
+    return masked !== body && guard.action === 'Reject'
+      ? guardRefusal(guard.refusal)
+      : { body: masked }
+  }
+  try {
+    if (guard.type === 'webhook') return await askWebhook(guard, look)
+    const isFlagged = await guard.ask(requestTexts(body, route), walk.exchange)
+    return isFlagged ? guardRefusal(guard.refusal) : { body }
+  } catch (error) {
+    call.checks.push({ phase: 'Request', guard: guard.type, action: 'Fail' })
+    throw error
+  }
+}
+
+async function askWebhook(guard: WebhookGuard, { walk, route, body }: Look): Promise<Outcome> {
+  const texts = requestTexts(body, route)
+  const action = await guard.ask('request', texts, walk.exchange.request.headers)
+  switch (action.type) {
+    case 'pass':
+      return { body }
+    case 'reject':
+      return guardRefusal(guard.refusal, action)
+    case 'mask': {
+      const masked = withRequestTexts(body, route, action.texts)
+      if (masked === undefined) throw guardFailure('the mask does not fit the request')
+      return { body: masked }
+    }
+  }
 }

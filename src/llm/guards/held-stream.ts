@@ -1,0 +1,168 @@
+/**
+ * A streamed answer that is kept back until guards have judged all of it: its texts as a whole answer
+ * would have them, and its events again with the texts that are left. The order of events is kept; the
+ * first event of a text tells all of it.
+ */
+import type { StreamEvent } from '../chat.ts'
+import type { ChatFormat } from '../client-formats.ts'
+import { isObject, type JsonObject, listAt, numberAt, parseJson } from '../json.ts'
+import type { RoleText } from './slots.ts'
+import { eventReaders, type Reading } from './stream-texts.ts'
+import type { TextMap } from './texts.ts'
+
+interface HeldEvent extends StreamEvent {
+  readonly parsed: JsonObject | undefined
+}
+
+/** Texts that a guard is shown as one: those of a choice, of a message. */
+interface Group {
+  /** Identities of streamed texts, in order. */
+  readonly keys: string[]
+  /** A text that events repeat and that was not streamed in this form. */
+  readonly repeated?: string
+}
+
+export class HeldStream {
+  readonly #format: ChatFormat
+  readonly #events: readonly HeldEvent[]
+  /** What is left of each text, by its identity. */
+  readonly #texts = new Map<string, string>()
+  readonly #original: ReadonlyMap<string, string>
+  readonly #groups = new Map<string, Group>()
+  /** Repeated texts that are no streamed ones, and what is left of them. */
+  readonly #repeated = new Map<string, string>()
+
+  constructor(format: ChatFormat, events: readonly StreamEvent[]) {
+    this.#format = format
+    this.#events = events.map((event) => {
+      const parsed = parseJson(event.data)
+      return { ...event, parsed: isObject(parsed) ? parsed : undefined }
+    })
+    for (const { parsed } of this.#events) if (parsed !== undefined) this.#collect(parsed)
+    this.#original = new Map(this.#texts)
+    for (const { parsed } of this.#events) if (parsed !== undefined) this.#collectRepeated(parsed)
+  }
+
+  /** Characters of all texts. */
+  get length(): number {
+    return [...this.#texts.values()].reduce((sum, text) => sum + text.length, 0)
+  }
+
+  /** As guards outside are shown them. */
+  get texts(): RoleText[] {
+    return [...this.#groups.values()].map((group) => ({
+      role: 'assistant',
+      content: this.#contentOf(group),
+    }))
+  }
+
+  /** Every text by itself. */
+  map(change: TextMap): void {
+    for (const [key, text] of this.#texts) this.#texts.set(key, change(text))
+    for (const [text, left] of this.#repeated) this.#repeated.set(text, change(left))
+  }
+
+  /** Texts for those that were shown; false where there are not as many. */
+  replace(texts: readonly RoleText[]): boolean {
+    if (texts.length !== this.#groups.size) return false
+    let at = 0
+    for (const group of this.#groups.values()) {
+      const text = texts[at++]?.content ?? ''
+      if (text !== this.#contentOf(group)) this.#put(group, text)
+    }
+    return true
+  }
+
+  /** The events as they may go on. */
+  release(): StreamEvent[] {
+    const told = new Set<string>()
+    return this.#events.map(({ event, data, parsed }) => {
+      if (parsed === undefined) return { event, data }
+      const changed = this.#changed(parsed, told)
+      return { event, data: changed === parsed ? data : JSON.stringify(changed) }
+    })
+  }
+
+  #read(event: JsonObject): Reading {
+    return eventReaders[this.#format](event)
+  }
+
+  #collect(event: JsonObject): void {
+    if (this.#format === 'Completions') {
+      for (const choice of listAt(event, 'choices'))
+        this.#group(`${numberAt(choice, 'index') ?? 0}`)
+    } else if (this.#format === 'Messages') this.#group('')
+    for (const { key, text } of this.#read(event).pieces) {
+      const before = this.#texts.get(key)
+      if (before === undefined) this.#group(this.#groupOf(key)).keys.push(key)
+      this.#texts.set(key, (before ?? '') + text)
+    }
+  }
+
+  /** A provider that repeats something else than it has streamed must not slip through. */
+  #collectRepeated(event: JsonObject): void {
+    const streamed = new Set(this.#original.values())
+    this.#read(event).repeat?.((text) => {
+      if (text !== '' && !streamed.has(text) && !this.#repeated.has(text)) {
+        this.#repeated.set(text, text)
+        this.#groups.set(`repeated ${this.#repeated.size}`, { keys: [], repeated: text })
+      }
+      return text
+    })
+  }
+
+  #group(name: string): Group {
+    let group = this.#groups.get(name)
+    if (group === undefined) {
+      group = { keys: [] }
+      this.#groups.set(name, group)
+    }
+    return group
+  }
+
+  #groupOf(key: string): string {
+    return this.#format === 'Messages' ? '' : (key.split('/')[0] ?? '')
+  }
+
+  #contentOf({ keys, repeated }: Group): string {
+    if (repeated !== undefined) return this.#repeated.get(repeated) ?? ''
+    return keys
+      .map((key) => this.#texts.get(key) ?? '')
+      .filter((text) => text !== '')
+      .join(' ')
+  }
+
+  /** Of several texts the last one that has any takes it all. */
+  #put({ keys, repeated }: Group, text: string): void {
+    if (repeated !== undefined) {
+      this.#repeated.set(repeated, text)
+      return
+    }
+    const last = keys.findLast((key) => this.#texts.get(key) !== '') ?? keys.at(-1)
+    for (const key of keys) this.#texts.set(key, key === last ? text : '')
+  }
+
+  #changed(event: JsonObject, told: Set<string>): JsonObject {
+    let changed = event
+    const { pieces, repeat } = this.#read(event)
+    for (const { key } of pieces) {
+      const isSame = this.#texts.get(key) === this.#original.get(key)
+      if (isSame) continue
+      const [again] = this.#read(changed).pieces.filter((piece) => piece.key === key)
+      if (again === undefined) continue
+      changed = again.put(told.has(key) ? '' : (this.#texts.get(key) ?? ''))
+      told.add(key)
+    }
+    return repeat === undefined ? changed : repeat((text) => this.#left(text))
+  }
+
+  /** What is left of a text that an event repeats. */
+  #left(text: string): string {
+    const repeated = this.#repeated.get(text)
+    if (repeated !== undefined) return repeated
+    for (const [key, original] of this.#original) {
+      if (original === text) return this.#texts.get(key) ?? ''
+    }
+    return text
+  }
+}

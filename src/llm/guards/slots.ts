@@ -1,0 +1,179 @@
+/**
+ * Requests and answers as guards outside are shown them: a flat text for each message. A slot knows
+ * where its text came from, so that a changed text goes back there and what is no text stays.
+ */
+import type { ChatFormat } from '../client-formats.ts'
+import { field, isObject, type JsonObject, listAt, objectAt } from '../json.ts'
+import type { ReadRouteType } from '../providers/provider.ts'
+import { putText, requestFields, textOfPart } from './texts.ts'
+
+/** A text with the role of who says it. */
+export interface RoleText {
+  readonly role: string
+  readonly content: string
+}
+
+/** Where a text stands: in a field of an object, or at a place of a list. */
+interface Slot extends RoleText {
+  readonly holder: object
+  readonly key: string | number
+}
+
+/** All texts of a request, those of the system first. */
+export function requestTexts(body: JsonObject, route: ReadRouteType): RoleText[] {
+  return requestSlots(body, route).map(({ role, content }) => ({ role, content }))
+}
+
+/** The texts of an answer, one for each choice, content or message. */
+export function answerTexts(body: JsonObject, format: ChatFormat): RoleText[] {
+  return answerSlots(body, format).map(({ role, content }) => ({ role, content }))
+}
+
+/**
+ * The request with other texts. As many messages of the same roles as were shown: each takes its new
+ * text, and its images and tool calls stay. Otherwise the list replaces the conversation, as plain
+ * texts. Undefined where the format cannot hold that.
+ */
+export function withRequestTexts(
+  body: JsonObject,
+  route: ReadRouteType,
+  texts: readonly RoleText[],
+): JsonObject | undefined {
+  const shown = requestSlots(body, route)
+  const isSame =
+    shown.length === texts.length &&
+    shown.every(({ role }, at) => texts[at]?.role === role || texts[at]?.role === '')
+  if (isSame) return withSlots(body, (copy) => requestSlots(copy, route), texts)
+  return rebuilt(body, route, texts)
+}
+
+/** The answer with other texts; undefined where there are not as many as were shown. */
+export function withAnswerTexts(
+  body: JsonObject,
+  format: ChatFormat,
+  texts: readonly RoleText[],
+): JsonObject | undefined {
+  if (answerSlots(body, format).length !== texts.length) return undefined
+  return withSlots(body, (copy) => answerSlots(copy, format), texts)
+}
+
+function withSlots(
+  body: JsonObject,
+  slotsOf: (copy: JsonObject) => Slot[],
+  texts: readonly RoleText[],
+): JsonObject {
+  const copy = structuredClone(body)
+  for (const [at, { holder, key, content }] of slotsOf(copy).entries()) {
+    const text = texts[at]?.content ?? ''
+    if (text === content) continue
+    Reflect.set(holder, key, withText(Reflect.get(holder, key), text))
+  }
+  return copy
+}
+
+function requestSlots(body: JsonObject, route: ReadRouteType): Slot[] {
+  return requestFields[route].flatMap((name): Slot[] => {
+    const value = body[name]
+    if (name === 'system' || name === 'instructions') return slotAt(body, name, 'system')
+    if (!Array.isArray(value)) return slotAt(body, name, 'user')
+    return value.flatMap((message: unknown, at) => {
+      if (!isObject(message)) return slotAt(value, at, 'user')
+      const role = typeof message.role === 'string' ? message.role : 'tool'
+      return slotAt(message, message.content == null ? 'output' : 'content', role)
+    })
+  })
+}
+
+function slotAt(holder: object, key: string | number, role: string): Slot[] {
+  const content = flatText(Reflect.get(holder, key))
+  return content === '' ? [] : [{ role, content, holder, key }]
+}
+
+function answerSlots(body: JsonObject, format: ChatFormat): Slot[] {
+  const slot = (holder: object, key: string): Slot => {
+    const content = flatText(Reflect.get(holder, key))
+    return { role: 'assistant', content, holder, key }
+  }
+  switch (format) {
+    case 'Completions':
+      return listAt(body, 'choices').map((choice) => {
+        const message = objectAt(choice, 'message') ?? {}
+        return slot(message, message.content == null ? 'refusal' : 'content')
+      })
+    case 'Messages':
+      return [slot(body, 'content')]
+    case 'Responses':
+      return listAt(body, 'output')
+        .filter((item) => field(item, 'type') === 'message')
+        .map((item) => slot(item as JsonObject, 'content'))
+  }
+}
+
+function flatText(content: unknown): string {
+  return leavesOf(content)
+    .filter((text) => text !== '')
+    .join(' ')
+}
+
+/** Texts of a content, those of parts inside parts too. */
+function leavesOf(content: unknown): string[] {
+  if (typeof content === 'string') return [content]
+  if (!Array.isArray(content)) return []
+  return content.flatMap((part) => {
+    const text = textOfPart(part)
+    return text === undefined ? leavesOf(field(part, 'content')) : [text]
+  })
+}
+
+/** The content with one text: the last part that has a text takes it, and the others go. */
+function withText(content: unknown, text: string): unknown {
+  const last = leavesOf(content).length - 1
+  let at = -1
+  const change = (value: unknown): unknown => {
+    if (typeof value === 'string') return ++at === last ? text : ''
+    if (!Array.isArray(value)) return value
+    return value.flatMap((part: unknown) => {
+      if (textOfPart(part) !== undefined) return ++at === last ? [putText(part, text)] : []
+      if (!isObject(part) || !('content' in part)) return [part]
+      return [{ ...part, content: change(part.content) }]
+    })
+  }
+  return last < 0 ? content : change(content)
+}
+
+const plainRoles = new Set(['system', 'developer', 'user', 'assistant'])
+
+const plainMessage = ({ role, content }: RoleText): RoleText => ({
+  role: plainRoles.has(role) ? role : 'user',
+  content,
+})
+
+const isSystem = ({ role }: RoleText): boolean => role === 'system' || role === 'developer'
+
+function rebuilt(
+  body: JsonObject,
+  route: ReadRouteType,
+  texts: readonly RoleText[],
+): JsonObject | undefined {
+  const messages = texts.map(plainMessage)
+  switch (route) {
+    case 'Completions':
+      return { ...body, messages }
+    case 'Responses': {
+      const { instructions: _instructions, ...rest } = body
+      return { ...rest, input: messages }
+    }
+    case 'Messages':
+    case 'VendorCTokenCount': {
+      const { system: _system, ...rest } = body
+      const system = messages
+        .filter(isSystem)
+        .map(({ content }) => content)
+        .join('\n')
+      const others = messages.filter((message) => !isSystem(message))
+      return { ...rest, ...(system !== '' && { system }), messages: others }
+    }
+    case 'Embeddings':
+      return undefined
+  }
+}

@@ -1,0 +1,142 @@
+/**
+ * Guards of answers. Masks alone work while an answer is streamed; where a guard asks a service, the
+ * answer is kept back until every guard has judged all of it, so nothing of it leaks before a verdict.
+ */
+import type { Mask } from '../../core/index.ts'
+import type { HeaderFields, RespondVerdict } from '../../exchange/exchange.ts'
+import type { ChatFormat } from '../../llm/client-formats.ts'
+import type { Guard, WebhookGuard } from '../../llm/guards/bound.ts'
+import type { HeldStream } from '../../llm/guards/held-stream.ts'
+import { answerTexts, type RoleText, withAnswerTexts } from '../../llm/guards/slots.ts'
+import { mapAnswerTexts, type TextMap } from '../../llm/guards/texts.ts'
+import type { JsonObject } from '../../llm/json.ts'
+import { LlmError } from '../../llm/llm-error.ts'
+import type { Walk } from '../walk.ts'
+import { type GuardCheck, guardFailure } from './guard-checks.ts'
+import type { ModelCall } from './model-call.ts'
+import { guardRefusal } from './own-answers.ts'
+
+/** Must the answer be there in one piece before any of it goes on? */
+export function holdsAnswer({ policy }: ModelCall): boolean {
+  return policy?.responseGuards.some(({ type }) => type !== 'regex') ?? false
+}
+
+/** Of the guards, the masks; in order. */
+export function masksOf({ policy }: ModelCall): readonly Mask[] {
+  return (policy?.responseGuards ?? []).flatMap((guard) =>
+    guard.type === 'regex' ? [guard.mask] : [],
+  )
+}
+
+/** What guards see and change of an answer. */
+interface Judged {
+  readonly texts: readonly RoleText[]
+  /** Every text by itself; was anything changed? */
+  map(change: TextMap): boolean
+  /** False where the texts are not as many as were shown. */
+  replace(texts: readonly RoleText[]): boolean
+}
+
+/** What guards have made of an answer, or why it is refused. */
+export interface GuardedAnswer {
+  readonly body: JsonObject
+  readonly refusal: RespondVerdict | undefined
+}
+
+/** Asks the guards of a whole answer. */
+export async function guardAnswer(
+  walk: Walk,
+  call: ModelCall,
+  body: JsonObject,
+  format: ChatFormat,
+): Promise<GuardedAnswer> {
+  let current = body
+  const judged: Judged = {
+    get texts() {
+      return answerTexts(current, format)
+    },
+    map(change) {
+      const before = current
+      current = mapAnswerTexts(current, format, change)
+      return current !== before
+    },
+    replace(texts) {
+      const replaced = withAnswerTexts(current, format, texts)
+      current = replaced ?? current
+      return replaced !== undefined
+    },
+  }
+  const refusal = await judge(walk, call, judged)
+  return { body: current, refusal }
+}
+
+/** The same of a streamed answer that is held; undefined where it may go on. */
+export function guardHeld(
+  walk: Walk,
+  call: ModelCall,
+  held: HeldStream,
+): Promise<RespondVerdict | undefined> {
+  const { bufferLimit } = walk.exchange
+  if (held.length > bufferLimit) {
+    throw new LlmError(502, `the answer has more than ${bufferLimit} characters to be judged`)
+  }
+  return judge(walk, call, {
+    get texts() {
+      return held.texts
+    },
+    map(change) {
+      let isChanged = false
+      held.map((text) => {
+        const changed = change(text)
+        isChanged ||= changed !== text
+        return changed
+      })
+      return isChanged
+    },
+    replace: (texts) => held.replace(texts),
+  })
+}
+
+async function judge(
+  walk: Walk,
+  call: ModelCall,
+  judged: Judged,
+): Promise<RespondVerdict | undefined> {
+  const { headers } = walk.exchange.response ?? {}
+  for (const guard of call.policy?.responseGuards ?? []) {
+    const outcome =
+      guard.type === 'webhook' && headers !== undefined
+        ? await askWebhook(guard, call, judged, headers)
+        : mask(guard, judged)
+    if (walk.over) return undefined
+    const action = typeof outcome === 'string' ? outcome : 'Reject'
+    call.checks.push({ phase: 'Response', guard: guard.type, action })
+    if (typeof outcome !== 'string') return outcome
+  }
+  return undefined
+}
+
+type Outcome = Extract<GuardCheck['action'], 'Allow' | 'Mask'> | RespondVerdict
+
+function mask(guard: Guard, judged: Judged): Outcome {
+  if (guard.type !== 'regex') throw guardFailure(`${guard.type} cannot judge answers`)
+  return judged.map((text) => guard.mask.apply(text).text) ? 'Mask' : 'Allow'
+}
+
+async function askWebhook(
+  guard: WebhookGuard,
+  call: ModelCall,
+  judged: Judged,
+  headers: HeaderFields,
+): Promise<Outcome> {
+  try {
+    const action = await guard.ask('response', judged.texts, headers)
+    if (action.type === 'pass') return 'Allow'
+    if (action.type === 'reject') return guardRefusal(guard.refusal, action)
+    if (judged.replace(action.texts)) return 'Mask'
+    throw guardFailure('the mask has another number of choices than the answer')
+  } catch (error) {
+    call.checks.push({ phase: 'Response', guard: 'webhook', action: 'Fail' })
+    throw error
+  }
+}
