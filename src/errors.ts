@@ -9,6 +9,10 @@ import { type ErrorRow, row } from './errors/row.ts'
 
 export type { ErrorSource, RetryRule } from './errors/row.ts'
 
+/** Nobody who sends requests is told of it. */
+const unanswered = (text: string, doc: string): ErrorRow =>
+  row(0, 'internal', 'no', 'Internal', text, doc)
+
 export const errorCatalogue = {
   bad_request: row(
     400,
@@ -315,51 +319,27 @@ export const errorCatalogue = {
     'The WebAssembly core trapped; the instance was dropped.',
   ),
   bug: row(500, 'internal', 'no', 'Internal', 'internal error', 'An unexpected exception; a bug.'),
-  port_in_use: row(
-    0,
-    'internal',
-    'no',
-    'Internal',
+  port_in_use: unanswered(
     'port is already in use',
     'A listener port cannot be bound; the listener is not programmed.',
   ),
-  certificate_unusable: row(
-    0,
-    'internal',
-    'no',
-    'Internal',
+  certificate_unusable: unanswered(
     'certificate cannot be used',
     'A certificate of a listener is refused by OpenSSL or has not arrived; a new one leaves the one before it in use, else handshakes fail.',
   ),
-  resource_unreadable: row(
-    0,
-    'internal',
-    'no',
-    'Internal',
+  resource_unreadable: unanswered(
     'configuration resource cannot be read',
     'A proxy received a resource of a type or shape that its version does not know.',
   ),
-  resource_partly_known: row(
-    0,
-    'internal',
-    'no',
-    'Internal',
+  resource_partly_known: unanswered(
     'configuration resource has fields that are not known',
     'A proxy received a resource with fields that its version does not know, and serves the rest of it.',
   ),
-  event_too_large: row(
-    0,
-    'internal',
-    'no',
-    'Internal',
+  event_too_large: unanswered(
     'object is too large for the event log',
     'One event must stay below the size limit of the log.',
   ),
-  log_conflict: row(
-    0,
-    'internal',
-    'no',
-    'Internal',
+  log_conflict: unanswered(
     'the log has moved on',
     'An append named an expected version that is no longer the last.',
   ),
