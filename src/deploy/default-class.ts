@@ -1,6 +1,12 @@
 /** The GatewayClass that the controller brings along; made again where somebody deletes it. */
 import { controllerName, defaultClassName, gatewayGroup, ownGroup } from '../desired/shapes.ts'
-import { type KubeClient, KubeError, objectPath } from '../kube/index.ts'
+import {
+  type KubeClient,
+  KubeError,
+  type OwnerReference,
+  objectPath,
+  ownedBy,
+} from '../kube/index.ts'
 
 export interface ClassParametersRef {
   readonly group?: string
@@ -17,6 +23,7 @@ export interface ClassParametersRef {
 export async function ensureDefaultClass(
   client: KubeClient,
   parameters: ClassParametersRef | undefined,
+  installation?: OwnerReference,
 ): Promise<'applied' | 'foreign'> {
   const kind = { group: gatewayGroup, version: 'v1', plural: 'gatewayclasses' }
   const path = objectPath(kind, '', defaultClassName)
@@ -30,7 +37,7 @@ export async function ensureDefaultClass(
   await client.apply(path, {
     apiVersion: `${gatewayGroup}/v1`,
     kind: 'GatewayClass',
-    metadata: { name: defaultClassName },
+    metadata: { name: defaultClassName, ...ownedBy(installation) },
     spec: {
       controllerName,
       ...(parameters && { parametersRef: { group, kind: parametersKind, ...place } }),

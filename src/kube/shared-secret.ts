@@ -1,12 +1,14 @@
 /** Bytes that all replicas share, in a Secret that the first of them makes. */
 import type { KubeClient, KubeObject } from './client.ts'
 import { KubeError } from './error.ts'
+import { type OwnerReference, ownedBy } from './install-owners.ts'
 import { objectPath } from './paths.ts'
 
 export interface SharedSecret {
   readonly namespace: string
   readonly name: string
   readonly key: string
+  readonly owner?: OwnerReference | undefined
 }
 
 /**
@@ -16,7 +18,7 @@ export interface SharedSecret {
  */
 export async function readSharedSecret(
   client: KubeClient,
-  { namespace, name, key }: SharedSecret,
+  { namespace, name, key, owner }: SharedSecret,
   make: () => Uint8Array,
 ): Promise<Uint8Array> {
   const kind = { group: '', version: 'v1', plural: 'secrets' }
@@ -32,7 +34,12 @@ export async function readSharedSecret(
     await client.create(`api/v1/namespaces/${namespace}/secrets`, {
       apiVersion: 'v1',
       kind: 'Secret',
-      metadata: { name, namespace, labels: { 'app.kubernetes.io/managed-by': 'sluice' } },
+      metadata: {
+        name,
+        namespace,
+        labels: { 'app.kubernetes.io/managed-by': 'sluice' },
+        ...ownedBy(owner),
+      },
       type: 'Opaque',
       data: { [key]: value.toString('base64') },
     })

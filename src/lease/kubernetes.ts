@@ -12,7 +12,7 @@
  * Clocks of different machines are never compared: a candidate measures by its own clock how long
  * the record has not changed. `leaseTransitions` is the epoch: it rises with every change of holder.
  */
-import { type KubeClient, KubeError } from '../kube/index.ts'
+import { type KubeClient, KubeError, type OwnerReference, ownedBy } from '../kube/index.ts'
 import type { Lease, LeaseOptions } from './lease.ts'
 import { type Moment, Term } from './term.ts'
 
@@ -20,6 +20,7 @@ export interface KubernetesLeaseOptions extends LeaseOptions {
   readonly client: KubeClient
   readonly namespace: string
   readonly name: string
+  readonly owner?: OwnerReference | undefined
 }
 
 interface LeaseSpec {
@@ -180,10 +181,10 @@ export class KubernetesLease implements Lease {
   }
 
   #write(before: LeaseObject | undefined, spec: LeaseSpec): Promise<LeaseObject> {
-    const { client, namespace, name } = this.#options
+    const { client, namespace, name, owner } = this.#options
     const kind = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' }
     if (before === undefined) {
-      const body = { ...kind, metadata: { name, namespace }, spec }
+      const body = { ...kind, metadata: { name, namespace, ...ownedBy(owner) }, spec }
       return client.create<LeaseObject>(collection(namespace), body)
     }
     const { durationMs } = this.#options

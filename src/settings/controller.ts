@@ -222,6 +222,22 @@ export const controllerSettings = {
     default: 9978,
     doc: 'The port of that Service that serves configuration.',
   }),
+  deploymentName: row<string | undefined>({
+    env: 'SLUICE_DEPLOYMENT_NAME',
+    form: 'the name of a Deployment',
+    read: readText,
+    default: undefined,
+    defaultText: 'none',
+    doc: "The controller's own Deployment: owner of its lease and its Secret, which go with it.",
+  }),
+  clusterRoleName: row<string | undefined>({
+    env: 'SLUICE_CLUSTER_ROLE_NAME',
+    form: 'the name of a ClusterRole',
+    read: readText,
+    default: undefined,
+    defaultText: 'none',
+    doc: 'A ClusterRole of the installation: owner of the default GatewayClass, which goes with it.',
+  }),
   proxyImageRegistry: row({
     env: 'SLUICE_PROXY_IMAGE_REGISTRY',
     form: 'a registry, with a path where it has one',

@@ -22,6 +22,15 @@ import { waitFor } from '../../src/testing/wait-for.ts'
 const namespace = 'sluice-system'
 const deploymentPath = `/apis/apps/v1/namespaces/${namespace}/deployments/sluice`
 
+const rbac = '/apis/rbac.authorization.k8s.io/v1'
+
+interface Listed {
+  readonly metadata: {
+    readonly name: string
+    readonly ownerReferences?: readonly { readonly kind: string; readonly name: string }[]
+  }
+}
+
 interface Variable {
   readonly name: string
   readonly value?: string
@@ -45,6 +54,23 @@ describeWithParts([...apiServerParts, 'gateway-api-crds', 'helm'], 'the charts',
       values,
     )
   const deployment = async () => (await cluster.server.request('GET', deploymentPath)).body
+
+  /** What nobody but the garbage collector removes, with the owners whose end it waits for. */
+  const ownersOfWhatIsLeft = async () => {
+    const paths = [
+      '/apis/gateway.networking.k8s.io/v1/gatewayclasses',
+      `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases`,
+      `/api/v1/namespaces/${namespace}/secrets?labelSelector=app.kubernetes.io/managed-by=sluice`,
+    ]
+    const lists = await Promise.all(paths.map((path) => cluster.server.request('GET', path)))
+    return lists.flatMap(({ body }) =>
+      body.items.map(({ metadata }: Listed) => {
+        const kind = body.kind.replace(/List$/, '')
+        const owners = metadata.ownerReferences ?? []
+        return `${kind} ${metadata.name} of ${owners.map((one) => `${one.kind} ${one.name}`)}`
+      }),
+    )
+  }
 
   beforeAll(async () => {
     cluster = await new TestCluster(await startApiServer()).install(
@@ -133,11 +159,23 @@ describeWithParts([...apiServerParts, 'gateway-api-crds', 'helm'], 'the charts',
     expect(await passwordOf()).toEqual(first)
   })
 
-  it('are removed without a GatewayBackend going along', async () => {
+  it('leave nothing behind but CRDs and their objects', async () => {
+    expect(await ownersOfWhatIsLeft()).toEqual([
+      'GatewayClass agentgateway of ClusterRole sluice-sluice-system',
+      'Lease sluice-controller of Deployment sluice',
+    ])
+    await controller?.stop()
     const args = [`--kubeconfig=${cluster.server.kubeconfig}`, `--namespace=${namespace}`]
     await promisify(execFile)(partPath('helm'), ['uninstall', 'sluice', ...args])
     expect((await cluster.server.request('GET', deploymentPath)).status).toBe(404)
     expect(await cluster.get('GatewayBackend', 'kept')).toBeDefined()
+    for (const path of ['', `/namespaces/${namespace}`].map((place) => `${rbac}${place}`)) {
+      for (const kind of path === rbac ? ['clusterroles', 'clusterrolebindings'] : ['roles']) {
+        const { body } = await cluster.server.request('GET', `${path}/${kind}`)
+        const names = body.items.map((one: Listed) => one.metadata.name)
+        expect(names.filter((name: string) => name.startsWith('sluice'))).toEqual([])
+      }
+    }
   })
 })
 

@@ -118,6 +118,8 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
   "SLUICE_METRICS_ADDRESS" (printf ":%d" (int $ports.metrics))
   "SLUICE_XDS_SERVICE_NAME" $fullname
   "SLUICE_XDS_SERVICE_PORT" (int $ports.agwGrpc)
+  "SLUICE_DEPLOYMENT_NAME" $fullname
+  "SLUICE_CLUSTER_ROLE_NAME" (include "sluice.clusterRoleName" .)
   "SLUICE_PROXY_IMAGE_REGISTRY" .Values.image.registry
   "SLUICE_PROXY_IMAGE_TAG" (default .Chart.AppVersion .Values.image.tag)
 -}}

@@ -1,11 +1,12 @@
 /** Keeps the default GatewayClass in the cluster while this replica writes. */
 import { ensureDefaultClass } from '../../deploy/default-class.ts'
 import { defaultClassName } from '../../desired/shapes.ts'
-import { type KubeClient, KubeError } from '../../kube/index.ts'
+import { type InstallOwners, type KubeClient, KubeError } from '../../kube/index.ts'
 import type { ControllerSettings } from '../../settings/controller.ts'
 
 export interface ClassKeeperOptions {
   readonly client: KubeClient
+  readonly owners: InstallOwners
   readonly settings: Pick<ControllerSettings, 'classParameters'>
   readonly isWriting: () => boolean
   readonly say: (severity: 'warn', text: string) => void
@@ -41,10 +42,11 @@ export class ClassKeeper {
   }
 
   async #ensure(): Promise<void> {
-    const { client, settings, isWriting } = this.#options
+    const { client, owners, settings, isWriting } = this.#options
     if (this.#isClosed || !isWriting()) return
     try {
-      const done = await ensureDefaultClass(client, settings.classParameters[defaultClassName])
+      const parameters = settings.classParameters[defaultClassName]
+      const done = await ensureDefaultClass(client, parameters, owners.clusterWide)
       this.#tell(
         done === 'applied' ? '' : `GatewayClass ${defaultClassName} is another controller's`,
       )

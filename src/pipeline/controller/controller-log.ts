@@ -1,7 +1,7 @@
 /** The log of a controller: shared on a NATS server, or its own in a file. */
 import { randomBytes } from 'node:crypto'
 
-import { type KubeClient, readSharedSecret } from '../../kube/index.ts'
+import { type KubeClient, type OwnerReference, readSharedSecret } from '../../kube/index.ts'
 import { openNatsLog, placeOf } from '../../log/nats.ts'
 import { DigestKey } from '../../watch/digest-key.ts'
 import { type OpenedLog, openLog } from '../open-log.ts'
@@ -10,6 +10,7 @@ export interface ControllerLogOptions {
   readonly client: KubeClient
   /** Where the key of secret digests is kept. */
   readonly namespace: string
+  readonly owner?: OwnerReference | undefined
   readonly nats?: string
   readonly logFile?: string
   /** Tells clusters apart where the log is in the default place. */
@@ -23,11 +24,11 @@ export const digestSecretName = 'sluice-digest-key'
 
 /** @throws LogError, LogInUseError, KubeError or the system's error. */
 export async function openControllerLog(options: ControllerLogOptions): Promise<OpenedLog> {
-  const { client, namespace, nats, logFile, cluster, patienceMs } = options
+  const { client, namespace, owner, nats, logFile, cluster, patienceMs } = options
   if (nats === undefined) {
     return openLog([`controller of ${cluster}`], logFile === undefined ? {} : { logFile })
   }
-  const place = { namespace, name: digestSecretName, key: 'key' }
+  const place = { namespace, name: digestSecretName, key: 'key', owner }
   const key = await readSharedSecret(client, place, () => randomBytes(32))
   const log = await openNatsLog({ servers: nats.split(','), patienceMs })
   return {

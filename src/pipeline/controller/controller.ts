@@ -5,7 +5,13 @@
  */
 import { hostname } from 'node:os'
 import { LockedError } from '../../base/file-lock.ts'
-import { type Cluster, KubeClient, KubeError } from '../../kube/index.ts'
+import {
+  type Cluster,
+  findInstallOwners,
+  type InstallOwners,
+  KubeClient,
+  KubeError,
+} from '../../kube/index.ts'
 import { LogError } from '../../log/index.ts'
 import type { ControllerSettings } from '../../settings/controller.ts'
 import { Backoff } from '../../watch/kubernetes/backoff.ts'
@@ -120,12 +126,13 @@ class Controller implements RunningController {
   /** Resolves with the reason when the session has ended. */
   async #runSession(): Promise<unknown> {
     const { settings, say } = this.#options
-    const opened = await this.#openLog()
+    const owners = await this.#findOwners()
+    const opened = await this.#openLog(owners)
     for (const notice of opened.notices) say('warn', notice)
     let session: Session
     try {
       const restored = await restoreState(opened.log, kubernetesSource)
-      session = new Session(this.#sessionOptions(), opened, restored)
+      session = new Session(this.#sessionOptions(owners), opened, restored)
     } catch (error) {
       await opened.close()
       throw error
@@ -144,12 +151,26 @@ class Controller implements RunningController {
     }
   }
 
-  #openLog(): Promise<OpenedLog> {
+  /** Without them everything works; only an uninstall leaves something behind. */
+  async #findOwners(): Promise<InstallOwners> {
+    const { settings, say } = this.#options
+    const { deploymentName: deployment, clusterRoleName: clusterRole } = settings
+    const names = { namespace: this.#namespace, deployment, clusterRole }
+    try {
+      return await findInstallOwners(this.#client, names)
+    } catch (error) {
+      say('warn', `what owns the objects of this controller cannot be read: ${String(error)}`)
+      return {}
+    }
+  }
+
+  #openLog({ local }: InstallOwners): Promise<OpenedLog> {
     const { settings, cluster } = this.#options
     const { nats, logFile } = settings
     return openControllerLog({
       client: this.#client,
       namespace: this.#namespace,
+      owner: local,
       cluster: cluster.server.href,
       patienceMs: Math.max(5_000, settings.leaseDurationMs),
       ...(nats !== undefined && { nats }),
@@ -161,12 +182,13 @@ class Controller implements RunningController {
     return this.#options.settings.namespace ?? this.#client.namespace ?? 'default'
   }
 
-  #sessionOptions(): SessionOptions {
+  #sessionOptions(owners: InstallOwners): SessionOptions {
     const { settings, say } = this.#options
     return {
       client: this.#client,
       settings: { ...settings, xdsAddress: this.#xdsAddress },
       namespace: this.#namespace,
+      owners,
       replica: settings.replica ?? hostname(),
       isInCluster:
         settings.kubeconfig === undefined && Boolean(process.env.KUBERNETES_SERVICE_HOST),

@@ -6,7 +6,7 @@ const leaseName = 'sluice-controller'
 
 /** A Lease object in the controller's namespace; changes of holder are counted. */
 export function openLease(
-  { client, namespace, settings, metrics, say }: SessionOptions,
+  { client, namespace, owners, settings, metrics, say }: SessionOptions,
   options: Omit<LeaseOptions, 'durationMs' | 'onProblem'>,
 ): Lease {
   return new KubernetesLease({
@@ -14,6 +14,7 @@ export function openLease(
     client,
     namespace,
     name: leaseName,
+    owner: owners.local,
     durationMs: settings.leaseDurationMs,
     onAcquired: (epoch) => {
       metrics.add('lease_changes_total', 1, 'acquired')

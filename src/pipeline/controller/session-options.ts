@@ -1,5 +1,5 @@
 /** What a session of the controller is given. */
-import type { KubeClient } from '../../kube/index.ts'
+import type { InstallOwners, KubeClient } from '../../kube/index.ts'
 import type { ControllerSettings } from '../../settings/controller.ts'
 import type { Health } from './health.ts'
 import type { ControllerMetrics } from './metrics.ts'
@@ -8,6 +8,8 @@ export interface SessionOptions {
   readonly client: KubeClient
   readonly settings: ControllerSettings
   readonly namespace: string
+  /** Of what the controller makes for itself. */
+  readonly owners: InstallOwners
   readonly replica: string
   readonly isInCluster: boolean
   readonly health: Health

@@ -77,7 +77,7 @@ export class Session {
   #endCollecting: () => void = () => undefined
 
   constructor(options: SessionOptions, opened: OpenedLog, restored: RestoredState) {
-    const { client, settings, say } = options
+    const { client, owners, settings, say } = options
     const { promise, resolve } = Promise.withResolvers<unknown>()
     this.ended = promise
     this.#end = resolve
@@ -111,7 +111,7 @@ export class Session {
     this.#leadership = this.#createLeadership()
     this.#writer = this.#createWriter()
     const isWriting = () => this.#leadership.writingEpoch() !== undefined
-    this.#class = new ClassKeeper({ client, settings, isWriting, say })
+    this.#class = new ClassKeeper({ client, owners, settings, isWriting, say })
     this.#effects = new Effects({
       fold: this.#fold,
       secrets: this.#secrets,

@@ -1,0 +1,37 @@
+/**
+ * Golden cases: `values.in.yaml` through helm gives `manifests.out.yaml`. Write the outputs anew
+ * with `UPDATE=1 npx vitest run test/charts` and read the difference before it is committed.
+ */
+import { execFile } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { chartPath, templateText } from '../../src/testing/helm.ts'
+import { describeWithParts, partPath } from '../../src/testing/parts.ts'
+
+const cases = readdirSync(import.meta.dirname, { withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .map(({ name }) => name)
+  .sort()
+
+describeWithParts(['helm'], 'values to manifests', () => {
+  it.each(cases)('%s', async (name) => {
+    const folder = join(import.meta.dirname, name)
+    const values = parse(readFileSync(join(folder, 'values.in.yaml'), 'utf8'))
+    const text = await templateText('sluice', values)
+    const path = join(folder, 'manifests.out.yaml')
+    if (process.env.UPDATE !== undefined) writeFileSync(path, text)
+    expect(text, name).toBe(existsSync(path) ? readFileSync(path, 'utf8') : '')
+  })
+
+  it.each(['sluice', 'sluice-crds'])('helm finds nothing to mend in %s', async (chart) => {
+    const { stdout } = await promisify(execFile)(partPath('helm'), [
+      'lint',
+      '--strict',
+      chartPath(chart),
+    ])
+    expect(stdout).not.toMatch(/WARNING|ERROR/)
+  })
+})
