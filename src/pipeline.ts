@@ -15,6 +15,7 @@
  * A controller in a cluster is the same pipeline with other parts: Kubernetes as the source, NATS as
  * the log, gRPC as the channel; `pipeline/controller/session.ts` wires those.
  */
+
 import { randomUUID } from 'node:crypto'
 import { setTimeout as after } from 'node:timers/promises'
 import type { SluiceEvent } from '../events/index.ts'
@@ -26,7 +27,7 @@ import type { EventLog } from './log/index.ts'
 import { apiBinding, builtInObjects } from './pipeline/api-binding.ts'
 import { type LogOptions, type OpenedLog, openLog } from './pipeline/open-log.ts'
 import { Reconciler } from './pipeline/reconciler.ts'
-import { secretDigests } from './pipeline/secret-digests.ts'
+import { keepSessionKey, secretDigests } from './pipeline/secret-digests.ts'
 import { captureState, restoreState } from './pipeline/stored-state.ts'
 import { type ProxyOptions, type RunningProxy, startProxy } from './proxy/supervisor.ts'
 import { FileSource } from './watch/index.ts'
@@ -61,9 +62,7 @@ const firstKeysMs = 2_000
 
 export async function startPipeline(options: PipelineOptions): Promise<Pipeline> {
   const opened = await openLog(options.paths, options)
-  opened.notices.forEach((notice) => {
-    options.onNotice(notice)
-  })
+  for (const notice of opened.notices) options.onNotice(notice)
   const { log } = opened
   const { fold, index, from } = await restoreState(log, fileSource)
   const record = (events: readonly SluiceEvent[]) => {
@@ -76,6 +75,7 @@ export async function startPipeline(options: PipelineOptions): Promise<Pipeline>
     const late = secrets.late()
     if (late !== undefined) channel.publish(late)
   })
+  keepSessionKey(secrets, opened.digestKey)
   let isSecretGone = false
   const reconciler = new Reconciler({
     log,

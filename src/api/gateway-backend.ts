@@ -212,7 +212,7 @@ export const gatewayBackendSpec = object(
   {
     static: optional(staticBackend, 'A fixed host and port.'),
     ai: optional(aiBackend, 'Language models.'),
-    mcp: optional(mcpBackend, { doc: 'MCP servers.', support: 'pending' }),
+    mcp: optional(mcpBackend, 'MCP servers.'),
     dynamicForwardProxy: optional(
       object('DynamicForwardProxyBackend', {}),
       'Whatever the Host header or, for TLS, the SNI names. Clients choose the destination: protect the route with access controls.',

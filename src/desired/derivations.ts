@@ -70,6 +70,8 @@ const indexes: readonly IndexDefinition[] = [
   },
   backendTlsTargets,
   gatewayServices,
+  // One namespace, or all: MCP backends select Services, those without labels as well.
+  { name: 'services', kinds: ['Service'], keys: ({ ref }) => [ref.namespace, ''] },
   { name: 'grants', kinds: ['ReferenceGrant'], keys: ({ ref }) => [ref.namespace] },
   {
     name: 'labelled',

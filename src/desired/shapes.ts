@@ -259,11 +259,32 @@ export interface AiBackendSpec {
   readonly groups?: readonly { readonly providers: readonly NamedProviderSpec[] }[]
 }
 
+export interface McpSelectorSpec {
+  readonly namespaces?: LabelSelector
+  readonly services?: LabelSelector
+}
+
+export interface McpBackendSpec {
+  /** Each has exactly one of selector and static. */
+  readonly targets?: readonly {
+    readonly name: string
+    readonly selector?: McpSelectorSpec
+    readonly static?: {
+      readonly host: string
+      readonly port: number
+      readonly path?: string
+      readonly protocol?: 'StreamableHTTP' | 'SSE'
+      readonly policies?: Readonly<Record<string, unknown>>
+    }
+  }[]
+  readonly sessionRouting?: 'Stateful' | 'Stateless'
+}
+
 export interface BackendSpec {
   readonly static?: { readonly host: string; readonly port: number }
   readonly dynamicForwardProxy?: object
   readonly ai?: AiBackendSpec
-  readonly mcp?: { readonly targets?: readonly { readonly name: string }[] }
+  readonly mcp?: McpBackendSpec
   readonly policies?: Readonly<Record<string, unknown>>
 }
 

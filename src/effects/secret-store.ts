@@ -20,6 +20,7 @@ import { secretKey, secretRefsOf } from '../model/resources.ts'
 export class SecretStore {
   readonly #onArrival: () => void
   readonly #values = new Map<string, Uint8Array>()
+  readonly #own = new Set<string>()
   /** Published resources that refer to secrets. */
   readonly #referring = new Map<ResourceKey, VersionedResource>()
   /** Digest -> keys of the resources that refer to it. */
@@ -43,6 +44,12 @@ export class SecretStore {
     if (!this.#references.has(digest)) return
     this.#arrived.add(digest)
     if (this.#arrived.size === 1) queueMicrotask(this.#onArrival)
+  }
+
+  /** Takes in a value of the gateway's own, which is never forgotten. */
+  keepAlways(digest: string, value: Uint8Array): void {
+    this.#own.add(digest)
+    this.keep(digest, value)
   }
 
   /** A change set with the values that it newly refers to, and without those it no longer does. */
@@ -78,7 +85,8 @@ export class SecretStore {
   /** Forgets every value that is neither live nor referred to. */
   retain(live: ReadonlySet<string>): void {
     for (const digest of this.#values.keys()) {
-      if (!live.has(digest) && !this.#references.has(digest)) this.#values.delete(digest)
+      const isWanted = live.has(digest) || this.#own.has(digest) || this.#references.has(digest)
+      if (!isWanted) this.#values.delete(digest)
     }
   }
 

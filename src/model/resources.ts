@@ -4,6 +4,7 @@
  * children point up to their parents by key, and nothing is merged here: a one-field edit changes
  * one small resource.
  */
+import { type McpTarget, sessionKeyRef } from './mcp-targets.ts'
 import type { ProviderGroup } from './model-providers.ts'
 import type { Age, ObjectName, ObjectRef } from './names.ts'
 
@@ -187,6 +188,8 @@ export type Destination =
   | { readonly type: 'dynamic' }
   /** Groups by priority. */
   | { readonly type: 'ai'; readonly groups: readonly ProviderGroup[] }
+  /** Targets in the order in which they were written; empty where selectors match nothing. */
+  | { readonly type: 'mcp'; readonly targets: readonly McpTarget[]; readonly isStateless: boolean }
   | { readonly type: 'unsupported'; readonly message: string }
 
 /** A GatewayBackend. Key `backend/<ns>/<name>`. */
@@ -318,6 +321,7 @@ export interface DesiredDelta {
 /** Everything secret that a resource refers to. */
 export function secretRefsOf(resource: Resource): readonly SecretRef[] {
   if (resource.type === 'policy') return resource.secrets ?? []
+  if (resource.type === 'backend' && resource.destination.type === 'mcp') return [sessionKeyRef]
   if (resource.type !== 'listener') return []
   const certificates = resource.tls?.certificates ?? []
   const authorities = resource.tls?.clients?.authorities ?? []

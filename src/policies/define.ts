@@ -11,6 +11,7 @@
  */
 import type { ClientSettings, ConnectionSettings } from '../exchange/connection.ts'
 import type { Callouts, Exchange, SecretValues, Verdict } from '../exchange/exchange.ts'
+import type { McpRules } from '../exchange/mcp.ts'
 import type { AccessLogRules, TracingRules } from '../exchange/observe.ts'
 import type { PolicyHost } from '../exchange/rate-limits.ts'
 import type { References } from '../model/references.ts'
@@ -52,6 +53,11 @@ export interface Step {
   readonly accessLog?: AccessLogRules
   /** What a frontend policy asks of spans. */
   readonly tracing?: TracingRules
+  /**
+   * How what clients do at MCP servers is judged. The step's own `onRequest` runs on the request of
+   * the client, before it is read, and once for each; not on those that are made of it for targets.
+   */
+  readonly mcp?: McpRules
   onRequest?(exchange: Exchange): Verdict | Promise<Verdict>
   onResponse?(exchange: Exchange): void | Promise<void>
   /** The policy is gone: gives back what garbage collection does not see. Idempotent. */

@@ -70,17 +70,29 @@ export function inlineRule(route: ObjectRef, ruleIndex: number): PolicyTarget {
   return { ...refOf(route), section: `${ruleIndex}`, inline: true }
 }
 
-/** Levels above the rule's that a chosen destination adds. */
-export function backendLevels(above: Levels, { backend, sections }: BackendPlace): Levels {
+/**
+ * Levels above the rule's that a chosen destination adds. `behind`: a Service that an MCP backend
+ * has selected as its target; what is said of it is more specific than what is said of the backend.
+ */
+export function backendLevels(
+  above: Levels,
+  { backend, sections }: BackendPlace,
+  behind?: BackendPlace,
+): Levels {
   const ref = refOf(backend)
   return [
     ...above,
     [targetKey(ref)],
+    ...(behind === undefined ? [] : [[targetKey(refOf(behind.backend))]]),
     sections.map((section) => targetKey({ ...ref, section })),
+    ...(behind === undefined ? [] : [sectionsOf(behind)]),
     [targetKey({ ...ref, inline: true })],
     sections.map((section) => targetKey({ ...ref, section, inline: true })),
   ]
 }
+
+const sectionsOf = ({ backend, sections }: BackendPlace): readonly TargetKey[] =>
+  sections.map((section) => targetKey({ ...refOf(backend), section }))
 
 const refOf = ({ kind, namespace, name }: ObjectRef): ObjectRef => ({ kind, namespace, name })
 

@@ -10,7 +10,7 @@ export function chosenBackend(named: NamedTarget, config: ConfigStore): ChosenBa
   const type = typeOf(named, config)
   let chosen = known.get(named)
   if (chosen?.type !== type) {
-    const protocol = type === 'ai' ? 'llm' : 'http'
+    const protocol = type === 'ai' ? 'llm' : type === 'mcp' ? 'mcp' : 'http'
     chosen = { name: named.label ?? named.name, type, protocol }
     known.set(named, chosen)
   }

@@ -26,6 +26,7 @@ import { finishModelCall } from './llm/model-facts.ts'
 import { answerToError, answerToVerdict } from './llm/own-answers.ts'
 import { receiveAnswer } from './llm/receive.ts'
 import { LocalExchange } from './local-exchange.ts'
+import { type Caller, McpHub } from './mcp/hub.ts'
 import { observeGrpc, observeResponse } from './observe.ts'
 import {
   forwardOptions,
@@ -88,6 +89,8 @@ export interface DataPlane {
   chooseTls(port: number, serverName: string | undefined): TlsChoice | undefined
   /** What policies settle for connections on a port. */
   portSettings(port: number, use: PortUse): PortChange
+  /** The engine, for requests that the data plane makes itself. */
+  useCaller(caller: Caller): void
   /** Sends what waits to be sent elsewhere (spans); for the end of the process. */
   flush(): Promise<void>
 }
@@ -118,6 +121,7 @@ export async function createDataPlane(parts: DataPlaneParts): Promise<DataPlane>
     heads: new MatchableHeads(parts.core, parts.head),
     random: random ?? Math.random,
     most: parts.settings.maxBackendRequests ?? Number.POSITIVE_INFINITY,
+    mcp: new McpHub((digest) => config.secret(digest), parts.settings.version ?? '0'),
     resolver: {
       hosts,
       isAllowed: destinationFilter(destinations),
@@ -131,12 +135,16 @@ export async function createDataPlane(parts: DataPlaneParts): Promise<DataPlane>
     apply: (delta) => {
       const result = config.apply(delta)
       warmUp(delta, config, hosts)
+      context.mcp.changed()
       return result
     },
     chooseTls: (port, serverName) => config.chooseTls(port, serverName),
     portSettings: (port, use) => portChangeOf(config.clientSettings(port, use)),
     handler: new WalkHandler(context, parts.telemetry, exporters),
     flush: () => exporters.flush(),
+    useCaller: (caller) => {
+      context.mcp.caller = caller
+    },
     streamHandler: new StreamForwarder(context, parts.telemetry),
   }
 }
@@ -277,6 +285,7 @@ class WalkHandler implements RequestHandler {
     const walk = walkOf(exchange)
     walk.over = true
     if (walk.model !== undefined) finishModelCall(walk)
+    walk.mcp?.close()
     clearTimeout(walk.backoff)
     endAttempt(walk)
     const facts = factsOf(walk)

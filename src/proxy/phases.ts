@@ -15,6 +15,8 @@ import { redirectLocation } from './filters/redirect.ts'
 import { forwardedClient } from './forwarded-client.ts'
 import { resolveProvider } from './llm/choose-provider.ts'
 import { adaptModelHeaders, prepareModelRequest } from './llm/prepare.ts'
+import type { McpHub } from './mcp/hub.ts'
+import { isMcpBackend, serveMcp } from './mcp/serve.ts'
 import { observeRequest } from './observe.ts'
 import { findListener, findRoute, type MatchableHeads } from './route.ts'
 import { startAttemptSpan, startTrace } from './tracing.ts'
@@ -33,6 +35,7 @@ export interface PhaseContext {
   readonly random: () => number
   /** Most requests that one address of a backend may have under way. */
   readonly most: number
+  readonly mcp: McpHub
 }
 
 type PhaseResult = RespondVerdict | undefined
@@ -171,6 +174,7 @@ function resolveBackend(walk: Walk, context: PhaseContext): undefined | Promise<
   const { backend, placement } = walk
   if (backend === undefined || placement === undefined) throw new GatewayError('no_backends')
   walk.exchange.backend = chosenBackend(backend, context.config)
+  if (isMcpBackend(backend, context)) return undefined
   const models = backend.target.type === 'backend' && context.config.backends.find(backend.name)
   if (models && models.type === 'ai') return resolveProvider(walk, context, models)
   const { request } = walk.exchange
@@ -234,8 +238,9 @@ function applyBackendPolicies(walk: Walk): PhaseResult | Promise<PhaseResult> {
   return runSteps(walk, steps, () => {})
 }
 
-function forward(walk: Walk): undefined {
-  const { destination, exchange } = walk
+function forward(walk: Walk, context: PhaseContext): PhaseResult | Promise<PhaseResult> {
+  const { destination, exchange, backend } = walk
+  if (backend !== undefined && isMcpBackend(backend, context)) return serveMcp(walk, context)
   if (destination === undefined) throw new GatewayError('no_backends')
   if (destination.endpoint !== undefined) {
     walk.endpoint = destination.endpoint
@@ -248,6 +253,7 @@ function forward(walk: Walk): undefined {
   walk.addressesLeft = destination.others
   if (walk.trace !== undefined) startAttemptSpan(walk, destination.address)
   exchange.forward(destination.address, forwardOptions(walk))
+  return undefined
 }
 
 /** The rule's own timeouts beat those of a policy; an explicit 0 of the rule lifts the policy's. */

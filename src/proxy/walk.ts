@@ -45,6 +45,8 @@ export class Walk {
   endpoint: UpstreamEndpoint | undefined
   /** Set where the backend is one of language models. */
   model: ModelCall | undefined
+  /** Set where the backend is one of MCP servers: what is to be done when the exchange is over. */
+  mcp: { close(): void } | undefined
   /** In milliseconds of `performance.now()`. */
   attemptStartedAt = 0
   /** How often the request was sent again. */

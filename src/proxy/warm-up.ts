@@ -1,6 +1,6 @@
 /** What a new backend needs is looked for when it comes, not when it is first called. */
 import { isIP } from 'node:net'
-import type { BackendResource, DesiredDelta } from '../model/resources.ts'
+import type { BackendResource, DesiredDelta, Destination } from '../model/resources.ts'
 import { backendLevels } from '../policies/merge.ts'
 import { targetRef } from './config/placement.ts'
 import type { ConfigStore } from './config/store.ts'
@@ -17,10 +17,16 @@ export function warmUp(
     if (resource.type !== 'backend') continue
     const { destination } = resource
     if (destination.type === 'ai') warmCredentials(resource, config)
-    else if (destination.type === 'static' && isIP(bareHost(destination.host)) === 0) {
-      hosts.warm(destination.host)
-    }
+    for (const host of hostsOf(destination)) if (isIP(bareHost(host)) === 0) hosts.warm(host)
   }
+}
+
+function hostsOf(destination: Destination): readonly string[] {
+  if (destination.type === 'static') return [destination.host]
+  if (destination.type !== 'mcp') return []
+  return destination.targets.flatMap(({ destination: one }) =>
+    one.type === 'static' ? [one.host] : [],
+  )
 }
 
 /** What routes and Gateways say of credentials is not asked: to look for some too many is harmless. */

@@ -18,6 +18,12 @@ export class DigestKey {
   digest(value: Uint8Array | string): string {
     return createHmac('sha256', this.#key).update(value).digest('hex').slice(0, 32)
   }
+
+  /** 32 bytes for another purpose, which say nothing of the key or of digests. */
+  derive(purpose: string): Uint8Array {
+    const derived = createHmac('sha256', this.#key).update(`derived key for ${purpose}`)
+    return derived.digest()
+  }
 }
 
 /** A key for this process only; digests of another run will differ. */

@@ -2,7 +2,9 @@
 import type {
   Backend as BackendMessage,
   Backend_Provider as ProviderMessage,
+  Backend_Target as TargetMessage,
 } from '../../proto/gen/resource_pb.ts'
+import type { McpDestination, McpTarget } from '../model/mcp-targets.ts'
 import type { ModelProvider } from '../model/model-providers.ts'
 import type { Destination } from '../model/resources.ts'
 import { oneOf, Unreadable } from './unreadable.ts'
@@ -32,6 +34,31 @@ function decodeProvider(message: ProviderMessage): ModelProvider {
   }
 }
 
+const mcpProtocols = ['StreamableHTTP', 'SSE'] as const
+
+function decodeTarget({ name, sections, protocol, path, destination }: TargetMessage): McpTarget {
+  return {
+    name,
+    sections,
+    protocol: oneOf(mcpProtocols, protocol, 'MCP protocol'),
+    path,
+    destination: decodeTargetDestination(destination),
+  }
+}
+
+function decodeTargetDestination(destination: TargetMessage['destination']): McpDestination {
+  switch (destination.case) {
+    case 'static':
+      return { type: 'static', host: destination.value.host, port: destination.value.port }
+    case 'service': {
+      const { namespace, name, port } = destination.value
+      return { type: 'service', namespace, name, port }
+    }
+    default:
+      throw new Unreadable('an MCP target of a type that this version does not know')
+  }
+}
+
 export function decodeDestination({ destination }: BackendMessage): Destination {
   switch (destination.case) {
     case 'static':
@@ -42,6 +69,12 @@ export function decodeDestination({ destination }: BackendMessage): Destination 
       return {
         type: 'ai',
         groups: destination.value.groups.map(({ providers }) => providers.map(decodeProvider)),
+      }
+    case 'mcp':
+      return {
+        type: 'mcp',
+        targets: destination.value.targets.map(decodeTarget),
+        isStateless: destination.value.stateless,
       }
     case 'unsupported':
       return { type: 'unsupported', message: destination.value.message }

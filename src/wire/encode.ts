@@ -17,6 +17,7 @@ import {
   type StreamSchema,
   type WeightedBackendSchema,
 } from '../../proto/gen/resource_pb.ts'
+import type { McpTarget } from '../model/mcp-targets.ts'
 import type { ModelProvider } from '../model/model-providers.ts'
 import type { Age } from '../model/names.ts'
 import type {
@@ -134,6 +135,11 @@ function providerOf({ config, ...provider }: ModelProvider) {
   return { ...provider, ...config }
 }
 
+function mcpTargetOf({ destination, sections, ...target }: McpTarget) {
+  const { type, ...value } = destination
+  return { ...target, sections: [...sections], destination: { case: type, value } }
+}
+
 function destinationOf(
   backend: BackendResource,
 ): MessageInitShape<typeof BackendSchema>['destination'] {
@@ -146,6 +152,10 @@ function destinationOf(
     case 'ai': {
       const groups = destination.groups.map((group) => ({ providers: group.map(providerOf) }))
       return { case: 'ai', value: { groups } }
+    }
+    case 'mcp': {
+      const targets = destination.targets.map(mcpTargetOf)
+      return { case: 'mcp', value: { targets, stateless: destination.isStateless } }
     }
     case 'unsupported':
       return { case: 'unsupported', value: { message: destination.message } }

@@ -145,16 +145,6 @@ beforeAll(async () => {
         staticBackend('encrypted', upstream.port, {
           tls: { caCertificateRefs: [{ name: 'absent' }] },
         }),
-        httpRoute('tools', {
-          hostnames: host('tools'),
-          rules: [{ backendRefs: [toBackend('tools')] }],
-        }),
-        {
-          apiVersion: 'sluice.dev/v1alpha1',
-          kind: 'GatewayBackend',
-          metadata: { name: 'tools' },
-          spec: { mcp: { targets: [{ name: 'one', static: { host: '127.0.0.1', port: 9 } }] } },
-        },
         httpRoute('demanded', {
           hostnames: host('demanded'),
           rules: [{ backendRefs: [{ name: 'demands-tls', port: 80 }] }],
@@ -302,7 +292,6 @@ describe('what protects and does not work fails closed', () => {
   it.each([
     ['guarded', 'GatewayPolicy', 'guarded', 'spec.traffic.extProc is not supported yet'],
     ['encrypted', 'GatewayBackend', 'encrypted', 'ConfigMap absent does not exist'],
-    ['tools', 'GatewayBackend', 'tools', 'spec.mcp is not supported yet'],
     ['demanded', 'BackendTLSPolicy', 'demanded', 'acme.com/roots is not known'],
   ])('answers 500 on %s and says why', async (name, kind, object, message) => {
     const before = upstream.received.length

@@ -1,4 +1,6 @@
 /** GatewayBackend: its destination, its own policies, and whether it can be served. */
+import type { McpTarget } from '../../model/mcp-targets.ts'
+import { objectKey } from '../../model/names.ts'
 import type { Destination, PolicyResource } from '../../model/resources.ts'
 import { conditionFalse, conditionTrue } from '../conditions.ts'
 import type { Derived, Reader, Stage } from '../graph.ts'
@@ -6,14 +8,16 @@ import type { ObjectState } from '../object-state.ts'
 import { type BackendSpec, specOf } from '../shapes.ts'
 import { compileField, type Finding, policyResource } from './compile-policy.ts'
 import { expressionFindings } from './expressions.ts'
+import { findMcpTargets } from './mcp-targets.ts'
 import { providerGroups } from './model-providers.ts'
 import { rejectedConditions } from './rejected.ts'
 
-function destinationOf(spec: BackendSpec): Destination {
+function destinationOf(spec: BackendSpec, targets: readonly McpTarget[]): Destination {
   if (spec.static !== undefined) return { type: 'static', ...spec.static }
   if (spec.dynamicForwardProxy !== undefined) return { type: 'dynamic' }
   if (spec.ai !== undefined) return { type: 'ai', groups: providerGroups(spec.ai) }
-  return { type: 'unsupported', message: 'spec.mcp is not supported yet' }
+  const isStateless = spec.mcp?.sessionRouting === 'Stateless'
+  return { type: 'mcp', targets, isStateless }
 }
 
 /** What stands inside the backend itself: for all of it, or for one of its parts. */
@@ -32,7 +36,12 @@ function inlinePlaces(spec: BackendSpec): readonly InlinePlace[] {
       policies,
     })),
   )
-  return [{ path: 'spec.policies', policies: spec.policies }, ...providers]
+  const targets = (spec.mcp?.targets ?? []).map((target, at) => ({
+    path: `spec.mcp.targets[${at}].static.policies`,
+    section: target.name,
+    policies: target.static?.policies,
+  }))
+  return [{ path: 'spec.policies', policies: spec.policies }, ...providers, ...targets]
 }
 
 interface InlinePolicies {
@@ -81,6 +90,21 @@ function addInline(
 const openDestination =
   'clients choose the destination: put access control in front of this backend'
 
+/** What routes read of a backend: the Services behind it, which policies may target. */
+export interface BackendView {
+  /** Keys of objects. */
+  readonly services: readonly string[]
+  /** Names that policies may give to targets. */
+  readonly sections: readonly string[]
+}
+
+function servicesOf(targets: readonly McpTarget[]): string[] {
+  const keys = targets.flatMap(({ destination }) =>
+    destination.type === 'service' ? [objectKey({ kind: 'Service', ...destination })] : [],
+  )
+  return [...new Set(keys)].sort()
+}
+
 /** `ResolvedRefs` is for routes; a backend has the one condition Accepted. */
 function accepted(self: ObjectState, destination: Destination, findings: readonly Finding[]) {
   const serious = findings.filter(({ severity }) => severity === 'closed')
@@ -93,17 +117,25 @@ function accepted(self: ObjectState, destination: Destination, findings: readonl
     : conditionTrue('Accepted', 'Accepted', self.generation, message)
 }
 
+const noTargets = { targets: [], notes: [] }
+
 export const backendStage: Stage = {
   name: 'backend',
   kinds: ['GatewayBackend'],
   derive(self: ObjectState, read: Reader): Derived {
     if (self.object === undefined) return refusedBackend(self)
     const spec = specOf<BackendSpec>(self.object)
-    const destination = destinationOf(spec)
-    const { resources, findings } = inlinePolicies(self, spec, read)
     const { namespace, name } = self.ref
+    const { targets, notes } =
+      spec.mcp === undefined ? noTargets : findMcpTargets(spec.mcp, namespace, read)
+    const destination = destinationOf(spec, targets)
+    const { resources, findings } = inlinePolicies(self, spec, read)
+    for (const message of notes) findings.push({ severity: 'note', message })
+    const sections = [...new Set(targets.flatMap((target) => target.sections))].sort()
+    const view: BackendView = { services: servicesOf(targets), sections }
     const key = `backend/${namespace}/${name}`
     return {
+      ...(targets.length > 0 && { value: view }),
       resources: [{ type: 'backend', key, namespace, name, destination }, ...resources],
       status: {
         conditions: [

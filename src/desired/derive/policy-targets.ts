@@ -14,6 +14,7 @@ import {
   type ServiceSpec,
   specOf,
 } from '../shapes.ts'
+import { type BackendView, backendStage } from './backend.ts'
 import { type GatewayView, gatewayStage } from './gateway.ts'
 import type { RouteView } from './routes.ts'
 
@@ -87,10 +88,12 @@ function portNames(state: ObjectState): string[] {
   )
 }
 
-function subBackendNames(state: ObjectState): string[] {
+function subBackendNames(state: ObjectState, read: Reader): string[] {
   const spec = state.object === undefined ? {} : specOf<BackendSpec>(state.object)
   const providers = (spec.ai?.groups ?? []).flatMap((group) => group.providers)
-  return [...providers, ...(spec.mcp?.targets ?? [])].map(({ name }) => name)
+  const written = [...providers, ...(spec.mcp?.targets ?? [])].map(({ name }) => name)
+  const found = read.value<BackendView>(backendStage.name, state.ref)?.sections ?? []
+  return [...written, ...found]
 }
 
 const targetKinds: Readonly<Record<string, TargetKind>> = {

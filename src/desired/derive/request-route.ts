@@ -139,7 +139,7 @@ export function deriveRequestRoute<Spec extends AnyRouteSpec>(
   return {
     value: view,
     resources: attachments.length === 0 ? [] : resources,
-    contributions: contributionsOf(self, parents, findings.wholly === undefined, targets),
+    contributions: contributionsOf(self, parents, findings.wholly === undefined, targets, read),
     status: {
       parents: parents.map((parent) => ({
         parentRef: statusParentRef(parent.parentRef),

@@ -2,8 +2,9 @@
 import { objectKey } from '../../model/names.ts'
 import type { Attachment, BackendTarget } from '../../model/resources.ts'
 import type { Failure } from '../conditions.ts'
-import type { Contribution } from '../graph.ts'
+import type { Contribution, Reader } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
+import { type BackendView, backendStage } from './backend.ts'
 import { isUsable } from './listeners.ts'
 import type { ParentAttachment } from './route-attachment.ts'
 
@@ -45,6 +46,7 @@ export function contributionsOf(
   parents: readonly ParentAttachment[],
   isAccepted: boolean,
   targets: readonly BackendTarget[],
+  read: Reader,
 ): Contribution[] {
   const route = objectKey(self.ref)
   const contributions: Contribution[] = []
@@ -57,7 +59,8 @@ export function contributionsOf(
     for (const listener of listeners) contributions.push(['attached', listener, route])
   }
   const gateways = acceptedGateways(parents)
-  for (const target of new Set(targets.map(reachKey).filter(isText))) {
+  const reached = targets.flatMap((target) => [reachKey(target), ...behind(target, read)])
+  for (const target of new Set(reached.filter(isText))) {
     for (const gateway of gateways) contributions.push(['reach', target, gateway])
   }
   return contributions
@@ -67,6 +70,14 @@ function reachKey(target: BackendTarget): string | undefined {
   if (target.type === 'invalid') return undefined
   const kind = target.type === 'service' ? 'Service' : 'GatewayBackend'
   return objectKey({ kind, namespace: target.namespace, name: target.name })
+}
+
+/** What lies behind a backend that selects Services. */
+function behind(target: BackendTarget, read: Reader): readonly string[] {
+  if (target.type !== 'backend') return []
+  const { namespace, name } = target
+  const ref = { kind: 'GatewayBackend', namespace, name }
+  return read.value<BackendView>(backendStage.name, ref)?.services ?? []
 }
 
 function isText(value: string | undefined): value is string {

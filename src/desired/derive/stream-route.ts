@@ -118,7 +118,7 @@ export const streamRouteStage: Stage = {
     return {
       value: view,
       resources: resourceOf(self, parents, rule.name, backends),
-      contributions: contributionsOf(self, parents, true, targets),
+      contributions: contributionsOf(self, parents, true, targets, read),
       status: {
         parents: parents.map((parent) => ({
           parentRef: statusParentRef(parent.parentRef),

@@ -14,6 +14,7 @@
  * A log of its own (a file) needs no lease to be written: the lease then only decides who writes
  * statuses.
  */
+
 import { randomUUID } from 'node:crypto'
 import { type SluiceEvent, UnknownEventTypeError } from '../../../events/index.ts'
 import type { Fold, FoldChange } from '../../actors/fold.ts'
@@ -32,7 +33,7 @@ import type { XdsServer } from '../../xds/server.ts'
 import { apiBinding } from '../api-binding.ts'
 import type { OpenedLog } from '../open-log.ts'
 import { Reconciler } from '../reconciler.ts'
-import { secretDigests } from '../secret-digests.ts'
+import { keepSessionKey, secretDigests } from '../secret-digests.ts'
 import { captureState, type RestoredState } from '../stored-state.ts'
 import { ClassKeeper } from './class-keeper.ts'
 import { clusterName } from './cluster-name.ts'
@@ -99,6 +100,7 @@ export class Session {
       const late = this.#secrets.late()
       if (late !== undefined) this.#xds?.publish(late)
     })
+    keepSessionKey(this.#secrets, this.#opened.digestKey)
     this.#source = this.#createSource()
     this.#reconciler = this.#createReconciler()
     this.#lease = openLease(options, {

@@ -2,6 +2,7 @@
 import type { ErrorCode } from '../../errors.ts'
 import { vendorTls } from '../../llm/providers/vendor-tls.ts'
 import type { Step } from '../../policies/define.ts'
+import type { BackendPlace } from '../../policies/merge.ts'
 import { UpstreamProfiles } from '../upstream/profile.ts'
 import type { BoundPolicies } from './policies.ts'
 
@@ -9,6 +10,8 @@ import type { BoundPolicies } from './policies.ts'
 export interface BackendPart {
   /** What policies may call it. */
   readonly sections: readonly string[]
+  /** The object that stands behind the backend, which policies may name as well. */
+  readonly behind?: BackendPlace
   /** Requests must never be sent to it in clear. */
   readonly needsTls: boolean
   /** Requests are sent by TLS, trusting the authorities of the machine, unless a policy settles it. */
@@ -44,7 +47,9 @@ export function streamAccess(policies: BoundPolicies): BackendAccess {
   return {
     policies,
     profiles: new UpstreamProfiles(connection),
-    steps: policies.steps.filter(({ onRequest }) => onRequest !== undefined),
+    steps: policies.steps.filter(
+      ({ onRequest, mcp }) => onRequest !== undefined && mcp === undefined,
+    ),
     // A policy that cannot be enforced (TLS, credentials) closes the way to its backend.
     problem: closed === undefined ? undefined : { code: 'policy_unenforceable', detail: closed },
   }

@@ -129,7 +129,7 @@ export class RulePlacement {
     if (access === undefined) {
       const found = part()
       const place = { backend: targetRef(target), sections: found.sections }
-      const levels = backendLevels(this.#levels(), place)
+      const levels = backendLevels(this.#levels(), place, found.behind)
       const policies = this.#policies.merge('backend', 'PostRouting', levels)
       access = httpAccess(policies, found)
       byBackend.set(target, access)

@@ -96,6 +96,11 @@ export class ConfigStore {
     this.streams = new StreamTable(this.policies)
   }
 
+  /** The value of a secret that was received; undefined where it has not been. */
+  secret(digest: string): Uint8Array | undefined {
+    return this.#secrets.find(digest)
+  }
+
   /** What is served on a port, in plaintext or over TLS; undefined where nothing is. */
   port(number: number, scheme: 'http' | 'https'): PortTable | undefined {
     return this.#tables.forRequests(number, scheme)

@@ -29,6 +29,7 @@ import type {
   StreamLimits,
   TlsChoice,
 } from './types.ts'
+import { type Call, type CallListener, type CallRequest, UpstreamCall } from './upstream-call.ts'
 
 export interface EngineOptions {
   /** The I/O instance of the core, of this thread. */
@@ -286,6 +287,10 @@ class SocketEngine implements Engine {
       if (minMs > 0) this.#parts.timers.arm(this.#drainTimer, minMs)
       else this.#onDrainTimer()
     })
+  }
+
+  call(request: CallRequest, listener: CallListener): Call {
+    return new UpstreamCall(this.#parts, request, listener)
   }
 
   #onDrainTimer(): void {

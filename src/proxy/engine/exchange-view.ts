@@ -118,6 +118,23 @@ export abstract class ExchangeView {
     return this.client?.borrower
   }
 
+  onTunnelBytes(bytes: Buffer, start: number, end: number): void {
+    this.tunnel?.fromUpstream(bytes, start, end)
+  }
+
+  onTunnelEnd(): void {
+    this.tunnel?.upstreamEnded()
+    this.client?.limitTunnel()
+  }
+
+  onClientTunnelBytes(bytes: Buffer, start: number, end: number): void {
+    this.tunnel?.fromClient(bytes, start, end)
+  }
+
+  onClientTunnelEnd(): void {
+    this.tunnel?.clientEnded()
+  }
+
   /** Whoever waits for a body learns that it does not come. */
   protected failBodies(): void {
     const gone = this.error ?? new GatewayError('client_closed')

@@ -6,8 +6,9 @@ import type { EngineParts } from './engine-parts.ts'
 import type { ExchangePhase } from './exchange-phase.ts'
 import { ExchangeView } from './exchange-view.ts'
 import type { BodyKind } from './message-body.ts'
-import { Mirror, type MirrorTarget } from './mirror.ts'
+import { type MirrorTarget, startMirror } from './mirror.ts'
 import { writeOwnAnswer } from './own-answer.ts'
+import { beginOwnStream, OwnStream, type ResponseStream } from './own-stream.ts'
 import { frameResponse, type ResponseFraming } from './response-head.ts'
 import { Tunnel } from './tunnel.ts'
 import type { Ending, ForwardOptions, ServerExchange, UpstreamAddress } from './types.ts'
@@ -32,12 +33,15 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
    * request before the call returns.
    */
   #turn = 0
+  #stream: OwnStream | undefined
   #isReadingHead = false
   #isCloseDelimited = false
 
   constructor(parts: EngineParts) {
     const requestSource = { resumeBody: () => this.client?.wantBody() }
-    const responseSource = { resumeBody: () => this.#attempt.link?.resumeBody() }
+    const responseSource = {
+      resumeBody: () => (this.#stream?.onDrain ?? (() => this.#attempt.link?.resumeBody()))(),
+    }
     super(parts.reader, requestSource, responseSource)
     this.#parts = parts
     this.#attempt = new Attempt(parts, this)
@@ -64,16 +68,39 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
     headers: readonly (readonly [string, string])[],
     body: string | Uint8Array | undefined,
   ): void {
-    this.#undecided--
-    const client = this.client
-    if (client === undefined || !this.#isUndecided()) return
-    this.#attempt.drop()
+    const client = this.#ownTurn()
+    if (client === undefined) return
     this.ownBytes = writeOwnAnswer(client, this, status, headers, body)
+    this.#answeredOurselves(status)
+    this.#responseSent()
+  }
+
+  respondStream(
+    status: number,
+    headers: readonly (readonly [string, string])[],
+  ): ResponseStream | undefined {
+    const client = this.#ownTurn()
+    if (client === undefined) return undefined
+    const framing = beginOwnStream(client, this, status, headers)
+    const stream = new OwnStream(this.responseBody, () => this.onResponseBody())
+    this.#stream = stream
+    this.#answeredOurselves(status)
+    this.#sendResponseBody(client, framing)
+    return stream
+  }
+
+  #ownTurn(): ClientSide | undefined {
+    this.#undecided--
+    if (this.client === undefined || !this.#isUndecided()) return undefined
+    this.#attempt.drop()
+    return this.client
+  }
+
+  #answeredOurselves(status: number): void {
     this.hasResponse = true
     this.answeredBy = 'gateway'
     this.sentStatus = status
     this.#phase = 'relaying'
-    this.#responseSent()
   }
 
   forward(address: UpstreamAddress, options: ForwardOptions): void {
@@ -87,7 +114,8 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
     this.#isUpstreamDone = false
     this.#phase = 'forwarding'
     this.#deadlines.begin(options)
-    if (this.#mirrors !== undefined) this.#startMirrors(this.#mirrors)
+    if (this.#mirrors !== undefined) startMirror(this.#parts, this.#mirrors, this)
+    this.#mirrors = undefined
     try {
       this.#attempt.start(address, options.connectTimeoutMs)
     } catch (thrown) {
@@ -209,15 +237,6 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
     else this.requestBody.drained()
   }
 
-  onTunnelBytes(bytes: Buffer, start: number, end: number): void {
-    this.tunnel?.fromUpstream(bytes, start, end)
-  }
-
-  onTunnelEnd(): void {
-    this.tunnel?.upstreamEnded()
-    this.client?.limitTunnel()
-  }
-
   // --- the client's side ---
 
   /** Everything written has left. */
@@ -250,16 +269,6 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
     this.#over()
   }
 
-  onClientTunnelBytes(bytes: Buffer, start: number, end: number): void {
-    this.tunnel?.fromClient(bytes, start, end)
-  }
-
-  onClientTunnelEnd(): void {
-    this.tunnel?.clientEnded()
-  }
-
-  // --- inside ---
-
   #onDeadline(error: GatewayError): void {
     if (this.#phase === 'forwarding' || this.#phase === 'answering') this.#answerError(error)
     else if (this.#phase === 'relaying' || this.#phase === 'flushing') {
@@ -269,18 +278,6 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
 
   #isUndecided(): boolean {
     return this.#phase === 'deciding' || this.#phase === 'answering'
-  }
-
-  #startMirrors(to: MirrorTarget[]): void {
-    this.#mirrors = undefined
-    try {
-      const mirror = new Mirror(this.#parts, to, this.isHead)
-      if (this.requestBody.kind === 'none') mirror.onSentEnd()
-      this.requestBody.tap = mirror
-    } catch (thrown) {
-      // A mirror never matters to the request.
-      if (!isOverload(thrown)) throw thrown
-    }
   }
 
   #startTunnel(client: ClientSide): void {
@@ -375,6 +372,8 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
     this.#phase = 'over'
     this.#deadlines.end()
     this.#attempt.drop()
+    this.#stream?.close()
+    this.#stream = undefined
     this.requestBody.tap?.onAbandon()
     if (this.ending !== 'complete') this.failBodies()
     this.#parts.activeExchanges--

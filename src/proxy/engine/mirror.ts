@@ -1,4 +1,5 @@
 import type { GatewayError } from '../../errors.ts'
+import { isOverload } from './attempt.ts'
 import type { BodyTap } from './body-sink.ts'
 import type { EngineParts } from './engine-parts.ts'
 import { MessageBody } from './message-body.ts'
@@ -21,8 +22,24 @@ export interface MirrorTarget {
   readonly isChunked: boolean
 }
 
+/** Sends copies of a request that is about to be forwarded. */
+export function startMirror(
+  parts: EngineParts,
+  to: readonly MirrorTarget[],
+  { isHead, requestBody }: { readonly isHead: boolean; readonly requestBody: MessageBody },
+): void {
+  try {
+    const mirror = new Mirror(parts, to, isHead)
+    if (requestBody.kind === 'none') mirror.onSentEnd()
+    requestBody.tap = mirror
+  } catch (thrown) {
+    // A mirror never matters to the request.
+    if (!isOverload(thrown)) throw thrown
+  }
+}
+
 /** Copies of one request to other addresses. Nothing that happens to them reaches the exchange. */
-export class Mirror implements BodyTap {
+class Mirror implements BodyTap {
   readonly #copies: MirrorCopy[]
 
   constructor(parts: EngineParts, targets: readonly MirrorTarget[], isHead: boolean) {

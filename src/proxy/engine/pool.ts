@@ -90,7 +90,7 @@ export class Pools {
 
   /**
    * Finds or makes a connection; `onUpstreamReady` follows, at once where one was idle.
-   * `isFresh` asks for a new connection. Returns the connection; throws `overloaded` where none can
+   * `isFresh` asks for a new connection, `isLong` for one that serves nobody else. Returns the connection; throws `overloaded` where none can
    * be made.
    */
   acquire(
@@ -98,6 +98,7 @@ export class Pools {
     user: UpstreamUser,
     connectTimeoutMs: number,
     isFresh: boolean,
+    isLong = false,
   ): UpstreamLink {
     let pool = this.#pools.get(address.pool)
     if (pool === undefined) {
@@ -105,11 +106,12 @@ export class Pools {
       this.#pools.set(address.pool, pool)
     }
     const isHttp2 = address.isHttp2 === true
-    const idle = isFresh || isHttp2 ? undefined : pool.takeIdle()
+    const idle = isFresh || isLong || isHttp2 ? undefined : pool.takeIdle()
     if (idle !== undefined) return idle
     try {
       if (isHttp2) return pool.begin(this.#parts(), user, connectTimeoutMs, isFresh)
-      const connection = new UpstreamConnection(this.#parts(), pool, user, connectTimeoutMs)
+      const parts = this.#parts()
+      const connection = new UpstreamConnection(parts, pool, user, connectTimeoutMs, isLong)
       pool.opened(connection)
       return connection
     } finally {

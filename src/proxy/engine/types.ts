@@ -15,8 +15,10 @@ import type { HttpVersion, KeepaliveSettings } from '../../exchange/connection.t
 import type { ChosenBackend, Exchange, Peer, RoutePlace } from '../../exchange/exchange.ts'
 import type { FloodKind } from './http2/flood-guard.ts'
 import type { Http2Limits } from './http2/limits.ts'
+import type { ResponseStream } from './own-stream.ts'
 import type { PortChange } from './port-settings.ts'
 import type { StreamCounters } from './stream-types.ts'
+import type { Call, CallListener, CallRequest } from './upstream-call.ts'
 
 /** A concrete address to connect to; equal `pool` means connections can be shared. */
 export interface UpstreamAddress {
@@ -122,6 +124,14 @@ export interface ServerExchange extends Exchange {
     headers: readonly (readonly [string, string])[],
     body: string | Uint8Array | undefined,
   ): void
+  /**
+   * The same where the body comes bit by bit; undefined where the client has gone. Throws
+   * `filter_failed` where a header is not HTTP.
+   */
+  respondStream(
+    status: number,
+    headers: readonly (readonly [string, string])[],
+  ): ResponseStream | undefined
   /** Sends the request (with all edits made so far) to the address. */
   forward(address: UpstreamAddress, options: ForwardOptions): void
   /** Sends the upstream's response (with all edits made so far) to the client. */
@@ -229,6 +239,8 @@ export interface Engine {
    * and resolves when the last exchange is done or `maxMs` have passed (then cuts).
    */
   drain(minMs: number, maxMs: number): Promise<void>
+  /** A request of the data plane's own. Throws `overloaded`. */
+  call(request: CallRequest, listener: CallListener): Call
   /** Closes everything at once. */
   close(): void
 }

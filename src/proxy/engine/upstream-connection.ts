@@ -22,7 +22,8 @@ export const idleTimeoutMs = 90_000
 export class UpstreamConnection implements UpstreamLink, TransportOwner, TimerOwner {
   readonly #parts: EngineParts
   readonly #pool: Pool
-  readonly #buffer: ReadBuffer
+  /** Absent where bytes come as buffers of their own. */
+  readonly #buffer: ReadBuffer | undefined
   readonly transport: Transport
   readonly framesBodies = false
   readonly isUnprocessed = false
@@ -45,21 +46,30 @@ export class UpstreamConnection implements UpstreamLink, TransportOwner, TimerOw
   /** A byte of the current response has arrived. */
   hasAnswered = false
 
-  constructor(parts: EngineParts, pool: Pool, user: UpstreamUser, connectTimeoutMs: number) {
+  /** `isLong`: serves this one user, and holds no read buffer while it is silent. */
+  constructor(
+    parts: EngineParts,
+    pool: Pool,
+    user: UpstreamUser,
+    connectTimeoutMs: number,
+    isLong = false,
+  ) {
     this.#parts = parts
     this.#pool = pool
     this.#user = user
-    this.#buffer = parts.readBuffers.lease()
+    this.#buffer = isLong ? undefined : parts.readBuffers.lease()
     this.#startedAt = parts.clock.now()
-    const socket = dial(pool.address, this.#readInto(), () => this.#onConnect())
-    this.transport = new Transport(socket, this, parts.upstreamMeter)
+    const into = this.#buffer && this.#readInto(this.#buffer)
+    const socket = dial(pool.address, into, () => this.#onConnect())
+    this.transport = isLong
+      ? Transport.overEvents(socket, this, parts.upstreamMeter)
+      : new Transport(socket, this, parts.upstreamMeter)
     parts.timers.arm(this.#timer, connectTimeoutMs > 0 ? connectTimeoutMs : defaultConnectTimeoutMs)
     parts.counters.upstreamConnectionsTotal++
     parts.counters.upstreamConnectionsOpen++
   }
 
-  #readInto(): ReadInto {
-    const { memory, start } = this.#buffer
+  #readInto({ memory, start }: ReadBuffer): ReadInto {
     return {
       buffer: memory.subarray(start, start + readBufferSize),
       callback: (length) => {
@@ -159,7 +169,7 @@ export class UpstreamConnection implements UpstreamLink, TransportOwner, TimerOw
         this.#fail(refusedResponse(code))
         return
       }
-      user.responseHead.load(reader, from, at, from === this.#buffer.memory)
+      user.responseHead.load(reader, from, at, from === this.#buffer?.memory)
       at += reader.headLength
       if (user.responseHead.status >= 200 || user.responseHead.status === 101) {
         this.#takeHead(user, from, at, to)
@@ -270,7 +280,8 @@ export class UpstreamConnection implements UpstreamLink, TransportOwner, TimerOw
   release(): void {
     const user = this.#user
     if (this.#state === 'closed') return
-    const isClean = user?.responseBody.ended === true && user.isRequestSent
+    const isWhole = user?.responseBody.ended === true && user.isRequestSent
+    const isClean = isWhole && this.#buffer !== undefined
     if (!this.#mayReuse || !isClean || this.#held !== undefined || this.transport.needsDrain) {
       this.close()
       return
@@ -299,9 +310,11 @@ export class UpstreamConnection implements UpstreamLink, TransportOwner, TimerOw
 
   /** The buffer may be used again once neither the kernel nor a client looks at it. */
   #giveBackBuffer(): void {
+    const buffer = this.#buffer
+    if (buffer === undefined) return
     const isSeen = this.isLent || this.#state === 'tunnel'
     const socket = (isSeen ? this.#user?.borrower : undefined) ?? this.transport.socket
-    const giveBack = (): void => this.#parts.readBuffers.giveBack(this.#buffer)
+    const giveBack = (): void => this.#parts.readBuffers.giveBack(buffer)
     if (socket.closed) giveBack()
     else socket.once('close', giveBack)
   }

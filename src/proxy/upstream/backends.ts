@@ -2,6 +2,7 @@ import { isIP } from 'node:net'
 import type { BackendResource, Destination } from '../../model/resources.ts'
 import { bareHost } from './authority.ts'
 import { plainAddress, UpstreamEndpoint } from './endpoint.ts'
+import { compileTargets, type McpBackend } from './mcp-targets.ts'
 import { compileProviders, type ModelBackend } from './model-providers.ts'
 
 /** A GatewayBackend as requests need it. */
@@ -9,6 +10,7 @@ export type CompiledDestination =
   | StaticDestination
   | { readonly type: 'dynamic' }
   | ModelBackend
+  | McpBackend
   | { readonly type: 'unsupported'; readonly message: string }
 
 export interface StaticDestination {
@@ -50,6 +52,10 @@ function compile(
     case 'ai': {
       const known = before?.type === 'ai' ? before : undefined
       return compileProviders(backend, destination.groups, known)
+    }
+    case 'mcp': {
+      const known = before?.type === 'mcp' ? before : undefined
+      return compileTargets(backend, destination.targets, destination.isStateless, known)
     }
     default:
       return destination

@@ -24,7 +24,7 @@ export interface DestinationResolver {
   readonly clusterDomain: string
 }
 
-interface ResolveContext {
+export interface ResolveContext {
   readonly config: ConfigStore
   readonly resolver: DestinationResolver
   readonly random: () => number
@@ -71,9 +71,12 @@ export function resolveDestination(
   const access = usable(placement, named, whole)
   if (backend.type === 'static') return atStatic(context, backend, access, request, avoid)
   if (backend.type === 'dynamic') return resolveDynamic(context, access, request, avoid)
-  const why = backend.type === 'ai' ? 'only requests to a model can go there' : backend.message
+  const why =
+    backend.type === 'unsupported' ? backend.message : `only ${wanted[backend.type]} can go there`
   throw new GatewayError('backend_unsupported', why)
 }
+
+const wanted = { ai: 'requests to a model', mcp: 'requests of MCP clients' }
 
 function atStatic(
   context: ResolveContext,

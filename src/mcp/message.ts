@@ -1,0 +1,136 @@
+/** One JSON-RPC message of MCP, read as strictly as the strictest of those who will read it. */
+import { type JsonNode, JsonRefusal, member, rawOf, scanJson, textOf } from './json/scan.ts'
+
+/** Deep enough for any schema or result that means something. */
+export const maxDepth = 128
+/** Down to the parts of the items of a result: message, result, list, item, name. */
+const keptDepth = 5
+
+export interface McpRequest {
+  readonly kind: 'request'
+  readonly text: string
+  readonly method: string
+  /** The id as it stands: a JSON string or number. */
+  readonly id: string
+  readonly root: JsonNode
+  readonly params: JsonNode | undefined
+}
+
+export interface McpNotification {
+  readonly kind: 'notification'
+  readonly text: string
+  readonly method: string
+  readonly root: JsonNode
+  readonly params: JsonNode | undefined
+}
+
+export interface McpResponse {
+  readonly kind: 'response'
+  readonly text: string
+  /** Undefined where the sender could not tell what it answers; errors only. */
+  readonly id: string | undefined
+  readonly root: JsonNode
+  /** Exactly one of both. */
+  readonly result: JsonNode | undefined
+  readonly error: JsonNode | undefined
+}
+
+export type McpMessage = McpRequest | McpNotification | McpResponse
+
+/** Text that is no message. `id` where that of a request could be read all the same. */
+export class MessageRefusal extends Error {
+  override readonly name = 'MessageRefusal'
+  /** Of JSON-RPC: -32700 no JSON, -32600 no message. */
+  readonly code: number
+
+  constructor(code: number, message: string) {
+    super(message)
+    this.code = code
+  }
+}
+
+const members = ['jsonrpc', 'id', 'method', 'params', 'result', 'error']
+/** Members of params that decide who may do what, or where a message goes. */
+const paramMembers = ['name', 'uri', 'ref', 'cursor', 'arguments', '_meta', 'requestId', 'level']
+
+/** @throws MessageRefusal */
+export function readMessage(text: string): McpMessage {
+  return messageAt(text, scan(text))
+}
+
+/** One message, or a batch of them (which no version but 2025-03-26 has). @throws MessageRefusal */
+export function readMessages(text: string): McpMessage | readonly McpMessage[] {
+  const root = scan(text)
+  if (root.type !== 'array') return messageAt(text, root)
+  if (root.values?.length === 0) throw new MessageRefusal(-32600, 'the batch is empty')
+  return (root.values ?? []).map((node) => readMessage(rawOf(text, node)))
+}
+
+function scan(text: string): JsonNode {
+  try {
+    return scanJson(text, { maxDepth, keptDepth })
+  } catch (error) {
+    if (error instanceof JsonRefusal) throw new MessageRefusal(-32700, error.message)
+    throw error
+  }
+}
+
+function messageAt(text: string, root: JsonNode): McpMessage {
+  if (root.type !== 'object') throw new MessageRefusal(-32600, 'a message is an object')
+  refuseLookalikes(root, members)
+  if (textOf(text, member(root, 'jsonrpc')) !== '2.0') {
+    throw new MessageRefusal(-32600, 'jsonrpc must be "2.0"')
+  }
+  const method = member(root, 'method')
+  return method === undefined ? responseAt(text, root) : callAt(text, root, method)
+}
+
+function callAt(text: string, root: JsonNode, node: JsonNode): McpRequest | McpNotification {
+  const method = textOf(text, node)
+  if (method === undefined) throw new MessageRefusal(-32600, 'method must be a string')
+  if (member(root, 'result') !== undefined || member(root, 'error') !== undefined) {
+    throw new MessageRefusal(-32600, 'a message is a call or an answer, not both')
+  }
+  const params = member(root, 'params')
+  if (params !== undefined && params.type !== 'object') {
+    throw new MessageRefusal(-32600, 'params must be an object')
+  }
+  refuseLookalikes(params, paramMembers)
+  const id = member(root, 'id')
+  if (id === undefined) return { kind: 'notification', text, method, root, params }
+  return { kind: 'request', text, method, id: idAt(text, id), root, params }
+}
+
+function responseAt(text: string, root: JsonNode): McpResponse {
+  const result = member(root, 'result')
+  const error = member(root, 'error')
+  if ((result === undefined) === (error === undefined)) {
+    throw new MessageRefusal(-32600, 'a message has a method, a result or an error')
+  }
+  const node = member(root, 'id')
+  if (node === undefined || node.type === 'null') {
+    if (error === undefined) throw new MessageRefusal(-32600, 'an answer needs an id')
+    return { kind: 'response', text, id: undefined, root, result, error }
+  }
+  return { kind: 'response', text, id: idAt(text, node), root, result, error }
+}
+
+/** Strings in the one way in which JSON.stringify writes them, so that equal ids are equal text. */
+function idAt(text: string, node: JsonNode): string {
+  const value = textOf(text, node)
+  if (value !== undefined) return JSON.stringify(value)
+  if (node.type !== 'number') throw new MessageRefusal(-32600, 'an id is a string or a number')
+  return rawOf(text, node)
+}
+
+/** Some parsers ignore case: to them `Name` and `name` are one key, which then is there twice. */
+function refuseLookalikes(node: JsonNode | undefined, known: readonly string[]): void {
+  for (const key of node?.keys ?? []) {
+    if (known.includes(key)) continue
+    const upper = key.toUpperCase()
+    const meant = known.find((one) => one.toUpperCase() === upper)
+    if (meant !== undefined) {
+      throw new MessageRefusal(-32600, `the key ${JSON.stringify(key)} must be ${meant}`)
+    }
+  }
+}

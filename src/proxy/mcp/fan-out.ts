@@ -1,0 +1,78 @@
+/** Lists of several targets as one. */
+import { codes, errorText, resultText } from '../../mcp/answers.ts'
+import { jsonValue, member, splice } from '../../mcp/json/scan.ts'
+import { type ListPart, mergedResult, partOf } from '../../mcp/lists.ts'
+import type { McpRequest } from '../../mcp/message.ts'
+import type { ListMethod } from '../../mcp/methods.ts'
+import type { McpTargetEntry } from '../upstream/mcp-targets.ts'
+import { toFailure } from './failure.ts'
+import { SessionEnded } from './target-session.ts'
+import type { Turn } from './turn.ts'
+
+type Outcome = ListPart | 'missing' | SessionEnded
+
+/**
+ * Asks every target that may have some, or those that the client's cursor says have more. What a
+ * target cannot give is missing from the answer, which names it; an answer without any part is an
+ * error. Rejects with SessionEnded where no server knows the session.
+ */
+export async function askLists(
+  turn: Turn,
+  request: McpRequest,
+  method: ListMethod,
+  cursors: ReadonlyMap<string, string> | undefined,
+): Promise<string> {
+  const asked = turn.exchange.backend.targets.filter(({ target }) => {
+    if (cursors !== undefined) return cursors.has(target.name)
+    return turn.session.can(target.name)?.includes(method.capability) ?? true
+  })
+  const outcomes = await Promise.all(
+    asked.map((entry) => askOne(turn, request, method, entry, cursors?.get(entry.target.name))),
+  )
+  const ended = outcomes.find((one) => one instanceof SessionEnded)
+  if (ended !== undefined && outcomes.every((one) => one === ended || typeof one !== 'object')) {
+    throw ended
+  }
+  const parts = outcomes.filter((one) => typeof one === 'object' && 'items' in one)
+  const missing = asked.flatMap(({ target }, at) =>
+    outcomes[at] === 'missing' || outcomes[at] instanceof SessionEnded ? [target.name] : [],
+  )
+  if (parts.length === 0 && missing.length > 0) {
+    const message = `no server could be asked: ${missing.join(', ')}`
+    return errorText(request.id, codes.internal, message)
+  }
+  return resultText(request.id, mergedResult(method, parts, missing))
+}
+
+async function askOne(
+  turn: Turn,
+  request: McpRequest,
+  method: ListMethod,
+  entry: McpTargetEntry,
+  cursor: string | undefined,
+): Promise<Outcome> {
+  const { name } = entry.target
+  const text = withCursor(request, cursor)
+  try {
+    const { response } = await turn.session.use(entry, (transport) =>
+      turn.ask(entry, transport, { text, id: request.id }),
+    )
+    if (response.error !== undefined) {
+      const code = member(response.error, 'code')
+      const isUnknown = code && jsonValue(response.text, code) === codes.methodNotFound
+      return isUnknown === true ? { target: name, items: [], cursor: undefined } : 'missing'
+    }
+    return partOf(name, method, response, true, turn.keeps(entry, request.method, method))
+  } catch (thrown) {
+    if (thrown instanceof SessionEnded) return thrown
+    toFailure(thrown)
+    return 'missing'
+  }
+}
+
+/** The request with the target's own cursor in the place of the client's. */
+function withCursor({ text, params }: McpRequest, cursor: string | undefined): string {
+  const node = member(params, 'cursor')
+  if (node === undefined || cursor === undefined) return text
+  return splice(text, [{ start: node.start, end: node.end, text: JSON.stringify(cursor) }])
+}

@@ -1,0 +1,243 @@
+/** GET: what servers send by themselves, all in one stream. */
+import type { RespondVerdict } from '../../exchange/exchange.ts'
+import { notificationText } from '../../mcp/answers.ts'
+import { eventText, type McpEvent } from '../../mcp/event-stream.ts'
+import type { McpMessage } from '../../mcp/message.ts'
+import { clientMessage } from '../../mcp/results.ts'
+import type { McpTargetEntry } from '../upstream/mcp-targets.ts'
+import type { EventMark } from './answer-reader.ts'
+import { TargetFailure, toFailure } from './failure.ts'
+import { readPositions, streamKey, writePositions } from './marks.ts'
+import type { McpExchange } from './mcp-exchange.ts'
+import { ExchangeOutlet } from './outlet.ts'
+import { lostSession, verdictOf } from './refusals.ts'
+import { findSession } from './session-requests.ts'
+import { type ClientSession, SessionEnded } from './target-session.ts'
+import type { Flow, Transport } from './transport.ts'
+
+/** Between attempts to take up the stream of a server that has ended it. */
+const firstRetryMs = 1_000
+const longestRetryMs = 30_000
+
+export function serveGet(
+  exchange: McpExchange,
+): RespondVerdict | Promise<RespondVerdict | undefined> {
+  const session = findSession(exchange)
+  if ('kind' in session) return session
+  const from = exchange.walk.exchange.request.headers.get('last-event-id')
+  return new ServerStreams(session, from).begin()
+}
+
+/** The stream of one server, as far as it is open. */
+interface ServerStream {
+  flow: Flow | undefined
+  retry: NodeJS.Timeout | undefined
+  retryMs: number
+  isGone: boolean
+}
+
+const lists = ['tools', 'prompts', 'resources'].map((kind) =>
+  notificationText(`notifications/${kind}/list_changed`),
+)
+
+class ServerStreams {
+  readonly #session: ClientSession
+  readonly #exchange: McpExchange
+  readonly #outlet: ExchangeOutlet
+  readonly #from: string | undefined
+  /** Last events, by target. */
+  readonly #positions: Map<string, string>
+  /** A stream that began with a request is taken up again: it is one server's, and has an end. */
+  readonly #resumed: string | undefined
+  readonly #streams = new Map<string, ServerStream>()
+  readonly #ends: (() => void)[] = []
+
+  constructor(session: ClientSession, from: string | undefined) {
+    this.#session = session
+    this.#exchange = session.exchange
+    this.#outlet = new ExchangeOutlet(session.exchange.walk)
+    this.#from = from
+    const positions = new Map(from === undefined || this.#isOnly ? [] : readPositions(from))
+    const isOwn = positions.delete(streamKey)
+    this.#resumed = isOwn ? undefined : [...positions.keys()][0]
+    this.#positions = positions
+  }
+
+  get #isOnly(): boolean {
+    return this.#exchange.backend.targets.length === 1
+  }
+
+  begin(): Promise<RespondVerdict | undefined> {
+    const { walk, context } = this.#exchange
+    const { state } = this.#session
+    walk.mcp = { close: () => this.#close() }
+    const key = `stream ${Math.random()}`
+    context.mcp.live(state).held.set(key, { close: () => this.#outlet.end() })
+    this.#ends.push(
+      () => context.mcp.known(state)?.held.delete(key),
+      context.mcp.onSweep(() => {
+        context.mcp.live(state)
+        this.#outlet.keepAlive()
+      }),
+      context.mcp.onChange(() => this.#onChange()),
+    )
+    const wanted = this.#exchange.backend.targets.filter(
+      ({ target }) => this.#resumed === undefined || target.name === this.#resumed,
+    )
+    if (wanted.length === 0) return Promise.resolve(lostSession())
+    Promise.all(wanted.map((entry) => this.#open(entry))).then(
+      (failures) => this.#begun(failures),
+      (thrown) => this.#outlet.fail(thrown),
+    )
+    return this.#outlet.result
+  }
+
+  /** All servers have been asked. */
+  #begun(failures: readonly (TargetFailure | SessionEnded | undefined)[]): void {
+    if (failures.includes(undefined)) return
+    const [first] = failures
+    const ended = failures.find((one) => one instanceof SessionEnded)
+    const isRefused = failures.every(
+      (one) => one instanceof TargetFailure && one.answer?.status === 405,
+    )
+    if (ended !== undefined) this.#answer(lostSession())
+    else if (first instanceof TargetFailure && (isRefused || this.#isOnly)) {
+      this.#answer(verdictOf(first, undefined))
+    } else this.#outlet.open()
+  }
+
+  #answer({ status, headers = [], body, reason }: RespondVerdict): void {
+    this.#outlet.answer(status, headers, body, reason)
+  }
+
+  /** Asks a server for its stream; gives what is wrong, once it is known. */
+  async #open(entry: McpTargetEntry): Promise<TargetFailure | SessionEnded | undefined> {
+    const { name } = entry.target
+    const stream = this.#streams.get(name) ?? {
+      flow: undefined,
+      retry: undefined,
+      retryMs: firstRetryMs,
+      isGone: false,
+    }
+    this.#streams.set(name, stream)
+    try {
+      await this.#session.use(entry, (transport) => this.#listen(entry, transport, stream))
+      return undefined
+    } catch (thrown) {
+      if (thrown instanceof SessionEnded) return thrown
+      const failure = toFailure(thrown)
+      // Who has no stream is not asked again.
+      if (failure.answer?.status !== 405) this.#again(entry, stream)
+      return failure
+    }
+  }
+
+  /** Resolves when the stream has begun, rejects where it does not. */
+  #listen(entry: McpTargetEntry, transport: Transport, stream: ServerStream): Promise<void> {
+    const { name } = entry.target
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    let hasBegun = false
+    const ended = (failure: TargetFailure) => {
+      if (hasBegun) this.#ended(entry, stream)
+      else reject(failure)
+    }
+    const listener = {
+      onStream: () => {
+        hasBegun = true
+        stream.retryMs = firstRetryMs
+        this.#outlet.open()
+        resolve()
+      },
+      onMessage: (message: McpMessage, mark: EventMark | undefined) => {
+        this.#outlet.send(this.#told(name, message), this.#markOf(name, mark))
+        this.#slowDown(stream)
+      },
+      onEvent: (event: McpEvent) => {
+        const { id, retry } = event
+        if (id === undefined && retry === undefined) return
+        const mark = this.#markOf(name, { id, retry })
+        this.#outlet.sendEvent(eventText({ ...event, id: mark?.id }))
+      },
+      onEnd: () => ended(new TargetFailure('the server has no stream')),
+      onFailure: ended,
+    }
+    const from = this.#isOnly ? this.#from : this.#positions.get(name)
+    transport.listen(listener, from).then((flow) => {
+      stream.flow = flow
+      if (stream.isGone) flow.close()
+    }, reject)
+    return promise
+  }
+
+  #told(target: string, message: McpMessage): string {
+    return this.#isOnly ? message.text : clientMessage(target, message)
+  }
+
+  /** With the last event of every server, so that each can go on where it was. */
+  #markOf(target: string, mark: EventMark | undefined): EventMark | undefined {
+    if (mark?.id === undefined || this.#isOnly) return mark
+    this.#positions.set(target, mark.id)
+    const own = this.#resumed === undefined ? [[streamKey, ''] as const] : []
+    return { ...mark, id: writePositions([...own, ...this.#positions]) }
+  }
+
+  #slowDown({ flow }: ServerStream): void {
+    if (flow === undefined || !this.#outlet.isSlow) return
+    flow.pause()
+    this.#outlet.onDrain(() => flow.resume())
+  }
+
+  /** A server has ended its stream: the client may come back, or we go back for it. */
+  #ended(entry: McpTargetEntry, stream: ServerStream): void {
+    stream.flow = undefined
+    if (stream.isGone) return
+    if (this.#isOnly || this.#resumed !== undefined) this.#outlet.end()
+    else this.#again(entry, stream)
+  }
+
+  #again(entry: McpTargetEntry, stream: ServerStream): void {
+    if (stream.isGone || this.#isOnly) return
+    stream.retry = setTimeout(() => {
+      if (!stream.isGone) void this.#open(entry).then((one) => this.#onRetried(one))
+    }, stream.retryMs)
+    stream.retry.unref()
+    stream.retryMs = Math.min(stream.retryMs * 2, longestRetryMs)
+  }
+
+  #onRetried(failure: TargetFailure | SessionEnded | undefined): void {
+    if (failure instanceof SessionEnded) this.#outlet.end()
+  }
+
+  /** Targets have come or gone: their lists are other ones now. */
+  #onChange(): void {
+    if (this.#resumed !== undefined) return
+    const { config } = this.#exchange.context
+    const found = config.backends.find(this.#exchange.name)
+    if (found?.type !== 'mcp') {
+      this.#outlet.end()
+      return
+    }
+    const now = new Set(found.targets.map(({ target }) => target.name))
+    const gone = [...this.#streams.keys()].filter((name) => !now.has(name))
+    const fresh = found.targets.filter(({ target }) => !this.#streams.has(target.name))
+    if (gone.length + fresh.length === 0) return
+    for (const name of gone) this.#drop(name)
+    for (const entry of fresh) void this.#open(entry).then((one) => this.#onRetried(one))
+    for (const text of lists) this.#outlet.send(text)
+  }
+
+  #drop(name: string): void {
+    const stream = this.#streams.get(name)
+    this.#streams.delete(name)
+    if (stream === undefined) return
+    stream.isGone = true
+    clearTimeout(stream.retry)
+    stream.flow?.close()
+  }
+
+  #close(): void {
+    for (const end of this.#ends.splice(0)) end()
+    for (const name of [...this.#streams.keys()]) this.#drop(name)
+    this.#outlet.end()
+  }
+}

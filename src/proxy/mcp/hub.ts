@@ -1,0 +1,208 @@
+/** What the MCP backends of one thread share: the key of sessions, what is known of them, one clock. */
+import { BroadcastChannel } from 'node:worker_threads'
+import { GatewayError } from '../../errors.ts'
+import { SessionSeal, type SessionState, type TargetSession } from '../../mcp/session-state.ts'
+import { sessionKeyRef } from '../../model/mcp-targets.ts'
+import type { Call, CallListener, CallRequest } from '../engine/upstream-call.ts'
+import { now } from '../upstream/choose.ts'
+
+/** Makes requests; the engine does. */
+export interface Caller {
+  call(request: CallRequest, listener: CallListener): Call
+}
+
+/** What a session has that its id does not say. */
+export interface LiveSession {
+  /** By target: what was renewed, or begun after the session itself. */
+  readonly targets: Map<string, TargetSession | Promise<TargetSession>>
+  /** Connections that are kept for the session. */
+  readonly held: Map<string, { close(): void }>
+  lastUsed: number
+}
+
+/** Between looks at what has become old. */
+const sweepMs = 15_000
+/** Without a message a session keeps nothing in memory; its id goes on being good. */
+const idleMs = 30 * 60_000
+/** Sessions that are kept in memory; the one that was not used for longest goes first. */
+const mostLive = 50_000
+/** Ids that were read and need not be read again. */
+const mostOpened = 4_096
+/** How long an ended session is remembered, so that nobody carries it on. */
+const endedMs = 24 * 3_600_000
+const mostEnded = 100_000
+
+export class McpHub {
+  readonly #value: (digest: string) => Uint8Array | undefined
+  #caller: Caller | undefined
+  #seal: { readonly value: Uint8Array; readonly seal: SessionSeal } | undefined
+  readonly #opened = new Map<string, SessionState>()
+  readonly #live = new Map<string, LiveSession>()
+  readonly #ended = new Map<string, number>()
+  readonly #sweeps = new Set<() => void>()
+  #lingering = new Set<Call>()
+  readonly #changes = new Set<() => void>()
+  #timer: NodeJS.Timeout | undefined
+  #channel: BroadcastChannel | undefined
+  /** Of the product. */
+  readonly version: string
+
+  /** `value`: of a secret that was received, by its digest. */
+  constructor(value: (digest: string) => Uint8Array | undefined, version: string) {
+    this.version = version
+    this.#value = value
+  }
+
+  set caller(caller: Caller) {
+    this.#caller = caller
+  }
+
+  /** Throws `overloaded`. */
+  call(request: CallRequest, listener: CallListener): Call {
+    if (this.#caller === undefined) throw new GatewayError('bug', 'there is no engine yet')
+    return this.#caller.call(request, listener)
+  }
+
+  // --- ids ---
+
+  get #sealing(): SessionSeal {
+    const value = this.#value(sessionKeyRef.digest)
+    if (value === undefined) throw new GatewayError('bug', 'the key of sessions has not arrived')
+    if (this.#seal?.value !== value) {
+      this.#seal = { value, seal: new SessionSeal(value) }
+      this.#opened.clear()
+    }
+    return this.#seal.seal
+  }
+
+  seal(state: SessionState): string {
+    return this.#sealing.seal(state)
+  }
+
+  /** The session behind an id that a client has sent; undefined where there is none any more. */
+  open(id: string, backend: string): SessionState | undefined {
+    const seal = this.#sealing
+    this.#toOthers()
+    let state = this.#opened.get(id)
+    if (state === undefined) {
+      state = seal.open(id, backend)
+      if (state === undefined) return undefined
+      const [oldest] = this.#opened.size >= mostOpened ? this.#opened.keys() : []
+      if (oldest !== undefined) this.#opened.delete(oldest)
+      this.#opened.set(id, state)
+    }
+    if (state.backend !== backend || this.#ended.has(state.id)) return undefined
+    return state
+  }
+
+  // --- sessions ---
+
+  /** What is known of a session besides its id; made where there is nothing yet. */
+  live({ id }: SessionState): LiveSession {
+    let live = this.#live.get(id)
+    if (live === undefined) {
+      live = { targets: new Map(), held: new Map(), lastUsed: 0 }
+      const [oldest] = this.#live.size >= mostLive ? this.#live.keys() : []
+      if (oldest !== undefined) this.#forget(oldest)
+    } else this.#live.delete(id)
+    // In a Map's order the last one is the one that was used last.
+    this.#live.set(id, live)
+    live.lastUsed = now()
+    this.#watch()
+    return live
+  }
+
+  known({ id }: SessionState): LiveSession | undefined {
+    return this.#live.get(id)
+  }
+
+  /** The session keeps nothing in memory any more. */
+  drop({ id }: SessionState): void {
+    this.#forget(id)
+  }
+
+  /** Nobody carries the session on, in any thread of this process. */
+  end({ id }: SessionState): void {
+    this.#noteEnd(id)
+    this.#toOthers().postMessage(id)
+  }
+
+  /** Threads of one process tell each other which sessions have ended. */
+  #toOthers(): BroadcastChannel {
+    if (this.#channel !== undefined) return this.#channel
+    const channel = new BroadcastChannel('sluice mcp sessions')
+    channel.onmessage = ({ data }) => {
+      if (typeof data === 'string') this.#noteEnd(data)
+    }
+    channel.unref()
+    this.#channel = channel
+    return channel
+  }
+
+  #noteEnd(id: string): void {
+    this.#forget(id)
+    const [oldest] = this.#ended.size >= mostEnded ? this.#ended.keys() : []
+    if (oldest !== undefined) this.#ended.delete(oldest)
+    this.#ended.set(id, now())
+    this.#watch()
+  }
+
+  #forget(id: string): void {
+    const live = this.#live.get(id)
+    this.#live.delete(id)
+    for (const one of live?.held.values() ?? []) one.close()
+  }
+
+  // --- change ---
+
+  /** Called after each change of the configuration, until it is taken back. */
+  onChange(look: () => void): () => void {
+    this.#changes.add(look)
+    return () => this.#changes.delete(look)
+  }
+
+  /** The configuration has changed. */
+  changed(): void {
+    for (const look of [...this.#changes]) look()
+  }
+
+  // --- time ---
+
+  /** An answer is there, and its connection still has to come to its end. */
+  linger(call: Call): void {
+    this.#lingering.add(call)
+    this.#watch()
+  }
+
+  /** Called every now and then until it is taken back. */
+  onSweep(look: () => void): () => void {
+    this.#sweeps.add(look)
+    this.#watch()
+    return () => this.#sweeps.delete(look)
+  }
+
+  /** One timer for all, and none where nothing gets old. */
+  #watch(): void {
+    this.#timer ??= setInterval(() => this.#sweep(), sweepMs).unref()
+  }
+
+  #sweep(): void {
+    const late = this.#lingering
+    this.#lingering = new Set()
+    for (const call of late) call.close()
+    for (const look of [...this.#sweeps]) look()
+    const at = now()
+    for (const [id, { lastUsed }] of this.#live) {
+      if (at - lastUsed < idleMs) break
+      this.#forget(id)
+    }
+    for (const [id, since] of this.#ended) {
+      if (at - since < endedMs) break
+      this.#ended.delete(id)
+    }
+    const size = late.size + this.#sweeps.size + this.#live.size + this.#ended.size
+    if (size > 0) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+}

@@ -1,0 +1,112 @@
+/** `initialize`: the beginning of a session, at every target. */
+import type { RespondVerdict } from '../../exchange/exchange.ts'
+import { codes, resultText } from '../../mcp/answers.ts'
+import { helloParams, mergeHellos } from '../../mcp/initialize.ts'
+import { member, textOf } from '../../mcp/json/scan.ts'
+import type { McpRequest } from '../../mcp/message.ts'
+import { newSessionId, type TargetSession } from '../../mcp/session-state.ts'
+import { latestVersion } from '../../mcp/versions.ts'
+import type { McpTargetEntry } from '../upstream/mcp-targets.ts'
+import { TargetFailure, toFailure } from './failure.ts'
+import type { McpExchange } from './mcp-exchange.ts'
+import { json, jsonRefusal, verdictOf } from './refusals.ts'
+import { principalOf } from './session-requests.ts'
+import { type Begun, begin, transportOf } from './target-session.ts'
+import type { Abandon } from './transport.ts'
+
+export async function serveInitialize(
+  exchange: McpExchange,
+  request: McpRequest,
+): Promise<RespondVerdict | undefined> {
+  exchange.tell(request.method)
+  const begun = await beginAll(exchange, request)
+  if (exchange.walk.over) return undefined
+  const { backend } = exchange
+  const [first] = begun.values()
+  if (backend.targets.length === 1 && first !== undefined) {
+    if ('message' in first) return verdictOf(first, request.id)
+    if (first.response.error !== undefined) return answer(first.response.text, [])
+  }
+  const good = new Map([...begun].flatMap(([name, one]) => ('hello' in one ? [[name, one]] : [])))
+  const missing = [...begun.keys()].filter((name) => !good.has(name))
+  if (good.size === 0) {
+    const message = `no server could be reached: ${missing.join(', ')}`
+    return jsonRefusal(503, request.id, codes.internal, message, { reason: 'NoHealthyBackend' })
+  }
+  const asked = textOf(request.text, member(request.params, 'protocolVersion')) ?? latestVersion
+  const hellos = new Map([...good].map(([name, { hello }]) => [name, hello]))
+  const { mcp } = exchange.context
+  const merged = mergeHellos(hellos, { version: mcp.version, asked, missing })
+  const [only] = backend.targets.length === 1 ? good.values() : []
+  const version = only?.session.version ?? merged.version
+  const text = only?.response.text ?? resultText(request.id, merged.result)
+  return answer(text, sessionHeaders(exchange, request, version, good))
+}
+
+type BegunOrNot = Begun | TargetFailure
+
+/** By name, in the order of the targets. */
+async function beginAll(
+  exchange: McpExchange,
+  request: McpRequest,
+): Promise<ReadonlyMap<string, BegunOrNot>> {
+  const closes = new Set<() => void>()
+  const abandon: Abandon = { onAbandon: (close) => closes.add(close) }
+  exchange.walk.mcp = {
+    close: () => {
+      for (const close of closes) close()
+    },
+  }
+  const one = async (entry: McpTargetEntry): Promise<[string, BegunOrNot]> => {
+    const { name } = entry.target
+    try {
+      const begun = await begin(exchange, entry, request, abandon)
+      const isRefused = begun.response.error !== undefined && exchange.backend.targets.length > 1
+      return [name, isRefused ? new TargetFailure('the server refuses to initialize') : begun]
+    } catch (thrown) {
+      return [name, toFailure(thrown)]
+    }
+  }
+  return new Map(await Promise.all(exchange.backend.targets.map(one)))
+}
+
+function answer(text: string, headers: readonly (readonly [string, string])[]): RespondVerdict {
+  return {
+    kind: 'respond',
+    status: 200,
+    headers: [json, ...headers],
+    body: text,
+    reason: 'Upstream',
+  }
+}
+
+/** The session that the client is to bring with everything that follows; none where there are none. */
+function sessionHeaders(
+  exchange: McpExchange,
+  request: McpRequest,
+  version: string,
+  begun: ReadonlyMap<string, Begun>,
+): readonly (readonly [string, string])[] {
+  const { backend, context, name, walk } = exchange
+  if (backend.isStateless) {
+    for (const entry of backend.targets) {
+      const session = begun.get(entry.target.name)?.session
+      if (session !== undefined) void transportOf(exchange, entry, session).end()
+    }
+    return []
+  }
+  const targets: Record<string, TargetSession> = {}
+  for (const [target, { session }] of begun) targets[target] = session
+  const principal = principalOf(walk.exchange)
+  const state = {
+    id: newSessionId(),
+    backend: name,
+    ...(principal !== undefined && { principal }),
+    version,
+    hello: helloParams(request.text, request.params),
+    targets,
+  }
+  exchange.sessionId = state.id
+  exchange.tell(request.method)
+  return [['mcp-session-id', context.mcp.seal(state)]]
+}

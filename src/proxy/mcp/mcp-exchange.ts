@@ -1,0 +1,90 @@
+/** A request of an MCP client, with the backend that it came to. */
+import { GatewayError } from '../../errors.ts'
+import type { McpItem, McpRules } from '../../exchange/mcp.ts'
+import type { BackendAccess } from '../config/backend-access.ts'
+import type { RulePlacement } from '../config/placement.ts'
+import type { CompiledBackend } from '../config/rules.ts'
+import type { PhaseContext } from '../phases.ts'
+import { type McpBackend, type McpTargetEntry, targetPart } from '../upstream/mcp-targets.ts'
+import type { Walk } from '../walk.ts'
+
+export class McpExchange {
+  readonly walk: Walk
+  readonly context: PhaseContext
+  readonly placement: RulePlacement
+  readonly chosen: CompiledBackend
+
+  constructor(walk: Walk, context: PhaseContext) {
+    const { placement, backend } = walk
+    if (placement === undefined || backend === undefined) throw new GatewayError('no_backends')
+    this.walk = walk
+    this.context = context
+    this.placement = placement
+    this.chosen = backend
+  }
+
+  /** As it is now: a stream may outlive what the backend was when it began. */
+  get backend(): McpBackend {
+    const found = this.context.config.backends.find(this.chosen.name)
+    if (found?.type !== 'mcp') throw new GatewayError('backend_invalid', this.chosen.name)
+    return found
+  }
+
+  /** `namespace/name`. */
+  get name(): string {
+    return this.chosen.name
+  }
+
+  /** What holds for a target. */
+  accessOf(entry: McpTargetEntry): BackendAccess {
+    return this.placement.backend(entry.named, () => targetPart(this.context, entry))
+  }
+
+  /** What holds for all of the backend. */
+  get access(): BackendAccess {
+    return this.placement.backend(this.chosen, () => wholeBackend)
+  }
+
+  rulesOf(entry: McpTargetEntry): McpRules | undefined {
+    return rulesIn(this.accessOf(entry))
+  }
+
+  /** May the client use it? `args`: JSON value of what it is used with. */
+  mayUse(entry: McpTargetEntry, method: string, item: McpItem, args: unknown): boolean {
+    const rules = this.rulesOf(entry)
+    this.tell(method, item, args)
+    const use = { method, item, isListed: false }
+    return rules === undefined || rules.allows(this.walk.exchange, use)
+  }
+
+  /** Session of the client; absent where there is none. */
+  sessionId: string | undefined
+
+  /** Tells expressions what the client is at. */
+  tell(method: string, item?: McpItem, args?: unknown): void {
+    const common = {
+      method,
+      methodName: method,
+      ...(this.sessionId !== undefined && { sessionId: this.sessionId }),
+    }
+    const { learned } = this.walk.exchange
+    if (item === undefined) {
+      learned.mcp = common
+      return
+    }
+    const { type, target, name } = item
+    const what = {
+      name,
+      target,
+      ...(type === 'resource' && { uri: name }),
+      ...(args !== undefined && { arguments: args as string }),
+    }
+    learned.mcp = { ...common, target, [type]: what }
+  }
+}
+
+const wholeBackend = { sections: [], needsTls: false }
+
+export function rulesIn({ policies }: BackendAccess): McpRules | undefined {
+  return policies.steps.find((step) => step.mcp !== undefined)?.mcp
+}

@@ -1,0 +1,227 @@
+/** POST: a message of a client, or a batch of them. */
+
+import { GatewayError } from '../../errors.ts'
+import type { HeaderFields, RespondVerdict } from '../../exchange/exchange.ts'
+import { codes, errorText } from '../../mcp/answers.ts'
+import { member, textOf } from '../../mcp/json/scan.ts'
+import {
+  type McpMessage,
+  type McpRequest,
+  MessageRefusal,
+  readMessages,
+} from '../../mcp/message.ts'
+import { newSessionId, type SessionState } from '../../mcp/session-state.ts'
+import { assumedVersion, hasBatches, latestVersion } from '../../mcp/versions.ts'
+import { decode } from './answer-reader.ts'
+import { toFailure } from './failure.ts'
+import { serveInitialize } from './initialize.ts'
+import type { McpExchange } from './mcp-exchange.ts'
+import { ExchangeOutlet } from './outlet.ts'
+import { jsonRefusal, lostSession, verdictOf } from './refusals.ts'
+import { findSession } from './session-requests.ts'
+import { ClientSession, SessionEnded, transportOf } from './target-session.ts'
+import type { Abandon } from './transport.ts'
+import { Turn } from './turn.ts'
+
+type Result = RespondVerdict | undefined
+
+/** Messages of one batch. */
+const longestBatch = 100
+
+export async function servePost(exchange: McpExchange): Promise<Result> {
+  const read = await readBody(exchange)
+  if ('kind' in read) return read
+  const { messages, isBatch } = read
+  const refused = checkMessages(exchange, messages, isBatch)
+  if (refused !== undefined) return refused
+  const [first] = messages
+  if (first?.kind === 'request' && first.method === 'initialize') {
+    return serveInitialize(exchange, first)
+  }
+  const session = exchange.backend.isStateless ? passingSession(exchange) : findSession(exchange)
+  if ('kind' in session) return session
+  if (isBatch && !hasBatches(session.state.version)) return noBatches()
+  return serveMessages(session, messages)
+}
+
+interface ReadBody {
+  readonly messages: readonly McpMessage[]
+  readonly isBatch: boolean
+}
+
+async function readBody({ walk }: McpExchange): Promise<ReadBody | RespondVerdict> {
+  const { requestBody, bufferLimit, request } = walk.exchange
+  if ((request.headers.get('content-encoding') ?? 'identity').toLowerCase() !== 'identity') {
+    const message = 'Unsupported Media Type: the body must not be compressed'
+    return jsonRefusal(415, undefined, codes.invalidRequest, message)
+  }
+  const body = await requestBody.buffer(bufferLimit)
+  if (!body.complete) throw new GatewayError('body_too_large')
+  try {
+    const found = readMessages(decode([body.bytes]))
+    return Array.isArray(found)
+      ? { messages: found as readonly McpMessage[], isBatch: true }
+      : { messages: [found as McpMessage], isBatch: false }
+  } catch (error) {
+    if (!(error instanceof MessageRefusal)) throw error
+    return jsonRefusal(400, undefined, error.code, error.message)
+  }
+}
+
+const noBatches = () =>
+  jsonRefusal(400, undefined, codes.invalidRequest, 'this version of MCP has no batches')
+
+/** Headers repeat what the message says for whoever reads no bodies; both must say the same. */
+function checkMessages(
+  { walk }: McpExchange,
+  messages: readonly McpMessage[],
+  isBatch: boolean,
+): RespondVerdict | undefined {
+  const { headers } = walk.exchange.request
+  const stated = headers.get('mcp-protocol-version') ?? assumedVersion
+  if (isBatch && !hasBatches(stated)) return noBatches()
+  if (messages.length > longestBatch) {
+    return jsonRefusal(400, undefined, codes.invalidRequest, 'the batch is too long')
+  }
+  if (isBatch && messages.some((one) => 'method' in one && one.method === 'initialize')) {
+    return jsonRefusal(400, undefined, codes.invalidRequest, 'initialize comes alone')
+  }
+  const other = messages.find((message) => !agrees(message, headers))
+  if (other === undefined) return undefined
+  const id = other.kind === 'request' ? other.id : undefined
+  return jsonRefusal(400, id, codes.invalidRequest, 'Mcp-Method or Mcp-Name differ from the body')
+}
+
+function agrees(message: McpMessage, headers: HeaderFields): boolean {
+  if (message.kind === 'response') return true
+  const { text, params } = message
+  const named = member(params, 'name') ?? member(params, 'uri')
+  const method = headers.get('mcp-method') ?? message.method
+  const name = headers.get('mcp-name')
+  return method === message.method && (name === undefined || name === textOf(text, named))
+}
+
+/** Of a backend without sessions: one for each request, which nobody hears of. */
+function passingSession(exchange: McpExchange): ClientSession {
+  const stated = exchange.walk.exchange.request.headers.get('mcp-protocol-version')
+  const version = stated ?? latestVersion
+  const hello = JSON.stringify({
+    protocolVersion: version,
+    capabilities: {},
+    clientInfo: { name: 'sluice', version: '1' },
+  })
+  const state: SessionState = {
+    id: newSessionId(),
+    backend: exchange.name,
+    version,
+    hello,
+    targets: {},
+  }
+  const session = new ClientSession(exchange, state)
+  exchange.sessionId = undefined
+  return session
+}
+
+/** Ends what was begun for one request. */
+async function endPassing({ exchange, state }: ClientSession): Promise<void> {
+  const { mcp } = exchange.context
+  const live = mcp.known(state)
+  mcp.drop(state)
+  for (const entry of exchange.backend.targets) {
+    const begun = await Promise.resolve(live?.targets.get(entry.target.name)).catch(() => undefined)
+    if (begun !== undefined) void transportOf(exchange, entry, begun).end()
+  }
+}
+
+function serveMessages(session: ClientSession, messages: readonly McpMessage[]): Promise<Result> {
+  const { walk, backend } = session.exchange
+  const outlet = new ExchangeOutlet(walk)
+  const closes = new Set<() => void>()
+  const abandon: Abandon = { onAbandon: (close) => closes.add(close) }
+  walk.mcp = {
+    close: () => {
+      for (const close of closes) close()
+      outlet.end()
+    },
+  }
+  const turn = new Turn(session, outlet, abandon)
+  const requests = messages.filter((message) => message.kind === 'request')
+  const others = messages.filter((message) => message.kind !== 'request')
+  const work =
+    requests.length === 0
+      ? tellAll(turn, others, outlet)
+      : answerAll(turn, requests, others, outlet)
+  work
+    .catch((thrown) => refuseAll(turn, requests[0], thrown, outlet))
+    .catch((thrown) => outlet.fail(thrown))
+    .finally(() => (backend.isStateless ? endPassing(session) : undefined))
+  return outlet.result
+}
+
+async function tellAll(
+  turn: Turn,
+  messages: readonly Exclude<McpMessage, McpRequest>[],
+  outlet: ExchangeOutlet,
+): Promise<void> {
+  // Without sessions there is nobody who would still know what it is about.
+  if (!turn.exchange.backend.isStateless) {
+    for (const message of messages) await turn.notify(message)
+  }
+  outlet.answer(202, [], undefined, 'Upstream')
+}
+
+async function answerAll(
+  turn: Turn,
+  requests: readonly McpRequest[],
+  others: readonly Exclude<McpMessage, McpRequest>[],
+  outlet: ExchangeOutlet,
+): Promise<void> {
+  for (const message of others) await turn.notify(message)
+  const [only, ...more] = requests
+  if (only !== undefined && more.length === 0) {
+    const { text, mark } = await turn.answer(only)
+    outlet.finish(text, mark)
+    return
+  }
+  await Promise.all(
+    requests.map(async (request) => {
+      const { text, mark } = await turn.answer(request).catch((thrown) => ({
+        text: errorText(request.id, codes.internal, toFailure(thrown).message),
+        mark: undefined,
+      }))
+      outlet.send(text, mark)
+    }),
+  )
+  outlet.end()
+}
+
+/** There is no answer: the client is told why, as far as it can still be. */
+function refuseAll(
+  turn: Turn,
+  request: McpRequest | undefined,
+  thrown: unknown,
+  outlet: ExchangeOutlet,
+): void {
+  if (turn.exchange.walk.over) return
+  if (thrown instanceof SessionEnded) {
+    refuse(outlet, request, lostSession())
+    return
+  }
+  const failure = toFailure(thrown)
+  // The client takes the stream up again where it was.
+  if (failure.isResumable) outlet.end()
+  else refuse(outlet, request, verdictOf(failure, request?.id))
+}
+
+function refuse(
+  outlet: ExchangeOutlet,
+  request: McpRequest | undefined,
+  { status, headers = [], body, reason }: RespondVerdict,
+): void {
+  if (!outlet.isStream) {
+    outlet.answer(status, headers, body, reason)
+    return
+  }
+  const text = errorText(request?.id, codes.internal, 'the server has gone')
+  outlet.finish(text)
+}

@@ -1,0 +1,47 @@
+/** The way of a request to a backend of MCP servers (streamable HTTP), by its method. */
+import { GatewayError } from '../../errors.ts'
+import type { RespondVerdict } from '../../exchange/exchange.ts'
+import { codes } from '../../mcp/answers.ts'
+import type { NamedTarget } from '../config/rules.ts'
+import type { PhaseContext } from '../phases.ts'
+import type { Walk } from '../walk.ts'
+import { checkRequest } from './checks.ts'
+import { serveGet } from './get.ts'
+import { McpExchange } from './mcp-exchange.ts'
+import { servePost } from './post.ts'
+import { jsonRefusal } from './refusals.ts'
+import { serveDelete } from './session-requests.ts'
+
+type Result = RespondVerdict | undefined
+
+export function isMcpBackend({ target, name }: NamedTarget, { config }: PhaseContext): boolean {
+  return target.type === 'backend' && config.backends.find(name)?.type === 'mcp'
+}
+
+/** Undefined: a stream has begun. */
+export async function serveMcp(walk: Walk, context: PhaseContext): Promise<Result> {
+  const exchange = new McpExchange(walk, context)
+  const { access } = exchange
+  if (access.problem !== undefined) {
+    throw new GatewayError(access.problem.code, access.problem.detail)
+  }
+  walk.keepOriginal()
+  const guard = access.policies.steps.find(({ mcp }) => mcp !== undefined)
+  const verdict = await guard?.onRequest?.(walk.exchange)
+  if (walk.over) return undefined
+  if (verdict?.kind === 'respond') return verdict
+  const refused = checkRequest(exchange)
+  if (refused !== undefined) return refused
+  if (exchange.backend.targets.length === 0) {
+    const reason = 'NoHealthyBackend'
+    return jsonRefusal(503, undefined, codes.internal, 'no server is there', { reason })
+  }
+  switch (walk.exchange.request.method) {
+    case 'POST':
+      return servePost(exchange)
+    case 'GET':
+      return serveGet(exchange)
+    default:
+      return serveDelete(exchange)
+  }
+}

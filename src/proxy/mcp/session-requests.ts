@@ -1,0 +1,47 @@
+/** Requests that bring a session: whose it is, and how it ends. */
+import type { Exchange, RespondVerdict } from '../../exchange/exchange.ts'
+import { codes } from '../../mcp/answers.ts'
+import { principalDigest } from '../../mcp/session-state.ts'
+import type { McpExchange } from './mcp-exchange.ts'
+import { jsonRefusal, lostSession } from './refusals.ts'
+import { ClientSession, transportOf } from './target-session.ts'
+
+const textIn = (value: unknown): string | undefined =>
+  typeof value === 'string' ? value : undefined
+
+/** Who has shown credentials, as far as sessions are bound to it. */
+export function principalOf({ learned }: Exchange): string | undefined {
+  const { jwt, apiKey, basicAuth } = learned
+  const user = textIn(basicAuth?.username)
+  return principalDigest([textIn(jwt?.iss), textIn(jwt?.sub), textIn(apiKey?.name), user])
+}
+
+/** The session that the request names, or why there is none. */
+export function findSession(exchange: McpExchange): ClientSession | RespondVerdict {
+  const { context, name, walk } = exchange
+  const id = walk.exchange.request.headers.get('mcp-session-id')
+  if (id === undefined) {
+    const message = 'Bad Request: session header is required for non-initialize requests'
+    return jsonRefusal(400, undefined, codes.invalidRequest, message)
+  }
+  const state = context.mcp.open(id, name)
+  // A session that somebody else has begun is not told from one that never was.
+  if (state === undefined || state.principal !== principalOf(walk.exchange)) return lostSession()
+  return new ClientSession(exchange, state)
+}
+
+/** DELETE: ends the session at every server. */
+export async function serveDelete(exchange: McpExchange): Promise<RespondVerdict> {
+  const session = findSession(exchange)
+  if ('kind' in session) return session
+  const { context, backend } = exchange
+  const ends = backend.targets
+    .filter(({ target }) => session.has(target.name))
+    .map(async (entry) => {
+      const known = await Promise.resolve(session.at(entry)).catch(() => undefined)
+      if (known !== undefined) await transportOf(exchange, entry, known).end()
+    })
+  context.mcp.end(session.state)
+  await Promise.all(ends)
+  return { kind: 'respond', status: 202, reason: 'Upstream' }
+}

@@ -1,0 +1,115 @@
+/** Streamable HTTP to a target: each message is a request of its own. */
+import type { TargetSession } from '../../mcp/session-state.ts'
+import type { CallListener } from '../engine/upstream-call.ts'
+import { now } from '../upstream/choose.ts'
+import type { UpstreamEndpoint } from '../upstream/endpoint.ts'
+import type { McpTargetEntry } from '../upstream/mcp-targets.ts'
+import { type AnswerListener, AnswerReader } from './answer-reader.ts'
+import type { McpExchange } from './mcp-exchange.ts'
+import { prepareRequest, type TargetMessage } from './target-request.ts'
+import type { Flow, Transport } from './transport.ts'
+
+const both = 'application/json, text/event-stream'
+
+export class StreamableTransport implements Transport {
+  readonly #exchange: McpExchange
+  readonly #entry: McpTargetEntry
+  readonly #session: TargetSession | undefined
+  endpoint: string | undefined
+
+  /** `session`: undefined for the first message of one. */
+  constructor(exchange: McpExchange, entry: McpTargetEntry, session: TargetSession | undefined) {
+    this.#exchange = exchange
+    this.#entry = entry
+    this.#session = session
+    this.endpoint = session?.endpoint
+  }
+
+  #headers(): [string, string][] {
+    const session = this.#session
+    if (session === undefined) return []
+    const headers: [string, string][] = [['mcp-protocol-version', session.version]]
+    if (session.id !== undefined) headers.push(['mcp-session-id', session.id])
+    return headers
+  }
+
+  post(body: string, listener: AnswerListener): Promise<Flow> {
+    const headers = this.#headers()
+    headers.push(['content-type', 'application/json'], ['accept', both])
+    return this.#send({ method: 'POST', body, headers }, listener)
+  }
+
+  listen(listener: AnswerListener, from: string | undefined): Promise<Flow> {
+    const headers = this.#headers()
+    headers.push(['accept', 'text/event-stream'])
+    if (from !== undefined) headers.push(['last-event-id', from])
+    return this.#send({ method: 'GET', headers, isLong: true }, listener)
+  }
+
+  linger(flow: Flow): void {
+    this.#exchange.context.mcp.linger(flow)
+  }
+
+  end(): Promise<void> {
+    if (this.#session?.id === undefined) return Promise.resolve()
+    return new Promise((resolve) => {
+      const listener: AnswerListener = {
+        onStream: resolve,
+        onMessage: () => {},
+        onEvent: () => {},
+        onEnd: resolve,
+        onFailure: () => resolve(),
+      }
+      this.#send({ method: 'DELETE', headers: this.#headers() }, listener).catch(() => resolve())
+    })
+  }
+
+  async #send(message: Omit<TargetMessage, 'pinned'>, listener: AnswerListener): Promise<Flow> {
+    const { context, walk } = this.#exchange
+    const pinned = this.#session?.endpoint
+    const ready = await prepareRequest(this.#exchange, this.#entry, { ...message, pinned })
+    this.endpoint = ready.endpoint.address.label
+    walk.address = ready.call.address
+    const reader = new AnswerReader(listener)
+    const call = context.mcp.call(ready.call, new Watched(reader, ready.endpoint))
+    reader.close = () => call.close()
+    return call
+  }
+}
+
+/** Lets an endpoint learn from what becomes of a call. */
+class Watched implements CallListener {
+  readonly #listener: CallListener
+  readonly #endpoint: UpstreamEndpoint
+  readonly #startedAt = now()
+
+  constructor(listener: CallListener, endpoint: UpstreamEndpoint) {
+    this.#listener = listener
+    this.#endpoint = endpoint
+  }
+
+  onHead(...[status, headers]: Parameters<CallListener['onHead']>): void {
+    const latencyMs = now() - this.#startedAt
+    const outcome =
+      status < 500
+        ? ({ kind: 'answered', latencyMs } as const)
+        : ({ kind: 'failed', retryAfterMs: 0 } as const)
+    this.#endpoint.record(outcome, now)
+    this.#listener.onHead(status, headers)
+  }
+
+  onBytes(bytes: Uint8Array): void {
+    this.#listener.onBytes(bytes)
+  }
+
+  onEnd(): void {
+    this.#listener.onEnd()
+  }
+
+  onFailure(...[error]: Parameters<CallListener['onFailure']>): void {
+    if (error.code === 'connect_failed' || error.code === 'connect_timeout') {
+      this.#endpoint.record({ kind: 'unreachable' }, now)
+    }
+    this.#listener.onFailure(error)
+  }
+}

@@ -1,0 +1,112 @@
+/** Real MCP servers for tests, made with the official SDK. */
+import { randomUUID } from 'node:crypto'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
+import type { EventStore } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
+import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
+
+export interface McpServerOptions {
+  /** Gives a server what it offers; called once for each session. */
+  readonly offer: (server: McpServer) => void
+  /** Without sessions every request gets a server of its own. */
+  readonly isStateless?: boolean
+  /** Answers with JSON where it can. */
+  readonly json?: boolean
+  readonly eventStore?: () => EventStore
+  /** 0: any. */
+  readonly port?: number
+  readonly instructions?: string
+}
+
+export interface ReceivedMcp {
+  readonly method: string
+  readonly path: string
+  readonly headers: IncomingMessage['headers']
+  readonly body: string
+}
+
+export class TestMcpServer {
+  readonly received: ReceivedMcp[] = []
+  readonly #sessions = new Map<
+    string,
+    { server: McpServer; transport: StreamableHTTPServerTransport }
+  >()
+  readonly #options: McpServerOptions
+  #http: Server | undefined
+  port = 0
+
+  constructor(options: McpServerOptions) {
+    this.#options = options
+    this.port = options.port ?? 0
+  }
+
+  /** Sessions that were not ended. */
+  get sessions(): readonly McpServer[] {
+    return [...this.#sessions.values()].map(({ server }) => server)
+  }
+
+  get sessionIds(): readonly string[] {
+    return [...this.#sessions.keys()]
+  }
+
+  async start(): Promise<this> {
+    const http = createServer((request, response) => {
+      void this.#serve(request, response).catch(() => response.destroy())
+    })
+    this.#http = http
+    await new Promise<void>((resolve) => http.listen(this.port, '127.0.0.1', resolve))
+    this.port = (http.address() as AddressInfo).port
+    return this
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk as Buffer)
+    const body = Buffer.concat(chunks).toString()
+    const { method = '', url: path = '', headers } = request
+    this.received.push({ method, path, headers, body })
+    const transport = await this.#transport(headers['mcp-session-id'] as string | undefined)
+    if (transport === undefined) {
+      response.writeHead(404, { 'content-type': 'application/json' })
+      const error = { code: -32001, message: 'Session not found' }
+      response.end(JSON.stringify({ jsonrpc: '2.0', error, id: null }))
+      return
+    }
+    await transport.handleRequest(request, response, body === '' ? undefined : JSON.parse(body))
+  }
+
+  async #transport(id: string | undefined): Promise<StreamableHTTPServerTransport | undefined> {
+    if (id !== undefined) return this.#sessions.get(id)?.transport
+    const { isStateless, json, eventStore, offer, instructions } = this.#options
+    const server = new McpServer(
+      { name: 'test', version: '1.0.0' },
+      { capabilities: { logging: {} }, ...(instructions !== undefined && { instructions }) },
+    )
+    offer(server)
+    const transport: StreamableHTTPServerTransport = new StreamableHTTPServerTransport({
+      sessionIdGenerator: isStateless === true ? undefined : () => randomUUID(),
+      enableJsonResponse: json ?? false,
+      ...(eventStore && { eventStore: eventStore() }),
+      onsessioninitialized: (session) => {
+        this.#sessions.set(session, { server, transport })
+      },
+      onsessionclosed: (session) => {
+        this.#sessions.delete(session)
+      },
+    })
+    await server.connect(transport as Parameters<McpServer['connect']>[0])
+    return transport
+  }
+
+  /** Ends it with all that it knows, as a crash does; `start` brings it back on the same port. */
+  async kill(): Promise<void> {
+    const http = this.#http
+    this.#sessions.clear()
+    await new Promise<void>((resolve) => {
+      if (http === undefined) resolve()
+      http?.close(() => resolve())
+      http?.closeAllConnections()
+    })
+  }
+}
