@@ -36,6 +36,7 @@ function isOfHolder(type: SluiceEvent['type']): boolean {
     type.startsWith('dev.sluice.conditions.') ||
     type.startsWith('dev.sluice.desired.') ||
     type.startsWith('dev.sluice.timer.') ||
-    type.startsWith('dev.sluice.jwks.')
+    type.startsWith('dev.sluice.jwks.') ||
+    type.startsWith('dev.sluice.deployment.')
   )
 }

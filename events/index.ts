@@ -1,5 +1,6 @@
 export * from './decision.ts'
 export * from './delivery.ts'
+export * from './deployment.ts'
 export * from './envelope.ts'
 export * from './epoch.ts'
 export * from './facts.ts'

@@ -1,5 +1,6 @@
 import { conditionsDecided, desiredPublished } from './decision.ts'
 import { configAcked, configRejected, proxyConnected, proxyDisconnected } from './delivery.ts'
+import { deploymentApplied, deploymentFailed } from './deployment.ts'
 import type { EventOf } from './envelope.ts'
 import { jwksFetched } from './fetch.ts'
 import { digestsDiffered, digestTaken, leaseAcquired, leaseLost } from './replica.ts'
@@ -31,6 +32,8 @@ export const vocabulary = [
   digestsDiffered,
   timerFired,
   jwksFetched,
+  deploymentApplied,
+  deploymentFailed,
 ] as const
 
 /** Any event of the log, to be told apart by `type`. */

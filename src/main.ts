@@ -4,6 +4,7 @@ import type { RequestOptions } from './cli/explain-request.ts'
 import { addIdentityProvider } from './cli/idp/command.ts'
 import type { OfflineOptions } from './cli/offline.ts'
 import { exitCode, type OutputFormat, processOutput as output, UsageError } from './cli/output.ts'
+import type { RenderOptions } from './cli/render.ts'
 import { LogError } from './log/index.ts'
 import { type ControllerSettingName, controllerSettings } from './settings/controller.ts'
 import { type RemoteSettingName, remoteSettings, type SettingName, settings } from './settings.ts'
@@ -181,6 +182,23 @@ program
     const { diff } = await import('./cli/diff.ts')
     process.exitCode = await diff(a, b, options.output, output)
   })
+
+program
+  .command('render')
+  .description('print the objects that the Gateways of manifests would get in a cluster')
+  .addOption(manifests().makeOptionMandatory())
+  .option('--gateway <namespace/name>', 'only this Gateway')
+  .option('--namespace <namespace>', 'namespace of the controller')
+  .option('--xds-ca-file <path>', "authorities of the controller's certificate, for TLS")
+  .addOption(
+    new Option('-o, --output <format>', 'output format').choices(['yaml', 'json']).default('yaml'),
+  )
+  .action(
+    perform(async (options: RenderOptions) => {
+      const { render } = await import('./cli/render.ts')
+      return render(options, output)
+    }),
+  )
 
 program
   .command('crds')

@@ -3,6 +3,7 @@
  * variable and a line of docs/settings.md. A flag wins over the environment, which wins over the
  * default. The two deadlines and LOG_FORMAT keep the names that GatewayParameters documents.
  */
+import { parseLogFilter } from './base/log-filter.ts'
 import { failAll, type Outcome, succeed } from './base/outcome.ts'
 import {
   addressForm,
@@ -87,6 +88,20 @@ export const settings = {
     read: readWord('text', 'json'),
     default: 'text' as const,
     doc: 'Format of the access log on standard output, one line for each request.',
+  }),
+  logLevel: row({
+    env: 'RUST_LOG',
+    form: 'levels with commas between, such as `info,sluice::xds=debug`',
+    read: (text) => (parseLogFilter(text) === undefined ? undefined : text),
+    default: 'info',
+    doc: 'What is told on standard error: `trace`, `debug`, `info`, `warn`, `error` or `off`, for everything or for the modules `sluice`, `sluice::proxy` and `sluice::xds`.',
+  }),
+  logFormat: row({
+    env: 'SLUICE_LOG_FORMAT',
+    form: '`text` or `json`',
+    read: readWord('text', 'json'),
+    default: 'text' as const,
+    doc: 'Form of the lines on standard error.',
   }),
   dynamicAllow: row<readonly string[]>({
     flag: 'dynamic-allow',
@@ -245,6 +260,15 @@ export const remoteSettings = {
     defaultText: 'none; required',
     doc: 'Controllers, tried in turn.',
   }),
+  config: row<string | undefined>({
+    flag: 'config',
+    env: 'SLUICE_CONFIG_FILE',
+    form: 'a path',
+    read: readPath,
+    default: undefined,
+    defaultText: 'none',
+    doc: 'YAML whose `config` sets what neither flags nor the environment set: settings by the name of their flag, or of their variable without `SLUICE_`, in camel case, and `logging` with `level` and `format`. Read at the start.',
+  }),
   gateway: row<{ readonly namespace: string; readonly name: string } | undefined>({
     flag: 'gateway',
     env: 'SLUICE_GATEWAY',
@@ -315,6 +339,12 @@ export interface DrainDeadlines {
   readonly maxMs: number
 }
 
+/** Environment variable -> where its text is really from, such as a file; for messages. */
+export type Sources = Readonly<Record<string, string>>
+
+/** A timer of the platform knows no longer time, of some 24 days. */
+const longestMs = 2_147_483_647
+
 /**
  * Reads every setting. `flags` has the texts given on the command line by setting name; `env` is
  * the environment, where an empty variable counts as unset. All problems are named at once.
@@ -322,16 +352,18 @@ export interface DrainDeadlines {
 export function readSettings(
   flags: Partial<Record<SettingName, string | undefined>>,
   env: Readonly<Record<string, string | undefined>>,
+  sources: Sources = {},
 ): Outcome<Settings, SettingProblem> {
-  return readTable(settings, flags, env)
+  return readTable(settings, flags, env, sources)
 }
 
 /** As `readSettings`, for a proxy of a controller; what is required and missing is a problem. */
 export function readRemoteSettings(
   flags: Partial<Record<RemoteSettingName, string | undefined>>,
   env: Readonly<Record<string, string | undefined>>,
+  sources: Sources = {},
 ): Outcome<RemoteSettings, SettingProblem> {
-  const read = readTable(remoteSettings, flags, env)
+  const read = readTable(remoteSettings, flags, env, sources)
   if (!read.ok) return read
   const required = ['xdsAddress', 'gateway'] as const
   const missing = required.filter((name) => read.value[name] === undefined)
@@ -348,6 +380,7 @@ function readTable<Rows extends Table>(
   table: Rows,
   flags: Partial<Record<keyof Rows, string | undefined>>,
   env: Readonly<Record<string, string | undefined>>,
+  sources: Sources,
 ): Outcome<ValuesOf<Rows>, SettingProblem> {
   const values: Record<string, unknown> = {}
   const problems: SettingProblem[] = []
@@ -356,7 +389,8 @@ function readTable<Rows extends Table>(
     const text = flag ?? (env[setting.env] || undefined)
     const value = text === undefined ? setting.default : setting.read(text)
     if (text !== undefined && value === undefined) {
-      const source = flag === undefined ? setting.env : `--${setting.flag}`
+      const source =
+        flag === undefined ? (sources[setting.env] ?? setting.env) : `--${setting.flag}`
       problems.push({ source, message: `${JSON.stringify(text)} is not ${setting.form}` })
     }
     values[name] = value
@@ -371,8 +405,9 @@ function readTable<Rows extends Table>(
 export function drainDeadlines(
   from: Pick<Settings, 'minTerminationMs' | 'maxTerminationMs' | 'gracePeriodMs'>,
 ): DrainDeadlines {
-  const minMs = from.minTerminationMs
-  return { minMs, maxMs: Math.max(from.maxTerminationMs ?? leftOf(from.gracePeriodMs), minMs) }
+  const minMs = Math.min(from.minTerminationMs, longestMs)
+  const maxMs = Math.max(from.maxTerminationMs ?? leftOf(from.gracePeriodMs), minMs)
+  return { minMs, maxMs: Math.min(maxMs, longestMs) }
 }
 
 function leftOf(graceMs: number | undefined): number {

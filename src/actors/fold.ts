@@ -5,6 +5,7 @@
  */
 import { type SnapshotFrom, transition } from 'xstate'
 import { EpochGate, type SluiceEvent } from '../../events/index.ts'
+import type { Deployment } from '../desired/deployment/index.ts'
 import type { Graph } from '../desired/graph.ts'
 import type { ObjectState, ObservedObject } from '../desired/object-state.ts'
 import type { Status } from '../desired/status-book.ts'
@@ -15,6 +16,7 @@ import { compareText, objectKey, parseObjectKey } from '../model/names.ts'
 import type { DesiredDelta, VersionedResource } from '../model/resources.ts'
 import { Delivery } from './delivery.ts'
 import type { PendingTimer } from './delivery-timers.ts'
+import { DeploymentReports } from './deployment-reports.ts'
 import type { ResourceInput, Sighting } from './resource.machine.ts'
 import { absentResource, resourceMachine } from './resource.machine.ts'
 
@@ -41,6 +43,8 @@ export interface FoldChange {
   readonly delta: DesiredDelta
   readonly statuses: readonly StatusChange[]
   readonly dropped: readonly StatusDrop[]
+  /** Gateways for which something else is to be deployed than before. */
+  readonly deployments: readonly ObjectKey[]
   /** Did anything but delivery events happen? Then proxies should hear of the new position. */
   readonly observed: boolean
 }
@@ -56,6 +60,7 @@ export interface FoldSnapshot {
   readonly actors: readonly (readonly [ObjectKey, unknown])[]
   readonly delivery: unknown
   readonly keySets?: readonly (readonly [uri: string, FetchedKeys])[]
+  readonly deployments?: unknown
   readonly statuses: readonly (readonly [ObjectKey, Status])[]
   /** Of the newest lease holder; absent where there was none. */
   readonly epoch?: number
@@ -67,6 +72,7 @@ export class Fold {
   readonly graph: Graph
   readonly #actors = new Map<ObjectKey, ResourceSnapshot>()
   readonly #delivery: Delivery
+  readonly #deployments: DeploymentReports
   readonly #book = new StatusBook()
   /** Last fetched, by URI; they stand until others are fetched, whoever asks for them. */
   readonly #keySets = new Map<string, FetchedKeys>()
@@ -80,6 +86,7 @@ export class Fold {
   constructor(graph: Graph) {
     this.graph = graph
     this.#delivery = new Delivery(graph)
+    this.#deployments = new DeploymentReports(graph)
   }
 
   /** Position of the last event that was folded; 0 before the first. */
@@ -111,7 +118,10 @@ export class Fold {
     if (!this.#gate.admits(event)) return
     const seen = { sequence: position, timeMs: Date.parse(event.time) }
     const isFolded =
-      this.#isResourceEvent(event, seen) || this.#isKeySet(event) || this.#delivery.apply(event)
+      this.#isResourceEvent(event, seen) ||
+      this.#isKeySet(event) ||
+      this.#deployments.apply(event) ||
+      this.#delivery.apply(event)
     this.#delivery.settle(seen.timeMs)
     if (isFolded) {
       this.graph.settle()
@@ -133,7 +143,9 @@ export class Fold {
     this.#statuses = new Map()
     this.#dropped.clear()
     this.#observed = false
-    return { delta: { sequence: this.#position, upserted, removed }, statuses, dropped, observed }
+    const deployments = [...this.graph.outputs.takeDeployments()]
+    const delta = { sequence: this.#position, upserted, removed }
+    return { delta, statuses, dropped, deployments, observed }
   }
 
   snapshot(): FoldSnapshot {
@@ -142,6 +154,7 @@ export class Fold {
       actors: [...this.#actors].map(([key, { value, context }]) => [key, { value, context }]),
       delivery: this.#delivery.snapshot(),
       keySets: [...this.#keySets],
+      deployments: this.#deployments.snapshot(),
       statuses: this.#book.entries(),
       ...(this.epoch > 0 && { epoch: this.epoch }),
     }
@@ -159,6 +172,7 @@ export class Fold {
     }
     this.#delivery.restore(snapshot.delivery)
     for (const [uri, keys] of snapshot.keySets ?? []) this.#setKeys(uri, keys)
+    this.#deployments.restore(snapshot.deployments)
     this.#position = snapshot.position
     this.#gate = new EpochGate(snapshot.epoch)
     this.graph.settle()
@@ -166,6 +180,16 @@ export class Fold {
     this.#statuses = new Map()
     this.#dropped.clear()
     this.#observed = true
+  }
+
+  /** What is to be deployed, by Gateway. */
+  deployments(): ReadonlyMap<ObjectKey, Deployment> {
+    return this.graph.outputs.deployments
+  }
+
+  /** Why the cluster does not take what a Gateway needs; undefined where it does. */
+  deploymentProblem(key: ObjectKey): string | undefined {
+    return this.#deployments.problem(key)
   }
 
   /** Names of the proxies that are connected, sorted. */
@@ -229,6 +253,7 @@ export class Fold {
       this.graph.setObject(state)
     }
     this.#delivery.noteObject(key, before, state)
+    this.#deployments.noteObject(key, state)
   }
 
   #collectStatuses(time: string): void {

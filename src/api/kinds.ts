@@ -87,7 +87,7 @@ const gatewayParameters = defineKind({
   shortNames: ['gwparam'],
   columns: [age],
   body: {
-    spec: required(gatewayParametersSpec, { doc: 'What is wanted.', support: 'schema' }),
+    spec: required(gatewayParametersSpec, 'What is wanted.'),
     status: optional(gatewayParametersStatus, { doc: 'Not written.', support: 'schema' }),
   },
 })

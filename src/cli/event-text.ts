@@ -17,6 +17,10 @@ export function eventDetail({ type, data }: SluiceEvent): string {
       return `in force up to ${data.sequence}`
     case 'dev.sluice.config.rejected.v1':
       return `${data.key}: ${data.message}`
+    case 'dev.sluice.deployment.applied.v1':
+      return data.changes.map(({ kind, name, change }) => `${kind} ${name} ${change}`).join(', ')
+    case 'dev.sluice.deployment.failed.v1':
+      return data.message
     default:
       return ''
   }

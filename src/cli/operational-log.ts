@@ -1,13 +1,17 @@
 /**
  * What a running gateway tells its operator, on standard error: one line each, with `error: `,
- * `warning: ` or `bug: ` in front where something is wrong. The level can be changed while it runs
- * (POST /logging on the admin address).
+ * `warning: ` or `bug: ` in front where something is wrong, or as JSON. What is told can be changed
+ * while it runs (POST /logging on the admin address).
  */
+import { isLogged, levelFor, parseLogFilter } from '../base/log-filter.ts'
 import type { Output } from './output.ts'
 
-const ranks = { trace: 0, debug: 1, info: 2, warn: 3, error: 4, fatal: 5, silent: 6 } as const
-
 export type Severity = 'info' | 'warn' | 'error' | 'fatal'
+
+export type LogForm = 'text' | 'json'
+
+/** Where a line comes from, as levels are given by. */
+export type LogModule = 'sluice' | 'sluice::xds' | 'sluice::proxy'
 
 const prefixes: Readonly<Record<Severity, string>> = {
   info: '',
@@ -16,21 +20,41 @@ const prefixes: Readonly<Record<Severity, string>> = {
   fatal: 'bug: ',
 }
 
-function rankOf(level: string): number {
-  return Object.hasOwn(ranks, level) ? ranks[level as keyof typeof ranks] : ranks.info
-}
+/** Names that are no levels of RUST_LOG. */
+const otherNames: Readonly<Record<string, string>> = { silent: 'off', fatal: 'error' }
+
+const everything = parseLogFilter('info') ?? { levels: new Map() }
 
 export class OperationalLog {
-  /** One of trace, debug, info, warn, error, fatal, silent. */
-  level: string
+  form: LogForm = 'text'
   readonly #output: Output
+  #level = 'info'
+  #filter = everything
 
   constructor(output: Output, level = 'info') {
     this.#output = output
     this.level = level
   }
 
-  write(severity: Severity, text: string): void {
-    if (rankOf(severity) >= rankOf(this.level)) this.#output.report(`${prefixes[severity]}${text}`)
+  /** A level (or `silent`), or levels by module in the syntax of RUST_LOG. */
+  get level(): string {
+    return this.#level
   }
+
+  set level(level: string) {
+    this.#level = level
+    this.#filter = parseLogFilter(otherNames[level] ?? level) ?? everything
+  }
+
+  write(severity: Severity, text: string, module: LogModule = 'sluice'): void {
+    const level = severity === 'fatal' ? 'error' : severity
+    if (!isLogged(level, levelFor(this.#filter, module))) return
+    this.#output.report(
+      this.form === 'json' ? jsonLine(severity, text, module) : `${prefixes[severity]}${text}`,
+    )
+  }
+}
+
+function jsonLine(level: Severity, message: string, module: LogModule): string {
+  return JSON.stringify({ time: new Date().toISOString(), level, module, message })
 }

@@ -16,6 +16,7 @@ import {
 } from '../settings.ts'
 import { OperationalLog } from './operational-log.ts'
 import { exitCode, type Output, UsageError } from './output.ts'
+import { settingTexts } from './proxy-config.ts'
 import { announce, trafficOptions, usageProblems } from './traffic.ts'
 import { packageVersion } from './version.ts'
 
@@ -74,8 +75,9 @@ export async function proxy({ flags }: ProxyCommandOptions, output: Output): Pro
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()
   const log = new OperationalLog(output)
   // Beyond the machine's own manifests nobody vouches for what a configuration names.
-  const traffic = trafficOptions(flags, { log, loopback: false, onQuit: end })
-  const read = readRemoteSettings(flags, process.env)
+  const texts = settingTexts(flags.config ?? (process.env.SLUICE_CONFIG_FILE || undefined), log)
+  const traffic = trafficOptions(flags, { log, loopback: false, onQuit: end, texts })
+  const read = readRemoteSettings(flags, texts.env, texts.sources)
   if (!read.ok) throw usageProblems(read.problems)
   const settings = read.value
   const {
@@ -106,7 +108,7 @@ export async function proxy({ flags }: ProxyCommandOptions, output: Output): Pro
     ...(xdsTokenFile !== undefined && { tokenFile: xdsTokenFile }),
     ...(xdsCaFile !== undefined && { caFile: xdsCaFile }),
     ...(stateDir !== undefined && { lastGood: new LastGood(stateDir, gatewayName) }),
-    onNotice: (severity, text) => log.write(severity, text),
+    onNotice: (severity, text) => log.write(severity, text, 'sluice::xds'),
   })
   warnOfClear(settings, log)
   log.write('info', `proxy ${name} of Gateway ${gatewayName}`)

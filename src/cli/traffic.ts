@@ -1,5 +1,6 @@
 /** What the commands that carry traffic have in common: settings, what happens, what was bound. */
 import type { ProxyEvent, ProxyOptions, RunningProxy } from '../proxy/supervisor.ts'
+import type { SettingTexts } from '../settings/config-file.ts'
 import { drainDeadlines, readSettings, type SettingName, type SettingProblem } from '../settings.ts'
 import type { OperationalLog, Severity } from './operational-log.ts'
 import { UsageError } from './output.ts'
@@ -34,6 +35,8 @@ export interface Surroundings {
   readonly log: OperationalLog
   /** May a dynamic forward proxy reach loopback addresses without being told so? */
   readonly loopback: boolean
+  /** Where settings come from beside flags; the environment where absent. */
+  readonly texts?: SettingTexts
   /** POST /quitquitquit. */
   onQuit(): void
 }
@@ -48,15 +51,17 @@ export function usageProblems(problems: readonly SettingProblem[]): UsageError {
 /** Settings of a proxy from flags and environment; what happens in it goes to the log. */
 export function trafficOptions(
   flags: Partial<Record<SettingName, string>>,
-  { log, loopback, onQuit }: Surroundings,
+  { log, loopback, onQuit, texts = { env: process.env, sources: {} } }: Surroundings,
 ): TrafficOptions {
-  const settings = readSettings(flags, process.env)
+  const settings = readSettings(flags, texts.env, texts.sources)
   if (!settings.ok) throw usageProblems(settings.problems)
+  log.level = settings.value.logLevel
+  log.form = settings.value.logFormat
   const deadlines = drainDeadlines(settings.value)
   const { dynamicAllow, dynamicRefuse, accessLog, ...others } = settings.value
   const { trustedProxies, proxyProtocolFrom, maxConnections, ...more } = others
   const { streamIdleMs, udpIdleMs, udpSessions, ...rest } = more
-  const { zone, node, maxBackendRequests, ...proxy } = rest
+  const { zone, node, maxBackendRequests, logLevel: _, logFormat: __, ...proxy } = rest
   return {
     ...proxy,
     accessLogFormat: accessLog,
@@ -79,7 +84,7 @@ export function trafficOptions(
     onEvent: (event) => {
       if (event.type === 'quit-requested') onQuit()
       const line = describe(event)
-      if (line !== undefined) log.write(...line)
+      if (line !== undefined) log.write(...line, 'sluice::proxy')
     },
   }
 }

@@ -7,6 +7,7 @@ import { backendTlsPolicyStage, backendTlsTargets } from './derive/backend-tls-p
 import { gatewayStage } from './derive/gateway.ts'
 import { gatewayServices } from './derive/gateway-addresses.ts'
 import { gatewayClassStage } from './derive/gateway-class.ts'
+import { gatewayDeploymentStage } from './derive/gateway-deployment.ts'
 import { gatewayStatusStage, listenerSetStatusStage } from './derive/gateway-status.ts'
 import { grpcRouteStage } from './derive/grpc-route.ts'
 import { httpRouteStage } from './derive/http-route.ts'
@@ -27,6 +28,8 @@ function stages({ checkRegex }: DerivationOptions): readonly Stage[] {
     gatewayClassStage,
     // Which listeners there are; reads ListenerSets, so that conflicts are settled in one place.
     gatewayStage,
+    // Reads the ports of the listeners.
+    gatewayDeploymentStage,
     serviceStage,
     workloadStage,
     backendStage,

@@ -18,6 +18,7 @@ import type { KeySetRequest } from '../model/key-sets.ts'
 import type { ObjectKey, ObjectRef } from '../model/names.ts'
 import { objectKey } from '../model/names.ts'
 import type { Resource, ResourceKey } from '../model/resources.ts'
+import type { Deployment } from './deployment/index.ts'
 import { KeySetRequests } from './key-set-requests.ts'
 import type { ObjectState } from './object-state.ts'
 import { OutputStore } from './output-store.ts'
@@ -52,6 +53,8 @@ export interface Derived {
   /** Read by later stages. Compared by content: an equal value wakes nobody. */
   readonly value?: unknown
   readonly contributions?: readonly Contribution[]
+  /** What is to be deployed for the object; absent where that is nobody's concern. */
+  readonly deployment?: Deployment
 }
 
 export interface Stage {
@@ -118,6 +121,13 @@ export class Graph {
   /** Every object that is known, in no particular order. */
   objects(): IterableIterator<ObjectState> {
     return this.#objects.values()
+  }
+
+  /** What a stage derived for an object, for those who show it. */
+  valueOf<Value>(stage: string, ref: ObjectRef): Value | undefined {
+    const position = this.#stageByName.get(stage)
+    if (position === undefined) return undefined
+    return this.#nodes[position]?.get(objectKey(ref))?.derived.value as Value | undefined
   }
 
   /** What was read when a stage last derived an object: the answer to "why". */
@@ -213,6 +223,7 @@ export class Graph {
     if (before.status !== undefined || node.derived.status !== undefined) {
       this.outputs.replaceStatus(node.key, node.derived.status)
     }
+    this.outputs.replaceDeployment(node.key, before.deployment, node.derived.deployment)
     const text = node.derived.value === undefined ? '' : JSON.stringify(node.derived.value)
     if (text === node.valueText) return
     node.valueText = text

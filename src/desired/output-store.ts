@@ -6,6 +6,7 @@ import { hash } from 'node:crypto'
 import { canonicalJson } from '../base/canonical.ts'
 import type { ObjectKey } from '../model/names.ts'
 import type { Resource, ResourceKey, VersionedResource } from '../model/resources.ts'
+import type { Deployment } from './deployment/index.ts'
 
 /** First 128 bits of the SHA-256 of the canonical JSON, in hex: equal content, equal version. */
 export function contentVersion(value: unknown): string {
@@ -39,10 +40,12 @@ export class OutputStore {
   /** Who gave a resource last: a listener may move from one Gateway to another in either order. */
   readonly #owners = new Map<ResourceKey, string>()
   readonly #digest = new SumDigest()
+  readonly #deployments = new Map<ObjectKey, Deployment>()
+  #changedDeployments = new Set<ObjectKey>()
   #changed = new Map<ResourceKey, VersionedResource | undefined>()
   #statuses = new Map<ObjectKey, Readonly<Record<string, unknown>> | undefined>()
 
-  /** Digest of all resources: keys and versions. */
+  /** Digest of all resources and of all that is to be deployed: keys and versions. */
   get digest(): string {
     return this.#digest.toString()
   }
@@ -62,6 +65,34 @@ export class OutputStore {
   /** The decided status of an object, to be collected by `takeStatuses`. */
   replaceStatus(key: ObjectKey, status: Readonly<Record<string, unknown>> | undefined): void {
     this.#statuses.set(key, status)
+  }
+
+  /** What is to be deployed for an object in place of what was; undefined where nobody says. */
+  replaceDeployment(
+    key: ObjectKey,
+    before: Deployment | undefined,
+    after: Deployment | undefined,
+  ): void {
+    if (before === after) return
+    const [old, fresh] = [before, after].map((one) => one && contentVersion(one))
+    if (old === fresh) return
+    if (old !== undefined) this.#digest.remove(`deployment/${key}\0${old}`)
+    if (fresh !== undefined) this.#digest.add(`deployment/${key}\0${fresh}`)
+    if (after === undefined) this.#deployments.delete(key)
+    else this.#deployments.set(key, after)
+    this.#changedDeployments.add(key)
+  }
+
+  /** What is to be deployed, by object. */
+  get deployments(): ReadonlyMap<ObjectKey, Deployment> {
+    return this.#deployments
+  }
+
+  /** Objects for which something else is to be deployed than at the last call. */
+  takeDeployments(): ReadonlySet<ObjectKey> {
+    const changed = this.#changedDeployments
+    this.#changedDeployments = new Set()
+    return changed
   }
 
   /** What changed since the last call; a key without a resource is gone. */

@@ -82,7 +82,11 @@ export interface GatewaySpec {
   readonly listeners?: readonly ListenerSpec[]
   readonly addresses?: readonly { readonly type?: string; readonly value?: string }[]
   readonly allowedListeners?: { readonly namespaces?: AllowedNamespaces }
-  readonly infrastructure?: { readonly parametersRef?: ParametersRef }
+  readonly infrastructure?: {
+    readonly labels?: Readonly<Record<string, string>>
+    readonly annotations?: Readonly<Record<string, string>>
+    readonly parametersRef?: ParametersRef
+  }
   readonly tls?: { readonly frontend?: FrontendTlsSpec; readonly backend?: unknown }
   readonly defaultScope?: unknown
 }

@@ -208,11 +208,12 @@ export const controllerSettings = {
     default: false,
     doc: 'Serve configuration over TLS, with the Secret `sluice-xds-cert` mounted at `/etc/xds-tls`.',
   }),
-  xdsServiceName: row({
+  xdsServiceName: row<string | undefined>({
     env: 'SLUICE_XDS_SERVICE_NAME',
     form: 'the name of a Service',
     read: readNamespace,
-    default: 'sluice',
+    default: undefined,
+    defaultText: 'none: no proxies are deployed',
     doc: "The controller's own Service, in its namespace: where the proxies that it deploys find it.",
   }),
   xdsServicePort: row({
@@ -237,6 +238,13 @@ export const controllerSettings = {
     default: undefined,
     defaultText: 'none',
     doc: 'A ClusterRole of the installation: owner of the default GatewayClass, which goes with it.',
+  }),
+  clusterDomain: row({
+    env: 'SLUICE_CLUSTER_DOMAIN',
+    form: 'a domain',
+    read: readText,
+    default: 'cluster.local',
+    doc: 'Last part of the name of that Service.',
   }),
   proxyImageRegistry: row({
     env: 'SLUICE_PROXY_IMAGE_REGISTRY',

@@ -39,7 +39,8 @@ function isRange(text: string): boolean {
 
 /** Whole seconds, or a duration such as `1m30s`; gives milliseconds. */
 export function readDelay(text: string): number | undefined {
-  return /^[0-9]{1,6}$/.test(text) ? Number(text) * 1_000 : parseDurationMs(text)
+  const [, seconds] = /^([0-9]{1,8})s?$/.exec(text) ?? []
+  return seconds === undefined ? parseDurationMs(text) : Number(seconds) * 1_000
 }
 
 export const readPositiveDelay = (text: string) => readDelay(text) || undefined

@@ -12,7 +12,7 @@ import { Fold } from '../actors/fold.ts'
 import { createGraph } from '../desired/derivations.ts'
 import { MemoryLog } from '../log/index.ts'
 import type { ObjectRef } from '../model/names.ts'
-import { compareText } from '../model/names.ts'
+import { compareText, parseObjectKey } from '../model/names.ts'
 import { apiBinding, builtInObjects } from '../pipeline/api-binding.ts'
 import { regexProblem } from '../pipeline/regex-problem.ts'
 import { DigestKey } from '../watch/digest-key.ts'
@@ -98,6 +98,8 @@ function render(fold: Fold, input: string): string {
     kind !== 'GatewayClass' || input.includes(`metadata: { name: ${name} }`)
   const statuses = fold.statuses().filter(([ref]) => isShown(ref))
   const refused = [...fold.graph.objects()].filter((state) => state.refused !== undefined)
+  const deployments = [...fold.deployments()].sort(([a], [b]) => compareText(a, b))
+  const isAboutParameters = input.includes('kind: GatewayParameters')
   const resources = [...fold.resources()]
     .sort((a, b) => compareText(a.resource.key, b.resource.key))
     .map(({ resource: { key, type: _, ...rest } }) => [key, readable(rest)])
@@ -107,6 +109,11 @@ function render(fold: Fold, input: string): string {
       refused: Object.fromEntries(refused.map((state) => [named(state.ref), state.refused])),
     }),
     resources: Object.fromEntries(resources),
+    ...(isAboutParameters && {
+      deployments: Object.fromEntries(
+        deployments.map(([key, deployment]) => [named(parseObjectKey(key)), deployment]),
+      ),
+    }),
   }
   const document = new Document(content, { aliasDuplicateObjects: false })
   visit(document, {

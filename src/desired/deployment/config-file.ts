@@ -26,5 +26,8 @@ export function configFile({ rawConfig, logging }: ProxyParameters): string {
   const typed: Values = {
     config: logging === undefined || Object.keys(logging).length === 0 ? {} : { logging },
   }
-  return stringify(over(rawConfig ?? {}, typed), { sortMapEntries: true, aliasDuplicateObjects: false })
+  return stringify(over(rawConfig ?? {}, typed), {
+    sortMapEntries: true,
+    aliasDuplicateObjects: false,
+  })
 }

@@ -1,3 +1,3 @@
-export { anyEnvironment } from './plan.ts'
 export type { Deployment, ProxyEnvironment, ProxyPlan, RenderedObject } from './plan.ts'
+export { anyEnvironment } from './plan.ts'
 export { renderProxy } from './render.ts'

@@ -45,9 +45,7 @@ export function joinEnv(
   below: readonly EnvVar[] | undefined,
   above: readonly EnvVar[] | undefined,
 ): readonly EnvVar[] {
-  return [
-    ...new Map([...(below ?? []), ...(above ?? [])].map((one) => [one.name, one])).values(),
-  ]
+  return [...new Map([...(below ?? []), ...(above ?? [])].map((one) => [one.name, one])).values()]
 }
 
 /** Key by key in requests and in limits; claims as a whole. */

@@ -1,6 +1,7 @@
 /** Quantities of Kubernetes (apimachinery, resource.Quantity), as far as sizes need them. */
 
-const form = /^([0-9]*\.?[0-9]+|[0-9]+\.)(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|e[+-]?[0-9]+|E[+-]?[0-9]+)?$/
+const form =
+  /^([0-9]*\.?[0-9]+|[0-9]+\.)(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|e[+-]?[0-9]+|E[+-]?[0-9]+)?$/
 const decimal = ['k', 'M', 'G', 'T', 'P', 'E']
 const binary = ['Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei']
 

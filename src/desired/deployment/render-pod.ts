@@ -5,6 +5,7 @@ import { rawLevel } from './config-file.ts'
 import { type EnvVar, joinResources, type ProxyParameters, type Resources } from './parameters.ts'
 import type { ProxyEnvironment, ProxyPlan } from './plan.ts'
 import { memoryMib, wholeProcessors } from './quantity.ts'
+import { isMap } from './strategic-merge.ts'
 
 /** Name of the container of the proxy; overlays merge by it. */
 export const containerName = 'proxy'
@@ -51,17 +52,25 @@ export function resourcesOf(given: Resources | undefined): Resources {
 }
 
 /** One thread for each processor that the container may use, and a heap that fits the memory. */
-function sizing({ limits = {} }: Resources): EnvVar[] {
-  const { cpu, memory } = limits
+function sizing({ rawConfig, ...parameters }: ProxyParameters): EnvVar[] {
+  const { cpu, memory } = resourcesOf(parameters.resources).limits ?? {}
   const processors = cpu === undefined ? undefined : wholeProcessors(cpu)
   const workers = Math.min(processors ?? 1, 256)
   const mib = memory === undefined ? undefined : memoryMib(memory)
   // Every thread has a heap of its own, the main one too; a quarter is left for what is outside.
   const heap = mib === undefined ? 0 : Math.floor((mib * 0.75) / (workers + 1))
   return [
-    ...(processors === undefined ? [] : [value('SLUICE_WORKERS', String(workers))]),
+    ...(processors === undefined || hasWorkers(rawConfig)
+      ? []
+      : [value('SLUICE_WORKERS', String(workers))]),
     ...(heap < 16 ? [] : [value('NODE_OPTIONS', `--max-old-space-size=${heap}`)]),
   ]
+}
+
+/** Does the configuration file say by itself how many threads there are? */
+function hasWorkers(rawConfig: ProxyParameters['rawConfig']): boolean {
+  const config = isMap(rawConfig) ? rawConfig.config : undefined
+  return isMap(config) && Object.hasOwn(config, 'workers')
 }
 
 function levelOf(parameters: ProxyParameters): EnvVar[] {
@@ -103,7 +112,7 @@ function generatedEnv(
     value('TERMINATION_GRACE_PERIOD_SECONDS', String(max)),
     ...levelOf(parameters),
     ...meshEnv(parameters),
-    ...sizing(resourcesOf(parameters.resources)),
+    ...sizing(parameters),
   ]
 }
 

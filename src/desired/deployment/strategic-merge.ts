@@ -63,18 +63,21 @@ function mergeFields(original: JsonMap, patch: JsonMap, shape: Shape, path: stri
     } else if (key.startsWith(deletePrefix)) {
       deleteScalars(result, key.slice(deletePrefix.length), listAt(value, `${path}.${key}`))
     } else {
-      const field = Object.hasOwn(shape, key) ? (shape[key] ?? {}) : {}
-      mergeField(result, key, value, field, `${path}.${key}`)
+      mergeField(result, key, value, fieldOf(shape, key), `${path}.${key}`)
     }
   }
   for (const [key, order] of orders) {
     const list = result.get(key)
-    const { mergeKey } = (Object.hasOwn(shape, key) ? shape[key] : undefined) ?? {}
     const before = original[key]
     if (!Array.isArray(list)) continue
+    const { mergeKey } = fieldOf(shape, key)
     result.set(key, inOrder(list, order, Array.isArray(before) ? before : [], mergeKey))
   }
   return Object.fromEntries(result)
+}
+
+function fieldOf(shape: Shape, key: string): FieldShape {
+  return (Object.hasOwn(shape, key) ? shape[key] : undefined) ?? {}
 }
 
 function listAt(value: unknown, path: string): readonly unknown[] {
@@ -212,7 +215,9 @@ function itemAt(item: unknown, mergeKey: string, place: string): PatchItem {
   const what = directiveOf(item, place)
   if (what === 'replace') {
     if (Object.keys(item).length === 1) return { item, what, place }
-    throw new PatchError(`${place}: an item with $patch: replace stands for the list and holds no more`)
+    throw new PatchError(
+      `${place}: an item with $patch: replace stands for the list and holds no more`,
+    )
   }
   // A toleration without a key tolerates every taint.
   if (mergeKey !== 'key' && (item[mergeKey] ?? null) === null) {

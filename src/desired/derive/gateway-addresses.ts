@@ -2,13 +2,11 @@
  * Where clients reach a Gateway: the addresses of the Services that carry its name in their label
  * (GEP-1762), else those that its proxies tell.
  */
+import { gatewayNameLabel, proxyObjectName } from '../../model/proxy-names.ts'
 import type { Failure } from '../conditions.ts'
 import type { Reader } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
 import { type GatewaySpec, specOf } from '../shapes.ts'
-
-/** Marks the Service of a Gateway, in the Gateway's namespace. */
-const gatewayNameLabel = 'gateway.networking.k8s.io/gateway-name'
 
 /** Index of Services by `namespace/name` of the Gateway that they are labelled with. */
 export const gatewayServices = {
@@ -48,12 +46,20 @@ export interface GatewayAddresses {
 
 /** `name` is `namespace/name` of the Gateway. */
 export function gatewayAddresses(name: string, spec: GatewaySpec, read: Reader): GatewayAddresses {
-  const services = read.index(gatewayServices.name, name)
+  const services = servicesOf(name, read)
   const given = services.flatMap(addressesOfService)
   const pending = services.find(isPending)
   const values = given.length > 0 || pending !== undefined ? given : toldByProxies(name, read)
   const addresses = [...new Set(values)].slice(0, most).map(addressOf)
   return { addresses, failure: failureOf(spec, addresses, pending) }
+}
+
+/** By the label, whose value is the name, or what stands for a name that no label can have. */
+function servicesOf(name: string, read: Reader): readonly ObjectState[] {
+  const [namespace = '', gateway = ''] = name.split('/')
+  const label = `${namespace}/${proxyObjectName(gateway)}`
+  const named = read.index(gatewayServices.name, name)
+  return label === name ? named : [...named, ...read.index(gatewayServices.name, label)]
 }
 
 function addressesOfService({ object }: ObjectState): string[] {

@@ -2,14 +2,8 @@
 import { conditionFalse, conditionTrue } from '../conditions.ts'
 import type { Derived, Reader, Stage } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
-import {
-  controllerName,
-  defaultClassName,
-  type GatewayClassSpec,
-  ownGroup,
-  type ParametersRef,
-  specOf,
-} from '../shapes.ts'
+import { controllerName, defaultClassName, type GatewayClassSpec, specOf } from '../shapes.ts'
+import { resolveParameters } from './parameters.ts'
 
 /** Features of Gateway API that work, sorted; conformance tools read them from the status. */
 const supportedFeatures = [
@@ -47,23 +41,6 @@ const supportedFeatures = [
   'UDPRoute',
 ].map((name) => ({ name }))
 
-/** Why a parameters reference cannot be used, or undefined. Same rule for class and Gateway. */
-export function parametersProblem(
-  reference: ParametersRef | undefined,
-  namespace: string | undefined,
-  read: Reader,
-): string | undefined {
-  if (reference === undefined) return undefined
-  const { group, kind, name } = reference
-  if (group !== ownGroup || kind !== 'GatewayParameters') {
-    return `parametersRef must name a GatewayParameters of ${ownGroup}, not ${kind} of "${group}"`
-  }
-  const place = namespace ?? reference.namespace
-  if (place === undefined) return 'parametersRef of a GatewayClass needs a namespace'
-  if (read.object('GatewayParameters', place, name)?.object !== undefined) return undefined
-  return `GatewayParameters ${place}/${name} does not exist`
-}
-
 export const gatewayClassStage: Stage = {
   name: 'gateway-class',
   kinds: ['GatewayClass'],
@@ -71,7 +48,7 @@ export const gatewayClassStage: Stage = {
     if (self.object === undefined) return {}
     const spec = specOf<GatewayClassSpec>(self.object)
     if (spec.controllerName !== controllerName) return {}
-    const problem = parametersProblem(spec.parametersRef, undefined, read)
+    const { problem } = resolveParameters(spec.parametersRef, undefined, read)
     const accepted =
       problem === undefined
         ? conditionTrue('Accepted', 'Accepted', self.generation)

@@ -19,6 +19,7 @@ import {
 } from '../shapes.ts'
 import { type GatewayView, gatewayStage } from './gateway.ts'
 import { gatewayAddresses } from './gateway-addresses.ts'
+import { type DeploymentView, gatewayDeploymentStage } from './gateway-deployment.ts'
 import { isUsable, type ListenerView } from './listeners.ts'
 import { refusedListenerSet } from './refused-child.ts'
 
@@ -142,6 +143,8 @@ function acceptedCondition(
 interface Progress {
   readonly isProgrammed: boolean
   readonly waiting: Failure
+  /** Why the cluster does not take what the Gateway needs. */
+  readonly refused?: string | undefined
   /** About proxies that do not answer; empty where all do. */
   readonly note: string
 }
@@ -149,13 +152,17 @@ interface Progress {
 function gatewayProgrammed(
   accepted: DecidedCondition,
   { rejected }: ListenerStatuses,
-  { isProgrammed, waiting, note }: Progress,
+  { isProgrammed, waiting, refused, note }: Progress,
   address: Failure | undefined,
 ): DecidedCondition {
   const { status, message, observedGeneration: generation } = accepted
   if (status === 'False') return conditionFalse('Programmed', 'Invalid', generation, message)
   if (rejected !== undefined) {
     return conditionFalse('Programmed', 'NoResources', generation, rejected)
+  }
+  // Not a reason of the Gateway API, which has none for it.
+  if (refused !== undefined) {
+    return conditionFalse('Programmed', 'DeploymentFailed', generation, refused)
   }
   const failure = isProgrammed ? address : waiting
   if (failure !== undefined) return conditionOf('Programmed', failure, 'Programmed', generation)
@@ -198,10 +205,14 @@ export const gatewayStatusStage: Stage = {
     const waiting = waitingFor(name, read)
     const surroundings = { generation, isProgrammed, waiting, failure: view.failure }
     const statuses = listenerStatuses(own, surroundings, read)
-    const accepted = acceptedCondition(view.failure, statuses, generation, view.notes)
+    const deployment = read.value<DeploymentView>(gatewayDeploymentStage.name, self.ref)
+    const failure = view.failure ?? deployment?.failure ?? null
+    const notes = [...view.notes, ...(deployment?.notes ?? [])]
+    const accepted = acceptedCondition(failure, statuses, generation, notes)
     const spec = specOf<GatewaySpec>(self.object)
     const { addresses, failure: unusable } = gatewayAddresses(name, spec, read)
-    const progress = { isProgrammed, waiting, note: withNotes('', name, read) }
+    const refused = read.fact<string>(`deployment:${objectKey(self.ref)}`)
+    const progress = { isProgrammed, waiting, refused, note: withNotes('', name, read) }
     const programmed = gatewayProgrammed(accepted, statuses, progress, unusable)
     const attachedSets = Object.keys(view.listenerSets).filter(
       (set) =>

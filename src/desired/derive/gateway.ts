@@ -11,7 +11,7 @@ import {
   specOf,
 } from '../shapes.ts'
 import { admitsUnverified } from './client-validation.ts'
-import { isOurClass, parametersProblem } from './gateway-class.ts'
+import { isOurClass } from './gateway-class.ts'
 import { type GatewayTls, resolveTls } from './listener-tls.ts'
 import {
   type Candidate,
@@ -69,13 +69,6 @@ function addressFailure(spec: GatewaySpec): Failure | null {
   return { reason: 'UnsupportedAddress', message: `address type ${unknown.type} is not supported` }
 }
 
-function gatewayFailure(self: ObjectState, spec: GatewaySpec, read: Reader): Failure | null {
-  const reference = spec.infrastructure?.parametersRef
-  const problem = parametersProblem(reference, self.ref.namespace, read)
-  if (problem !== undefined) return { reason: 'InvalidParameters', message: problem }
-  return addressFailure(spec)
-}
-
 function gatewayNotes(spec: GatewaySpec): string[] {
   const notes: string[] = []
   if (spec.tls?.backend !== undefined) notes.push('spec.tls.backend is not supported yet')
@@ -130,7 +123,7 @@ export const gatewayStage: Stage = {
     const { candidates, sets } = candidatesOfSets(self, spec, read)
     const all = [...own, ...candidates]
     const view: GatewayView = {
-      failure: gatewayFailure(self, spec, read),
+      failure: addressFailure(spec),
       notes: gatewayNotes(spec),
       listeners: markConflicts(all),
       admitsUnverified: admitsUnverified(spec.tls?.frontend),

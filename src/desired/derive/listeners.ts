@@ -62,6 +62,17 @@ function protocolFailure(protocol: string): Failure | null {
   return { reason: 'UnsupportedProtocol', message }
 }
 
+/**
+ * Ports of the proxy itself, beside the listeners: administration, metrics, readiness.
+ */
+const reservedPorts = [15_000, 15_020, 15_021]
+
+function portFailure({ port, protocol }: ListenerSpec): Failure | null {
+  if (protocol === 'UDP' || !reservedPorts.includes(port)) return null
+  const message = `port ${port} is the proxy's own; reserved are ${reservedPorts.join(', ')}`
+  return { reason: 'PortUnavailable', message }
+}
+
 /** supportedKinds is the intersection of what the protocol allows and what the user asks for. */
 function allowedKinds(spec: ListenerSpec): { kinds: readonly string[]; failure: Failure | null } {
   const supported = kindsOf(spec)
@@ -100,7 +111,7 @@ export function listenerCandidate(
     hostname: (spec.hostname ?? '').toLowerCase(),
     namespaces: spec.allowedRoutes?.namespaces ?? {},
     kinds,
-    accepted: protocolFailure(spec.protocol) ?? tlsFailure(spec) ?? refusal,
+    accepted: protocolFailure(spec.protocol) ?? portFailure(spec) ?? tlsFailure(spec) ?? refusal,
     resolvedRefs: tlsReference ?? failure,
     conflict: null,
     lacksCertificate: tls?.certificates.length === 0,

@@ -1,0 +1,128 @@
+/** What is to be deployed for a Gateway: parameters of both levels, ports, and whether at all. */
+
+import type { Failure } from '../conditions.ts'
+import type { Deployment, ProxyPlan } from '../deployment/index.ts'
+import { anyEnvironment, renderProxy } from '../deployment/index.ts'
+import { joinParameters, overlaysOf, type ParametersLevel } from '../deployment/parameters.ts'
+import type { ProxyPort } from '../deployment/plan.ts'
+import type { Derived, Reader, Stage } from '../graph.ts'
+import type { ObjectState } from '../object-state.ts'
+import { type GatewayClassSpec, type GatewaySpec, gatewayGroup, specOf } from '../shapes.ts'
+import { type GatewayView, gatewayStage } from './gateway.ts'
+import { isUsable } from './listeners.ts'
+import { resolveParameters } from './parameters.ts'
+
+/** What the status of a Gateway says of its deployment. */
+export interface DeploymentView {
+  /** Why nothing is changed; what runs goes on. */
+  readonly failure: Failure | null
+  readonly notes: readonly string[]
+}
+
+const meshNote =
+  'mesh: the proxy gets identity and trust domain, but HBONE is not supported yet: it connects to pods without it'
+const selfManagedNote =
+  'spec.addresses has a host name: no proxy is deployed, those that connect are served'
+
+const invalid = (message: string): Derived => ({
+  value: {
+    failure: { reason: 'InvalidParameters', message },
+    notes: [],
+  } satisfies DeploymentView,
+  deployment: { state: 'held' },
+})
+
+/** A host name as address: whoever has it runs the proxies. */
+function isSelfManaged({ addresses = [] }: GatewaySpec): boolean {
+  return addresses.some(({ type, value = '' }) => type === 'Hostname' && value !== '')
+}
+
+/** Keys of the Gateway API are ours to set. */
+function withoutReserved(
+  given: Readonly<Record<string, string>> | undefined,
+): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(given ?? {}).filter(([key]) => !key.startsWith(`${gatewayGroup}/`)),
+  )
+}
+
+function portsOf({ listeners }: GatewayView): ProxyPort[] {
+  const ports = new Map<string, ProxyPort>()
+  for (const { port, protocol } of listeners.filter(isUsable)) {
+    const transport = protocol === 'UDP' ? 'UDP' : 'TCP'
+    ports.set(`${port}/${transport}`, { port, protocol: transport })
+  }
+  return [...ports.values()].sort(
+    (a, b) => a.port - b.port || Number(a.protocol === 'UDP') - Number(b.protocol === 'UDP'),
+  )
+}
+
+function planOf(
+  self: ObjectState,
+  spec: GatewaySpec,
+  ports: readonly ProxyPort[],
+  levels: readonly ParametersLevel[],
+): ProxyPlan {
+  const { infrastructure, addresses = [], gatewayClassName: className } = spec
+  const address = addresses.find(({ type = 'IPAddress', value = '' }) => {
+    return type === 'IPAddress' && value !== ''
+  })?.value
+  return {
+    namespace: self.ref.namespace,
+    name: self.ref.name,
+    uid: self.uid,
+    className,
+    ports,
+    ...(address !== undefined && { address }),
+    labels: withoutReserved(infrastructure?.labels),
+    annotations: withoutReserved(infrastructure?.annotations),
+    parameters: joinParameters(levels),
+    overlays: overlaysOf(levels),
+  }
+}
+
+function deploymentOf(self: ObjectState, spec: GatewaySpec, view: GatewayView, read: Reader) {
+  const classState = read.object('GatewayClass', '', spec.gatewayClassName)
+  const ofClass = resolveParameters(
+    classState?.object && specOf<GatewayClassSpec>(classState.object).parametersRef,
+    undefined,
+    read,
+  )
+  if (ofClass.problem !== undefined) {
+    return invalid(`GatewayClass ${spec.gatewayClassName}: ${ofClass.problem}`)
+  }
+  const ofGateway = resolveParameters(spec.infrastructure?.parametersRef, self.ref.namespace, read)
+  if (ofGateway.problem !== undefined) return invalid(ofGateway.problem)
+  const levels = [ofClass.level, ofGateway.level].filter((level) => level !== undefined)
+  const ports = portsOf(view)
+  const plan = planOf(self, spec, ports, levels)
+  const rendered = renderProxy(plan, anyEnvironment)
+  if (!rendered.ok) return invalid(rendered.problems.join('; '))
+  const isManaged = !isSelfManaged(spec)
+  const notes = [
+    ...(isManaged ? [] : [selfManagedNote]),
+    ...(plan.parameters.mesh === undefined ? [] : [meshNote]),
+  ]
+  const value: DeploymentView = { failure: null, notes }
+  return { value, deployment: stateOf(plan, view, isManaged) }
+}
+
+function stateOf(plan: ProxyPlan, { failure }: GatewayView, isManaged: boolean): Deployment {
+  if (!isManaged) return { state: 'none', uid: plan.uid }
+  // Without a port there would be no Service, and with it the address would go.
+  return failure !== null || plan.ports.length === 0 ? { state: 'held' } : { state: 'wanted', plan }
+}
+
+export const gatewayDeploymentStage: Stage = {
+  name: 'gateway-deployment',
+  kinds: ['Gateway'],
+  derive(self: ObjectState, read: Reader): Derived {
+    if (self.object === undefined) return {}
+    const spec = specOf<GatewaySpec>(self.object)
+    const view = read.value<GatewayView>(gatewayStage.name, self.ref)
+    if (view !== undefined) return deploymentOf(self, spec, view, read)
+    // A class that is gone may come back; one of another controller takes the Gateway over.
+    const isForeign = read.object('GatewayClass', '', spec.gatewayClassName)?.object !== undefined
+    return isForeign ? { deployment: { state: 'none', uid: self.uid } } : {}
+  },
+}

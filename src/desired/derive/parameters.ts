@@ -1,0 +1,42 @@
+/** GatewayParameters as a GatewayClass and a Gateway refer to them. */
+import type { GatewayParametersSpec } from '../../api/gateway-parameters.ts'
+import { parseLogFilter } from '../../base/log-filter.ts'
+import type { ParametersLevel } from '../deployment/parameters.ts'
+import type { Reader } from '../graph.ts'
+import { ownGroup, type ParametersRef, specOf } from '../shapes.ts'
+
+/** `problem`: why the reference cannot be used; `level`: what it leads to, absent without one. */
+export interface ResolvedParameters {
+  readonly problem?: string
+  readonly level?: ParametersLevel
+}
+
+/** Same rule for a class, which names the namespace, and a Gateway, whose own it is. */
+export function resolveParameters(
+  reference: ParametersRef | undefined,
+  namespace: string | undefined,
+  read: Reader,
+): ResolvedParameters {
+  if (reference === undefined) return {}
+  const { group, kind, name } = reference
+  if (group !== ownGroup || kind !== 'GatewayParameters') {
+    const problem = `parametersRef must name a GatewayParameters of ${ownGroup}, not ${kind} of "${group}"`
+    return { problem }
+  }
+  const place = namespace ?? reference.namespace
+  if (place === undefined) return { problem: 'parametersRef of a GatewayClass needs a namespace' }
+  const state = read.object('GatewayParameters', place, name)
+  const text = `GatewayParameters ${place}/${name}`
+  const [refused] = state?.refused?.problems ?? []
+  if (refused !== undefined) {
+    return { problem: `${text} is not valid: ${refused.path}: ${refused.message}` }
+  }
+  if (state?.object === undefined) return { problem: `${text} does not exist` }
+  const spec = specOf<GatewayParametersSpec>(state.object)
+  const level = spec.logging?.level
+  if (level !== undefined && parseLogFilter(level) === undefined) {
+    const example = 'info or info,sluice::xds=debug'
+    return { problem: `${text}: spec.logging.level: "${level}" is not of the form ${example}` }
+  }
+  return { level: { name: text, spec } }
+}

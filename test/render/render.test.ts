@@ -1,0 +1,63 @@
+/**
+ * Golden cases of `sluice render`: `in.yaml` gives `out.yaml` (and `told.txt`, what is said beside
+ * it). Write them anew with `UPDATE=1 npx vitest run test/render`.
+ */
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { render } from '../../src/cli/render.ts'
+import { packageVersion } from '../../src/cli/version.ts'
+
+const cases = readdirSync(import.meta.dirname, { withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .map(({ name }) => name)
+  .sort()
+
+async function run(name: string, more: { xdsCaFile?: string; output?: 'json' } = {}) {
+  const folder = join(import.meta.dirname, name)
+  const lines: { out: string[]; told: string[] } = { out: [], told: [] }
+  const options = { file: [join(folder, 'in.yaml')], output: 'yaml' as const, ...more }
+  const code = await render(options, {
+    print: (text) => void lines.out.push(text),
+    report: (text) => void lines.told.push(text),
+  })
+  const plain = (all: string[]) =>
+    all.join('\n').replaceAll(packageVersion(), 'VERSION').replaceAll(`${folder}/`, '')
+  return { code, out: plain(lines.out), told: plain(lines.told) }
+}
+
+function matches(folder: string, file: string, text: string): void {
+  const path = join(import.meta.dirname, folder, file)
+  const content = text === '' ? '' : `${text}\n`
+  if (process.env.UPDATE !== undefined && content !== '') writeFileSync(path, content)
+  expect(content, `${folder}/${file}`).toBe(existsSync(path) ? readFileSync(path, 'utf8') : '')
+}
+
+describe('sluice render', () => {
+  afterEach(() => vi.unstubAllEnvs())
+
+  it.each(cases)('%s', async (name) => {
+    if (name === 'xds-tls') {
+      const ca = join(import.meta.dirname, name, 'ca.crt')
+      vi.stubEnv('SLUICE_XDS_TLS_ENABLED', 'true')
+      vi.stubEnv('SLUICE_XDS_SERVICE_NAME', 'edge-control')
+      vi.stubEnv('POD_NAMESPACE', 'platform')
+      await expect(run(name)).rejects.toThrow(/--xds-ca-file/)
+      const { out, told } = await run(name, { xdsCaFile: ca })
+      matches(name, 'out.yaml', out)
+      matches(name, 'told.txt', told)
+      return
+    }
+    const { code, out, told } = await run(name)
+    matches(name, 'out.yaml', out)
+    matches(name, 'told.txt', told)
+    expect(code).toBe(name === 'refused' ? 1 : 0)
+  })
+
+  it('prints a list as JSON, of one Gateway where one is named', async () => {
+    const { out } = await run('plain', { output: 'json' })
+    const list = JSON.parse(out) as { kind: string; items: { metadata: { name: string } }[] }
+    expect(list.kind).toBe('List')
+    expect(new Set(list.items.map(({ metadata }) => metadata.name)).size).toBe(2)
+  })
+})
