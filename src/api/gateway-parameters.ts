@@ -175,7 +175,10 @@ const configFields = {
   ),
   resources: optional(resources, 'Compute resources of the proxy.'),
   shutdown: optional(shutdown, 'How long a proxy that is stopped goes on serving.'),
-  mesh: optional(mesh, 'Gives the proxy what it needs to reach pods of a mesh with mutual TLS; HBONE itself is not supported yet.'),
+  mesh: optional(
+    mesh,
+    'Gives the proxy what it needs to reach pods of a mesh with mutual TLS; HBONE itself is not supported yet.',
+  ),
 } as const
 
 const overlayFields = {
