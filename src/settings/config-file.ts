@@ -3,7 +3,7 @@
  * flag nor the environment does. The name of a setting is that of its flag, or of its variable
  * without `SLUICE_`, in camel case; `logging.level` and `logging.format` are there too.
  */
-import type { SettingProblem, SettingRow } from '../settings.ts'
+import type { SettingProblem, SettingRow } from './row.ts'
 
 /** Texts by variable, and where those are from that are not of the environment. */
 export interface SettingTexts {

@@ -5,10 +5,8 @@
 import { parseDurationMs } from '../base/duration.ts'
 import type { LabelSelector } from '../base/label-selector.ts'
 import { failAll, type Outcome, succeed } from '../base/outcome.ts'
-import type { SettingProblem, SettingRow } from '../settings.ts'
 import { readWord } from './readers.ts'
-
-const row = <Value>(setting: SettingRow<Value>): SettingRow<Value> => setting
+import { row, type SettingProblem, type SettingRow } from './row.ts'
 
 const addressPattern = /^(?:\[[0-9A-Fa-f:.]+\]|[^\s:[\]]*):([0-9]{1,5})$/
 
