@@ -39,6 +39,8 @@ export interface Provider {
    * @throws LlmError 400 where the provider has no such thing.
    */
   plan(route: ReadRouteType, model: string, config: ProviderConfig, isStream: boolean): Plan
+  /** Path and query of realtime sessions; absent where the provider has none. */
+  realtimePath?(config: ProviderConfig): string
   /** What requests are signed for, where the provider wants signatures. */
   signingScope?(config: ProviderConfig): SigningScope
   /**

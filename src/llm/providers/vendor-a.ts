@@ -16,5 +16,6 @@ export const vendorA: Provider = {
     if (route === 'VendorCTokenCount') return { kind: 'local-count' }
     return { kind: 'translated', path: '/v1/chat/completions', format: 'completions' }
   },
+  realtimePath: () => '/v1/realtime',
   adaptHeaders: () => undefined,
 }

@@ -13,6 +13,9 @@ function pathOf(suffix: string, { apiVersion = 'v1', deploymentName }: ProviderC
   if (apiVersion === 'v1') return `/openai/v1/${suffix}`
   const query = `?api-version=${encodeURIComponent(apiVersion)}`
   if (apiVersion === 'preview') return `/openai/v1/${suffix}${query}`
+  if (suffix === 'realtime') {
+    return `/openai/realtime${query}&deployment=${encodeURIComponent(deploymentName ?? '')}`
+  }
   // Of the dated versions this one resource belongs to no deployment: the model stays in the body.
   if (suffix === 'responses') return `/openai/responses${query}`
   return `/openai/deployments/${modelSegment(deploymentName ?? '')}/${suffix}${query}`
@@ -29,6 +32,7 @@ export const vendorB: Provider = {
       ? { kind: 'translated', path, format: 'completions' }
       : { kind: 'native', path }
   },
+  realtimePath: (config) => pathOf('realtime', config),
   /** Keys are looked for in `api-key`, tokens of its directory in Authorization. */
   adaptHeaders(headers) {
     const token = bearerToken(headers)

@@ -11,7 +11,7 @@ import { MessageBody } from './message-body.ts'
 import { type RequestFraming, RequestHeadView } from './request-head.ts'
 import { ResponseHeadView } from './response-head.ts'
 import type { Tunnel } from './tunnel.ts'
-import type { Ending, TlsChoice } from './types.ts'
+import type { Ending, TlsChoice, TunnelWatcher } from './types.ts'
 
 const nowhere: RoutePlace = { gateway: '', listener: '' }
 const nobody: Peer = { address: '', port: 0 }
@@ -39,6 +39,7 @@ export abstract class ExchangeView {
   headIsFresh = false
   protected client: ClientSide | undefined
   protected tunnel: Tunnel | undefined
+  protected tunnelWatcher: TunnelWatcher | undefined
   protected hasResponse = false
   /** Body bytes of an answer of the gateway. */
   protected ownBytes = 0
@@ -96,6 +97,10 @@ export abstract class ExchangeView {
     return this.ownBytes + this.responseBody.sentBytes + (this.tunnel?.bytesDown ?? 0)
   }
 
+  watchTunnel(watcher: TunnelWatcher): void {
+    this.tunnelWatcher = watcher
+  }
+
   /** Whether another forward can still send the whole request. */
   get isReplayable(): boolean {
     return this.requestBody.isReplayable
@@ -119,6 +124,7 @@ export abstract class ExchangeView {
   }
 
   onTunnelBytes(bytes: Buffer, start: number, end: number): void {
+    this.tunnelWatcher?.(bytes, start, end)
     this.tunnel?.fromUpstream(bytes, start, end)
   }
 
@@ -170,6 +176,7 @@ export abstract class ExchangeView {
     this.answeredBy = 'nobody'
     this.sentStatus = 0
     this.tunnel = undefined
+    this.tunnelWatcher = undefined
     this.hasResponse = false
     this.ownBytes = 0
   }

@@ -84,6 +84,9 @@ export interface TlsChoice {
  */
 export type ChooseTls = (serverName: string | undefined) => TlsChoice | undefined
 
+/** Bytes from `start` up to `end`; they belong to the connection and are gone after the call. */
+export type TunnelWatcher = (bytes: Buffer, start: number, end: number) => void
+
 /** How the exchange ended, for the log. */
 export type Ending = 'complete' | 'client-closed' | 'upstream-cut' | 'timeout'
 
@@ -138,6 +141,8 @@ export interface ServerExchange extends Exchange {
   relay(): void
   /** Inside onResponse: the head stays readable until onDone. */
   keepResponseHead(): void
+  /** Where the request ends in a tunnel: sees what the upstream sends, during the call alone. */
+  watchTunnel(watcher: TunnelWatcher): void
   /** Sends a copy of head and body to another address and forgets the answer; before forward. */
   mirror(address: UpstreamAddress): void
 }

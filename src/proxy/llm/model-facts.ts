@@ -19,6 +19,10 @@ export function describeRequest(
 /** When the exchange is over: what was used is told, and charged to limits of tokens. */
 export function finishModelCall({ exchange, model }: Walk): void {
   model?.end()
+  // Sessions are charged as they go.
+  if (model?.route === 'Realtime' && model.facts.usage !== undefined) {
+    exchange.learned.llm = { ...exchange.learned.llm, ...tokensOf(model.facts.usage) }
+  }
   if (model?.outgoing === undefined) return
   const { usage, model: responseModel } = model.facts
   const { firstContentAt } = model

@@ -16,6 +16,8 @@ import type { ModelCall } from './model-call.ts'
 import { describeRequest } from './model-facts.ts'
 import { modelsAnswer } from './models.ts'
 import { llmRefusal, ownAnswer } from './own-answers.ts'
+import { overridePath } from './provider-path.ts'
+import { prepareRealtime } from './realtime.ts'
 import { guardRequest } from './request-guards.ts'
 
 type Result = RespondVerdict | undefined
@@ -37,8 +39,7 @@ export function prepareModelRequest(walk: Walk, context: PhaseContext): Result |
       overridePath(walk, call)
       return undefined
     case 'Realtime':
-      if (!overridePath(walk, call)) request.path = '/v1/realtime'
-      return undefined
+      return refuseInFormat(route, prepareRealtime(walk, call))
     case 'Models':
       return modelsAnswer(walk, call, context)
     default:
@@ -125,16 +126,6 @@ function send(walk: Walk, call: ModelCall, outgoing: OutgoingRequest): void {
   request.headers.set('content-type', 'application/json')
   request.method = 'POST'
   if (!overridePath(walk, call)) setPath(walk, outgoing.plan.path)
-}
-
-/** The path that the user wrote stands for every format; the client's query goes with its path. */
-function overridePath({ exchange: { request } }: Walk, { provider }: ModelCall): boolean {
-  const path = provider?.provider.path
-  if (path === undefined) return false
-  const [only = '', ...query] = path.split('?')
-  request.path = only.startsWith('/') ? only : `/${only}`
-  request.query = query.length === 0 ? undefined : query.join('?')
-  return true
 }
 
 /** The vendor's path; the query of the client is kept beside that of the vendor. */

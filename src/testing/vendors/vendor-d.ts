@@ -157,7 +157,7 @@ function check({ method, path, headers, body }: VendorCall): Refusal {
     if (headers.authorization === undefined) return 'Missing or invalid Authorization header.'
     return typeof body.model === 'string' ? undefined : 'model is required'
   }
-  if (!/^\/v1beta\/(models|tunedModels)\/[^/:]+:\w+$/.test(pathname)) {
+  if (!/^\/v1(beta)?\/(models|tunedModels)\/[^/:]+:\w+$/.test(pathname)) {
     return { status: 404, message: `no resource ${path}` }
   }
   const verb = verbOf(path)

@@ -20,13 +20,6 @@ export interface SigningPlace {
   readonly clock: () => number
 }
 
-export interface SigningPlace {
-  /** For hosts that do not tell one. */
-  readonly region: string | undefined
-  /** Milliseconds since the epoch. */
-  readonly clock: () => number
-}
-
 /** A promise where the body has to come first. */
 export function signExchange(
   exchange: Exchange,

@@ -1,0 +1,15 @@
+import type { Walk } from '../walk.ts'
+import type { ModelCall } from './model-call.ts'
+
+/** The path that the user wrote stands for every format; the client's query goes with its path. */
+export function overridePath(
+  { exchange: { request } }: Walk,
+  { provider }: Pick<ModelCall, 'provider'>,
+): boolean {
+  const path = provider?.provider.path
+  if (path === undefined) return false
+  const [only = '', ...query] = path.split('?')
+  request.path = only.startsWith('/') ? only : `/${only}`
+  request.query = query.length === 0 ? undefined : query.join('?')
+  return true
+}

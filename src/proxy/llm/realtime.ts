@@ -1,0 +1,74 @@
+/** Sessions over a WebSocket: the upgrade goes to the provider, and what is used is counted. */
+import type { RespondVerdict } from '../../exchange/exchange.ts'
+import { tokenLimitsOf } from '../../exchange/rate-limits.ts'
+import { inputWithCache } from '../../llm/chat.ts'
+import { LlmError } from '../../llm/llm-error.ts'
+import { resolveAlias } from '../../llm/request/aliases.ts'
+import { realtimeReader, sumOfUsage } from '../../llm/serve/realtime.ts'
+import type { Walk } from '../walk.ts'
+import type { ModelCall } from './model-call.ts'
+import { overridePath } from './provider-path.ts'
+
+/** @throws LlmError 400 where the provider has no sessions, or the request wants none. */
+export async function prepareRealtime(
+  walk: Walk,
+  call: ModelCall,
+): Promise<RespondVerdict | undefined> {
+  const { exchange } = walk
+  const { request } = exchange
+  const { provider, policy } = call
+  if (provider === undefined) return undefined
+  if (!/^websocket$/i.test(request.upgrade?.trim() ?? '')) {
+    throw new LlmError(400, 'a realtime session is an upgrade to a WebSocket')
+  }
+  const { config } = provider.provider
+  const target = provider.vendor.realtimePath?.(config)
+  if (target === undefined) {
+    const { systemName } = provider.vendor
+    throw new LlmError(400, `unsupported conversion: from Realtime to provider ${systemName}`)
+  }
+  const query = new URLSearchParams(request.query)
+  const named = config.model ?? config.deploymentName ?? query.get('model')
+  const model = named === null ? undefined : resolveAlias(named, policy?.config.modelAliases)
+  const spent = await tokenLimitsOf(exchange)?.check(exchange)
+  if (walk.over || spent !== undefined) return spent
+  if (!overridePath(walk, call)) setTarget(walk, target, model)
+  // Compressed messages could not be read; without an offer nobody compresses.
+  request.headers.remove('sec-websocket-extensions')
+  exchange.learned.llm = {
+    ...(model !== undefined && { requestModel: model }),
+    provider: provider.vendor.systemName,
+    streaming: true,
+  }
+  countUsage(walk, call)
+  return undefined
+}
+
+/** The path of the provider with the query of the client, whose model is that of the provider. */
+function setTarget(
+  { exchange: { request } }: Walk,
+  target: string,
+  model: string | undefined,
+): void {
+  const [path = '', own = ''] = target.split('?')
+  const query = new URLSearchParams(request.query)
+  const fixed = new URLSearchParams(own)
+  for (const [name, value] of fixed) query.set(name, value)
+  if (fixed.has('deployment')) query.delete('model')
+  else if (model !== undefined && query.has('model')) query.set('model', model)
+  else if (model !== undefined && !query.has('intent') && !query.has('call_id')) {
+    query.set('model', model)
+  }
+  request.path = path
+  request.query = query.size === 0 ? undefined : query.toString()
+}
+
+/** A long session is charged as it goes, so that limits feel it before it ends. */
+function countUsage({ exchange }: Walk, call: ModelCall): void {
+  exchange.watchTunnel(
+    realtimeReader((usage) => {
+      call.learn({ usage: sumOfUsage(call.facts.usage, usage) })
+      tokenLimitsOf(exchange)?.charge(exchange, inputWithCache(usage) + usage.output)
+    }, exchange.bufferLimit),
+  )
+}
