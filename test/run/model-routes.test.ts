@@ -98,6 +98,12 @@ beforeAll(async () => {
       reached('cached', f, cached({})),
       reached('cached-few', f, cached({ minTokens: 0, cacheTools: true })),
       reached('cached-none', f, cached({ minTokens: 0, cacheSystem: false, cacheMessages: false })),
+      reachedBackend('named', {
+        groups: [
+          { providers: [{ name: 'one', ...a, path: '/v1/chat/completions' }] },
+          { providers: [{ name: 'two', vendorF: { region }, ...at('f') }] },
+        ],
+      }),
       reachedBackend('most', {
         groups: Array.from({ length: 2 }, (_, n) => ({ providers: many(32 * n) })),
       }),
@@ -343,6 +349,13 @@ describe('prompt caching', () => {
 })
 
 describe('groups of providers', () => {
+  it('[NamedLLMProvider.path] send a provider what it gets to the path that it names', async () => {
+    await openai('named').chat.completions.create({ model: 'm', messages })
+    expect(fleet.lastCall('a')?.path).toBe('/v1/chat/completions')
+    await post('named', '/v1/embeddings?x=1', { model: 'm', input: 'x' })
+    expect(fleet.lastCall('a')?.path).toBe('/v1/chat/completions')
+  })
+
   it('[limit.provider-groups-and-providers] are served with as many providers as are allowed', async () => {
     fleet.vendors.a.answer = completes('Hello from many')
     const answer = await openai('most').chat.completions.create({ model: 'm', messages })

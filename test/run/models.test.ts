@@ -151,7 +151,7 @@ async function collect<Item>(stream: AsyncIterable<Item>): Promise<Item[]> {
 }
 
 describe('chat completions', () => {
-  it('[BackendSpec.ai] [AIBackend.provider] [LLMProvider.host] [LLMProvider.port] [RouteType=Completions] reach a vendor of the format with every field that it was not told about', async () => {
+  it('[BackendSpec.ai] [LLMProvider.vendorA] [AIBackend.provider] [LLMProvider.host] [LLMProvider.port] [RouteType=Completions] reach a vendor of the format with every field that it was not told about', async () => {
     const extra = { ...ask, x_future: { deep: [1, 2] } } as typeof ask
     const answer = await openai('a').chat.completions.create(extra)
     expect(answer.choices[0]?.message.content).toBe('Hello from A')
@@ -225,7 +225,7 @@ describe('chat completions', () => {
 })
 
 describe('messages', () => {
-  it('[RouteType=Messages] reach a vendor of the format untouched', async () => {
+  it('[RouteType=Messages] [LLMProvider.vendorC] reach a vendor of the format untouched', async () => {
     const extra = { ...askC, x_kept: 1 }
     a.answer = completes('x')
     const { content, usage } = await anthropic('c').messages.create(askC)

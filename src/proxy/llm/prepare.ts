@@ -39,7 +39,7 @@ export function prepareModelRequest(walk: Walk, context: PhaseContext): Result |
       overridePath(walk, call)
       return undefined
     case 'Realtime':
-      return refuseInFormat(route, prepareRealtime(walk, call))
+      return refuseInFormat(walk, route, prepareRealtime(walk, call))
     case 'Models':
       return modelsAnswer(walk, call, context)
     default:
