@@ -59,8 +59,8 @@ export class ClientConnection
     const meter = secure === undefined ? parts.clientMeter : parts.tlsMeter
     this.transport =
       secure === undefined && wasRead !== true
-        ? Transport.overShared(socket, this, meter, parts.sharedReads)
-        : Transport.overEvents(socket, this, meter, secure?.raw)
+        ? Transport.overShared(parts, socket, this, meter)
+        : Transport.overEvents(parts, socket, this, meter, secure?.raw)
     parts.connections.add(this)
     parts.counters.connectionsTotal++
     parts.counters.connectionsOpen++

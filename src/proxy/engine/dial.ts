@@ -7,8 +7,8 @@ import { connect as connectTcp, type NetConnectOpts, type Socket } from 'node:ne
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls'
 import { GatewayError } from '../../errors.ts'
 import { defaultKeepalive, setKeepalive } from './tcp-keepalive.ts'
-import { socketHighWaterMark } from './transport.ts'
 import type { UpstreamAddress, UpstreamTls } from './types.ts'
+import { socketHighWaterMark } from './write-limits.ts'
 
 /** Where bytes go that arrive; the buffer is reused for every read. */
 export interface ReadInto {

@@ -6,12 +6,11 @@ import type { HttpExchange } from './http-exchange.ts'
 import type { FlushQueue } from './http2/flush-queue.ts'
 import type { Pools } from './pool.ts'
 import type { ReadBuffers } from './read-buffers.ts'
-import type { SharedReads } from './shared-reads.ts'
 import type { StreamConnection } from './stream-connection.ts'
 import type { StreamCounters, StreamHandler } from './stream-types.ts'
 import type { EngineClock, TimerWheel } from './timer-wheel.ts'
 import type { SecureSocket } from './tls-handshake.ts'
-import type { ByteMeter, Transport } from './transport.ts'
+import type { ByteMeter, Transport, TransportParts } from './transport.ts'
 import type {
   EngineCounters,
   EngineLimits,
@@ -45,14 +44,13 @@ export interface OpenConnection {
 }
 
 /** What the parts of one engine share. */
-export interface EngineParts {
+export interface EngineParts extends TransportParts {
   readonly reader: HeadReader
   readonly handler: RequestHandler
   readonly clock: EngineClock
   readonly timers: TimerWheel
   readonly pools: Pools
   readonly readBuffers: ReadBuffers
-  readonly sharedReads: SharedReads
   readonly limits: EngineLimits
   readonly counters: EngineCounters
   /** Bytes of plaintext connections, and of those with TLS. */

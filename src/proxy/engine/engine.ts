@@ -4,6 +4,7 @@ import { GatewayError } from '../../errors.ts'
 import { ClientConnection } from './client-connection.ts'
 import { DatagramPort } from './datagram-port.ts'
 import type { EngineParts } from './engine-parts.ts'
+import { HandleWrites } from './handle-writer.ts'
 import { HeadReader } from './head-reader.ts'
 import { startFloodCounters } from './http2/flood-guard.ts'
 import { FlushQueue } from './http2/flush-queue.ts'
@@ -19,7 +20,7 @@ import { type StreamCounters, type StreamHandler, startStreamCounters } from './
 import { setKeepalive } from './tcp-keepalive.ts'
 import { type EngineClock, platformClock, Timer, TimerWheel } from './timer-wheel.ts'
 import { TlsHandshake } from './tls-handshake.ts'
-import { type ByteMeter, socketHighWaterMark } from './transport.ts'
+import type { ByteMeter } from './transport.ts'
 import type {
   ChooseTls,
   Engine,
@@ -30,6 +31,7 @@ import type {
   TlsChoice,
 } from './types.ts'
 import { type Call, type CallListener, type CallRequest, UpstreamCall } from './upstream-call.ts'
+import { socketHighWaterMark } from './write-limits.ts'
 
 export interface EngineOptions {
   /** The I/O instance of the core, of this thread. */
@@ -52,7 +54,10 @@ export interface EngineOptions {
   /** Several workers bind the same port, and the kernel spreads connections (Linux). */
   readonly reusePort: boolean
   readonly clock?: EngineClock
-  /** Reads plaintext clients into shared memory where this Node can; true where absent. */
+  /**
+   * Reads plaintext clients into shared memory and writes past Node's streams, where this Node can;
+   * true where absent.
+   */
   readonly takesOverSockets?: boolean
   /** A connection to an upstream was made, in so many seconds. */
   readonly onUpstreamConnected?: (seconds: number) => void
@@ -99,6 +104,7 @@ class SocketEngine implements Engine {
     const clock = options.clock ?? platformClock()
     const clientMeter = { received: 0, sent: 0 }
     const tlsMeter = { received: 0, sent: 0 }
+    const takesOver = options.takesOverSockets ?? true
     const readBuffers = new ReadBuffers(options.core, options.maxReadBuffers)
     this.#parts = {
       reader: new HeadReader(options.core, options.head),
@@ -107,7 +113,8 @@ class SocketEngine implements Engine {
       timers: new TimerWheel(clock),
       pools: new Pools(() => this.#parts),
       readBuffers,
-      sharedReads: new SharedReads(options.core, options.takesOverSockets ?? true),
+      sharedReads: new SharedReads(options.core, takesOver),
+      handleWrites: takesOver ? HandleWrites.find() : undefined,
       limits: { ...defaultLimits, ...options.limits },
       counters: startCounters(clientMeter, tlsMeter, readBuffers, () => this.#tlsConnections()),
       clientMeter,
@@ -316,7 +323,7 @@ class SocketEngine implements Engine {
     if (this.#parts.activeExchanges > 0 || this.#parts.streams.size > 0) return
     for (const connection of this.#parts.connections) {
       // The end of a response may still be on its way to the kernel.
-      if (connection.transport.socket.writableLength > 0) {
+      if (connection.transport.backlog > 0) {
         this.#parts.timers.arm(this.#flushTimer, flushPollMs)
         return
       }

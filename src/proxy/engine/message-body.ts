@@ -4,7 +4,7 @@ import { BodyCopy, boundedBody, copyOf } from './body-copy.ts'
 import type { BodySink, BodySource, BodyTap } from './body-sink.ts'
 import { type ChunkSink, ChunkState, type HeadReader } from './head-reader.ts'
 import { latin1Text } from './latin1.ts'
-import { copyLimit } from './transport.ts'
+import { copyLimit } from './write-limits.ts'
 
 /**
  * How a body is framed where it comes from (RFC 9112 6.3); `stream`: by HTTP/2, which says when it

@@ -62,7 +62,7 @@ export class StreamConnection implements ServerStream, TransportOwner, TimerOwne
     this.serverName = serverName
     this.#first = first
     this.source = sourceOf(raw)
-    this.#client = Transport.overEvents(socket, this, this.#clientMeter, raw)
+    this.#client = Transport.overEvents(parts, socket, this, this.#clientMeter, raw)
     this.#client.pause()
     if (first !== undefined) this.#clientMeter.received += first.length
     parts.streams.add(this)
@@ -229,7 +229,7 @@ class UpstreamSide implements TransportOwner {
       parts.onUpstreamConnected((parts.clock.now() - startedAt) / 1_000)
       stream.onConnected(this)
     })
-    this.transport = Transport.overEvents(socket, this, parts.upstreamMeter)
+    this.transport = Transport.overEvents(parts, socket, this, parts.upstreamMeter)
     parts.counters.upstreamConnectionsTotal++
     parts.counters.upstreamConnectionsOpen++
     socket.once('close', () => this.#gone())

@@ -4,8 +4,8 @@ import { readClientHello } from './client-hello.ts'
 import { inheritSource } from './connection-ends.ts'
 import type { EngineParts } from './engine-parts.ts'
 import { Timer, type TimerOwner } from './timer-wheel.ts'
-import { socketHighWaterMark } from './transport.ts'
 import type { ChooseTls, EngineLimits, TlsChoice } from './types.ts'
+import { socketHighWaterMark } from './write-limits.ts'
 
 export interface SecureSocket {
   readonly socket: TLSSocket

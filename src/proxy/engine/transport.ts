@@ -1,7 +1,11 @@
 import type { Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
 import type { BodySink } from './body-sink.ts'
+import type { HandleWrites } from './handle-writer.ts'
 import { latin1Text } from './latin1.ts'
 import type { SharedReads } from './shared-reads.ts'
+import { type SocketWriter, StreamWriter, type WrittenPart } from './socket-writer.ts'
+import { copyLimit, socketHighWaterMark } from './write-limits.ts'
 
 /** What a connection hears from its socket. */
 export interface TransportOwner {
@@ -21,14 +25,12 @@ export interface ByteMeter {
   sent: number
 }
 
-/**
- * Writes up to this size are made as one Latin-1 string (a copy, so the source may be reused);
- * larger ones are views of the source, which then must rest until the socket has drained.
- */
-export const copyLimit = 16 * 1024
-
-/** Also the sockets' own mark, so that a pending view always ends in a drain event. */
-export const socketHighWaterMark = copyLimit
+/** What transports of one engine share. */
+export interface TransportParts {
+  readonly sharedReads: SharedReads
+  /** Undefined where sockets are written to as streams. */
+  readonly handleWrites: HandleWrites | undefined
+}
 
 /**
  * A socket with gathered writes: small parts collect in one string until `flush`, so that a head
@@ -39,17 +41,26 @@ export class Transport implements BodySink {
   /** The TCP socket; another one than `socket` where that is TLS. */
   readonly #raw: Socket
   readonly #meter: ByteMeter
+  readonly #parts: TransportParts
   owner: TransportOwner
   paused = false
   /** Destroyed by us or closed by the system. */
   closed = false
   #text = ''
-  #corked = false
-  /** More was written than fits since the last drain: only then the socket has to be asked. */
-  #isFull = false
+  /** Text and views that leave before `#text`, in order. */
+  #gathered: WrittenPart[] | undefined
+  /** Made for the first write: until it is connected, a socket may change its handle. */
+  #writer: SocketWriter | undefined
   #failure: Error | undefined
 
-  constructor(socket: Socket, owner: TransportOwner, meter: ByteMeter, raw = socket) {
+  constructor(
+    parts: TransportParts,
+    socket: Socket,
+    owner: TransportOwner,
+    meter: ByteMeter,
+    raw = socket,
+  ) {
+    this.#parts = parts
     this.socket = socket
     this.#raw = raw
     this.owner = owner
@@ -60,10 +71,6 @@ export class Transport implements BodySink {
     socket.on('end', () => {
       if (!this.closed) this.owner.onEnd()
     })
-    socket.on('drain', () => {
-      this.#isFull = false
-      if (!this.closed) this.owner.onDrain()
-    })
     socket.on('close', () => {
       if (this.closed) return
       this.closed = true
@@ -73,31 +80,32 @@ export class Transport implements BodySink {
 
   /** A transport that reads into shared memory where this Node can do so. */
   static overShared(
+    parts: TransportParts,
     socket: Socket,
     owner: TransportOwner,
     meter: ByteMeter,
-    reads: SharedReads,
   ): Transport {
-    const { memory, start } = reads
-    const taken = reads.takeOver(socket, socketHighWaterMark, (length) => {
+    const { memory, start } = parts.sharedReads
+    const taken = parts.sharedReads.takeOver(socket, socketHighWaterMark, (length) => {
       // Large pieces are written as views, which must rest until the peer has read them.
       if (length <= copyLimit) transport.received(memory, start, start + length)
       else transport.received(Buffer.from(memory.subarray(start, start + length)), 0, length)
       return !transport.paused
     })
-    if (taken === undefined) return Transport.overEvents(socket, owner, meter)
-    const transport = new Transport(taken, owner, meter)
+    if (taken === undefined) return Transport.overEvents(parts, socket, owner, meter)
+    const transport = new Transport(parts, taken, owner, meter)
     return transport
   }
 
   /** A transport whose bytes come as buffers of their own. */
   static overEvents(
+    parts: TransportParts,
     socket: Socket,
     owner: TransportOwner,
     meter: ByteMeter,
     raw = socket,
   ): Transport {
-    const transport = new Transport(socket, owner, meter, raw)
+    const transport = new Transport(parts, socket, owner, meter, raw)
     socket.on('data', (chunk: Buffer) => {
       transport.received(chunk, 0, chunk.length)
     })
@@ -111,7 +119,12 @@ export class Transport implements BodySink {
 
   /** Bytes wait for the peer: write no more until onDrain. */
   get needsDrain(): boolean {
-    return this.#isFull && this.socket.writableNeedDrain
+    return this.#writer?.needsDrain === true
+  }
+
+  /** Bytes that were written and have not reached the kernel. */
+  get backlog(): number {
+    return this.#writer?.backlog ?? 0
   }
 
   appendText(latin1: string): void {
@@ -125,13 +138,10 @@ export class Transport implements BodySink {
       return
     }
     if (this.closed) return
-    if (!this.#corked) {
-      this.#corked = true
-      this.socket.cork()
-    }
-    this.#write()
+    this.#gathered ??= []
+    this.#gatherText()
+    this.#gathered.push(bytes.subarray(start, end))
     this.#meter.sent += end - start
-    if (!this.socket.write(bytes.subarray(start, end))) this.#isFull = true
   }
 
   /** HTTP/1.1 frames bodies in what is appended. */
@@ -140,11 +150,7 @@ export class Transport implements BodySink {
   /** Hands what was appended to the kernel; false when the peer is slow. */
   flush(): boolean {
     this.#write()
-    if (this.#corked) {
-      this.#corked = false
-      this.socket.uncork()
-    }
-    return !this.needsDrain
+    return this.#writer?.needsDrain !== true
   }
 
   pause(): void {
@@ -179,12 +185,46 @@ export class Transport implements BodySink {
     if (this.#raw !== this.socket) this.socket.destroy()
   }
 
-  #write(): void {
+  #gatherText(): void {
     const text = this.#text
     if (text.length === 0) return
     this.#text = ''
-    if (this.closed || !this.socket.writable) return
     this.#meter.sent += text.length
-    if (!this.socket.write(text, 'latin1')) this.#isFull = true
+    this.#gathered?.push(text)
+  }
+
+  #write(): void {
+    if (this.#gathered !== undefined) {
+      this.#writeGathered()
+      return
+    }
+    const text = this.#text
+    if (text.length === 0) return
+    this.#text = ''
+    if (this.closed) return
+    this.#meter.sent += text.length
+    this.#writer ??= this.#openWriter()
+    this.#writer.writeText(text)
+  }
+
+  #writeGathered(): void {
+    this.#gatherText()
+    const parts = this.#gathered ?? []
+    this.#gathered = undefined
+    if (this.closed) return
+    this.#writer ??= this.#openWriter()
+    this.#writer.writeParts(parts)
+  }
+
+  #openWriter(): SocketWriter {
+    const { socket } = this
+    const onDrain = (): void => {
+      if (!this.closed) this.owner.onDrain()
+    }
+    // TLS writes through objects of its own.
+    const { handleWrites } = this.#parts
+    const direct =
+      socket instanceof TLSSocket ? undefined : handleWrites?.writerFor(socket, onDrain)
+    return direct ?? new StreamWriter(socket, onDrain)
   }
 }

@@ -62,8 +62,8 @@ export class UpstreamConnection implements UpstreamLink, TransportOwner, TimerOw
     const into = this.#buffer && this.#readInto(this.#buffer)
     const socket = dial(pool.address, into, () => this.#onConnect())
     this.transport = isLong
-      ? Transport.overEvents(socket, this, parts.upstreamMeter)
-      : new Transport(socket, this, parts.upstreamMeter)
+      ? Transport.overEvents(parts, socket, this, parts.upstreamMeter)
+      : new Transport(parts, socket, this, parts.upstreamMeter)
     parts.timers.arm(this.#timer, connectTimeoutMs > 0 ? connectTimeoutMs : defaultConnectTimeoutMs)
     parts.counters.upstreamConnectionsTotal++
     parts.counters.upstreamConnectionsOpen++
@@ -88,7 +88,7 @@ export class UpstreamConnection implements UpstreamLink, TransportOwner, TimerOw
   }
 
   get backlog(): number {
-    return this.transport.socket.writableLength
+    return this.transport.backlog
   }
 
   sendHead(head: string): void {

@@ -55,7 +55,7 @@ export class UpstreamSession extends Http2Session implements TimerOwner {
     this.#fields = new ResponseFields(parts.limits.maxHeadBytes)
     this.#buffer = parts.readBuffers.lease()
     this.#startedAt = parts.clock.now()
-    this.transport = new Transport(this.#dial(), this, parts.upstreamMeter)
+    this.transport = new Transport(parts, this.#dial(), this, parts.upstreamMeter)
     parts.timers.arm(this.#timer, connectTimeoutMs > 0 ? connectTimeoutMs : defaultConnectTimeoutMs)
     parts.counters.upstreamConnectionsTotal++
     parts.counters.upstreamConnectionsOpen++

@@ -1,0 +1,54 @@
+import type { Socket } from 'node:net'
+
+/** What is written at once: text of one byte a character, and views that the kernel may read later. */
+export type WrittenPart = string | Uint8Array
+
+/** The way of bytes into a socket. */
+export interface SocketWriter {
+  /** Bytes that were handed over and that the kernel has not taken. */
+  readonly backlog: number
+  /** So much waits for the peer that a drain will be told. */
+  readonly needsDrain: boolean
+  /** Latin-1 text. */
+  writeText(text: string): void
+  /** Parts in order, in one system call where they fit. */
+  writeParts(parts: readonly WrittenPart[]): void
+}
+
+/** The documented way, through the socket's stream; also the only one into TLS. */
+export class StreamWriter implements SocketWriter {
+  readonly #socket: Socket
+  /** More was written than fits since the last drain: only then the socket has to be asked. */
+  #isFull = false
+
+  constructor(socket: Socket, onDrain: () => void) {
+    this.#socket = socket
+    socket.on('drain', () => {
+      this.#isFull = false
+      onDrain()
+    })
+  }
+
+  get backlog(): number {
+    return this.#socket.writableLength
+  }
+
+  get needsDrain(): boolean {
+    return this.#isFull && this.#socket.writableNeedDrain
+  }
+
+  writeText(text: string): void {
+    if (this.#socket.writable && !this.#socket.write(text, 'latin1')) this.#isFull = true
+  }
+
+  writeParts(parts: readonly WrittenPart[]): void {
+    if (!this.#socket.writable) return
+    this.#socket.cork()
+    for (const part of parts) {
+      const isTaken =
+        typeof part === 'string' ? this.#socket.write(part, 'latin1') : this.#socket.write(part)
+      if (!isTaken) this.#isFull = true
+    }
+    this.#socket.uncork()
+  }
+}
