@@ -3,10 +3,10 @@ import { CoreTrap, type HeadRecord, type IoCore } from '../../core/index.ts'
 import { GatewayError } from '../../errors.ts'
 import { ClientConnection } from './client-connection.ts'
 import { DatagramPort } from './datagram-port.ts'
+import { startCounters } from './engine-counters.ts'
 import type { EngineParts } from './engine-parts.ts'
 import { HandleWrites } from './handle-writer.ts'
 import { HeadReader } from './head-reader.ts'
-import { startFloodCounters } from './http2/flood-guard.ts'
 import { FlushQueue } from './http2/flush-queue.ts'
 import { defaultHttp2Limits } from './http2/limits.ts'
 import { overTls } from './http2/open-session.ts'
@@ -20,7 +20,6 @@ import { type StreamCounters, type StreamHandler, startStreamCounters } from './
 import { setKeepalive } from './tcp-keepalive.ts'
 import { type EngineClock, platformClock, Timer, TimerWheel } from './timer-wheel.ts'
 import { TlsHandshake } from './tls-handshake.ts'
-import type { ByteMeter } from './transport.ts'
 import type {
   ChooseTls,
   Engine,
@@ -362,45 +361,4 @@ const refuseStreams: StreamHandler = {
   onStreamError: (stream, error) => stream.refuse(error),
   isCurrent: () => true,
   onStreamDone: () => {},
-}
-
-function startCounters(
-  plain: ByteMeter,
-  tls: ByteMeter,
-  readBuffers: ReadBuffers,
-  tlsConnections: () => number,
-): EngineCounters {
-  return {
-    connectionsTotal: 0,
-    connectionsOpen: 0,
-    get receivedBytes() {
-      return plain.received + tls.received
-    },
-    get sentBytes() {
-      return plain.sent + tls.sent
-    },
-    tlsConnectionsTotal: 0,
-    get tlsConnectionsOpen() {
-      return tlsConnections()
-    },
-    get tlsReceivedBytes() {
-      return tls.received
-    },
-    get tlsSentBytes() {
-      return tls.sent
-    },
-    tlsHandshakesFailed: 0,
-    proxyHeadersRefused: 0,
-    connectionsRefused: 0,
-    upstreamConnectionsTotal: 0,
-    upstreamConnectionsOpen: 0,
-    get readBuffersInUse() {
-      return readBuffers.inUse
-    },
-    badHeads: 0,
-    http2Connections: 0,
-    http2Streams: 0,
-    http2Floods: startFloodCounters(),
-    coreTraps: 0,
-  }
 }

@@ -1,0 +1,46 @@
+import { startFloodCounters } from './http2/flood-guard.ts'
+import type { ReadBuffers } from './read-buffers.ts'
+import type { ByteMeter } from './transport.ts'
+import type { EngineCounters } from './types.ts'
+
+/** Counters at zero; those that somebody else keeps are read where they are kept. */
+export function startCounters(
+  plain: ByteMeter,
+  tls: ByteMeter,
+  readBuffers: ReadBuffers,
+  tlsConnections: () => number,
+): EngineCounters {
+  return {
+    connectionsTotal: 0,
+    connectionsOpen: 0,
+    get receivedBytes() {
+      return plain.received + tls.received
+    },
+    get sentBytes() {
+      return plain.sent + tls.sent
+    },
+    tlsConnectionsTotal: 0,
+    get tlsConnectionsOpen() {
+      return tlsConnections()
+    },
+    get tlsReceivedBytes() {
+      return tls.received
+    },
+    get tlsSentBytes() {
+      return tls.sent
+    },
+    tlsHandshakesFailed: 0,
+    proxyHeadersRefused: 0,
+    connectionsRefused: 0,
+    upstreamConnectionsTotal: 0,
+    upstreamConnectionsOpen: 0,
+    get readBuffersInUse() {
+      return readBuffers.inUse
+    },
+    badHeads: 0,
+    http2Connections: 0,
+    http2Streams: 0,
+    http2Floods: startFloodCounters(),
+    coreTraps: 0,
+  }
+}
