@@ -3,6 +3,7 @@ import type { ErrorCode } from '../../errors.ts'
 import { vendorTls } from '../../llm/providers/vendor-tls.ts'
 import type { Step } from '../../policies/define.ts'
 import type { BackendPlace } from '../../policies/merge.ts'
+import type { Destination } from '../upstream/destination.ts'
 import { UpstreamProfiles } from '../upstream/profile.ts'
 import type { BoundPolicies } from './policies.ts'
 
@@ -20,11 +21,20 @@ export interface BackendPart {
   readonly credentials?: Step
 }
 
+/** The destinations of a backend at one address, by the version that is spoken. */
+export interface KeptDestinations {
+  readonly of: unknown
+  http1?: Destination
+  http2?: Destination
+}
+
 export interface BackendAccess {
   readonly policies: BoundPolicies
   readonly profiles: UpstreamProfiles
   /** Of the policies, those that look at requests. */
   readonly steps: readonly Step[]
+  /** What resolving has made of it; it stays as long as policies and backend do. */
+  destinations?: KeptDestinations
   /** Why nothing may be sent there; undefined where it may. */
   readonly problem: { readonly code: ErrorCode; readonly detail?: string } | undefined
 }

@@ -154,7 +154,7 @@ export class ClientConnection
     }
     this.#isFirst = false
     this.#isHeadTimed = false
-    this.#parts.timers.disarm(this.#timer)
+    this.#parts.timers.rest(this.#timer)
     const exchange = this.#parts.spareExchanges.pop() ?? new HttpExchange(this.#parts)
     exchange.request.load(reader, this.#unread.bytes, this.#unread.start)
     exchange.request.scheme = this.scheme

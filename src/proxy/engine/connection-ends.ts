@@ -1,6 +1,25 @@
 import type { Socket } from 'node:net'
 import type { Peer } from '../../exchange/exchange.ts'
 
+/** The peer of a socket; its text is asked for again and again. */
+export class SocketPeer implements Peer {
+  readonly address: string
+  readonly port: number
+  #text: string | undefined
+
+  constructor(address: string, port: number) {
+    this.address = address
+    this.port = port
+  }
+
+  /** `address:port`, with brackets around IPv6. */
+  get text(): string {
+    const { address, port } = this
+    this.#text ??= address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`
+    return this.#text
+  }
+}
+
 /** What load balancers have told of connections that they forward. */
 const announced = new WeakMap<Socket, Peer>()
 
@@ -22,7 +41,7 @@ export function sourceOf(socket: Socket): Peer {
 
 /** The other end of the socket itself. */
 export function peerOf({ remoteAddress, remotePort }: Socket): Peer {
-  return { address: remoteAddress ?? '', port: remotePort ?? 0 }
+  return new SocketPeer(remoteAddress ?? '', remotePort ?? 0)
 }
 
 /** The addresses of a connection, asked of the system when somebody wants them, and kept. */

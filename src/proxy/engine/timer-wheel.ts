@@ -45,6 +45,8 @@ export class Timer {
   deadline = -1
   /** Slot that it is linked in; -1 while in none. */
   slot = -1
+  /** Tick by which that slot is visited; a deadline from then on needs no other slot yet. */
+  visit = -1
   before: Timer | undefined = undefined
   after: Timer | undefined = undefined
 
@@ -87,7 +89,7 @@ export class TimerWheel {
     const deadline = Math.max(Math.ceil((now + ms) / this.#tickMs), this.#tickOf(now) + 1)
     if (timer.slot >= 0) {
       // Linked earlier than needed: the visit of that slot moves it on.
-      if (timer.deadline >= 0 && deadline >= timer.deadline) {
+      if (deadline >= timer.visit) {
         timer.deadline = deadline
         return
       }
@@ -97,6 +99,14 @@ export class TimerWheel {
     timer.deadline = deadline
     this.#link(timer, deadline)
     if (deadline < this.#wakeTick) this.#schedule(deadline, now)
+  }
+
+  /**
+   * Disarms a timer that will be armed again soon, for later than before: it stays where it is, and
+   * whatever it belongs to stays in memory until then.
+   */
+  rest(timer: Timer): void {
+    timer.deadline = -1
   }
 
   /** Disarms the timer; it can be armed again. */
@@ -124,6 +134,7 @@ export class TimerWheel {
     const slot = tick % slotCount
     const first = this.#slots[slot]
     timer.slot = slot
+    timer.visit = tick
     timer.before = undefined
     timer.after = first
     if (first !== undefined) first.before = timer
@@ -169,7 +180,8 @@ export class TimerWheel {
     let timer = this.#slots[slot]
     while (timer !== undefined) {
       const next: Timer | undefined = timer.after
-      if (timer.deadline <= tick) {
+      if (timer.deadline === -1) this.#unlink(timer)
+      else if (timer.deadline <= tick) {
         this.#unlink(timer)
         timer.deadline = due
         this.#due.push(timer)

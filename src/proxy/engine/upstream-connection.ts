@@ -105,7 +105,7 @@ export class UpstreamConnection implements UpstreamLink, TransportOwner, TimerOw
 
   /** Hands an idle connection to the next request. */
   use(user: UpstreamUser): void {
-    this.#parts.timers.disarm(this.#timer)
+    this.#parts.timers.rest(this.#timer)
     this.#begin(user)
   }
 

@@ -39,12 +39,33 @@ function repeatedWord(name: string): (value: string | undefined) => string {
   }
 }
 
+/** The place and the destination of a request: as for words, they come again together. */
+function repeatedPlace(): (facts: RequestFacts) => string {
+  let last: RequestFacts | undefined
+  let text = ''
+  return (facts) => {
+    const isSame =
+      last !== undefined &&
+      facts.endpoint === last.endpoint &&
+      facts.rule === last.rule &&
+      facts.route === last.route &&
+      facts.listener === last.listener &&
+      facts.gateway === last.gateway
+    if (isSame) return text
+    last = facts
+    const { gateway, listener, rule, route, endpoint } = facts
+    text =
+      word('gateway', gateway) +
+      word('listener', listener) +
+      word('route_rule', rule) +
+      word('route', route) +
+      word('endpoint', endpoint)
+    return text
+  }
+}
+
 const words = {
-  gateway: repeatedWord('gateway'),
-  listener: repeatedWord('listener'),
-  rule: repeatedWord('route_rule'),
-  route: repeatedWord('route'),
-  endpoint: repeatedWord('endpoint'),
+  place: repeatedPlace(),
   method: repeatedWord('http.method'),
   host: repeatedWord('http.host'),
 }
@@ -57,11 +78,7 @@ const textFormat: LineFormat = {
     const status = statusOf(exchange, facts)
     return (
       `${time}\tinfo\trequest` +
-      words.gateway(facts.gateway) +
-      words.listener(facts.listener) +
-      words.rule(facts.rule) +
-      words.route(facts.route) +
-      words.endpoint(facts.endpoint) +
+      words.place(facts) +
       ` src.addr=${addressText(exchange.source)}` +
       word('src.identity', facts.identity) +
       words.method(facts.method) +

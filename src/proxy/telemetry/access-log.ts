@@ -11,8 +11,11 @@ const { SonicBoom } = sonicBoom
 /** Batches below PIPE_BUF are written whole even where several threads share one pipe. */
 const atomicBytes = 4_096
 const batchBytes = 64 * 1_024
+/** A batch below this is copied, so that its buffer can be filled again. */
+const copiedBytes = 16 * 1_024
 /** UTF-8 needs at most so many bytes for a unit of a string. */
 const mostBytesPerUnit = 3
+const lineFeed = 0x0a
 const flushEveryMs = 100
 /** A reader that does not read may cost this much memory; what comes after is dropped and counted. */
 const mostPendingBytes = 64 * 1_048_576
@@ -29,7 +32,7 @@ export class AccessLog {
   readonly #sink: InstanceType<typeof SonicBoom>
   readonly #timer: NodeJS.Timeout
   /** Lines that are not handed over yet, as bytes: a string of many parts is slow to grow. */
-  readonly #pending: Buffer
+  #pending: Buffer
   #pendingBytes = 0
   #pendingLines = 0
   #isOpen = true
@@ -37,12 +40,12 @@ export class AccessLog {
   constructor({ fd, isShared }: AccessLogOptions) {
     const maxWrite = isShared && fstatSync(fd).isFIFO() ? atomicBytes : batchBytes
     this.#pending = Buffer.allocUnsafeSlow(Math.min(batchBytes, maxWrite))
-    this.#sink = new SonicBoom({ fd, maxWrite, maxLength: mostPendingBytes })
+    this.#sink = new SonicBoom({ fd, maxWrite, maxLength: mostPendingBytes, contentMode: 'buffer' })
     this.#sink.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'EPIPE' || error.code === 'EBADF') this.#isOpen = false
     })
-    this.#sink.on('drop', (batch: string) => {
-      this.droppedLines += batch.split('\n').length - 1
+    this.#sink.on('drop', (batch: Uint8Array) => {
+      for (const byte of batch) if (byte === lineFeed) this.droppedLines++
     })
     this.#timer = setInterval(() => this.#handOver(), flushEveryMs)
     this.#timer.unref()
@@ -55,17 +58,23 @@ export class AccessLog {
     this.#pendingLines++
     if (most <= this.#pending.length) {
       this.#pendingBytes += this.#pending.write(line, this.#pendingBytes)
-    } else this.#send(line)
+    } else this.#send(Buffer.from(line))
   }
 
   #handOver(): void {
     if (this.#pendingLines === 0) return
-    this.#send(this.#pending.toString('utf8', 0, this.#pendingBytes))
+    const batch = this.#pending.subarray(0, this.#pendingBytes)
     this.#pendingBytes = 0
+    if (batch.length < copiedBytes) this.#send(Buffer.from(batch))
+    else {
+      this.#send(batch)
+      this.#pending = Buffer.allocUnsafeSlow(this.#pending.length)
+    }
   }
 
-  #send(batch: string): void {
-    if (this.#isOpen) this.#sink.write(batch)
+  #send(batch: Buffer): void {
+    // Its types know of text alone.
+    if (this.#isOpen) this.#sink.write(batch as Uint8Array as never)
     else this.droppedLines += this.#pendingLines
     this.#pendingLines = 0
   }

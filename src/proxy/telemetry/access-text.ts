@@ -1,4 +1,5 @@
 /** What texts in the access log look like. */
+import { SocketPeer } from '../engine/connection-ends.ts'
 import type { ServerExchange } from '../engine/types.ts'
 import type { RequestFacts } from './types.ts'
 
@@ -8,7 +9,9 @@ export interface Address {
 }
 
 /** `address:port`, with brackets around IPv6. */
-export function addressText({ address, port }: Address): string {
+export function addressText(of: Address): string {
+  if (of instanceof SocketPeer) return of.text
+  const { address, port } = of
   return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`
 }
 

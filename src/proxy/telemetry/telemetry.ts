@@ -115,7 +115,8 @@ class BugReports {
 function fillLabels(labels: Label[], exchange: ServerExchange, facts: RequestFacts): void {
   labels[0] = facts.backend ?? ''
   labels[1] = facts.protocol
-  labels[2] = methods.has(facts.method) ? facts.method : 'OTHER'
+  const { method } = facts
+  labels[2] = method === 'GET' || methods.has(method) ? method : 'OTHER'
   labels[3] = statusOf(exchange, facts) || ''
   labels[4] = facts.reason
   labels[bindAt] = exchange.port

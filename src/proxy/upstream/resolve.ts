@@ -80,21 +80,42 @@ const wanted = { ai: 'requests to a model', mcp: 'requests of MCP clients' }
 
 function atStatic(
   context: ResolveContext,
-  { host, port, endpoint }: StaticDestination,
+  backend: StaticDestination,
   access: BackendAccess,
   request: Asked,
   avoid: UpstreamEndpoint | undefined,
 ): Destination | Promise<Destination> {
+  const { host, port, endpoint } = backend
   // The request may be over by the time of the lookup.
   const isHttp2 = wantsHttp2(access.policies.connection.version, request)
-  const place = { host, port, access, isHttp2 }
   if (endpoint !== undefined) {
     requireRoom(context, endpoint)
-    return { ...atAddress(place, endpoint.address, false), endpoint }
+    return keptDestination(backend, endpoint, access, isHttp2)
   }
+  const place = { host, port, access, isHttp2 }
   const found = context.resolver.hosts.endpoints(host, port)
   if (!(found instanceof Promise)) return atHost(context, place, found, avoid)
   return found.then((endpoints) => atHost(context, place, endpoints, avoid))
+}
+
+/** The only one of a backend that is an address, made once for each of its configurations. */
+function keptDestination(
+  backend: StaticDestination,
+  endpoint: UpstreamEndpoint,
+  access: BackendAccess,
+  isHttp2: boolean,
+): Destination {
+  if (access.destinations?.of !== backend) access.destinations = { of: backend }
+  const version = isHttp2 ? 'http2' : 'http1'
+  const { destinations } = access
+  let destination = destinations[version]
+  if (destination === undefined) {
+    const { host, port } = backend
+    const place = { host, port, access, isHttp2 }
+    destination = { ...atAddress(place, endpoint.address, false), endpoint }
+    destinations[version] = destination
+  }
+  return destination
 }
 
 /** A destination by name or address, with what holds for it. */
