@@ -9,6 +9,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
@@ -17,6 +18,7 @@ import { buildPlayground } from './build-playground.mjs'
 import { buildVocabularies } from './build-vocabularies.mjs'
 
 const root = join(import.meta.dirname, '..')
+const begun = new Date()
 const stamp = join(root, 'dist', '.built')
 
 const entries = {
@@ -37,11 +39,17 @@ const modules = {
   'core-rate-shared.wasm': 'asconfig.rate-shared.json',
 }
 
-/** Is every source older than the last build? */
+/** Is there such a product, and is every source older than it? */
+function isNewer(product, sources) {
+  if (!existsSync(product)) return false
+  const built = statSync(product).mtimeMs
+  return globSync(sources, { cwd: root }).every(
+    (file) => statSync(join(root, file)).mtimeMs <= built,
+  )
+}
+
 function isFresh() {
-  if (!existsSync(stamp)) return false
-  const built = statSync(stamp).mtimeMs
-  const sources = [
+  return isNewer(stamp, [
     'src/**/*',
     'events/**/*',
     'playground/**/*',
@@ -51,10 +59,13 @@ function isFresh() {
     'package.json',
     'asconfig*.json',
     'tsconfig*.json',
-  ]
-  return globSync(sources, { cwd: root }).every(
-    (file) => statSync(join(root, file)).mtimeMs <= built,
-  )
+  ])
+}
+
+/** The compiler takes longest of all, and its sources change least. */
+function isModuleFresh(name) {
+  const sources = ['assembly/**/*', 'asconfig*.json', 'package-lock.json']
+  return isNewer(join(root, 'dist', name), sources)
 }
 
 /** Compiles a module of the core; an old one must never survive a failed compile. */
@@ -71,7 +82,10 @@ function buildModule(name, config) {
     process.exit(run.status || 1)
   }
   // In one step: a process that starts meanwhile finds the old module or the new one, whole.
-  renameSync(fresh, join(root, 'dist', name))
+  const made = join(root, 'dist', name)
+  renameSync(fresh, made)
+  // As old as what it was made from: a source that changed meanwhile is newer.
+  utimesSync(made, begun, begun)
 }
 
 /** Chunks carry a hash in their name, so those of earlier builds would pile up. */
@@ -143,11 +157,13 @@ function declareTypes() {
   if (run.status !== 0) process.exit(run.status || 1)
 }
 
-const isStale = !(process.argv.includes('--if-needed') && isFresh())
-const begun = new Date()
+const isIfNeeded = process.argv.includes('--if-needed')
+const isStale = !(isIfNeeded && isFresh())
 if (isStale) {
   mkdirSync(join(root, 'dist'), { recursive: true })
-  for (const [name, config] of Object.entries(modules)) buildModule(name, config)
+  for (const [name, config] of Object.entries(modules)) {
+    if (!(isIfNeeded && isModuleFresh(name))) buildModule(name, config)
+  }
   await bundle()
   declareTypes()
 }
