@@ -87,6 +87,7 @@ export {
   type RegexProblem,
   type Span,
 } from './regex.ts'
+export { patternMemoryBytes } from './regex-host.ts'
 export {
   type Builtin,
   compileMask,

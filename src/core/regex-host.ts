@@ -44,6 +44,11 @@ export function currentHost(): RegexHost {
   return shared
 }
 
+/** Memory of the thread's host in bytes; it grows as patterns need it and never shrinks. */
+export function patternMemoryBytes(): number {
+  return shared?.core.bytes.length ?? 0
+}
+
 /** Compiles a pattern: a handle or a code. */
 export function compileIn(host: RegexHost, source: string, flags: number): number {
   const bytes = Buffer.from(source)

@@ -16,6 +16,8 @@ export interface ObservedParts {
   readonly requestBody: boolean
   readonly responseBody: boolean
   readonly responseHead: boolean
+  /** What a model has said. */
+  readonly modelTexts: boolean
 }
 
 /** Changes to the attributes that a line or a span has by default. */

@@ -132,6 +132,15 @@ export interface Usage {
   readonly cacheWrite?: number
   /** Part of `output`. */
   readonly reasoning?: number
+  /** Parts of input and output by what they are, such as `inputAudioTokens`. */
+  readonly kinds?: Readonly<Record<string, number>>
+}
+
+/** What is known after another report of the same answer: some tell the input first and never again. */
+export function laterUsage(before: Usage | undefined, now: Usage): Usage {
+  if (before === undefined || now.input > 0 || now.uncachedInput > 0) return { ...before, ...now }
+  const { input, uncachedInput } = before
+  return { ...before, ...now, input, uncachedInput }
 }
 
 /** Input with everything that was read from or written to a cache: what limits and logs count. */

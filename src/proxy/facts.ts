@@ -24,6 +24,7 @@ export function factsOf(walk: Walk): RequestFacts {
     reason: walk.reason ?? error?.row.reason ?? 'Upstream',
     error: error === undefined ? walk.refusal : textOf(error),
     bug: error?.code === 'bug' || error?.code === 'core_trapped' ? error : undefined,
+    model: walk.modelFacts,
     // A client that left early is logged with the status that says so, although it was not sent.
     status: exchange.sentStatus || (error?.row.status ?? 0),
     durationMs: performance.now() - exchange.startedAt,

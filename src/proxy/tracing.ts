@@ -6,6 +6,7 @@ import { randomBytes } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import type { Attribute } from '../exchange/observe.ts'
 import type { UpstreamAddress } from './engine/types.ts'
+import { operationOf } from './llm/model-call.ts'
 import { accessFields } from './telemetry/access-fields.ts'
 import type { FinishedSpan } from './telemetry/otlp/span.ts'
 import type { RequestFacts } from './telemetry/types.ts'
@@ -101,11 +102,13 @@ export function endAttemptSpan(walk: Walk, status?: number, error?: string): voi
     ['http.path', path],
   ]
   if (status !== undefined) attributes.push(['http.status', BigInt(status)])
+  const asked = askedOfModel(walk)
+  attributes.push(...asked.attributes)
   trace.finished.push({
     traceId: trace.traceId,
     spanId: attempt.spanId,
     parentId: trace.spanId,
-    name: `${method} ${attempt.to}`,
+    name: asked.name ?? `${method} ${attempt.to}`,
     kind: 'client',
     startedAt: attempt.startedAt,
     endedAt: performance.now(),
@@ -113,6 +116,23 @@ export function endAttemptSpan(walk: Walk, status?: number, error?: string): voi
     error,
     flags: trace.flags,
   })
+}
+
+/** A call of a language model is named and described as OpenTelemetry wants it. */
+function askedOfModel({ model }: Walk): { name?: string; attributes: Attribute[] } {
+  const { asked, provider } = model ?? {}
+  if (asked === undefined || provider === undefined) return { attributes: [] }
+  const operation = operationOf(asked.route)
+  return {
+    name: `${operation} ${asked.model}`,
+    attributes: [
+      ['gen_ai.operation.name', operation],
+      ['gen_ai.provider.name', provider.vendor.systemName],
+      ['gen_ai.request.model', asked.model],
+      ['server.address', provider.host],
+      ['server.port', BigInt(provider.port)],
+    ],
+  }
 }
 
 /** All spans of a request that is over; none where the caller wants none kept. */
@@ -147,7 +167,7 @@ function attributesOf(walk: Walk, facts: RequestFacts): Attribute[] {
   for (const { name, read } of accessFields) {
     const value = notOfSpans.has(name) ? undefined : read(facts, exchange)
     if (value === undefined || value === '') continue
-    attributes.push([name, typeof value === 'number' ? BigInt(value) : value])
+    attributes.push([name, Number.isInteger(value) ? BigInt(value) : value])
   }
   attributes.push(['url.scheme', facts.protocol])
   attributes.push(['network.protocol.version', exchange.request.version])

@@ -5,6 +5,7 @@ import type { BoundPolicies } from './config/policies.ts'
 import type { CompiledBackend } from './config/rules.ts'
 import type { ServerExchange, UpstreamAddress } from './engine/types.ts'
 import type { ModelCall } from './llm/model-call.ts'
+import type { ModelFacts } from './telemetry/types.ts'
 import type { RequestTrace } from './tracing.ts'
 import type { Destination } from './upstream/destination.ts'
 import type { UpstreamEndpoint } from './upstream/endpoint.ts'
@@ -47,6 +48,8 @@ export class Walk {
   model: ModelCall | undefined
   /** Set where the backend is one of MCP servers: what is to be done when the exchange is over. */
   mcp: { close(): void } | undefined
+  /** What is told of it once it is over. */
+  modelFacts: ModelFacts | undefined
   /** In milliseconds of `performance.now()`. */
   attemptStartedAt = 0
   /** How often the request was sent again. */

@@ -1,14 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { fromBinary } from '@bufbuild/protobuf'
 import { Server, ServerCredentials, type ServiceDefinition, status } from '@grpc/grpc-js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import {
-  type AnyValue,
-  ExportTraceServiceRequestSchema,
-  type KeyValue,
-  type Span,
-} from '../../proto/gen/called/otlp_trace_pb.ts'
+import { Collected, hex } from '../../src/testing/collected-spans.ts'
 import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
 import type { TestRequest } from '../../src/testing/http-client.ts'
 import {
@@ -22,63 +16,6 @@ import {
 } from '../../src/testing/manifests.ts'
 import { type ReceivedRequest, startUpstream, type Upstream } from '../../src/testing/upstream.ts'
 import { waitFor } from '../../src/testing/wait-for.ts'
-
-interface Received {
-  readonly resource: Record<string, unknown>
-  readonly span: Span
-  readonly attributes: Record<string, unknown>
-}
-
-/** Everything that a collector was sent. */
-class Collected {
-  readonly spans: Received[] = []
-  /** How many requests brought them. */
-  exports = 0
-  readonly contentTypes = new Set<string>()
-
-  take(body: Uint8Array): void {
-    this.exports++
-    for (const { resource, scopeSpans } of fromBinary(ExportTraceServiceRequestSchema, body)
-      .resourceSpans) {
-      for (const span of scopeSpans.flatMap(({ spans }) => spans)) {
-        const attributes = plain(span.attributes)
-        this.spans.push({ resource: plain(resource?.attributes ?? []), span, attributes })
-      }
-    }
-  }
-
-  /** The span of the gateway for the request with this path, once it has come. */
-  server(path: string): Promise<Received> {
-    return waitFor(`the span of ${path}`, () =>
-      this.spans.find(
-        ({ span, attributes }) =>
-          span.kind === 2 && String(attributes['http.path']).startsWith(path),
-      ),
-    )
-  }
-
-  clients({ span }: Received): Received[] {
-    const parent = hex(span.spanId)
-    return this.spans.filter((one) => one.span.kind === 3 && hex(one.span.parentSpanId) === parent)
-  }
-}
-
-const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
-
-function plain(attributes: readonly KeyValue[]): Record<string, unknown> {
-  return Object.fromEntries(attributes.map(({ key, value }) => [key, plainValue(value)]))
-}
-
-function plainValue(value: AnyValue | undefined): unknown {
-  switch (value?.value.case) {
-    case 'arrayValue':
-      return value.value.value.values.map(plainValue)
-    case 'kvlistValue':
-      return plain(value.value.value.values)
-    default:
-      return value?.value.value
-  }
-}
 
 async function startHttpCollector(collected: Collected) {
   let answer = 200

@@ -59,7 +59,7 @@ export function readWholeAnswer(
     case 'invoke-count': {
       const tokens = numberAt(body, 'inputTokens')
       if (tokens === undefined) throw new LlmError(502, 'the answer has no inputTokens')
-      return { body: { input_tokens: tokens }, isChanged: true }
+      return { body: { input_tokens: tokens }, isChanged: true, countTokens: tokens }
     }
   }
 }

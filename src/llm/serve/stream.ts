@@ -28,6 +28,8 @@ export interface ConversionOptions {
   onFacts(facts: AnswerFacts): void
   /** Called with every piece of the answer's content. */
   onContent(): void
+  /** Called with every event that the client gets, where somebody wants to know what it says. */
+  readonly onEvent?: ((event: StreamEvent) => void) | undefined
 }
 
 export interface StreamOptions extends ConversionOptions {
@@ -93,8 +95,10 @@ export class AnswerStream implements BodyTransform {
     if (this.#isOver) return
     try {
       const events = this.#decoder.push(chunk).flatMap((event) => this.#conversion.convert(event))
-      if (this.#isVerbatim) emit(chunk)
-      else this.#emit(events, emit)
+      if (this.#isVerbatim) {
+        emit(chunk)
+        this.#tell(events)
+      } else this.#emit(events, emit)
     } catch (error) {
       this.#breakOff(error, emit)
     }
@@ -124,7 +128,7 @@ export class AnswerStream implements BodyTransform {
       // Half an event of the provider is on its way already: an empty line ends it.
       if (this.#isVerbatim && last.length > 0 && this.#decoder.isInside) emit(Buffer.from('\n\n'))
       this.#emit(this.#isVerbatim ? last : [...events, ...last], emit)
-      if (this.#masker !== undefined) write(this.#masker.finish(), emit)
+      if (this.#masker !== undefined) this.#write(this.#masker.finish(), emit)
     } catch (error) {
       this.#breakOff(error, emit)
     } finally {
@@ -134,7 +138,17 @@ export class AnswerStream implements BodyTransform {
 
   #emit(events: readonly StreamEvent[], emit: (bytes: Uint8Array) => void): void {
     const masker = this.#masker
-    write(masker === undefined ? events : events.flatMap((event) => masker.push(event)), emit)
+    this.#write(masker === undefined ? events : events.flatMap((event) => masker.push(event)), emit)
+  }
+
+  #write(events: readonly StreamEvent[], emit: (bytes: Uint8Array) => void): void {
+    this.#tell(events)
+    write(events, emit)
+  }
+
+  #tell(events: readonly StreamEvent[]): void {
+    const { onEvent } = this.#options
+    if (onEvent !== undefined) for (const event of events) onEvent(event)
   }
 
   /** The answer cannot be gone on with: the client is told, and hears nothing else. */

@@ -11,7 +11,12 @@ export interface Observers {
   readonly isReading: boolean
 }
 
-const nothing: ObservedParts = { requestBody: false, responseBody: false, responseHead: false }
+const nothing: ObservedParts = {
+  requestBody: false,
+  responseBody: false,
+  responseHead: false,
+  modelTexts: false,
+}
 
 /** Where no policy asks for anything. */
 export const noObservers: Observers = {
@@ -30,6 +35,7 @@ export function observersOf(steps: readonly Step[]): Observers {
     requestBody: both.some(({ requestBody }) => requestBody),
     responseBody: both.some(({ responseBody }) => responseBody),
     responseHead: both.some(({ responseHead }) => responseHead),
+    modelTexts: both.some(({ modelTexts }) => modelTexts),
   }
   const isReading = parts.requestBody || parts.responseBody || parts.responseHead
   return { accessLog, tracing, parts, isReading }

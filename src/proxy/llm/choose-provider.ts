@@ -1,6 +1,7 @@
 /** From a backend of language models to one provider, and what is learned of providers. */
 import { GatewayError } from '../../errors.ts'
 import type { PhaseContext } from '../phases.ts'
+import type { Ejection } from '../telemetry/types.ts'
 import { joinAuthority } from '../upstream/authority.ts'
 import { now } from '../upstream/choose.ts'
 import { chooseProvider, type ModelBackend } from '../upstream/model-providers.ts'
@@ -57,4 +58,17 @@ export function hasAnotherProvider(walk: Walk, { config }: PhaseContext): boolea
 /** Did the provider fail, so that another one is worth a try? */
 export function isProviderFailure(status: number): boolean {
   return status === 429 || status >= 500
+}
+
+/** For metrics: who is left out, and why; undefined where it is no provider of language models. */
+export function ejectionOf({ model, backend }: Walk, reason: string): Ejection | undefined {
+  const provider = model?.provider
+  if (provider === undefined) return undefined
+  const { host, port, endpoint } = provider
+  return {
+    backend: backend?.label ?? 'unknown',
+    provider: provider.provider.name ?? `${host}:${port}`,
+    reason,
+    isOver: () => !endpoint.isEjected(now),
+  }
 }

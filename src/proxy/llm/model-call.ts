@@ -1,10 +1,12 @@
 /** What the data plane knows of one request to a language model, over all its attempts. */
 import type { RequestHead } from '../../exchange/exchange.ts'
+import { laterUsage } from '../../llm/chat.ts'
 import type { JsonObject } from '../../llm/json.ts'
 import type { RouteType } from '../../llm/policy/schema.ts'
 import { AiStep } from '../../llm/policy/step.ts'
 import type { ReadRouteType } from '../../llm/providers/provider.ts'
 import type { OutgoingRequest } from '../../llm/serve/request.ts'
+import type { Said } from '../../llm/serve/said.ts'
 import type { AnswerFacts } from '../../llm/serve/usage.ts'
 import type { BackendAccess } from '../config/backend-access.ts'
 import type { ProviderEndpoint } from '../upstream/model-providers.ts'
@@ -24,6 +26,8 @@ export class ModelCall {
   /** The body as the client sent it, decoded. */
   clientBytes: Uint8Array | undefined
   clientBody: JsonObject | undefined
+  /** What is asked, in the client's format, as guards have left it; undefined until that is known. */
+  asked: AskedOfModel | undefined
   /** What was sent; undefined for what is not looked into. */
   outgoing: OutgoingRequest | undefined
   /** What request guards have made of the body, for requests under this policy. */
@@ -32,6 +36,8 @@ export class ModelCall {
   readonly checks: GuardCheck[] = []
   /** The answer on its way; holds memory of the core. */
   stream: { dispose(): void } | undefined
+  /** What the model has said; undefined where nobody writes it down. */
+  said: Said | undefined
   facts: AnswerFacts = {}
   /** Of the first piece of the answer and of the last, in milliseconds of `performance.now()`. */
   firstContentAt: number | undefined
@@ -74,8 +80,16 @@ export class ModelCall {
   }
 
   learn(facts: AnswerFacts): void {
-    this.facts = { ...this.facts, ...facts }
+    const usage = facts.usage && laterUsage(this.facts.usage, facts.usage)
+    this.facts = { ...this.facts, ...facts, ...(usage && { usage }) }
   }
+}
+
+export interface AskedOfModel {
+  readonly route: ReadRouteType
+  readonly model: string
+  readonly isStream: boolean
+  readonly body: JsonObject
 }
 
 interface GuardedBody {
@@ -105,4 +119,17 @@ function restoreHead(request: RequestHead, copy: HeadCopy): void {
   request.path = copy.path
   request.query = copy.query
   request.authority = copy.authority
+}
+
+const operations = {
+  Completions: 'chat',
+  Messages: 'chat',
+  Responses: 'chat',
+  Embeddings: 'embeddings',
+  VendorCTokenCount: 'count_tokens',
+} as const
+
+/** By the names that OpenTelemetry has for them, where it has any. */
+export function operationOf(route: ReadRouteType): (typeof operations)[ReadRouteType] {
+  return operations[route]
 }

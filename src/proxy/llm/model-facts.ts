@@ -1,45 +1,104 @@
-/** What expressions, the access log and limits learn of a request to a language model. */
+/** What expressions, access log, spans, metrics and limits learn of a request to a language model. */
+import type { LearnedRecord } from '../../exchange/learned.ts'
 import { tokenLimitsOf } from '../../exchange/rate-limits.ts'
 import { inputWithCache, type Usage } from '../../llm/chat.ts'
-import type { OutgoingRequest } from '../../llm/serve/request.ts'
+import { requestTexts } from '../../llm/guards/slots.ts'
+import { type JsonObject, numberAt, stringAt } from '../../llm/json.ts'
+import type { ModelFacts, ModelParameters } from '../telemetry/types.ts'
+import { now } from '../upstream/choose.ts'
 import type { Walk } from '../walk.ts'
+import { type ModelCall, operationOf } from './model-call.ts'
 
-/** Before the request is sent: `llm` of expressions. */
-export function describeRequest(
-  { exchange, model }: Walk,
-  { model: requestModel, isStream }: OutgoingRequest,
-): void {
-  exchange.learned.llm = {
-    requestModel,
-    provider: model?.provider?.vendor.systemName,
-    streaming: isStream,
+/** `llm` of expressions, as far as it is known now. */
+export function describeModelCall({ exchange, model }: Walk): void {
+  if (model?.asked === undefined) return
+  exchange.learned.llm = recordOf(model, exchange.startedAt)
+}
+
+function recordOf(call: ModelCall, startedAt: number): LearnedRecord {
+  const { facts, asked } = call
+  const timing = timingOf(call, startedAt)
+  const record: LearnedRecord = {
+    requestModel: asked?.model,
+    provider: call.provider?.vendor.systemName,
+    streaming: asked?.isStream,
+    ...(facts.model !== undefined && { responseModel: facts.model }),
+    ...(facts.usage !== undefined && tokensOf(facts.usage)),
+    ...(facts.serviceTier !== undefined && { serviceTier: facts.serviceTier }),
+    ...(facts.countTokens !== undefined && { countTokens: BigInt(facts.countTokens) }),
+    ...(timing.firstTokenSeconds !== undefined && { timeToFirstToken: timing.firstTokenSeconds }),
+    ...(timing.perTokenSeconds !== undefined && { timePerOutputToken: timing.perTokenSeconds }),
+    // Made only where an expression asks for them.
+    get params() {
+      return paramsOf(asked?.body)
+    },
+    get prompt() {
+      return (
+        asked &&
+        requestTexts(asked.body, asked.route).map(({ role, content }) => ({ role, content }))
+      )
+    },
+    get completion() {
+      return call.said?.completion
+    },
+    get toolCalls() {
+      return call.said?.toolCalls.map((said) => ({ ...said }))
+    },
   }
+  return record
 }
 
 /** When the exchange is over: what was used is told, and charged to limits of tokens. */
-export function finishModelCall({ exchange, model }: Walk): void {
-  model?.end()
+export function finishModelCall(walk: Walk): void {
+  const { exchange, model } = walk
+  if (model === undefined) return
+  describeModelCall(walk)
   // Sessions are charged as they go.
-  if (model?.route === 'Realtime' && model.facts.usage !== undefined) {
+  if (model.route === 'Realtime' && model.facts.usage !== undefined) {
     exchange.learned.llm = { ...exchange.learned.llm, ...tokensOf(model.facts.usage) }
   }
-  if (model?.outgoing === undefined) return
-  const { usage, model: responseModel } = model.facts
-  const { firstContentAt } = model
-  const sinceStart = firstContentAt === undefined ? undefined : firstContentAt - exchange.startedAt
-  exchange.learned.llm = {
-    ...exchange.learned.llm,
-    ...(responseModel !== undefined && { responseModel }),
-    ...(usage !== undefined && tokensOf(usage)),
-    ...(sinceStart !== undefined && { timeToFirstToken: sinceStart / 1_000 }),
-  }
-  if (usage === undefined || model.outgoing.route === 'VendorCTokenCount') return
+  walk.modelFacts = modelFactsOf(walk, model)
+  model.end()
+  const { usage } = model.facts
+  if (usage === undefined || model.outgoing === undefined) return
+  if (model.outgoing.route === 'VendorCTokenCount') return
   tokenLimitsOf(exchange)?.charge(exchange, inputWithCache(usage) + usage.output)
+}
+
+function modelFactsOf({ exchange, attemptStartedAt, error }: Walk, call: ModelCall): ModelFacts {
+  const { asked, facts, provider, checks, outgoing } = call
+  const hasFailed = exchange.sentStatus >= 400 || exchange.sentStatus === 0
+  const failure = exchange.error?.code ?? error?.code ?? `${exchange.sentStatus}`
+  return {
+    operation: asked && operationOf(asked.route),
+    provider: provider?.vendor.systemName,
+    requestModel: asked?.model,
+    responseModel: facts.model,
+    usage: facts.usage,
+    parameters: asked && (() => parametersOf(asked.body)),
+    ...timingOf(call, exchange.startedAt),
+    operationSeconds: outgoing && (now() - attemptStartedAt) / 1_000,
+    failure: hasFailed || exchange.error !== undefined ? failure : undefined,
+    checks,
+  }
+}
+
+function timingOf(
+  { firstContentAt, lastContentAt, facts }: ModelCall,
+  startedAt: number,
+): Pick<ModelFacts, 'firstTokenSeconds' | 'perTokenSeconds'> {
+  if (firstContentAt === undefined) return {}
+  const output = facts.usage?.output ?? 0
+  const streamed = (lastContentAt ?? firstContentAt) - firstContentAt
+  return {
+    firstTokenSeconds: (firstContentAt - startedAt) / 1_000,
+    ...(output > 1 && { perTokenSeconds: streamed / (output - 1) / 1_000 }),
+  }
 }
 
 /** Whole numbers, by the names that expressions have for them; input with what a cache gave. */
 function tokensOf(usage: Usage) {
-  const { input, output, cacheRead, cacheWrite, reasoning } = usage
+  const { input, output, cacheRead, cacheWrite, reasoning, kinds = {} } = usage
   const all = inputWithCache(usage)
   return {
     inputTokens: BigInt(all),
@@ -49,5 +108,36 @@ function tokensOf(usage: Usage) {
     ...(cacheRead !== undefined && { cachedInputTokens: BigInt(cacheRead) }),
     ...(cacheWrite !== undefined && { cacheCreationInputTokens: BigInt(cacheWrite) }),
     ...(reasoning !== undefined && { reasoningTokens: BigInt(reasoning) }),
+    ...Object.fromEntries(Object.entries(kinds).map(([name, count]) => [name, BigInt(count)])),
   }
+}
+
+/** Of the request, under the names that chat completions have for them. */
+function parametersOf(body: JsonObject): ModelParameters {
+  return {
+    temperature: numberAt(body, 'temperature'),
+    top_p: numberAt(body, 'top_p'),
+    frequency_penalty: numberAt(body, 'frequency_penalty'),
+    presence_penalty: numberAt(body, 'presence_penalty'),
+    seed: numberAt(body, 'seed'),
+    max_tokens:
+      numberAt(body, 'max_tokens') ??
+      numberAt(body, 'max_completion_tokens') ??
+      numberAt(body, 'max_output_tokens'),
+    encoding_format: stringAt(body, 'encoding_format'),
+    dimensions: numberAt(body, 'dimensions'),
+  }
+}
+
+const wholeParameters = new Set(['seed', 'max_tokens', 'dimensions'])
+
+function paramsOf(body: JsonObject | undefined): LearnedRecord | undefined {
+  if (body === undefined) return undefined
+  const found = Object.entries(parametersOf(body)).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(
+    found.map(([name, value]) => {
+      const isWhole = wholeParameters.has(name) && Number.isInteger(value)
+      return [name, isWhole ? BigInt(value as number) : (value as number | string)]
+    }),
+  )
 }

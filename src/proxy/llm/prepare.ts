@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { RespondVerdict } from '../../exchange/exchange.ts'
 import { forwardingFacts } from '../../exchange/forwarding.ts'
+import type { LearnedRecord } from '../../exchange/learned.ts'
 import { tokenLimitsOf } from '../../exchange/rate-limits.ts'
 import { LlmError } from '../../llm/llm-error.ts'
 import type { RouteType } from '../../llm/policy/schema.ts'
@@ -13,7 +14,7 @@ import type { PhaseContext } from '../phases.ts'
 import type { Walk } from '../walk.ts'
 import { decodeBody } from './content-coding.ts'
 import type { ModelCall } from './model-call.ts'
-import { describeRequest } from './model-facts.ts'
+import { describeModelCall } from './model-facts.ts'
 import { modelsAnswer } from './models.ts'
 import { llmRefusal, ownAnswer } from './own-answers.ts'
 import { overridePath } from './provider-path.ts'
@@ -77,6 +78,9 @@ async function prepareRead(walk: Walk, call: ModelCall, route: ReadRouteType): P
   const guarded = await guardRequest(walk, call, route, settled)
   if (guarded === undefined) return undefined
   if ('kind' in guarded) return guarded
+  const { body, model } = guarded
+  const isStream = body.stream === true && route !== 'Embeddings'
+  call.asked = { route, model, isStream, body }
   const outgoing = outgoingRequest(guarded, route, {
     vendor: provider.vendor,
     provider: config,
@@ -84,11 +88,14 @@ async function prepareRead(walk: Walk, call: ModelCall, route: ReadRouteType): P
     headers: walk.exchange.request.headers,
     newId,
   })
-  if ('tokens' in outgoing) return ownAnswer(200, { input_tokens: outgoing.tokens })
+  if ('tokens' in outgoing) {
+    call.learn({ countTokens: outgoing.tokens })
+    return ownAnswer(200, { input_tokens: outgoing.tokens })
+  }
+  describeModelCall(walk)
   const spent = await tokenLimitsOf(walk.exchange)?.check(walk.exchange)
   if (walk.over || spent !== undefined) return spent
   call.outgoing = outgoing
-  describeRequest(walk, outgoing)
   send(walk, call, outgoing)
   return undefined
 }
@@ -105,6 +112,7 @@ async function readClientBody(walk: Walk, call: ModelCall) {
   const coding = request.headers.get('content-encoding')
   call.clientBytes = await decodeBody(body.bytes, coding, bufferLimit, requestStatuses)
   call.clientBody = parseBody(call.clientBytes)
+  exchange.learned.llmRequest = call.clientBody as LearnedRecord
   return call.clientBody
 }
 

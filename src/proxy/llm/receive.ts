@@ -1,10 +1,13 @@
 /** The answer of a provider, on its way to the client. */
 import type { RespondVerdict } from '../../exchange/exchange.ts'
-import type { AnswerContext } from '../../llm/client-formats.ts'
+import type { StreamEvent } from '../../llm/chat.ts'
+import type { AnswerContext, ChatFormat } from '../../llm/client-formats.ts'
 import { HeldStream } from '../../llm/guards/held-stream.ts'
+import type { JsonObject } from '../../llm/json.ts'
 import { LlmError } from '../../llm/llm-error.ts'
 import { readErrorAnswer, readWholeAnswer } from '../../llm/serve/answer.ts'
 import { chatFormatOf, type OutgoingRequest } from '../../llm/serve/request.ts'
+import { type Said, SaidStream, saidIn } from '../../llm/serve/said.ts'
 import {
   AnswerStream,
   type ConversionOptions,
@@ -16,6 +19,7 @@ import { now } from '../upstream/choose.ts'
 import type { Walk } from '../walk.ts'
 import { decodeBody } from './content-coding.ts'
 import type { ModelCall } from './model-call.ts'
+import { describeModelCall } from './model-facts.ts'
 import { llmRefusal } from './own-answers.ts'
 import { newId } from './prepare.ts'
 import { guardAnswer, guardHeld, holdsAnswer, masksOf } from './response-guards.ts'
@@ -40,8 +44,9 @@ export function receiveAnswer(walk: Walk): Result | Promise<Result> {
   if (response.status < 300 && isStream && isPassing && chatFormatOf(outgoing.route)) {
     response.headers.set('content-type', 'text/event-stream')
     const stream = new AnswerStream({
-      ...conversionOf(call, outgoing, exchange),
+      ...conversionOf(walk, call, outgoing),
       masks: masksOf(call),
+      onEvent: listener(walk, call, outgoing),
     })
     call.stream = stream
     responseBody.through(stream)
@@ -57,15 +62,24 @@ function contextNow(): AnswerContext {
   return { created: Math.floor(Date.now() / 1_000), newId }
 }
 
+/** Writes down what the model says; undefined where nobody wants to know. */
+function listener({ observers, exchange }: Walk, call: ModelCall, { route }: OutgoingRequest) {
+  const format = observers.parts.modelTexts ? chatFormatOf(route) : undefined
+  if (format === undefined) return undefined
+  const said = new SaidStream(format, exchange.bufferLimit)
+  call.said = said
+  return (event: StreamEvent) => said.push(event)
+}
+
 function conversionOf(
+  { exchange }: Walk,
   call: ModelCall,
   request: OutgoingRequest,
-  { bufferLimit }: ServerExchange,
 ): ConversionOptions {
   return {
     request,
     clientBody: call.clientBody ?? {},
-    limit: bufferLimit,
+    limit: exchange.bufferLimit,
     context: contextNow(),
     onFacts: (facts) => call.learn(facts),
     onContent: () => {
@@ -117,14 +131,32 @@ async function replaceStream(
 ): Promise<Result> {
   const { exchange } = walk
   const format = chatFormatOf(request.route) ?? 'Completions'
-  const conversion = { ...conversionOf(call, request, exchange), limit: bytes.length }
+  const conversion = { ...conversionOf(walk, call, request), limit: bytes.length }
   const held = new HeldStream(format, convertEvents(conversion, bytes))
   const refusal = await guardHeld(walk, call, held)
   if (walk.over || refusal !== undefined) return refusal
-  exchange.responseBody?.replace(eventBytes(held.release()))
+  const events = held.release()
+  const listen = listener(walk, call, request)
+  if (listen !== undefined) for (const event of events) listen(event)
+  exchange.responseBody?.replace(eventBytes(events))
+  describeModelCall(walk)
   exchange.response?.headers.set('content-type', 'text/event-stream')
   forgetBytes(exchange)
   return undefined
+}
+
+/** Of a whole answer; read only where an expression asks. */
+function said(body: JsonObject, format: ChatFormat): Said {
+  let read: Said | undefined
+  const once = () => (read ??= saidIn(body, format))
+  return {
+    get completion() {
+      return once().completion
+    },
+    get toolCalls() {
+      return once().toolCalls
+    },
+  }
 }
 
 /** Headers that speak of the bytes that were replaced. */
@@ -159,13 +191,13 @@ async function replaceWhole(
   }
   if (status >= 300) return put(readErrorAnswer(request, status, text))
   const answer = readWholeAnswer(request, text, (name) => headers.get(name), contextNow())
-  call.learn({
-    ...(answer.model !== undefined && { model: answer.model }),
-    ...(answer.usage && { usage: answer.usage }),
-  })
+  const { body: _body, isChanged: _isChanged, ...facts } = answer
+  call.learn(facts)
+  describeModelCall(walk)
   const format = chatFormatOf(request.route)
   if (format === undefined) return put(answer.isChanged ? answer.body : undefined)
   const { body, refusal } = await guardAnswer(walk, call, answer.body, format)
   if (walk.over || refusal !== undefined) return refusal
+  call.said = said(body, format)
   return put(answer.isChanged || body !== answer.body ? body : undefined)
 }

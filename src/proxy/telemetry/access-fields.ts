@@ -5,6 +5,7 @@
 import type { AttributeChanges, AttributeValue } from '../../exchange/observe.ts'
 import type { ServerExchange } from '../engine/types.ts'
 import { addressText, quote, statusOf, word } from './access-text.ts'
+import { modelFields } from './model-fields.ts'
 import type { RequestFacts } from './types.ts'
 
 interface Field {
@@ -33,7 +34,10 @@ export const accessFields: readonly Field[] = [
   field('trace.id', ({ traceId }) => traceId),
   field('span.id', ({ spanId }) => spanId),
   field('jwt.sub', ({ subject }) => subject),
-  field('protocol', ({ protocol }) => protocol),
+  field('protocol', ({ protocol, model }) => (model === undefined ? protocol : 'llm')),
+  ...modelFields.map(({ name, read }) =>
+    field(name, ({ model }) => (model === undefined ? undefined : read(model))),
+  ),
   field('retry.attempt', ({ retries }) => retries || undefined),
   { name: 'error', read: ({ error }) => error, isFree: true },
   field('reason', ({ reason }) => (reason === 'Upstream' ? undefined : reason)),

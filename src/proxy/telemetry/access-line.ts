@@ -8,6 +8,7 @@ import type { AttributeChanges } from '../../exchange/observe.ts'
 import type { ServerExchange } from '../engine/types.ts'
 import { shapedJson, shapedText } from './access-fields.ts'
 import { type Address, addressText, quote, statusOf, word } from './access-text.ts'
+import { modelText } from './model-fields.ts'
 import type { RequestFacts } from './types.ts'
 
 export type AccessLogFormat = 'text' | 'json'
@@ -73,6 +74,12 @@ const words = {
 export const quoted = (name: string, value: string | undefined): string =>
   value === undefined ? '' : ` ${name}=${quote(value)}`
 
+const modelWord = (name: string, value: string | number): string =>
+  typeof value === 'number' ? ` ${name}=${value}` : word(name, value)
+
+const modelMember = (name: string, value: string | number): string =>
+  typeof value === 'number' ? `,"${name}":${value}` : member(name, value)
+
 const textFormat: LineFormat = {
   request(time, exchange, facts) {
     const status = statusOf(exchange, facts)
@@ -90,7 +97,8 @@ const textFormat: LineFormat = {
       word('trace.id', facts.traceId) +
       word('span.id', facts.spanId) +
       word('jwt.sub', facts.subject) +
-      ` protocol=${facts.protocol}` +
+      ` protocol=${facts.model === undefined ? facts.protocol : 'llm'}` +
+      modelText(facts.model, modelWord) +
       (facts.retries === 0 ? '' : ` retry.attempt=${facts.retries}`) +
       quoted('error', facts.error) +
       (facts.reason === 'Upstream' ? '' : word('reason', facts.reason)) +
@@ -133,7 +141,8 @@ const jsonFormat: LineFormat = {
       member('trace.id', facts.traceId) +
       member('span.id', facts.spanId) +
       member('jwt.sub', facts.subject) +
-      `,"protocol":"${facts.protocol}"` +
+      `,"protocol":"${facts.model === undefined ? facts.protocol : 'llm'}"` +
+      modelText(facts.model, modelMember) +
       (facts.retries === 0 ? '' : `,"retry.attempt":${facts.retries}`) +
       member('error', facts.error) +
       (facts.reason === 'Upstream' ? '' : member('reason', facts.reason)) +

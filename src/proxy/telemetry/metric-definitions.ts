@@ -23,6 +23,28 @@ const connects = [
   0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.5, 1, 2, 4, 8,
 ]
 
+/** `gen_ai_system` is the former name of the provider's label. */
+const modelLabels = [
+  'gen_ai_operation_name',
+  'gen_ai_provider_name',
+  'gen_ai_system',
+  'gen_ai_request_model',
+  'gen_ai_response_model',
+  ...routeLabels,
+] as const
+
+const tokenCounts = [
+  1, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216,
+  67_108_864,
+]
+const modelDurations = [
+  0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92,
+]
+const firstTokens = [
+  0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
+]
+const perToken = [0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5]
+
 type Row = MetricDefinition
 const counter = (help: string, labels: readonly string[] = []): Row => ({
   type: 'counter',
@@ -69,6 +91,44 @@ export const metricDefinitions = {
   ),
   dns_lookups_total: counter('Lookups of host names of backends; answers are kept.', ['result']),
   upstream_ejections_total: counter('Endpoints of Services that were left out for a while.'),
+  gen_ai_client_token_usage: histogram(
+    'Tokens of requests to language models, by what they are; input with what caches gave and took.',
+    ['gen_ai_token_type', ...modelLabels],
+    tokenCounts,
+  ),
+  gen_ai_client_operation_duration: histogram(
+    'Seconds from asking the provider that answered to the end of its answer.',
+    ['error_type', ...modelLabels],
+    modelDurations,
+  ),
+  gen_ai_server_request_duration: histogram(
+    'Seconds of requests to language models as clients see them: guards and failover included.',
+    ['error_type', ...modelLabels],
+    modelDurations,
+  ),
+  gen_ai_server_time_to_first_token: histogram(
+    'Seconds from the request to the first piece of a streamed answer.',
+    modelLabels,
+    firstTokens,
+  ),
+  gen_ai_server_time_per_output_token: histogram(
+    'Seconds for each token of a streamed answer after the first.',
+    modelLabels,
+    perToken,
+  ),
+  guardrail_checks_total: counter('Decisions of guards of language models.', [
+    'phase',
+    'guard',
+    'action',
+  ]),
+  model_provider_ejections_total: counter(
+    'Providers of language models that were left out for a while, and why.',
+    ['backend', 'provider', 'reason'],
+  ),
+  model_provider_ejected: gauge(
+    'Workers that leave a provider of language models out now, and why.',
+    ['backend', 'provider', 'reason'],
+  ),
   upstream_connect_duration_seconds: histogram(
     'Time to connect to a backend.',
     ['transport'],
@@ -104,6 +164,9 @@ export const metricDefinitions = {
   ),
   upstream_connections: gauge('Connections to backends open now.'),
   malformed_requests_total: counter('Request heads that could not be read.'),
+  core_pattern_memory_bytes: gauge(
+    'Memory of the WebAssembly cores that compile patterns and mask texts.',
+  ),
   core_traps_total: counter('Traps of the WebAssembly core; each is a bug.'),
   access_log_dropped_lines_total: counter('Access log lines lost because nobody read them.'),
   trace_spans_exported_total: counter('Spans that a collector has taken.'),

@@ -1,4 +1,5 @@
 /** Access log and counters of one worker. */
+import { patternMemoryBytes } from '../../core/index.ts'
 import type { GatewayError } from '../../errors.ts'
 import type { RoutePlace } from '../../exchange/exchange.ts'
 import { floodKindNames } from '../engine/http2/flood-guard.ts'
@@ -8,6 +9,7 @@ import { type AccessLogFormat, lineFormats, requestLine } from './access-line.ts
 import type { AccessLog } from './access-log.ts'
 import { statusOf } from './access-text.ts'
 import { type MetricsSnapshot, metricDefinitions, type Series } from './metric-definitions.ts'
+import { ModelTelemetry } from './model-telemetry.ts'
 import { StreamTelemetry } from './stream-telemetry.ts'
 import { type Label, TimedCounters } from './timed-counters.ts'
 import { Timestamps } from './timestamp.ts'
@@ -79,6 +81,7 @@ function engineSeries(engine: Readonly<EngineCounters>): MetricsSnapshot {
     read_buffers: number(engine.readBuffersInUse),
     malformed_requests_total: number(engine.badHeads),
     core_traps_total: number(engine.coreTraps),
+    core_pattern_memory_bytes: number(patternMemoryBytes()),
   }
 }
 
@@ -139,6 +142,7 @@ export function createTelemetry({ log, format, onBug }: TelemetryOptions): Worke
     (labels) => labels.map(String),
   )
   const upstream = new UpstreamTelemetry(labelTexts)
+  const models = new ModelTelemetry()
   const spans = { exported: 0, dropped: 0 }
   // Filled anew for each request, read before the next.
   const labels: Label[] = metricDefinitions.requests_total.labels.map(() => '')
@@ -150,6 +154,7 @@ export function createTelemetry({ log, format, onBug }: TelemetryOptions): Worke
       fillLabels(labels, exchange, facts)
       requests.record(labels, facts.durationMs / 1_000, exchange.responseBytes)
       if (facts.retries > 0) upstream.retried(labels, facts.retries)
+      if (facts.model !== undefined) models.record(exchange, facts, facts.model)
     },
 
     onSpans(exported: number, dropped: number): void {
@@ -159,7 +164,10 @@ export function createTelemetry({ log, format, onBug }: TelemetryOptions): Worke
 
     onLookup: (result) => upstream.lookedUp(result),
 
-    onEjected: () => upstream.ejected(),
+    onEjected(ejection): void {
+      upstream.ejected()
+      if (ejection !== undefined) models.ejected(ejection)
+    },
 
     onStreamDone(stream, facts): void {
       if (facts.bug !== undefined) bugs.report(facts.bug)
@@ -190,7 +198,7 @@ export function createTelemetry({ log, format, onBug }: TelemetryOptions): Worke
         access_log_dropped_lines_total: number(log.droppedLines),
         ...engineSeries(engine),
       }
-      return upstream.addTo(streams.addTo(ofRequests, streamCounters))
+      return models.addTo(upstream.addTo(streams.addTo(ofRequests, streamCounters)))
     },
   }
 }

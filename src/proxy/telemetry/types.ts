@@ -2,8 +2,55 @@
 import type { GatewayError } from '../../errors.ts'
 import type { Peer } from '../../exchange/exchange.ts'
 import type { AccessLogRules } from '../../exchange/observe.ts'
+import type { Usage } from '../../llm/chat.ts'
 import type { ServerStream } from '../engine/stream-types.ts'
 import type { ServerExchange } from '../engine/types.ts'
+import type { GuardCheck } from '../llm/guard-checks.ts'
+
+/** What a request to a language model asked for; absent values were not given. */
+export interface ModelParameters {
+  readonly temperature: number | undefined
+  readonly top_p: number | undefined
+  readonly frequency_penalty: number | undefined
+  readonly presence_penalty: number | undefined
+  readonly seed: number | undefined
+  readonly max_tokens: number | undefined
+  readonly encoding_format: string | undefined
+  readonly dimensions: number | undefined
+}
+
+/** What is known of a request to a language model. */
+export interface ModelFacts {
+  readonly operation: 'chat' | 'embeddings' | 'count_tokens' | undefined
+  /** By the names of OpenTelemetry, such as `openai`. */
+  readonly provider: string | undefined
+  readonly requestModel: string | undefined
+  readonly responseModel: string | undefined
+  readonly usage: Usage | undefined
+  /** Read only by those who write them down. */
+  readonly parameters: (() => ModelParameters) | undefined
+  /** From the request to the first piece of a streamed answer. */
+  readonly firstTokenSeconds?: number
+  /** Between pieces of a streamed answer, for each token after the first. */
+  readonly perTokenSeconds?: number
+  /** From the last attempt to the end of its answer; absent where nobody was asked. */
+  readonly operationSeconds: number | undefined
+  /** Code of the error or status of the answer; undefined where all went well. */
+  readonly failure: string | undefined
+  readonly checks: readonly GuardCheck[]
+}
+
+/** A provider of language models is left out. */
+export interface Ejection {
+  /** `namespace/name` of the backend. */
+  readonly backend: string
+  /** Name of the provider, or host and port where it has none. */
+  readonly provider: string
+  /** `status 429`, or the code of the error. */
+  readonly reason: string
+  /** Is it in use again? */
+  readonly isOver: () => boolean
+}
 
 /** One finished request. Absent values were never known. */
 export interface RequestFacts {
@@ -25,6 +72,8 @@ export interface RequestFacts {
   readonly error?: string
   /** The error where it is a bug: clients learn nothing of its cause, so somebody else must. */
   readonly bug?: GatewayError
+  /** Set where the request went to a backend of language models. */
+  readonly model?: ModelFacts
   /** As sent; 0 where the client got nothing. */
   readonly status: number
   readonly durationMs: number
@@ -66,8 +115,8 @@ export type StreamFacts = Pick<
 export interface Telemetry {
   /** Called once per exchange, before it is reused: take what is needed, keep nothing of it. */
   onDone(exchange: ServerExchange, facts: RequestFacts): void
-  /** An endpoint is left out for a while. */
-  onEjected(): void
+  /** An endpoint is left out for a while; of a language model where an ejection is given. */
+  onEjected(ejection?: Ejection): void
   /** Spans that a collector has taken, and that none will get. */
   onSpans(exported: number, dropped: number): void
   /** A host name was looked up. */

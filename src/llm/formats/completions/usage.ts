@@ -2,6 +2,24 @@
 import type { Usage } from '../../chat.ts'
 import { compact, type JsonObject, numberAt, objectAt } from '../../json.ts'
 
+const kindNames = ['text', 'audio', 'image'] as const
+
+/** Tokens by kind, from the details of input and of output; undefined where there are none. */
+export function kindsOf(
+  input: JsonObject | undefined,
+  output: JsonObject | undefined,
+): Pick<Usage, 'kinds'> {
+  const found: Record<string, number> = {}
+  for (const kind of kindNames) {
+    const name = `${kind[0]?.toUpperCase()}${kind.slice(1)}Tokens`
+    const ofInput = numberAt(input, `${kind}_tokens`)
+    const ofOutput = numberAt(output, `${kind}_tokens`)
+    if (ofInput !== undefined) found[`input${name}`] = ofInput
+    if (ofOutput !== undefined) found[`output${name}`] = ofOutput
+  }
+  return Object.keys(found).length === 0 ? {} : { kinds: found }
+}
+
 export function readCompletionsUsage(usage: unknown): Usage | undefined {
   const input = numberAt(usage, 'prompt_tokens')
   const total = numberAt(usage, 'total_tokens')
@@ -10,7 +28,8 @@ export function readCompletionsUsage(usage: unknown): Usage | undefined {
   const details = objectAt(usage, 'prompt_tokens_details')
   const cacheRead = numberAt(details, 'cached_tokens')
   const cacheWrite = numberAt(details, 'cache_write_tokens')
-  const reasoning = numberAt(objectAt(usage, 'completion_tokens_details'), 'reasoning_tokens')
+  const outputDetails = objectAt(usage, 'completion_tokens_details')
+  const reasoning = numberAt(outputDetails, 'reasoning_tokens')
   const output = numberAt(usage, 'completion_tokens') ?? Math.max(0, (total ?? prompt) - prompt)
   return {
     input: prompt,
@@ -19,6 +38,7 @@ export function readCompletionsUsage(usage: unknown): Usage | undefined {
     ...(cacheRead !== undefined && { cacheRead }),
     ...(cacheWrite !== undefined && { cacheWrite }),
     ...(reasoning !== undefined && { reasoning }),
+    ...kindsOf(details, outputDetails),
   }
 }
 

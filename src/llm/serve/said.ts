@@ -1,0 +1,155 @@
+/** What a model has said, for whoever writes it down: texts and calls of tools, in the client's format. */
+import type { StreamEvent } from '../chat.ts'
+import type { ChatFormat } from '../client-formats.ts'
+import { answerTexts } from '../guards/slots.ts'
+import { eventReaders } from '../guards/stream-texts.ts'
+import {
+  field,
+  isObject,
+  type JsonObject,
+  listAt,
+  numberAt,
+  objectAt,
+  parseJson,
+  stringAt,
+} from '../json.ts'
+
+/** A call as the model has written it. */
+export interface SaidCall {
+  id: string
+  name: string
+  /** JSON, as it came. */
+  arguments: string
+}
+
+export interface Said {
+  /** One for each choice or message. */
+  readonly completion: readonly string[]
+  readonly toolCalls: readonly Readonly<SaidCall>[]
+}
+
+/** Of a whole answer. */
+export function saidIn(body: JsonObject, format: ChatFormat): Said {
+  return {
+    completion: answerTexts(body, format).map(({ content }) => content),
+    toolCalls: callsIn(body, format),
+  }
+}
+
+function callsIn(body: JsonObject, format: ChatFormat): SaidCall[] {
+  switch (format) {
+    case 'Completions':
+      return listAt(body, 'choices')
+        .flatMap((choice) => listAt(objectAt(choice, 'message'), 'tool_calls'))
+        .map((call) => ({
+          id: stringAt(call, 'id') ?? '',
+          name: stringAt(objectAt(call, 'function'), 'name') ?? '',
+          arguments: stringAt(objectAt(call, 'function'), 'arguments') ?? '',
+        }))
+    case 'Messages':
+      return listAt(body, 'content')
+        .filter((block) => field(block, 'type') === 'tool_use')
+        .map((block) => ({
+          id: stringAt(block, 'id') ?? '',
+          name: stringAt(block, 'name') ?? '',
+          arguments: JSON.stringify(field(block, 'input') ?? {}),
+        }))
+    case 'Responses':
+      return listAt(body, 'output').flatMap(functionCall)
+  }
+}
+
+function functionCall(item: unknown): SaidCall[] {
+  if (field(item, 'type') !== 'function_call') return []
+  return [
+    {
+      id: stringAt(item, 'call_id') ?? '',
+      name: stringAt(item, 'name') ?? '',
+      arguments: stringAt(item, 'arguments') ?? '',
+    },
+  ]
+}
+
+/** Of a streamed answer, event by event, up to a bound. */
+export class SaidStream implements Said {
+  readonly #format: ChatFormat
+  readonly #texts = new Map<string, string>()
+  readonly #calls = new Map<string, SaidCall>()
+  #left: number
+
+  /** `limit`: characters that are kept. */
+  constructor(format: ChatFormat, limit: number) {
+    this.#format = format
+    this.#left = limit
+  }
+
+  get completion(): readonly string[] {
+    return [...this.#texts.values()]
+  }
+
+  get toolCalls(): readonly SaidCall[] {
+    return [...this.#calls.values()]
+  }
+
+  push({ data }: StreamEvent): void {
+    const event = this.#left > 0 ? parseJson(data) : undefined
+    if (!isObject(event)) return
+    for (const { key, text } of eventReaders[this.#format](event).pieces) {
+      this.#texts.set(key, (this.#texts.get(key) ?? '') + this.#take(text))
+    }
+    this.#readCalls(event)
+  }
+
+  #take(text: string): string {
+    const taken = text.slice(0, this.#left)
+    this.#left -= taken.length
+    return taken
+  }
+
+  #readCalls(event: JsonObject): void {
+    switch (this.#format) {
+      case 'Completions':
+        for (const choice of listAt(event, 'choices')) {
+          const index = numberAt(choice, 'index') ?? 0
+          for (const piece of listAt(objectAt(choice, 'delta'), 'tool_calls')) {
+            const given = objectAt(piece, 'function')
+            const key = `${index}/${numberAt(piece, 'index') ?? 0}`
+            this.#add(
+              key,
+              stringAt(piece, 'id'),
+              stringAt(given, 'name'),
+              stringAt(given, 'arguments'),
+            )
+          }
+        }
+        break
+      case 'Messages':
+        this.#readMessages(event)
+        break
+      case 'Responses': {
+        if (event.type !== 'response.output_item.done') break
+        const [call] = functionCall(event.item)
+        if (call !== undefined) this.#add(call.id, call.id, call.name, call.arguments)
+      }
+    }
+  }
+
+  #readMessages(event: JsonObject): void {
+    const key = `${numberAt(event, 'index') ?? 0}`
+    const block = objectAt(event, 'content_block')
+    const delta = objectAt(event, 'delta')
+    if (event.type === 'content_block_start' && stringAt(block, 'type') === 'tool_use') {
+      this.#add(key, stringAt(block, 'id'), stringAt(block, 'name'), undefined)
+    } else if (stringAt(delta, 'type') === 'input_json_delta') {
+      this.#add(key, undefined, undefined, stringAt(delta, 'partial_json'))
+    }
+  }
+
+  #add(key: string, id = '', name = '', text = ''): void {
+    const call = this.#calls.get(key) ?? { id: '', name: '', arguments: '' }
+    call.id ||= id
+    call.name ||= name
+    call.arguments += this.#take(text)
+    this.#calls.set(key, call)
+  }
+}
