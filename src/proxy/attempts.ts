@@ -5,8 +5,9 @@
 import type { GatewayError } from '../errors.ts'
 import type { ResponseHead } from '../exchange/exchange.ts'
 import { forwardingFacts, type RetryPlan } from '../exchange/forwarding.ts'
-import { isProviderFailure } from './llm/choose-provider.ts'
+import { ejectionOf, isProviderFailure } from './llm/choose-provider.ts'
 import { retryHintMs } from './llm/retry-hint.ts'
+import type { Telemetry } from './telemetry/types.ts'
 import { now } from './upstream/choose.ts'
 import type { UpstreamEndpoint } from './upstream/endpoint.ts'
 import type { Walk } from './walk.ts'
@@ -23,8 +24,13 @@ export function endAttempt(walk: Walk): void {
   walk.endpoint = undefined
 }
 
-/** The head of a response is there. True where its endpoint is left out from now on. */
-export function learnFromResponse({ endpoint, attemptStartedAt, exchange, model }: Walk): boolean {
+/** The head of a response is there; telemetry is told where its endpoint is left out from now on. */
+export function learnFromResponse(walk: Walk, telemetry: Telemetry): void {
+  const status = walk.exchange.response?.status ?? 0
+  if (learnFromHead(walk)) telemetry.onEjected(ejectionOf(walk, `status ${status}`))
+}
+
+function learnFromHead({ endpoint, attemptStartedAt, exchange, model }: Walk): boolean {
   if (endpoint === undefined) return false
   const status = exchange.response?.status ?? 0
   if (model !== undefined) return learnFromProvider(endpoint, exchange.response, attemptStartedAt)
@@ -51,8 +57,12 @@ function learnFromProvider(
   return endpoint.record({ kind: 'failed', retryAfterMs: hint }, now)
 }
 
-/** There was no response. True where the endpoint is left out from now on. */
-export function learnFromError({ endpoint, model }: Walk, error: GatewayError): boolean {
+/** There was no response; telemetry is told where the endpoint is left out from now on. */
+export function learnFromError(walk: Walk, error: GatewayError, telemetry: Telemetry): void {
+  if (learnFromFailure(walk, error)) telemetry.onEjected(ejectionOf(walk, error.code))
+}
+
+function learnFromFailure({ endpoint, model }: Walk, error: GatewayError): boolean {
   if (endpoint === undefined || error.row.source !== 'upstream') return false
   // Who is slow gets no better by being called unreachable: that counts like a bad answer.
   const isSlow =

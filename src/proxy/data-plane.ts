@@ -21,7 +21,7 @@ import type { RequestHandler, ServerExchange, TlsChoice } from './engine/types.t
 import { factsOf } from './facts.ts'
 import { GrpcCallouts } from './grpc-callouts.ts'
 import { HttpCallouts } from './http-callouts.ts'
-import { ejectionOf, hasAnotherProvider, isProviderFailure } from './llm/choose-provider.ts'
+import { hasAnotherProvider, isProviderFailure } from './llm/choose-provider.ts'
 import { finishModelCall } from './llm/model-facts.ts'
 import { answerToError, answerToVerdict } from './llm/own-answers.ts'
 import { receiveAnswer } from './llm/receive.ts'
@@ -173,7 +173,7 @@ class WalkHandler implements RequestHandler {
   onResponse(exchange: ServerExchange): void {
     const walk = walkOf(exchange)
     const status = exchange.response?.status ?? 0
-    if (learnFromResponse(walk)) this.#telemetry.onEjected(ejectionOf(walk, `status ${status}`))
+    learnFromResponse(walk, this.#telemetry)
     if (walk.trace !== undefined) endAttemptSpan(walk, status)
     if (isProviderFailure(status) && this.#askAnother(walk)) return
     const delay = status < 400 ? undefined : retryDelay(walk, status, this.#context.random)
@@ -234,7 +234,7 @@ class WalkHandler implements RequestHandler {
     clearTimeout(walk.backoff)
     walk.backoff = undefined
     if (walk.trace !== undefined) endAttemptSpan(walk, undefined, error.message)
-    if (learnFromError(walk, error)) this.#telemetry.onEjected(ejectionOf(walk, error.code))
+    learnFromError(walk, error, this.#telemetry)
     const [next, ...left] = error.code === 'connect_failed' ? walk.addressesLeft : []
     if (next !== undefined) {
       // What comes of another address is nothing that the endpoint should learn from.
