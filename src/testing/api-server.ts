@@ -7,10 +7,10 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent, request as httpsRequest } from 'node:https'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { freePort } from './free-port.ts'
 import { partPath } from './parts.ts'
 import { type Program, startProgram } from './program.ts'
 
@@ -77,13 +77,13 @@ async function startOnce(): Promise<ApiServer> {
     rmSync(folder, { recursive: true, force: true })
   }
   try {
-    const [etcdPort, port] = await freePorts(2)
+    const [etcdPort, port] = [await freePort(), await freePort()]
     const url = `https://127.0.0.1:${port}`
     const token = randomBytes(24).toString('hex')
     writeKeys(folder, token)
-    programs.push(startEtcd(folder, Number(etcdPort)))
+    programs.push(startEtcd(folder, etcdPort))
     const start = (): Promise<string> => {
-      programs[1] = startKubeApiServer(folder, Number(etcdPort), Number(port))
+      programs[1] = startKubeApiServer(folder, etcdPort, port)
       return whenReady(join(folder, 'apiserver.crt'), programs, (certificate) =>
         send({ url, token, ca: certificate }, 'GET', '/readyz'),
       )
@@ -109,25 +109,6 @@ async function startOnce(): Promise<ApiServer> {
     await stop()
     throw cause
   }
-}
-
-/** Ports that are free now; all are held until all are known, so that they differ. */
-async function freePorts(count: number): Promise<readonly number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer()
-      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-      return server
-    }),
-  )
-  return Promise.all(
-    servers.map(async (server) => {
-      const address = server.address()
-      await new Promise((resolve) => server.close(resolve))
-      if (address === null || typeof address === 'string') throw new Error('no TCP port')
-      return address.port
-    }),
-  )
 }
 
 function writeKeys(folder: string, token: string): void {

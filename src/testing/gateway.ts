@@ -1,13 +1,13 @@
 /** `sluice run` as a process of its own, on a folder of manifests that a test edits. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import type { AddressInfo } from 'node:net'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { send, type TestRequest, type TestResponse } from './http-client.ts'
 import { waitFor } from './wait-for.ts'
+
+export { freePort } from './free-port.ts'
 
 const launcher = join(import.meta.dirname, '..', '..', 'bin', 'sluice')
 
@@ -26,15 +26,6 @@ export async function sluice(...args: string[]): Promise<CommandResult> {
     const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string }
     return { code, stdout, stderr }
   }
-}
-
-/** A port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }
 
 export interface GatewayOptions {

@@ -1,0 +1,27 @@
+/** Ports for programs that cannot bind port 0 and tell what they got. */
+import { createServer } from 'node:net'
+
+// Below what systems hand out to outgoing connections (32768 and up on Linux, 49152 elsewhere): a
+// port of that range may be taken by any connection between the choice and the bind.
+const lowest = 20_000
+const highest = 32_000
+
+const given = new Set<number>()
+
+/** A TCP port of 127.0.0.1 that nobody listens on now; never the same twice in one process. */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = lowest + Math.floor(Math.random() * (highest - lowest))
+    if (given.has(port) || !(await isFree(port))) continue
+    given.add(port)
+    return port
+  }
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer()
+    server.once('error', () => resolve(false))
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
+  })
+}
