@@ -170,6 +170,24 @@ export function describe(result: Result): string {
   return `${id}: ${value} ${unit} ${spread}${against}${times}${bound}${note ? `  — ${note}` : ''}`
 }
 
+const signOf = ({ at }: Result): string => (at === 'least' ? '≥' : '≤')
+
+/** All rows as one table of Markdown: figure, spread, peer, ratio, bound, verdict. */
+export function tableOf(results: readonly Result[]): string {
+  const verdicts = { true: 'kept', false: '**missed**', null: 'inconclusive' }
+  const lines = results.map((result) => {
+    const { id, value, unit, p10, p90, peer, peerValue, peerSpread, ratio, bound, ok } = result
+    const spread = peerSpread === undefined ? '' : ` (±${Math.round(peerSpread * 100)} %)`
+    const against = peer === null ? '' : `${peer}: ${peerValue ?? 'absent'}${spread}`
+    const limit = bound === null ? '' : `${signOf(result)} ${bound}`
+    const verdict = bound === null ? '' : verdicts[`${ok}`]
+    const cells = [`\`${id}\``, `${value} ${unit}`, `${p10} … ${p90}`, against, ratio ?? '', limit]
+    return `| ${[...cells, verdict].join(' | ')} |`
+  })
+  const head = '| row | ours | p10 … p90 | peer | ratio | bound | |\n|---|---|---|---|---|---|---|'
+  return [head, ...lines].join('\n')
+}
+
 export interface Machine {
   readonly cpu: string
   readonly cores: number

@@ -6,7 +6,7 @@ import { fork, spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { parseArgs } from 'node:util'
-import { describe, judge, machine } from '../bench/harness.ts'
+import { describe, judge, machine, tableOf } from '../bench/harness.ts'
 
 const root = join(import.meta.dirname, '..')
 const folder = join(root, 'bench')
@@ -84,6 +84,7 @@ async function main(names, { json, quick }) {
     for (const result of results) console.log(describe(result))
     all.push(...results)
   }
+  console.log(`\n${tableOf(all)}`)
   const document = { machine: machine(), quick, results: all }
   if (json !== undefined) writeFileSync(json, `${JSON.stringify(document, undefined, 2)}\n`)
   if (failed) return 70

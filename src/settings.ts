@@ -137,7 +137,7 @@ export const settings = {
     read: readCount,
     default: undefined,
     defaultText: 'as many as the system allows',
-    doc: 'Client connections that one worker holds at a time; more are reset at once.',
+    doc: 'Client connections that the proxy holds at a time, all workers together; more are reset at once.',
   }),
   maxBackendRequests: row<number | undefined>({
     env: 'SLUICE_BACKEND_MAX_REQUESTS',

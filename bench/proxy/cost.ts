@@ -2,6 +2,7 @@
 import {
   askOnce,
   type BenchUpstream,
+  type Dial,
   type Load,
   type ScenarioName,
   scenarios,
@@ -13,11 +14,11 @@ import type { MeasuredProxy } from './process.ts'
 const connections = 32
 
 /** Every proxy must do the same before it is measured. */
-export async function check({ name, port }: MeasuredProxy): Promise<void> {
-  const head = await askOnce(port, scenarios.get.request)
+export async function check({ name, port }: MeasuredProxy, dial?: Dial): Promise<void> {
+  const head = await askOnce(port, scenarios.get.request, dial)
   const isServed = head.startsWith('HTTP/1.1 200') && /x-served-by: /i.test(head)
   const other = scenarios.get.request.toString('latin1').replace('x-team: a', 'x-team: b')
-  const refused = await askOnce(port, Buffer.from(other, 'latin1'))
+  const refused = await askOnce(port, Buffer.from(other, 'latin1'), dial)
   if (isServed && refused.startsWith('HTTP/1.1 404')) return
   throw new Error(`${name} does not route as it should:\n${head}\n\n${refused}`)
 }
@@ -28,8 +29,9 @@ export async function costOf(
   scenario: ScenarioName,
   upstream: BenchUpstream,
   seconds: number,
+  dial?: Dial,
 ): Promise<number> {
-  const load = startLoad(proxy.port, scenarios[scenario], connections)
+  const load = startLoad(proxy.port, scenarios[scenario], connections, dial)
   const done = scenario === 'sse' ? upstream.events : load.responses
   return cpuPer(done, proxy, load, upstream, seconds)
 }

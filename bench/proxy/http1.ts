@@ -73,7 +73,7 @@ export default async function http1({ rounds, quick, note }: BenchContext): Prom
       const candidates = Object.fromEntries(
         running.map((proxy) => [
           proxy.name,
-          () => costOf(proxy, scenario, upstream, quick ? 0.5 : 1.5),
+          () => costOf(proxy, scenario, upstream, quick ? 0.5 : 1.2),
         ]),
       )
       rows.push(...rowsOf(scenario, await interleave(rounds, candidates), absent))

@@ -56,7 +56,9 @@ export default async function http2({ rounds, quick, note }: BenchContext): Prom
   const running: MeasuredProxy[] = []
   let absent: string | undefined
   try {
-    running.push(await startSluice(folder, upstream.port, 10, { http: { version: 'HTTP1' } }))
+    running.push(
+      await startSluice(folder, upstream.port, 10, { policies: { http: { version: 'HTTP1' } } }),
+    )
     const peer = await nginx(folder, upstream.port, 'http2')
     if ('absent' in peer) absent = peer.absent
     else running.push(await startProxyProcess(peer.command))

@@ -4,6 +4,7 @@
  * sockets, so that they leave the proxy as the bottleneck.
  */
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
 
 export interface Scenario {
   readonly name: string
@@ -165,6 +166,21 @@ function lengthIn(head: string): number {
   return at < 0 ? 0 : Number.parseInt(head.slice(at + 15), 10)
 }
 
+/** Opens a connection of a client. */
+export type Dial = (port: number) => Socket
+
+const dialPlain: Dial = (port) => connect({ port, host: '127.0.0.1', noDelay: true })
+
+/** One whose requests wait for a TLS handshake; whoever measures has made the certificate. */
+export const dialTls: Dial = (port) =>
+  connectTls({
+    port,
+    host: '127.0.0.1',
+    servername: routing.host,
+    rejectUnauthorized: false,
+    ALPNProtocols: ['http/1.1'],
+  })
+
 export interface Load {
   /** Whole responses so far. */
   readonly responses: () => number
@@ -172,12 +188,17 @@ export interface Load {
 }
 
 /** Keeps `connections` busy: each sends its next request when its response is whole. */
-export function startLoad(port: number, scenario: Scenario, connections: number): Load {
+export function startLoad(
+  port: number,
+  scenario: Scenario,
+  connections: number,
+  dial: Dial = dialPlain,
+): Load {
   let responses = 0
   let isStopped = false
   let failure: Error | undefined
   const open = Array.from({ length: connections }, () => {
-    const socket = connect({ port, host: '127.0.0.1', noDelay: true })
+    const socket = dial(port)
     const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
     socket.on('error', (error) => {
       if (!isStopped) failure ??= error
@@ -236,9 +257,9 @@ function readResponses(socket: Socket, isStream: boolean, done: (status: string)
 }
 
 /** One request on a connection of its own: the answer's head, for checks before measuring. */
-export function askOnce(port: number, bytes: Buffer): Promise<string> {
+export function askOnce(port: number, bytes: Buffer, dial: Dial = dialPlain): Promise<string> {
   return new Promise((resolve, reject) => {
-    const socket = connect({ port, host: '127.0.0.1' }, () => socket.write(bytes))
+    const socket = dial(port).once('connect', () => socket.write(bytes))
     let text = ''
     socket.setTimeout(5_000, () => socket.destroy(new Error('no answer within 5 s')))
     socket.on('error', reject)

@@ -7,6 +7,7 @@ import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:f
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import type { Certificate } from '../../src/testing/certificates.ts'
 import { freePort } from '../../src/testing/gateway.ts'
 import { routing } from './load.ts'
 import type { ProxyCommand } from './process.ts'
@@ -22,14 +23,15 @@ export type Peer = { readonly name: string } & (
 
 const versionIn = (text: string): string => /\d+\.\d+(\.\d+)?/.exec(text)?.[0] ?? 'unknown'
 
-/** `protocol`: what clients speak, in plaintext. */
+/** `protocol`: what clients speak; a certificate stands for HTTP/1.1 over TLS. */
 export async function nginx(
   folder: string,
   upstream: number,
-  protocol: 'http1' | 'http2' = 'http1',
+  protocol: 'http1' | 'http2' | Certificate = 'http1',
 ): Promise<Peer> {
   const name = 'nginx'
-  const http2 = protocol === 'http2' ? ' http2' : ''
+  const suffix = protocol === 'http2' ? ' http2' : typeof protocol === 'object' ? ' ssl' : ''
+  const tls = typeof protocol === 'object' ? nginxTls(folder, protocol) : ''
   const found = spawnSync('nginx', ['-v'], { encoding: 'utf8' })
   if (found.error !== undefined)
     return { name, absent: 'not on PATH (apt-get install nginx-light)' }
@@ -49,9 +51,10 @@ http {
   keepalive_requests 1000000000; keepalive_timeout 300s;
   map $http_${routing.header.replace('-', '_')} $is_routed { default 0; ${routing.value} 1; }
   upstream shop { server 127.0.0.1:${upstream}; keepalive 256; keepalive_requests 1000000000; }
-  server { listen 127.0.0.1:${port}${http2} default_server; return 404; }
+  ${tls}
+  server { listen 127.0.0.1:${port}${suffix} default_server; return 404; }
   server {
-    listen 127.0.0.1:${port}${http2}; server_name ${routing.host};
+    listen 127.0.0.1:${port}${suffix}; server_name ${routing.host};
     location / { return 404; }
     location ${routing.path} {
       if ($is_routed = 0) { return 404; }
@@ -71,6 +74,14 @@ http {
   )
   const command = ['nginx', '-p', folder, '-e', 'stderr', '-c', config]
   return { name, command: { name, version: versionIn(found.stderr), port, command } }
+}
+
+/** The same versions and curves as ours by default; the rest is for the handshake, which is not measured. */
+function nginxTls(folder: string, { certificate, key }: Certificate): string {
+  writeFileSync(join(folder, 'nginx.crt'), certificate)
+  writeFileSync(join(folder, 'nginx.key'), key)
+  return `ssl_certificate ${join(folder, 'nginx.crt')}; ssl_certificate_key ${join(folder, 'nginx.key')};
+  ssl_protocols TLSv1.2 TLSv1.3;`
 }
 
 async function haproxy(folder: string, upstream: number): Promise<Peer> {

@@ -14,6 +14,8 @@ export interface MeasuredProxy {
   readonly port: number
   /** User and system time of the process with all its threads so far, in nanoseconds. */
   cpuTime(): number
+  /** The same of each thread, by its number. */
+  threadTimes(): ReadonlyMap<string, number>
   residentBytes(): number
   stop(): Promise<void>
 }
@@ -78,19 +80,21 @@ export async function startProxyProcess(proxy: ProxyCommand): Promise<MeasuredPr
     name,
     version,
     port,
-    cpuTime: () => cpuTimeOf(child),
+    cpuTime: () => [...threadTimesOf(child).values()].reduce((sum, time) => sum + time, 0),
+    threadTimes: () => threadTimesOf(child),
     residentBytes: () => residentBytesOf(child),
     stop,
   }
 }
 
 /** From the scheduler's own accounts, which are exact where clock ticks (10 ms) are coarse. */
-function cpuTimeOf({ pid }: ChildProcess): number {
-  const threads = readdirSync(`/proc/${pid}/task`)
-  const times = threads.map((thread) =>
-    Number.parseInt(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'latin1'), 10),
-  )
-  return times.reduce((sum, time) => sum + time, 0)
+function threadTimesOf({ pid }: ChildProcess): ReadonlyMap<string, number> {
+  const times = new Map<string, number>()
+  for (const thread of readdirSync(`/proc/${pid}/task`)) {
+    const account = readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'latin1')
+    times.set(thread, Number.parseInt(account, 10))
+  }
+  return times
 }
 
 function residentBytesOf({ pid }: ChildProcess): number {

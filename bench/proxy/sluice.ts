@@ -1,12 +1,14 @@
 /** Our own gateway, set up to do the same as the peers of `peers.ts`. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Certificate } from '../../src/testing/certificates.ts'
 import { freePort } from '../../src/testing/gateway.ts'
 import {
   gateway,
   httpRoute,
   manifest,
   staticBackend,
+  tlsSecret,
   toBackend,
 } from '../../src/testing/manifests.ts'
 import { routing } from './load.ts'
@@ -14,17 +16,26 @@ import { type MeasuredProxy, startProxyProcess } from './process.ts'
 
 const launcher = join(import.meta.dirname, '..', '..', 'bin', 'sluice')
 
-/**
- * Ourselves, as a user starts us; `others` routes of other hosts stand beside the measured one,
- * `policies` are those of the backend.
- */
+interface SluiceOptions {
+  /** Those of the backend. */
+  readonly policies?: Readonly<Record<string, unknown>>
+  /** One where absent. */
+  readonly workers?: number
+  /** Of an HTTPS listener; plaintext where absent. */
+  readonly certificate?: Certificate
+}
+
+const listenerTls = { certificateRefs: [{ name: 'certificate' }] }
+
+/** Ourselves, as a user starts us; `others` routes of other hosts stand beside the measured one. */
 export async function startSluice(
   folder: string,
   upstream: number,
   others: number,
-  policies?: Readonly<Record<string, unknown>>,
+  { policies, workers = 1, certificate }: SluiceOptions = {},
 ): Promise<MeasuredProxy> {
-  const manifests = join(folder, `manifests-${others}`)
+  const name = workers === 1 ? 'sluice' : `sluice with ${workers} workers`
+  const manifests = join(folder, `manifests-${others}-${workers}`)
   const port = await freePort()
   mkdirSync(manifests)
   const match = {
@@ -48,7 +59,12 @@ export async function startSluice(
       rules: [{ backendRefs: [toBackend('shop')] }],
     }),
   )
-  const objects = [gateway(port), staticBackend('shop', upstream, policies), route, ...besides]
+  const listeners = [{ name: 'https', port, protocol: 'HTTPS', tls: listenerTls }]
+  const entrance =
+    certificate === undefined
+      ? [gateway(port)]
+      : [gateway(port, { listeners }), tlsSecret('certificate', certificate)]
+  const objects = [...entrance, staticBackend('shop', upstream, policies), route, ...besides]
   writeFileSync(join(manifests, 'all.yaml'), manifest(...objects))
   const own = ['--admin-address', 'off', '--stats-address', '127.0.0.1:0']
   const more = ['--readiness-address', '127.0.0.1:0', '--bind-address', '127.0.0.1']
@@ -59,9 +75,9 @@ export async function startSluice(
     manifests,
     '--ephemeral',
     '--workers',
-    '1',
+    `${workers}`,
     ...own,
     ...more,
   ]
-  return startProxyProcess({ name: 'sluice', version: '', port, command })
+  return startProxyProcess({ name, version: '', port, command })
 }

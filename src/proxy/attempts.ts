@@ -7,6 +7,7 @@ import type { ResponseHead } from '../exchange/exchange.ts'
 import { forwardingFacts, type RetryPlan } from '../exchange/forwarding.ts'
 import { ejectionOf, isProviderFailure } from './llm/choose-provider.ts'
 import { retryHintMs } from './llm/retry-hint.ts'
+import { retryAfterMs } from './retry-after.ts'
 import type { Telemetry } from './telemetry/types.ts'
 import { now } from './upstream/choose.ts'
 import type { UpstreamEndpoint } from './upstream/endpoint.ts'
@@ -40,7 +41,10 @@ function learnFromHead({ endpoint, attemptStartedAt, exchange, model }: Walk): b
   const asked = exchange.response?.headers.get('retry-after')
   // Being told to slow down is an answer; only together with a time it says to stay away.
   if (status === 429 && asked === undefined) return false
-  return endpoint.record({ kind: 'failed', retryAfterMs: retryAfterMs(asked) }, now)
+  return endpoint.record(
+    { kind: 'failed', retryAfterMs: retryAfterMs(asked, Date.now()) ?? 0 },
+    now,
+  )
 }
 
 /** Providers have no health checks: one that is out of order or out of quota is left out at once. */
@@ -71,14 +75,6 @@ function learnFromFailure({ endpoint, model }: Walk, error: GatewayError): boole
     isSlow ? { kind: 'failed', retryAfterMs: 0 } : { kind: 'unreachable' },
     now,
   )
-}
-
-/** Seconds or a date (RFC 9110 10.2.3), as milliseconds from now; 0 where it is neither. */
-function retryAfterMs(text: string | undefined): number {
-  if (text === undefined) return 0
-  if (/^\d{1,9}$/.test(text.trim())) return Number(text) * 1_000
-  const date = Date.parse(text)
-  return Number.isNaN(date) ? 0 : Math.max(0, date - Date.now())
 }
 
 /**

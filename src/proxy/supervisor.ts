@@ -12,6 +12,7 @@ import { configDump } from './admin/config-dump.ts'
 import { adminRoutes, type LevelControl, readinessRoutes, statsRoutes } from './admin/routes.ts'
 import { type SmallServer, serve } from './admin/server.ts'
 import { Answers } from './answers.ts'
+import { createConnectionCounts, forgetConnections } from './engine/connection-cap.ts'
 import type { StreamLimits } from './engine/types.ts'
 import type { PortName } from './listener-ports.ts'
 import { PortClaims } from './port-claims.ts'
@@ -114,6 +115,7 @@ class Supervisor implements RunningProxy {
   readonly #rateMemory = createRateMemory({ keys: rateTableKeys })
   readonly #rates = createRateLimiter({ shared: this.#rateMemory })
   readonly #rateOwners = new Map<number, number>()
+  readonly #connections = createConnectionCounts()
   readonly #claims: PortClaims
   readonly #answers: Answers
   readonly #servers: Record<'admin' | 'stats' | 'readiness', SmallServer | undefined> = {
@@ -184,6 +186,8 @@ class Supervisor implements RunningProxy {
       channel,
       settings: {
         rateMemory: this.#rateMemory,
+        connectionCounts: this.#connections,
+        index,
         bindAddress,
         reusePort: count > 1,
         accessLog: { fd: accessLogFd ?? 1, format: accessLogFormat ?? 'text' },
@@ -198,6 +202,7 @@ class Supervisor implements RunningProxy {
       onMessage: (message) => this.#receive(index, message),
       onDeath: (error, restartMs) => {
         this.#releaseRates(index)
+        forgetConnections(this.#connections, index)
         this.#claims.releaseAll(index)
         this.#tell({ type: 'worker-died', worker: index, error, restartMs })
         this.#settle()

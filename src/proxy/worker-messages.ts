@@ -1,5 +1,6 @@
 /** What the main thread and its workers tell each other. */
 import type { Rejection } from '../wire/channel.ts'
+import type { ConnectionCounts } from './engine/connection-cap.ts'
 import type { StreamLimits } from './engine/types.ts'
 import type { PortName } from './listener-ports.ts'
 import type { AccessLogFormat } from './telemetry/access-line.ts'
@@ -13,7 +14,7 @@ export interface EdgeSettings {
   readonly trustedProxies: readonly string[]
   /** Addresses and CIDRs whose connections begin with a PROXY header. */
   readonly proxyProtocolFrom: readonly string[]
-  /** Of one worker. */
+  /** Of all workers together. */
   readonly maxConnections?: number
 }
 
@@ -31,6 +32,10 @@ export interface WorkerSettings {
   readonly version?: string
   /** In which all workers keep their rate limits. */
   readonly rateMemory: WebAssembly.Memory
+  /** Client connections that are open, of all workers. */
+  readonly connectionCounts: ConnectionCounts
+  /** The place of this worker. */
+  readonly index: number
   readonly locality?: Locality
   readonly maxBackendRequests?: number
   readonly streamLimits?: Partial<StreamLimits>

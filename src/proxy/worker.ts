@@ -6,6 +6,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { createIoCore } from '../core/index.ts'
 import { addressRanges } from './address-ranges.ts'
 import { createDataPlane } from './data-plane.ts'
+import { ConnectionCap } from './engine/connection-cap.ts'
 import { createEngine } from './engine/engine.ts'
 import { RateBuckets } from './rate-buckets.ts'
 import { AccessLog } from './telemetry/access-log.ts'
@@ -46,7 +47,9 @@ async function startWorker(port: NonNullable<typeof parentPort>, settings: Worke
     handler: plane.handler,
     streamHandler: plane.streamHandler,
     ...(streamLimits !== undefined && { streamLimits }),
-    ...(maxConnections !== undefined && { maxConnections }),
+    ...(maxConnections !== undefined && {
+      connectionCap: new ConnectionCap(maxConnections, settings.connectionCounts, settings.index),
+    }),
     ...(proxyProtocolFrom.length > 0 && { expectsProxyHeader: addressRanges(proxyProtocolFrom) }),
     bindAddress,
     reusePort,

@@ -253,21 +253,28 @@ describe('a PROXY header', () => {
   })
 })
 
-describe('a worker with as many connections as it may have', () => {
-  it('resets the next one, counts it, and takes more when one has gone', async () => {
+describe('a proxy with as many connections as it may have', () => {
+  it('resets the next ones, whichever worker they meet, and takes more when one has gone', async () => {
     const stats = `127.0.0.1:${await freePort()}`
-    const [running, own] = await start(['--max-connections', '2', '--stats-address', stats])
-    const held = [0, 1].map(() => connect({ port: own.http, host: '127.0.0.1' }))
-    for (const socket of held) {
+    const some = ['--max-connections', '3', '--workers', '2', '--stats-address', stats]
+    const [running, own] = await start(some)
+    // All at once: the workers decide at the same time.
+    const open = Array.from({ length: 24 }, () => connect({ port: own.http, host: '127.0.0.1' }))
+    const held: Socket[] = []
+    const decided = open.map(async (socket) => {
       socket.write('GET / HTTP/1.1\r\nhost: a.example.com\r\n\r\n')
-      await once(socket, 'data')
-    }
-    expect(await answer(own.http, request)).toBe('reset')
+      await once(socket, 'data').then(
+        () => held.push(socket),
+        () => undefined,
+      )
+    })
+    await Promise.all(decided)
+    expect(held).toHaveLength(3)
     const metrics = await (await fetch(`http://${stats}/metrics`)).text()
-    expect(metrics).toMatch(/^sluice_downstream_connections_refused_total 1$/m)
+    expect(metrics).toMatch(/^sluice_downstream_connections_refused_total 21$/m)
     held[0]?.destroy()
     await waitFor('room', async () => (await answer(own.http, request)).startsWith('HTTP/1.1 200'))
-    held[1]?.destroy()
+    for (const socket of held) socket.destroy()
     await running.dispose()
   })
 })

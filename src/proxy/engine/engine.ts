@@ -2,6 +2,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { CoreTrap, type HeadRecord, type IoCore } from '../../core/index.ts'
 import { GatewayError } from '../../errors.ts'
 import { ClientConnection } from './client-connection.ts'
+import type { ConnectionCap } from './connection-cap.ts'
 import { DatagramPort } from './datagram-port.ts'
 import { startCounters } from './engine-counters.ts'
 import type { EngineParts } from './engine-parts.ts'
@@ -44,8 +45,8 @@ export interface EngineOptions {
   readonly streamLimits?: Partial<StreamLimits>
   /** Must connections from this address begin with a header of the PROXY protocol? */
   readonly expectsProxyHeader?: (address: string) => boolean
-  /** Client connections at a time, of all TCP ports together; as many as the system allows where absent. */
-  readonly maxConnections?: number
+  /** Bounds the client connections of all TCP ports together; as many as the system allows where absent. */
+  readonly connectionCap?: ConnectionCap
   /** Read buffers outside the core's memory; requests that would need one more are answered 503. */
   readonly maxReadBuffers?: number
   /** Where listeners bind: an IPv4 or IPv6 address; `::` for both. */
@@ -90,6 +91,7 @@ export function createEngine(options: EngineOptions): Engine {
 
 class SocketEngine implements Engine {
   readonly #options: EngineOptions
+  readonly #cap: ConnectionCap | undefined
   readonly #parts: EngineParts
   readonly #servers = new Map<number, Server>()
   readonly #settings = new Map<number, PortSettings>()
@@ -100,6 +102,7 @@ class SocketEngine implements Engine {
 
   constructor(options: EngineOptions) {
     this.#options = options
+    this.#cap = options.connectionCap
     const clock = options.clock ?? platformClock()
     const clientMeter = { received: 0, sent: 0 }
     const tlsMeter = { received: 0, sent: 0 }
@@ -189,10 +192,10 @@ class SocketEngine implements Engine {
     await bound?.close()
   }
 
-  #isFull(): boolean {
+  /** Client connections that are open. */
+  get #open(): number {
     const { connections, handshakes, streams } = this.#parts
-    const { maxConnections = Number.POSITIVE_INFINITY } = this.#options
-    return connections.size + handshakes.size + streams.size >= maxConnections
+    return connections.size + handshakes.size + streams.size
   }
 
   #bind(
@@ -204,7 +207,7 @@ class SocketEngine implements Engine {
     let bound = port
     const options = { allowHalfOpen: true, noDelay: true, highWaterMark: socketHighWaterMark }
     const server = createServer(options, (socket: Socket) => {
-      if (this.#isFull()) {
+      if (this.#cap?.admit(this.#open) === false) {
         this.#parts.counters.connectionsRefused++
         socket.on('error', () => {})
         socket.resetAndDestroy()
@@ -317,6 +320,7 @@ class SocketEngine implements Engine {
 
   /** An exchange or a connection has ended: is the drain over? */
   #onQuieter(): void {
+    this.#cap?.settle(this.#open)
     const drain = this.#drain
     if (drain === undefined || !drain.stopsAccepting) return
     if (this.#parts.activeExchanges > 0 || this.#parts.streams.size > 0) return

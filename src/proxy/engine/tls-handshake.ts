@@ -143,6 +143,7 @@ export class TlsHandshake implements TimerOwner {
     this.#parts.counters.tlsHandshakesFailed++
     this.#over()
     this.cut()
+    this.#parts.onQuieter()
   }
 
   #over(): void {

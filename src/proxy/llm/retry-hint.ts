@@ -1,5 +1,6 @@
 /** When a provider wants to be asked again, in the words that vendors have for it. */
 import type { HeaderFields } from '../../exchange/exchange.ts'
+import { decimal, retryAfterMs } from '../retry-after.ts'
 
 /** Larger numbers in `x-ratelimit-reset` are times, not durations. */
 const longestRelativeSeconds = 30 * 24 * 3600
@@ -14,32 +15,18 @@ const remaining = [
 /** Milliseconds from now; 0 where the answer says nothing. */
 export function retryHintMs(headers: HeaderFields, now: number): number {
   return (
-    retryAfter(headers.get('retry-after'), now) ??
-    milliseconds(headers.get('retry-after-ms')) ??
+    retryAfterMs(headers.get('retry-after'), now) ??
+    decimal(headers.get('retry-after-ms')) ??
     reset(headers.get('x-ratelimit-reset'), now) ??
     smallest(remaining.map((name) => duration(headers.get(name)))) ??
     0
   )
 }
 
-/** Seconds or a date (RFC 9110 10.2.3). */
-function retryAfter(text: string | undefined, now: number): number | undefined {
-  const seconds = number(text)
-  if (seconds !== undefined) return seconds * 1_000
-  const date = text === undefined ? Number.NaN : Date.parse(text)
-  return Number.isNaN(date) ? undefined : Math.max(0, date - now)
-}
-
-const milliseconds = (text: string | undefined): number | undefined => number(text)
-
 function reset(text: string | undefined, now: number): number | undefined {
-  const value = number(text)
+  const value = decimal(text)
   if (value === undefined) return undefined
   return value < longestRelativeSeconds ? value * 1_000 : Math.max(0, value * 1_000 - now)
-}
-
-function number(text: string | undefined): number | undefined {
-  return text !== undefined && /^\d{1,12}(\.\d{1,9})?$/.test(text.trim()) ? Number(text) : undefined
 }
 
 const unitMs: Readonly<Record<string, number>> = {
@@ -52,7 +39,7 @@ const unitMs: Readonly<Record<string, number>> = {
 
 /** `6m0s`, `20ms`, `1.5s`; a bare number is seconds. */
 function duration(text: string | undefined): number | undefined {
-  const plain = number(text)
+  const plain = decimal(text)
   if (plain !== undefined) return plain * 1_000
   if (text === undefined || !/^(\d+(\.\d+)?(ms|s|m|h|d))+$/.test(text)) return undefined
   return [...text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h|d)/g)].reduce(

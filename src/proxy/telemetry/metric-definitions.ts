@@ -156,7 +156,7 @@ export const metricDefinitions = {
     'Connections of load balancers that were dropped for want of a PROXY header.',
   ),
   downstream_connections_refused_total: counter(
-    'Client connections that were reset because a worker had as many as it may have.',
+    'Client connections that were reset because the proxy had as many as it may have.',
   ),
   upstream_connections_total: counter('Connections to backends that were made.'),
   read_buffers: gauge(

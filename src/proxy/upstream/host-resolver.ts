@@ -65,8 +65,8 @@ export class HostResolver {
       if (age >= 0 && now >= entry.retryAt) this.#look(host, entry).catch(() => {})
       return entry.addresses
     }
-    if (entry.pending === undefined && now < entry.retryAt) return this.#stale(entry, age)
-    return this.#look(host, entry).catch(() => this.#stale(entry, age))
+    if (entry.pending === undefined && now < entry.retryAt) return this.#stale(host, entry, age)
+    return this.#look(host, entry).catch(() => this.#stale(host, entry, age))
   }
 
   /** The same as endpoints, which keep what was learned of them while addresses come and go. */
@@ -138,10 +138,9 @@ export class HostResolver {
     throw entry.error
   }
 
-  #stale(entry: HostEntry, age: number): readonly string[] {
+  #stale(host: string, entry: HostEntry, age: number): readonly string[] {
     if (entry.addresses.length > 0 && age < longestStaleMs) return entry.addresses
-    const { error } = entry
-    throw new GatewayError('dns_failed', error?.message, error?.cause)
+    throw new GatewayError('dns_failed', host, entry.error?.cause)
   }
 
   #endpointsOf(host: string, port: number, addresses: readonly string[]): HostEndpoints {
