@@ -302,6 +302,14 @@ export const errorCatalogue = {
     'prompt guard failed',
     'A guard of language models asked another service and got no answer that it understands; what it guards does not pass.',
   ),
+  ext_proc_failed: row(
+    500,
+    'internal',
+    'no',
+    'ExtProc',
+    'ext_proc failed',
+    'An external processor could not be reached, failed, or broke the protocol.',
+  ),
   overloaded: row(
     503,
     'internal',

@@ -92,7 +92,7 @@ export interface ExplainedWay {
 const refuse = (): never => {
   throw new Error('nothing runs to explain')
 }
-const noServices = { callouts: { http: refuse, grpc: refuse }, bucket: refuse }
+const noServices = { callouts: { http: refuse, grpc: refuse, stream: refuse }, bucket: refuse }
 
 function placeText({ kind, namespace, name, section, inline }: PolicyResource['target']): string {
   const part = section === undefined ? '' : `#${section}`

@@ -4,6 +4,7 @@
  * Heads are byte spans underneath; a string is made when somebody asks for it.
  */
 
+import type { GatewayError } from '../errors.ts'
 import type { ConnectionSettings } from './connection.ts'
 import type { Learned } from './learned.ts'
 
@@ -83,6 +84,33 @@ export interface Body {
   readonly trailers: string
   /** Keeps up to `maxBytes` of what passes from now on, and holds nothing up. */
   record(maxBytes: number): void
+  /**
+   * Sends the body elsewhere from now on; what is written to the outlet is sent on in its place. Only
+   * bodies that come over a connection can do so: an answer of the gateway cannot.
+   */
+  detour?(detour: BodyDetour): BodyOutlet
+}
+
+/** Where a body goes that somebody else is to see and may change. Never called after `end`. */
+export interface BodyDetour {
+  /** A piece that is the detour's own; false: no more before `resume` of the outlet. */
+  push(bytes: Uint8Array): boolean
+  /** The last piece, perhaps empty; nothing follows but these field lines. */
+  end(bytes: Uint8Array, trailers: string): void
+  /** What was written to the outlet has left: there is room for more. */
+  drained(): void
+}
+
+/** The way back of a body. */
+export interface BodyOutlet {
+  /** Bytes that nobody changes any more; false: nobody takes them just now, and they are held. */
+  write(bytes: Uint8Array): boolean
+  /** Nothing follows but these field lines; none where absent. */
+  end(trailers?: string): void
+  /** The detour takes more of the body. */
+  resume(): void
+  /** The rest does not come: the exchange meets this error. */
+  abort(error: GatewayError): void
 }
 
 /** The peer of the connection. */
@@ -180,6 +208,8 @@ export interface Callouts {
   http(call: HttpCallout): Promise<HttpCalloutAnswer>
   /** Unary gRPC call; gives the message of the answer, and rejects with a GatewayError. */
   grpc(call: GrpcCallout): Promise<Uint8Array>
+  /** A gRPC call whose messages go both ways; what goes wrong is told to the listener. */
+  stream(call: GrpcStreamCallout): GrpcStream
 }
 
 export interface GrpcCallout {
@@ -188,9 +218,15 @@ export interface GrpcCallout {
   readonly path: string
   /** The request message, encoded. */
   readonly message: Uint8Array
+  /** The exchange that the call is made for; its trace gets a span. */
+  readonly exchange?: Exchange
+  readonly subtype?: CalloutSubtype
   /** Unless a policy of the backend says otherwise. */
   readonly timeoutMs: number
 }
+
+/** Whose calls they are, as metrics and spans name them. */
+export type CalloutSubtype = 'ExtAuthz' | 'ExtProc' | 'RateLimit' | 'Guardrail' | 'Http'
 
 /** A backend that a policy refers to. */
 export type CalloutTarget =
@@ -221,6 +257,39 @@ export interface VendorTarget {
   readonly settings: ConnectionSettings
 }
 
+export interface GrpcStreamCallout {
+  readonly target: CalloutTarget
+  /** `/package.Service/Method`. */
+  readonly path: string
+  /** The exchange that the call is made for. */
+  readonly exchange: Exchange
+  readonly subtype?: CalloutSubtype
+  /** Longest silence while an answer is owed, unless a policy of the backend says otherwise. */
+  readonly timeoutMs: number
+  readonly listener: GrpcStreamListener
+}
+
+export interface GrpcStreamListener {
+  /** One message, whose bytes are the listener's own. */
+  onMessage(message: Uint8Array): void
+  /** There is room for more messages. */
+  onDrain(): void
+  /** The server has ended the call; the error tells where it did so badly. Nothing follows. */
+  onEnd(error: GatewayError | undefined): void
+}
+
+export interface GrpcStream {
+  /** False: the server is slow, send no more before `onDrain`. */
+  send(message: Uint8Array): boolean
+  /** Is an answer owed? Then silence fails the call after a while. */
+  expect(isOwed: boolean): void
+  /** No more messages are wanted for now, or again. */
+  pause(): void
+  resume(): void
+  /** Gives the call up, or says that nothing more is sent where it is over; nothing is told any more. */
+  close(): void
+}
+
 /** A request of HTTP/1.1, written once and answered once. */
 export interface HttpCallout {
   readonly target: CalloutTarget | HostTarget | VendorTarget
@@ -234,6 +303,9 @@ export interface HttpCallout {
   readonly timeoutMs: number
   /** A larger body is an error. */
   readonly maxResponseBytes: number
+  /** The exchange that the call is made for; its trace gets a span. */
+  readonly exchange?: Exchange
+  readonly subtype?: CalloutSubtype
 }
 
 export interface HttpCalloutAnswer {

@@ -22,7 +22,7 @@ import type { PolicyDefinition } from './define.ts'
 import { pendingPolicy } from './define.ts'
 import { directResponse } from './direct-response/index.ts'
 import { extAuth } from './ext-auth/index.ts'
-import { extProcField } from './ext-proc/schema.ts'
+import { extProc } from './ext-proc/index.ts'
 import { frontendHttp } from './frontend-http/index.ts'
 import { frontendTcp } from './frontend-tcp/index.ts'
 import { frontendTls } from './frontend-tls/index.ts'
@@ -51,7 +51,7 @@ const trafficPolicies = [
   // After authorization: a refused request takes nothing from anybody's limit.
   rateLimit,
   // A processor may inspect or block content, so leaving it out could let something through.
-  pendingPolicy(extProcField, { security: true, preRouting: true }),
+  extProc,
   // Often strips headers that an upstream trusts (`x-user`): without it a client could forge them.
   transformation,
   // After transformation, which may set Origin or Host; before anything that shapes the request out.

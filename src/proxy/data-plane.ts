@@ -5,11 +5,14 @@
 import type { HeadRecord } from '../core/head-record.ts'
 import type { IoCore } from '../core/io-core.ts'
 import type { GatewayError } from '../errors.ts'
-import type { Callouts, Peer, RespondVerdict } from '../exchange/exchange.ts'
+import { cleanUp } from '../exchange/cleanup.ts'
+import type { Peer, RespondVerdict } from '../exchange/exchange.ts'
+import { takeAnswer } from '../exchange/interruption.ts'
 import type { RateLimitSpec } from '../exchange/rate-limits.ts'
 import type { DesiredDelta } from '../model/resources.ts'
 import { addressRanges } from './address-ranges.ts'
 import { endAttempt, learnFromError, learnFromResponse, retryDelay } from './attempts.ts'
+import { openCallouts } from './callouts/callouts.ts'
 import { type CollectorPlace, createExporters, placeOf } from './collectors.ts'
 import { portChangeOf } from './config/client-limits.ts'
 import type { PortUse } from './config/listener-tables.ts'
@@ -19,8 +22,6 @@ import type { PortChange } from './engine/port-settings.ts'
 import type { StreamHandler } from './engine/stream-types.ts'
 import type { RequestHandler, ServerExchange, TlsChoice } from './engine/types.ts'
 import { factsOf } from './facts.ts'
-import { GrpcCallouts } from './grpc-callouts.ts'
-import { HttpCallouts } from './http-callouts.ts'
 import { hasAnotherProvider, isProviderFailure } from './llm/choose-provider.ts'
 import { finishModelCall } from './llm/model-facts.ts'
 import { answerToError, answerToVerdict } from './llm/own-answers.ts'
@@ -99,11 +100,8 @@ export interface DataPlane {
 export async function createDataPlane(parts: DataPlaneParts): Promise<DataPlane> {
   const { destinations, clusterDomain, random, lookup, locality } = parts.settings
   const { trustedProxies = [] } = parts.settings
-  const callouts: Callouts = {
-    // Nothing runs before the context is there.
-    http: (call) => http.call(call),
-    grpc: (call) => grpc.call(call),
-  }
+  // Nothing runs before the context is there.
+  const callouts = openCallouts(() => context, parts.telemetry)
   const buckets = parts.buckets ?? new RateBuckets(undefined)
   const services = {
     callouts,
@@ -128,8 +126,6 @@ export async function createDataPlane(parts: DataPlaneParts): Promise<DataPlane>
       clusterDomain: clusterDomain ?? 'cluster.local',
     },
   }
-  const grpc = new GrpcCallouts(context)
-  const http = new HttpCallouts(context)
   const exporters = createExporters(context, parts.telemetry, parts.settings.version)
   return {
     apply: (delta) => {
@@ -234,6 +230,11 @@ class WalkHandler implements RequestHandler {
     clearTimeout(walk.backoff)
     walk.backoff = undefined
     if (walk.trace !== undefined) endAttemptSpan(walk, undefined, error.message)
+    const answer = takeAnswer(exchange)
+    if (answer !== undefined) {
+      this.#answer(walk, answer)
+      return
+    }
     learnFromError(walk, error, this.#telemetry)
     const [next, ...left] = error.code === 'connect_failed' ? walk.addressesLeft : []
     if (next !== undefined) {
@@ -245,13 +246,7 @@ class WalkHandler implements RequestHandler {
       exchange.forward(next, forwardOptions(walk))
       return
     }
-    if (
-      error.row.source === 'upstream' &&
-      error.code !== 'route_timeout' &&
-      this.#askAnother(walk)
-    ) {
-      return
-    }
+    if (isLate && this.#askAnother(walk)) return
     const delay = retryDelay(walk, error, this.#context.random)
     if (delay === undefined) this.#fail(walk, error)
     else this.#sendAgain(walk, delay)
@@ -284,6 +279,7 @@ class WalkHandler implements RequestHandler {
   onDone(exchange: ServerExchange): void {
     const walk = walkOf(exchange)
     walk.over = true
+    cleanUp(exchange)
     if (walk.model !== undefined) finishModelCall(walk)
     walk.mcp?.close()
     clearTimeout(walk.backoff)
@@ -391,7 +387,7 @@ function forgetResponseChanges(walk: Walk): void {
   walk.backendFilters = false
 }
 
-/** The walk of an exchange; a new one where it ended before it had begun. */
+/** A new one where the exchange ended before it had begun. */
 function walkOf(exchange: ServerExchange): Walk {
   if (exchange.state instanceof Walk) return exchange.state
   const walk = new Walk(exchange)

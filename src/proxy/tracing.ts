@@ -4,6 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
+import type { Exchange } from '../exchange/exchange.ts'
 import type { Attribute } from '../exchange/observe.ts'
 import type { UpstreamAddress } from './engine/types.ts'
 import { operationOf } from './llm/model-call.ts'
@@ -53,6 +54,15 @@ interface TraceParent {
 
 const newId = (bytes: number) => randomBytes(bytes).toString('hex')
 
+export const childSpanId = (): string => newId(8)
+
+const traceFact = 'trace'
+
+/** The trace of an exchange, for those who call others on its behalf. */
+export function traceOf({ facts }: Exchange): RequestTrace | undefined {
+  return facts.size === 0 ? undefined : (facts.get(traceFact) as RequestTrace | undefined)
+}
+
 const form = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
 
 /** A header that breaks the rules counts as absent (W3C Trace Context 3.2.2). */
@@ -74,6 +84,7 @@ export function startTrace(walk: Walk, random: () => number): void {
   if (random() >= tracing.share(walk.exchange, parent !== undefined)) return
   const trace = new RequestTrace(parent)
   walk.trace = trace
+  walk.exchange.facts.set(traceFact, trace)
   headers.set('traceparent', trace.header(trace.spanId))
 }
 

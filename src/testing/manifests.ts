@@ -136,3 +136,7 @@ export function tlsSecret(name: string, pair: { certificate: string; key: string
     data: { 'tls.crt': base64(pair.certificate), 'tls.key': base64(pair.key) },
   }
 }
+
+export function configMap(name: string, data: Readonly<Record<string, string>>): Fields {
+  return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data }
+}

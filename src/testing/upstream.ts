@@ -65,10 +65,14 @@ async function listen({
   const received: ReceivedRequest[] = []
   const offers = new WeakMap<object, readonly string[]>()
   const onRequest = (request: IncomingMessage, response: ServerResponse) => {
-    void read(name, request, offers).then((whole) => {
-      received.push(whole)
-      answer(whole, response)
-    })
+    read(name, request, offers).then(
+      (whole) => {
+        received.push(whole)
+        answer(whole, response)
+      },
+      // The gateway has given the request up.
+      () => response.destroy(),
+    )
   }
   const server = tls === undefined ? createServer(onRequest) : secured(tls, offers, onRequest)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

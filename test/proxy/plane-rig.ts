@@ -66,6 +66,7 @@ export async function startRig(settings: Partial<DataPlaneSettings> = {}): Promi
     onEjected() {},
     onSpans() {},
     onLookup() {},
+    onCallout() {},
   }
   const destinations = { allow: [], refuse: [], loopback: true }
   const plane = await createDataPlane({

@@ -28,6 +28,7 @@ beforeEach(async () => {
     onEjected: () => undefined,
     onSpans: () => undefined,
     onLookup: () => undefined,
+    onCallout: () => undefined,
   }
   const settings = { destinations: { allow: [], refuse: [], loopback: true } }
   plane = await createDataPlane({ core, head: core.createHead(), telemetry, settings })

@@ -11,6 +11,7 @@ import {
 } from '../../src/testing/gateway.ts'
 import type { TestResponse } from '../../src/testing/http-client.ts'
 import {
+  configMap,
   gateway,
   httpRoute,
   manifest,
@@ -36,10 +37,6 @@ const upstreams: Record<string, Upstream> = {}
 let clients: Record<'known' | 'other', Certificate>
 
 const base64 = (text: string) => Buffer.from(text).toString('base64')
-
-function configMap(name: string, data: Readonly<Record<string, string>>) {
-  return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data }
-}
 
 function secret(name: string, data: Readonly<Record<string, string>>) {
   const encoded = Object.entries(data).map(([key, value]) => [key, base64(value)])

@@ -5,6 +5,7 @@ import { freePort, type RunningGateway, startGateway } from '../../src/testing/g
 import type { TestRequest, TestResponse } from '../../src/testing/http-client.ts'
 import { keySetOf, type SigningKey, sign, signingKey } from '../../src/testing/identity-provider.ts'
 import {
+  configMap,
   gateway,
   httpRoute,
   manifest,
@@ -152,10 +153,6 @@ beforeAll(async () => {
     },
   })
 })
-
-function configMap(name: string, data: Fields) {
-  return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data }
-}
 
 afterAll(async () => {
   await running?.dispose()

@@ -136,7 +136,7 @@ beforeAll(async () => {
       'refused.yaml': manifest(
         httpRoute('guarded', { hostnames: host('guarded'), rules }),
         policy('guarded', 'HTTPRoute/guarded', {
-          traffic: { extProc: { backendRef: toBackend('main') } },
+          traffic: { extProc: { backendRef: toBackend('absent') } },
         }),
         httpRoute('encrypted', {
           hostnames: host('encrypted'),
@@ -290,7 +290,7 @@ describe('statuses', () => {
 
 describe('what protects and does not work fails closed', () => {
   it.each([
-    ['guarded', 'GatewayPolicy', 'guarded', 'spec.traffic.extProc is not supported yet'],
+    ['guarded', 'GatewayPolicy', 'guarded', 'GatewayBackend default/absent does not exist'],
     ['encrypted', 'GatewayBackend', 'encrypted', 'ConfigMap absent does not exist'],
     ['demanded', 'BackendTLSPolicy', 'demanded', 'acme.com/roots is not known'],
   ])('answers 500 on %s and says why', async (name, kind, object, message) => {

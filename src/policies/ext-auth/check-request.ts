@@ -87,11 +87,14 @@ function headersOf(request: RequestHead): Record<string, string> {
   return found
 }
 
+/** The claims of a verified token, where Envoy's JWT filter would have put them; undefined without one. */
+export function claimsMetadata({ learned }: Exchange): Record<string, JsonObject> | undefined {
+  const { jwt } = learned
+  return jwt === undefined ? undefined : { [jwtFilter]: toObject({ jwt_payload: jwt }) }
+}
+
 function metadataOf(exchange: Exchange, metadata: Named | undefined): Record<string, JsonObject> {
-  if (metadata === undefined) {
-    const { jwt } = exchange.learned
-    return jwt === undefined ? {} : { [jwtFilter]: toObject({ jwt_payload: jwt }) }
-  }
+  if (metadata === undefined) return claimsMetadata(exchange) ?? {}
   const found: Record<string, JsonObject> = {}
   for (const [name, value] of Object.entries(evaluateAll(metadata, exchange))) {
     const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -64,19 +64,21 @@ export class GrpcAuthorizer implements BodyNeeds {
     await bufferBodies(exchange, this)
     const around = this.#surroundings
     const request = checkRequest(exchange, this.#extensions, this.#metadata, body, around)
-    const answer = await this.#ask(toBinary(CheckRequestSchema, request))
+    const answer = await this.#ask(exchange, toBinary(CheckRequestSchema, request))
     if (answer === undefined) return failed
     return this.#judge(exchange, answer)
   }
 
   /** Undefined where the service gives no answer, or none that can be read. */
-  async #ask(message: Uint8Array): Promise<CheckResponse | undefined> {
+  async #ask(exchange: Exchange, message: Uint8Array): Promise<CheckResponse | undefined> {
     let answer: Uint8Array
     try {
       answer = await this.#callouts.grpc({
         target: this.#target,
         path: method,
         message,
+        exchange,
+        subtype: 'ExtAuthz',
         timeoutMs,
       })
     } catch (error) {

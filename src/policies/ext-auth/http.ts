@@ -65,6 +65,8 @@ export class HttpAuthorizer implements BodyNeeds {
         path,
         headers: this.#headersFor(exchange, body !== undefined),
         ...(body !== undefined && body.length > 0 && { body }),
+        exchange,
+        subtype: 'ExtAuthz',
         timeoutMs,
         maxResponseBytes: exchange.bufferLimit,
       })

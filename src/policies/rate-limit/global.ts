@@ -93,6 +93,8 @@ export class GlobalLimits implements BodyNeeds {
         target: this.#limit.target,
         path: method,
         message: toBinary(RateLimitRequestSchema, request),
+        exchange,
+        subtype: 'RateLimit',
         timeoutMs,
       })
       return judge(fromBinary(RateLimitResponseSchema, answer))

@@ -97,7 +97,7 @@ export class ClientConnection
     this.#isPumping = false
     if (this.#state !== 'open') return
     const isFull = this.#unread.size >= unreadLimit
-    if (isFull || this.#exchange?.requestBody.blocked === true) this.#pause()
+    if (isFull || this.#exchange?.requestSource.blocked === true) this.#pause()
     else this.transport.resume()
   }
 
@@ -163,7 +163,7 @@ export class ClientConnection
     this.hasContinued = false
     this.mustClose = this.#parts.isDraining || this.#isLast || !exchange.request.isPersistent
     exchange.begin(this, exchange.request.bodyKind)
-    if (this.isBusy && !exchange.requestBody.ended) this.#watch()
+    if (this.isBusy && !exchange.requestSource.ended) this.#watch()
     return true
   }
 
@@ -182,7 +182,7 @@ export class ClientConnection
   #feedBody(): boolean {
     const exchange = this.#exchange
     if (exchange === undefined || this.#isFeeding) return false
-    const body = exchange.requestBody
+    const body = exchange.requestSource
     if (!body.wantsBytes || this.#unread.size === 0) return false
     this.#isFeeding = true
     const next = this.#feed(body)
@@ -211,7 +211,7 @@ export class ClientConnection
   wantBody(): void {
     const exchange = this.#exchange
     if (exchange === undefined) return
-    const hasBytes = this.#unread.size > 0 || exchange.requestBody.receivedBytes > 0
+    const hasBytes = this.#unread.size > 0 || exchange.requestSource.receivedBytes > 0
     if (exchange.request.expectsContinue && !hasBytes && !this.hasContinued) {
       if (!this.#isDiscarding && !this.transport.closed) {
         this.hasContinued = true
@@ -229,12 +229,12 @@ export class ClientConnection
    * when the rest of the request would have to be read away at length, or may or may not come
    * (a 100 was not sent).
    */
-  #connectionField({ request, requestBody }: HttpExchange): string {
+  #connectionField({ request, requestSource }: HttpExchange): string {
     if (this.#parts.isDraining) this.mustClose = true
-    if (!requestBody.ended) {
-      const { remaining } = requestBody
+    if (!requestSource.ended) {
+      const { remaining } = requestSource
       if (remaining !== undefined && remaining > discardLimit) this.mustClose = true
-      if (request.expectsContinue && !this.hasContinued && requestBody.receivedBytes === 0) {
+      if (request.expectsContinue && !this.hasContinued && requestSource.receivedBytes === 0) {
         this.mustClose = true
       }
     }
@@ -259,7 +259,7 @@ export class ClientConnection
 
   /** The exchange has ended; called once for each. */
   exchangeOver(exchange: HttpExchange): void {
-    const body = exchange.requestBody
+    const body = exchange.requestSource
     if (!body.ended && !this.mustClose && !this.transport.closed) {
       this.#isDiscarding = true
       this.#discardFrom = body.receivedBytes
@@ -365,7 +365,7 @@ export class ClientConnection
     else if (!this.isBusy) this.abort()
     else if (this.#moved() !== this.#progress) this.#watch()
     // Nothing is awaited of a client that has sent all and can be heard.
-    else if (!isOpen || this.transport.paused || this.#exchange?.requestBody.ended === false) {
+    else if (!isOpen || this.transport.paused || this.#exchange?.requestSource.ended === false) {
       this.abort()
     }
   }

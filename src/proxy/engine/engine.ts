@@ -30,9 +30,14 @@ import type {
   StreamLimits,
   TlsChoice,
 } from './types.ts'
-import { type Call, type CallListener, type CallRequest, UpstreamCall } from './upstream-call.ts'
-import { socketHighWaterMark } from './write-limits.ts'
 
+import {
+  type CallListener,
+  type CallRequest,
+  type OpenCall,
+  UpstreamCall,
+} from './upstream-call.ts'
+import { socketHighWaterMark } from './write-limits.ts'
 export interface EngineOptions {
   /** The I/O instance of the core, of this thread. */
   readonly core: IoCore
@@ -288,6 +293,10 @@ class SocketEngine implements Engine {
     return Promise.resolve()
   }
 
+  call(request: CallRequest, listener: CallListener): OpenCall {
+    return new UpstreamCall(this.#parts, request, listener).start()
+  }
+
   drain(minMs: number, maxMs: number): Promise<void> {
     this.#parts.isDraining = true
     for (const connection of this.#parts.connections) connection.announceEnd()
@@ -296,10 +305,6 @@ class SocketEngine implements Engine {
       if (minMs > 0) this.#parts.timers.arm(this.#drainTimer, minMs)
       else this.#onDrainTimer()
     })
-  }
-
-  call(request: CallRequest, listener: CallListener): Call {
-    return new UpstreamCall(this.#parts, request, listener)
   }
 
   #onDrainTimer(): void {

@@ -6,8 +6,8 @@ import type { BodySource } from './body-sink.ts'
 import { certificateOf } from './client-certificate.ts'
 import type { ClientSide } from './client-side.ts'
 import { peerOf } from './connection-ends.ts'
+import { type DetourOwner, ExchangeBody } from './exchange-body.ts'
 import type { HeadReader } from './head-reader.ts'
-import { MessageBody } from './message-body.ts'
 import { type RequestFraming, RequestHeadView } from './request-head.ts'
 import { ResponseHeadView } from './response-head.ts'
 import type { Tunnel } from './tunnel.ts'
@@ -20,11 +20,12 @@ const nobody: Peer = { address: '', port: 0 }
 const defaultBufferLimit = 2_097_152
 
 /** What the data plane reads of an exchange; `HttpExchange` adds what happens to it. */
-export abstract class ExchangeView {
+export abstract class ExchangeView implements DetourOwner {
   readonly request = new RequestHeadView()
-  readonly requestBody: MessageBody
+  /** Bodies as they come; what is sent on may be another one. */
+  readonly requestSource: ExchangeBody
+  readonly responseSource: ExchangeBody
   readonly responseHead = new ResponseHeadView()
-  readonly responseBody: MessageBody
   readonly learned = new Learned()
   readonly facts = new Map<string, unknown>()
   place: RoutePlace = nowhere
@@ -45,8 +46,19 @@ export abstract class ExchangeView {
   protected ownBytes = 0
 
   constructor(reader: HeadReader, requestSource: BodySource, responseSource: BodySource) {
-    this.requestBody = new MessageBody(reader, requestSource)
-    this.responseBody = new MessageBody(reader, responseSource)
+    this.requestSource = new ExchangeBody(reader, requestSource, this)
+    this.responseSource = new ExchangeBody(reader, responseSource, this)
+  }
+
+  abstract onOutletFed(): void
+  abstract onOutletFailed(error: GatewayError): void
+
+  get requestBody(): ExchangeBody {
+    return this.requestSource.outgoing
+  }
+
+  get responseBody(): ExchangeBody {
+    return this.responseSource.outgoing
   }
 
   get port(): number {
@@ -90,7 +102,7 @@ export abstract class ExchangeView {
   }
 
   get requestBytes(): number {
-    return this.requestBody.receivedBytes + (this.tunnel?.bytesUp ?? 0)
+    return this.requestSource.receivedBytes + (this.tunnel?.bytesUp ?? 0)
   }
 
   get responseBytes(): number {
@@ -144,8 +156,9 @@ export abstract class ExchangeView {
   /** Whoever waits for a body learns that it does not come. */
   protected failBodies(): void {
     const gone = this.error ?? new GatewayError('client_closed')
-    if (!this.requestBody.ended) this.requestBody.fail(gone)
-    this.responseBody.fail(gone)
+    if (!this.requestSource.ended) this.requestSource.failAll(gone)
+    else if (!this.requestBody.ended) this.requestBody.fail(gone)
+    this.responseSource.failAll(gone)
   }
 
   protected get requestFraming(): RequestFraming {
@@ -162,8 +175,8 @@ export abstract class ExchangeView {
   protected clear(): void {
     this.request.release()
     this.responseHead.release()
-    this.requestBody.start('none', 0, false)
-    this.responseBody.start('none', 0, false)
+    this.requestSource.start('none', 0, false)
+    this.responseSource.start('none', 0, false)
     this.learned.clear()
     if (this.facts.size > 0) this.facts.clear()
     this.place = nowhere

@@ -14,9 +14,7 @@ import { Tunnel } from './tunnel.ts'
 import type { Ending, ForwardOptions, ServerExchange, UpstreamAddress } from './types.ts'
 import type { UpstreamLink, UpstreamUser } from './upstream-link.ts'
 
-/** Most exchanges that are kept for later. */
 const spareLimit = 1024
-
 /** One request and its response: the data plane's view, and the way from socket to socket. */
 export class HttpExchange extends ExchangeView implements ServerExchange, UpstreamUser {
   readonly #parts: EngineParts
@@ -45,7 +43,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
     super(parts.reader, requestSource, responseSource)
     this.#parts = parts
     this.#attempt = new Attempt(parts, this)
-    this.#deadlines = new Deadlines(parts.timers, (error) => this.#onDeadline(error))
+    this.#deadlines = new Deadlines(parts.timers, (error) => this.#stop(error, 'timeout'))
   }
 
   // --- life ---
@@ -57,7 +55,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
     this.#phase = 'deciding'
     this.#parts.activeExchanges++
     this.startedAt = this.#parts.clock.now()
-    this.requestBody.start(body, this.request.contentLength, true)
+    this.requestSource.start(body, this.request.contentLength, true)
     this.headIsFresh = true
     this.#tell(undefined)
     this.headIsFresh = false
@@ -82,7 +80,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
     const client = this.#ownTurn()
     if (client === undefined) return undefined
     const framing = beginOwnStream(client, this, status, headers)
-    const stream = new OwnStream(this.responseBody, () => this.onResponseBody())
+    const stream = new OwnStream(this.responseSource, () => this.onResponseBody())
     this.#stream = stream
     this.#answeredOurselves(status)
     this.#sendResponseBody(client, framing)
@@ -210,7 +208,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
   }
 
   onResponseBody(): void {
-    if (!this.responseBody.ended) return
+    if (!this.responseSource.ended) return
     this.#isUpstreamDone = true
     if (this.responseBody.sent) this.#responseSent()
     else if (this.#phase === 'answering') this.#attempt.release()
@@ -223,7 +221,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
       this.#complete()
       return
     }
-    this.responseBody.fail(error)
+    this.responseSource.failAll(error)
     if (this.#phase === 'relaying') this.#breakOff(error, 'upstream-cut')
     else {
       const isWaiting = this.#phase === 'forwarding'
@@ -237,8 +235,6 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
     else this.requestBody.drained()
   }
 
-  // --- the client's side ---
-
   /** Everything written has left. */
   onClientDrain(): void {
     if (this.#phase === 'relaying') this.responseBody.drained()
@@ -251,7 +247,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
     const client = this.client
     if (client === undefined) return
     client.mustClose = true
-    this.requestBody.fail(error)
+    this.requestSource.failAll(error)
     this.error = error
     if (this.#phase === 'relaying') this.#cut('client-closed')
     else if (this.#phase === 'flushing') this.#complete()
@@ -269,11 +265,18 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
     this.#over()
   }
 
-  #onDeadline(error: GatewayError): void {
+  onOutletFed(): void {
+    if (this.#phase === 'relaying' && this.responseBody.sent) this.#responseSent()
+  }
+
+  onOutletFailed(error: GatewayError): void {
+    if (this.#phase === 'deciding') this.#answerError(error)
+    else this.#stop(error, 'upstream-cut')
+  }
+
+  #stop(error: GatewayError, ending: Ending): void {
     if (this.#phase === 'forwarding' || this.#phase === 'answering') this.#answerError(error)
-    else if (this.#phase === 'relaying' || this.#phase === 'flushing') {
-      this.#breakOff(error, 'timeout')
-    }
+    else if (this.#phase === 'relaying' || this.#phase === 'flushing') this.#breakOff(error, ending)
   }
 
   #isUndecided(): boolean {
@@ -296,7 +299,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
   #answerError(error: GatewayError): void {
     this.error = error
     this.#attempt.drop()
-    this.responseBody.fail(error)
+    this.responseSource.failAll(error)
     this.hasResponse = false
     this.#phase = 'answering'
     this.#tell(error)
@@ -361,9 +364,9 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
 
   /** Nobody will read the rest of the upstream's body. */
   #dropUnfinishedUpstream(): void {
-    if (this.responseBody.ended) return
+    if (this.responseSource.ended) return
     this.#attempt.drop()
-    this.responseBody.fail(new GatewayError('upstream_reset', 'the body was replaced'))
+    this.responseSource.fail(new GatewayError('upstream_reset', 'the body was replaced'))
   }
 
   #over(): void {

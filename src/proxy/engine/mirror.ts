@@ -63,7 +63,7 @@ class MirrorCopy implements UpstreamUser, TimerOwner {
   readonly #parts: EngineParts
   readonly response = undefined
   readonly responseHead = new ResponseHeadView()
-  readonly responseBody: MessageBody
+  readonly responseSource: MessageBody
   readonly isHead: boolean
   readonly upgrade = undefined
   readonly borrower = undefined
@@ -81,7 +81,7 @@ class MirrorCopy implements UpstreamUser, TimerOwner {
     this.#parts = parts
     this.isHead = isHead
     this.#isChunked = isChunked
-    this.responseBody = new MessageBody(parts.reader, this)
+    this.responseSource = new MessageBody(parts.reader, this)
     this.#head = head
     parts.timers.arm(this.#timer, patienceMs)
     const link = parts.pools.acquire(address, this, 0, false)
@@ -137,7 +137,7 @@ class MirrorCopy implements UpstreamUser, TimerOwner {
   }
 
   onResponseHead(): void {
-    this.responseBody.discard()
+    this.responseSource.discard()
   }
 
   onReadEnd(): void {
@@ -145,7 +145,7 @@ class MirrorCopy implements UpstreamUser, TimerOwner {
   }
 
   onResponseBody(link: UpstreamLink): void {
-    if (!this.responseBody.ended) return
+    if (!this.responseSource.ended) return
     this.#parts.timers.disarm(this.#timer)
     this.#link = undefined
     link.release()

@@ -62,10 +62,10 @@ export function beginOwnStream(
   status: number,
   headers: readonly (readonly [string, string])[],
 ): ResponseFraming {
-  const { request, responseHead, responseBody } = exchange
+  const { request, responseHead, responseSource } = exchange
   responseHead.compose(status, headers)
-  responseBody.start('stream', -1, false)
-  const framing = frameResponse(request, responseHead, responseBody)
+  responseSource.start('stream', -1, false)
+  const framing = frameResponse(request, responseHead, responseSource)
   let text = responseHead.text(framing)
   if (!responseHead.fields.has('date')) text += `date: ${httpDate()}\r\n`
   if (framing === 'close') client.mustClose = true

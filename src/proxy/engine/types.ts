@@ -18,7 +18,7 @@ import type { Http2Limits } from './http2/limits.ts'
 import type { ResponseStream } from './own-stream.ts'
 import type { PortChange } from './port-settings.ts'
 import type { StreamCounters } from './stream-types.ts'
-import type { Call, CallListener, CallRequest } from './upstream-call.ts'
+import type { CallListener, CallRequest, OpenCall } from './upstream-call.ts'
 
 /** A concrete address to connect to; equal `pool` means connections can be shared. */
 export interface UpstreamAddress {
@@ -244,8 +244,8 @@ export interface Engine {
    * and resolves when the last exchange is done or `maxMs` have passed (then cuts).
    */
   drain(minMs: number, maxMs: number): Promise<void>
-  /** A request of the data plane's own. Throws `overloaded`. */
-  call(request: CallRequest, listener: CallListener): Call
+  /** A request of the data plane's own; what goes wrong is told to the listener, never inside. */
+  call(request: CallRequest, listener: CallListener): OpenCall
   /** Closes everything at once. */
   close(): void
 }

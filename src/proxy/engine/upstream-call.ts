@@ -1,5 +1,10 @@
+/**
+ * A request of the gateway's own to an upstream, over the same pools, protocols and TLS as requests
+ * of clients: what policies ask other services goes this way.
+ */
 import { GatewayError } from '../../errors.ts'
-import type { BodyTransform, HeaderFields } from '../../exchange/exchange.ts'
+import type { HeaderFields } from '../../exchange/exchange.ts'
+import { isOverload } from './attempt.ts'
 import type { BodySink } from './body-sink.ts'
 import type { EngineParts } from './engine-parts.ts'
 import { MessageBody } from './message-body.ts'
@@ -8,12 +13,18 @@ import { Timer, type TimerOwner } from './timer-wheel.ts'
 import type { UpstreamAddress } from './types.ts'
 import type { UpstreamLink, UpstreamUser } from './upstream-link.ts'
 
-/** A request of the data plane's own. */
+/** Bytes that are kept so that a call can be made again on another connection. */
+const replayLimit = 64 * 1024
+
 export interface CallRequest {
   readonly address: UpstreamAddress
-  /** As HTTP/1.1 has it, with its empty line and the length of the body. */
+  /** Tried in order where no connection to the first can be made; none where absent. */
+  readonly others?: readonly UpstreamAddress[]
+  /** As HTTP/1.1 has it, with its empty line; a body has a length there, or HTTP/2 ends it. */
   readonly head: string
-  readonly body: Buffer | undefined
+  readonly body: Uint8Array | undefined
+  /** More of the body is written later. */
+  readonly isOpen?: boolean
   /** Milliseconds to connect; 0 = the engine's default. */
   readonly connectTimeoutMs: number
   /** Milliseconds for the whole answer; 0 = none. */
@@ -22,156 +33,191 @@ export interface CallRequest {
   readonly isLong?: boolean
 }
 
-/** What becomes of a call: a head and bytes until the end, or at any time a failure. */
+/** What becomes of a call. Nothing is told after `onEnd` or `onFailure`. */
 export interface CallListener {
-  /** The headers can be read during the call only. */
+  /** The fields are readable during the call only. */
   onHead(status: number, headers: HeaderFields): void
-  /** The bytes are the listener's. */
+  /** A piece of the body, of the listener's own. */
   onBytes(bytes: Uint8Array): void
-  onEnd(): void
+  /** The response is complete; field lines came behind it. */
+  onEnd(trailers?: string): void
   onFailure(error: GatewayError): void
+  /** What was written has left; for those who write. */
+  onDrain?(): void
 }
 
 export interface Call {
   /** No bytes come before `resume`, but what is under way. */
   pause(): void
   resume(): void
-  /** Gives the call up; the listener hears nothing more. */
+  /** Gives the call up; nothing is told any more. */
   close(): void
 }
 
-/** One request to an upstream and its answer, on connections that are shared with exchanges. */
-export class UpstreamCall implements Call, UpstreamUser, TimerOwner {
+/** A call to whose request more may be said. */
+export interface OpenCall extends Call {
+  /** A piece of the body; nobody may change it afterwards. False: the upstream is slow. */
+  write(bytes: Uint8Array): boolean
+  end(): void
+  /** Fails the call after so many milliseconds; 0 = never. Moves an earlier limit. */
+  limit(ms: number): void
+}
+
+export class UpstreamCall implements OpenCall, UpstreamUser, BodySink, TimerOwner {
   readonly #parts: EngineParts
   readonly #request: CallRequest
   readonly #listener: CallListener
+  readonly #timer = new Timer(this)
   readonly response = undefined
   readonly responseHead = new ResponseHeadView()
-  readonly responseBody: MessageBody
-  readonly isHead = false
+  readonly responseSource: MessageBody
   readonly upgrade = undefined
   readonly borrower = undefined
-  readonly #timer = new Timer(this)
-  #link: UpstreamLink | undefined
-  #hasRetried = false
-  #isPaused = false
-  #isOver = false
   isRequestSent = false
+  #address: UpstreamAddress
+  #others: readonly UpstreamAddress[]
+  #link: UpstreamLink | undefined
+  #isReady = false
+  #isOver = false
+  #isPaused = false
+  #isSlow = false
+  #hasRetried = false
+  /** Everything that was written, while it can still be written again; undefined once it cannot. */
+  #written: Uint8Array[] | undefined = []
+  #writtenBytes = 0
+  /** What waits for the connection. */
+  #waiting: Uint8Array[] = []
+  #trailers = ''
 
-  /** Throws `overloaded` where there is no room for a connection. */
   constructor(parts: EngineParts, request: CallRequest, listener: CallListener) {
     this.#parts = parts
     this.#request = request
+    this.#address = request.address
+    this.#others = request.others ?? []
     this.#listener = listener
-    this.responseBody = new MessageBody(parts.reader, {
-      resumeBody: () => this.#link?.resumeBody(),
-    })
-    if (request.timeoutMs > 0) parts.timers.arm(this.#timer, request.timeoutMs)
-    this.#connect(false)
+    this.responseSource = new MessageBody(parts.reader, this)
+    if (request.body !== undefined) this.write(request.body)
+    if (request.isOpen !== true) this.end()
+    this.limit(request.timeoutMs)
+  }
+
+  get isHead(): boolean {
+    return this.#request.head.startsWith('HEAD ')
+  }
+
+  /** Connects; what goes wrong is told later, never inside. */
+  start(): this {
+    try {
+      this.#connect(false)
+    } catch (thrown) {
+      if (!isOverload(thrown)) throw thrown
+      queueMicrotask(() => this.#fail(thrown))
+    }
+    return this
   }
 
   #connect(isFresh: boolean): void {
-    const { address, connectTimeoutMs, isLong = false } = this.#request
-    this.isRequestSent = false
-    const link = this.#parts.pools.acquire(address, this, connectTimeoutMs, isFresh, isLong)
+    const { connectTimeoutMs, isLong = false } = this.#request
+    const { pools } = this.#parts
+    const link = pools.acquire(this.#address, this, connectTimeoutMs, isFresh, isLong)
     this.#link = link
     if (link.isIdle) link.use(this)
   }
 
-  onUpstreamReady(link: UpstreamLink): void {
-    const { head, body } = this.#request
-    this.#link = link
-    link.sendHead(head)
-    if (body !== undefined) link.sink.appendBytes(body, 0, body.length)
+  // --- the request ---
+
+  write(bytes: Uint8Array): boolean {
+    if (this.#isOver || this.isRequestSent || bytes.length === 0) return true
+    if (this.#written !== undefined) {
+      this.#writtenBytes += bytes.length
+      if (this.#writtenBytes > replayLimit) this.#written = undefined
+      else this.#written.push(bytes)
+    }
+    if (!this.#isReady || this.#link === undefined) {
+      this.#waiting.push(bytes)
+      return false
+    }
+    this.#send(this.#link, bytes)
+    this.#isSlow = !this.#link.sink.flush()
+    return !this.#isSlow
+  }
+
+  end(): void {
+    if (this.#isOver || this.isRequestSent) return
     this.isRequestSent = true
+    if (this.#isReady && this.#link !== undefined) this.#sendEnd(this.#link)
+  }
+
+  #send(link: UpstreamLink, piece: Uint8Array): void {
+    const bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength)
+    link.sink.appendBytes(bytes, 0, bytes.length)
+  }
+
+  #sendEnd(link: UpstreamLink): void {
     link.sink.endBody('')
     link.sink.flush()
   }
+
+  onUpstreamReady(link: UpstreamLink): void {
+    this.#link = link
+    this.#isReady = true
+    link.sendHead(this.#request.head)
+    const waiting = this.#waiting
+    this.#waiting = []
+    for (const piece of waiting) this.#send(link, piece)
+    if (this.isRequestSent) this.#sendEnd(link)
+    else if (link.sink.flush()) {
+      if (waiting.length > 0) this.#listener.onDrain?.()
+    } else this.#isSlow = true
+  }
+
+  onUpstreamDrain(): void {
+    if (!this.#isSlow) return
+    this.#isSlow = false
+    this.#listener.onDrain?.()
+  }
+
+  // --- the response ---
 
   onInterim(): void {
     // Nobody waits for it.
   }
 
   onResponseHead(): void {
-    const { status, headers } = this.responseHead
-    this.#listener.onHead(status, headers)
-    if (this.#isOver) return
-    this.responseBody.through(this.#tap)
-    this.responseBody.flow(this.#sink, false, false)
-  }
-
-  readonly #tap: BodyTransform = {
-    push: (bytes) => {
-      if (!this.#isOver) this.#listener.onBytes(bytes)
-    },
-    end: () => {
-      if (this.#isOver) return
-      this.#isOver = true
-      this.#parts.timers.disarm(this.#timer)
-      this.#listener.onEnd()
-    },
-  }
-
-  /** Nothing is written anywhere; it only says whether more may come. */
-  readonly #sink: BodySink = {
-    appendText: () => {},
-    appendBytes: () => {},
-    endBody: () => {},
-    flush: () => !this.#isPaused,
+    this.#written = undefined
+    this.#listener.onHead(this.responseHead.status, this.responseHead.headers)
+    if (!this.#isOver) this.responseSource.flow(this, false, true)
   }
 
   onReadEnd(): void {
-    // Everything has been handed on.
+    // Nothing is written anywhere.
+  }
+
+  appendText(latin1: string): void {
+    if (!this.#isOver) this.#listener.onBytes(Buffer.from(latin1, 'latin1'))
+  }
+
+  appendBytes(bytes: Buffer, start: number, end: number): void {
+    if (!this.#isOver) this.#listener.onBytes(Buffer.from(bytes.subarray(start, end)))
+  }
+
+  endBody(trailers: string): void {
+    this.#trailers = trailers
+  }
+
+  flush(): boolean {
+    return !this.#isPaused
   }
 
   onResponseBody(link: UpstreamLink): void {
-    if (!this.responseBody.ended) return
-    this.#link = undefined
+    if (!this.responseSource.ended || this.#isOver) return
+    this.#over()
     link.release()
+    this.#listener.onEnd(this.#trailers)
   }
 
-  /** The same as for exchanges: an idle connection may close while we write to it. */
-  onUpstreamFailure(link: UpstreamLink, error: GatewayError): void {
-    if (link !== this.#link && this.#link !== undefined) return
-    this.#link = undefined
-    if (this.#isOver) return
-    const wasIdle = error.code === 'upstream_reset' && link.served > 0 && !link.hasAnswered
-    if ((wasIdle || link.isUnprocessed) && !this.#hasRetried) {
-      this.#hasRetried = true
-      try {
-        this.#connect(true)
-        return
-      } catch (thrown) {
-        if (!(thrown instanceof GatewayError)) throw thrown
-      }
-    }
-    this.#fail(error)
-  }
-
-  onUpstreamDrain(): void {
-    // The request is in memory anyway.
-  }
-
-  onTunnelBytes(): void {
-    // Calls never ask for an upgrade.
-  }
-
-  onTunnelEnd(): void {
-    // Calls never ask for an upgrade.
-  }
-
-  onTimer(): void {
-    const link = this.#link
-    this.#link = undefined
-    link?.close()
-    this.#fail(new GatewayError('upstream_timeout'))
-  }
-
-  #fail(error: GatewayError): void {
-    if (this.#isOver) return
-    this.#isOver = true
-    this.#parts.timers.disarm(this.#timer)
-    this.#listener.onFailure(error)
+  resumeBody(): void {
+    this.#link?.resumeBody()
   }
 
   pause(): void {
@@ -181,15 +227,87 @@ export class UpstreamCall implements Call, UpstreamUser, TimerOwner {
   resume(): void {
     if (!this.#isPaused) return
     this.#isPaused = false
-    if (!this.#isOver) this.responseBody.drained()
+    this.responseSource.drained()
+  }
+
+  onTunnelBytes(): void {
+    // Upgrades are never asked for.
+  }
+
+  onTunnelEnd(): void {
+    // Upgrades are never asked for.
+  }
+
+  // --- ends ---
+
+  limit(ms: number): void {
+    if (this.#isOver) return
+    if (ms > 0) this.#parts.timers.arm(this.#timer, ms)
+    else this.#parts.timers.disarm(this.#timer)
+  }
+
+  onTimer(): void {
+    const link = this.#link
+    this.#fail(new GatewayError('upstream_timeout'))
+    link?.close()
+  }
+
+  onUpstreamFailure(link: UpstreamLink, error: GatewayError): void {
+    const wasIdle = error.code === 'upstream_reset' && link.served > 0 && !link.hasAnswered
+    const mayRepeat = (wasIdle || link.isUnprocessed) && !this.#hasRetried && !this.#isOver
+    if (mayRepeat && this.#written !== undefined && this.#repeat(this.#written)) return
+    if (error.code === 'connect_failed' && this.#tryNext()) return
+    this.responseSource.fail(error)
+    this.#fail(error)
+  }
+
+  /** Nothing has left yet: all of it waits still. */
+  #tryNext(): boolean {
+    const [next, ...left] = this.#others
+    if (next === undefined || this.#isOver) return false
+    this.#others = left
+    this.#address = next
+    try {
+      this.#connect(false)
+      return true
+    } catch (thrown) {
+      if (isOverload(thrown)) return false
+      throw thrown
+    }
+  }
+
+  /** A kept connection may have been closed by the server just now: once more, on another one. */
+  #repeat(written: readonly Uint8Array[]): boolean {
+    this.#hasRetried = true
+    this.#isReady = false
+    this.#waiting = [...written]
+    try {
+      this.#connect(true)
+      return true
+    } catch (thrown) {
+      if (isOverload(thrown)) return false
+      throw thrown
+    }
   }
 
   close(): void {
     if (this.#isOver) return
-    this.#isOver = true
-    this.#parts.timers.disarm(this.#timer)
     const link = this.#link
-    this.#link = undefined
+    this.#over()
     link?.close()
+  }
+
+  #over(): void {
+    this.#isOver = true
+    this.#link = undefined
+    this.#waiting = []
+    this.#written = undefined
+    this.#parts.timers.disarm(this.#timer)
+  }
+
+  #fail(error: GatewayError): void {
+    if (this.#isOver) return
+    this.#over()
+    this.#listener.onFailure(error)
   }
 }

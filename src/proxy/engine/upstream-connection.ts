@@ -194,10 +194,10 @@ export class UpstreamConnection implements UpstreamLink, TransportOwner, TimerOw
       return
     }
     const kind = bodyKind(head, user.isHead)
-    user.responseBody.start(kind, Math.max(0, head.contentLength), false)
+    user.responseSource.start(kind, Math.max(0, head.contentLength), false)
     this.#mayReuse =
       head.status !== 101 && head.isPersistent && kind !== 'close' && user.isRequestSent
-    if (user.responseBody.ended && start < end) this.#mayReuse = false
+    if (user.responseSource.ended && start < end) this.#mayReuse = false
     this.#state = 'body'
     const turn = this.#turn
     user.onResponseHead(this)
@@ -216,7 +216,7 @@ export class UpstreamConnection implements UpstreamLink, TransportOwner, TimerOw
   }
 
   #readBody(user: UpstreamUser, bytes: Buffer, start: number, end: number): void {
-    const body = user.responseBody
+    const body = user.responseSource
     let at = start
     if (!body.ended) {
       if (!body.wantsBytes) {
@@ -251,7 +251,7 @@ export class UpstreamConnection implements UpstreamLink, TransportOwner, TimerOw
       const turn = this.#turn
       this.#readHeld(user, held)
       if (this.#turn !== turn || this.#user === undefined) return
-      if (this.#held !== undefined || user.responseBody.blocked) return
+      if (this.#held !== undefined || user.responseSource.blocked) return
     }
     this.transport.resume()
   }
@@ -280,7 +280,7 @@ export class UpstreamConnection implements UpstreamLink, TransportOwner, TimerOw
   release(): void {
     const user = this.#user
     if (this.#state === 'closed') return
-    const isWhole = user?.responseBody.ended === true && user.isRequestSent
+    const isWhole = user?.responseSource.ended === true && user.isRequestSent
     const isClean = isWhole && this.#buffer !== undefined
     if (!this.#mayReuse || !isClean || this.#held !== undefined || this.transport.needsDrain) {
       this.close()
@@ -325,7 +325,7 @@ export class UpstreamConnection implements UpstreamLink, TransportOwner, TimerOw
       user?.onTunnelEnd()
       return
     }
-    if (user !== undefined && this.#state === 'body' && user.responseBody.finish()) {
+    if (user !== undefined && this.#state === 'body' && user.responseSource.finish()) {
       this.#mayReuse = false
       user.onResponseBody(this)
       return

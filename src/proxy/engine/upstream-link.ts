@@ -9,7 +9,7 @@ import type { TunnelEnd } from './tunnel.ts'
 export interface UpstreamUser {
   readonly response: ResponseHeadView | undefined
   readonly responseHead: ResponseHeadView
-  readonly responseBody: MessageBody
+  readonly responseSource: MessageBody
   /** The response to HEAD has no body. */
   readonly isHead: boolean
   /** The protocol that the request asked to switch to. */
@@ -22,7 +22,7 @@ export interface UpstreamUser {
   /** A 1xx response other than 101 lies in `responseHead`. */
   onInterim(): void
   onResponseHead(link: UpstreamLink): void
-  /** Bytes of the body have been fed, perhaps the last ones (`responseBody.ended`). */
+  /** Bytes of the body have been fed, perhaps the last ones (`responseSource.ended`). */
   onResponseBody(link: UpstreamLink): void
   /** What came with the head has been fed: what was written can leave. */
   onReadEnd(): void

@@ -3,12 +3,12 @@ import { BroadcastChannel } from 'node:worker_threads'
 import { GatewayError } from '../../errors.ts'
 import { SessionSeal, type SessionState, type TargetSession } from '../../mcp/session-state.ts'
 import { sessionKeyRef } from '../../model/mcp-targets.ts'
-import type { Call, CallListener, CallRequest } from '../engine/upstream-call.ts'
+import type { Call, CallListener, CallRequest, OpenCall } from '../engine/upstream-call.ts'
 import { now } from '../upstream/choose.ts'
 
 /** Makes requests; the engine does. */
 export interface Caller {
-  call(request: CallRequest, listener: CallListener): Call
+  call(request: CallRequest, listener: CallListener): OpenCall
 }
 
 /** What a session has that its id does not say. */
@@ -57,8 +57,8 @@ export class McpHub {
     this.#caller = caller
   }
 
-  /** Throws `overloaded`. */
-  call(request: CallRequest, listener: CallListener): Call {
+  /** What goes wrong is told to the listener. */
+  call(request: CallRequest, listener: CallListener): OpenCall {
     if (this.#caller === undefined) throw new GatewayError('bug', 'there is no engine yet')
     return this.#caller.call(request, listener)
   }

@@ -134,6 +134,11 @@ export const metricDefinitions = {
     ['transport'],
     connects,
   ),
+  upstream_call_duration_seconds: histogram(
+    'Time that services took which policies asked; of streams, how long they were open.',
+    ['kind', 'subtype'],
+    durations,
+  ),
   downstream_connections_total: counter('Client connections accepted.', connectionLabels),
   downstream_connections: gauge('Client connections open now.', connectionLabels),
   downstream_received_bytes_total: counter('Bytes read from clients.', connectionLabels),

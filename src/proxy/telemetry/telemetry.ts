@@ -164,6 +164,8 @@ export function createTelemetry({ log, format, onBug }: TelemetryOptions): Worke
 
     onLookup: (result) => upstream.lookedUp(result),
 
+    onCallout: (subtype, seconds) => upstream.called(subtype, seconds),
+
     onEjected(ejection): void {
       upstream.ejected()
       if (ejection !== undefined) models.ejected(ejection)

@@ -1,6 +1,6 @@
 /** What the data plane tells access log and metrics; implemented beside this file, or by a test. */
 import type { GatewayError } from '../../errors.ts'
-import type { Peer } from '../../exchange/exchange.ts'
+import type { CalloutSubtype, Peer } from '../../exchange/exchange.ts'
 import type { AccessLogRules } from '../../exchange/observe.ts'
 import type { Usage } from '../../llm/chat.ts'
 import type { ServerStream } from '../engine/stream-types.ts'
@@ -119,6 +119,8 @@ export interface Telemetry {
   onEjected(ejection?: Ejection): void
   /** Spans that a collector has taken, and that none will get. */
   onSpans(exported: number, dropped: number): void
+  /** A policy has asked another service, which took so many seconds. */
+  onCallout(subtype: CalloutSubtype, seconds: number): void
   /** A host name was looked up. */
   onLookup(result: 'ok' | 'failed'): void
   /** Called once per stream. */

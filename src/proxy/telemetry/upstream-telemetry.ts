@@ -10,6 +10,10 @@ export class UpstreamTelemetry {
     metricDefinitions.upstream_connect_duration_seconds.buckets ?? [],
     (transport) => transport.map(String),
   )
+  readonly #callouts = new TimedCounters(
+    metricDefinitions.upstream_call_duration_seconds.buckets ?? [],
+    (labels) => labels.map(String),
+  )
   /** What is summed in place of bytes are retries. */
   readonly #retries: TimedCounters
   readonly #lookups = { ok: 0, failed: 0 }
@@ -22,6 +26,11 @@ export class UpstreamTelemetry {
 
   connected(seconds: number): void {
     this.#connects.record(plaintext, seconds, 0)
+  }
+
+  /** By a policy, which has asked a service. */
+  called(subtype: string, seconds: number): void {
+    this.#callouts.record(['Policy', subtype], seconds, 0)
   }
 
   retried(labels: readonly Label[], times: number): void {
@@ -42,6 +51,7 @@ export class UpstreamTelemetry {
       ...snapshot,
       retries_total: this.#retries.snapshot().map(({ bytes }) => bytes),
       upstream_connect_duration_seconds: this.#connects.snapshot().map(({ duration }) => duration),
+      upstream_call_duration_seconds: this.#callouts.snapshot().map(({ duration }) => duration),
       upstream_ejections_total: [{ labels: [], values: [this.#ejections] }],
       dns_lookups_total: [
         { labels: ['ok'], values: [ok] },

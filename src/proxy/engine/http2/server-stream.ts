@@ -58,7 +58,7 @@ export class ServerStream extends Http2Stream implements ClientSide, TunnelEnd {
   }
 
   protected get body(): MessageBody | undefined {
-    return this.#exchange?.requestBody
+    return this.#exchange?.requestSource
   }
 
   /** Something is still to come from the client: data, or room for ours. */

@@ -49,7 +49,7 @@ export class UpstreamStream extends Http2Stream implements UpstreamLink {
   }
 
   protected get body(): MessageBody | undefined {
-    return this.#hasHead ? this.#user?.responseBody : undefined
+    return this.#hasHead ? this.#user?.responseSource : undefined
   }
 
   use(user: UpstreamUser): void {
@@ -121,7 +121,7 @@ export class UpstreamStream extends Http2Stream implements UpstreamLink {
     this.expect(isBodiless ? 0 : contentLength)
     if (isLast) this.isReceiveClosed = true
     const kind: BodyKind = isLast || isBodiless ? 'none' : 'stream'
-    user.responseBody.start(kind, contentLength, false)
+    user.responseSource.start(kind, contentLength, false)
     user.onResponseHead(this)
     // Whoever asked may be done with the response, and the head may be another's.
     if (this.#user !== user) return
@@ -171,7 +171,7 @@ export class UpstreamStream extends Http2Stream implements UpstreamLink {
   onReset(code: number): void {
     this.isUnprocessed = code === errorCodes.refusedStream
     // A response that is complete stays so, whatever becomes of the rest of the request.
-    if (this.#hasHead && this.#user?.responseBody.ended === true) return
+    if (this.#hasHead && this.#user?.responseSource.ended === true) return
     this.fail(new GatewayError('upstream_reset', `stream reset with code ${code}`))
   }
 

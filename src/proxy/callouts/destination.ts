@@ -1,15 +1,20 @@
-import { GatewayError } from '../errors.ts'
-import type { ConnectionSettings } from '../exchange/connection.ts'
-import type { CalloutTarget, HostTarget, VendorTarget } from '../exchange/exchange.ts'
-import { backendLevels } from '../policies/merge.ts'
-import { httpAccess, streamAccess } from './config/backend-access.ts'
-import { nameTarget } from './config/rules.ts'
-import type { PhaseContext } from './phases.ts'
-import { joinAuthority } from './upstream/authority.ts'
-import { chooseEndpoint, now } from './upstream/choose.ts'
-import type { Destination } from './upstream/destination.ts'
-import { UpstreamProfiles } from './upstream/profile.ts'
-import { resolveDestination, resolveDynamic } from './upstream/resolve.ts'
+import { GatewayError } from '../../errors.ts'
+import type { ConnectionSettings } from '../../exchange/connection.ts'
+import type { CalloutTarget, HostTarget, VendorTarget } from '../../exchange/exchange.ts'
+import { backendLevels } from '../../policies/merge.ts'
+import { httpAccess, streamAccess } from '../config/backend-access.ts'
+import { nameTarget } from '../config/rules.ts'
+import type { PhaseContext } from '../phases.ts'
+import { joinAuthority } from '../upstream/authority.ts'
+import { chooseEndpoint, now } from '../upstream/choose.ts'
+import type { Destination } from '../upstream/destination.ts'
+import type { Asked } from '../upstream/http-version.ts'
+import { UpstreamProfiles } from '../upstream/profile.ts'
+import { resolveDestination, resolveDynamic } from '../upstream/resolve.ts'
+
+const plainCall: Asked = { authority: '', scheme: 'http', version: '1.1' }
+/** gRPC asks for HTTP/2, unless a policy says otherwise. */
+const grpcCall: Asked = { authority: '', scheme: 'http', version: '2' }
 
 /**
  * Where a call of a policy goes: an endpoint of the backend, with what policies settle for
@@ -18,6 +23,7 @@ import { resolveDestination, resolveDynamic } from './upstream/resolve.ts'
 export async function resolveCallout(
   context: PhaseContext,
   target: CalloutTarget | HostTarget | VendorTarget,
+  isGrpc: boolean,
 ): Promise<Destination> {
   if (target.type === 'host') return resolveHost(context, target)
   if (target.type === 'vendor') return resolveVendor(context, target)
@@ -31,8 +37,7 @@ export async function resolveCallout(
       return streamAccess(policies.merge('backend', 'PostRouting', levels))
     },
   }
-  const nobody = { authority: '', scheme: 'http' as const }
-  return resolveDestination(context, place, nameTarget(target), nobody)
+  return resolveDestination(context, place, nameTarget(target), isGrpc ? grpcCall : plainCall)
 }
 
 /** As a dynamic forward proxy would reach it, with what that may not reach. */

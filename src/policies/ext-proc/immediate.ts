@@ -1,0 +1,37 @@
+/** Answers that a processor gives instead of the backend. */
+import type { ImmediateResponse } from '../../../proto/gen/called/ext_proc_pb.ts'
+import type { Exchange, RespondVerdict } from '../../exchange/exchange.ts'
+import { fieldChanges } from '../ext-auth/field-changes.ts'
+
+/** As the processor writes it; undefined where no final response can have its status. */
+export function immediateAnswer({
+  status,
+  headers,
+  body,
+  grpcStatus,
+}: ImmediateResponse): RespondVerdict | undefined {
+  const code = status?.code || 200
+  if (code < 200 || code > 599) return undefined
+  const removed = new Set(headers?.removeHeaders.map((name) => name.toLowerCase()))
+  const fields = fieldChanges(headers?.setHeaders ?? []).map(
+    ({ name, value }) => [name, value] as const,
+  )
+  const names = new Set(fields.map(([name]) => name.toLowerCase()))
+  const byDefault: (readonly [string, string])[] = []
+  if (body.length > 0) byDefault.push(['content-type', 'text/plain'])
+  if (grpcStatus !== undefined) byDefault.push(['grpc-status', `${grpcStatus.status}`])
+  const kept = byDefault.filter(([name]) => !names.has(name) && !removed.has(name))
+  return { kind: 'respond', status: code, headers: [...kept, ...fields], body, reason: 'ExtProc' }
+}
+
+/** Makes a response that is on its way the processor's. */
+export function takeOver({ response, responseBody }: Exchange, answer: RespondVerdict): void {
+  if (response === undefined || responseBody === undefined) return
+  response.status = answer.status
+  for (const name of new Set([...response.headers.entries()].map(([name]) => name))) {
+    response.headers.remove(name)
+  }
+  for (const [name, value] of answer.headers ?? []) response.headers.add(name, value)
+  const { body = '' } = answer
+  responseBody.replace(typeof body === 'string' ? Buffer.from(body) : body)
+}

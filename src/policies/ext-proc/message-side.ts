@@ -1,0 +1,227 @@
+/**
+ * One direction of an exchange on its way through a processor: its headers, then its body, which goes
+ * there and comes back at the same time, then its trailers.
+ *
+ *   headers --> answered? --+--> body pieces out ... body pieces back --> end
+ *                           '--> replaced: nothing more is said about this message
+ */
+import type {
+  BodyResponse,
+  CommonResponse,
+  HeaderMutation,
+  HeadersResponse,
+} from '../../../proto/gen/called/ext_proc_pb.ts'
+import type { GatewayError } from '../../errors.ts'
+import type { Body, BodyDetour, BodyOutlet } from '../../exchange/exchange.ts'
+import { changeTrailers } from './fields.ts'
+
+/** What a side needs of the conversation that it is part of. */
+export interface Conversation {
+  /** False: the processor is slow. */
+  sendBody(side: MessageSide, bytes: Uint8Array, isLast: boolean): boolean
+  sendTrailers(side: MessageSide, lines: string): void
+  /** What is owed, or whether there is room, may have changed. */
+  moved(): void
+  /** The processor has broken the protocol. */
+  broken(detail: string): void
+}
+
+type Apply = (common: CommonResponse | undefined) => void
+
+/** Who waits for the processor to say something of headers. */
+interface Answered {
+  readonly apply: Apply
+  resolve(): void
+  reject(error: unknown): void
+}
+
+type State = 'before' | 'headers' | 'body' | 'done'
+
+export class MessageSide implements BodyDetour {
+  readonly name: 'request' | 'response'
+  readonly #conversation: Conversation
+  #state: State = 'before'
+  #outlet: BodyOutlet | undefined
+  isReplaced = false
+  /** What is owed is said of the body, not of the headers. */
+  #isWhole = false
+  /** The whole body is with the processor. */
+  #isSent = false
+  #trailers = ''
+  /** Whoever takes what comes back is slow. */
+  isFull = false
+  /** A body is answered piece by piece: what each piece was, in order. */
+  #pieces: Uint8Array[] | undefined
+  #awaited: Answered | undefined
+
+  constructor(name: 'request' | 'response', conversation: Conversation) {
+    this.name = name
+    this.#conversation = conversation
+  }
+
+  get isDone(): boolean {
+    return this.#state === 'done' || this.#state === 'before'
+  }
+
+  /** The processor must say something before this message can go on. */
+  get isOwed(): boolean {
+    if (this.#state === 'headers') return true
+    if (this.#state !== 'body' || this.#outlet === undefined) return false
+    return this.#isSent || (this.#pieces?.length ?? 0) > 0
+  }
+
+  /** The headers are on their way; `apply` is told what the processor says, before its next message. */
+  headersSent(apply: Apply): Promise<void> {
+    this.#state = 'headers'
+    return new Promise((resolve, reject) => {
+      this.#awaited = { apply, resolve, reject }
+    })
+  }
+
+  /** The same for a body that is on its way in one piece. */
+  wholeSent(apply: Apply): Promise<void> {
+    const answered = this.headersSent(apply)
+    this.#isWhole = true
+    return answered
+  }
+
+  /** Sends the body to the processor. `isByPiece`: each piece gets an answer of its own. */
+  openBody(body: Body, isByPiece = false): void {
+    if (isByPiece) this.#pieces = []
+    if (this.#state === 'before' || this.#state === 'done') this.#state = 'body'
+    this.#outlet = body.detour?.(this)
+  }
+
+  // --- to the processor ---
+
+  push(bytes: Uint8Array): boolean {
+    if (this.isReplaced) return true
+    this.#pieces?.push(bytes)
+    const hasRoom = this.#conversation.sendBody(this, bytes, false)
+    this.#conversation.moved()
+    return hasRoom && !this.isFull
+  }
+
+  end(bytes: Uint8Array, trailers: string): void {
+    if (this.isReplaced) return
+    this.#isSent = true
+    this.#trailers = trailers
+    if (trailers === '' || bytes.length > 0) {
+      this.#pieces?.push(bytes)
+      this.#conversation.sendBody(this, bytes, trailers === '')
+    }
+    if (trailers !== '') this.#conversation.sendTrailers(this, trailers)
+    this.#conversation.moved()
+  }
+
+  /** There is room at the processor. */
+  resume(): void {
+    if (!this.isFull) this.#outlet?.resume()
+  }
+
+  drained(): void {
+    if (!this.isFull) return
+    this.isFull = false
+    this.#conversation.moved()
+    this.#outlet?.resume()
+  }
+
+  // --- from the processor ---
+
+  answerHeaders({ response }: HeadersResponse): void {
+    if (this.#state === 'headers' && !this.#isWhole) this.#settle(response)
+    else this.#conversation.broken(`it answered ${this.name} headers that were not sent`)
+  }
+
+  #settle(response: CommonResponse | undefined): void {
+    const awaited = this.#awaited
+    this.#awaited = undefined
+    this.#isWhole = false
+    this.#state = this.#outlet === undefined ? 'done' : 'body'
+    try {
+      awaited?.apply(response)
+      awaited?.resolve()
+    } catch (error) {
+      awaited?.reject(error)
+    }
+  }
+
+  /** The message has been given another body: what the processor still says of it is not for us. */
+  replaceBody(body: Body, bytes: Uint8Array): void {
+    this.isReplaced = true
+    this.#state = 'done'
+    if (this.#outlet === undefined) body.replace(bytes)
+    else {
+      this.#write(bytes)
+      this.#outlet.end()
+      this.#outlet.resume()
+    }
+    this.#conversation.moved()
+  }
+
+  answerBody({ response }: BodyResponse): void {
+    if (this.isReplaced) return
+    if (this.#isWhole) {
+      this.#settle(response)
+      return
+    }
+    if (this.#state !== 'body' || this.#outlet === undefined) {
+      this.#conversation.broken(`it answered a ${this.name} body before its headers`)
+      return
+    }
+    const mutation = response?.bodyMutation?.mutation
+    if (this.#pieces !== undefined) this.#answerPiece(this.#pieces, mutation)
+    else if (mutation?.case === 'streamedResponse') {
+      this.#write(mutation.value.body)
+      if (mutation.value.endOfStream) this.#finish('')
+    } else {
+      this.#conversation.broken(
+        `it answered a ${this.name} body without streamed_response, which full duplex streaming needs`,
+      )
+    }
+  }
+
+  #answerPiece(
+    pieces: Uint8Array[],
+    mutation: NonNullable<CommonResponse['bodyMutation']>['mutation'] | undefined,
+  ): void {
+    const piece = pieces.shift()
+    if (piece === undefined) {
+      this.#conversation.broken(`it answered a piece of the ${this.name} body that was not sent`)
+      return
+    }
+    if (mutation?.case === 'body') this.#write(mutation.value)
+    else if (mutation?.case !== 'clearBody') this.#write(piece)
+    if (this.#isSent && pieces.length === 0 && this.#trailers === '') this.#finish('')
+  }
+
+  answerTrailers(mutation: HeaderMutation | undefined): void {
+    if (this.isReplaced) return
+    if (this.#state !== 'body' || !this.#isSent || this.#trailers === '') {
+      this.#conversation.broken(`it answered ${this.name} trailers that were not sent`)
+      return
+    }
+    this.#finish(changeTrailers(this.#trailers, mutation))
+  }
+
+  #write(bytes: Uint8Array): void {
+    if (bytes.length === 0) return
+    if (this.#outlet?.write(bytes) === false) this.isFull = true
+    this.#conversation.moved()
+  }
+
+  #finish(trailers: string): void {
+    this.#state = 'done'
+    this.#outlet?.end(trailers)
+    this.#conversation.moved()
+  }
+
+  /** The conversation is over: what waits for an answer gets none. */
+  fail(error: GatewayError): void {
+    const { 0: state, 1: awaited } = [this.#state, this.#awaited]
+    this.#state = 'done'
+    this.#awaited = undefined
+    if (state === 'headers') awaited?.reject(error)
+    else if (state === 'body') this.#outlet?.abort(error)
+  }
+}

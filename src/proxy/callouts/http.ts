@@ -1,0 +1,95 @@
+/** HTTP calls of policies to backends, written once and answered once. */
+import { GatewayError } from '../../errors.ts'
+import type { HeaderFields, HttpCallout, HttpCalloutAnswer } from '../../exchange/exchange.ts'
+import type { CallListener } from '../engine/upstream-call.ts'
+import type { CalloutOpener, OpenCallout } from './opener.ts'
+
+export class HttpCallouts {
+  readonly #opener: CalloutOpener
+
+  constructor(opener: CalloutOpener) {
+    this.#opener = opener
+  }
+
+  /** Rejects with `callout_failed`, or with what keeps the backend from being reached. */
+  call(call: HttpCallout): Promise<HttpCalloutAnswer> {
+    return new Promise((resolve, reject) => {
+      const answer = new AnswerReader(call, resolve, reject)
+      const { target, method, path, headers, body, exchange, subtype = 'Http' } = call
+      const request = { target, method, path, headers, body, subtype, cause: exchange }
+      this.#opener.open({ ...request, isGrpc: false }, answer).then(
+        (open) => answer.opened(open),
+        (error: unknown) => reject(error),
+      )
+    })
+  }
+}
+
+/** Reads one answer whole. */
+class AnswerReader implements CallListener {
+  readonly #limits: HttpCallout
+  readonly #resolve: (answer: HttpCalloutAnswer) => void
+  readonly #reject: (error: unknown) => void
+  #open: OpenCallout | undefined
+  #status = 0
+  #headers: [string, string][] = []
+  readonly #pieces: Uint8Array[] = []
+  #length = 0
+  /** How it ended before `opened` was called. */
+  #ended: { readonly error: GatewayError | undefined } | undefined
+
+  constructor(
+    limits: HttpCallout,
+    resolve: (answer: HttpCalloutAnswer) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.#limits = limits
+    this.#resolve = resolve
+    this.#reject = reject
+  }
+
+  opened(open: OpenCallout): void {
+    this.#open = open
+    if (this.#ended === undefined) open.call.limit(open.timeoutMs ?? this.#limits.timeoutMs)
+    else open.end(this.#status, this.#ended.error)
+  }
+
+  onHead(status: number, headers: HeaderFields): void {
+    this.#status = status
+    for (const [name, value] of headers.entries()) this.#headers.push([name, value])
+  }
+
+  onBytes(bytes: Uint8Array): void {
+    this.#length += bytes.length
+    const { maxResponseBytes } = this.#limits
+    if (this.#length <= maxResponseBytes) this.#pieces.push(bytes)
+    else if (this.#ended === undefined) {
+      this.#open?.call.close()
+      const detail = `the answer is larger than ${maxResponseBytes} bytes`
+      this.#end(new GatewayError('callout_failed', detail))
+    }
+  }
+
+  onEnd(): void {
+    this.#end(undefined)
+  }
+
+  onFailure(error: GatewayError): void {
+    this.#end(error)
+  }
+
+  onDrain(): void {
+    // The body was handed over whole.
+  }
+
+  #end(error: GatewayError | undefined): void {
+    if (this.#ended !== undefined) return
+    this.#ended = { error }
+    this.#open?.end(this.#status, error)
+    if (error === undefined) {
+      const body = Buffer.concat(this.#pieces)
+      this.#resolve({ status: this.#status, headers: this.#headers, body })
+    } else if (error.code === 'callout_failed') this.#reject(error)
+    else this.#reject(new GatewayError('callout_failed', error.message, error))
+  }
+}

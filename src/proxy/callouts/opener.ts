@@ -1,0 +1,103 @@
+/**
+ * How calls of policies leave: to an endpoint of the backend that they name, in the version of HTTP
+ * and with the TLS, the credentials and the time limits that policies of that backend settle.
+ */
+import { GatewayError } from '../../errors.ts'
+import type {
+  CalloutSubtype,
+  CalloutTarget,
+  Exchange,
+  HostTarget,
+  VendorTarget,
+} from '../../exchange/exchange.ts'
+import type { CallListener, OpenCall } from '../engine/upstream-call.ts'
+import type { PhaseContext } from '../phases.ts'
+import type { Telemetry } from '../telemetry/types.ts'
+import { now } from '../upstream/choose.ts'
+import type { Destination } from '../upstream/destination.ts'
+import { CalloutExchange, type CalloutHead } from './callout-exchange.ts'
+import { CalloutSpan } from './callout-span.ts'
+import { resolveCallout } from './destination.ts'
+
+export interface CalloutRequest extends CalloutHead {
+  readonly target: CalloutTarget | HostTarget | VendorTarget
+  readonly isGrpc: boolean
+  readonly subtype: CalloutSubtype
+  /** The exchange that it is made for. */
+  readonly cause: Exchange | undefined
+}
+
+/** A call whose request is on its way; `end` is told what came of it. */
+export interface OpenCallout {
+  readonly call: OpenCall
+  /** Milliseconds that policies of the backend give an answer; absent: they do not say. */
+  readonly timeoutMs: number | undefined
+  /** The call is over, with a status of HTTP, or because of an error. */
+  end(status?: number, error?: GatewayError): void
+}
+
+export class CalloutOpener {
+  readonly #context: PhaseContext
+  readonly #telemetry: Telemetry
+
+  constructor(context: PhaseContext, telemetry: Telemetry) {
+    this.#context = context
+    this.#telemetry = telemetry
+  }
+
+  /** Rejects with a GatewayError where the backend cannot be called at all. */
+  async open(request: CalloutRequest, listener: CallListener): Promise<OpenCallout> {
+    const { isGrpc, subtype, cause, target } = request
+    const destination = await resolveCallout(this.#context, target, isGrpc)
+    const { address, others, authority, settings, steps } = destination
+    if (isGrpc && address.isHttp2 !== true) {
+      throw new GatewayError('callout_failed', 'gRPC needs HTTP/2, which backend.http excludes')
+    }
+    const scheme = address.tls === undefined ? 'http' : 'https'
+    const exchange = new CalloutExchange(request, scheme, authority, cause)
+    const to = `${address.host}:${address.port}`
+    const span = new CalloutSpan(this.#telemetry, { subtype, isGrpc, to }, exchange, cause)
+    try {
+      for (const step of steps) {
+        const verdict = await step.onRequest?.(exchange)
+        if (verdict?.kind === 'respond') throw new GatewayError('callout_failed', 'it was refused')
+      }
+    } catch (error) {
+      span.end(undefined, error instanceof Error ? error.message : 'failed')
+      throw error
+    }
+    const { connectTimeoutMs = 0 } = settings
+    const head = exchange.headText()
+    const startedAt = now()
+    const { body } = request
+    const isOpen = isGrpc && body === undefined
+    const call = this.#context.mcp.call(
+      { address, others, head, body, isOpen, connectTimeoutMs, timeoutMs: 0 },
+      listener,
+    )
+    return {
+      call,
+      timeoutMs: settings.requestTimeoutMs,
+      end: this.#ending(destination, startedAt, span),
+    }
+  }
+
+  /** What the endpoint learns, once. */
+  #ending({ endpoint }: Destination, startedAt: number, span: CalloutSpan): OpenCallout['end'] {
+    if (endpoint !== undefined) endpoint.outstanding++
+    let isOver = false
+    return (status, error) => {
+      if (isOver) return
+      isOver = true
+      span.end(status, error?.message)
+      if (endpoint === undefined) return
+      endpoint.outstanding--
+      const isDown = error !== undefined && error.row.source === 'upstream'
+      const latencyMs = now() - startedAt
+      const isSlow = error?.code === 'upstream_timeout'
+      if (isSlow) endpoint.record({ kind: 'failed', retryAfterMs: 0 }, now)
+      else if (isDown) endpoint.record({ kind: 'unreachable' }, now)
+      else if (error === undefined) endpoint.record({ kind: 'answered', latencyMs }, now)
+    }
+  }
+}
