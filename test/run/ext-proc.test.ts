@@ -459,8 +459,16 @@ describe('extProc [Traffic.extProc]', () => {
     })
 
     it('breaks a response off that it does not give back', async () => {
-      processor = except('responseBody', (_, stream) => stream.end(13))
-      await expect(ask('plain')).rejects.toThrow()
+      processor = except('responseBody', ({ request }, stream) => {
+        if (request.case === 'responseBody')
+          stream.send(streamed(request.case, Buffer.from('a'), false))
+      })
+      const options = { host: '127.0.0.1', port, headers: { host: at('plain') }, agent: false }
+      const outgoing = httpRequest(options).end()
+      const [response] = (await once(outgoing, 'response')) as [IncomingMessage]
+      await once(response, 'data')
+      server.streams.at(-1)?.end(13)
+      await expect(once(response, 'end')).rejects.toThrow('aborted')
     })
 
     it('where it breaks the protocol', async () => {
