@@ -86,10 +86,9 @@ export const defaultStreamLimits: StreamLimits = {
   udpMaxSessions: 10_000,
 }
 
-/** How often a drain looks whether the last bytes have left. */
 const flushPollMs = 20
 
-/** An I/O engine on this thread. Ports are bound with `listen`. */
+/** An I/O engine on this thread. */
 export function createEngine(options: EngineOptions): Engine {
   return new SocketEngine(options)
 }
@@ -364,7 +363,6 @@ class SocketEngine implements Engine {
   }
 }
 
-/** An engine without a data plane for streams. */
 const refuseStreams: StreamHandler = {
   onStream: (stream) => stream.refuse(new GatewayError('route_not_found')),
   onStreamError: (stream, error) => stream.refuse(error),
