@@ -92,6 +92,8 @@ async function record(name) {
   const args = ['run', '-f', `examples/${name}`, '--log-file', logFile, ...where, ...quiet]
   const gateway = spawn(launcher, args, { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] })
   const ended = new Promise((resolve) => gateway.once('exit', resolve))
+  // A gateway that outlives a failure would keep the ports of the next one.
+  process.once('exit', () => gateway.kill('SIGKILL'))
   try {
     let observed = await settled(logFile, 0)
     for (const [file, change] of edits[name] ?? []) {

@@ -1,5 +1,6 @@
 /** Every example starts as it is, answers what its README says, and its recorded log replays. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import type { AddressInfo, Server } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { readExport } from '../../src/log/export.ts'
@@ -95,6 +96,23 @@ async function start(name: string, known: Record<string, number> = {}) {
   const send = (port: number, host: string, path: string, headers = {}) =>
     gateway.send(ports[port] ?? 0, { host, path, headers })
   return { gateway, ports, send }
+}
+
+interface AiVendors {
+  startVendor(name: 'vendorA' | 'vendorC', port: number): Promise<Server>
+}
+
+interface AiTour {
+  tour(
+    base: string,
+    tell: (line: string) => void,
+  ): Promise<{
+    readonly masked: string
+    readonly inStream: string
+    readonly other: { readonly content: unknown }
+    readonly statuses: readonly number[]
+    readonly failover: object
+  }>
 }
 
 describe('the example', () => {
@@ -208,6 +226,25 @@ describe('the example', () => {
     udp.close()
     await shop.close()
     authority.dispose()
+  })
+
+  it('ai masks, limits and fails over, as npm run demo:ai tells', async () => {
+    const { startVendor } = (await import(join(folder, 'ai', 'vendors.mjs'))) as AiVendors
+    const { tour } = (await import(join(folder, 'ai', 'tour.mjs'))) as AiTour
+    const servers = await Promise.all([startVendor('vendorA', 0), startVendor('vendorC', 0)])
+    const [a = 0, c = 0] = servers.map((server) => (server.address() as AddressInfo).port)
+    const { ports } = await start('ai', { 9111: a, 9112: c })
+    const lines: string[] = []
+    const found = await tour(`http://127.0.0.1:${ports[8080]}`, (line) => lines.push(line))
+    const masked = 'Write to <EMAIL_ADDRESS> for more.'
+    expect(found.masked).toBe(`You said "I am <EMAIL_ADDRESS>, <masked>". ${masked}`)
+    expect(found.inStream).toBe(`You said "Hello". ${masked}`)
+    expect(found.other.content).toEqual([{ type: 'text', text: `You said "Hello". ${masked}` }])
+    expect(found.statuses[0]).toBe(200)
+    expect(found.statuses.at(-1)).toBe(429)
+    expect(found.failover).toEqual({ status: 200, model: 'claude-sonnet-4-5' })
+    expect(lines).toHaveLength(5)
+    for (const server of servers) server.close()
   })
 
   it('fail-closed refuses what it cannot protect, until the guard is taken away', async () => {
