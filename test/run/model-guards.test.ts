@@ -166,6 +166,9 @@ beforeAll(async () => {
             response: [{ regex: { builtins: [builtin] } }],
           }),
         ),
+        aiBackend('unread', toA(), {
+          ai: { routes: { '/raw': 'Passthrough' }, promptGuard: { request: [{ webhook }] } },
+        }),
         ...guarded('unbounded', toA(), { response: [{ regex: { matches: ['BEGIN.+END'] } }] }),
       ),
     },
@@ -529,18 +532,43 @@ describe('moderation by vendorA', () => {
 
 describe('patterns', () => {
   it.each([
-    ['Ssn', 'it is 536-90-4399.', 'it is <SSN>.'],
-    ['CreditCard', 'pay by 4111 1111 1111 1111', 'pay by <CREDIT_CARD>'],
-    ['PhoneNumber', 'call +1 415-555-0132 now', 'call <PHONE_NUMBER> now'],
-    ['Email', 'write to jane@example.com', 'write to <EMAIL_ADDRESS>'],
-    ['CaSin', 'it is 130 692 544.', 'it is <CA_SIN>.'],
-  ])('[BuiltIn.%s] finds it in requests and in streamed answers', async (builtin, text, masked) => {
+    ['[BuiltIn.Ssn] social security numbers', 'Ssn', 'it is 536-90-4399.', 'it is <SSN>.'],
+    [
+      '[BuiltIn.CreditCard] credit cards',
+      'CreditCard',
+      'pay by 4111 1111 1111 1111',
+      'pay by <CREDIT_CARD>',
+    ],
+    [
+      '[BuiltIn.PhoneNumber] phone numbers',
+      'PhoneNumber',
+      'call +1 415-555-0132 now',
+      'call <PHONE_NUMBER> now',
+    ],
+    [
+      '[BuiltIn.Email] mail addresses',
+      'Email',
+      'write to jane@example.com',
+      'write to <EMAIL_ADDRESS>',
+    ],
+    [
+      '[BuiltIn.CaSin] Canadian social insurance numbers',
+      'CaSin',
+      'it is 130 692 544.',
+      'it is <CA_SIN>.',
+    ],
+  ])('find %s in requests and in streamed answers', async (_id, builtin, text, masked) => {
     a.answer = completes(...text)
     const streamed = await openai(builtin.toLowerCase())
       .chat.completions.stream(tell(text))
       .finalContent()
     expect(streamed).toBe(masked)
     expect(a.calls.at(-1)?.body.messages).toEqual(tell(masked).messages)
+  })
+
+  it('see nothing of requests that are not read, which status says', async () => {
+    const { message } = await running.condition('GatewayBackend', 'unread', 'Accepted', 'True')
+    expect(message).toContain('routes["/raw"]: guards do not see requests of type Passthrough')
   })
 
   it('without a largest length are named in status, and what they leave undecided for too long ends in an error', async () => {

@@ -59,6 +59,7 @@ export function compile(spec: BackendAiSpec, references: References): Compiled<B
     cacheTools: promptCaching.cacheTools ?? false,
     minTokens: promptCaching.minTokens ?? 1024,
   }
+  if (promptGuard !== undefined) remarkUnread(routes ?? {}, findings)
   const config: BackendAiConfig = {
     requestGuards: requestGuards.flatMap((guard) => guard ?? []),
     responseGuards: responseGuards.flatMap((guard) => guard ?? []),
@@ -70,6 +71,19 @@ export function compile(spec: BackendAiSpec, references: References): Compiled<B
     ...(routes && { routes }),
   }
   return { config, problems: findings.problems, secrets: findings.secrets }
+}
+
+/** Nothing is read of these, so there is nothing that guards could look at. */
+const unread = new Set(['Passthrough', 'Realtime'])
+
+function remarkUnread(routes: NonNullable<BackendAiSpec['routes']>, findings: Findings): void {
+  for (const [ending, type] of Object.entries(routes)) {
+    if (!unread.has(type)) continue
+    findings.remark(
+      `routes[${JSON.stringify(ending)}]`,
+      `guards do not see requests of type ${type}`,
+    )
+  }
 }
 
 function refusalOf(
