@@ -223,7 +223,7 @@ describe('rules of all levels together [Authorization.mergeAll]', () => {
 })
 
 describe('phases [Traffic.phase]', () => {
-  it('both run, before routing and after', async () => {
+  it('[Traffic.phase=PostRouting] both run, before routing and after', async () => {
     const early = { path: '/served', headers: { late: '1', early: '1' } }
     expect(await status('early', early)).toBe(403)
     expect(await status('early', { path: '/served' })).toBe(403)

@@ -107,7 +107,7 @@ describe('connections to backends', () => {
   })
 
   it.runIf(process.platform === 'linux')(
-    '[BackendTCP.keepalive] probes a silent connection as told',
+    '[BackendTCP.keepalive] [Keepalive.time] probes a silent connection as told',
     async () => {
       const agent = keepAliveAgent(1)
       await running.send(port, { host: 'probed.example.com', agent })

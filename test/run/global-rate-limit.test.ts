@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
 import type { TestResponse } from '../../src/testing/http-client.ts'
 import {
+  aiBackend,
   gateway,
   httpRoute,
   manifest,
@@ -12,8 +13,10 @@ import {
 } from '../../src/testing/manifests.ts'
 import { type RateLimitServer, startRateLimitServer } from '../../src/testing/rate-limit-server.ts'
 import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
+import { waitFor } from '../../src/testing/wait-for.ts'
 
 let upstream: Upstream
+let models: Upstream
 let server: RateLimitServer
 let running: RunningGateway
 let port: number
@@ -37,6 +40,13 @@ const limited = (name: string, global: Fields, more: Fields = {}) => [
 
 beforeAll(async () => {
   upstream = await startUpstream()
+  models = await startUpstream('models', (_, response) => {
+    const message = { role: 'assistant', content: 'Hello' }
+    const choices = [{ index: 0, message, finish_reason: 'stop' }]
+    const usage = { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 }
+    const answer = { id: 'a', object: 'chat.completion', created: 1, model: 'm', choices, usage }
+    response.setHeader('content-type', 'application/json').end(JSON.stringify(answer))
+  })
   server = await startRateLimitServer()
   port = await freePort()
   const slow = policy('slow', 'GatewayBackend/impatient', {
@@ -76,6 +86,24 @@ beforeAll(async () => {
           backendRef: toBackend('nowhere'),
           descriptors: [{ entries: [team] }],
         }),
+        aiBackend('models', {
+          provider: { vendorA: {}, host: '127.0.0.1', port: models.port },
+        }),
+        httpRoute('models', {
+          hostnames: [at('models')],
+          rules: [{ backendRefs: [toBackend('models')] }],
+        }),
+        policy('models', 'HTTPRoute/models', {
+          traffic: {
+            rateLimit: {
+              global: {
+                domain: 'shop',
+                backendRef: toBackend('limits'),
+                descriptors: [{ entries: [entry('fixed', '"yes"')], unit: 'Tokens' }],
+              },
+            },
+          },
+        }),
         ...limited(
           'local-first',
           { descriptors: [{ entries: [team] }] },
@@ -91,6 +119,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await running?.dispose()
   await upstream?.close()
+  await models?.close()
   server?.close()
 })
 
@@ -118,6 +147,24 @@ describe('rateLimit.global [RateLimits.global]', () => {
         ['flag', 'true'],
       ],
     ])
+  })
+
+  it('[RateLimitDescriptor.unit=Tokens] charges what a model has used, once it is known', async () => {
+    const body = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'Hello' }] })
+    const request = {
+      method: 'POST',
+      host: at('models'),
+      path: '/v1/chat/completions',
+      headers: { 'content-type': 'application/json' },
+      body,
+    }
+    expect((await running.send(port, request)).status).toBe(200)
+    const charged = await waitFor('the charge', () =>
+      server.asked.find(({ descriptors }) => descriptors[0]?.hitsAddend === 18n),
+    )
+    expect(charged.descriptors[0]?.entries).toMatchObject([{ key: 'fixed', value: 'yes' }])
+    server.answer({ overallCode: 2 })
+    expect((await running.send(port, request)).status).toBe(429)
   })
 
   it('leaves a descriptor out where a value is missing, and asks nothing where none is left', async () => {

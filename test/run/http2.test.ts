@@ -142,7 +142,7 @@ const overHttp1 = async (kind: string) => {
 }
 
 describe('the version that a backend is spoken to', () => {
-  it('[BackendHTTP.version] is the one of its policy', async () => {
+  it('[BackendHTTP.version] [BackendHTTP.version=HTTP1] is the one of its policy', async () => {
     expect(await versionOf(overPlain, 'http1')).toBe('1.1')
     expect(await versionOf(overTls, 'http2')).toBe('2.0')
     expect(await overHttp1('http2')).toBe('2.0')

@@ -238,7 +238,7 @@ describe('sluice idp prepare', () => {
     expectNoCredential(second)
   })
 
-  it('[idp.rule.6] obtains the admin token again when it is stale, once for each call', async () => {
+  it('[idp.rule.6] [error.10] obtains the admin token again when it is stale, once for each call', async () => {
     await server({ tokenUses: 1 })
     const more = { '--users-file': at('users.yaml'), '--registration-policy-type': policyType }
     expect((await prepare(more, '--testing')).code).toBe(0)

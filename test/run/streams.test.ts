@@ -293,7 +293,7 @@ describe('TLS on one port', () => {
 })
 
 describe('a connection that is forwarded', () => {
-  it('is reset when nothing moves on it for too long, and goes where its name says', async () => {
+  it('[DynamicForwardProxyBackend.sni] is reset when nothing moves on it for too long, and goes where its name says', async () => {
     const own = { tcp: await freePort(), tls: await freePort() }
     const idle = await startGateway({
       env: { SLUICE_STREAM_IDLE_TIMEOUT: '1s' },

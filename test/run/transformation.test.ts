@@ -410,7 +410,7 @@ describe('responses', () => {
   })
 })
 
-describe('before routing [Traffic.phase]', () => {
+describe('before routing [Traffic.phase] [Traffic.phase=PreRouting]', () => {
   it.each([
     ['/v2/x', 'two'],
     ['/old', 'moved'],

@@ -1,10 +1,11 @@
 /** A call of a policy as backend policies see it: they sign it, or add a credential, as to any request. */
-import type { Exchange, RequestHead } from '../../exchange/exchange.ts'
+import type { Exchange, Peer, RequestHead, RoutePlace } from '../../exchange/exchange.ts'
 import { Learned } from '../../exchange/learned.ts'
 import { FieldPairs, MemoryBody } from '../../exchange/memory-message.ts'
+import { type RequestTrace, traceOf } from '../tracing.ts'
 
-const nobody = { address: '', port: 0 }
-const nowhere = { gateway: '', listener: '' }
+const nobody: Peer = { address: '', port: 0 }
+const nowhere: RoutePlace = { gateway: '', listener: '' }
 
 export interface CalloutHead {
   readonly method: string
@@ -34,17 +35,35 @@ class CalloutRequestHead implements RequestHead {
   }
 }
 
-/** What such a call is made for, as far as backend policies ask: who the client is, above all. */
+/**
+ * What is known of the exchange that a call is made for, as far as backend policies ask. Taken when the
+ * call is asked for: the exchange may be over, and another one in its place, before the call leaves.
+ */
+export interface CalloutCause {
+  readonly source: Peer
+  readonly place: RoutePlace
+  readonly learned: Learned
+  readonly trace: RequestTrace | undefined
+}
+
+export function causeOf(exchange: Exchange): CalloutCause {
+  const { source, place } = exchange
+  const learned = new Learned()
+  learned.jwtToken = exchange.learned.jwtToken
+  learned.apiKeyToken = exchange.learned.apiKeyToken
+  return { source, place, learned, trace: traceOf(exchange) }
+}
+
 export class CalloutExchange implements Exchange {
   readonly request: CalloutRequestHead
   readonly requestBody: MemoryBody
   readonly response = undefined
   readonly responseBody = undefined
-  readonly source
-  readonly rawSource
-  readonly local
-  readonly peerCertificate
-  readonly place
+  readonly source: Peer
+  readonly rawSource: Peer
+  readonly local = nobody
+  readonly peerCertificate = undefined
+  readonly place: RoutePlace
   readonly backend = undefined
   readonly bufferLimit = Number.POSITIVE_INFINITY
   readonly startedAt: number
@@ -56,14 +75,12 @@ export class CalloutExchange implements Exchange {
     head: CalloutHead,
     scheme: 'http' | 'https',
     authority: string,
-    cause: Exchange | undefined,
+    cause: CalloutCause | undefined,
   ) {
     this.request = new CalloutRequestHead(head, scheme, authority)
     this.requestBody = new MemoryBody(head.body)
     this.source = cause?.source ?? nobody
-    this.rawSource = cause?.rawSource ?? nobody
-    this.local = cause?.local ?? nobody
-    this.peerCertificate = cause?.peerCertificate
+    this.rawSource = this.source
     this.place = cause?.place ?? nowhere
     this.startedAt = performance.now()
     this.learned = cause?.learned ?? new Learned()

@@ -1,8 +1,8 @@
 /** Calls of policies in traces and metrics. */
-import type { CalloutSubtype, Exchange } from '../../exchange/exchange.ts'
+import type { CalloutSubtype } from '../../exchange/exchange.ts'
 import type { Attribute } from '../../exchange/observe.ts'
 import type { Telemetry } from '../telemetry/types.ts'
-import { childSpanId, type RequestTrace, traceOf } from '../tracing.ts'
+import { childSpanId, type RequestTrace } from '../tracing.ts'
 import type { CalloutExchange } from './callout-exchange.ts'
 
 /** One call, from the time at which it is known where it goes. */
@@ -21,14 +21,14 @@ export class CalloutSpan {
     telemetry: Telemetry,
     call: { readonly subtype: CalloutSubtype; readonly isGrpc: boolean; readonly to: string },
     exchange: CalloutExchange,
-    cause: Exchange | undefined,
+    trace: RequestTrace | undefined,
   ) {
     this.#telemetry = telemetry
     this.#subtype = call.subtype
     this.#isGrpc = call.isGrpc
     this.#to = call.to
     this.#exchange = exchange
-    this.#trace = cause && traceOf(cause)
+    this.#trace = trace
     if (this.#trace === undefined) return
     this.#spanId = childSpanId()
     exchange.request.headers.set('traceparent', this.#trace.header(this.#spanId))

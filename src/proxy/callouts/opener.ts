@@ -15,7 +15,7 @@ import type { PhaseContext } from '../phases.ts'
 import type { Telemetry } from '../telemetry/types.ts'
 import { now } from '../upstream/choose.ts'
 import type { Destination } from '../upstream/destination.ts'
-import { CalloutExchange, type CalloutHead } from './callout-exchange.ts'
+import { CalloutExchange, type CalloutHead, causeOf } from './callout-exchange.ts'
 import { CalloutSpan } from './callout-span.ts'
 import { resolveCallout } from './destination.ts'
 
@@ -47,7 +47,8 @@ export class CalloutOpener {
 
   /** Rejects with a GatewayError where the backend cannot be called at all. */
   async open(request: CalloutRequest, listener: CallListener): Promise<OpenCallout> {
-    const { isGrpc, subtype, cause, target } = request
+    const { isGrpc, subtype, target } = request
+    const cause = request.cause && causeOf(request.cause)
     const destination = await resolveCallout(this.#context, target, isGrpc)
     const { address, others, authority, settings, steps } = destination
     if (isGrpc && address.isHttp2 !== true) {
@@ -56,7 +57,7 @@ export class CalloutOpener {
     const scheme = address.tls === undefined ? 'http' : 'https'
     const exchange = new CalloutExchange(request, scheme, authority, cause)
     const to = `${address.host}:${address.port}`
-    const span = new CalloutSpan(this.#telemetry, { subtype, isGrpc, to }, exchange, cause)
+    const span = new CalloutSpan(this.#telemetry, { subtype, isGrpc, to }, exchange, cause?.trace)
     try {
       for (const step of steps) {
         const verdict = await step.onRequest?.(exchange)
