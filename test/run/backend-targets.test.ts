@@ -135,6 +135,6 @@ describe('backend settings [PolicySpec.backend]', () => {
   it('[BackendFull.scope] of another type of backend change nothing, and say so', async () => {
     expect(await shown('scoped')).toBe('Bearer scoped')
     const { message } = await running.condition('GatewayPolicy', 'scoped', 'Accepted', 'True')
-    expect(message).toContain('spec.backend.ai')
+    expect(message).toContain('spec.backend.ai is ignored on GatewayBackend default/scoped')
   })
 })

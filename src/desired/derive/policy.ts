@@ -10,7 +10,7 @@ import { findPolicy } from '../../policies/registry.ts'
 import { conditionFalse } from '../conditions.ts'
 import type { Derived, Reader, Stage } from '../graph.ts'
 import type { ObjectState, Refusal } from '../object-state.ts'
-import { type PolicySpec, specOf } from '../shapes.ts'
+import { type BackendSpec, type PolicySpec, specOf } from '../shapes.ts'
 import {
   type CompiledField,
   compileField,
@@ -60,6 +60,7 @@ function placement(
   field: PolicyField,
   { definition }: CompiledField,
   { target }: ResolvedTarget,
+  read: Reader,
 ): Finding | undefined {
   // A protection in a place where it cannot work protects nobody.
   const severity = definition?.security === false ? 'ineffective' : 'closed'
@@ -78,11 +79,24 @@ function placement(
     const message = `${field.path} is ignored on a ${target.kind}; only backend.tcp and backend.tls apply to connections`
     return { severity: 'note', message }
   }
+  if (field.section === 'backend' && isForOtherType(field.field, target, read)) {
+    const message = `${field.path} is ignored on ${target.kind} ${target.namespace}/${target.name}, which is of another type`
+    return { severity: 'note', message }
+  }
   if (definition?.effectiveOn !== undefined && !definition.effectiveOn.includes(target.kind)) {
     const message = `${field.path} is ignored on a ${target.kind}; it applies to ${definition.effectiveOn.join(', ')} only`
     return { severity: 'note', message }
   }
   return undefined
+}
+
+/** Settings of language models and of MCP concern backends of that type alone. */
+function isForOtherType(field: string, target: PolicyTarget, read: Reader): boolean {
+  if (field !== 'ai' && field !== 'mcp') return false
+  if (target.kind === 'Service') return field === 'ai'
+  if (target.kind !== 'GatewayBackend') return false
+  const backend = read.object('GatewayBackend', target.namespace, target.name)?.object
+  return backend !== undefined && specOf<BackendSpec>(backend)[field] === undefined
 }
 
 interface Translation {
@@ -109,7 +123,7 @@ function translate(
   for (const field of fields) {
     const compiled = compileField(field, read)
     findings.push(...compiled.findings)
-    const misplaced = targets.map((resolved) => placement(field, compiled, resolved))
+    const misplaced = targets.map((resolved) => placement(field, compiled, resolved, read))
     findings.push(...misplaced.filter((finding) => finding !== undefined))
     effective ||= compiled.effective && misplaced.some((finding) => finding === undefined)
     // One that is merely not attached yet will be covered from the moment when it is.
