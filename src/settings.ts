@@ -12,6 +12,7 @@ import {
   readCount,
   readDelay,
   readHost,
+  readPath,
   readPositiveDelay,
   readRanges,
   readWord,
@@ -162,6 +163,15 @@ export const settings = {
     default: undefined,
     defaultText: 'unknown',
     doc: 'Node that this process runs on; as `SLUICE_ZONE`, for hints that name nodes.',
+  }),
+  sessionKeyFile: row<string | undefined>({
+    flag: 'session-key-file',
+    env: 'SLUICE_SESSION_KEY_FILE',
+    form: 'a path',
+    read: readPath,
+    default: undefined,
+    defaultText: 'a key of the control plane: of its log, or of all its replicas',
+    doc: 'At least 16 secret bytes. Processes with the same ones carry on the MCP sessions of each other, whoever configures them.',
   }),
   streamIdleMs: row({
     env: 'SLUICE_STREAM_IDLE_TIMEOUT',

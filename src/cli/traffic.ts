@@ -1,4 +1,5 @@
 /** What the commands that carry traffic have in common: settings, what happens, what was bound. */
+import { readFileSync } from 'node:fs'
 import type { ProxyEvent, ProxyOptions, RunningProxy } from '../proxy/supervisor.ts'
 import type { SettingTexts } from '../settings/config-file.ts'
 import { drainDeadlines, readSettings, type SettingName, type SettingProblem } from '../settings.ts'
@@ -61,7 +62,8 @@ export function trafficOptions(
   const { dynamicAllow, dynamicRefuse, accessLog, ...others } = settings.value
   const { trustedProxies, proxyProtocolFrom, maxConnections, ...more } = others
   const { streamIdleMs, udpIdleMs, udpSessions, ...rest } = more
-  const { zone, node, maxBackendRequests, logLevel: _, logFormat: __, ...proxy } = rest
+  const { logLevel: _, logFormat: __, sessionKeyFile, ...remaining } = rest
+  const { zone, node, maxBackendRequests, ...proxy } = remaining
   return {
     ...proxy,
     accessLogFormat: accessLog,
@@ -70,6 +72,7 @@ export function trafficOptions(
       trustedProxies,
       proxyProtocolFrom,
       ...(maxConnections !== undefined && { maxConnections }),
+      ...(sessionKeyFile !== undefined && { sessionKey: readSessionKey(sessionKeyFile) }),
     },
     ...(maxBackendRequests !== undefined && { maxBackendRequests }),
     locality: { ...(zone !== undefined && { zone }), ...(node !== undefined && { node }) },
@@ -87,6 +90,20 @@ export function trafficOptions(
       if (line !== undefined) log.write(...line, 'sluice::proxy')
     },
   }
+}
+
+/** Fewer bytes could be found by trying. */
+const shortestKey = 16
+
+function readSessionKey(path: string): Uint8Array {
+  let key: Uint8Array
+  try {
+    key = readFileSync(path)
+  } catch (error) {
+    throw new UsageError(`session-key-file: ${error instanceof Error ? error.message : path}`)
+  }
+  if (key.length >= shortestKey) return key
+  throw new UsageError(`session-key-file: ${path} has fewer than ${shortestKey} bytes`)
 }
 
 /** Where everything is, so that a port that was chosen by the system can be found. */

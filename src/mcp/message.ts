@@ -4,7 +4,7 @@ import { type JsonNode, JsonRefusal, member, rawOf, scanJson, textOf } from './j
 /** Deep enough for any schema or result that means something. */
 export const maxDepth = 128
 /** Down to the parts of the items of a result: message, result, list, item, name. */
-const keptDepth = 5
+const keptDepth = 7
 
 export interface McpRequest {
   readonly kind: 'request'

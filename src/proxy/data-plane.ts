@@ -67,6 +67,8 @@ export interface DataPlaneSettings {
   readonly locality?: Locality
   /** Uniform in [0, 1); Math.random where absent. */
   readonly random?: () => number
+  /** Of MCP sessions; that of the control plane where absent. */
+  readonly sessionKey?: Uint8Array
   /** Looks host names up; as the machine does where absent. */
   readonly lookup?: Lookup
 }
@@ -119,7 +121,7 @@ export async function createDataPlane(parts: DataPlaneParts): Promise<DataPlane>
     heads: new MatchableHeads(parts.core, parts.head),
     random: random ?? Math.random,
     most: parts.settings.maxBackendRequests ?? Number.POSITIVE_INFINITY,
-    mcp: new McpHub((digest) => config.secret(digest), parts.settings.version ?? '0'),
+    mcp: new McpHub(config, parts.settings),
     resolver: {
       hosts,
       isAllowed: destinationFilter(destinations),

@@ -16,6 +16,8 @@ export interface EdgeSettings {
   readonly proxyProtocolFrom: readonly string[]
   /** Of all workers together. */
   readonly maxConnections?: number
+  /** MCP sessions that were sealed with it are carried on; the control plane's key where absent. */
+  readonly sessionKey?: Uint8Array
 }
 
 /** Given to a worker when it starts. */

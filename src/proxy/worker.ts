@@ -24,7 +24,8 @@ const trapExitCode = 70
 
 async function startWorker(port: NonNullable<typeof parentPort>, settings: WorkerSettings) {
   const { bindAddress, reusePort, accessLog, streamLimits } = settings
-  const { trustedProxies = [], proxyProtocolFrom = [], maxConnections } = settings.edge ?? {}
+  const { maxConnections, sessionKey } = settings.edge ?? {}
+  const { trustedProxies = [], proxyProtocolFrom = [] } = settings.edge ?? {}
   const send = (message: FromWorker) => port.postMessage(message)
   const log = new AccessLog({ fd: accessLog.fd, isShared: reusePort })
   // Runs even when an uncaught error ends the thread; nothing asynchronous gets a turn any more.
@@ -39,7 +40,7 @@ async function startWorker(port: NonNullable<typeof parentPort>, settings: Worke
     head,
     telemetry,
     buckets,
-    settings: { ...settings, trustedProxies },
+    settings: { ...settings, trustedProxies, ...(sessionKey && { sessionKey }) },
   })
   const engine = createEngine({
     core,

@@ -16,6 +16,8 @@ export function readWorkers(text: string): number | 'auto' | undefined {
   return /^[0-9]{1,3}$/.test(text) && count >= 1 && count <= 256 ? count : undefined
 }
 
+export const readPath = (text: string): string => text
+
 export const readHost = (text: string) => (/^[^\s/]+$/.test(text) ? text : undefined)
 
 export const readWord =

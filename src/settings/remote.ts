@@ -1,5 +1,5 @@
 /** The settings of `sluice proxy` beside those of every process that carries traffic. */
-import { readAddress, readHost } from './readers.ts'
+import { readAddress, readHost, readPath } from './readers.ts'
 import { row } from './row.ts'
 
 /** `host:port`, several with commas between; the port cannot be 0. */
@@ -19,7 +19,6 @@ function readObjectName(text: string): { namespace: string; name: string } | und
   return isValid ? { namespace, name } : undefined
 }
 
-const readPath = (text: string): string => text
 const readProxyName = (text: string) => (namePattern.test(text) ? text : undefined)
 
 /** What a proxy of a controller needs beside the settings above. */

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
+import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js'
 import type { EventStore } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
 
@@ -107,6 +108,52 @@ export class TestMcpServer {
       if (http === undefined) resolve()
       http?.close(() => resolve())
       http?.closeAllConnections()
+    })
+  }
+}
+
+/** A server of the older transport (HTTP with SSE), made with the official SDK. */
+export class TestSseServer {
+  readonly #offer: (server: McpServer) => void
+  readonly #transports = new Map<string, SSEServerTransport>()
+  #http: Server | undefined
+  port = 0
+
+  constructor(offer: (server: McpServer) => void) {
+    this.#offer = offer
+  }
+
+  async start(): Promise<this> {
+    const http = createServer((request, response) => {
+      void this.#serve(request, response).catch(() => response.destroy())
+    })
+    this.#http = http
+    await new Promise<void>((resolve) => http.listen(this.port, '127.0.0.1', resolve))
+    this.port = (http.address() as AddressInfo).port
+    return this
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = new URL(request.url ?? '', 'http://localhost')
+    if (request.method === 'GET' && url.pathname === '/sse') {
+      const transport = new SSEServerTransport('/messages', response)
+      this.#transports.set(transport.sessionId, transport)
+      const server = new McpServer({ name: 'old', version: '1.0.0' })
+      this.#offer(server)
+      await server.connect(transport)
+      return
+    }
+    const transport = this.#transports.get(url.searchParams.get('sessionId') ?? '')
+    if (transport === undefined) response.writeHead(404).end()
+    else await transport.handlePostMessage(request, response)
+  }
+
+  async kill(): Promise<void> {
+    this.#transports.clear()
+    await new Promise<void>((resolve) => {
+      if (this.#http === undefined) resolve()
+      this.#http?.close(() => resolve())
+      this.#http?.closeAllConnections()
     })
   }
 }

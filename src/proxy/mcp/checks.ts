@@ -3,6 +3,7 @@ import type { RespondVerdict } from '../../exchange/exchange.ts'
 import { codes } from '../../mcp/answers.ts'
 import { knownVersions } from '../../mcp/versions.ts'
 import { splitAuthority } from '../upstream/authority.ts'
+import { legacySession } from './legacy.ts'
 import type { McpExchange } from './mcp-exchange.ts'
 import { json, jsonRefusal } from './refusals.ts'
 
@@ -25,7 +26,8 @@ export function checkRequest(exchange: McpExchange): RespondVerdict | undefined 
     return refuse(406, 'Not Acceptable: the client must accept text/event-stream')
   }
   if (method === 'POST') {
-    if (!accepts(accept, 'text/event-stream') || !accepts(accept, 'application/json')) {
+    const isLegacy = legacySession(exchange) !== undefined
+    if (!isLegacy && !acceptsBoth(accept)) {
       return refuse(
         406,
         'Not Acceptable: the client must accept application/json and text/event-stream',
@@ -38,6 +40,9 @@ export function checkRequest(exchange: McpExchange): RespondVerdict | undefined 
   }
   return checkVersion(headers.get('mcp-protocol-version'))
 }
+
+const acceptsBoth = (accept: string): boolean =>
+  accepts(accept, 'text/event-stream') && accepts(accept, 'application/json')
 
 /** Media ranges without their weights; one that is not wanted at all is rare enough to be believed. */
 function accepts(accept: string, type: string): boolean {

@@ -30,9 +30,8 @@ export async function askLists(
     asked.map((entry) => askOne(turn, request, method, entry, cursors?.get(entry.target.name))),
   )
   const ended = outcomes.find((one) => one instanceof SessionEnded)
-  if (ended !== undefined && outcomes.every((one) => one === ended || typeof one !== 'object')) {
-    throw ended
-  }
+  const isOver = outcomes.every((one) => one instanceof SessionEnded || one === 'missing')
+  if (ended !== undefined && isOver) throw ended
   const parts = outcomes.filter((one) => typeof one === 'object' && 'items' in one)
   const missing = asked.flatMap(({ target }, at) =>
     outcomes[at] === 'missing' || outcomes[at] instanceof SessionEnded ? [target.name] : [],

@@ -4,6 +4,7 @@ import { notificationText } from '../../mcp/answers.ts'
 import { eventText, type McpEvent } from '../../mcp/event-stream.ts'
 import type { McpMessage } from '../../mcp/message.ts'
 import { clientMessage } from '../../mcp/results.ts'
+import { newSessionId } from '../../mcp/session-state.ts'
 import type { McpTargetEntry } from '../upstream/mcp-targets.ts'
 import type { EventMark } from './answer-reader.ts'
 import { TargetFailure, toFailure } from './failure.ts'
@@ -24,8 +25,49 @@ export function serveGet(
 ): RespondVerdict | Promise<RespondVerdict | undefined> {
   const session = findSession(exchange)
   if ('kind' in session) return session
-  const from = exchange.walk.exchange.request.headers.get('last-event-id')
-  return new ServerStreams(session, from).begin()
+  const { walk, context } = exchange
+  const { mcp } = context
+  const from = walk.exchange.request.headers.get('last-event-id')
+  const outlet = new ExchangeOutlet(walk)
+  const streams = new ServerStreams(session, outlet, from)
+  const key = `stream ${newSessionId()}`
+  mcp.live(session.state).held.set(key, { close: () => outlet.end() })
+  const endLooking = mcp.onSweep(() => {
+    // A session whose client listens is in use.
+    mcp.live(session.state)
+    outlet.keepAlive()
+  })
+  walk.mcp = {
+    close: () => {
+      endLooking()
+      mcp.known(session.state)?.held.delete(key)
+      streams.close()
+      outlet.end()
+    },
+  }
+  streams.open().then(
+    (failures) => settle(outlet, failures, exchange.backend.targets.length === 1),
+    (thrown) => outlet.fail(thrown),
+  )
+  return outlet.result
+}
+
+type Outcome = TargetFailure | SessionEnded | undefined
+
+/** All servers have been asked, and where none has a stream the client is told why. */
+function settle(outlet: ExchangeOutlet, failures: readonly Outcome[], isOnly: boolean): void {
+  if (failures.includes(undefined)) return
+  const answer = ({ status, headers = [], body, reason }: RespondVerdict) =>
+    outlet.answer(status, headers, body, reason)
+  const [first] = failures
+  const isRefused = failures.every(
+    (one) => one instanceof TargetFailure && one.answer?.status === 405,
+  )
+  if (first === undefined || failures.some((one) => one instanceof SessionEnded)) {
+    answer(lostSession())
+  } else if (first instanceof TargetFailure && (isRefused || isOnly)) {
+    answer(verdictOf(first, undefined))
+  } else outlet.open()
 }
 
 /** The stream of one server, as far as it is open. */
@@ -40,7 +82,8 @@ const lists = ['tools', 'prompts', 'resources'].map((kind) =>
   notificationText(`notifications/${kind}/list_changed`),
 )
 
-class ServerStreams {
+/** The streams of all servers of a session, in one. */
+export class ServerStreams {
   readonly #session: ClientSession
   readonly #exchange: McpExchange
   readonly #outlet: ExchangeOutlet
@@ -50,12 +93,12 @@ class ServerStreams {
   /** A stream that began with a request is taken up again: it is one server's, and has an end. */
   readonly #resumed: string | undefined
   readonly #streams = new Map<string, ServerStream>()
-  readonly #ends: (() => void)[] = []
+  #endLooking: (() => void) | undefined
 
-  constructor(session: ClientSession, from: string | undefined) {
+  constructor(session: ClientSession, outlet: ExchangeOutlet, from: string | undefined) {
     this.#session = session
     this.#exchange = session.exchange
-    this.#outlet = new ExchangeOutlet(session.exchange.walk)
+    this.#outlet = outlet
     this.#from = from
     const positions = new Map(from === undefined || this.#isOnly ? [] : readPositions(from))
     const isOwn = positions.delete(streamKey)
@@ -67,51 +110,17 @@ class ServerStreams {
     return this.#exchange.backend.targets.length === 1
   }
 
-  begin(): Promise<RespondVerdict | undefined> {
-    const { walk, context } = this.#exchange
-    const { state } = this.#session
-    walk.mcp = { close: () => this.#close() }
-    const key = `stream ${Math.random()}`
-    context.mcp.live(state).held.set(key, { close: () => this.#outlet.end() })
-    this.#ends.push(
-      () => context.mcp.known(state)?.held.delete(key),
-      context.mcp.onSweep(() => {
-        context.mcp.live(state)
-        this.#outlet.keepAlive()
-      }),
-      context.mcp.onChange(() => this.#onChange()),
-    )
+  /** Asks all servers; resolves with what is wrong with each, or undefined. */
+  open(): Promise<Outcome[]> {
+    this.#endLooking = this.#exchange.context.mcp.onChange(() => this.#onChange())
     const wanted = this.#exchange.backend.targets.filter(
       ({ target }) => this.#resumed === undefined || target.name === this.#resumed,
     )
-    if (wanted.length === 0) return Promise.resolve(lostSession())
-    Promise.all(wanted.map((entry) => this.#open(entry))).then(
-      (failures) => this.#begun(failures),
-      (thrown) => this.#outlet.fail(thrown),
-    )
-    return this.#outlet.result
-  }
-
-  /** All servers have been asked. */
-  #begun(failures: readonly (TargetFailure | SessionEnded | undefined)[]): void {
-    if (failures.includes(undefined)) return
-    const [first] = failures
-    const ended = failures.find((one) => one instanceof SessionEnded)
-    const isRefused = failures.every(
-      (one) => one instanceof TargetFailure && one.answer?.status === 405,
-    )
-    if (ended !== undefined) this.#answer(lostSession())
-    else if (first instanceof TargetFailure && (isRefused || this.#isOnly)) {
-      this.#answer(verdictOf(first, undefined))
-    } else this.#outlet.open()
-  }
-
-  #answer({ status, headers = [], body, reason }: RespondVerdict): void {
-    this.#outlet.answer(status, headers, body, reason)
+    return Promise.all(wanted.map((entry) => this.#open(entry)))
   }
 
   /** Asks a server for its stream; gives what is wrong, once it is known. */
-  async #open(entry: McpTargetEntry): Promise<TargetFailure | SessionEnded | undefined> {
+  async #open(entry: McpTargetEntry): Promise<Outcome> {
     const { name } = entry.target
     const stream = this.#streams.get(name) ?? {
       flow: undefined,
@@ -204,7 +213,7 @@ class ServerStreams {
     stream.retryMs = Math.min(stream.retryMs * 2, longestRetryMs)
   }
 
-  #onRetried(failure: TargetFailure | SessionEnded | undefined): void {
+  #onRetried(failure: Outcome): void {
     if (failure instanceof SessionEnded) this.#outlet.end()
   }
 
@@ -235,9 +244,8 @@ class ServerStreams {
     stream.flow?.close()
   }
 
-  #close(): void {
-    for (const end of this.#ends.splice(0)) end()
+  close(): void {
+    this.#endLooking?.()
     for (const name of [...this.#streams.keys()]) this.#drop(name)
-    this.#outlet.end()
   }
 }

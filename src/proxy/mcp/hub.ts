@@ -1,10 +1,18 @@
 /** What the MCP backends of one thread share: the key of sessions, what is known of them, one clock. */
 import { BroadcastChannel } from 'node:worker_threads'
 import { GatewayError } from '../../errors.ts'
-import { SessionSeal, type SessionState, type TargetSession } from '../../mcp/session-state.ts'
+import { type McpMessage, readMessage } from '../../mcp/message.ts'
+import {
+  newSessionId,
+  SessionSeal,
+  type SessionState,
+  type TargetSession,
+} from '../../mcp/session-state.ts'
 import { sessionKeyRef } from '../../model/mcp-targets.ts'
 import type { Call, CallListener, CallRequest, OpenCall } from '../engine/upstream-call.ts'
 import { now } from '../upstream/choose.ts'
+import type { McpExchange } from './mcp-exchange.ts'
+import type { Flow } from './transport.ts'
 
 /** Makes requests; the engine does. */
 export interface Caller {
@@ -20,6 +28,33 @@ export interface LiveSession {
   lastUsed: number
 }
 
+/** A client whose stream is in one thread, while its messages may come to any. */
+export interface StreamClient {
+  readonly backend: string
+  readonly principal: string | undefined
+  /** False where there are too many messages. */
+  receive(messages: readonly McpMessage[], exchange?: McpExchange): boolean
+}
+
+/** Messages for such a client, and who wants to know whether they were taken. */
+interface Passed {
+  readonly id: string
+  readonly backend: string
+  readonly principal: string | undefined
+  readonly texts: readonly string[]
+}
+
+/** What threads tell each other. */
+type ThreadNews =
+  | { readonly ended: string }
+  | { readonly passed: Passed; readonly by: string }
+  | { readonly taken: string }
+
+/** Another thread takes messages in so many milliseconds, or there is none that can. */
+const passingMs = 1_000
+/** Requests of one session that are under way in this thread. */
+const mostPending = 256
+
 /** Between looks at what has become old. */
 const sweepMs = 15_000
 /** Without a message a session keeps nothing in memory; its id goes on being good. */
@@ -33,24 +68,31 @@ const endedMs = 24 * 3_600_000
 const mostEnded = 100_000
 
 export class McpHub {
-  readonly #value: (digest: string) => Uint8Array | undefined
+  readonly #key: () => Uint8Array | undefined
   #caller: Caller | undefined
   #seal: { readonly value: Uint8Array; readonly seal: SessionSeal } | undefined
   readonly #opened = new Map<string, SessionState>()
   readonly #live = new Map<string, LiveSession>()
   readonly #ended = new Map<string, number>()
   readonly #sweeps = new Set<() => void>()
-  #lingering = new Set<Call>()
+  #lingering = new Set<Flow>()
+  readonly #pending = new Map<string, number>()
+  readonly #waiting = new Map<string, () => void>()
+  /** Clients of the older transport whose stream is in this thread. */
+  readonly legacyClients = new Map<string, StreamClient>()
   readonly #changes = new Set<() => void>()
   #timer: NodeJS.Timeout | undefined
   #channel: BroadcastChannel | undefined
   /** Of the product. */
   readonly version: string
 
-  /** `value`: of a secret that was received, by its digest. */
-  constructor(value: (digest: string) => Uint8Array | undefined, version: string) {
+  /** `config` has the key where `sessionKey` is absent. */
+  constructor(
+    config: { secret(digest: string): Uint8Array | undefined },
+    { version = '0', sessionKey }: { version?: string; sessionKey?: Uint8Array },
+  ) {
     this.version = version
-    this.#value = value
+    this.#key = () => sessionKey ?? config.secret(sessionKeyRef.digest)
   }
 
   set caller(caller: Caller) {
@@ -66,7 +108,7 @@ export class McpHub {
   // --- ids ---
 
   get #sealing(): SessionSeal {
-    const value = this.#value(sessionKeyRef.digest)
+    const value = this.#key()
     if (value === undefined) throw new GatewayError('bug', 'the key of sessions has not arrived')
     if (this.#seal?.value !== value) {
       this.#seal = { value, seal: new SessionSeal(value) }
@@ -124,19 +166,61 @@ export class McpHub {
   /** Nobody carries the session on, in any thread of this process. */
   end({ id }: SessionState): void {
     this.#noteEnd(id)
-    this.#toOthers().postMessage(id)
+    this.#toOthers().postMessage({ ended: id } satisfies ThreadNews)
   }
 
   /** Threads of one process tell each other which sessions have ended. */
   #toOthers(): BroadcastChannel {
     if (this.#channel !== undefined) return this.#channel
     const channel = new BroadcastChannel('sluice mcp sessions')
-    channel.onmessage = ({ data }) => {
-      if (typeof data === 'string') this.#noteEnd(data)
-    }
+    channel.onmessage = (event) => this.#onNews((event as { data: ThreadNews }).data)
     channel.unref()
     this.#channel = channel
     return channel
+  }
+
+  #onNews(news: ThreadNews): void {
+    if ('ended' in news) this.#noteEnd(news.ended)
+    else if ('taken' in news) this.#waiting.get(news.taken)?.()
+    else {
+      const { id, backend, principal, texts } = news.passed
+      const client = this.legacyClients.get(id)
+      if (client?.backend !== backend || client.principal !== principal) return
+      if (client.receive(texts.map(readMessage))) {
+        this.#toOthers().postMessage({ taken: news.by } satisfies ThreadNews)
+      }
+    }
+  }
+
+  /** Messages for a client whose stream is in another thread of this process: were they taken? */
+  passOn(passed: Passed): Promise<boolean> {
+    const by = newSessionId()
+    return new Promise((resolve) => {
+      const settle = (isTaken: boolean) => {
+        clearTimeout(timer)
+        this.#waiting.delete(by)
+        resolve(isTaken)
+      }
+      const timer = setTimeout(() => settle(false), passingMs)
+      this.#waiting.set(by, () => settle(true))
+      this.#toOthers().postMessage({ passed, by } satisfies ThreadNews)
+    })
+  }
+
+  // --- limits ---
+
+  /** May one more request of the session begin? Each that did has to `leave`. */
+  admit({ id }: SessionState): boolean {
+    const count = this.#pending.get(id) ?? 0
+    if (count >= mostPending) return false
+    this.#pending.set(id, count + 1)
+    return true
+  }
+
+  leave({ id }: SessionState): void {
+    const count = this.#pending.get(id) ?? 0
+    if (count > 1) this.#pending.set(id, count - 1)
+    else this.#pending.delete(id)
   }
 
   #noteEnd(id: string): void {
@@ -169,8 +253,8 @@ export class McpHub {
   // --- time ---
 
   /** An answer is there, and its connection still has to come to its end. */
-  linger(call: Call): void {
-    this.#lingering.add(call)
+  linger(flow: Flow): void {
+    this.#lingering.add(flow)
     this.#watch()
   }
 
@@ -188,8 +272,8 @@ export class McpHub {
 
   #sweep(): void {
     const late = this.#lingering
-    this.#lingering = new Set()
-    for (const call of late) call.close()
+    this.#lingering = new Set<Flow>()
+    for (const flow of late) flow.close()
     for (const look of [...this.#sweeps]) look()
     const at = now()
     for (const [id, { lastUsed }] of this.#live) {

@@ -4,23 +4,58 @@ import { codes, resultText } from '../../mcp/answers.ts'
 import { helloParams, mergeHellos } from '../../mcp/initialize.ts'
 import { member, textOf } from '../../mcp/json/scan.ts'
 import type { McpRequest } from '../../mcp/message.ts'
-import { newSessionId, type TargetSession } from '../../mcp/session-state.ts'
+import { newSessionId, type SessionState, type TargetSession } from '../../mcp/session-state.ts'
 import { latestVersion } from '../../mcp/versions.ts'
 import type { McpTargetEntry } from '../upstream/mcp-targets.ts'
 import { TargetFailure, toFailure } from './failure.ts'
 import type { McpExchange } from './mcp-exchange.ts'
 import { json, jsonRefusal, verdictOf } from './refusals.ts'
 import { principalOf } from './session-requests.ts'
-import { type Begun, begin, transportOf } from './target-session.ts'
+import type { Held } from './sse-connection.ts'
+import { type Begun, begin, ClientSession, endEverywhere } from './target-session.ts'
 import type { Abandon } from './transport.ts'
 
 export async function serveInitialize(
   exchange: McpExchange,
   request: McpRequest,
 ): Promise<RespondVerdict | undefined> {
-  exchange.tell(request.method)
-  const begun = await beginAll(exchange, request)
+  const closes = new Set<() => void>()
+  exchange.walk.mcp = {
+    close: () => {
+      for (const close of closes) close()
+    },
+  }
+  const begun = await beginSession(exchange, request, {
+    onAbandon: (close) => closes.add(close),
+  })
   if (exchange.walk.over) return undefined
+  if ('kind' in begun) return begun
+  const { mcp } = exchange.context
+  // Without sessions there is nothing to be brought with what follows.
+  if (exchange.backend.isStateless) {
+    void endEverywhere(new ClientSession(exchange, begun.state))
+    return answer(begun.text, [])
+  }
+  exchange.sessionId = begun.state.id
+  exchange.tell(request.method)
+  return answer(begun.text, [['mcp-session-id', mcp.seal(begun.state)]])
+}
+
+/** A session that has begun, and what its client is told. */
+export interface BegunSession {
+  readonly text: string
+  readonly state: SessionState
+}
+
+/** Begins a session at all targets, or says why there is none. */
+export async function beginSession(
+  exchange: McpExchange,
+  request: McpRequest,
+  abandon: Abandon,
+): Promise<BegunSession | RespondVerdict> {
+  exchange.tell(request.method)
+  const held: Held = new Map()
+  const begun = await beginAll(exchange, request, abandon, held)
   const { backend } = exchange
   const [first] = begun.values()
   if (backend.targets.length === 1 && first !== undefined) {
@@ -40,7 +75,9 @@ export async function serveInitialize(
   const [only] = backend.targets.length === 1 ? good.values() : []
   const version = only?.session.version ?? merged.version
   const text = only?.response.text ?? resultText(request.id, merged.result)
-  return answer(text, sessionHeaders(exchange, request, version, good))
+  const state = stateOf(exchange, request, version, good)
+  if (held.size > 0) for (const [name, one] of held) mcp.live(state).held.set(name, one)
+  return { text, state }
 }
 
 type BegunOrNot = Begun | TargetFailure
@@ -49,18 +86,13 @@ type BegunOrNot = Begun | TargetFailure
 async function beginAll(
   exchange: McpExchange,
   request: McpRequest,
+  abandon: Abandon,
+  held: Held,
 ): Promise<ReadonlyMap<string, BegunOrNot>> {
-  const closes = new Set<() => void>()
-  const abandon: Abandon = { onAbandon: (close) => closes.add(close) }
-  exchange.walk.mcp = {
-    close: () => {
-      for (const close of closes) close()
-    },
-  }
   const one = async (entry: McpTargetEntry): Promise<[string, BegunOrNot]> => {
     const { name } = entry.target
     try {
-      const begun = await begin(exchange, entry, request, abandon)
+      const begun = await begin(exchange, entry, request, abandon, held)
       const isRefused = begun.response.error !== undefined && exchange.backend.targets.length > 1
       return [name, isRefused ? new TargetFailure('the server refuses to initialize') : begun]
     } catch (thrown) {
@@ -80,33 +112,21 @@ function answer(text: string, headers: readonly (readonly [string, string])[]): 
   }
 }
 
-/** The session that the client is to bring with everything that follows; none where there are none. */
-function sessionHeaders(
+function stateOf(
   exchange: McpExchange,
   request: McpRequest,
   version: string,
   begun: ReadonlyMap<string, Begun>,
-): readonly (readonly [string, string])[] {
-  const { backend, context, name, walk } = exchange
-  if (backend.isStateless) {
-    for (const entry of backend.targets) {
-      const session = begun.get(entry.target.name)?.session
-      if (session !== undefined) void transportOf(exchange, entry, session).end()
-    }
-    return []
-  }
+): SessionState {
   const targets: Record<string, TargetSession> = {}
   for (const [target, { session }] of begun) targets[target] = session
-  const principal = principalOf(walk.exchange)
-  const state = {
+  const principal = principalOf(exchange.client)
+  return {
     id: newSessionId(),
-    backend: name,
+    backend: exchange.name,
     ...(principal !== undefined && { principal }),
     version,
     hello: helloParams(request.text, request.params),
     targets,
   }
-  exchange.sessionId = state.id
-  exchange.tell(request.method)
-  return [['mcp-session-id', context.mcp.seal(state)]]
 }

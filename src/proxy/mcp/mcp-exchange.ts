@@ -1,5 +1,6 @@
 /** A request of an MCP client, with the backend that it came to. */
 import { GatewayError } from '../../errors.ts'
+import type { LearnedRecord } from '../../exchange/learned.ts'
 import type { McpItem, McpRules } from '../../exchange/mcp.ts'
 import type { BackendAccess } from '../config/backend-access.ts'
 import type { RulePlacement } from '../config/placement.ts'
@@ -7,12 +8,14 @@ import type { CompiledBackend } from '../config/rules.ts'
 import type { PhaseContext } from '../phases.ts'
 import { type McpBackend, type McpTargetEntry, targetPart } from '../upstream/mcp-targets.ts'
 import type { Walk } from '../walk.ts'
+import { ClientView } from './client-view.ts'
 
 export class McpExchange {
   readonly walk: Walk
   readonly context: PhaseContext
   readonly placement: RulePlacement
   readonly chosen: CompiledBackend
+  #client: ClientView | undefined
 
   constructor(walk: Walk, context: PhaseContext) {
     const { placement, backend } = walk
@@ -21,6 +24,12 @@ export class McpExchange {
     this.context = context
     this.placement = placement
     this.chosen = backend
+  }
+
+  /** The request as policies and targets see it, whatever becomes of the exchange itself. */
+  get client(): ClientView {
+    this.#client ??= new ClientView(this.walk)
+    return this.#client
   }
 
   /** As it is now: a stream may outlive what the backend was when it began. */
@@ -54,7 +63,7 @@ export class McpExchange {
     const rules = this.rulesOf(entry)
     this.tell(method, item, args)
     const use = { method, item, isListed: false }
-    return rules === undefined || rules.allows(this.walk.exchange, use)
+    return rules === undefined || rules.allows(this.client, use)
   }
 
   /** Session of the client; absent where there is none. */
@@ -67,9 +76,8 @@ export class McpExchange {
       methodName: method,
       ...(this.sessionId !== undefined && { sessionId: this.sessionId }),
     }
-    const { learned } = this.walk.exchange
     if (item === undefined) {
-      learned.mcp = common
+      this.#learn(common)
       return
     }
     const { type, target, name } = item
@@ -79,7 +87,13 @@ export class McpExchange {
       ...(type === 'resource' && { uri: name }),
       ...(args !== undefined && { arguments: args as string }),
     }
-    learned.mcp = { ...common, target, [type]: what }
+    this.#learn({ ...common, target, [type]: what })
+  }
+
+  #learn(mcp: LearnedRecord): void {
+    this.client.learned.mcp = mcp
+    // The access log reads the exchange, which may be another request's once this one is over.
+    if (!this.walk.over) this.walk.exchange.learned.mcp = mcp
   }
 }
 

@@ -15,11 +15,13 @@ import { assumedVersion, hasBatches, latestVersion } from '../../mcp/versions.ts
 import { decode } from './answer-reader.ts'
 import { toFailure } from './failure.ts'
 import { serveInitialize } from './initialize.ts'
+import { legacySession } from './legacy.ts'
+import { serveLegacyMessage } from './legacy-client.ts'
 import type { McpExchange } from './mcp-exchange.ts'
 import { ExchangeOutlet } from './outlet.ts'
 import { jsonRefusal, lostSession, verdictOf } from './refusals.ts'
 import { findSession } from './session-requests.ts'
-import { ClientSession, SessionEnded, transportOf } from './target-session.ts'
+import { ClientSession, endEverywhere, SessionEnded } from './target-session.ts'
 import type { Abandon } from './transport.ts'
 import { Turn } from './turn.ts'
 
@@ -35,6 +37,8 @@ export async function servePost(exchange: McpExchange): Promise<Result> {
   const refused = checkMessages(exchange, messages, isBatch)
   if (refused !== undefined) return refused
   const [first] = messages
+  const legacy = legacySession(exchange)
+  if (legacy !== undefined) return serveLegacyMessage(exchange, legacy, messages)
   if (first?.kind === 'request' && first.method === 'initialize') {
     return serveInitialize(exchange, first)
   }
@@ -122,19 +126,13 @@ function passingSession(exchange: McpExchange): ClientSession {
   return session
 }
 
-/** Ends what was begun for one request. */
-async function endPassing({ exchange, state }: ClientSession): Promise<void> {
-  const { mcp } = exchange.context
-  const live = mcp.known(state)
-  mcp.drop(state)
-  for (const entry of exchange.backend.targets) {
-    const begun = await Promise.resolve(live?.targets.get(entry.target.name)).catch(() => undefined)
-    if (begun !== undefined) void transportOf(exchange, entry, begun).end()
-  }
-}
-
 function serveMessages(session: ClientSession, messages: readonly McpMessage[]): Promise<Result> {
-  const { walk, backend } = session.exchange
+  const { walk, backend, context } = session.exchange
+  const isAdmitted = context.mcp.admit(session.state)
+  if (!isAdmitted) {
+    const message = 'too many requests of the session are under way'
+    return Promise.resolve(jsonRefusal(429, undefined, codes.internal, message))
+  }
   const outlet = new ExchangeOutlet(walk)
   const closes = new Set<() => void>()
   const abandon: Abandon = { onAbandon: (close) => closes.add(close) }
@@ -151,10 +149,11 @@ function serveMessages(session: ClientSession, messages: readonly McpMessage[]):
     requests.length === 0
       ? tellAll(turn, others, outlet)
       : answerAll(turn, requests, others, outlet)
-  work
+  void work
     .catch((thrown) => refuseAll(turn, requests[0], thrown, outlet))
     .catch((thrown) => outlet.fail(thrown))
-    .finally(() => (backend.isStateless ? endPassing(session) : undefined))
+    .finally(() => context.mcp.leave(session.state))
+    .finally(() => (backend.isStateless ? endEverywhere(session) : undefined))
   return outlet.result
 }
 
@@ -204,6 +203,7 @@ function refuseAll(
 ): void {
   if (turn.exchange.walk.over) return
   if (thrown instanceof SessionEnded) {
+    turn.exchange.context.mcp.end(turn.session.state)
     refuse(outlet, request, lostSession())
     return
   }

@@ -7,6 +7,8 @@ import type { PhaseContext } from '../phases.ts'
 import type { Walk } from '../walk.ts'
 import { checkRequest } from './checks.ts'
 import { serveGet } from './get.ts'
+import { isLegacyStream } from './legacy.ts'
+import { serveLegacyStream } from './legacy-client.ts'
 import { McpExchange } from './mcp-exchange.ts'
 import { servePost } from './post.ts'
 import { jsonRefusal } from './refusals.ts'
@@ -40,7 +42,7 @@ export async function serveMcp(walk: Walk, context: PhaseContext): Promise<Resul
     case 'POST':
       return servePost(exchange)
     case 'GET':
-      return serveGet(exchange)
+      return isLegacyStream(exchange) ? serveLegacyStream(exchange) : serveGet(exchange)
     default:
       return serveDelete(exchange)
   }

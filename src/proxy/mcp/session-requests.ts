@@ -4,7 +4,7 @@ import { codes } from '../../mcp/answers.ts'
 import { principalDigest } from '../../mcp/session-state.ts'
 import type { McpExchange } from './mcp-exchange.ts'
 import { jsonRefusal, lostSession } from './refusals.ts'
-import { ClientSession, transportOf } from './target-session.ts'
+import { ClientSession, endEverywhere } from './target-session.ts'
 
 const textIn = (value: unknown): string | undefined =>
   typeof value === 'string' ? value : undefined
@@ -26,7 +26,7 @@ export function findSession(exchange: McpExchange): ClientSession | RespondVerdi
   }
   const state = context.mcp.open(id, name)
   // A session that somebody else has begun is not told from one that never was.
-  if (state === undefined || state.principal !== principalOf(walk.exchange)) return lostSession()
+  if (state === undefined || state.principal !== principalOf(exchange.client)) return lostSession()
   return new ClientSession(exchange, state)
 }
 
@@ -34,14 +34,8 @@ export function findSession(exchange: McpExchange): ClientSession | RespondVerdi
 export async function serveDelete(exchange: McpExchange): Promise<RespondVerdict> {
   const session = findSession(exchange)
   if ('kind' in session) return session
-  const { context, backend } = exchange
-  const ends = backend.targets
-    .filter(({ target }) => session.has(target.name))
-    .map(async (entry) => {
-      const known = await Promise.resolve(session.at(entry)).catch(() => undefined)
-      if (known !== undefined) await transportOf(exchange, entry, known).end()
-    })
-  context.mcp.end(session.state)
-  await Promise.all(ends)
+  const ends = endEverywhere(session)
+  exchange.context.mcp.end(session.state)
+  await ends
   return { kind: 'respond', status: 202, reason: 'Upstream' }
 }

@@ -71,7 +71,7 @@ export async function prepareRequest(
     query: query.length === 0 ? undefined : query.join('?'),
   } as const
   const headers = headersOf(exchange, message)
-  const own = new TargetExchange(exchange.walk.exchange, head, headers, body)
+  const own = new TargetExchange(exchange.client, head, headers, body)
   for (const step of access.steps) {
     const pending = step.onRequest?.(own)
     const verdict = pending instanceof Promise ? await pending : pending
@@ -92,25 +92,25 @@ export async function prepareRequest(
 }
 
 /** What the rule or a policy allows a request, until its whole answer is there; 0 = no limit. */
-function ruleTimeout({ placement, walk }: McpExchange): number {
+function ruleTimeout({ placement, client }: McpExchange): number {
   const { backendTimeoutMs = 0, requestTimeoutMs } = placement.rule.resource
-  const byPolicy = walk.exchange.facts.get(forwardingFacts.requestTimeoutMs)
+  const byPolicy = client.facts.get(forwardingFacts.requestTimeoutMs)
   const whole = requestTimeoutMs ?? (typeof byPolicy === 'number' ? byPolicy : 0)
   const limits = [backendTimeoutMs, whole].filter((ms) => ms > 0)
   return limits.length === 0 ? 0 : Math.min(...limits)
 }
 
 /** Servers look at Host to keep web pages away from them, so by default they get their own name. */
-function authorityOf({ placement, chosen, walk }: McpExchange, { authority }: McpPlace): string {
-  const { request, facts } = walk.exchange
+function authorityOf({ placement, chosen, client }: McpExchange, { authority }: McpPlace): string {
+  const { request, facts } = client
   const isSet = placement.rule.filters.setsHost || chosen.filters.setsHost
   return isSet || facts.get(forwardingFacts.hostRewrite) === 'None' ? request.authority : authority
 }
 
-function headersOf({ walk, backend }: McpExchange, { headers }: TargetMessage): FieldPairs {
+function headersOf({ client, backend }: McpExchange, { headers }: TargetMessage): FieldPairs {
   const isOnly = backend.targets.length === 1
   const pairs: (readonly [string, string])[] = []
-  for (const pair of walk.exchange.request.headers.entries()) {
+  for (const pair of client.request.headers.entries()) {
     const name = pair[0].toLowerCase()
     if (!ownHeaders.has(name) && (isOnly || !credentials.has(name))) pairs.push(pair)
   }

@@ -7,6 +7,7 @@ import type { SessionState, TargetSession } from '../../mcp/session-state.ts'
 import type { McpTargetEntry } from '../upstream/mcp-targets.ts'
 import { TargetFailure, toFailure } from './failure.ts'
 import type { McpExchange } from './mcp-exchange.ts'
+import { type Held, heldConnection, SseTransport } from './sse-connection.ts'
 import { StreamableTransport } from './streamable.ts'
 import { type Abandon, ask, ignored, type Transport } from './transport.ts'
 
@@ -20,11 +21,16 @@ export interface Begun {
   readonly transport: Transport
 }
 
+/** `session`: undefined where it is about to begin. `held`: what the client's session holds. */
 export function transportOf(
   exchange: McpExchange,
   entry: McpTargetEntry,
   session: TargetSession | undefined,
+  held: Held,
 ): Transport {
+  if (entry.target.protocol === 'SSE') {
+    return new SseTransport(exchange, entry, held, session === undefined)
+  }
   return new StreamableTransport(exchange, entry, session)
 }
 
@@ -37,8 +43,9 @@ export async function begin(
   entry: McpTargetEntry,
   request: { readonly text: string; readonly id: string },
   abandon: Abandon,
+  held: Held,
 ): Promise<Begun> {
-  const transport = transportOf(exchange, entry, undefined)
+  const transport = transportOf(exchange, entry, undefined, held)
   const { response, session: id } = await ask(transport, request, ignored, abandon)
   const hello = readHello(response)
   const { endpoint } = transport
@@ -56,15 +63,16 @@ export async function beginQuietly(
   exchange: McpExchange,
   entry: McpTargetEntry,
   hello: string,
+  held: Held,
 ): Promise<TargetSession> {
   const id = ownId('initialize')
   const request = { text: requestText(id, 'initialize', hello), id }
   // It is everybody's who uses the session: not this client's alone to give up.
-  const begun = await begin(exchange, entry, request, never)
+  const begun = await begin(exchange, entry, request, never, held)
   if (begun.response.error !== undefined) {
     throw new TargetFailure('the server refuses to initialize a session')
   }
-  await tell(transportOf(exchange, entry, begun.session), initialized)
+  await tell(transportOf(exchange, entry, begun.session, held), initialized)
   return begun.session
 }
 
@@ -97,6 +105,16 @@ export class ClientSession {
     exchange.sessionId = state.id
   }
 
+  /** Connections that the session holds. */
+  get held(): Held {
+    return this.exchange.context.mcp.live(this.state).held
+  }
+
+  transport(entry: McpTargetEntry, session: TargetSession): Transport {
+    const held = entry.target.protocol === 'SSE' ? this.held : noneHeld
+    return transportOf(this.exchange, entry, session, held)
+  }
+
   #known(target: string): TargetSession | Promise<TargetSession> | undefined {
     const live = this.exchange.context.mcp.known(this.state)
     return live?.targets.get(target) ?? this.state.targets[target]
@@ -114,7 +132,13 @@ export class ClientSession {
   }
 
   at(entry: McpTargetEntry): TargetSession | Promise<TargetSession> {
-    return this.#known(entry.target.name) ?? this.#renew(entry, undefined)
+    const known = this.#known(entry.target.name)
+    if (known === undefined || known instanceof Promise) {
+      return known ?? this.#renew(entry, undefined)
+    }
+    // A session of the older transport lives as long as its stream, in this thread.
+    const isLost = entry.target.protocol === 'SSE' && !heldConnection(this.held, entry)
+    return isLost ? this.#renew(entry, known) : known
   }
 
   /**
@@ -127,12 +151,12 @@ export class ClientSession {
   ): Promise<Result> {
     const session = await this.at(entry)
     try {
-      return await act(transportOf(this.exchange, entry, session))
+      return await act(this.transport(entry, session))
     } catch (thrown) {
       const failure = toFailure(thrown)
       if (!failure.isSessionLost || session.id === undefined) throw failure
       if (!(await this.#livesElsewhere(entry))) throw new SessionEnded()
-      return act(transportOf(this.exchange, entry, await this.#renew(entry, session)))
+      return act(this.transport(entry, await this.#renew(entry, session)))
     }
   }
 
@@ -145,9 +169,7 @@ export class ClientSession {
     const { targets, held } = this.exchange.context.mcp.live(this.state)
     const known = targets.get(name)
     if (known !== undefined && known !== lost) return known
-    held.get(name)?.close()
-    held.delete(name)
-    const pending = beginQuietly(this.exchange, entry, this.state.hello)
+    const pending = beginQuietly(this.exchange, entry, this.state.hello, held)
     targets.set(name, pending)
     pending.then(
       (session) => targets.set(name, session),
@@ -167,7 +189,7 @@ export class ClientSession {
       if (known?.id === undefined) continue
       const session = await this.at(entry)
       try {
-        await ask(transportOf(this.exchange, entry, session), ping, ignored, never)
+        await ask(this.transport(entry, session), ping, ignored, never)
         return true
       } catch (thrown) {
         toFailure(thrown)
@@ -175,6 +197,28 @@ export class ClientSession {
     }
     return false
   }
+}
+
+const noneHeld: Held = new Map()
+
+/** Ends what a session has at its targets. Never rejects. */
+export async function endEverywhere(session: ClientSession): Promise<void> {
+  const { exchange, state } = session
+  const { mcp } = exchange.context
+  const targets = new Map<string, TargetSession | Promise<TargetSession>>([
+    ...Object.entries(state.targets),
+    ...(mcp.known(state)?.targets ?? []),
+  ])
+  const held = mcp.known(state)?.held ?? noneHeld
+  const found = exchange.context.config.backends.find(exchange.name)
+  const entries = found?.type === 'mcp' ? found.targets : []
+  await Promise.all(
+    entries.map(async (entry) => {
+      const known = await Promise.resolve(targets.get(entry.target.name)).catch(() => undefined)
+      if (known !== undefined) await transportOf(exchange, entry, known, held).end()
+    }),
+  )
+  mcp.drop(state)
 }
 
 /** No server knows the session any more: the client has to begin another one. */

@@ -111,11 +111,11 @@ export class Turn {
   keeps(entry: McpTargetEntry, method: string, { type }: ListMethod): (name: string) => boolean {
     const rules = this.exchange.rulesOf(entry)
     if (rules === undefined) return () => true
-    const { walk } = this.exchange
+    const { client } = this.exchange
     return (name) => {
       const item: McpItem = { type, target: entry.target.name, name }
       this.exchange.tell(method, item)
-      return rules.allows(walk.exchange, { method, item, isListed: true })
+      return rules.allows(client, { method, item, isListed: true })
     }
   }
 
