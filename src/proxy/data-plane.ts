@@ -27,7 +27,7 @@ import { finishModelCall } from './llm/model-facts.ts'
 import { answerToError, answerToVerdict } from './llm/own-answers.ts'
 import { receiveAnswer } from './llm/receive.ts'
 import { LocalExchange } from './local-exchange.ts'
-import { type Caller, McpHub } from './mcp/hub.ts'
+import { McpHub } from './mcp/hub.ts'
 import { observeGrpc, observeResponse } from './observe.ts'
 import {
   forwardOptions,
@@ -92,8 +92,8 @@ export interface DataPlane {
   chooseTls(port: number, serverName: string | undefined): TlsChoice | undefined
   /** What policies settle for connections on a port. */
   portSettings(port: number, use: PortUse): PortChange
-  /** The engine, for requests that the data plane makes itself. */
-  useCaller(caller: Caller): void
+  /** Wants the engine, for requests of its own. */
+  readonly mcp: McpHub
   /** Sends what waits to be sent elsewhere (spans); for the end of the process. */
   flush(): Promise<void>
 }
@@ -140,9 +140,7 @@ export async function createDataPlane(parts: DataPlaneParts): Promise<DataPlane>
     portSettings: (port, use) => portChangeOf(config.clientSettings(port, use)),
     handler: new WalkHandler(context, parts.telemetry, exporters),
     flush: () => exporters.flush(),
-    useCaller: (caller) => {
-      context.mcp.caller = caller
-    },
+    mcp: context.mcp,
     streamHandler: new StreamForwarder(context, parts.telemetry),
   }
 }

@@ -34,6 +34,7 @@ export function factsOf(walk: Walk): RequestFacts {
     subject: typeof subject === 'string' ? subject : undefined,
     traceId: walk.trace?.traceId,
     spanId: walk.trace?.spanId,
+    mcp: walk.mcpFacts,
     accessLog: walk.observers.accessLog,
     protocol: exchange.tls === undefined ? 'http' : 'https',
     method,

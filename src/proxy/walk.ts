@@ -5,7 +5,7 @@ import type { BoundPolicies } from './config/policies.ts'
 import type { CompiledBackend } from './config/rules.ts'
 import type { ServerExchange, UpstreamAddress } from './engine/types.ts'
 import type { ModelCall } from './llm/model-call.ts'
-import type { ModelFacts } from './telemetry/types.ts'
+import type { McpFacts, ModelFacts } from './telemetry/types.ts'
 import type { RequestTrace } from './tracing.ts'
 import type { Destination } from './upstream/destination.ts'
 import type { UpstreamEndpoint } from './upstream/endpoint.ts'
@@ -50,6 +50,7 @@ export class Walk {
   mcp: { close(): void } | undefined
   /** What is told of it once it is over. */
   modelFacts: ModelFacts | undefined
+  mcpFacts: McpFacts | undefined
   /** In milliseconds of `performance.now()`. */
   attemptStartedAt = 0
   /** How often the request was sent again. */

@@ -1,6 +1,7 @@
 /** Real MCP servers for tests, made with the official SDK. */
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js'
@@ -18,6 +19,7 @@ export interface McpServerOptions {
   /** 0: any. */
   readonly port?: number
   readonly instructions?: string
+  readonly tls?: { readonly certificate: string; readonly key: string }
 }
 
 export interface ReceivedMcp {
@@ -52,9 +54,14 @@ export class TestMcpServer {
   }
 
   async start(): Promise<this> {
-    const http = createServer((request, response) => {
+    const serve = (request: IncomingMessage, response: ServerResponse) => {
       void this.#serve(request, response).catch(() => response.destroy())
-    })
+    }
+    const { tls } = this.#options
+    const http =
+      tls === undefined
+        ? createServer(serve)
+        : createSecureServer({ cert: tls.certificate, key: tls.key }, serve)
     this.#http = http
     await new Promise<void>((resolve) => http.listen(this.port, '127.0.0.1', resolve))
     this.port = (http.address() as AddressInfo).port

@@ -6,6 +6,7 @@ import type { BackendAccess } from '../config/backend-access.ts'
 import type { RulePlacement } from '../config/placement.ts'
 import type { CompiledBackend } from '../config/rules.ts'
 import type { PhaseContext } from '../phases.ts'
+import type { McpFacts } from '../telemetry/types.ts'
 import { type McpBackend, type McpTargetEntry, targetPart } from '../upstream/mcp-targets.ts'
 import type { Walk } from '../walk.ts'
 import { ClientView } from './client-view.ts'
@@ -78,9 +79,11 @@ export class McpExchange {
     }
     if (item === undefined) {
       this.#learn(common)
+      this.#note({ method })
       return
     }
     const { type, target, name } = item
+    this.#note({ method, target, type, item: name })
     const what = {
       name,
       target,
@@ -88,6 +91,24 @@ export class McpExchange {
       ...(args !== undefined && { arguments: args as string }),
     }
     this.#learn({ ...common, target, [type]: what })
+  }
+
+  #note(facts: McpFacts): void {
+    const session = this.sessionId
+    this.walk.mcpFacts = { ...facts, ...(session !== undefined && { session }) }
+  }
+
+  /** The client gets an error of this code. */
+  noteError(errorCode: number): void {
+    const { mcpFacts } = this.walk
+    if (mcpFacts !== undefined) this.walk.mcpFacts = { ...mcpFacts, errorCode }
+  }
+
+  /** Tells rules of an item in a list. */
+  show(method: string, { type, target, name }: McpItem): void {
+    const what = { name, target, ...(type === 'resource' && { uri: name }) }
+    const session = this.sessionId !== undefined && { sessionId: this.sessionId }
+    this.client.learned.mcp = { method, methodName: method, ...session, target, [type]: what }
   }
 
   #learn(mcp: LearnedRecord): void {

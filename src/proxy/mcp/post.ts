@@ -202,6 +202,7 @@ function refuseAll(
   outlet: ExchangeOutlet,
 ): void {
   if (turn.exchange.walk.over) return
+  turn.exchange.noteError(codes.internal)
   if (thrown instanceof SessionEnded) {
     turn.exchange.context.mcp.end(turn.session.state)
     refuse(outlet, request, lostSession())

@@ -12,7 +12,7 @@ import { targetOfId, targetOfName, targetOfUri } from '../../mcp/naming.ts'
 import { clientMessage, clientResult } from '../../mcp/results.ts'
 import type { McpTargetEntry } from '../upstream/mcp-targets.ts'
 import type { EventMark } from './answer-reader.ts'
-import { TargetFailure, toFailure } from './failure.ts'
+import { toFailure } from './failure.ts'
 import { askLists } from './fan-out.ts'
 import { clientMark } from './marks.ts'
 import { type McpExchange, rulesIn } from './mcp-exchange.ts'
@@ -67,6 +67,13 @@ export class Turn {
    * SessionEnded, or with a GatewayError.
    */
   async answer(request: McpRequest): Promise<TurnAnswer> {
+    const answer = await this.#answer(request)
+    const code = errorCodeOf(answer.text)
+    if (code !== undefined) this.exchange.noteError(code)
+    return answer
+  }
+
+  #answer(request: McpRequest): Promise<TurnAnswer> | TurnAnswer {
     const method = methodOf(request.method)
     this.exchange.tell(request.method)
     switch (method.kind) {
@@ -114,7 +121,7 @@ export class Turn {
     const { client } = this.exchange
     return (name) => {
       const item: McpItem = { type, target: entry.target.name, name }
-      this.exchange.tell(method, item)
+      this.exchange.show(method, item)
       return rules.allows(client, { method, item, isListed: true })
     }
   }
@@ -305,4 +312,9 @@ export class Turn {
   }
 }
 
-export { TargetFailure }
+/** The code of an answer that is an error; such an answer is short, and its error stands early. */
+function errorCodeOf(text: string): number | undefined {
+  if (text.length > 4_096 || !text.includes('"error"')) return undefined
+  const { error } = JSON.parse(text) as { error?: { code?: unknown } }
+  return typeof error?.code === 'number' ? error.code : undefined
+}

@@ -17,6 +17,23 @@ interface Field {
 
 const field = (name: string, read: Field['read']): Field => ({ name, read })
 
+/** What is spoken, as far as the gateway understands it. */
+export function protocolOf({ protocol, model, mcp }: RequestFacts): string {
+  return model !== undefined ? 'llm' : mcp !== undefined ? 'mcp' : protocol
+}
+
+/** Of requests of MCP clients, in this order. */
+export const mcpFields: readonly Field[] = [
+  field('mcp.method.name', ({ mcp }) => mcp?.method),
+  field('mcp.session.id', ({ mcp }) => mcp?.session),
+  field('mcp.target', ({ mcp }) => mcp?.target),
+  field('mcp.resource.type', ({ mcp }) => mcp?.type),
+  field('mcp.resource.uri', ({ mcp }) => (mcp?.type === 'resource' ? mcp.item : undefined)),
+  field('gen_ai.tool.name', ({ mcp }) => (mcp?.type === 'tool' ? mcp.item : undefined)),
+  field('gen_ai.prompt.name', ({ mcp }) => (mcp?.type === 'prompt' ? mcp.item : undefined)),
+  field('mcp.error.code', ({ mcp }) => mcp?.errorCode),
+]
+
 export const accessFields: readonly Field[] = [
   field('gateway', ({ gateway }) => gateway),
   field('listener', ({ listener }) => listener),
@@ -34,17 +51,18 @@ export const accessFields: readonly Field[] = [
   field('trace.id', ({ traceId }) => traceId),
   field('span.id', ({ spanId }) => spanId),
   field('jwt.sub', ({ subject }) => subject),
-  field('protocol', ({ protocol, model }) => (model === undefined ? protocol : 'llm')),
+  field('protocol', (facts) => protocolOf(facts)),
   ...modelFields.map(({ name, read }) =>
     field(name, ({ model }) => (model === undefined ? undefined : read(model))),
   ),
+  ...mcpFields,
   field('retry.attempt', ({ retries }) => retries || undefined),
   { name: 'error', read: ({ error }) => error, isFree: true },
   field('reason', ({ reason }) => (reason === 'Upstream' ? undefined : reason)),
   field('duration', ({ durationMs }) => `${Math.trunc(durationMs)}ms`),
 ]
 
-type Write = (name: string, value: string | number, isFree: boolean) => string
+export type Write = (name: string, value: string | number, isFree: boolean) => string
 
 /** Defaults that are neither removed nor replaced, then what is added. */
 function shape(
@@ -76,7 +94,7 @@ export function jsonText(value: AttributeValue): string {
   return `{${members.join(',')}}`
 }
 
-const writeWord: Write = (name, value, isFree) => {
+export const writeWord: Write = (name, value, isFree) => {
   if (typeof value === 'number') return ` ${name}=${value}`
   return isFree ? ` ${name}=${quote(value)}` : word(name, value)
 }
@@ -99,11 +117,13 @@ export function shapedText(
   return shape(exchange, facts, changes, writeWord, writeAddedWord)
 }
 
+export const writeMember = (name: string, value: AttributeValue): string =>
+  `,${quote(name)}:${jsonText(value)}`
+
 export function shapedJson(
   exchange: ServerExchange,
   facts: RequestFacts,
   changes: AttributeChanges,
 ): string {
-  const write = (name: string, value: AttributeValue) => `,${quote(name)}:${jsonText(value)}`
-  return shape(exchange, facts, changes, write, write)
+  return shape(exchange, facts, changes, writeMember, writeMember)
 }

@@ -6,7 +6,15 @@
 import type { GatewayError } from '../../errors.ts'
 import type { AttributeChanges } from '../../exchange/observe.ts'
 import type { ServerExchange } from '../engine/types.ts'
-import { shapedJson, shapedText } from './access-fields.ts'
+import {
+  mcpFields,
+  protocolOf,
+  shapedJson,
+  shapedText,
+  type Write,
+  writeMember,
+  writeWord,
+} from './access-fields.ts'
 import { type Address, addressText, quote, statusOf, word } from './access-text.ts'
 import { modelText } from './model-fields.ts'
 import type { RequestFacts } from './types.ts'
@@ -79,6 +87,15 @@ const modelWord = (name: string, value: string | number): string =>
 
 const modelMember = (name: string, value: string | number): string =>
   typeof value === 'number' ? `,"${name}":${value}` : member(name, value)
+/** Most requests are none of MCP: those that are can afford a loop. */
+function mcpText(exchange: ServerExchange, facts: RequestFacts, write: Write): string {
+  let text = ''
+  for (const { name, read } of mcpFields) {
+    const value = read(facts, exchange)
+    if (value !== undefined && value !== '') text += write(name, value, false)
+  }
+  return text
+}
 
 const textFormat: LineFormat = {
   request(time, exchange, facts) {
@@ -97,8 +114,9 @@ const textFormat: LineFormat = {
       word('trace.id', facts.traceId) +
       word('span.id', facts.spanId) +
       word('jwt.sub', facts.subject) +
-      ` protocol=${facts.model === undefined ? facts.protocol : 'llm'}` +
+      ` protocol=${protocolOf(facts)}` +
       modelText(facts.model, modelWord) +
+      (facts.mcp === undefined ? '' : mcpText(exchange, facts, writeWord)) +
       (facts.retries === 0 ? '' : ` retry.attempt=${facts.retries}`) +
       quoted('error', facts.error) +
       (facts.reason === 'Upstream' ? '' : word('reason', facts.reason)) +
@@ -141,8 +159,9 @@ const jsonFormat: LineFormat = {
       member('trace.id', facts.traceId) +
       member('span.id', facts.spanId) +
       member('jwt.sub', facts.subject) +
-      `,"protocol":"${facts.model === undefined ? facts.protocol : 'llm'}"` +
+      `,"protocol":"${protocolOf(facts)}"` +
       modelText(facts.model, modelMember) +
+      (facts.mcp === undefined ? '' : mcpText(exchange, facts, writeMember)) +
       (facts.retries === 0 ? '' : `,"retry.attempt":${facts.retries}`) +
       member('error', facts.error) +
       (facts.reason === 'Upstream' ? '' : member('reason', facts.reason)) +

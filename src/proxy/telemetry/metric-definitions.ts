@@ -12,6 +12,7 @@ export interface MetricDefinition {
 
 const routeLabels = ['bind', 'gateway', 'listener', 'route', 'route_rule'] as const
 const requestLabels = ['backend', 'protocol', 'method', 'status', 'reason', ...routeLabels] as const
+const mcpLabels = ['backend', 'method', 'target', 'type', 'result', ...routeLabels] as const
 const streamLabels = ['backend', 'protocol', 'reason', ...routeLabels] as const
 const connectionLabels = ['bind', 'gateway', 'listener', 'protocol'] as const
 
@@ -88,6 +89,10 @@ export const metricDefinitions = {
   retries_total: counter(
     'Requests that were sent again; a request counts once each time.',
     requestLabels,
+  ),
+  mcp_requests_total: counter(
+    'Messages of MCP clients that were answered or taken; `result` is `error` where the answer was one.',
+    mcpLabels,
   ),
   dns_lookups_total: counter('Lookups of host names of backends; answers are kept.', ['result']),
   upstream_ejections_total: counter('Endpoints of Services that were left out for a while.'),

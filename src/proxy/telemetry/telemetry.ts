@@ -8,6 +8,7 @@ import type { EngineCounters, ServerExchange } from '../engine/types.ts'
 import { type AccessLogFormat, lineFormats, requestLine } from './access-line.ts'
 import type { AccessLog } from './access-log.ts'
 import { statusOf } from './access-text.ts'
+import { McpTelemetry } from './mcp-telemetry.ts'
 import { type MetricsSnapshot, metricDefinitions, type Series } from './metric-definitions.ts'
 import { ModelTelemetry } from './model-telemetry.ts'
 import { StreamTelemetry } from './stream-telemetry.ts'
@@ -143,6 +144,7 @@ export function createTelemetry({ log, format, onBug }: TelemetryOptions): Worke
   )
   const upstream = new UpstreamTelemetry(labelTexts)
   const models = new ModelTelemetry()
+  const mcp = new McpTelemetry(labelTexts)
   const spans = { exported: 0, dropped: 0 }
   // Filled anew for each request, read before the next.
   const labels: Label[] = metricDefinitions.requests_total.labels.map(() => '')
@@ -155,6 +157,7 @@ export function createTelemetry({ log, format, onBug }: TelemetryOptions): Worke
       requests.record(labels, facts.durationMs / 1_000, exchange.responseBytes)
       if (facts.retries > 0) upstream.retried(labels, facts.retries)
       if (facts.model !== undefined) models.record(exchange, facts, facts.model)
+      if (facts.mcp !== undefined) mcp.served(facts, facts.mcp, labels)
     },
 
     onSpans(exported: number, dropped: number): void {
@@ -200,7 +203,8 @@ export function createTelemetry({ log, format, onBug }: TelemetryOptions): Worke
         access_log_dropped_lines_total: number(log.droppedLines),
         ...engineSeries(engine),
       }
-      return models.addTo(upstream.addTo(streams.addTo(ofRequests, streamCounters)))
+      const ofStreams = streams.addTo(ofRequests, streamCounters)
+      return mcp.addTo(models.addTo(upstream.addTo(ofStreams)))
     },
   }
 }

@@ -52,6 +52,19 @@ export interface Ejection {
   readonly isOver: () => boolean
 }
 
+/** What a client of MCP servers was at. */
+export interface McpFacts {
+  readonly method: string
+  /** Of these only what the request was about. */
+  readonly target?: string
+  readonly type?: 'tool' | 'prompt' | 'resource'
+  /** Name or URI, as the server knows it. */
+  readonly item?: string
+  readonly session?: string
+  /** Of the error that the client got, whoever made it. */
+  readonly errorCode?: number
+}
+
 /** One finished request. Absent values were never known. */
 export interface RequestFacts {
   /** `namespace/name` of the Gateway. */
@@ -90,6 +103,7 @@ export interface RequestFacts {
   readonly spanId?: string
   /** What a policy asks of the line; absent where none does. */
   readonly accessLog?: AccessLogRules
+  readonly mcp?: McpFacts
   /** The request as the client sent it, before any rewrite. */
   readonly method: string
   readonly host: string

@@ -1,0 +1,236 @@
+/** Where MCP targets are, and what holds for each of them, on real traffic. */
+import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
+import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { Authority } from '../../src/testing/certificates.ts'
+import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
+import { manifest, policy } from '../../src/testing/manifests.ts'
+import { connectClient, mcpManifests, rawSession } from '../../src/testing/mcp-client.ts'
+import { TestMcpServer } from '../../src/testing/mcp-server.ts'
+import { waitFor } from '../../src/testing/wait-for.ts'
+
+let gateway: RunningGateway
+let port: number
+let one: TestMcpServer
+let two: TestMcpServer
+let secure: TestMcpServer
+const authority = new Authority()
+
+const offer =
+  (name: string) =>
+  (server: McpServer): void => {
+    server.registerTool('who', {}, () => ({ content: [{ type: 'text', text: name }] }))
+  }
+
+interface ServiceOptions {
+  readonly labels?: Readonly<Record<string, string>>
+  readonly annotations?: Readonly<Record<string, string>>
+  readonly namespace?: string
+  readonly ports: readonly { name?: string; port: number; appProtocol?: string; to: number }[]
+}
+
+/** A Service of the cluster, each port with one endpoint. */
+function mcpService(name: string, { namespace = 'default', ...options }: ServiceOptions): object[] {
+  const { labels, annotations, ports } = options
+  return [
+    {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name, namespace, ...(labels && { labels }), ...(annotations && { annotations }) },
+      spec: { ports: ports.map(({ to: _, ...rest }) => rest) },
+    },
+    {
+      apiVersion: 'discovery.k8s.io/v1',
+      kind: 'EndpointSlice',
+      metadata: { name, namespace, labels: { 'kubernetes.io/service-name': name } },
+      addressType: 'IPv4',
+      ports: ports.map(({ name: port = '', to }) => ({ name: port, port: to })),
+      endpoints: [{ addresses: ['127.0.0.1'] }],
+    },
+  ]
+}
+
+const matchLabels = (labels: Readonly<Record<string, string>>) => ({ matchLabels: labels })
+
+const backends = () => ({
+  labelled: {
+    targets: [{ name: 'tools', selector: { services: matchLabels({ app: 'tools' }) } }],
+  },
+  everywhere: {
+    targets: [
+      { name: 'ns', selector: { namespaces: matchLabels({ team: 'a' }) } },
+      {
+        name: 'both',
+        selector: {
+          namespaces: matchLabels({ 'kubernetes.io/metadata.name': 'default' }),
+          services: matchLabels({ app: 'unmarked' }),
+        },
+      },
+    ],
+  },
+  secure: {
+    targets: [
+      {
+        name: 'safe',
+        static: {
+          host: 'localhost',
+          port: secure.port,
+          policies: {
+            tls: { caCertificateRefs: [{ name: 'roots' }] },
+            auth: { key: 'of-the-target' },
+          },
+        },
+      },
+      { name: 'other', static: { host: '127.0.0.1', port: one.port, path: '/elsewhere' } },
+    ],
+  },
+})
+
+const services = (more: readonly object[] = []) => [
+  ...mcpService('alpha', {
+    labels: { app: 'tools' },
+    annotations: { 'sluice.dev/mcp-path': '/alpha' },
+    ports: [
+      { name: 'mcp', port: 80, appProtocol: 'sluice.dev/mcp', to: one.port },
+      { name: 'metrics', port: 9090, to: 9 },
+    ],
+  }),
+  ...mcpService('beta', {
+    labels: { app: 'tools' },
+    ports: [{ port: 8080, appProtocol: 'sluice.dev/mcp', to: two.port }],
+  }),
+  ...mcpService('bare', {
+    labels: { app: 'unmarked' },
+    ports: [{ name: 'http', port: 80, to: two.port }],
+  }),
+  { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'a', labels: { team: 'a' } } },
+  ...mcpService('gamma', {
+    namespace: 'a',
+    ports: [{ name: 'mcp', port: 80, appProtocol: 'sluice.dev/mcp', to: one.port }],
+  }),
+  {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'roots' },
+    data: { 'ca.crt': authority.certificate },
+  },
+  ...more,
+]
+
+const policies = () => [
+  policy('for-the-route', 'HTTPRoute/labelled', { backend: { auth: { key: 'of-the-route' } } }),
+  policy('for-beta', 'Service/beta', { backend: { auth: { key: 'of-the-service' } } }),
+  policy('for-backend', 'GatewayBackend/secure', { backend: { auth: { key: 'of-the-backend' } } }),
+  policy('for-other', 'GatewayBackend/secure#other', {
+    backend: { auth: { key: 'of-the-section' } },
+  }),
+]
+
+const write = (more: readonly object[] = []) => ({
+  'all.yaml': `${mcpManifests(port, backends())}\n---\n${manifest(...([...services(more), ...policies()] as never[]))}`,
+})
+
+beforeAll(async () => {
+  port = await freePort()
+  one = await new TestMcpServer({ offer: offer('one') }).start()
+  two = await new TestMcpServer({ offer: offer('two') }).start()
+  const tls = authority.issue(['localhost'])
+  secure = await new TestMcpServer({ offer: offer('secure'), tls }).start()
+  gateway = await startGateway({ manifests: write() })
+})
+
+afterAll(async () => {
+  await gateway?.dispose()
+  for (const server of [one, two, secure]) await server?.kill()
+  authority.dispose()
+})
+
+async function toolsOf(path: string): Promise<string[]> {
+  const client = await connectClient(port, path)
+  const { tools } = await client.listTools()
+  await client.close()
+  return tools.map(({ name }) => name)
+}
+
+describe('selected Services', () => {
+  it('[McpTargetSelector.selector] [McpSelector.services] are targets by labels, each marked port one', async () => {
+    expect(await toolsOf('/labelled')).toEqual(['alpha-mcp_who', 'beta-8080_who'])
+    const client = await connectClient(port, '/labelled')
+    for (const [name, server] of [
+      ['alpha-mcp', 'one'],
+      ['beta-8080', 'two'],
+    ]) {
+      const result = await client.callTool({ name: `${name}_who` })
+      expect(result.content).toEqual([{ type: 'text', text: server }])
+    }
+    expect(one.received.at(-1)?.path).toBe('/alpha')
+    await client.close()
+  })
+
+  it('[McpSelector.namespaces] are looked for in the namespaces that are selected', async () => {
+    expect(await toolsOf('/everywhere')).toEqual(['gamma-mcp_who', 'bare-http_who'])
+  })
+
+  it('get the policies of the Service, which win over those of the route', async () => {
+    await toolsOf('/labelled')
+    expect(two.received.at(-1)?.headers.authorization).toBe('Bearer of-the-service')
+    expect(one.received.at(-1)?.headers.authorization).toBe('Bearer of-the-route')
+  })
+
+  it('come and go while sessions are open', async () => {
+    const client = await connectClient(port, '/labelled')
+    const changed = Promise.withResolvers<void>()
+    client.setNotificationHandler(ToolListChangedNotificationSchema, () => changed.resolve())
+    const gets = () => two.received.filter(({ method }) => method === 'GET').length
+    await waitFor('the stream', () => gets() > 0)
+    const fresh = mcpService('delta', {
+      labels: { app: 'tools' },
+      ports: [{ name: 'x', port: 80, appProtocol: 'sluice.dev/mcp', to: two.port }],
+    })
+    gateway.write('all.yaml', write(fresh)['all.yaml'])
+    await changed.promise
+    const { tools } = await client.listTools()
+    expect(tools.map(({ name }) => name)).toContain('delta-x_who')
+    expect((await client.callTool({ name: 'delta-x_who' })).content).toMatchObject([
+      { text: 'two' },
+    ])
+    gateway.write('all.yaml', write()['all.yaml'])
+    await waitFor('the list without it', async () => {
+      const list = await client.listTools()
+      return list.tools.length === 2
+    })
+    await client.close()
+  })
+})
+
+describe('static targets', () => {
+  it('[McpTargetSelector.static] [McpTarget.host] [McpTarget.port] [McpTarget.path] are asked where they are', async () => {
+    const client = await connectClient(port, '/secure')
+    expect((await client.callTool({ name: 'safe_who' })).content).toMatchObject([
+      { text: 'secure' },
+    ])
+    expect(secure.received.at(-1)?.path).toBe('/mcp')
+    expect((await client.callTool({ name: 'other_who' })).content).toMatchObject([{ text: 'one' }])
+    expect(one.received.at(-1)?.path).toBe('/elsewhere')
+    await client.close()
+  })
+
+  it('[McpTarget.policies] [MCPBackend.targets.sectionName] get their own policies, the most specific winning', async () => {
+    const client = await connectClient(port, '/secure')
+    await client.callTool({ name: 'safe_who' })
+    expect(secure.received.at(-1)?.headers.authorization).toBe('Bearer of-the-target')
+    await client.callTool({ name: 'other_who' })
+    expect(one.received.at(-1)?.headers.authorization).toBe('Bearer of-the-section')
+    await client.close()
+  })
+
+  it('get no credentials of a client that speaks to several of them', async () => {
+    const headers = { authorization: 'Bearer mine', cookie: 'a=b', 'x-other': 'kept' }
+    const session = await rawSession(port, '/everywhere')
+    await session.send(port, { jsonrpc: '2.0', id: 1, method: 'tools/list' }, headers)
+    const got = two.received.at(-1)?.headers
+    expect(got?.authorization).toBeUndefined()
+    expect(got?.cookie).toBeUndefined()
+    expect(got?.['x-other']).toBe('kept')
+  })
+})
