@@ -7,6 +7,7 @@ import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js'
 import type { EventStore } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
+import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
 
 export interface McpServerOptions {
   /** Gives a server what it offers; called once for each session. */
@@ -27,6 +28,29 @@ export interface ReceivedMcp {
   readonly path: string
   readonly headers: IncomingMessage['headers']
   readonly body: string
+}
+
+/** Keeps events in the order in which they came. */
+export class OrderedEventStore implements EventStore {
+  readonly #events: { streamId: string; message: JSONRPCMessage }[] = []
+
+  storeEvent(streamId: string, message: JSONRPCMessage): Promise<string> {
+    this.#events.push({ streamId, message })
+    return Promise.resolve(`event-${this.#events.length}`)
+  }
+
+  async replayEventsAfter(
+    lastEventId: string,
+    { send }: { send(id: string, message: JSONRPCMessage): Promise<void> },
+  ): Promise<string> {
+    const last = Number(lastEventId.replace('event-', ''))
+    const streamId = this.#events[last - 1]?.streamId ?? ''
+    for (const [at, event] of this.#events.entries()) {
+      if (at < last || event.streamId !== streamId) continue
+      await send(`event-${at + 1}`, event.message)
+    }
+    return streamId
+  }
 }
 
 export class TestMcpServer {

@@ -1,15 +1,30 @@
 /** MCP backends on real traffic: SDK clients through a running gateway to SDK servers. */
-import { Client } from '@modelcontextprotocol/sdk/client/index.js'
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { join } from 'node:path'
+import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
+import {
+  CreateMessageRequestSchema,
+  ToolListChangedNotificationSchema,
+} from '@modelcontextprotocol/sdk/types.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
-import { TestMcpServer } from '../../src/testing/mcp-server.ts'
+import {
+  connectClient,
+  type McpSession,
+  mcpManifests,
+  rawSession,
+} from '../../src/testing/mcp-client.ts'
+import { OrderedEventStore, TestMcpServer } from '../../src/testing/mcp-server.ts'
+import { waitFor } from '../../src/testing/wait-for.ts'
 
 let gateway: RunningGateway
 let port: number
 let server: TestMcpServer
+let json: TestMcpServer
+let resumable: TestMcpServer
+let everything: ChildProcess
 
 function offer(server: McpServer): void {
   server.registerTool(
@@ -17,57 +32,320 @@ function offer(server: McpServer): void {
     { description: 'says it again', inputSchema: { text: z.string() } },
     ({ text }) => ({ content: [{ type: 'text', text }] }),
   )
+  server.registerTool('any', { inputSchema: z.looseObject({}) }, () => ({ content: [] }))
+  server.registerTool('steps', {}, async (extra) => {
+    for (let progress = 1; progress <= 3; progress++) {
+      await extra.sendNotification({
+        method: 'notifications/progress',
+        params: { progressToken: extra._meta?.progressToken ?? 0, progress },
+      })
+    }
+    return { content: [{ type: 'text', text: 'done' }] }
+  })
 }
+
+const at = (name: string, port: number) => ({
+  targets: [{ name, static: { host: '127.0.0.1', port } }],
+})
 
 beforeAll(async () => {
   port = await freePort()
+  const everythingPort = await freePort()
+  const program = '../../node_modules/@modelcontextprotocol/server-everything/dist/index.js'
+  everything = spawn(process.execPath, [join(import.meta.dirname, program), 'streamableHttp'], {
+    env: { ...process.env, PORT: `${everythingPort}` },
+    stdio: 'ignore',
+  })
   server = await new TestMcpServer({ offer }).start()
+  json = await new TestMcpServer({ offer, json: true }).start()
+  resumable = await new TestMcpServer({
+    offer,
+    eventStore: () => new OrderedEventStore(),
+  }).start()
   gateway = await startGateway({
     manifests: {
-      'all.yaml': `
-apiVersion: gateway.networking.k8s.io/v1
-kind: Gateway
-metadata: { name: edge }
-spec:
-  gatewayClassName: agentgateway
-  listeners: [{ name: http, port: ${port}, protocol: HTTP }]
----
-apiVersion: sluice.dev/v1alpha1
-kind: GatewayBackend
-metadata: { name: one }
-spec:
-  mcp: { targets: [{ name: only, static: { host: 127.0.0.1, port: ${server.port} } }] }
----
-apiVersion: gateway.networking.k8s.io/v1
-kind: HTTPRoute
-metadata: { name: one }
-spec:
-  parentRefs: [{ name: edge }]
-  rules:
-    - matches: [{ path: { value: /one } }]
-      backendRefs: [{ group: sluice.dev, kind: GatewayBackend, name: one }]
-`,
+      'all.yaml': mcpManifests(port, {
+        one: at('only', server.port),
+        json: at('only', json.port),
+        resumable: at('only', resumable.port),
+        pair: {
+          targets: [...at('a', resumable.port).targets, ...at('b', server.port).targets],
+        },
+        everything: at('everything', everythingPort),
+        nobody: {
+          targets: [{ name: 'none', selector: { services: { matchLabels: { a: 'b' } } } }],
+        },
+      }),
     },
   })
+  await waitFor('the server of everything', () =>
+    fetch(`http://127.0.0.1:${everythingPort}/mcp`).then(
+      () => true,
+      () => false,
+    ),
+  )
 })
 
 afterAll(async () => {
+  everything?.kill()
   await gateway?.dispose()
-  await server?.kill()
+  for (const one of [server, json, resumable]) await one?.kill()
 })
 
 describe('one target', () => {
   it('[BackendSpec.mcp] is talked to as if it were the gateway itself', async () => {
-    const client = new Client({ name: 'test', version: '1.0.0' })
-    const transport = new StreamableHTTPClientTransport(new URL(`http://127.0.0.1:${port}/one`))
-    await client.connect(transport as Parameters<Client['connect']>[0])
+    const client = await connectClient(port, '/one')
     expect(client.getServerVersion()?.name).toBe('test')
     const { tools } = await client.listTools()
-    expect(tools.map(({ name }) => name)).toEqual(['echo'])
+    expect(tools.map(({ name }) => name)).toEqual(['echo', 'any', 'steps'])
     const result = await client.callTool({ name: 'echo', arguments: { text: 'hello' } })
     expect(result.content).toEqual([{ type: 'text', text: 'hello' }])
-    await transport.terminateSession()
-    expect(server.sessions).toEqual([])
     await client.close()
+  })
+
+  it('sends what it has to say by itself', async () => {
+    const client = await connectClient(port, '/one')
+    const changed = new Promise<void>((resolve) => {
+      client.setNotificationHandler(ToolListChangedNotificationSchema, () => resolve())
+    })
+    const [newest] = server.sessions.slice(-1)
+    await waitFor('the stream', () => server.received.at(-1)?.method === 'GET')
+    newest?.sendToolListChanged()
+    await changed
+    await client.close()
+  })
+
+  it('is answered for as JSON where it answers so, and nothing comes before', async () => {
+    const session = await rawSession(port, '/json')
+    const { headers, message } = await call(session, 'echo', { text: 'ä€😀' })
+    expect(headers.get('content-type')).toBe('application/json')
+    expect(message).toMatchObject({ result: { content: [{ text: 'ä€😀' }] } })
+  })
+
+  it('gets every byte of a message as the client wrote it', async () => {
+    const session = await rawSession(port, '/json')
+    const text =
+      '{ "id" : 70,\t"jsonrpc":"2.0", "method":"tools/call" , "params":{"arguments":{"__proto__":{"x":1},"n":1e400,"\\u0061":"\\ud83d\\ude00"},"name":"any","_meta":{ } } }'
+    const { status } = await session.send(port, text)
+    expect(status).toBe(200)
+    expect(json.received.at(-1)?.body).toBe(text)
+  })
+
+  it('is not asked where no Service is there', async () => {
+    const url = `http://127.0.0.1:${port}/nobody`
+    const headers = {
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+    }
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
+    expect((await fetch(url, { method: 'POST', headers, body })).status).toBe(503)
+  })
+})
+
+const call = (session: McpSession, name: string, args: object) =>
+  session.send(port, {
+    jsonrpc: '2.0',
+    id: 'x',
+    method: 'tools/call',
+    params: { name, arguments: args },
+  })
+
+describe('the server of everything', () => {
+  let client: Client
+  beforeAll(async () => {
+    client = await connectClient(port, '/everything', {
+      capabilities: { sampling: {}, elicitation: {}, roots: {} },
+    })
+    client.setRequestHandler(CreateMessageRequestSchema, () => ({
+      model: 'test',
+      role: 'assistant',
+      content: { type: 'text', text: 'sampled' },
+    }))
+  })
+  afterAll(() => client?.close())
+
+  it('[MCPProtocol=StreamableHTTP] offers all that it has through the gateway', async () => {
+    const { tools } = await client.listTools()
+    expect(tools.length).toBeGreaterThan(5)
+    const echo = await client.callTool({ name: 'echo', arguments: { message: 'hi' } })
+    expect(JSON.stringify(echo.content)).toContain('hi')
+    const { resources } = await client.listResources()
+    const [first] = resources
+    expect((await client.readResource({ uri: first?.uri ?? '' })).contents).toHaveLength(1)
+    expect((await client.listPrompts()).prompts.length).toBeGreaterThan(0)
+    await client.setLoggingLevel('debug')
+  })
+})
+
+describe('what is checked before anybody looks into a request', () => {
+  const good = {
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+  }
+  const ping = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
+
+  it.each([
+    ['a client that takes no events', 406, { accept: 'application/json' }],
+    ['a client that takes no JSON', 406, { accept: 'text/event-stream' }],
+    ['a body of another type', 415, { 'content-type': 'text/plain' }],
+    ['a compressed body', 415, { 'content-encoding': 'gzip' }],
+    ['an unknown version', 400, { 'mcp-protocol-version': '1999-01-01' }],
+    ['a method other than in the body', 400, { 'mcp-method': 'tools/call' }],
+    ['no session', 400, {}],
+    ['a page of elsewhere', 403, { origin: 'http://evil.example.com' }],
+    ['a page of elsewhere with a local look', 403, { origin: 'http://localhost.evil.com' }],
+  ])('refuses %s with %d', async (_what, status, headers) => {
+    const before = server.received.length
+    const url = `http://127.0.0.1:${port}/one`
+    const all = { ...good, ...headers } as Record<string, string>
+    const answer = await fetch(url, { method: 'POST', headers: all, body: ping })
+    expect(answer.status).toBe(status)
+    expect(server.received).toHaveLength(before)
+  })
+
+  it('refuses other methods, and says which there are', async () => {
+    const answer = await fetch(`http://127.0.0.1:${port}/one`, { method: 'PUT' })
+    expect(answer.status).toBe(405)
+    expect(answer.headers.get('allow')).toBe('GET, POST, DELETE')
+  })
+
+  it('lets pages of this machine in', async () => {
+    const session = await rawSession(port, '/one')
+    const headers = { origin: 'http://localhost:6274' }
+    expect((await session.send(port, ping, headers)).status).toBe(200)
+  })
+
+  it.each([
+    ['no JSON', '{"jsonrpc":"2.0","id":1,', -32700],
+    [
+      'a key that is there twice',
+      '{"jsonrpc":"2.0","id":1,"method":"ping","method":"ping"}',
+      -32700,
+    ],
+    [
+      'a name that is there twice',
+      '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","n\\u0061me":"any"}}',
+      -32700,
+    ],
+    ['a key in other letters', '{"jsonrpc":"2.0","id":1,"method":"ping","Method":"x"}', -32600],
+    [
+      'a name in other letters',
+      '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","NAME":"any"}}',
+      -32600,
+    ],
+    ['another protocol', '{"jsonrpc":"1.0","id":1,"method":"ping"}', -32600],
+    ['an id that is none', '{"jsonrpc":"2.0","id":null,"method":"ping"}', -32600],
+    ['an id that is an object', '{"jsonrpc":"2.0","id":{},"method":"ping"}', -32600],
+    ['call and answer in one', '{"jsonrpc":"2.0","id":1,"method":"ping","result":{}}', -32600],
+    [
+      'values too deep',
+      `{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":${'['.repeat(200)}${']'.repeat(200)}}}`,
+      -32700,
+    ],
+    ['bytes that are no UTF-8', Buffer.from([0x22, 0xff, 0x22]), -32700],
+    ['a control character', '{"jsonrpc":"2.0","id":1,"method":"pi\nng"}', -32700],
+  ])('refuses %s', async (_what, body, code) => {
+    const before = server.received.length
+    const session = await rawSession(port, '/one')
+    const answer = await fetch(`http://127.0.0.1:${port}/one`, {
+      method: 'POST',
+      headers: { ...good, 'mcp-session-id': session.id },
+      body,
+    })
+    expect(answer.status).toBe(400)
+    expect(await answer.json()).toMatchObject({ jsonrpc: '2.0', error: { code } })
+    expect(server.received.slice(before).every(({ body: got }) => !got.includes('echo'))).toBe(true)
+  })
+
+  it('refuses a body beyond the limit with 413', async () => {
+    const session = await rawSession(port, '/one')
+    const { status } = await call(session, 'echo', { text: 'x'.repeat(2_200_000) })
+    expect(status).toBe(413)
+  })
+})
+
+describe('versions of the protocol', () => {
+  it.each(['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'])(
+    'speaks %s',
+    async (version) => {
+      const session = await rawSession(port, '/one', version)
+      const headers = { 'mcp-protocol-version': version }
+      const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
+      const { message } = await session.send(port, ping, headers)
+      expect(message).toEqual({ jsonrpc: '2.0', id: 1, result: {} })
+      expect(server.received.at(-1)?.headers['mcp-protocol-version']).toBe(version)
+    },
+  )
+
+  it('takes batches in 2025-03-26, and in no other', async () => {
+    const batch = [
+      { jsonrpc: '2.0', id: 1, method: 'ping' },
+      { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 77 } },
+      { jsonrpc: '2.0', id: 2, method: 'tools/list' },
+    ]
+    const session = await rawSession(port, '/one', '2025-03-26')
+    const { messages } = await session.send(port, JSON.stringify(batch))
+    expect(messages).toHaveLength(2)
+    expect(messages).toContainEqual({ jsonrpc: '2.0', id: 1, result: {} })
+    const later = await rawSession(port, '/one', '2025-06-18')
+    expect((await later.send(port, JSON.stringify(batch))).status).toBe(400)
+  })
+})
+
+describe('streams that are taken up again', () => {
+  it.each([
+    ['one target', '/resumable', 'steps'],
+    ['several', '/pair', 'a_steps'],
+  ])('go on after the last event that was seen, with %s', async (_what, path, name) => {
+    const session = await rawSession(port, path, '2025-11-25')
+    const url = `http://127.0.0.1:${port}${path}`
+    const headers = {
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      'mcp-session-id': session.id,
+      'mcp-protocol-version': '2025-11-25',
+    }
+    const params = { name, _meta: { progressToken: 't' } }
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 5, method: 'tools/call', params })
+    const text = await (await fetch(url, { method: 'POST', headers, body })).text()
+    const ids = [...text.matchAll(/^id: (.*)$/gm)].map(([, id]) => id ?? '')
+    expect(ids.length).toBeGreaterThanOrEqual(4)
+    const again = await fetch(url, {
+      headers: { ...headers, 'last-event-id': ids.at(-3) ?? '' },
+    })
+    expect(again.status).toBe(200)
+    let replayed = ''
+    const reader = again.body?.pipeThrough(new TextDecoderStream()).getReader()
+    while (!replayed.includes('"id":5')) {
+      const piece = await reader?.read()
+      if (piece === undefined || piece.done) break
+      replayed += piece.value
+    }
+    await reader?.cancel()
+    expect(replayed).toContain('"progress":3')
+    expect(replayed).toContain('"id":5')
+    expect(replayed).not.toContain('"progress":1,')
+  })
+})
+
+describe('what is told of requests', () => {
+  it('names method, target and tool in the access log, and counts without names of clients', async () => {
+    const session = await rawSession(port, '/pair')
+    await call(session, 'b_echo', { text: 'x' })
+    await call(session, 'b_no-such-tool', {})
+    await session.send(port, { jsonrpc: '2.0', id: 1, method: 'made/up' })
+    const line = await waitFor('the line', () =>
+      gateway.stdout.split('\n').find((one) => one.includes('mcp.target=b ')),
+    )
+    expect(line).toMatch(
+      / protocol=mcp mcp\.method\.name=tools\/call mcp\.session\.id=[0-9a-f]+ mcp\.target=b mcp\.resource\.type=tool gen_ai\.tool\.name=echo /,
+    )
+    const metrics = /metrics: (\S+)/.exec(gateway.stderr)?.[1] ?? ''
+    const text = await (await fetch(metrics)).text()
+    const counts = text.split('\n').filter((one) => one.startsWith('sluice_mcp_requests_total{'))
+    expect(counts.some((one) => /method="tools\/call",target="b",type="tool"/.test(one))).toBe(true)
+    expect(counts.some((one) => /method="other".*result="error"/.test(one))).toBe(true)
+    expect(text).not.toContain('made/up')
+    expect(text).not.toContain('no-such-tool')
   })
 })
