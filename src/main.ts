@@ -1,5 +1,6 @@
 /** The command line. Each command is a function of its options and an output; see src/cli. */
 import { Command, CommanderError, Option } from 'commander'
+import type { ProviderOptions } from './cli/explain-providers.ts'
 import type { RequestOptions } from './cli/explain-request.ts'
 import { addIdentityProvider } from './cli/idp/command.ts'
 import type { OfflineOptions } from './cli/offline.ts'
@@ -9,6 +10,7 @@ import { LogError } from './log/index.ts'
 import { type ControllerSettingName, controllerSettings } from './settings/controller.ts'
 import { type RemoteSettingName, remoteSettings, type SettingName, settings } from './settings.ts'
 
+type ExplainOptions = RequestOptions & ProviderOptions
 type Action<Options> = (options: Options) => Promise<number>
 
 function perform<Options>(action: Action<Options>): (options: Options) => Promise<void> {
@@ -152,7 +154,7 @@ offline(
   program
     .command('explain <what> [name]')
     .description(
-      'KIND NAMESPACE/NAME: why an object has its conditions; condition KIND/NAMESPACE/NAME: which events led to them; request: which route and policies a request gets',
+      'KIND NAMESPACE/NAME: why an object has its conditions; condition KIND/NAMESPACE/NAME: which events led to them; request: which route and policies a request gets; providers [NAMESPACE/NAME]: which providers of language models running proxies leave out, and why',
     ),
 )
   .option('--host <host>', 'of the request')
@@ -160,7 +162,8 @@ offline(
   .option('--method <method>', 'of the request')
   .option('--header <field>', "of the request, 'name: value'; may be repeated", collect)
   .option('--port <port>', 'of the listener; all where absent')
-  .action(async (what: string, name: string | undefined, options: Offline & RequestOptions) => {
+  .option('--stats <address>', 'stats address of a running proxy; may be repeated', collect)
+  .action(async (what: string, name: string | undefined, options: Offline & ExplainOptions) => {
     const { explainAny } = await import('./cli/explain-any.ts')
     process.exitCode = await explainAny(what, name, options, options.output, output)
   })

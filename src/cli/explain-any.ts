@@ -1,6 +1,7 @@
 /** `sluice explain`, by what is asked for. */
 import { explain } from './explain.ts'
 import { explainCondition } from './explain-condition.ts'
+import { explainProviders, type ProviderOptions } from './explain-providers.ts'
 import { explainRequest, type RequestOptions } from './explain-request.ts'
 import { type Output, type OutputFormat, UsageError } from './output.ts'
 
@@ -15,7 +16,7 @@ const aliases: Readonly<Record<string, string>> = {
 export function explainAny(
   what: string,
   name: string | undefined,
-  options: RequestOptions,
+  options: RequestOptions & ProviderOptions,
   format: OutputFormat,
   output: Output,
 ): Promise<number> {
@@ -23,6 +24,7 @@ export function explainAny(
     if (name !== undefined) throw new UsageError('explain request takes options only')
     return explainRequest(options, format, output)
   }
+  if (what === 'providers') return explainProviders(name, options, format, output)
   if (name === undefined) throw new UsageError(`explain ${what} needs a name`)
   if (what === 'condition') return explainCondition(name, options, format, output)
   return explain(aliases[what] ?? what, name, options, format, output)

@@ -280,6 +280,9 @@ describe('a webhook for requests', () => {
     expect(a.calls.at(-1)?.body).toMatchObject({ instructions: 'Be #.', input: 'Hello #' })
     await openai('hooked-a').embeddings.create({ model: 'e', input: ['a 1', 'b 2'] })
     expect(a.calls.at(-1)?.body.input).toEqual(['a #', 'b #'])
+    // Nobody can read what tokens say.
+    const tokens = openai('hooked-a').embeddings.create({ model: 'e', input: [[15339, 1917]] })
+    await expect(tokens).rejects.toMatchObject({ status: 400 })
   })
 
   it('[PromptguardRequest.response] [CustomResponse.use] refuses in its own words, and else in those of the guard', async () => {

@@ -4,7 +4,7 @@ import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { Collected } from '../../src/testing/collected-spans.ts'
-import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
+import { freePort, type RunningGateway, sluice, startGateway } from '../../src/testing/gateway.ts'
 import {
   aiBackend,
   gateway,
@@ -421,6 +421,23 @@ describe('metrics', () => {
       return (await figure('sluice_model_provider_ejections_total', ...labels)) === 1
     })
     expect(await figure('sluice_model_provider_ejected', ...labels)).toBe(1)
+    const told = await sluice('explain', 'providers', 'default/pair', '--stats', stats)
+    expect(told.code, told.stderr).toBe(0)
+    expect(told.stdout).toMatch(/default\/pair +one +left out by 1 worker +status 429/)
+    const json = await sluice('explain', 'providers', '--stats', stats, '-o', 'json')
+    expect(JSON.parse(json.stdout)).toEqual({
+      providers: [
+        {
+          proxy: stats,
+          backend: 'default/pair',
+          provider: 'one',
+          reason: 'status 429',
+          workers: 1,
+          times: 1,
+        },
+      ],
+      problems: [],
+    })
   })
 })
 

@@ -8,6 +8,7 @@ import type { Guard, WebhookGuard } from '../../llm/guards/bound.ts'
 import { requestTexts, withRequestTexts } from '../../llm/guards/slots.ts'
 import { mapRequestTexts } from '../../llm/guards/texts.ts'
 import type { JsonObject } from '../../llm/json.ts'
+import { LlmError } from '../../llm/llm-error.ts'
 import type { ReadRouteType } from '../../llm/providers/provider.ts'
 import type { SettledBody } from '../../llm/request/body.ts'
 import type { Walk } from '../walk.ts'
@@ -29,6 +30,7 @@ export async function guardRequest(
   if (before !== undefined && before.policy === policy && before.route === route) {
     return again(settled, before.body)
   }
+  if (route === 'Embeddings') needTexts(settled.body.input)
   let body = settled.body
   for (const guard of guards) {
     const outcome = await run(guard, { walk, call, route, body })
@@ -40,6 +42,13 @@ export async function guardRequest(
   }
   call.guarded = { policy, route, body: body === settled.body ? undefined : body }
   return again(settled, call.guarded.body)
+}
+
+/** Numbers of tokens say the same as a text, and no guard can read them. @throws LlmError 400 */
+function needTexts(input: unknown): void {
+  const isText = typeof input === 'string'
+  if (isText || (Array.isArray(input) && input.every((one) => typeof one === 'string'))) return
+  throw new LlmError(400, 'input: only texts can be guarded')
 }
 
 /** Only the model may be another than when the guards looked. */
