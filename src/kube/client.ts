@@ -23,6 +23,18 @@ export interface KubeMeta {
   readonly annotations?: Readonly<Record<string, string>>
   readonly creationTimestamp?: string
   readonly deletionTimestamp?: string
+  readonly ownerReferences?: readonly {
+    readonly kind: string
+    readonly name: string
+    readonly uid: string
+    readonly controller?: boolean
+  }[]
+  readonly managedFields?: readonly {
+    readonly manager?: string
+    readonly operation?: string
+    readonly subresource?: string
+    readonly fieldsV1?: unknown
+  }[]
 }
 
 export interface KubeList {
@@ -95,10 +107,16 @@ export class KubeClient {
     return this.request<T>('PUT', path, { body, query: { fieldManager }, ...timeout })
   }
 
-  /** Server-side apply; takes over fields that other managers hold. */
-  apply<T = KubeObject>(path: string, body: unknown): Promise<T> {
-    const query = { fieldManager, force: true }
+  /** Server-side apply; takes over fields that other managers hold. A dry run changes nothing. */
+  apply<T = KubeObject>(path: string, body: unknown, { isDry = false } = {}): Promise<T> {
+    const query = { fieldManager, force: true, ...(isDry && { dryRun: 'All' }) }
     return this.request<T>('PATCH', path, { body, query, contentType: patchTypes.apply })
+  }
+
+  /** Deletes an object, if it is still the one of this uid; what belongs to it goes in its turn. */
+  remove(path: string, uid: string): Promise<unknown> {
+    const body = { preconditions: { uid }, propagationPolicy: 'Background' }
+    return this.request('DELETE', path, { body })
   }
 
   /**

@@ -22,6 +22,8 @@ import {
   type StatusObject,
   status,
 } from '@grpc/grpc-js'
+import type { ObjectName } from '../model/names.ts'
+import { proxyObjectName } from '../model/proxy-names.ts'
 import type { DesiredDelta, ResourceKey } from '../model/resources.ts'
 import {
   type DeltaRequest,
@@ -277,7 +279,7 @@ class GrpcXdsServer implements XdsServer {
     const { gateway } = node
     const name = `${gateway.namespace}/${gateway.name}`
     const own = identity.gateway
-    if (own !== undefined && (own.namespace !== gateway.namespace || own.name !== gateway.name)) {
+    if (own !== undefined && !isAccountOf(own, gateway)) {
       const text = `this token is for Gateway ${own.namespace}/${own.name}, not ${name}`
       this.#options.onNotice?.(`proxy ${node.name} was turned away: ${text}`)
       return this.#refuse(call, status.PERMISSION_DENIED, text)
@@ -390,4 +392,10 @@ export async function startXdsServer(options: XdsServerOptions): Promise<XdsServ
   const server = new GrpcXdsServer(options)
   await server.start()
   return server
+}
+
+/** The service account of a proxy is named after its Gateway, or as what is deployed for it. */
+function isAccountOf(account: ObjectName, gateway: ObjectName): boolean {
+  if (account.namespace !== gateway.namespace) return false
+  return account.name === gateway.name || account.name === proxyObjectName(gateway.name)
 }

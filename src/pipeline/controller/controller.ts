@@ -184,7 +184,12 @@ class Controller implements RunningController {
 
   #sessionOptions(owners: InstallOwners): SessionOptions {
     const { settings, say } = this.#options
+=======
+  #sessionOptions(): SessionOptions {
+    const { settings, say, version } = this.#options
+    const { settings, say, version } = this.#options
     return {
+      version,
       client: this.#client,
       settings: { ...settings, xdsAddress: this.#xdsAddress },
       namespace: this.#namespace,

@@ -14,7 +14,7 @@ export interface ServeProxiesOptions {
 }
 
 /** Where the Secret `sluice-xds-cert` is mounted. */
-const certificateFolder = '/etc/xds-tls'
+export const certificateFolder = '/etc/xds-tls'
 
 /** @throws where the address cannot be bound, or the certificate that is asked for is not there */
 export async function serveProxies(

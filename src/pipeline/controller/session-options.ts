@@ -12,6 +12,7 @@ export interface SessionOptions {
   readonly owners: InstallOwners
   readonly replica: string
   readonly isInCluster: boolean
+  readonly version: string
   readonly health: Health
   readonly metrics: ControllerMetrics
   readonly say: (severity: 'info' | 'warn' | 'error', text: string) => void

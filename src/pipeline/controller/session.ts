@@ -38,6 +38,7 @@ import { captureState, type RestoredState } from '../stored-state.ts'
 import { ClassKeeper } from './class-keeper.ts'
 import { clusterName } from './cluster-name.ts'
 import { collectMetrics } from './collect-metrics.ts'
+import { Deployments } from './deployments.ts'
 import { DigestCheck } from './digest-check.ts'
 import { Effects } from './effects.ts'
 import { Leadership } from './leadership.ts'
@@ -66,6 +67,7 @@ export class Session {
   readonly #leadership: Leadership
   readonly #writer: StatusWriter
   readonly #class: ClassKeeper
+  readonly #deployments: Deployments
   readonly #effects: Effects
   readonly #digests: DigestCheck
   /** Name of this run of this replica; never used twice. */
@@ -114,6 +116,13 @@ export class Session {
     this.#writer = this.#createWriter()
     const isWriting = () => this.#leadership.writingEpoch() !== undefined
     this.#class = new ClassKeeper({ client, owners, settings, isWriting, say })
+    this.#deployments = new Deployments({
+      ...options,
+      fold: this.#fold,
+      keeper: this.#keeper,
+      logEpoch: () => this.#leadership.logEpoch(),
+      isWriting,
+    })
     this.#effects = new Effects({
       fold: this.#fold,
       secrets: this.#secrets,
@@ -155,6 +164,7 @@ export class Session {
       isLeading: () => this.#leadership.writingEpoch() !== undefined,
     })
     this.#source.start()
+    this.#deployments.start()
     this.#lease.start()
     this.#begin().catch(this.#end)
   }
@@ -167,6 +177,7 @@ export class Session {
     const isWriter = this.#leadership.logEpoch() !== undefined
     await this.#source.close()
     await this.#class.close()
+    await this.#deployments.close()
     await this.#effects.close()
     await this.#xds?.close()
     this.#recorder.close()
@@ -287,7 +298,8 @@ export class Session {
         log.purgeUpTo(upTo as Position).catch((error) => this.#keeper.fail(error))
       },
       publish: (delta) => this.#publish(delta),
-      onDecided: ({ statuses, dropped }) => {
+      onDecided: ({ statuses, dropped, deployments }) => {
+        this.#deployments.mark(deployments)
         for (const { ref } of statuses) this.#writer.mark(objectKey(ref))
         for (const ref of dropped) this.#writer.mark(objectKey(ref))
         this.#effects.update()
@@ -335,8 +347,12 @@ export class Session {
       onWriting: () => {
         for (const key of this.#source.liveKeys()) this.#writer.mark(key)
         this.#class.ensure()
+        this.#deployments.markAll()
       },
-      onStopped: () => this.#writer.clear(),
+      onStopped: () => {
+        this.#writer.clear()
+        this.#deployments.clear()
+      },
       say,
     })
   }

@@ -187,8 +187,8 @@ export class KindWatch {
   }
 
   get #filter(): Query {
-    const { fieldSelector } = this.kind
-    return fieldSelector === undefined ? {} : { fieldSelector }
+    const { fieldSelector, labelSelector } = this.kind
+    return { fieldSelector, labelSelector }
   }
 
   async #wait(waitMs: number): Promise<void> {

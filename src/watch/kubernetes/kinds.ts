@@ -18,6 +18,7 @@ export interface WatchedKind {
   readonly hasStatus: boolean
   /** Chosen by the server, so that the others never travel. */
   readonly fieldSelector?: string
+  readonly labelSelector?: string
 }
 
 /** Kinds without a status of ours. */

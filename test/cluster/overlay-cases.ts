@@ -1,0 +1,228 @@
+/** Strategic merge patches of each kind of generated object, by rule; see overlays in deployer.test.ts. */
+import type { OverlayName } from '../../src/desired/deployment/parameters.ts'
+
+export interface OverlayCase {
+  readonly rule: string
+  readonly target: OverlayName
+  readonly spec: Readonly<Record<string, unknown>>
+}
+
+const pod = (spec: object) => ({ template: { spec } })
+const proxy = (fields: object) => pod({ containers: [{ name: 'proxy', ...fields }] })
+
+export const overlayCases: readonly OverlayCase[] = [
+  // Scalars.
+  { rule: 'overlay.1', target: 'deployment', spec: { replicas: 3, revisionHistoryLimit: 1 } },
+  {
+    rule: 'overlay.1',
+    target: 'deployment',
+    spec: proxy({ image: 'registry.example.com/other:1' }),
+  },
+  { rule: 'overlay.1', target: 'service', spec: { type: 'NodePort' } },
+  { rule: 'overlay.1', target: 'serviceAccount', spec: { automountServiceAccountToken: true } },
+  { rule: 'overlay.1', target: 'podDisruptionBudget', spec: { maxUnavailable: '50%' } },
+  { rule: 'overlay.1', target: 'horizontalPodAutoscaler', spec: { minReplicas: 2 } },
+  { rule: 'overlay.1', target: 'deployment', spec: proxy({ args: ['proxy', '--workers', '2'] }) },
+  // Lists with merge keys.
+  {
+    rule: 'overlay.2',
+    target: 'deployment',
+    spec: pod({
+      containers: [
+        { name: 'first', image: 'a:1' },
+        { name: 'sidecar', tty: true },
+      ],
+    }),
+  },
+  {
+    rule: 'overlay.2',
+    target: 'deployment',
+    spec: proxy({
+      env: [
+        { name: 'RUST_LOG', value: 'debug' },
+        { name: 'MORE', value: 'x' },
+        { name: 'POD_NAME', value: 'fixed', valueFrom: null },
+      ],
+    }),
+  },
+  {
+    rule: 'overlay.2',
+    target: 'deployment',
+    spec: {
+      ...pod({
+        volumes: [
+          { name: 'tmp', emptyDir: { sizeLimit: '1Gi' } },
+          { name: 'more', emptyDir: {} },
+        ],
+        containers: [
+          {
+            name: 'proxy',
+            volumeMounts: [
+              { name: 'more', mountPath: '/more' },
+              { mountPath: '/tmp', name: 'tmp', readOnly: true },
+            ],
+            ports: [
+              { containerPort: 8080, name: 'web' },
+              { containerPort: 15020, name: 'stats' },
+            ],
+          },
+        ],
+      }),
+    },
+  },
+  {
+    rule: 'overlay.2',
+    target: 'deployment',
+    spec: pod({
+      imagePullSecrets: [{ name: 'mirror' }],
+      hostAliases: [{ ip: '192.0.2.1', hostnames: ['a.example.com'] }],
+      topologySpreadConstraints: [
+        { topologyKey: 'zone', maxSkew: 2 },
+        { topologyKey: 'host', maxSkew: 1, whenUnsatisfiable: 'DoNotSchedule' },
+      ],
+    }),
+  },
+  {
+    rule: 'overlay.2',
+    target: 'service',
+    spec: {
+      ports: [
+        { port: 8080, nodePort: 30_080 },
+        { port: 9000, name: 'more' },
+      ],
+    },
+  },
+  {
+    rule: 'overlay.2',
+    target: 'serviceAccount',
+    spec: { secrets: [{ name: 'b' }, { name: 'c' }] },
+  },
+  {
+    rule: 'overlay.2',
+    target: 'serviceAccount',
+    spec: { imagePullSecrets: [{ name: 'only' }] },
+  },
+  // Deleting.
+  {
+    rule: 'overlay.3',
+    target: 'deployment',
+    spec: pod({
+      containers: [{ name: 'sidecar', $patch: 'delete' }],
+      nodeSelector: { $patch: 'delete' },
+    }),
+  },
+  {
+    rule: 'overlay.3',
+    target: 'deployment',
+    spec: proxy({
+      env: [
+        { name: 'RUST_LOG', $patch: 'delete' },
+        { name: 'ABSENT', $patch: 'delete' },
+      ],
+      resources: { $patch: 'delete' },
+    }),
+  },
+  {
+    rule: 'overlay.3',
+    target: 'service',
+    spec: {
+      ports: [
+        { port: 8080, $patch: 'delete' },
+        { port: 443, name: 'tls' },
+      ],
+    },
+  },
+  {
+    rule: 'overlay.3',
+    target: 'serviceAccount',
+    spec: { secrets: [{ name: 'a', $patch: 'delete' }] },
+  },
+  // Null.
+  {
+    rule: 'overlay.4',
+    target: 'deployment',
+    spec: {
+      revisionHistoryLimit: null,
+      ...proxy({ startupProbe: null, securityContext: { runAsUser: null }, absent: null }),
+    },
+  },
+  {
+    rule: 'overlay.4',
+    target: 'service',
+    spec: { externalTrafficPolicy: null, type: 'ClusterIP' },
+  },
+  { rule: 'overlay.4', target: 'serviceAccount', spec: { secrets: null } },
+  {
+    rule: 'overlay.4',
+    target: 'podDisruptionBudget',
+    spec: { maxUnavailable: null, minAvailable: 1 },
+  },
+  { rule: 'overlay.4', target: 'horizontalPodAutoscaler', spec: { metrics: null } },
+  // Replacing a map.
+  {
+    rule: 'overlay.5',
+    target: 'deployment',
+    spec: proxy({ resources: { $patch: 'replace', limits: { cpu: '2' } } }),
+  },
+  {
+    rule: 'overlay.5',
+    target: 'deployment',
+    spec: pod({ nodeSelector: { $patch: 'replace', only: 'this' } }),
+  },
+  { rule: 'overlay.5', target: 'service', spec: { selector: { $patch: 'replace', app: 'other' } } },
+  {
+    rule: 'overlay.5',
+    target: 'horizontalPodAutoscaler',
+    spec: { behavior: { $patch: 'replace', scaleDown: { stabilizationWindowSeconds: 60 } } },
+  },
+  // Replacing a list.
+  {
+    rule: 'overlay.6',
+    target: 'deployment',
+    spec: proxy({ env: [{ $patch: 'replace' }, { name: 'ONLY', value: '1' }] }),
+  },
+  {
+    rule: 'overlay.6',
+    target: 'deployment',
+    spec: pod({ containers: [{ name: 'only', image: 'a:1' }, { $patch: 'replace' }] }),
+  },
+  {
+    rule: 'overlay.6',
+    target: 'service',
+    spec: { ports: [{ $patch: 'replace' }, { port: 1, name: 'one' }] },
+  },
+  {
+    rule: 'overlay.6',
+    target: 'serviceAccount',
+    spec: { secrets: [{ $patch: 'replace' }, { name: 'only' }] },
+  },
+  // What else strategic merge patch knows.
+  {
+    rule: 'order',
+    target: 'deployment',
+    spec: pod({
+      '$setElementOrder/containers': [{ name: 'sidecar' }, { name: 'new' }, { name: 'proxy' }],
+      containers: [{ name: 'new', image: 'a:1' }],
+    }),
+  },
+  {
+    rule: 'retained keys',
+    target: 'deployment',
+    spec: { strategy: { $retainKeys: ['type'], type: 'Recreate' } },
+  },
+  {
+    rule: 'retained keys',
+    target: 'deployment',
+    spec: pod({
+      volumes: [{ name: 'tmp', $retainKeys: ['name', 'configMap'], configMap: { name: 'edge' } }],
+    }),
+  },
+  {
+    rule: 'lists of scalars',
+    target: 'deployment',
+    spec: proxy({
+      '$deleteFromPrimitiveList/args': ['--config'],
+      securityContext: { capabilities: { add: ['NET_ADMIN'] } },
+    }),
+  },
+]
