@@ -12,20 +12,20 @@ const proxy = (fields: object) => pod({ containers: [{ name: 'proxy', ...fields 
 
 export const overlayCases: readonly OverlayCase[] = [
   // Scalars.
-  { rule: 'overlay.1', target: 'deployment', spec: { replicas: 3, revisionHistoryLimit: 1 } },
+  { rule: 'scalars', target: 'deployment', spec: { replicas: 3, revisionHistoryLimit: 1 } },
   {
-    rule: 'overlay.1',
+    rule: 'scalars',
     target: 'deployment',
     spec: proxy({ image: 'registry.example.com/other:1' }),
   },
-  { rule: 'overlay.1', target: 'service', spec: { type: 'NodePort' } },
-  { rule: 'overlay.1', target: 'serviceAccount', spec: { automountServiceAccountToken: true } },
-  { rule: 'overlay.1', target: 'podDisruptionBudget', spec: { maxUnavailable: '50%' } },
-  { rule: 'overlay.1', target: 'horizontalPodAutoscaler', spec: { minReplicas: 2 } },
-  { rule: 'overlay.1', target: 'deployment', spec: proxy({ args: ['proxy', '--workers', '2'] }) },
+  { rule: 'scalars', target: 'service', spec: { type: 'NodePort' } },
+  { rule: 'scalars', target: 'serviceAccount', spec: { automountServiceAccountToken: true } },
+  { rule: 'scalars', target: 'podDisruptionBudget', spec: { maxUnavailable: '50%' } },
+  { rule: 'scalars', target: 'horizontalPodAutoscaler', spec: { minReplicas: 2 } },
+  { rule: 'scalars', target: 'deployment', spec: proxy({ args: ['proxy', '--workers', '2'] }) },
   // Lists with merge keys.
   {
-    rule: 'overlay.2',
+    rule: 'merge keys',
     target: 'deployment',
     spec: pod({
       containers: [
@@ -35,7 +35,7 @@ export const overlayCases: readonly OverlayCase[] = [
     }),
   },
   {
-    rule: 'overlay.2',
+    rule: 'merge keys',
     target: 'deployment',
     spec: proxy({
       env: [
@@ -46,7 +46,7 @@ export const overlayCases: readonly OverlayCase[] = [
     }),
   },
   {
-    rule: 'overlay.2',
+    rule: 'merge keys',
     target: 'deployment',
     spec: {
       ...pod({
@@ -71,7 +71,7 @@ export const overlayCases: readonly OverlayCase[] = [
     },
   },
   {
-    rule: 'overlay.2',
+    rule: 'merge keys',
     target: 'deployment',
     spec: pod({
       imagePullSecrets: [{ name: 'mirror' }],
@@ -83,7 +83,7 @@ export const overlayCases: readonly OverlayCase[] = [
     }),
   },
   {
-    rule: 'overlay.2',
+    rule: 'merge keys',
     target: 'service',
     spec: {
       ports: [
@@ -93,18 +93,18 @@ export const overlayCases: readonly OverlayCase[] = [
     },
   },
   {
-    rule: 'overlay.2',
+    rule: 'merge keys',
     target: 'serviceAccount',
     spec: { secrets: [{ name: 'b' }, { name: 'c' }] },
   },
   {
-    rule: 'overlay.2',
+    rule: 'merge keys',
     target: 'serviceAccount',
     spec: { imagePullSecrets: [{ name: 'only' }] },
   },
   // Deleting.
   {
-    rule: 'overlay.3',
+    rule: 'deleting',
     target: 'deployment',
     spec: pod({
       containers: [{ name: 'sidecar', $patch: 'delete' }],
@@ -112,7 +112,7 @@ export const overlayCases: readonly OverlayCase[] = [
     }),
   },
   {
-    rule: 'overlay.3',
+    rule: 'deleting',
     target: 'deployment',
     spec: proxy({
       env: [
@@ -123,7 +123,7 @@ export const overlayCases: readonly OverlayCase[] = [
     }),
   },
   {
-    rule: 'overlay.3',
+    rule: 'deleting',
     target: 'service',
     spec: {
       ports: [
@@ -133,13 +133,13 @@ export const overlayCases: readonly OverlayCase[] = [
     },
   },
   {
-    rule: 'overlay.3',
+    rule: 'deleting',
     target: 'serviceAccount',
     spec: { secrets: [{ name: 'a', $patch: 'delete' }] },
   },
   // Null.
   {
-    rule: 'overlay.4',
+    rule: 'null',
     target: 'deployment',
     spec: {
       revisionHistoryLimit: null,
@@ -147,52 +147,56 @@ export const overlayCases: readonly OverlayCase[] = [
     },
   },
   {
-    rule: 'overlay.4',
+    rule: 'null',
     target: 'service',
     spec: { externalTrafficPolicy: null, type: 'ClusterIP' },
   },
-  { rule: 'overlay.4', target: 'serviceAccount', spec: { secrets: null } },
+  { rule: 'null', target: 'serviceAccount', spec: { secrets: null } },
   {
-    rule: 'overlay.4',
+    rule: 'null',
     target: 'podDisruptionBudget',
     spec: { maxUnavailable: null, minAvailable: 1 },
   },
-  { rule: 'overlay.4', target: 'horizontalPodAutoscaler', spec: { metrics: null } },
+  { rule: 'null', target: 'horizontalPodAutoscaler', spec: { metrics: null } },
   // Replacing a map.
   {
-    rule: 'overlay.5',
+    rule: 'replacing a map',
     target: 'deployment',
     spec: proxy({ resources: { $patch: 'replace', limits: { cpu: '2' } } }),
   },
   {
-    rule: 'overlay.5',
+    rule: 'replacing a map',
     target: 'deployment',
     spec: pod({ nodeSelector: { $patch: 'replace', only: 'this' } }),
   },
-  { rule: 'overlay.5', target: 'service', spec: { selector: { $patch: 'replace', app: 'other' } } },
   {
-    rule: 'overlay.5',
+    rule: 'replacing a map',
+    target: 'service',
+    spec: { selector: { $patch: 'replace', app: 'other' } },
+  },
+  {
+    rule: 'replacing a map',
     target: 'horizontalPodAutoscaler',
     spec: { behavior: { $patch: 'replace', scaleDown: { stabilizationWindowSeconds: 60 } } },
   },
   // Replacing a list.
   {
-    rule: 'overlay.6',
+    rule: 'replacing a list',
     target: 'deployment',
     spec: proxy({ env: [{ $patch: 'replace' }, { name: 'ONLY', value: '1' }] }),
   },
   {
-    rule: 'overlay.6',
+    rule: 'replacing a list',
     target: 'deployment',
     spec: pod({ containers: [{ name: 'only', image: 'a:1' }, { $patch: 'replace' }] }),
   },
   {
-    rule: 'overlay.6',
+    rule: 'replacing a list',
     target: 'service',
     spec: { ports: [{ $patch: 'replace' }, { port: 1, name: 'one' }] },
   },
   {
-    rule: 'overlay.6',
+    rule: 'replacing a list',
     target: 'serviceAccount',
     spec: { secrets: [{ $patch: 'replace' }, { name: 'only' }] },
   },

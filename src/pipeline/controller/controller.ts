@@ -183,10 +183,6 @@ class Controller implements RunningController {
   }
 
   #sessionOptions(owners: InstallOwners): SessionOptions {
-    const { settings, say } = this.#options
-=======
-  #sessionOptions(): SessionOptions {
-    const { settings, say, version } = this.#options
     const { settings, say, version } = this.#options
     return {
       version,
