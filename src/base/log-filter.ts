@@ -11,7 +11,7 @@ export interface LogFilter {
   readonly levels: ReadonlyMap<string, FilterLevel>
 }
 
-const moduleForm = /^([A-Za-z0-9_.:-]+)(?:\[[^\]]*\])?$/
+const directiveForm = /^([A-Za-z0-9_.:-]+)(?:\[[^\]]*\])?(?:=([A-Za-z]+))?$/
 
 function levelOf(text: string): FilterLevel | undefined {
   return levels.find((level) => level === text.toLowerCase())
@@ -23,15 +23,11 @@ export function parseLogFilter(text: string): LogFilter | undefined {
   for (const part of text.split(',').map((one) => one.trim())) {
     if (part === '') continue
     const everything = levelOf(part)
-    const [, module, word] = /^([^=]*?)(?:=([A-Za-z]*))?$/.exec(part) ?? []
-    const level = word === undefined || word === '' ? 'trace' : levelOf(word)
+    const [, module, word] = directiveForm.exec(part) ?? []
+    const level = word === undefined ? 'trace' : levelOf(word)
     if (everything !== undefined) found.set('', everything)
     else if (module === undefined || level === undefined) return undefined
-    else {
-      const name = moduleForm.exec(module)?.[1]
-      if (name === undefined) return undefined
-      found.set(name, level)
-    }
+    else found.set(module, level)
   }
   return { levels: found }
 }
