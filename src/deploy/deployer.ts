@@ -30,6 +30,8 @@ export interface DeployerOptions {
   /** What was last told to stand in the way; undefined where nothing does. */
   problem(key: ObjectKey): string | undefined
   environment(): ProxyEnvironment
+  /** Is the Gateway of this uid in the cluster, and not being deleted? */
+  isThere(key: ObjectKey, uid: string): boolean
   isWriting(): boolean
   /** Everything is in place, after `changes`. */
   onApplied(key: ObjectKey, uid: string, changes: readonly Change[]): void
@@ -138,6 +140,8 @@ export class Deployer {
     }
     if (deployment.state === 'held') return
     const uid = deployment.state === 'wanted' ? deployment.plan.uid : deployment.uid
+    // What belongs to a Gateway that goes is collected, and must not be made again.
+    if (!this.#options.isThere(key, uid)) return
     const strife = this.#strife(key, deployment)
     if (strife > 0) {
       this.#postpone(key, strife)

@@ -175,6 +175,18 @@ export function controllerRules(without: readonly string[] = []): object[] {
   ]
 }
 
+/** Rules of a role that may write what is deployed for Gateways. */
+export function deployerRules(): object[] {
+  const verbs = ['get', 'list', 'watch', 'create', 'patch', 'delete']
+  const rule = (group: string, ...resources: string[]) => ({ apiGroups: [group], resources, verbs })
+  return [
+    rule('', 'serviceaccounts', 'configmaps', 'services'),
+    rule('apps', 'deployments'),
+    rule('policy', 'poddisruptionbudgets'),
+    rule('autoscaling', 'horizontalpodautoscalers'),
+  ]
+}
+
 const meta = (name: string, namespace: string) => ({ name, namespace })
 
 /** A Gateway of the default class with one HTTP listener that takes routes from everywhere. */

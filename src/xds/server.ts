@@ -22,8 +22,6 @@ import {
   type StatusObject,
   status,
 } from '@grpc/grpc-js'
-import type { ObjectName } from '../model/names.ts'
-import { proxyObjectName } from '../model/proxy-names.ts'
 import type { DesiredDelta, ResourceKey } from '../model/resources.ts'
 import {
   type DeltaRequest,
@@ -38,7 +36,7 @@ import { gatewayRoot } from './edges.ts'
 import { writeXdsMetrics, XdsCounters } from './metrics.ts'
 import { PublishedState } from './published-state.ts'
 import { Session } from './session.ts'
-import { type ProxyIdentity, type VerifyProxy, verifyLoopback } from './verifier.ts'
+import { isAccountOf, type ProxyIdentity, type VerifyProxy, verifyLoopback } from './verifier.ts'
 
 export interface XdsServerOptions {
   /** `host:port` or `:port` (all addresses); port 0 takes a free one. */
@@ -392,10 +390,4 @@ export async function startXdsServer(options: XdsServerOptions): Promise<XdsServ
   const server = new GrpcXdsServer(options)
   await server.start()
   return server
-}
-
-/** The service account of a proxy is named after its Gateway, or as what is deployed for it. */
-function isAccountOf(account: ObjectName, gateway: ObjectName): boolean {
-  if (account.namespace !== gateway.namespace) return false
-  return account.name === gateway.name || account.name === proxyObjectName(gateway.name)
 }

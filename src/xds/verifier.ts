@@ -2,6 +2,7 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { ObjectName } from '../model/names.ts'
+import { proxyObjectName } from '../model/proxy-names.ts'
 
 /** What a proxy has proved to be. */
 export interface ProxyIdentity {
@@ -42,3 +43,9 @@ export function verifyTokenFile(path: string): VerifyProxy {
 }
 
 const digest = (text: string) => hash('sha256', text, 'buffer')
+
+/** The service account of a proxy is named after its Gateway, or as what is deployed for it. */
+export function isAccountOf(account: ObjectName, gateway: ObjectName): boolean {
+  if (account.namespace !== gateway.namespace) return false
+  return account.name === gateway.name || account.name === proxyObjectName(gateway.name)
+}

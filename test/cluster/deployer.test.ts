@@ -1,13 +1,17 @@
 /** What `sluice controller` deploys, in a real API server. */
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { parseAllDocuments } from 'yaml'
 import { applyOverlay } from '../../src/desired/deployment/overlay.ts'
 import type { RenderedObject } from '../../src/desired/deployment/plan.ts'
 import { apiServerParts, startApiServer } from '../../src/testing/api-server.ts'
-import { gateway, TestCluster } from '../../src/testing/cluster.ts'
+import { controllerRules, deployerRules, gateway, TestCluster } from '../../src/testing/cluster.ts'
 import { ControllerProcess } from '../../src/testing/controller.ts'
 import {
   containerOf,
   Deployed,
+  type DeployedKind,
   deployedPlaces,
   parameters,
   withParameters,
@@ -38,7 +42,7 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'deployed proxies', (
     cluster = await new TestCluster(await startApiServer()).install()
     deployed = new Deployed(cluster)
     controller = await new ControllerProcess({
-      kubeconfig: cluster.server.kubeconfig,
+      kubeconfig: await cluster.account('controller', [...controllerRules(), ...deployerRules()]),
       env: { SLUICE_XDS_SERVICE_NAME: 'sluice', SLUICE_PROXY_IMAGE_TAG: '1.2.3' },
     }).start()
     await cluster.condition('GatewayClass', 'agentgateway', 'Accepted=True')
@@ -346,7 +350,10 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'deployed proxies', (
       expect(stdout).toContain('deployment.failed')
       await cluster.apply(parameters('tuned', { service }))
       await deployed.until('Service', 'tuned', (one) => one.spec.externalTrafficPolicy === 'Local')
-      await cluster.condition('Gateway', 'tuned', 'Programmed=False/Pending')
+      await waitFor('the end of the failure', async () => {
+        const { conditions = [] } = (await cluster.status('Gateway', 'tuned')) ?? {}
+        return conditions.some(({ type, reason }) => type === 'Programmed' && reason === 'Pending')
+      })
     })
 
     it('is refused where an overlay cannot be applied, what runs is left, and replay tells why', async () => {
@@ -366,11 +373,48 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'deployed proxies', (
       await cluster.condition('Gateway', 'tuned', 'Accepted=True')
     })
 
+    it('stays gone with a Gateway that is being deleted', async () => {
+      await deployed.until('Deployment', 'after')
+      const path = cluster.path('Gateway', 'after')
+      const hold = { metadata: { finalizers: ['example.com/hold'] } }
+      await cluster.server.request('PATCH', path, hold)
+      await cluster.server.request('DELETE', path)
+      await cluster.server.request('DELETE', `${deployedPlaces.Service}/after`)
+      await cluster.apply(gateway('later'))
+      await deployed.until('Deployment', 'later')
+      expect(await deployed.read('Service', 'after')).toBeUndefined()
+      await cluster.server.request('PATCH', path, { metadata: { finalizers: [] } })
+    })
+
     it('removes what it deployed where somebody else runs the proxies', async () => {
       const addresses = [{ type: 'Hostname', value: 'edge.example.com' }]
-      await cluster.apply(gateway('after', 'default', { addresses }))
-      for (const kind of always) await deployed.gone(kind, 'after')
+      await cluster.apply(gateway('later', 'default', { addresses }))
+      for (const kind of always) await deployed.gone(kind, 'later')
     })
+  })
+
+  it('would have every object that sluice render prints for the golden cases', async () => {
+    const folder = join(import.meta.dirname, '..', 'render')
+    const files = globSync('*/out.yaml', { cwd: folder }).sort()
+    expect(files.length).toBeGreaterThan(3)
+    for (const name of ['shop', 'platform']) {
+      await cluster.server.request('POST', '/api/v1/namespaces', { metadata: { name } })
+    }
+    for (const file of files) {
+      const text = readFileSync(join(folder, file), 'utf8')
+      for (const document of parseAllDocuments(text, { version: '1.1' })) {
+        const object = document.toJS() as RenderedObject
+        const { kind, metadata } = object
+        const place = deployedPlaces[kind as DeployedKind].replace(
+          '/default/',
+          `/${metadata.namespace}/`,
+        )
+        const path = `${place}/${metadata.name}?dryRun=All&fieldManager=test`
+        const type = 'application/apply-patch+yaml'
+        const { status, body } = await cluster.server.request('PATCH', path, object, type)
+        expect(status, `${file}: ${kind} ${metadata.name}: ${body.message}`).toBe(201)
+      }
+    }
   })
 
   describe('overlays, as the API server itself merges them', () => {

@@ -19,7 +19,7 @@ import {
   ownedKinds,
 } from '../../deploy/owned-objects.ts'
 import type { ProxyEnvironment } from '../../desired/deployment/index.ts'
-import type { KubeClient, KubeObject } from '../../kube/index.ts'
+import type { KubeClient, KubeObject, LiveObject } from '../../kube/index.ts'
 import { subjectOf } from '../../log/index.ts'
 import { type ObjectKey, parseObjectKey } from '../../model/names.ts'
 import { managedBy, managedByLabel } from '../../model/proxy-names.ts'
@@ -40,6 +40,8 @@ export interface DeploymentsOptions {
   /** The epoch under which the log may be written now. */
   readonly logEpoch: () => number | undefined
   readonly isWriting: () => boolean
+  /** An object as it is in the cluster now. */
+  readonly live: (key: ObjectKey) => LiveObject | undefined
   readonly say: (severity: 'info' | 'warn', text: string) => void
 }
 
@@ -72,6 +74,10 @@ export class Deployments {
       wanted: (key) => fold.deployments().get(key),
       problem: (key) => fold.deploymentProblem(key),
       environment: () => this.#environmentOf(),
+      isThere: (key, uid) => {
+        const gateway = options.live(key)
+        return gateway?.uid === uid && !gateway.isDeleting
+      },
       isWriting: () => this.#isOn && isWriting(),
       onApplied: (key, uid, changes) => {
         const { namespace, name } = parseObjectKey(key)

@@ -121,6 +121,7 @@ export class Session {
       fold: this.#fold,
       keeper: this.#keeper,
       logEpoch: () => this.#leadership.logEpoch(),
+      live: (key) => this.#source.live(key),
       isWriting,
     })
     this.#effects = new Effects({
