@@ -99,6 +99,9 @@ export class HpackEncoder {
   /** The smallest size since the last block, and whether the peer must be told (RFC 7541 4.2). */
   #smallest = 4096
   #isResized = false
+  /** The last response, where its block has changed nothing: the same head gives it again. */
+  #lastHead = ''
+  #lastBlock = ''
 
   /** The peer admits so many octets; we use at most 4096 of them. */
   resize(admitted: number): void {
@@ -107,6 +110,7 @@ export class HpackEncoder {
     this.#sizeLimit = size
     this.#smallest = Math.min(this.#smallest, size)
     this.#isResized = true
+    this.#lastHead = ''
     this.#evict(0)
   }
 
@@ -115,11 +119,16 @@ export class HpackEncoder {
    * only HTTP/1.1 has are left out.
    */
   response(head: string, sensitiveNames?: ReadonlySet<string>): string {
+    if (head === this.#lastHead && sensitiveNames === undefined) return this.#lastBlock
+    const added = this.#added
+    const start = this.#begin()
     const end = head.indexOf('\r\n')
-    const status = head.slice(9, 12)
-    return (
-      this.#begin() + this.#line(`:status: ${status}`) + this.#lines(head, end + 2, sensitiveNames)
-    )
+    const status = this.#line(`:status: ${head.slice(9, 12)}`)
+    const block = start + status + this.#lines(head, end + 2, sensitiveNames)
+    const isSteady = start === '' && added === this.#added && sensitiveNames === undefined
+    this.#lastHead = isSteady ? head : ''
+    this.#lastBlock = isSteady ? block : ''
+    return block
   }
 
   request(head: string, scheme: string, sensitiveNames?: ReadonlySet<string>): string {
@@ -208,6 +217,8 @@ export class HpackEncoder {
     if (size <= this.#sizeLimit) {
       this.#known.set(line, this.#added)
       this.#size += size
+      // Indexes of all entries have become others.
+      this.#lastHead = ''
     }
     if (size <= this.#sizeLimit) this.#added++
     return start + shortestString(value)

@@ -24,10 +24,9 @@ import {
 import { HpackDecoder } from './hpack-decoder.ts'
 import type { Http2Stream } from './http2-stream.ts'
 import type { Http2Limits } from './limits.ts'
+import { PastStreams } from './past-streams.ts'
 import { SessionOutput } from './session-output.ts'
 
-/** Streams that are over and are still known to have been. */
-const pastLimit = 512
 /** Smaller steps of a window are counted while data waits for it. */
 const smallStep = 256
 
@@ -39,7 +38,7 @@ export abstract class Http2Session extends SessionOutput implements TransportOwn
   protected readonly guard: FloodGuard
   protected readonly streams = new Map<number, Http2Stream>()
   /** The latest streams that are over, and whether we have reset them. */
-  readonly #past = new Map<number, boolean>()
+  readonly #past = new PastStreams()
   /** Settings of the peer. */
   protected peerWindow: number = startWindow
   protected peerStreams = Number.POSITIVE_INFINITY
@@ -165,14 +164,14 @@ export abstract class Http2Session extends SessionOutput implements TransportOwn
   protected onStray(id: number): void {
     if (this.isUnused(id)) throw new ConnectionError(errorCodes.protocol, 'frame on an idle stream')
     // The peer may not have heard of the reset yet.
-    if (this.#past.get(id) === true) return
+    if (this.#past.wasReset(id) === true) return
     this.flood('stray')
     this.control(rstStreamFrame(id, errorCodes.streamClosed))
   }
 
   /** What is known of a stream that is over: true where we have reset it. */
   protected pastOf(id: number): boolean | undefined {
-    return this.#past.get(id)
+    return this.#past.wasReset(id)
   }
 
   /** Nobody has begun this stream so far. */
@@ -307,12 +306,7 @@ export abstract class Http2Session extends SessionOutput implements TransportOwn
 
   /** A stream is over; where we have reset it, the peer may still send on it. */
   protected remember(id: number, wasReset: boolean): void {
-    this.#past.set(id, wasReset)
-    if (this.#past.size <= pastLimit) return
-    for (const oldest of this.#past.keys()) {
-      this.#past.delete(oldest)
-      return
-    }
+    this.#past.add(id, wasReset)
   }
 
   /** Both sides have ended a stream. */
