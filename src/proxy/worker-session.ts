@@ -13,6 +13,7 @@ import type { Engine, TlsChoice } from './engine/types.ts'
 import { ListenerPorts, type PortName } from './listener-ports.ts'
 import type { AccessLog } from './telemetry/access-log.ts'
 import type { MetricsSnapshot } from './telemetry/metric-definitions.ts'
+import { poolSeries } from './telemetry/pool-series.ts'
 import type { WorkerTelemetry } from './telemetry/telemetry.ts'
 import {
   type FromWorker,
@@ -89,7 +90,8 @@ export class WorkerSession {
 
   #snapshot(): MetricsSnapshot {
     const { telemetry, engine } = this.#parts
-    return telemetry.snapshot(engine.counters, engine.streamCounters)
+    const snapshot = telemetry.snapshot(engine.counters, engine.streamCounters)
+    return { ...snapshot, ...poolSeries(engine.poolStates()) }
   }
 
   #enqueue(work: () => Promise<void>): void {

@@ -131,7 +131,13 @@ export class WorkerThread {
 
   /** Counters must not fall when a thread is replaced; what is open now is gone with it. */
   #bury(): void {
-    const { downstream_connections, upstream_connections, ...counters } = this.#latest
+    const {
+      downstream_connections,
+      upstream_connections,
+      upstream_pool_connections,
+      upstream_pool_streams,
+      ...counters
+    } = this.#latest
     this.#buried = sumSnapshots([this.#buried, counters])
     this.#latest = {}
   }

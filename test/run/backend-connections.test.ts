@@ -22,6 +22,7 @@ let upstream: Upstream
 let slow: Upstream
 let silent: Server
 let held: Upstream
+let stats: string
 const waiting: ServerResponse[] = []
 
 const routed = (name: string, backendRef: object, more: object = {}) =>
@@ -36,6 +37,18 @@ const reached = (name: string, to: number, policies: Readonly<Record<string, unk
 ]
 
 const get = (name: string, path = '/') => running.send(port, { host: `${name}.example.com`, path })
+
+/** Connections to an address, as the metrics have them. */
+async function poolOf(to: number): Promise<Record<string, number>> {
+  const text = await (await fetch(`http://${stats}/metrics`)).text()
+  const line = new RegExp(
+    `^sluice_upstream_pool_connections\\{endpoint="127.0.0.1:${to}",state="(\\w+)"\\} (\\d+)$`,
+    'gm',
+  )
+  return Object.fromEntries(
+    [...text.matchAll(line)].map(([, state, count]) => [state, Number(count)]),
+  )
+}
 
 /** Seconds until the kernel's next probe on a connection to the port; undefined where none is due. */
 function probeDue(remotePort: number): number | undefined {
@@ -67,7 +80,9 @@ beforeAll(async () => {
     if (path === '/hold') waiting.push(response)
     else response.end('at once')
   })
+  stats = `127.0.0.1:${await freePort()}`
   running = await startGateway({
+    args: ['--stats-address', stats],
     env: { SLUICE_BACKEND_MAX_REQUESTS: '3' },
     manifests: {
       'all.yaml': manifest(
@@ -141,8 +156,10 @@ describe('connections to backends', () => {
     const refused = await get('full')
     expect([refused.status, refused.body]).toEqual([503, 'gateway overloaded'])
     await waitFor('the log', () => running.stdout.includes('has 3 requests under way'))
+    expect(await poolOf(held.port)).toEqual({ busy: 3, idle: 0 })
     for (const response of waiting) response.end('later')
     expect((await Promise.all(three)).map(({ body }) => body)).toEqual(['later', 'later', 'later'])
+    expect(await poolOf(held.port)).toEqual({ busy: 0, idle: 3 })
     expect((await get('full')).body).toBe('at once')
   })
 

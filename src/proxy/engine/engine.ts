@@ -26,6 +26,7 @@ import type {
   Engine,
   EngineCounters,
   EngineLimits,
+  PoolState,
   RequestHandler,
   StreamLimits,
   TlsChoice,
@@ -146,6 +147,10 @@ class SocketEngine implements Engine {
 
   get counters(): EngineCounters {
     return this.#parts.counters
+  }
+
+  poolStates(): readonly PoolState[] {
+    return this.#parts.pools.states()
   }
 
   get streamCounters(): StreamCounters {

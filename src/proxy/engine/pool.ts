@@ -1,6 +1,6 @@
 import type { EngineParts } from './engine-parts.ts'
 import { type SessionOwner, UpstreamSession } from './http2/upstream-session.ts'
-import type { UpstreamAddress } from './types.ts'
+import type { PoolState, UpstreamAddress } from './types.ts'
 import { UpstreamConnection } from './upstream-connection.ts'
 import type { UpstreamLink, UpstreamUser } from './upstream-link.ts'
 
@@ -69,6 +69,19 @@ export class Pool implements SessionOwner {
     this.dropIfUnused()
   }
 
+  /** What is open to the address now. */
+  get state(): PoolState {
+    const { label, pool } = this.address
+    const state = { endpoint: label ?? pool, idle: this.#idle.length, busy: 0, streams: 0 }
+    state.busy = this.#open.size - state.idle
+    for (const { streamCount } of this.#openSessions) {
+      if (streamCount === 0) state.idle++
+      else state.busy++
+      state.streams += streamCount
+    }
+    return state
+  }
+
   dropIfUnused(): void {
     if (this.#open.size + this.#openSessions.size === 0) this.#pools.drop(this)
   }
@@ -117,6 +130,10 @@ export class Pools {
     } finally {
       pool.dropIfUnused()
     }
+  }
+
+  states(): PoolState[] {
+    return [...this.#pools.values()].map(({ state }) => state)
   }
 
   drop(pool: Pool): void {

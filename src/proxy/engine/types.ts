@@ -214,9 +214,22 @@ export interface EngineCounters {
   coreTraps: number
 }
 
+/** Connections to one address at a moment, in HTTP/1.1 and HTTP/2 together. */
+export interface PoolState {
+  /** `host:port`. */
+  readonly endpoint: string
+  idle: number
+  /** With a request under way, or being made. */
+  busy: number
+  /** Requests that are under way in HTTP/2. */
+  streams: number
+}
+
 export interface Engine {
   readonly counters: EngineCounters
   readonly streamCounters: StreamCounters
+  /** Connections to backends that are open now, by address. */
+  poolStates(): readonly PoolState[]
   /**
    * Binds a port (0 = any) and resolves with the bound one; rejects with GatewayError
    * `port_in_use` (or the system's error as its cause). With `tls`, connections are TLS and nothing

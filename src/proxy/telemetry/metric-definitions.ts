@@ -169,6 +169,14 @@ export const metricDefinitions = {
     'Client connections that were reset because the proxy had as many as it may have.',
   ),
   upstream_connections_total: counter('Connections to backends that were made.'),
+  upstream_pool_connections: gauge(
+    'Connections to an address of backends open now, `idle` or `busy`; beyond 1,000 addresses, those of the others together.',
+    ['endpoint', 'state'],
+  ),
+  upstream_pool_streams: gauge(
+    'Requests under way in HTTP/2 to an address of backends now; with the same bound.',
+    ['endpoint'],
+  ),
   read_buffers: gauge(
     'Buffers of 64 KiB that HTTP/1.1 connections to backends are read into, in use now.',
   ),

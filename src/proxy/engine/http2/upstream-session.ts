@@ -95,6 +95,11 @@ export class UpstreamSession extends Http2Session implements TimerOwner {
     return error.at(`endpoint ${host}:${port}`)
   }
 
+  /** Requests that are under way or wait for the connection. */
+  get streamCount(): number {
+    return this.streams.size + this.#unopened.size
+  }
+
   /** Another request may begin here. */
   get hasRoom(): boolean {
     const limit = Math.min(streamsLimit, this.peerStreams)
