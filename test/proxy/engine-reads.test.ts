@@ -109,6 +109,64 @@ describe.each(reads)('clients that are read into %s', (_, takesOverSockets) => {
     expect(upstream.connections[1]?.text.split('\r\n\r\n')[1]).toBe(body)
   })
 
+  test('get the bytes that are meant for them, however late they read, while buffers go round', async () => {
+    const pieceSize = 64 * 1024
+    const pieces = { slow: 160, fast: 3 }
+    const sizeOf = (name: string) => (name.startsWith('s') ? pieces.slow : pieces.fast) * pieceSize
+    upstream.onData = (connection) => {
+      const name = /^GET \/(\w+) .*\r\n\r\n$/s.exec(connection.text)?.[1]
+      if (name === undefined) return
+      connection.text = ''
+      connection.write(`HTTP/1.1 200 OK\r\nContent-Length: ${sizeOf(name)}\r\n\r\n`)
+      const piece = Buffer.from(bodyOf(name, pieceSize))
+      for (let at = 0; at < sizeOf(name); at += pieceSize) connection.write(piece)
+    }
+    /** Asks, and tells how much of the right body has come; throws at the first wrong byte. */
+    const ask = (client: RawConnection, name: string) => {
+      const piece = Buffer.from(bodyOf(name, pieceSize))
+      const seen = { bytes: -1, isRight: true }
+      client.socket.removeAllListeners('data')
+      client.socket.on('data', (chunk: Buffer) => {
+        let from = 0
+        if (seen.bytes < 0) {
+          from = chunk.indexOf('\r\n\r\n') + 4
+          seen.bytes = 0
+        }
+        for (let at = from; at < chunk.length; ) {
+          const offset = seen.bytes % pieceSize
+          const length = Math.min(pieceSize - offset, chunk.length - at)
+          if (chunk.compare(piece, offset, offset + length, at, at + length) !== 0) {
+            seen.isRight = false
+          }
+          seen.bytes += length
+          at += length
+        }
+      })
+      client.write(`GET /${name} HTTP/1.1\r\nHost: a\r\n\r\n`)
+      return seen
+    }
+    const slow = await Promise.all(['s1', 's2', 's3'].map(() => RawConnection.connect(rig.port)))
+    for (const client of slow) client.socket.pause()
+    const late = slow.map((client, at) => ask(client, `s${at + 1}`))
+    const fast = await RawConnection.connect(rig.port)
+    const rush = async (round: string) => {
+      for (let at = 0; at < 20; at++) {
+        const seen = ask(fast, `${round}${at}`)
+        await eventually(() => seen.bytes === sizeOf('f'))
+        expect(seen.isRight).toBe(true)
+      }
+    }
+    await eventually(() => upstream.connections.length >= 3)
+    await rush('f')
+    // Whoever goes without having read leaves its buffer to the next.
+    slow[1]?.socket.resetAndDestroy()
+    await rush('g')
+    for (const client of slow) client.socket.resume()
+    await eventually(() => late[0]?.bytes === sizeOf('s') && late[2]?.bytes === sizeOf('s'))
+    expect([late[0]?.isRight, late[2]?.isRight]).toEqual([true, true])
+    expect(rig.engine.counters.readBuffersInUse).toBeLessThanOrEqual(4)
+  })
+
   test('do not keep their port from being bound again', async () => {
     upstream.onData = (connection) => connection.write(ok)
     const before = await RawConnection.connect(rig.port)
