@@ -177,8 +177,9 @@ class WalkHandler implements RequestHandler {
       this.#sendAgain(walk, delay)
       return
     }
-    // gRPC needs HTTP/2; other requests are not asked.
-    if (exchange.request.version === '2') observeGrpc(walk)
+    // gRPC needs HTTP/2 and POST; other requests are not asked.
+    const { version, method } = exchange.request
+    if (version === '2' && method === 'POST') observeGrpc(walk)
     if (walk.model === undefined) this.#relay(walk)
     else this.#receive(walk)
   }

@@ -25,6 +25,8 @@ const engineFields = new Set([
 /** What was found to be good last. */
 let lastName = ''
 let lastValue = ''
+/** A name that is neither Host nor one of the engine's. */
+let lastFree = ''
 
 /**
  * Refuses what could not be sent as one field line (RFC 9110 5.1, 5.5).
@@ -209,12 +211,15 @@ export class FieldList implements HeaderFields {
 
   /** Fields that are not this list's to edit. */
   #isTaken(name: string, value: string): boolean {
+    if (name === lastFree) return false
     const lower = name.toLowerCase()
     if (this.#host !== undefined && lower === 'host') {
       this.#host.authority = value
       return true
     }
-    return engineFields.has(lower)
+    if (engineFields.has(lower)) return true
+    if (lower !== 'host') lastFree = name
+    return false
   }
 
   #isSent(index: number, dropped: NameBits): boolean {
@@ -255,6 +260,7 @@ export class FieldList implements HeaderFields {
       this.#removed[index] = 1
       this.#removedCount++
     }
+    if (this.#addedCount === 0) return
     const lower = name.toLowerCase()
     for (let at = this.#addedCount - 2; at >= 0; at -= 2) {
       if (this.#added[at]?.toLowerCase() !== lower) continue

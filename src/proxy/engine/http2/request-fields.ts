@@ -9,6 +9,24 @@ const schemePattern = /^[A-Za-z][A-Za-z0-9+.-]*$/
 const authorityPattern = /^[\x21-\x3f\x41-\x7e]+$/
 
 /**
+ * Whether a text is of a kind. What was sound last is known to be: methods, schemes and authorities
+ * come again and again, and out of a table as the same string.
+ */
+function remembering(pattern: RegExp): (text: string) => boolean {
+  let sound: string | undefined
+  return (text) => {
+    if (text === sound) return true
+    if (!pattern.test(text)) return false
+    sound = text
+    return true
+  }
+}
+
+const isMethod = remembering(methodPattern)
+const isScheme = remembering(schemePattern)
+const isAuthority = remembering(authorityPattern)
+
+/**
  * The fields of one head as they are decoded, and the head of HTTP/1.1 that says the same: from
  * there on a request is read, checked and routed as any other. What makes a message malformed
  * (RFC 9113 8.1.1, 8.2, 8.3) is found here; nothing of such a message goes further.
@@ -108,17 +126,16 @@ export class RequestFields implements FieldSink {
 
   /** All that is asked of a request as a whole (RFC 9113 8.3.1); sets `isMalformed`. */
   check(): void {
-    const isSound =
-      methodPattern.test(this.#method) && this.#hasSoundAuthority && this.#hasSoundTarget
+    const isSound = isMethod(this.#method) && this.#hasSoundAuthority && this.#hasSoundTarget
     if (!isSound) this.isMalformed = true
   }
 
   get #hasSoundAuthority(): boolean {
     const authority = this.#authority
     const host = this.#host
-    if (host !== undefined && !authorityPattern.test(host)) return false
+    if (host !== undefined && !isAuthority(host)) return false
     if (authority === undefined) return true
-    if (!authorityPattern.test(authority)) return false
+    if (!isAuthority(authority)) return false
     // Two names for one target are an attempt to be read in two ways.
     return host === undefined || authority.toLowerCase() === host.toLowerCase()
   }
@@ -131,7 +148,7 @@ export class RequestFields implements FieldSink {
       return (this.#seen & others) === 0 && this.#authority !== undefined
     }
     if (this.#protocol !== undefined && !this.isConnect) return false
-    if (!schemePattern.test(this.#scheme) || !targetPattern.test(path)) return false
+    if (!isScheme(this.#scheme) || !targetPattern.test(path)) return false
     return path.startsWith('/') || (path === '*' && this.#method === 'OPTIONS')
   }
 
