@@ -216,7 +216,7 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'a proxy that was dep
     expect(JSON.parse(first.stdout.split('\n')[0] ?? '')).toBeTypeOf('object')
   })
 
-  it('is upgraded under load without a failed request [GatewayParameters.shutdown] [ShutdownSpec.min] [ShutdownSpec.max] [limit.shutdown-min-and-max]', async () => {
+  it('is upgraded under load without a failed request [GatewayParameters.shutdown] [ShutdownSpec.min] [ShutdownSpec.max]', async () => {
     const [old] = pods
     if (old === undefined) throw new Error('no pod')
     const balancer = new Balancer(port)

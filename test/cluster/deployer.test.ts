@@ -192,6 +192,18 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'deployed proxies', (
       await cluster.condition('Gateway', 'tuned', 'Accepted=True')
     })
 
+    it('are refused by the API server where they cannot be meant [limit.shutdown-min-and-max]', async () => {
+      const year = 31_536_000
+      const tried = async (shutdown: object) => {
+        const path = `${cluster.path('GatewayParameters', 'tuned')}?dryRun=All`
+        return (await cluster.server.request('PATCH', path, { spec: { shutdown } })).status
+      }
+      expect(await tried({ min: 0, max: year })).toBe(200)
+      expect(await tried({ min: 0, max: year + 1 })).toBe(422)
+      expect(await tried({ min: -1, max: year })).toBe(422)
+      expect(await tried({ min: 2, max: 1 })).toBe(422)
+    })
+
     it('have a status that nobody writes [GatewayParameters.status]', async () => {
       expect((await cluster.get('GatewayParameters', 'tuned')).status).toBeUndefined()
     })
@@ -322,6 +334,8 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'deployed proxies', (
       await deployed.until('Deployment', 'after')
       expect(await deployed.versions('tuned')).toEqual(before)
       expect((await deployed.until('Deployment', 'tuned')).spec.replicas).toBe(5)
+      const written = await controller.metric('sluice_deployment_writes_total')
+      expect(written, 'what the new Gateway needs, and no more').toBe(4)
     })
 
     it('is not taken over: an object of that name stays, and the Gateway says so', async () => {

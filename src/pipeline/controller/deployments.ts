@@ -28,6 +28,7 @@ import { type KindSink, KindWatch } from '../../watch/kubernetes/kind-watch.ts'
 import type { WatchedKind } from '../../watch/kubernetes/kinds.ts'
 import { clusterName } from './cluster-name.ts'
 import type { LogKeeper } from './log-keeper.ts'
+import type { ControllerMetrics } from './metrics.ts'
 import { certificateFolder } from './serve-proxies.ts'
 
 export interface DeploymentsOptions {
@@ -36,6 +37,7 @@ export interface DeploymentsOptions {
   readonly namespace: string
   readonly version: string
   readonly fold: Fold
+  readonly metrics: ControllerMetrics
   readonly keeper: LogKeeper
   /** The epoch under which the log may be written now. */
   readonly logEpoch: () => number | undefined
@@ -63,7 +65,7 @@ export class Deployments {
 
   constructor(options: DeploymentsOptions) {
     this.#options = options
-    const { client, fold, isWriting } = options
+    const { client, fold, isWriting, metrics } = options
     this.#owned = new OwnedObjects(
       (gateway) => this.#deployer.mark(gateway),
       () => this.markAll(),
@@ -86,19 +88,26 @@ export class Deployments {
           (context, content) => createEvent(deploymentApplied, context, { ...content, data }),
           key,
         )
+        for (const { kind, change } of changes) {
+          metrics.add('deployment_writes_total', 1, kind, change)
+        }
         const text = changes.map(({ kind, change }) => `${kind} ${change}`).join(', ')
         options.say('info', `Gateway ${namespace}/${name}: ${text || 'in place again'}`)
       },
       onFailed: (key, uid, message) => {
         const { namespace, name } = parseObjectKey(key)
         const data = { namespace, name, uid, message }
+        metrics.add('deployment_failures_total', 1, 'refused')
         this.#report(
           (context, content) => createEvent(deploymentFailed, context, { ...content, data }),
           key,
         )
         options.say('warn', `Gateway ${namespace}/${name}: ${message}`)
       },
-      onTrouble: (message) => this.#tell(message),
+      onTrouble: (message) => {
+        metrics.add('deployment_failures_total', 1, 'failed')
+        this.#tell(message)
+      },
     })
     this.#watches = Object.keys(ownedKinds)
       .filter(isOwnedKind)

@@ -47,6 +47,16 @@ export const controllerMetrics = {
     labels: ['kind', 'outcome'],
     help: 'Writes of statuses: written, conflict (tried again), refused (left), failed (tried again).',
   },
+  deployment_writes_total: {
+    type: 'counter',
+    labels: ['kind', 'change'],
+    help: 'Objects of Gateways that were written: created, updated, deleted.',
+  },
+  deployment_failures_total: {
+    type: 'counter',
+    labels: ['outcome'],
+    help: 'Deployments that the API server refused (told in the status of the Gateway), or that failed and are tried again.',
+  },
   lease_held: { type: 'gauge', labels: [], help: '1 while this replica holds the lease.' },
   lease_epoch: { type: 'gauge', labels: [], help: 'Epoch of the newest holder in the log.' },
   lease_changes_total: {
