@@ -122,6 +122,10 @@ describeWithParts([...apiServerParts, 'gateway-api-crds', 'helm'], 'the charts',
       name: 'all',
       namespace,
     })
+    const deployed = '/apis/apps/v1/namespaces/default/deployments/edge'
+    await waitFor('the proxy of the Gateway', async () => {
+      return (await cluster.server.request('GET', deployed)).status === 200
+    })
     expect(await controller.metric('sluice_controller_ready')).toBe(1)
     expect(controller.stderr).not.toMatch(/forbidden/)
   })
