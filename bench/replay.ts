@@ -20,7 +20,11 @@ const from = 1 as Position
 const batch = 20
 
 /** What a running controller would have recorded: observations with the decisions they caused. */
-async function record(log: EventLog, size: number): Promise<void> {
+export async function record(
+  log: EventLog,
+  size: number,
+  routes = Math.floor(size / 8),
+): Promise<void> {
   const fold = new Fold(createGraph({ checkRegex: regexProblem }))
   const options = {
     log,
@@ -39,7 +43,6 @@ async function record(log: EventLog, size: number): Promise<void> {
   await log.append(foldSurroundings().map((object) => appliedEvent(object)))
   await reconciler.start(from)
   reconciler.open()
-  const routes = Math.floor(size / 8)
   for (let n = 0; (await log.lastPosition()) < size; n += batch) {
     const events = Array.from({ length: batch }, (_, index) => {
       const revision = Math.floor((n + index) / routes)

@@ -17,6 +17,8 @@ import { ControllerProcess } from '../../src/testing/controller.ts'
 import { waitFor } from '../../src/testing/wait-for.ts'
 
 const routesPath = 'apis/gateway.networking.k8s.io/v1/httproutes'
+const writeAttempts = 5
+const writesAtOnce = 32
 const collection = '/apis/gateway.networking.k8s.io/v1/namespaces/default/httproutes'
 
 /** A route of ordinary size with a host of its own; its answers carry the revision. */
@@ -54,14 +56,23 @@ class BareWatch {
     this.following = this.#follow(new KubeClient(openCluster(kubeconfig)))
   }
 
+  /** The server ends streams whenever it likes; whoever watches goes on where it was. */
   async #follow(client: KubeClient): Promise<void> {
-    const query = { resourceVersion: '0' }
-    try {
-      for await (const { type, object } of client.watch(routesPath, query, this.#stop.signal)) {
-        if (type !== 'BOOKMARK') this.#see(object)
+    const { signal } = this.#stop
+    let resourceVersion: string | undefined = '0'
+    while (!signal.aborted) {
+      try {
+        for await (const { type, object } of client.watch(
+          routesPath,
+          { resourceVersion },
+          signal,
+        )) {
+          resourceVersion = object.metadata.resourceVersion
+          if (type !== 'BOOKMARK') this.#see(object)
+        }
+      } catch (error) {
+        if (!signal.aborted) throw error
       }
-    } catch (error) {
-      if (!this.#stop.signal.aborted) throw error
     }
   }
 
@@ -178,9 +189,18 @@ export class Scene {
     await this.#ok('DELETE', `${collection}/${name}`)
   }
 
+  /** A connection that the server closes meanwhile says nothing of the write: it is sent again. */
   async #ok(method: string, path: string, body?: object): Promise<void> {
-    const { status, body: answer } = await this.#server.request(method, path, body)
-    if (status >= 300) throw new Error(`${method} ${path}: ${status} ${answer?.message}`)
+    for (let attempt = 1; ; attempt++) {
+      const answer = await this.#server.request(method, path, body).catch((error) => {
+        if (attempt === writeAttempts) throw error
+        return delay(100).then(() => undefined)
+      })
+      if (answer === undefined) continue
+      const isThere = attempt > 1 && (answer.status === 409 || answer.status === 404)
+      if (answer.status < 300 || isThere) return
+      throw new Error(`${method} ${path}: ${answer.status} ${answer.body?.message}`)
+    }
   }
 
   /** The revision by which a route answers now; undefined while it does not. */
@@ -190,6 +210,7 @@ export class Scene {
       const options = { port: this.#port, host: '127.0.0.1', agent: this.#agent, path: '/api' }
       get({ ...options, headers }, (response) => {
         response.resume()
+        response.once('error', reject)
         response.once('end', () => {
           const { statusCode, headers: answered } = response
           resolve(statusCode === 200 ? answered['x-revision']?.toString() : undefined)
@@ -211,13 +232,17 @@ export class Scene {
   /** Creates routes on a schedule; resolves with the moment at which the last one was taken. */
   async createPaced(names: readonly string[], perSecond: number): Promise<number> {
     const begun = performance.now()
-    const writes: Promise<void>[] = []
-    for (const [index, name] of names.entries()) {
-      const wait = begun + (index * 1_000) / perSecond - performance.now()
-      if (wait > 1) await delay(wait)
-      writes.push(this.create(name))
+    let index = 0
+    // Where the server falls behind, so do the writes: it would refuse more at once.
+    const write = async () => {
+      while (index < names.length) {
+        const at = index++
+        const wait = begun + (at * 1_000) / perSecond - performance.now()
+        if (wait > 1) await delay(wait)
+        await this.create(names[at] ?? '')
+      }
     }
-    await Promise.all(writes)
+    await Promise.all(Array.from({ length: writesAtOnce }, write))
     return performance.now()
   }
 

@@ -46,12 +46,11 @@ export function cpuPerResponse(
   return cpuPer(load.responses, proxy, load, upstream, seconds)
 }
 
-/** Microseconds of the proxy's CPU per whatever `done` counts. */
-export async function cpuPer(
+async function cpuPer(
   done: () => number,
   proxy: MeasuredProxy,
   load: Load,
-  upstream: Pick<BenchUpstream, 'endStreams'>,
+  upstream: BenchUpstream,
   seconds: number,
 ): Promise<number> {
   const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { LockedError } from '../base/file-lock.ts'
 import { type Pipeline, startPipeline } from '../pipeline.ts'
 import type { ProxyOptions } from '../proxy/supervisor.ts'
+import { controllerSettings } from '../settings/controller.ts'
 import type { SettingName } from '../settings.ts'
 import { formatProblem } from '../watch/index.ts'
 import { OperationalLog } from './operational-log.ts'
@@ -47,6 +48,7 @@ async function start(
       ...(logFile !== undefined && { logFile }),
       ...(nats !== undefined && { nats }),
       ...(ephemeral !== undefined && { ephemeral }),
+      ...leaseDuration(),
       proxy,
       onProblem: (problem) =>
         log.write(problem.severity === 'error' ? 'error' : 'warn', formatProblem(problem)),
@@ -58,4 +60,14 @@ async function start(
     if (error instanceof LockedError) throw new UsageError(error.message)
     throw error
   }
+}
+
+/** As `sluice controller` reads it. */
+function leaseDuration(): { leaseDurationMs?: number } {
+  const { env, read, form } = controllerSettings.leaseDurationMs
+  const text = process.env[env]
+  if (text === undefined) return {}
+  const leaseDurationMs = read(text)
+  if (leaseDurationMs === undefined) throw new UsageError(`${env}: ${text} is not ${form}`)
+  return { leaseDurationMs }
 }

@@ -46,7 +46,10 @@ function objectsOf({ events, problems }: Recording, statuses: Map<string, unknow
   return [...objects.values()]
 }
 
-/** Exit code 0: all valid; 1: some object is not. Unreadable input is a UsageError. */
+/** Has a file given no objects at all? What it would say of them is unknown then. */
+const isUnreadable = ({ reason }: SourceProblem) => reason === 'syntax' || reason === 'unreadable'
+
+/** Exit code 0: all valid; 1: some object is not; 2: a file cannot be read, or is not YAML or JSON. */
 export async function validate(
   paths: readonly string[],
   format: OutputFormat,
@@ -62,5 +65,6 @@ export async function validate(
     for (const problem of recording.problems) output.print(formatProblem(problem))
     if (errors.length === 0) output.report('every object is valid')
   }
+  if (errors.some(isUnreadable)) return exitCode.usage
   return errors.length === 0 ? exitCode.fine : exitCode.no
 }

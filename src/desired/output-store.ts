@@ -13,16 +13,19 @@ export function contentVersion(value: unknown): string {
   return hash('sha256', canonicalJson(value)).slice(0, 32)
 }
 
-/** A sum of 64-bit entry hashes; order does not matter, and entries can be taken out again. */
+/** First 128 bits of the SHA-256 of an entry of a digest, in hex. */
+export const entryHash = (entry: string): string => hash('sha256', entry).slice(0, 32)
+
+/** A sum of 64 bits of each entry's hash; order does not matter, and entries can be taken out again. */
 export class SumDigest {
   #sum = 0n
 
-  add(entry: string): void {
-    this.#sum = BigInt.asUintN(64, this.#sum + hash64(entry))
+  add(entryHash: string): void {
+    this.#sum = BigInt.asUintN(64, this.#sum + partOf(entryHash))
   }
 
-  remove(entry: string): void {
-    this.#sum = BigInt.asUintN(64, this.#sum - hash64(entry))
+  remove(entryHash: string): void {
+    this.#sum = BigInt.asUintN(64, this.#sum - partOf(entryHash))
   }
 
   /** 16 hex digits. */
@@ -31,9 +34,7 @@ export class SumDigest {
   }
 }
 
-function hash64(text: string): bigint {
-  return BigInt(`0x${hash('sha256', text).slice(0, 16)}`)
-}
+const partOf = (entryHash: string) => BigInt(`0x${entryHash.slice(0, 16)}`)
 
 export class OutputStore {
   readonly resources = new Map<ResourceKey, VersionedResource>()
@@ -42,6 +43,8 @@ export class OutputStore {
   readonly #digest = new SumDigest()
   readonly #deployments = new Map<ObjectKey, Deployment>()
   #changedDeployments = new Set<ObjectKey>()
+  /** Of each resource in the digest. */
+  readonly #hashes = new Map<ResourceKey, string>()
   #changed = new Map<ResourceKey, VersionedResource | undefined>()
   #statuses = new Map<ObjectKey, Readonly<Record<string, unknown>> | undefined>()
 
@@ -76,8 +79,8 @@ export class OutputStore {
     if (before === after) return
     const [old, fresh] = [before, after].map((one) => one && contentVersion(one))
     if (old === fresh) return
-    if (old !== undefined) this.#digest.remove(`deployment/${key}\0${old}`)
-    if (fresh !== undefined) this.#digest.add(`deployment/${key}\0${fresh}`)
+    if (old !== undefined) this.#digest.remove(entryHash(`deployment/${key}\0${old}`))
+    if (fresh !== undefined) this.#digest.add(entryHash(`deployment/${key}\0${fresh}`))
     if (after === undefined) this.#deployments.delete(key)
     else this.#deployments.set(key, after)
     this.#changedDeployments.add(key)
@@ -113,8 +116,10 @@ export class OutputStore {
     const version = contentVersion(resource)
     const before = this.resources.get(resource.key)
     if (before?.version === version) return
-    if (before !== undefined) this.#digest.remove(`${resource.key}\0${before.version}`)
-    this.#digest.add(`${resource.key}\0${version}`)
+    this.#takeOut(resource.key)
+    const hash = entryHash(`${resource.key}\0${version}`)
+    this.#hashes.set(resource.key, hash)
+    this.#digest.add(hash)
     const entry = { version, resource }
     this.resources.set(resource.key, entry)
     this.#changed.set(resource.key, entry)
@@ -123,9 +128,15 @@ export class OutputStore {
   #remove(key: ResourceKey): void {
     const before = this.resources.get(key)
     if (before === undefined) return
-    this.#digest.remove(`${key}\0${before.version}`)
+    this.#takeOut(key)
     this.resources.delete(key)
     this.#owners.delete(key)
     this.#changed.set(key, undefined)
+  }
+
+  #takeOut(key: ResourceKey): void {
+    const hash = this.#hashes.get(key)
+    if (hash !== undefined) this.#digest.remove(hash)
+    this.#hashes.delete(key)
   }
 }

@@ -87,7 +87,10 @@ export interface GatewaySpec {
     readonly annotations?: Readonly<Record<string, string>>
     readonly parametersRef?: ParametersRef
   }
-  readonly tls?: { readonly frontend?: FrontendTlsSpec; readonly backend?: unknown }
+  readonly tls?: {
+    readonly frontend?: FrontendTlsSpec
+    readonly backend?: { readonly clientCertificateRef?: SecretObjectRef }
+  }
   readonly defaultScope?: unknown
 }
 

@@ -5,7 +5,7 @@
  */
 import { canonicalJson } from '../base/canonical.ts'
 import type { ObjectKey } from '../model/names.ts'
-import { SumDigest } from './output-store.ts'
+import { entryHash, SumDigest } from './output-store.ts'
 
 export type Status = Readonly<Record<string, unknown>>
 
@@ -52,7 +52,7 @@ function stamp(value: Json, before: Json, time: string): Json {
 }
 
 export class StatusBook {
-  readonly #statuses = new Map<ObjectKey, { status: Status; text: string }>()
+  readonly #statuses = new Map<ObjectKey, { status: Status; hash: string }>()
   readonly #digest = new SumDigest()
 
   get digest(): string {
@@ -78,27 +78,29 @@ export class StatusBook {
       return undefined
     }
     const status = stamp(decided, before?.status, time) as Status
-    const text = canonicalJson(status)
-    if (text === before?.text) return undefined
+    const hash = hashOf(key, status)
+    if (hash === before?.hash) return undefined
     this.#drop(key)
-    this.#put(key, status, text)
+    this.#put(key, status, hash)
     return status
   }
 
   /** Puts back what a snapshot holds; times are as they were. */
   restore(entries: Iterable<readonly [ObjectKey, Status]>): void {
-    for (const [key, status] of entries) this.#put(key, status, canonicalJson(status))
+    for (const [key, status] of entries) this.#put(key, status, hashOf(key, status))
   }
 
-  #put(key: ObjectKey, status: Status, text: string): void {
-    this.#statuses.set(key, { status, text })
-    this.#digest.add(`${key}\0${text}`)
+  #put(key: ObjectKey, status: Status, hash: string): void {
+    this.#statuses.set(key, { status, hash })
+    this.#digest.add(hash)
   }
 
   #drop(key: ObjectKey): void {
     const before = this.#statuses.get(key)
     if (before === undefined) return
-    this.#digest.remove(`${key}\0${before.text}`)
+    this.#digest.remove(before.hash)
     this.#statuses.delete(key)
   }
 }
+
+const hashOf = (key: ObjectKey, status: Status) => entryHash(`${key}\0${canonicalJson(status)}`)

@@ -1,6 +1,7 @@
 /** Fetches one JSON Web Key Set over HTTP or HTTPS. */
 import { checkServerIdentity, getCACertificates, type PeerCertificate } from 'node:tls'
 import { Agent, request } from 'undici'
+import { isObject } from '../base/json-object.ts'
 import type { KeySetAddress, KeySetTls } from './key-set-address.ts'
 
 /** Value of a secret by its digest; undefined where it is not known. */
@@ -93,11 +94,7 @@ function publicKeySet(text: string): PublicKeySet {
   }
   const keys = (parsed as { keys?: unknown } | null)?.keys
   if (!Array.isArray(keys)) throw new Error('the answer is no key set')
-  return { keys: keys.filter(isRecord).map(withoutPrivate) }
-}
-
-function isRecord(key: unknown): key is Readonly<Record<string, unknown>> {
-  return typeof key === 'object' && key !== null && !Array.isArray(key)
+  return { keys: keys.filter(isObject).map(withoutPrivate) }
 }
 
 function withoutPrivate(key: Readonly<Record<string, unknown>>): PublicKeySet {

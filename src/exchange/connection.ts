@@ -4,6 +4,8 @@ import type { SecureContext } from 'node:tls'
 /** Every field comes from one policy; what none sets is absent. */
 export interface ConnectionSettings {
   readonly tls?: TlsSettings
+  /** What the Gateway presents to backends whose TLS asks for that. */
+  readonly gatewayCertificate?: PresentedCertificate
   readonly keepalive?: KeepaliveSettings
   /** Milliseconds in which a connection must be made, TLS included. */
   readonly connectTimeoutMs?: number
@@ -73,4 +75,14 @@ export interface TlsSettings {
   readonly names: readonly string[] | undefined
   /** What the user wants to offer; chosen by the version of HTTP where undefined. */
   readonly alpn: readonly string[] | undefined
+  /** The same settings with a client certificate; absent where they never take the Gateway's. */
+  readonly presenting?: (certificate: PresentedCertificate) => TlsSettings
+}
+
+/** A client certificate with its key, in PEM. */
+export interface PresentedCertificate {
+  /** Equal for the same certificate. */
+  readonly identity: string
+  readonly chain: Uint8Array
+  readonly key: Uint8Array
 }

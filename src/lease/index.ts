@@ -1,2 +1,3 @@
 export { KubernetesLease, type KubernetesLeaseOptions } from './kubernetes.ts'
 export type { Lease, LeaseEvents, LeaseOptions } from './lease.ts'
+export { type NatsLeaseOptions, openNatsLease } from './nats.ts'

@@ -2,13 +2,10 @@
  * Reading JSON that others wrote: fields are looked up as own properties, and what has another shape
  * than expected counts as absent. Request bodies are refused by `need*`, which name the field.
  */
+import { isObject, type JsonObject } from '../base/json-object.ts'
 import { LlmError } from './llm-error.ts'
 
-export type JsonObject = Readonly<Record<string, unknown>>
-
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
+export { isObject, type JsonObject }
 
 /** An own property; never one of a prototype. */
 export function field(value: unknown, name: string): unknown {

@@ -97,7 +97,8 @@ export async function openLink(options: NatsLogOptions): Promise<Link> {
 /** The address of a server without user and password. */
 export const placeOf = (server: string): string => server.replace(/\/\/[^/@]*@/, '//')
 
-async function connectTo(servers: readonly string[]): Promise<NatsConnection> {
+/** @throws LogError `storage` */
+export async function connectTo(servers: readonly string[]): Promise<NatsConnection> {
   const [, user, pass] = /^\w+:\/\/([^/@:]+)(?::([^/@]*))?@/.exec(servers[0] ?? '') ?? []
   try {
     return await connect({

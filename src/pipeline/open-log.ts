@@ -1,6 +1,6 @@
 /** Which log a run uses, and the guarantee that no other process writes to it. */
-import { createHash } from 'node:crypto'
-import { mkdirSync } from 'node:fs'
+import { createHash, randomBytes } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { takeFileLock } from '../base/file-lock.ts'
@@ -14,6 +14,8 @@ export interface OpenedLog {
   readonly path: string | undefined
   /** What the user should know, such as a damaged file that was moved aside. */
   readonly notices: readonly string[]
+  /** Where other processes write to the same log: the servers, and the name of this replica. */
+  readonly shared?: { readonly servers: string; readonly replica: string }
   /** Closes the log and lets other processes have it. */
   close(): Promise<void>
 }
@@ -60,8 +62,8 @@ function fileLog(path: string): OpenedLog {
 
 /**
  * The log on a NATS server. The key of secret digests stays on this machine, beside where a log of
- * the same manifests would be, and a second process on them is refused here too; on other machines
- * nothing keeps one from writing to the same stream.
+ * the same manifests would be, and a second process on them is refused here too; with those on other
+ * machines a lease settles which one writes.
  * @throws LockedError, LogError, or the system's error where the place cannot be written.
  */
 async function natsLog(paths: readonly string[], servers: string): Promise<OpenedLog> {
@@ -70,17 +72,30 @@ async function natsLog(paths: readonly string[], servers: string): Promise<Opene
   mkdirSync(dirname(local), { recursive: true, mode: 0o700 })
   const unlock = takeFileLock(local)
   try {
-    const log = await openNatsLog({ servers })
+    const log = await openNatsLog({ servers: servers.split(',') })
     const close = async () => {
       await log.close()
       unlock()
     }
     const digestKey = openDigestKey(`${local}.key`)
-    return { log, digestKey, path: placeOf(servers), notices: [], close }
+    const shared = { servers, replica: replicaName(`${local}.name`) }
+    const path = servers.split(',').map(placeOf).join(',')
+    return { log, digestKey, path, notices: [], shared, close }
   } catch (error) {
     unlock()
     throw error
   }
+}
+
+/** Made once and kept, so that a restart is known to be the same replica. */
+function replicaName(path: string): string {
+  if (existsSync(path)) {
+    const known = readFileSync(path, 'utf8').trim()
+    if (/^[a-z0-9-]{1,253}$/.test(known)) return known
+  }
+  const fresh = `local-${randomBytes(4).toString('hex')}`
+  writeFileSync(path, `${fresh}\n`, { mode: 0o600 })
+  return fresh
 }
 
 export interface LogOptions {

@@ -12,6 +12,7 @@ import { accessLog } from './access-log/index.ts'
 import { apiKeyAuthentication } from './api-key-authentication/index.ts'
 import { authorization } from './authorization/index.ts'
 import { backendAuth } from './backend-simple/auth/index.ts'
+import { gatewayCertificate } from './backend-simple/gateway-certificate/index.ts'
 import { backendHttp } from './backend-simple/http/index.ts'
 import { backendTcp } from './backend-simple/tcp/index.ts'
 import { backendTls } from './backend-simple/tls/index.ts'
@@ -97,8 +98,17 @@ export const registeredPolicies = [
   ...backendPolicies,
 ] as const
 
+/** What nobody writes in a policy: fields of other objects that work as policies. */
+const derivedPolicies: readonly PolicyDefinition[] = [
+  // What `tls` of a backend presents where a BackendTLSPolicy has settled it.
+  gatewayCertificate,
+]
+
 /** Every definition, for code that handles them all alike. */
-export const policyRegistry: readonly PolicyDefinition[] = registeredPolicies
+export const policyRegistry: readonly PolicyDefinition[] = [
+  ...registeredPolicies,
+  ...derivedPolicies,
+]
 
 const byName = index(policyRegistry)
 

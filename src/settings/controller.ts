@@ -3,6 +3,7 @@
  * a line of docs/settings.md, with the rules of `src/settings.ts`.
  */
 import { parseDurationMs } from '../base/duration.ts'
+import { isObject } from '../base/json-object.ts'
 import type { LabelSelector } from '../base/label-selector.ts'
 import { failAll, type Outcome, succeed } from '../base/outcome.ts'
 import { readWord } from './readers.ts'
@@ -27,14 +28,10 @@ function parseJson(text: string): unknown {
   }
 }
 
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 const operators = ['In', 'NotIn', 'Exists', 'DoesNotExist']
 
 function isExpression(value: unknown): boolean {
-  if (!isRecord(value) || typeof value.key !== 'string') return false
+  if (!isObject(value) || typeof value.key !== 'string') return false
   const { operator, values = [] } = value
   if (!Array.isArray(values) || values.some((one) => typeof one !== 'string')) return false
   const needsValues = operator === 'In' || operator === 'NotIn'
@@ -42,11 +39,11 @@ function isExpression(value: unknown): boolean {
 }
 
 function isSelector(value: unknown): boolean {
-  if (!isRecord(value)) return false
+  if (!isObject(value)) return false
   const { matchLabels = {}, matchExpressions = [], ...rest } = value
   return (
     Object.keys(rest).length === 0 &&
-    isRecord(matchLabels) &&
+    isObject(matchLabels) &&
     Object.values(matchLabels).every((label) => typeof label === 'string') &&
     Array.isArray(matchExpressions) &&
     matchExpressions.every(isExpression)
@@ -70,9 +67,9 @@ const isText = (value: unknown) => typeof value === 'string' && value !== ''
 
 function readClassParameters(text: string): Readonly<Record<string, ClassParameters>> | undefined {
   const value = parseJson(text)
-  if (!isRecord(value)) return undefined
+  if (!isObject(value)) return undefined
   const isWhole = Object.values(value).every(
-    (one) => isRecord(one) && isText(one.name) && isText(one.namespace),
+    (one) => isObject(one) && isText(one.name) && isText(one.namespace),
   )
   return isWhole ? (value as unknown as Record<string, ClassParameters>) : undefined
 }

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { send } from './http-client.ts'
 import { waitFor } from './wait-for.ts'
 
 const launcher = join(import.meta.dirname, '..', '..', 'bin', 'sluice')
@@ -84,9 +85,9 @@ export class ControllerProcess {
   }
 
   async get(part: 'health' | 'metrics', path: string): Promise<{ status: number; text: string }> {
-    const [, origin] = await this.said(new RegExp(`^${part}: (http://[^/]+)`, 'm'))
-    const response = await fetch(`${origin}${path}`)
-    return { status: response.status, text: await response.text() }
+    const [, origin = ''] = await this.said(new RegExp(`^${part}: (http://[^/]+)`, 'm'))
+    const { status, body } = await send(Number(new URL(origin).port), { path })
+    return { status, text: body }
   }
 
   /** The value of a metric, summed over the series whose labels contain a text. */

@@ -142,6 +142,10 @@ export class RunningGateway {
     })
   }
 
+  signal(name: NodeJS.Signals): void {
+    this.#process?.kill(name)
+  }
+
   /** Ends it as an operator does; resolves with the exit code. */
   async stop(): Promise<number | null> {
     this.#process?.kill('SIGTERM')

@@ -3,6 +3,7 @@ import type { FieldProblem, Origin, RefusedTarget, ResourceName } from '../../ev
 import { findKind } from '../api/kinds.ts'
 import { defaultNamespace, isForeign } from '../api/validate.ts'
 import { canonicalJson } from '../base/canonical.ts'
+import { isObject } from '../base/json-object.ts'
 import type { Outcome } from '../base/outcome.ts'
 import { maxEventBytes } from '../log/index.ts'
 import type { ManifestObject } from './manifest.ts'
@@ -237,10 +238,6 @@ function sectionsOf({ spec }: JsonObject): string[] {
 
 function isLabels(value: unknown): value is Readonly<Record<string, string>> {
   return isObject(value) && Object.values(value).every((label) => typeof label === 'string')
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function isName(value: unknown): value is string {

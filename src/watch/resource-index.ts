@@ -57,6 +57,11 @@ export class ResourceIndex {
     this.#isListed = state?.isListed ?? false
   }
 
+  /** Another index that knows the same, and goes its own way. */
+  copy(): ResourceIndex {
+    return new ResourceIndex(this.source, this.toState())
+  }
+
   apply(event: SluiceEvent): void {
     if (!this.#gate.admits(event) || event.source !== this.source) return
     switch (event.type) {

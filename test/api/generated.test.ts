@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { crds } from '../../src/api/crds.ts'
 import { listFields, secretPaths } from '../../src/api/fields.ts'
 import { kinds } from '../../src/api/kinds.ts'
-import { policyRegistry } from '../../src/policies/registry.ts'
+import { registeredPolicies } from '../../src/policies/registry.ts'
 
 const definitions = crds()
 
@@ -78,7 +78,7 @@ describe('listFields', () => {
   })
 
   it('says of a policy field what the registry says', () => {
-    for (const { section, field, compile, security } of policyRegistry) {
+    for (const { section, field, compile, security } of registeredPolicies) {
       expect(at('GatewayPolicy', `spec.${section}.${field}`)).toMatchObject({
         support: compile === undefined ? 'pending' : 'works',
         security,

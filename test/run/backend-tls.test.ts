@@ -98,14 +98,20 @@ async function conditionOf(kind: string, name: string, type: string) {
   return conditions.find((condition) => condition.type === type)
 }
 
+/** The Gateway, with a certificate for backends. */
+function edge(secretName: string): string {
+  const clientCertificateRef = { group: '', kind: 'Secret', name: secretName }
+  return manifest(gateway(port, { tls: { backend: { clientCertificateRef } } }))
+}
+
 function manifests(): Record<string, string> {
   const { named, local, mutual, foreign, spiffe, plain } = upstreams
   const configMapRef = { group: '', kind: 'ConfigMap', name: 'ca' }
   const asNamed = { caCertificateRefs: [configMapRef], hostname: 'named.example.org' }
   const toService = (name: string) => ({ name, port: 80 })
   return {
-    'gateway.yaml': manifest(
-      gateway(port),
+    'edge.yaml': edge('client'),
+    'references.yaml': manifest(
       configMap('ca', { 'ca.crt': authority.certificate }),
       configMap('strange', { 'ca.crt': stranger.certificate }),
       configMap('keyless', { 'other.crt': authority.certificate }),
@@ -184,6 +190,9 @@ function manifests(): Record<string, string> {
         'std-kind',
         'std-known',
       ].flatMap((name) => [...service(name, [named?.port ?? 0]), routed(name, toService(name))]),
+      ...service('std-client', [mutual?.port ?? 0]),
+      routed('std-client', toService('std-client')),
+      tlsPolicy('std-client', 'std-client', { ...asNamed, hostname: 'mutual.example.org' }),
       tlsPolicy('std', 'std', asNamed),
       tlsPolicy('std-san', 'std-san', {
         ...asNamed,
@@ -253,7 +262,10 @@ beforeAll(async () => {
   const tls = {
     named: authority.issue(['named.example.org']),
     local: authority.issue(['localhost', '127.0.0.1']),
-    mutual: { ...authority.issue(['127.0.0.1']), clientAuthority: authority.certificate },
+    mutual: {
+      ...authority.issue(['127.0.0.1', 'mutual.example.org']),
+      clientAuthority: authority.certificate,
+    },
     foreign: stranger.issue(['localhost', '127.0.0.1']),
     spiffe: authority.issue(['spiffe://a.example/ns/b']),
   }
@@ -386,6 +398,35 @@ describe('BackendTLSPolicy', () => {
     expect(await conditionOf('BackendTLSPolicy', 'std', 'ResolvedRefs')).toMatchObject({
       status: 'True',
     })
+  })
+
+  it('presents the certificate of the Gateway, and says where that cannot be used', async () => {
+    expect(seen(await get('std-client')).tls?.client).toBe('robot')
+    expect(await conditionOf('Gateway', 'edge', 'ResolvedRefs')).toMatchObject({ status: 'True' })
+    // Only a BackendTLSPolicy asks for it.
+    expect((await get('mutual-none')).status).toBe(503)
+
+    running.write('edge.yaml', edge('half'))
+    await running.sendUntil(
+      port,
+      { host: 'std-client.example.com' },
+      ({ status }) => status === 503,
+    )
+    await waitFor('the condition', async () => {
+      const { conditions = [] } = (await running.status('Gateway', 'edge')) ?? {}
+      return conditions.some(({ reason }) => reason === 'InvalidClientCertificateRef')
+    })
+    expect(await conditionOf('BackendTLSPolicy', 'std-client', 'Accepted')).toMatchObject({
+      status: 'False',
+      reason: 'Invalid',
+    })
+    expect(seen(await get('std')).upstream).toBe('named')
+    running.write('edge.yaml', edge('client'))
+    await running.sendUntil(
+      port,
+      { host: 'std-client.example.com' },
+      ({ status }) => status === 200,
+    )
   })
 
   it('verifies subject alternative names instead of the host name where they are given', async () => {

@@ -142,6 +142,14 @@ describe('the command line', () => {
     expect([missing.code, missing.stderr]).toEqual([2, expect.stringContaining('does not exist')])
     expect((await sluice('validate')).code).toBe(2)
     expect((await sluice('nonsense')).code).toBe(2)
+    const broken = join(folder, 'broken.yaml')
+    writeFileSync(broken, 'spec: [')
+    const told = await sluice('validate', '-f', broken)
+    expect([told.code, told.stdout]).toEqual([
+      2,
+      expect.stringMatching(/broken\.yaml:\d+:\d+: not YAML/),
+    ])
+    rmSync(broken)
     expect((await sluice('replay', '--log-file', join(folder, 'absent'))).code).toBe(2)
   })
 

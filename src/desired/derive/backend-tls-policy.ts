@@ -5,7 +5,7 @@
 import { canonicalJson } from '../../base/canonical.ts'
 import { authoritiesOf } from '../../model/certificates.ts'
 import type { DecidedCondition } from '../../model/conditions.ts'
-import { compareAge, objectKey } from '../../model/names.ts'
+import { compareAge, type ObjectRef, objectKey } from '../../model/names.ts'
 import type { PolicyResource, PolicyTarget } from '../../model/resources.ts'
 import { findPolicy } from '../../policies/registry.ts'
 import { conditionFalse, conditionOf, conditionTrue, type Failure } from '../conditions.ts'
@@ -19,6 +19,7 @@ import {
   specOf,
 } from '../shapes.ts'
 import { policyResource } from './compile-policy.ts'
+import { type GatewayView, gatewayStage } from './gateway.ts'
 import { targetProblem } from './policy-targets.ts'
 import { referencesFrom } from './referenced-objects.ts'
 
@@ -77,6 +78,7 @@ function verificationOf(self: ObjectState, spec: BackendTlsPolicySpec, read: Rea
   const names = subjectAltNames.flatMap(({ hostname: host, uri }) => host ?? uri ?? [])
   const config = {
     verify: 'full',
+    takesGatewayCertificate: true,
     serverName: hostname,
     names: names.length > 0 ? names : [hostname],
     ...(authorities !== undefined && { authorities }),
@@ -170,9 +172,14 @@ function reachedGateways(targets: readonly PolicyTarget[], read: Reader): string
   return [...new Set(gateways)].sort()
 }
 
-function ancestor(gateway: string, conditions: readonly DecidedCondition[]): unknown {
+/** Of `namespace/name`. */
+function gatewayRef(gateway: string): ObjectRef {
   const [namespace = '', name = ''] = gateway.split('/')
-  const ancestorRef = { group: gatewayGroup, kind: 'Gateway', namespace, name }
+  return { kind: 'Gateway', namespace, name }
+}
+
+function ancestor(gateway: string, conditions: readonly DecidedCondition[]): unknown {
+  const ancestorRef = { group: gatewayGroup, ...gatewayRef(gateway) }
   return { ancestorRef, controllerName, conditions }
 }
 
@@ -209,9 +216,13 @@ function conditionsAt(
     read.members('reach', objectKey(target)).includes(gateway),
   )
   const failures = here.flatMap(({ failure }) => (failure === undefined ? [] : [failure]))
+  const view = read.value<GatewayView>(gatewayStage.name, gatewayRef(gateway))
+  const unusable = view?.backendTls?.failure
   const isNowhere = failures.length === here.length
   const message = failures.map((failure) => failure.message).join('; ')
-  const failure = closed ?? (isNowhere && failures[0] ? { ...failures[0], message } : undefined)
+  const own = unusable && { reason: 'Invalid', message: unusable.message }
+  const failure =
+    closed ?? own ?? (isNowhere && failures[0] ? { ...failures[0], message } : undefined)
   return [
     conditionOf('Accepted', failure, 'Accepted', generation, message),
     conditionOf('ResolvedRefs', refs, 'ResolvedRefs', generation),

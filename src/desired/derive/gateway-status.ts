@@ -222,12 +222,23 @@ export const gatewayStatusStage: Stage = {
     return {
       status: {
         addresses,
-        conditions: [accepted, programmed, ...insecureMode(view, generation)],
+        conditions: [
+          accepted,
+          programmed,
+          ...backendReferences(view, generation),
+          ...insecureMode(view, generation),
+        ],
         listeners: statuses.listeners,
         attachedListenerSets: attachedSets.length,
       },
     }
   },
+}
+
+/** References of the Gateway itself; there where it has any (Gateway API, GatewayConditionResolvedRefs). */
+function backendReferences({ backendTls }: GatewayView, generation: number): DecidedCondition[] {
+  if (backendTls === undefined) return []
+  return [conditionOf('ResolvedRefs', backendTls.failure ?? undefined, 'ResolvedRefs', generation)]
 }
 
 /** There only where it is true (Gateway API, GatewayConditionInsecureFrontendValidationMode). */

@@ -11,6 +11,7 @@ import {
   specOf,
 } from '../shapes.ts'
 import { admitsUnverified } from './client-validation.ts'
+import { type GatewayBackendTls, gatewayBackendTls } from './gateway-backend-tls.ts'
 import { isOurClass } from './gateway-class.ts'
 import { type GatewayTls, resolveTls } from './listener-tls.ts'
 import {
@@ -31,6 +32,8 @@ export interface GatewayView {
   readonly listeners: readonly ListenerView[]
   /** Clients without a good certificate are let in somewhere, as the Gateway asks. */
   readonly admitsUnverified: boolean
+  /** There where `spec.tls.backend` is set. */
+  readonly backendTls?: GatewayBackendTls
   /** ListenerSets that refer to the Gateway: `namespace/name` -> may it attach? */
   readonly listenerSets: Readonly<Record<string, boolean>>
 }
@@ -71,7 +74,6 @@ function addressFailure(spec: GatewaySpec): Failure | null {
 
 function gatewayNotes(spec: GatewaySpec): string[] {
   const notes: string[] = []
-  if (spec.tls?.backend !== undefined) notes.push('spec.tls.backend is not supported yet')
   if (spec.defaultScope !== undefined) notes.push('spec.defaultScope is not supported yet')
   return notes
 }
@@ -122,18 +124,23 @@ export const gatewayStage: Stage = {
     const own = candidatesOf(self, spec.listeners, parent, read)
     const { candidates, sets } = candidatesOfSets(self, spec, read)
     const all = [...own, ...candidates]
+    const backendTls = gatewayBackendTls(self, spec, read)
     const view: GatewayView = {
       failure: addressFailure(spec),
       notes: gatewayNotes(spec),
       listeners: markConflicts(all),
       admitsUnverified: admitsUnverified(spec.tls?.frontend),
+      ...(backendTls !== undefined && { backendTls: backendTls.view }),
       listenerSets: sets,
     }
     const usable = view.failure === null ? view.listeners.filter(isUsable) : []
     const tlsOf = new Map(all.map(({ view: { key }, tls }) => [key, tls]))
     return {
       value: view,
-      resources: usable.map((listener) => listenerResource(listener, tlsOf.get(listener.key))),
+      resources: [
+        ...usable.map((listener) => listenerResource(listener, tlsOf.get(listener.key))),
+        ...(backendTls?.resources ?? []),
+      ],
     }
   },
 }

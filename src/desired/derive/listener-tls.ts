@@ -93,13 +93,14 @@ function invalid(message: string): Failure {
   return { reason: 'InvalidCertificateRef', message }
 }
 
-function resolveCertificate(
+/** A certificate that an object refers to, or why it cannot be used. */
+export function resolveCertificate(
   { group = '', kind = 'Secret', name, namespace: given }: SecretObjectRef,
   owner: ObjectRef,
   read: Reader,
 ): CertificateRef | Failure {
   if (group !== '' || kind !== 'Secret') {
-    return invalid(`certificateRefs to ${kind} of group "${group}" are not supported`)
+    return invalid(`references to ${kind} of group "${group}" are not supported`)
   }
   const namespace = given ?? owner.namespace
   if (!isGranted(owner, { group, kind, namespace, name }, read)) {

@@ -7,12 +7,14 @@ import { KeySetFetcher } from '../../effects/key-set-fetcher.ts'
 import type { SecretStore } from '../../effects/secret-store.ts'
 import { Timers } from '../../effects/timers.ts'
 import { clusterName } from './cluster-name.ts'
-import type { LogKeeper } from './log-keeper.ts'
+import type { AppendStage } from './log-keeper.ts'
 
 export interface EffectsOptions {
   readonly fold: Fold
   readonly secrets: SecretStore
-  readonly keeper: LogKeeper
+  readonly keeper: {
+    append(stage: AppendStage, events: readonly SluiceEvent[]): Promise<unknown>
+  }
   /** The epoch under which the log may be written now. */
   readonly epoch: () => number | undefined
   readonly onNotice: (text: string) => void
@@ -53,6 +55,11 @@ export class Effects {
     const { fold, epoch } = this.#options
     this.#timers.want(fold.timers())
     this.#keySets.update(epoch() === undefined ? [] : fold.graph.keySets.all())
+  }
+
+  /** Resolves when no key set is being fetched. */
+  settled(): Promise<void> {
+    return this.#keySets.settled()
   }
 
   async close(): Promise<void> {

@@ -1,6 +1,6 @@
 /**
- * What only one replica does: append observations and decisions, write statuses, make the default
- * class. On a shared log it begins with a LeaseAcquired, and with the state as of that event: whatever
+ * What only one replica does: append observations and decisions, and in a cluster write statuses and
+ * make the default class. On a shared log it begins with a LeaseAcquired, and with the state as of that event: whatever
  * a holder before it still appends counts for nobody.
  */
 import {
@@ -14,22 +14,29 @@ import type { Fold } from '../../actors/fold.ts'
 import { systemClock } from '../../base/clock.ts'
 import type { Lease } from '../../lease/index.ts'
 import { subjectOf } from '../../log/index.ts'
-import type { KubernetesSource } from '../../watch/kubernetes/source.ts'
-import { ResourceIndex } from '../../watch/resource-index.ts'
+import type { ResourceIndex } from '../../watch/resource-index.ts'
 import type { Reconciler } from '../reconciler.ts'
 import { clusterName } from './cluster-name.ts'
 import type { LogKeeper } from './log-keeper.ts'
+
+/** A source that every replica has, and one appends from. */
+export interface LedSource {
+  /** Appends from now on: first every difference to what the log knows. */
+  lead(index: ResourceIndex, epoch: number): Promise<void>
+  /** Appends no more. */
+  follow(): void
+}
 
 export interface LeadershipOptions {
   /** Is the log shared, so that only the holder of the lease may write it? */
   readonly isShared: boolean
   readonly replica: string
-  readonly keeper: LogKeeper
+  readonly keeper: Pick<LogKeeper, 'append' | 'lastPosition'>
   readonly fold: Fold
-  /** What the log knows of the cluster. */
+  /** What the log knows of the source. */
   readonly index: ResourceIndex
-  readonly source: KubernetesSource
-  readonly reconciler: Reconciler
+  readonly source: LedSource
+  readonly reconciler: () => Reconciler
   /** Asked late: the lease is made with callbacks of this. */
   readonly lease: () => Lease
   /** Statuses may be written from now on; everything decided is folded. */
@@ -67,7 +74,7 @@ export class Leadership {
     const { source, fold, reconciler } = this.#options
     await source.lead(this.#copyOfIndex(), fold.epoch)
     await this.#folded()
-    reconciler.speak()
+    reconciler().speak()
     this.#own.resolve()
   }
 
@@ -94,7 +101,7 @@ export class Leadership {
       const position = await this.#options.keeper.append('lease', [
         this.#event(leaseAcquired, epoch),
       ])
-      await reconciler.folded(position)
+      await reconciler().folded(position)
       if (turn !== this.#turn) return
       if (fold.epoch !== epoch) {
         await lease().resign(`the log knows epoch ${fold.epoch}`)
@@ -109,7 +116,7 @@ export class Leadership {
     }
     if (turn !== this.#turn) return
     this.#prepared = epoch
-    reconciler.speak()
+    reconciler().speak()
     onWriting()
   }
 
@@ -121,13 +128,12 @@ export class Leadership {
 
   /** The source is ahead of the fold by what it has appended and the fold has not read. */
   #copyOfIndex(): ResourceIndex {
-    const { index } = this.#options
-    return new ResourceIndex(index.source, index.toState())
+    return this.#options.index.copy()
   }
 
   async #folded(): Promise<void> {
     const { keeper, reconciler } = this.#options
-    await reconciler.folded(await keeper.lastPosition())
+    await reconciler().folded(await keeper.lastPosition())
   }
 
   #tell(definition: typeof leaseLost, epoch: number): void {

@@ -10,7 +10,7 @@ export type AppendStage = 'source' | 'decision' | 'delivery' | 'lease' | 'effect
 
 export interface LogKeeperOptions {
   readonly log: EventLog
-  readonly metrics: ControllerMetrics
+  readonly metrics: Pick<ControllerMetrics, 'add'>
   readonly onProblem: (text: string) => void
   readonly onRecovered: () => void
   /** This log will take nothing any more. */

@@ -343,7 +343,7 @@ export class Session {
       fold: this.#fold,
       index: this.#index,
       source: this.#source,
-      reconciler: this.#reconciler,
+      reconciler: () => this.#reconciler,
       lease: () => this.#lease,
       onWriting: () => {
         for (const key of this.#source.liveKeys()) this.#writer.mark(key)

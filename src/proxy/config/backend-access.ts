@@ -47,12 +47,13 @@ export function httpAccess(
   const policies = tlsByDefault ? withTls(found) : found
   const access = withCredentials(streamAccess(policies), credentials)
   return access.problem === undefined
-    ? { ...access, problem: httpProblem(policies, needsTls) }
+    ? { ...access, problem: httpProblem(access.policies, needsTls) }
     : access
 }
 
 /** For connections that are forwarded unread. */
-export function streamAccess(policies: BoundPolicies): BackendAccess {
+export function streamAccess(found: BoundPolicies): BackendAccess {
+  const policies = withGatewayCertificate(found)
   const { closed, connection } = policies
   return {
     policies,
@@ -62,6 +63,19 @@ export function streamAccess(policies: BoundPolicies): BackendAccess {
     ),
     // A policy that cannot be enforced (TLS, credentials) closes the way to its backend.
     problem: closed === undefined ? undefined : { code: 'policy_unenforceable', detail: closed },
+  }
+}
+
+/** TLS that asks for the certificate of the Gateway gets it, where the Gateway has one. */
+function withGatewayCertificate(policies: BoundPolicies): BoundPolicies {
+  const { tls, gatewayCertificate } = policies.connection
+  if (gatewayCertificate === undefined || tls?.presenting === undefined) return policies
+  try {
+    const connection = { ...policies.connection, tls: tls.presenting(gatewayCertificate) }
+    return { ...policies, connection }
+  } catch (error) {
+    const closed = `the client certificate of the Gateway cannot be used: ${String(error)}`
+    return { ...policies, closed }
   }
 }
 

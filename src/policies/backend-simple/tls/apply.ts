@@ -5,7 +5,7 @@ import {
   type SecureContextOptions,
   setDefaultCACertificates,
 } from 'node:tls'
-import type { TlsSettings } from '../../../exchange/connection.ts'
+import type { PresentedCertificate, TlsSettings } from '../../../exchange/connection.ts'
 import type { SecretValues } from '../../../exchange/exchange.ts'
 import type { PolicyApply } from '../../define.ts'
 import type { BackendTlsConfig } from './config.ts'
@@ -18,15 +18,33 @@ export default apply
 
 /** Throws where a value has not arrived, or OpenSSL refuses one. */
 export function settingsOf(config: BackendTlsConfig, secrets: SecretValues): TlsSettings {
-  const { verify, serverName, names, alpn } = config
-  return {
+  const { verify, serverName, names, alpn, takesGatewayCertificate } = config
+  const options = contextOptions(config, secrets)
+  const settings: TlsSettings = {
     // Secrets stand in the config by the digests of their values.
     identity: createHash('sha256').update(JSON.stringify(config)).digest('base64url'),
-    context: createSecureContext(contextOptions(config, secrets)),
+    context: createSecureContext(options),
     verify,
     serverName,
     names,
     alpn,
+  }
+  if (takesGatewayCertificate !== true) return settings
+  return { ...settings, presenting: presenter(settings, options) }
+}
+
+/** Every Gateway has its own certificate, and many rules share one. */
+function presenter(
+  settings: TlsSettings,
+  options: SecureContextOptions,
+): (certificate: PresentedCertificate) => TlsSettings {
+  let last: TlsSettings | undefined
+  return ({ identity: certificate, chain, key }) => {
+    const identity = `${settings.identity} ${certificate}`
+    if (last?.identity === identity) return last
+    const pair = { cert: Buffer.from(chain), key: Buffer.from(key) }
+    last = { ...settings, identity, context: createSecureContext({ ...options, ...pair }) }
+    return last
   }
 }
 

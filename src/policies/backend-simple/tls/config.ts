@@ -9,6 +9,8 @@ export interface BackendTlsConfig {
   readonly authoritiesDigest?: string
   /** Client certificate: digests of the chain and of its key. */
   readonly certificate?: { readonly chain: string; readonly key: string }
+  /** Present the certificate of the Gateway, where it has one (BackendTLSPolicy). */
+  readonly takesGatewayCertificate?: true
   readonly verify: VerifyMode
   /** Name that is sent (SNI); the host of the destination where absent. */
   readonly serverName?: string

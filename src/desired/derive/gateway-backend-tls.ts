@@ -1,0 +1,46 @@
+/** `spec.tls.backend` of a Gateway: the certificate that it presents to backends. */
+import { canonicalJson } from '../../base/canonical.ts'
+import type { PolicyResource } from '../../model/resources.ts'
+import { findPolicy } from '../../policies/registry.ts'
+import type { Failure } from '../conditions.ts'
+import type { Reader } from '../graph.ts'
+import type { ObjectState } from '../object-state.ts'
+import type { GatewaySpec } from '../shapes.ts'
+import { policyResource } from './compile-policy.ts'
+import { resolveCertificate } from './listener-tls.ts'
+
+export interface GatewayBackendTls {
+  /** Why the reference cannot be used; backends then are shown no certificate. */
+  readonly failure: Failure | null
+}
+
+const field = 'gatewayCertificate'
+
+/** Undefined where the Gateway says nothing of TLS to backends. */
+export function gatewayBackendTls(
+  self: ObjectState,
+  { tls }: GatewaySpec,
+  read: Reader,
+): { readonly view: GatewayBackendTls; readonly resources: readonly PolicyResource[] } | undefined {
+  const backend = tls?.backend
+  if (backend === undefined) return undefined
+  if (backend.clientCertificateRef === undefined) return { view: { failure: null }, resources: [] }
+  const found = resolveCertificate(backend.clientCertificateRef, self.ref, read)
+  if ('reason' in found) {
+    const { message } = found
+    const isOurs = found.reason === 'InvalidCertificateRef'
+    const reason = isOurs ? 'InvalidClientCertificateRef' : found.reason
+    const failure = { reason, message: `spec.tls.backend.clientCertificateRef: ${message}` }
+    return { view: { failure }, resources: [] }
+  }
+  const { certificate, privateKey } = found
+  const compiled = {
+    config: canonicalJson({ chain: certificate.digest, key: privateKey.digest }),
+    configVersion: findPolicy('backend', field)?.configVersion ?? 0,
+    secrets: [certificate, privateKey],
+    unenforceable: undefined,
+  }
+  const { ref: owner, age } = self
+  const of = { owner, age, section: 'backend', field, phase: 'PostRouting' } as const
+  return { view: { failure: null }, resources: [policyResource(of, compiled, self.ref)] }
+}

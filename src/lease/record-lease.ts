@@ -1,0 +1,232 @@
+/**
+ * A lease kept in one record that many can read and that is written on its newest version only: an
+ * object of Kubernetes, or an entry of a key-value bucket of NATS.
+ *
+ * ```
+ *   watching ── nobody holds it, or the record stood still for its whole duration ──► taking
+ *   taking ── the store took our version ──► holding ── renewed in time ──► holding
+ *      │ somebody was faster                      │ not renewed in time, or somebody else's
+ *      ▼                                          ▼
+ *   watching ◄────────────────────────────────────┘
+ * ```
+ *
+ * Clocks of different machines are never compared: a candidate measures by its own clock how long
+ * the record has not changed. The epoch rises with every change of holder.
+ */
+import type { Lease, LeaseOptions } from './lease.ts'
+import { type Moment, Term } from './term.ts'
+
+/** What the record says. */
+export interface LeaseRecord {
+  /** Changes with every write. */
+  readonly version: string
+  /** Absent where it was given up. */
+  readonly holder?: string
+  /** How long the holder counts as alive without a write, in milliseconds. */
+  readonly durationMs: number
+  readonly epoch: number
+}
+
+/** Where the record is kept. Every method rejects where the store does not answer. */
+export interface LeaseStore {
+  /** Undefined where there is none. An answer that comes after `timeoutMs` is of no use. */
+  read(timeoutMs: number): Promise<LeaseRecord | undefined>
+  /**
+   * Puts a record in place of the one that was read last (`before`; undefined: there was none).
+   * Undefined where somebody else was faster.
+   */
+  write(
+    before: LeaseRecord | undefined,
+    content: Omit<LeaseRecord, 'version'>,
+    timeoutMs: number,
+  ): Promise<LeaseRecord | undefined>
+}
+
+export interface RecordLeaseOptions extends LeaseOptions {
+  readonly store: LeaseStore
+  /** Is a holder surely gone, such as an earlier process that had the same lock of this machine? */
+  readonly isGone?: (holder: string) => boolean
+}
+
+export class RecordLease implements Lease {
+  readonly #options: RecordLeaseOptions
+  readonly #term: Term
+  readonly #stop = new AbortController()
+  #running: Promise<void> = Promise.resolve()
+  #wake: (() => void) | undefined
+  #expiry: NodeJS.Timeout | undefined
+  /** The record as it was seen last, and since when it has not changed. */
+  #seen: { readonly version: string; readonly at: Moment } | undefined
+  #record: LeaseRecord | undefined
+  /** Before this moment the lease is left to others. */
+  #abstainUntil = 0
+
+  constructor(options: RecordLeaseOptions) {
+    this.#options = options
+    this.#term = new Term(options.durationMs)
+  }
+
+  get holder(): string | undefined {
+    return this.#record?.holder
+  }
+
+  start(): void {
+    this.#running = this.#run()
+  }
+
+  epoch(): number | undefined {
+    return this.#term.epoch
+  }
+
+  async resign(reason: string): Promise<void> {
+    if (this.#term.granted === undefined) return
+    this.#abstainUntil = performance.now() + this.#options.durationMs
+    this.#lose(reason)
+    await this.#release()
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort()
+    this.#wake?.()
+    await this.#running
+    const held = this.#term.granted !== undefined
+    clearTimeout(this.#expiry)
+    this.#term.end()
+    if (held) await this.#release()
+  }
+
+  async #run(): Promise<void> {
+    const { durationMs, onProblem } = this.#options
+    const { signal } = this.#stop
+    while (!signal.aborted) {
+      try {
+        await this.#round()
+      } catch (error) {
+        const message = error instanceof Error ? error.message : String(error)
+        if (!signal.aborted) onProblem(`the lease cannot be read or written: ${message}`)
+      }
+      // Replicas that started together should not ask together.
+      await this.#wait((durationMs / 5) * (0.8 + Math.random() * 0.4))
+    }
+  }
+
+  async #round(): Promise<void> {
+    const { identity, isFit } = this.#options
+    const record = await this.#read()
+    if (this.#term.granted !== undefined && this.#term.leftMs <= 0) {
+      this.#lose('it was not renewed in time')
+    }
+    if (record?.holder === identity && this.#term.granted !== undefined) {
+      await this.#renew(record)
+      return
+    }
+    if (this.#term.granted !== undefined) this.#lose('another replica holds the lease')
+    if (performance.now() < this.#abstainUntil || !isFit()) return
+    if (record === undefined || this.#isFree(record)) await this.#take(record)
+  }
+
+  async #read(): Promise<LeaseRecord | undefined> {
+    const record = await this.#options.store.read(this.#limitMs)
+    if (record === undefined) this.#record = undefined
+    else this.#note(record)
+    return record
+  }
+
+  #note(record: LeaseRecord): void {
+    this.#record = record
+    const { version } = record
+    if (this.#seen?.version !== version) this.#seen = { version, at: Term.now() }
+  }
+
+  #isFree({ holder, durationMs }: LeaseRecord): boolean {
+    const { identity, isGone } = this.#options
+    // Ours by name, but given up: a new term needs a new epoch.
+    if (holder === undefined || holder === identity || isGone?.(holder) === true) return true
+    const stoodStill = performance.now() - (this.#seen?.at.monotonic ?? performance.now())
+    return stoodStill > durationMs
+  }
+
+  async #take(before: LeaseRecord | undefined): Promise<void> {
+    const { highestEpoch, onAcquired } = this.#options
+    const epoch = Math.max(before?.epoch ?? 0, highestEpoch()) + 1
+    const sent = Term.now()
+    const taken = await this.#write(before, epoch)
+    // Another replica was faster.
+    if (taken === undefined) return
+    this.#note(taken)
+    this.#term.extend(epoch, sent)
+    this.#watchExpiry()
+    onAcquired(epoch)
+  }
+
+  async #renew(record: LeaseRecord): Promise<void> {
+    const epoch = this.#term.granted ?? 0
+    const sent = Term.now()
+    const renewed = await this.#write(record, epoch)
+    if (renewed === undefined) {
+      const now = await this.#read()
+      if (now?.holder !== this.#options.identity) this.#lose('another replica holds the lease')
+      return
+    }
+    this.#note(renewed)
+    // It may have run out, or been given up, while the answer was on its way.
+    if (this.#term.epoch !== epoch) return
+    this.#term.extend(epoch, sent)
+    this.#watchExpiry()
+  }
+
+  #write(before: LeaseRecord | undefined, epoch: number): Promise<LeaseRecord | undefined> {
+    const { store, identity: holder, durationMs } = this.#options
+    return store.write(before, { holder, durationMs, epoch }, this.#limitMs)
+  }
+
+  #watchExpiry(): void {
+    clearTimeout(this.#expiry)
+    this.#expiry = setTimeout(() => {
+      if (this.#term.granted === undefined) return
+      if (this.#term.leftMs > 0) this.#watchExpiry()
+      else this.#lose('it was not renewed in time')
+    }, Math.max(0, this.#term.leftMs) + 1)
+  }
+
+  #lose(reason: string): void {
+    clearTimeout(this.#expiry)
+    this.#term.end()
+    this.#options.onLost(reason)
+  }
+
+  /** Lets others have it at once; where that fails, they wait until it has run out. */
+  async #release(): Promise<void> {
+    try {
+      const record = await this.#read()
+      if (record?.holder !== this.#options.identity) return
+      const { epoch } = record
+      const given = await this.#options.store.write(
+        record,
+        { durationMs: 1_000, epoch },
+        this.#limitMs,
+      )
+      if (given !== undefined) this.#note(given)
+    } catch {
+      // As said.
+    }
+  }
+
+  /** An answer that comes after the term is of no use. */
+  get #limitMs(): number {
+    return this.#options.durationMs / 3
+  }
+
+  #wait(waitMs: number): Promise<void> {
+    if (this.#stop.signal.aborted) return Promise.resolve()
+    return new Promise((resolve) => {
+      const done = () => {
+        clearTimeout(timer)
+        this.#wake = undefined
+        resolve()
+      }
+      const timer = setTimeout(done, waitMs)
+      this.#wake = done
+    })
+  }
+}

@@ -1,0 +1,16 @@
+import type { PolicyApply } from '../../define.ts'
+import type { GatewayCertificateConfig } from './config.ts'
+
+const apply: PolicyApply<GatewayCertificateConfig> = {
+  bind: ({ chain, key }, _callouts, secrets) => ({
+    connection: {
+      gatewayCertificate: {
+        identity: chain,
+        chain: secrets.value(chain),
+        key: secrets.value(key),
+      },
+    },
+  }),
+}
+
+export default apply
