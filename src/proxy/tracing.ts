@@ -146,6 +146,44 @@ function askedOfModel({ model }: Walk): { name?: string; attributes: Attribute[]
   }
 }
 
+/** A call that is made for a request, beside others perhaps. */
+export interface CallSpan {
+  /** `traceparent` for whoever is called. */
+  readonly header: string
+  /** The call is over; nothing is noted once the request is. */
+  end(error?: string): void
+}
+
+/** Undefined where the request gets no span. */
+export function startCallSpan(
+  walk: Walk,
+  name: string,
+  attributes: readonly Attribute[],
+): CallSpan | undefined {
+  const { trace } = walk
+  if (trace === undefined) return undefined
+  const spanId = newId(8)
+  const startedAt = performance.now()
+  return {
+    header: trace.header(spanId),
+    end: (error) => {
+      if (walk.over) return
+      trace.finished.push({
+        traceId: trace.traceId,
+        spanId,
+        parentId: trace.spanId,
+        name,
+        kind: 'client',
+        startedAt,
+        endedAt: performance.now(),
+        attributes: [...attributes],
+        error,
+        flags: trace.flags,
+      })
+    },
+  }
+}
+
 /** All spans of a request that is over; none where the caller wants none kept. */
 export function finishTrace(walk: Walk, facts: RequestFacts): readonly FinishedSpan[] {
   const { trace, exchange } = walk

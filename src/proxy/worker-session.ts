@@ -29,6 +29,8 @@ export interface ConfigReceiver {
   portSettings(port: number, use: PortUse): PortChange
   /** Sends what waits to be sent elsewhere. */
   flush?(): Promise<void>
+  /** Ends streams that would never end by themselves. */
+  readonly mcp?: { stop(): void }
 }
 
 export interface WorkerParts {
@@ -198,6 +200,7 @@ export class WorkerSession {
   async #drain(minMs: number, maxMs: number): Promise<void> {
     this.#ports.stop()
     try {
+      this.#parts.plane.mcp?.stop()
       await this.#parts.engine.drain(minMs, maxMs)
       await this.#parts.plane.flush?.()
     } finally {

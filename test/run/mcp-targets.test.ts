@@ -50,11 +50,29 @@ function mcpService(name: string, { namespace = 'default', ...options }: Service
   ]
 }
 
+/** A Service with several endpoints. */
+function replicated(name: string, ports: readonly number[]): object[] {
+  const slices = ports.map((port, at) => ({
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata: { name: `${name}-${at}`, labels: { 'kubernetes.io/service-name': name } },
+    addressType: 'IPv4',
+    ports: [{ name: 'mcp', port }],
+    endpoints: [{ addresses: ['127.0.0.1'] }],
+  }))
+  const spec = { ports: [{ name: 'mcp', port: 80, appProtocol: 'sluice.dev/mcp' }] }
+  const metadata = { name, labels: { app: 'replicated' } }
+  return [{ apiVersion: 'v1', kind: 'Service', metadata, spec }, ...slices]
+}
+
 const matchLabels = (labels: Readonly<Record<string, string>>) => ({ matchLabels: labels })
 
 const backends = () => ({
   labelled: {
     targets: [{ name: 'tools', selector: { services: matchLabels({ app: 'tools' }) } }],
+  },
+  replicated: {
+    targets: [{ name: 'many', selector: { services: matchLabels({ app: 'replicated' }) } }],
   },
   everywhere: {
     targets: [
@@ -99,6 +117,7 @@ const services = (more: readonly object[] = []) => [
     labels: { app: 'tools' },
     ports: [{ port: 8080, appProtocol: 'sluice.dev/mcp', to: two.port }],
   }),
+  ...replicated('many', [one.port, two.port]),
   ...mcpService('bare', {
     labels: { app: 'unmarked' },
     ports: [{ name: 'http', port: 80, to: two.port }],
@@ -175,6 +194,23 @@ describe('selected Services', () => {
     await toolsOf('/labelled')
     expect(two.received.at(-1)?.headers.authorization).toBe('Bearer of-the-service')
     expect(one.received.at(-1)?.headers.authorization).toBe('Bearer of-the-route')
+  })
+
+  it('[MCPBackend.sessionRouting] keep each session at the endpoint that began it', async () => {
+    const seen = new Set<string>()
+    for (let count = 0; seen.size < 2 && count < 40; count++) {
+      const session = await rawSession(port, '/replicated')
+      const answers = await Promise.all(
+        [1, 2, 3].map((id) =>
+          session.send(port, { jsonrpc: '2.0', id, method: 'tools/call', params: { name: 'who' } }),
+        ),
+      )
+      const texts = answers.map(({ message }) => JSON.stringify(message).match(/one|two/)?.[0])
+      expect(new Set(texts).size).toBe(1)
+      seen.add(texts[0] ?? '')
+      await session.end(port)
+    }
+    expect([...seen].sort()).toEqual(['one', 'two'])
   })
 
   it('come and go while sessions are open', async () => {

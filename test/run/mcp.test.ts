@@ -1,5 +1,7 @@
 /** MCP backends on real traffic: SDK clients through a running gateway to SDK servers. */
 import { type ChildProcess, spawn } from 'node:child_process'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
@@ -9,7 +11,9 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { Collected, hex } from '../../src/testing/collected-spans.ts'
 import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
+import { manifest, policy, staticBackend, toBackend } from '../../src/testing/manifests.ts'
 import {
   connectClient,
   type McpSession,
@@ -25,6 +29,8 @@ let server: TestMcpServer
 let json: TestMcpServer
 let resumable: TestMcpServer
 let everything: ChildProcess
+let collector: Server
+const collected = new Collected()
 
 function offer(server: McpServer): void {
   server.registerTool(
@@ -62,8 +68,24 @@ beforeAll(async () => {
     offer,
     eventStore: () => new OrderedEventStore(),
   }).start()
+  collector = createServer((request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.on('end', () => {
+      collected.take(Buffer.concat(chunks))
+      response.end()
+    })
+  })
+  await new Promise<void>((resolve) => collector.listen(0, '127.0.0.1', resolve))
+  const { port: collectorPort } = collector.address() as AddressInfo
   gateway = await startGateway({
     manifests: {
+      'tracing.yaml': manifest(
+        staticBackend('collector', collectorPort),
+        policy('tracing', 'Gateway/edge', {
+          frontend: { tracing: { backendRef: toBackend('collector'), clientSampling: 'true' } },
+        }),
+      ),
       'all.yaml': mcpManifests(port, {
         one: at('only', server.port),
         json: at('only', json.port),
@@ -88,6 +110,8 @@ beforeAll(async () => {
 
 afterAll(async () => {
   everything?.kill()
+  collector?.closeAllConnections()
+  collector?.close()
   await gateway?.dispose()
   for (const one of [server, json, resumable]) await one?.kill()
 })
@@ -329,6 +353,26 @@ describe('streams that are taken up again', () => {
 })
 
 describe('what is told of requests', () => {
+  it('has a span for each call of a target, which the target is told of', async () => {
+    const session = await rawSession(port, '/json')
+    const traceId = 'ab'.repeat(16)
+    const headers = { traceparent: `00-${traceId}-${'cd'.repeat(8)}-01` }
+    const params = { name: 'echo', arguments: { text: 'x' } }
+    const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params }
+    await session.send(port, message, headers)
+    const got = json.received.at(-1)?.headers.traceparent as string
+    const span = await waitFor('the span', () =>
+      collected.spans.find((one) => hex(one.span.traceId) === traceId && one.span.kind === 3),
+    )
+    expect(got).toBe(`00-${traceId}-${hex(span.span.spanId)}-01`)
+    expect(span.span.name).toBe('tools/call only_echo')
+    expect(span.attributes).toMatchObject({ 'mcp.method.name': 'tools/call', 'mcp.target': 'only' })
+    const root = await waitFor('the span of the request', () =>
+      collected.spans.find((one) => hex(one.span.spanId) === hex(span.span.parentSpanId)),
+    )
+    expect(root.attributes).toMatchObject({ protocol: 'mcp', 'gen_ai.tool.name': 'echo' })
+  })
+
   it('names method, target and tool in the access log, and counts without names of clients', async () => {
     const session = await rawSession(port, '/pair')
     await call(session, 'b_echo', { text: 'x' })

@@ -37,8 +37,10 @@ export function serveGet(
     mcp.live(session.state)
     outlet.keepAlive()
   })
+  const stayOn = mcp.onStop(() => outlet.end())
   walk.mcp = {
     close: () => {
+      stayOn()
       endLooking()
       mcp.known(session.state)?.held.delete(key)
       streams.close()

@@ -81,6 +81,7 @@ export class McpHub {
   /** Clients of the older transport whose stream is in this thread. */
   readonly legacyClients = new Map<string, StreamClient>()
   readonly #changes = new Set<() => void>()
+  readonly #stops = new Set<() => void>()
   #timer: NodeJS.Timeout | undefined
   #channel: BroadcastChannel | undefined
   /** Of the product. */
@@ -235,6 +236,19 @@ export class McpHub {
     const live = this.#live.get(id)
     this.#live.delete(id)
     for (const one of live?.held.values() ?? []) one.close()
+  }
+
+  // --- the end ---
+
+  /** Called when the process is about to stop, until it is taken back. */
+  onStop(end: () => void): () => void {
+    this.#stops.add(end)
+    return () => this.#stops.delete(end)
+  }
+
+  /** Streams without an end are ended: clients take them up again elsewhere. */
+  stop(): void {
+    for (const end of [...this.#stops]) end()
   }
 
   // --- change ---

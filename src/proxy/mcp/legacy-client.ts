@@ -41,8 +41,10 @@ export class LegacyClient {
       if (this.#state !== undefined) mcp.live(this.#state)
       this.#outlet.keepAlive()
     })
+    const stayOn = mcp.onStop(() => this.#outlet.end())
     walk.mcp = {
       close: () => {
+        stayOn()
         endLooking()
         this.#close()
       },

@@ -16,6 +16,7 @@ export class StreamableTransport implements Transport {
   readonly #entry: McpTargetEntry
   readonly #session: TargetSession | undefined
   endpoint: string | undefined
+  traceparent: string | undefined
 
   /** `session`: undefined for the first message of one. */
   constructor(exchange: McpExchange, entry: McpTargetEntry, session: TargetSession | undefined) {
@@ -27,8 +28,10 @@ export class StreamableTransport implements Transport {
 
   #headers(): [string, string][] {
     const session = this.#session
-    if (session === undefined) return []
-    const headers: [string, string][] = [['mcp-protocol-version', session.version]]
+    const headers: [string, string][] = []
+    if (this.traceparent !== undefined) headers.push(['traceparent', this.traceparent])
+    if (session === undefined) return headers
+    headers.push(['mcp-protocol-version', session.version])
     if (session.id !== undefined) headers.push(['mcp-session-id', session.id])
     return headers
   }

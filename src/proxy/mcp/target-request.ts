@@ -82,6 +82,7 @@ export async function prepareRequest(
     endpoint: place.endpoint,
     call: {
       address: place.address,
+      others: place.others,
       head: headText(own.request, body),
       body,
       connectTimeoutMs,
@@ -109,10 +110,12 @@ function authorityOf({ placement, chosen, client }: McpExchange, { authority }: 
 
 function headersOf({ client, backend }: McpExchange, { headers }: TargetMessage): FieldPairs {
   const isOnly = backend.targets.length === 1
+  const own = new Set(headers.map(([name]) => name))
   const pairs: (readonly [string, string])[] = []
   for (const pair of client.request.headers.entries()) {
     const name = pair[0].toLowerCase()
-    if (!ownHeaders.has(name) && (isOnly || !credentials.has(name))) pairs.push(pair)
+    if (ownHeaders.has(name) || own.has(name)) continue
+    if (isOnly || !credentials.has(name)) pairs.push(pair)
   }
   return new FieldPairs([...pairs, ...headers])
 }

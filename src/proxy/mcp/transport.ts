@@ -13,6 +13,8 @@ export interface Flow {
 }
 
 export interface Transport {
+  /** `traceparent` of what is sent; that of the client where it is not set. */
+  traceparent?: string | undefined
   /** Label of the endpoint that was asked last. */
   readonly endpoint: string | undefined
   /** Sends a message; what comes of it goes to the listener. Rejects with a GatewayError. */

@@ -10,6 +10,7 @@ import type { McpMessage, McpNotification, McpRequest, McpResponse } from '../..
 import { type ItemMethod, type ListMethod, methodOf } from '../../mcp/methods.ts'
 import { targetOfId, targetOfName, targetOfUri } from '../../mcp/naming.ts'
 import { clientMessage, clientResult } from '../../mcp/results.ts'
+import { startCallSpan } from '../tracing.ts'
 import type { McpTargetEntry } from '../upstream/mcp-targets.ts'
 import type { EventMark } from './answer-reader.ts'
 import { toFailure } from './failure.ts'
@@ -228,7 +229,22 @@ export class Turn {
     transport: Transport,
     request: Pick<McpRequest, 'text' | 'id'>,
   ): Promise<Answered> {
-    const answered = await ask(transport, request, this.#relay(entry), this.abandon)
+    const { walk } = this.exchange
+    const { name } = entry.target
+    const { method = '', item } = walk.mcpFacts ?? {}
+    const what = item === undefined ? `${method} ${name}` : `${method} ${name}_${item}`
+    const span = startCallSpan(walk, what, [
+      ['mcp.method.name', method],
+      ['mcp.target', name],
+    ])
+    transport.traceparent = span?.header
+    const answered = await ask(transport, request, this.#relay(entry), this.abandon).catch(
+      (thrown: unknown) => {
+        span?.end(thrown instanceof Error ? thrown.message : 'no answer')
+        throw thrown
+      },
+    )
+    span?.end(answered.response.error === undefined ? undefined : 'the answer is an error')
     const mark = this.#markOf(entry, answered.mark)
     return { ...answered, mark }
   }
@@ -265,6 +281,7 @@ export class Turn {
 
   /** Rejects with SessionEnded, or where the only target refuses. */
   async notify(message: McpNotification | McpResponse): Promise<void> {
+    if (message.kind === 'notification') this.exchange.tell(message.method)
     const only = this.#only
     if (only !== undefined) {
       await this.session.use(only, (transport) => tell(transport, message.text))
@@ -286,7 +303,6 @@ export class Turn {
   }
 
   async #notifyAll(message: McpNotification): Promise<void> {
-    this.exchange.tell(message.method)
     const token = member(message.params, 'progressToken')
     const found = token?.type === 'string' ? this.#ofServer(message, token) : undefined
     if (found !== undefined) {

@@ -70,10 +70,13 @@ export function targetPart({ config }: ResolveContext, { target }: McpTargetEntr
   return { sections, needsTls, behind: { backend, sections: ofService } }
 }
 
+const mostOthers = 3
+
 /** An endpoint of a target, as it is connected to. */
 export interface McpPlace {
   readonly endpoint: UpstreamEndpoint
   readonly address: UpstreamAddress
+  /** Asked where no connection can be made: those that do not know a session will say so. */
   readonly others: readonly UpstreamAddress[]
   /** Host and port, as Host names them. */
   readonly authority: string
@@ -102,10 +105,11 @@ export function placeOf(
       chooseEndpoint(endpoints, { random: context.random, now })
     if (endpoint === undefined) throw new GatewayError('no_endpoints', entry.target.name)
     const profile = access.profiles.of(host)
+    const others = endpoints.all.filter((one) => one !== endpoint).slice(0, mostOthers)
     return {
       endpoint,
       address: profile.address(endpoint.address, isHttp2),
-      others: [],
+      others: others.map(({ address }) => profile.address(address, isHttp2)),
       authority: joinAuthority(host, destination.port, profile.scheme),
     }
   }
