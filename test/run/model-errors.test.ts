@@ -416,6 +416,19 @@ describe('objects that break a rule', () => {
     'many-overrides': { overrides: fields(65) },
     'many-aliases': { modelAliases: aliases(65) },
   }
+  /** The same of whole backends. */
+  const one = { vendorA: {} }
+  const named = (name: string, more: object = {}) => ({ name, vendorA: {}, ...more })
+  const brokenBackends: Readonly<Record<string, Record<string, unknown>>> = {
+    'neither-way': {},
+    'both-ways': { provider: one, groups: [{ providers: [named('a')] }] },
+    'no-vendor': { provider: { host: 'example.com' } },
+    'two-vendors': { provider: { vendorA: {}, vendorC: {} } },
+    'named-none': { groups: [{ providers: [{ name: 'a' }] }] },
+    'named-two': { groups: [{ providers: [named('a', { vendorC: {} })] }] },
+    'same-names': { groups: [{ providers: [named('a')] }, { providers: [named('a')] }] },
+    'empty-policies': { groups: [{ providers: [named('a', { policies: {} })] }] },
+  }
   const messages = new Map<string, string>()
 
   beforeAll(async () => {
@@ -425,6 +438,7 @@ describe('objects that break a rule', () => {
         ...Object.entries(broken).map(([name, ai]) =>
           aiBackend(name, { provider: { vendorA: {}, ...at(a) } }, { ai }),
         ),
+        ...Object.entries(brokenBackends).map(([name, ai]) => aiBackend(name, ai)),
       ),
     )
     await waitFor('the refusals', async () => {
@@ -436,11 +450,24 @@ describe('objects that break a rule', () => {
         const refused = status.conditions?.find((one) => one.status === 'False')
         if (refused !== undefined) messages.set(name, refused.message)
       }
-      return Object.keys(broken).every((name) => messages.has(name))
+      const all = [...Object.keys(broken), ...Object.keys(brokenBackends)]
+      return all.every((name) => messages.has(name))
     })
   })
 
   it.each([
+    ['[AIBackend.exactlyOneOf] neither a provider nor groups', 'neither-way', /spec\.ai/],
+    ['[AIBackend.exactlyOneOf] a provider and groups', 'both-ways', /spec\.ai/],
+    ['[LLMProvider.exactlyOneOf] a provider of no vendor', 'no-vendor', /spec\.ai\.provider/],
+    ['[LLMProvider.exactlyOneOf] a provider of two vendors', 'two-vendors', /spec\.ai\.provider/],
+    ['[NamedLLMProvider.exactlyOneOf] a named one of no vendor', 'named-none', /providers\[0\]/],
+    ['[NamedLLMProvider.exactlyOneOf] a named one of two vendors', 'named-two', /providers\[0\]/],
+    ['[AIBackend.groups.uniqueNames] a name in two groups', 'same-names', /ai\.groups: .*unique/],
+    [
+      '[BackendWithAI.atLeastOneOf] policies that say nothing',
+      'empty-policies',
+      /providers\[0\]\.policies/,
+    ],
     ['[BackendAI.atLeastOneOf] an empty object', 'empty-ai', /spec\.policies\.ai/],
     ['[AIPromptGuard.atLeastOneOf] guards of neither direction', 'empty-guard', /ai\.promptGuard/],
     ['[limit.prompt-guards] no guard', 'no-guards', /promptGuard\.request/],

@@ -280,6 +280,21 @@ describe('a webhook for requests', () => {
     expect(a.calls.at(-1)?.body).toMatchObject({ instructions: 'Be #.', input: 'Hello #' })
     await openai('hooked-a').embeddings.create({ model: 'e', input: ['a 1', 'b 2'] })
     expect(a.calls.at(-1)?.body.input).toEqual(['a #', 'b #'])
+    const document: Anthropic.DocumentBlockParam = {
+      type: 'document',
+      source: { type: 'text', media_type: 'text/plain', data: 'no 3' },
+    }
+    const result: Anthropic.ToolResultBlockParam = {
+      type: 'tool_result',
+      tool_use_id: 't',
+      content: [{ type: 'text', text: 'no 4' }],
+    }
+    for (const part of [document, result]) {
+      const asking = { ...askC, messages: [{ role: 'user' as const, content: [part] }] }
+      await anthropic('hooked-c').messages.create(asking)
+      expect(c.calls.at(-1)?.text).toContain('no #')
+      expect(c.calls.at(-1)?.text).not.toMatch(/no \d/)
+    }
     // Nobody can read what tokens say.
     const tokens = openai('hooked-a').embeddings.create({ model: 'e', input: [[15339, 1917]] })
     await expect(tokens).rejects.toMatchObject({ status: 400 })

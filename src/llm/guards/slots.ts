@@ -5,7 +5,7 @@
 import type { ChatFormat } from '../client-formats.ts'
 import { field, isObject, type JsonObject, listAt, objectAt } from '../json.ts'
 import type { ReadRouteType } from '../providers/provider.ts'
-import { putText, requestFields, textOfPart } from './texts.ts'
+import { putSource, putText, requestFields, sourceText, textOfPart } from './texts.ts'
 
 /** A text with the role of who says it. */
 export interface RoleText {
@@ -115,12 +115,13 @@ function flatText(content: unknown): string {
     .join(' ')
 }
 
-/** Texts of a content, those of parts inside parts too. */
+/** Texts of a content, those of documents and of parts inside parts too. */
 function leavesOf(content: unknown): string[] {
   if (typeof content === 'string') return [content]
+  if (isObject(content)) return leavesOf([content])
   if (!Array.isArray(content)) return []
   return content.flatMap((part) => {
-    const text = textOfPart(part)
+    const text = textOfPart(part) ?? sourceText(part)
     return text === undefined ? leavesOf(field(part, 'content')) : [text]
   })
 }
@@ -129,16 +130,26 @@ function leavesOf(content: unknown): string[] {
 function withText(content: unknown, text: string): unknown {
   const last = leavesOf(content).length - 1
   let at = -1
+  const isLast = () => ++at === last
+  const changePart = (part: unknown): unknown[] => {
+    const put = withOwnText(part, text)
+    if (put !== undefined) return isLast() ? [put] : []
+    const hasContent = isObject(part) && 'content' in part
+    return hasContent ? [{ ...part, content: change(part.content) }] : [part]
+  }
   const change = (value: unknown): unknown => {
-    if (typeof value === 'string') return ++at === last ? text : ''
-    if (!Array.isArray(value)) return value
-    return value.flatMap((part: unknown) => {
-      if (textOfPart(part) !== undefined) return ++at === last ? [putText(part, text)] : []
-      if (!isObject(part) || !('content' in part)) return [part]
-      return [{ ...part, content: change(part.content) }]
-    })
+    if (typeof value === 'string') return isLast() ? text : ''
+    if (isObject(value)) return changePart(value)[0]
+    return Array.isArray(value) ? value.flatMap(changePart) : value
   }
   return last < 0 ? content : change(content)
+}
+
+/** A part that has a text itself, with another one; undefined for all others. */
+function withOwnText(part: unknown, text: string): unknown {
+  if (textOfPart(part) !== undefined) return putText(part, text)
+  const isDocument = isObject(part) && sourceText(part) !== undefined
+  return isDocument ? { ...part, ...putSource(part, text) } : undefined
 }
 
 const plainRoles = new Set(['system', 'developer', 'user', 'assistant'])

@@ -26,7 +26,9 @@ const textTypes = new Set<unknown>(['text', 'input_text', 'output_text'])
 /** The field of a part that holds its text; undefined for parts of other kinds. */
 function textField(part: unknown): 'text' | 'refusal' | undefined {
   if (!isObject(part)) return undefined
-  if (textTypes.has(part.type)) return typeof part.text === 'string' ? 'text' : undefined
+  if (part.type === undefined || textTypes.has(part.type)) {
+    return typeof part.text === 'string' ? 'text' : undefined
+  }
   return part.type === 'refusal' && typeof part.refusal === 'string' ? 'refusal' : undefined
 }
 
@@ -80,17 +82,29 @@ function mapParts(parts: readonly unknown[], map: TextMap): readonly unknown[] {
 /** Parts with a content of their own: results of tools, documents, search results. */
 function mapNested(part: unknown, map: TextMap): unknown {
   if (!isObject(part)) return part
-  const source = part.source
-  const isText = isObject(source) && source.type === 'text' && typeof source.data === 'string'
+  const source = sourceText(part)
   return withFields(part, {
     ...('content' in part && { content: mapContent(part.content, map) }),
-    ...(isText && { source: withFields(source, { data: map(String(source.data)) }) }),
+    ...(source !== undefined && putSource(part, map(source))),
   })
 }
 
-/** A text, or a list of parts. */
+/** The text of a document that is sent as it is. */
+export function sourceText(part: unknown): string | undefined {
+  const source = isObject(part) ? part.source : undefined
+  const isText = isObject(source) && source.type === 'text'
+  return isText && typeof source.data === 'string' ? source.data : undefined
+}
+
+/** The source of such a document with another text. */
+export function putSource(part: JsonObject, data: string): { readonly source: unknown } {
+  return { source: isObject(part.source) ? withFields(part.source, { data }) : part.source }
+}
+
+/** A text, a list of parts, or one part that stands alone. */
 function mapContent(content: unknown, map: TextMap): unknown {
   if (typeof content === 'string') return map(content)
+  if (isObject(content)) return mapParts([content], map)[0]
   return Array.isArray(content) ? mapParts(content, map) : content
 }
 
