@@ -30,7 +30,7 @@ export class Learned {
   extauthz: LearnedRecord | undefined
   /** What the external processor said of the request. */
   extproc: LearnedRecord | undefined
-  llm: LearnedRecord | undefined
+  #llm: LearnedRecord | (() => LearnedRecord | undefined) | undefined
   /** The request as the client of a model sent it, read from JSON. */
   llmRequest: LearnedRecord | undefined
   mcp: LearnedRecord | undefined
@@ -41,6 +41,20 @@ export class Learned {
   jwtToken: string | undefined
   apiKeyToken: string | undefined
 
+  /** Of a request to a language model. */
+  get llm(): LearnedRecord | undefined {
+    return typeof this.#llm === 'function' ? this.#llm() : this.#llm
+  }
+
+  set llm(value: LearnedRecord | undefined) {
+    this.#llm = value
+  }
+
+  /** `llm` is made when somebody asks for it, each time anew: most requests are never asked about. */
+  describeLlm(make: () => LearnedRecord | undefined): void {
+    this.#llm = make
+  }
+
   /** Back to knowing nothing. */
   clear(): void {
     this.jwt = undefined
@@ -48,7 +62,7 @@ export class Learned {
     this.basicAuth = undefined
     this.extauthz = undefined
     this.extproc = undefined
-    this.llm = undefined
+    this.#llm = undefined
     this.llmRequest = undefined
     this.mcp = undefined
     this.jwtToken = undefined

@@ -2,7 +2,8 @@
  * The body of a request before anything is translated: the provider's model, then overrides, then
  * defaults, then aliases, then what a format needs on the way. The order is part of the interface.
  */
-import { compact, field, isObject, type JsonObject, stringAt } from '../json.ts'
+import { isUtf8 } from 'node:buffer'
+import { compact, field, isObject, type JsonObject, parseJson, stringAt } from '../json.ts'
 import { LlmError } from '../llm-error.ts'
 import type { ReadRouteType } from '../providers/provider.ts'
 import { type Aliases, resolveAlias } from './aliases.ts'
@@ -30,14 +31,17 @@ function assign(target: Record<string, unknown>, name: string, value: unknown): 
   })
 }
 
+const byteOrderMark = 0xfeff
+
+function textOf({ buffer, byteOffset, length }: Uint8Array): string {
+  const text = Buffer.from(buffer, byteOffset, length).toString('utf8')
+  return text.charCodeAt(0) === byteOrderMark ? text.slice(1) : text
+}
+
 /** JSON text of a request. @throws LlmError 400 where it is no JSON object. */
 export function parseBody(bytes: Uint8Array): JsonObject {
-  let body: unknown
-  try {
-    body = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
-  } catch {
-    throw new LlmError(400, 'the body is not JSON')
-  }
+  const body = isUtf8(bytes) ? parseJson(textOf(bytes)) : undefined
+  if (body === undefined) throw new LlmError(400, 'the body is not JSON')
   if (!isObject(body)) throw new LlmError(400, 'the body is not a JSON object')
   return body
 }
@@ -53,11 +57,13 @@ export interface SettledBody {
 /** @throws LlmError 400 where no model is named. */
 export function settleBody(original: JsonObject, settings: BodySettings): SettledBody {
   const { model: pinned, overrides = [], defaults = [], modelAliases } = settings
-  const body: Record<string, unknown> = { ...original }
+  let body: Readonly<Record<string, unknown>> = original
   let isChanged = false
   const put = (name: string, value: unknown) => {
     if (Object.hasOwn(body, name) && body[name] === value) return
-    assign(body, name, value)
+    // Copied when something changes: most bodies stay as they are.
+    if (!isChanged) body = { ...original }
+    assign(body as Record<string, unknown>, name, value)
     isChanged = true
   }
   if (pinned !== undefined) put('model', pinned)

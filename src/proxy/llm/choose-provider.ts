@@ -1,5 +1,6 @@
 /** From a backend of language models to one provider, and what is learned of providers. */
 import { GatewayError } from '../../errors.ts'
+import { forwardingFacts } from '../../exchange/forwarding.ts'
 import type { PhaseContext } from '../phases.ts'
 import type { Ejection } from '../telemetry/types.ts'
 import { joinAuthority } from '../upstream/authority.ts'
@@ -16,8 +17,9 @@ export function resolveProvider(
 ): undefined {
   const { exchange, placement } = walk
   if (placement === undefined) throw new GatewayError('no_backends')
-  if (walk.model === undefined) walk.model = new ModelCall(exchange.request)
-  else walk.model.restore(exchange.request)
+  if (walk.model === undefined) {
+    walk.model = new ModelCall(exchange.request, mayRepeat(walk, backend))
+  } else walk.model.restore(exchange.request)
   const call = walk.model
   let provider = chooseProvider(backend.groups, call.tried, { random, now })
   if (provider === undefined) {
@@ -44,6 +46,12 @@ export function resolveProvider(
     steps: access.steps,
     endpoint,
   }
+}
+
+/** Most backends have one provider, and most routes no retries: their heads need not be kept. */
+function mayRepeat({ exchange }: Walk, { groups }: ModelBackend): boolean {
+  if (exchange.facts.has(forwardingFacts.retry)) return true
+  return groups.length > 1 || (groups[0]?.length ?? 0) > 1
 }
 
 /** Has the request another provider to ask, which nobody has told to stay away from? */

@@ -17,7 +17,7 @@ const mostAttempts = 8
 
 export class ModelCall {
   /** The head before anything was done for a provider: every attempt begins with it. */
-  readonly #head: HeadCopy
+  readonly #head: HeadCopy | undefined
   /** Asked already, in this order. */
   readonly tried = new Set<ProviderEndpoint>()
   provider: ProviderEndpoint | undefined
@@ -28,6 +28,8 @@ export class ModelCall {
   clientBody: JsonObject | undefined
   /** What is asked, in the client's format, as guards have left it; undefined until that is known. */
   asked: AskedOfModel | undefined
+  /** Expressions can ask about it. */
+  isDescribed = false
   /** What was sent; undefined for what is not looked into. */
   outgoing: OutgoingRequest | undefined
   /** What request guards have made of the body, for requests under this policy. */
@@ -43,8 +45,9 @@ export class ModelCall {
   firstContentAt: number | undefined
   lastContentAt: number | undefined
 
-  constructor(request: RequestHead) {
-    this.#head = copyHead(request)
+  /** `mayRepeat`: there may be another attempt; without it none is made. */
+  constructor(request: RequestHead, mayRepeat: boolean) {
+    this.#head = mayRepeat ? copyHead(request) : undefined
   }
 
   /** What holds for the provider that is being asked. */
@@ -71,12 +74,12 @@ export class ModelCall {
   }
 
   get canTryMore(): boolean {
-    return this.tried.size < mostAttempts
+    return this.#head !== undefined && this.tried.size < mostAttempts
   }
 
   /** What was made of the head for the provider before is undone. */
   restore(request: RequestHead): void {
-    restoreHead(request, this.#head)
+    if (this.#head !== undefined) restoreHead(request, this.#head)
   }
 
   learn(facts: AnswerFacts): void {

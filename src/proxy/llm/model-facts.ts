@@ -9,10 +9,12 @@ import { now } from '../upstream/choose.ts'
 import type { Walk } from '../walk.ts'
 import { type ModelCall, operationOf } from './model-call.ts'
 
-/** `llm` of expressions, as far as it is known now. */
+/** `llm` of expressions, as far as it is known when they ask. */
 export function describeModelCall({ exchange, model }: Walk): void {
-  if (model?.asked === undefined) return
-  exchange.learned.llm = recordOf(model, exchange.startedAt)
+  if (model?.asked === undefined || model.isDescribed) return
+  model.isDescribed = true
+  const { startedAt, learned } = exchange
+  learned.describeLlm(() => recordOf(model, startedAt))
 }
 
 function recordOf(call: ModelCall, startedAt: number): LearnedRecord {
