@@ -13,6 +13,7 @@ import { Timers } from '../effects/timers.ts'
 import { openEmbeddedLog } from '../log/index.ts'
 import { apiBinding, builtInObjects } from '../pipeline/api-binding.ts'
 import { Reconciler } from '../pipeline/reconciler.ts'
+import { keepSessionKey } from '../pipeline/secret-digests.ts'
 import { captureState, restoreState } from '../pipeline/stored-state.ts'
 import { openDigestKey } from '../watch/digest-key.ts'
 import { FileSource } from '../watch/index.ts'
@@ -64,6 +65,8 @@ async function main(options: ControlPlaneProcessOptions): Promise<void> {
     const late = secrets.late()
     if (late !== undefined) xds.publish(late)
   })
+  const digestKey = openDigestKey(options.digestKey)
+  keepSessionKey(secrets, digestKey)
   const { aheadMs = 0 } = options
   const timers = new Timers({
     clock: { now: () => Date.now() + aheadMs },
@@ -92,7 +95,7 @@ async function main(options: ControlPlaneProcessOptions): Promise<void> {
     clock: systemClock,
     cluster,
     index: new ResourceIndex(source, index.toState()),
-    digestKey: openDigestKey(options.digestKey),
+    digestKey,
     keepSecret: (digest, value) => secrets.keep(digest, value),
     builtIn: builtInObjects,
     onChange: async (events) => void (await log.append(events)),

@@ -77,24 +77,28 @@ export interface McpSession {
   readonly id: string
   /** `text` is sent as it is. */
   send(
-    port: number,
+    port: number | string,
     message: object | string,
     headers?: Readonly<Record<string, string>>,
   ): Promise<RawAnswer>
   /** Ends it; gives the status. */
-  end(port: number): Promise<number>
+  end(port: number | string): Promise<number>
   /** The same with another id, or none. */
   as(id: string | undefined): McpSession
   /** The same id at another path. */
   at(path: string): McpSession
 }
 
+/** Of a port of this machine, or of `host:port`. */
+const urlOf = (port: number | string, path: string): string =>
+  `http://${typeof port === 'number' ? `127.0.0.1:${port}` : port}${path}`
+
 function sessionOf(path: string, id: string | undefined): McpSession {
   const own = { ...(id !== undefined && { 'mcp-session-id': id }) }
   return {
     id: id ?? '',
     send: async (port, message, headers = {}) => {
-      const response = await fetch(`http://127.0.0.1:${port}${path}`, {
+      const response = await fetch(urlOf(port, path), {
         method: 'POST',
         headers: {
           'content-type': 'application/json',
@@ -107,8 +111,7 @@ function sessionOf(path: string, id: string | undefined): McpSession {
       return rawAnswer(response)
     },
     end: async (port) => {
-      const url = `http://127.0.0.1:${port}${path}`
-      return (await fetch(url, { method: 'DELETE', headers: own })).status
+      return (await fetch(urlOf(port, path), { method: 'DELETE', headers: own })).status
     },
     as: (other) => sessionOf(path, other),
     at: (other) => sessionOf(other, id),
@@ -130,7 +133,7 @@ async function rawAnswer(response: Response): Promise<RawAnswer> {
 
 /** Begins a session without an SDK. */
 export async function rawSession(
-  port: number,
+  port: number | string,
   path: string,
   version = '2025-06-18',
 ): Promise<McpSession> {

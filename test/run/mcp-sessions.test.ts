@@ -187,7 +187,7 @@ describe('Stateless', () => {
 })
 
 describe('the older transport', () => {
-  it('[MCPProtocol=SSE] is spoken to servers', async () => {
+  it('[MCPProtocol=SSE] [McpTarget.protocol] is spoken to servers', async () => {
     const client = await connectClient(ports[0], '/older')
     const seen: number[] = []
     expect((await client.listTools()).tools).toHaveLength(2)
