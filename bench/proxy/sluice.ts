@@ -21,6 +21,8 @@ interface SluiceOptions {
   readonly policies?: Readonly<Record<string, unknown>>
   /** One where absent. */
   readonly workers?: number
+  /** Others that stand in the manifests. */
+  readonly objects?: readonly Readonly<Record<string, unknown>>[]
   /** Of an HTTPS listener; plaintext where absent. */
   readonly certificate?: Certificate
 }
@@ -32,7 +34,7 @@ export async function startSluice(
   folder: string,
   upstream: number,
   others: number,
-  { policies, workers = 1, certificate }: SluiceOptions = {},
+  { policies, workers = 1, certificate, objects: more = [] }: SluiceOptions = {},
 ): Promise<MeasuredProxy> {
   const name = workers === 1 ? 'sluice' : `sluice with ${workers} workers`
   const manifests = join(folder, `manifests-${others}-${workers}`)
@@ -64,10 +66,11 @@ export async function startSluice(
     certificate === undefined
       ? [gateway(port)]
       : [gateway(port, { listeners }), tlsSecret('certificate', certificate)]
-  const objects = [...entrance, staticBackend('shop', upstream, policies), route, ...besides]
+  const backend = staticBackend('shop', upstream, policies)
+  const objects = [...entrance, backend, route, ...besides, ...more]
   writeFileSync(join(manifests, 'all.yaml'), manifest(...objects))
   const own = ['--admin-address', 'off', '--stats-address', '127.0.0.1:0']
-  const more = ['--readiness-address', '127.0.0.1:0', '--bind-address', '127.0.0.1']
+  const probe = ['--readiness-address', '127.0.0.1:0', '--bind-address', '127.0.0.1']
   const command = [
     launcher,
     'run',
@@ -77,7 +80,7 @@ export async function startSluice(
     '--workers',
     `${workers}`,
     ...own,
-    ...more,
+    ...probe,
   ]
   return startProxyProcess({ name, version: '', port, command })
 }

@@ -125,12 +125,14 @@ const ports = new Map<string, number>()
 let httpCollector: Awaited<ReturnType<typeof startHttpCollector>>
 let grpcCollector: Awaited<ReturnType<typeof startGrpcCollector>>
 let upstream: Upstream
+let authorizer: Upstream
 let running: RunningGateway
 
 beforeAll(async () => {
   httpCollector = await startHttpCollector(byHttp)
   grpcCollector = await startGrpcCollector(byGrpc)
   upstream = await startUpstream('main')
+  authorizer = await startUpstream('authorizer', (_, response) => response.end())
   const names = Object.keys(tracings) as Name[]
   for (const name of names) ports.set(name, await freePort())
   const backendRefs = [toBackend('main')]
@@ -143,6 +145,15 @@ beforeAll(async () => {
         ),
         staticBackend('main', upstream.port),
         staticBackend('http-collector', httpCollector.port),
+        staticBackend('authorizer', authorizer.port, { auth: { key: 'for-the-authorizer' } }),
+        httpRoute('asked', {
+          hostnames: ['asked.example.com'],
+          parentRefs: [{ name: 'http' }],
+          rules: [{ backendRefs }],
+        }),
+        policy('asked', 'HTTPRoute/asked', {
+          traffic: { extAuth: { backendRef: toBackend('authorizer'), http: {} } },
+        }),
         staticBackend('down', await freePort()),
         staticBackend('nobody', await freePort()),
         ...service('grpc-collector', [grpcCollector.port]),
@@ -176,6 +187,7 @@ afterAll(async () => {
   httpCollector?.close()
   grpcCollector?.close()
   await upstream?.close()
+  await authorizer?.close()
 })
 
 const send = (name: Name, request: TestRequest) => running.send(ports.get(name) ?? 0, request)
@@ -319,6 +331,24 @@ describe('spans over HTTP [Tracing.protocol=HTTP] [Tracing.backendRef]', () => {
     expect(server.span.status).toMatchObject({ code: 2 })
     expect(server.span.status?.message).toContain('upstream call failed')
     expect(byHttp.clients(server)[0]?.span.status).toMatchObject({ code: 2 })
+  })
+
+  it('tell of services that policies ask, which see the trace and the credential that their backend wants', async () => {
+    const path = fresh('/asked')
+    await send('http', { path, host: 'asked.example.com', headers: { sample: '1' } })
+    const server = await byHttp.server(path)
+    const client = byHttp
+      .clients(server)
+      .find(({ attributes }) => attributes['sluice.outbound.kind'] === 'Policy')
+    expect(client?.span.name).toBe(`GET 127.0.0.1:${authorizer.port}`)
+    expect(client?.attributes).toMatchObject({
+      'sluice.outbound.subtype': 'ExtAuthz',
+      'http.path': path,
+      'http.status': 200n,
+    })
+    const { headers } = authorizer.received.at(-1) ?? {}
+    expect(headers?.authorization).toBe('Bearer for-the-authorizer')
+    expect(headers?.traceparent).toContain(hex(client?.span.spanId ?? new Uint8Array()))
   })
 
   it('put their ids into the access log', async () => {

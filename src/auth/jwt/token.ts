@@ -4,6 +4,8 @@
  * that mean nothing, extensions that must be understood.
  */
 
+import { isUtf8 } from 'node:buffer'
+
 /** Why a token does not count; part of what the client is told. */
 export type TokenProblem =
   | 'the token is invalid or malformed'
@@ -39,32 +41,61 @@ export function readToken(text: string): UnverifiedToken | TokenProblem {
   const first = text.indexOf('.')
   const second = text.indexOf('.', first + 1)
   if (first <= 0 || second <= first + 1 || text.indexOf('.', second + 1) >= 0) return malformed
-  const header = readObject(text.slice(0, first))
+  const header = headerOf(text.slice(0, first))
   if (header === undefined) return badHeader
-  const { alg, kid, crit, b64 } = header
-  // No extension is understood, so none may be critical (RFC 7515 section 4.1.11; RFC 7797).
-  if (crit !== undefined || b64 !== undefined) return badHeader
-  if (typeof alg !== 'string' || (kid !== undefined && typeof kid !== 'string')) return badHeader
   const claims = readObject(text.slice(first + 1, second))
   const signature = decode(text.slice(second + 1))
   if (claims === undefined || signature === undefined) return malformed
   const signed = Buffer.from(text.slice(0, second), 'latin1')
-  return { algorithm: alg, kid, claims, signed, signature }
+  return { ...header, claims, signed, signature }
 }
 
-/** Undefined where it is not canonical base64url. */
+type Header = Pick<UnverifiedToken, 'algorithm' | 'kid'>
+
+/** Tokens of one key have one header: those that were read last, by their texts. */
+const headers = new Map<string, Header>()
+const maxHeaders = 256
+const maxHeaderLength = 512
+
+function headerOf(text: string): Header | undefined {
+  const known = headers.get(text)
+  if (known !== undefined) return known
+  const header = readHeader(text)
+  if (header === undefined || text.length > maxHeaderLength) return header
+  if (headers.size >= maxHeaders) headers.clear()
+  headers.set(text, header)
+  return header
+}
+
+function readHeader(text: string): Header | undefined {
+  const header = readObject(text)
+  if (header === undefined) return undefined
+  const { alg, kid, crit, b64 } = header
+  // No extension is understood, so none may be critical (RFC 7515 section 4.1.11; RFC 7797).
+  if (crit !== undefined || b64 !== undefined) return undefined
+  if (typeof alg !== 'string' || (kid !== undefined && typeof kid !== 'string')) return undefined
+  return { algorithm: alg, kid }
+}
+
+const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+/** By the length that is left of the last four digits: bits of the last digit that must be zero. */
+const unusedBits = [0, 0, 0b1111, 0b11] as const
+
+/** Undefined where it is not canonical base64url (RFC 4648 sections 3.5 and 5). */
 function decode(text: string): Buffer | undefined {
-  const bytes = Buffer.from(text, 'base64url')
-  return bytes.toString('base64url') === text ? bytes : undefined
+  const left = text.length % 4
+  if (left === 1 || !/^[\w-]*$/.test(text)) return undefined
+  const last = alphabet.indexOf(text.at(-1) ?? 'A')
+  if ((last & (unusedBits[left] ?? 0)) !== 0) return undefined
+  return Buffer.from(text, 'base64url')
 }
-
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 function readObject(text: string): Claims | undefined {
   const bytes = decode(text)
-  if (bytes === undefined) return undefined
+  // A decoder that refuses broken text would take as long as everything else here.
+  if (bytes === undefined || !isUtf8(bytes)) return undefined
   try {
-    const json = utf8.decode(bytes)
+    const json = bytes.toString('utf8')
     const value: unknown = JSON.parse(json)
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
     return countNames(json) === countMembers(value) ? (value as Claims) : undefined
