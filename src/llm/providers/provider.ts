@@ -1,4 +1,5 @@
 /** What a provider is: where it listens, which formats it takes on which paths, what its calls need. */
+import { credentialsOf } from '../../auth/authorization-header.ts'
 import type { HeaderFields } from '../../exchange/exchange.ts'
 import type { SigningScope } from '../../exchange/forwarding.ts'
 import type { ProviderConfig } from '../../model/model-providers.ts'
@@ -50,12 +51,8 @@ export interface Provider {
   adaptHeaders(headers: HeaderFields, path: string): void
 }
 
-const bearerPrefix = /^Bearer\s+/i
-
-/** The token of `Authorization: Bearer`; undefined where there is none. */
+/** The token of `Authorization: Bearer`; undefined where there is none, or no telling which. */
 export function bearerToken(headers: HeaderFields): string | undefined {
-  const value = headers.get('authorization')
-  return value !== undefined && bearerPrefix.test(value)
-    ? value.replace(bearerPrefix, '')
-    : undefined
+  const token = credentialsOf(headers, 'bearer')
+  return typeof token === 'string' ? token : undefined
 }
