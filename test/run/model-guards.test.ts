@@ -278,6 +278,13 @@ describe('a webhook for requests', () => {
       input: 'Hello 2',
     })
     expect(a.calls.at(-1)?.body).toMatchObject({ instructions: 'Be #.', input: 'Hello #' })
+    const variables = { city: 'Bern 3', more: { type: 'input_text' as const, text: 'no 4' } }
+    const prompt = { id: 'pmpt_1', variables }
+    await openai('hooked-a').responses.create({ model: 'm-1', prompt, input: 'Hello 2' })
+    expect(a.calls.at(-1)?.body.prompt).toEqual({
+      id: 'pmpt_1',
+      variables: { city: 'Bern #', more: { type: 'input_text', text: 'no #' } },
+    })
     await openai('hooked-a').embeddings.create({ model: 'e', input: ['a 1', 'b 2'] })
     expect(a.calls.at(-1)?.body.input).toEqual(['a #', 'b #'])
     const document: Anthropic.DocumentBlockParam = {

@@ -75,6 +75,10 @@ function requestSlots(body: JsonObject, route: ReadRouteType): Slot[] {
   return requestFields[route].flatMap((name): Slot[] => {
     const value = body[name]
     if (name === 'system' || name === 'instructions') return slotAt(body, name, 'system')
+    if (name === 'prompt') {
+      const variables = objectAt(body.prompt, 'variables') ?? {}
+      return Object.keys(variables).flatMap((key) => slotAt(variables, key, 'user'))
+    }
     if (!Array.isArray(value)) return slotAt(body, name, 'user')
     return value.flatMap((message: unknown, at) => {
       if (!isObject(message)) return slotAt(value, at, 'user')
@@ -171,7 +175,7 @@ function rebuilt(
     case 'Completions':
       return { ...body, messages }
     case 'Responses': {
-      const { instructions: _instructions, ...rest } = body
+      const { instructions: _instructions, prompt: _prompt, ...rest } = body
       return { ...rest, input: messages }
     }
     case 'Messages':

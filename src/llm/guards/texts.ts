@@ -127,7 +127,7 @@ export const requestFields: Readonly<Record<ReadRouteType, readonly string[]>> =
   Completions: ['messages'],
   Messages: ['system', 'messages'],
   VendorCTokenCount: ['system', 'messages'],
-  Responses: ['instructions', 'input'],
+  Responses: ['instructions', 'prompt', 'input'],
   Embeddings: ['input'],
 }
 
@@ -139,8 +139,17 @@ export function mapRequestTexts(body: JsonObject, route: ReadRouteType, map: Tex
 }
 
 function mapRequestField(name: string, value: unknown, map: TextMap): unknown {
+  if (name === 'prompt') return mapVariables(value, map)
   const isPlain = name === 'system' || name === 'instructions'
   return isPlain || isListOfTexts(value) ? mapContent(value, map) : mapMessages(value, map)
+}
+
+/** What a template that the vendor keeps is filled with. */
+function mapVariables(prompt: unknown, map: TextMap): unknown {
+  if (!isObject(prompt) || !isObject(prompt.variables)) return prompt
+  const { variables } = prompt
+  const mapped = Object.entries(variables).map(([name, value]) => [name, mapContent(value, map)])
+  return withFields(prompt, { variables: withFields(variables, Object.fromEntries(mapped)) })
 }
 
 /** Inputs of embeddings: each text stands for itself, so they are no parts of one text. */

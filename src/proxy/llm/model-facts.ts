@@ -77,7 +77,7 @@ function modelFactsOf({ exchange, attemptStartedAt, error }: Walk, call: ModelCa
     requestModel: asked?.model,
     responseModel: facts.model,
     usage: facts.usage,
-    parameters: asked && (() => parametersOf(asked.body)),
+    parameters: asked && once(() => parametersOf(asked.body)),
     ...timingOf(call, exchange.startedAt),
     operationSeconds: outgoing && (now() - attemptStartedAt) / 1_000,
     failure: hasFailed || exchange.error !== undefined ? failure : undefined,
@@ -111,6 +111,14 @@ function tokensOf(usage: Usage) {
     ...(cacheWrite !== undefined && { cacheCreationInputTokens: BigInt(cacheWrite) }),
     ...(reasoning !== undefined && { reasoningTokens: BigInt(reasoning) }),
     ...Object.fromEntries(Object.entries(kinds).map(([name, count]) => [name, BigInt(count)])),
+  }
+}
+
+function once<Value>(make: () => Value): () => Value {
+  let made: Value | undefined
+  return () => {
+    made ??= make()
+    return made
   }
 }
 
