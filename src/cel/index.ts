@@ -41,7 +41,7 @@ export {
   mapKeys,
   typeName,
 } from './value.ts'
-export { activationOf, gatewayVariables, mcpItemFields, type Variables } from './variables.ts'
+export { activationOf, gatewayVariables, mcpRuleFields, type Variables } from './variables.ts'
 
 export interface CelOptions {
   /**

@@ -10,11 +10,12 @@ type Fields = Variables
 const fieldsOf = (names: string): Fields =>
   new Map(names.split(' ').map((name) => [name, undefined]))
 
-/** `mcp` where one tool, prompt or resource is judged: only the field of its kind is set. */
-export const mcpItemFields: Fields = new Map([
-  ['tool', fieldsOf('name target')],
-  ['prompt', fieldsOf('name target')],
-  ['resource', fieldsOf('name target')],
+/** `mcp` in rules about one tool, prompt or resource: only the field of its kind is set. */
+export const mcpRuleFields: Fields = new Map<string, Fields | undefined>([
+  ...fieldsOf('method methodName sessionId target'),
+  ['tool', fieldsOf('name target arguments')],
+  ['prompt', fieldsOf('name target arguments')],
+  ['resource', fieldsOf('name uri target')],
 ])
 
 /** Every variable of the gateway; one that is not set reads as null. */
@@ -44,14 +45,7 @@ export const gatewayVariables: Variables = new Map<string, Fields | undefined>([
   ['metadata', undefined],
   ['llm', undefined],
   ['llmRequest', undefined],
-  [
-    'mcp',
-    new Map([
-      ...mcpItemFields,
-      ['tool', fieldsOf('name target arguments result error')],
-      ...fieldsOf('methodName sessionId'),
-    ]),
-  ],
+  ['mcp', new Map([...mcpRuleFields, ['tool', fieldsOf('name target arguments result error')]])],
 ])
 
 /** A declared variable is null where it is not set; any other is missing. */

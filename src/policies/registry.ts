@@ -6,7 +6,7 @@
  */
 
 import { backendAi } from '../llm/policy/index.ts'
-import { backendMcpField } from '../mcp/policy/schema.ts'
+import { backendMcp } from '../mcp/policy/index.ts'
 import type { PolicySection } from '../model/resources.ts'
 import { accessLog } from './access-log/index.ts'
 import { apiKeyAuthentication } from './api-key-authentication/index.ts'
@@ -20,7 +20,6 @@ import { basicAuthentication } from './basic-authentication/index.ts'
 import { cors } from './cors/index.ts'
 import { csrf } from './csrf/index.ts'
 import type { PolicyDefinition } from './define.ts'
-import { pendingPolicy } from './define.ts'
 import { directResponse } from './direct-response/index.ts'
 import { extAuth } from './ext-auth/index.ts'
 import { extProc } from './ext-proc/index.ts'
@@ -87,7 +86,7 @@ const backendPolicies = [
   // Credentials are added once the transport is settled; without them calls would go out as nobody.
   backendAuth,
   // Guards and authorization live inside these two.
-  pendingPolicy(backendMcpField, { security: true }),
+  backendMcp,
   backendAi,
 ] as const
 

@@ -15,7 +15,9 @@ import { redirectLocation } from './filters/redirect.ts'
 import { forwardedClient } from './forwarded-client.ts'
 import { resolveProvider } from './llm/choose-provider.ts'
 import { adaptModelHeaders, prepareModelRequest } from './llm/prepare.ts'
+import { authenticateMcp } from './mcp/authenticate.ts'
 import type { McpHub } from './mcp/hub.ts'
+import { findMetadataRoute } from './mcp/metadata-route.ts'
 import { isMcpBackend, serveMcp } from './mcp/serve.ts'
 import { observeRequest } from './observe.ts'
 import { findListener, findRoute, type MatchableHeads } from './route.ts'
@@ -62,6 +64,8 @@ export const requestPhases: readonly Phase[] = [
   answerDirectly,
   // Only now: an unauthenticated caller must not learn whether a backend exists.
   resolveBackend,
+  // Before anything else hears of the request, and while its path is at hand as the client knows it.
+  authenticateMcp,
   // Mirrors see what the backend would see, without what is meant for this one backend alone.
   startMirrors,
   // The most specific edits, of the chosen backendRef.
@@ -121,8 +125,9 @@ function applyPreRouting(walk: Walk): PhaseResult | Promise<PhaseResult> {
   })
 }
 
-function selectRoute(walk: Walk, { config, heads }: PhaseContext): undefined {
-  findRoute(walk, config, heads)
+function selectRoute(walk: Walk, context: PhaseContext): undefined {
+  findRoute(walk, context.config, context.heads)
+  findMetadataRoute(walk, context)
   if (walk.placement === undefined) throw new GatewayError('route_not_found')
   walk.exchange.place = walk.placement.place
 }

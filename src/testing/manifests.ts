@@ -60,6 +60,16 @@ export function aiBackend(name: string, ai: Fields, policies?: Fields): Fields {
   }
 }
 
+/** A GatewayBackend of MCP servers. */
+export function mcpBackend(name: string, targets: readonly Fields[], more: Fields = {}): Fields {
+  return {
+    apiVersion: own,
+    kind: 'GatewayBackend',
+    metadata: { name },
+    spec: { mcp: { targets, ...more } },
+  }
+}
+
 /** A reference to a GatewayBackend, for backendRefs. */
 export function toBackend(name: string, more: Fields = {}): Fields {
   return { group: 'sluice.dev', kind: 'GatewayBackend', name, ...more }

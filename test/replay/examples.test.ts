@@ -1,5 +1,6 @@
 /** Every example starts as it is, answers what its README says, and its recorded log replays. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import type { Server as HttpServer } from 'node:http'
 import type { AddressInfo, Server } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
@@ -115,6 +116,12 @@ interface AiTour {
   }>
 }
 
+/** What the scripts of examples/mcp export. */
+interface McpExample {
+  startServers(ports: { readonly notes: number; readonly orders: number }): Promise<HttpServer[]>
+  drive(url: URL, print: (line: string) => void): Promise<void>
+}
+
 describe('the example', () => {
   it('quickstart answers what npm start prints', async () => {
     const [shop, echo] = await Promise.all([startUpstream('shop'), startUpstream('echo')])
@@ -142,6 +149,22 @@ describe('the example', () => {
     const byHeader = await send(8080, 'shop.example.com', '/', { 'x-version': 'v2' })
     expect(byHeader.body).toBe('this is v2\n')
     expect((await send(8080, 'shop.example.com', '/?preview=true')).body).toBe('this is v2\n')
+  })
+
+  it('mcp says what its README prints', async () => {
+    const [notes, orders] = await Promise.all([freePort(), freePort()])
+    const { startServers } = (await import(join(folder, 'mcp', 'servers.mjs'))) as McpExample
+    const { drive } = (await import(join(folder, 'mcp', 'client.mjs'))) as McpExample
+    const servers = await startServers({ notes, orders })
+    const { ports } = await start('mcp', { 8101: notes, 8102: orders })
+    const said: string[] = []
+    await drive(new URL(`http://127.0.0.1:${ports[8080]}/mcp`), (line) => said.push(line))
+    for (const server of servers) {
+      server.close()
+      server.closeAllConnections()
+    }
+    expect(said.length).toBeGreaterThan(5)
+    expect(readFileSync(join(folder, 'mcp', 'README.md'), 'utf8')).toContain(said.join('\n'))
   })
 
   it('redirects-rewrites redirects in three ways and rewrites path, host and headers', async () => {

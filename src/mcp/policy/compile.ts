@@ -1,4 +1,4 @@
-import { compileCel, gatewayVariables, mcpItemFields } from '../../cel/index.ts'
+import { compileCel, gatewayVariables, mcpRuleFields } from '../../cel/index.ts'
 import type { References } from '../../model/references.ts'
 import { compile as compileAuthorization } from '../../policies/authorization/compile.ts'
 import type { Compiled, PolicyProblem } from '../../policies/define.ts'
@@ -32,7 +32,7 @@ export function compile(
 }
 
 /** Variables of rules about tools, prompts and resources. */
-const variables = new Map([...gatewayVariables, ['mcp', mcpItemFields]])
+const variables = new Map([...gatewayVariables, ['mcp', mcpRuleFields]])
 
 /** What reads well and can never be known here; what does not compile at all is told elsewhere. */
 function ruleProblems({ policy }: AuthorizationSpec): PolicyProblem[] {

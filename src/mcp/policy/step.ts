@@ -1,10 +1,11 @@
 /** `backend.mcp` bound for requests. */
 import type { ConnectionSettings } from '../../exchange/connection.ts'
 import type { Callouts } from '../../exchange/exchange.ts'
+import type { McpRules } from '../../exchange/mcp.ts'
 import type { PolicyHost } from '../../exchange/rate-limits.ts'
+import { AuthorizationRules } from '../../policies/authorization/rules.ts'
 import type { Step } from '../../policies/define.ts'
 import { McpAuthenticator } from '../auth/authenticator.ts'
-import { McpAuthorizer } from '../auth/authorizer.ts'
 import type { BackendMcpConfig } from './config.ts'
 
 /**
@@ -15,7 +16,8 @@ export class McpStep implements Step {
   /** Nothing is settled for connections. */
   readonly connection: ConnectionSettings = {}
   readonly authentication: McpAuthenticator | undefined
-  readonly authorization: McpAuthorizer | undefined
+  /** What may be used, and is shown in lists: judged as requests are by `traffic.authorization`. */
+  readonly mcp: McpRules | undefined
 
   constructor(
     { authentication, authorization }: BackendMcpConfig,
@@ -23,7 +25,7 @@ export class McpStep implements Step {
     host: PolicyHost,
   ) {
     this.authentication = authentication && new McpAuthenticator(authentication, callouts, host)
-    this.authorization = authorization && new McpAuthorizer(authorization)
+    this.mcp = authorization && new AuthorizationRules([authorization])
   }
 }
 

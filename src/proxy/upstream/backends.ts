@@ -25,15 +25,24 @@ export interface StaticDestination {
 /** GatewayBackends by `namespace/name`. */
 export class BackendTable {
   readonly #backends = new Map<string, CompiledDestination>()
+  readonly #mcp = new Set<string>()
 
   set({ namespace, name, destination }: BackendResource): void {
     const key = `${namespace}/${name}`
     const before = this.#backends.get(key)
     this.#backends.set(key, compile({ namespace, name }, destination, before))
+    if (destination.type === 'mcp') this.#mcp.add(key)
+    else this.#mcp.delete(key)
   }
 
   remove({ namespace, name }: BackendResource): void {
     this.#backends.delete(`${namespace}/${name}`)
+    this.#mcp.delete(`${namespace}/${name}`)
+  }
+
+  /** Is any of them one of MCP servers? */
+  get hasMcp(): boolean {
+    return this.#mcp.size > 0
   }
 
   find(name: string): CompiledDestination | undefined {

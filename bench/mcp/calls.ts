@@ -1,0 +1,116 @@
+/**
+ * Claim: to know what MCP clients do costs little. A call of a tool takes at most four times the CPU of
+ * the same bytes through the plain proxy, and at 500 calls a second the gateway adds at most half a
+ * millisecond to the median. One target, one worker; proxy and load on a core each.
+ */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type BenchContext, interleave, median, pinSelf, type Row } from '../harness.ts'
+import { loadCore, type MeasuredProxy } from '../proxy/process.ts'
+import { McpBenchClient } from './client.ts'
+import { startMcpSluice } from './sluice.ts'
+import { startMcpBenchUpstream } from './upstream.ts'
+
+const connections = 32
+const callsPerSecond = 500
+
+/** Clients with a session each. */
+async function openAll(port: number, path: string, count: number): Promise<McpBenchClient[]> {
+  const clients = await Promise.all(
+    Array.from({ length: count }, () => McpBenchClient.open(port, path)),
+  )
+  await Promise.all(clients.map((client) => client.initialize()))
+  return clients
+}
+
+/** Microseconds of the proxy's CPU for a call; every connection sends the next one at once. */
+async function cpuPerCall(proxy: MeasuredProxy, path: string, seconds: number): Promise<number> {
+  const clients = await openAll(proxy.port, path, connections)
+  let calls = 0
+  let isOver = false
+  const loops = clients.map(async (client) => {
+    const bytes = client.call
+    while (!isOver) {
+      await client.send(bytes)
+      calls++
+    }
+  })
+  await delay(200)
+  const before = { cpu: proxy.cpuTime(), calls }
+  await delay(seconds * 1000)
+  const spent = proxy.cpuTime() - before.cpu
+  const made = calls - before.calls
+  isOver = true
+  await Promise.all(loops)
+  for (const client of clients) client.close()
+  return spent / 1000 / made
+}
+
+/** Median milliseconds of a call, when calls come at a fixed rate. */
+async function medianOfCalls(port: number, path: string, seconds: number): Promise<number> {
+  const clients = await openAll(port, path, 16)
+  const free = clients.map((client) => ({ client, bytes: client.call }))
+  const took: number[] = []
+  const underWay = new Set<Promise<void>>()
+  const begun = performance.now()
+  let sent = 0
+  while (performance.now() - begun < seconds * 1000) {
+    const due = Math.floor(((performance.now() - begun) / 1000) * callsPerSecond)
+    for (; sent < due; sent++) {
+      const one = free.pop()
+      if (one === undefined) break
+      const from = performance.now()
+      const call = one.client.send(one.bytes).then(() => {
+        took.push(performance.now() - from)
+        free.push(one)
+        underWay.delete(call)
+      })
+      underWay.add(call)
+    }
+    await delay(1)
+  }
+  await Promise.all(underWay)
+  for (const client of clients) client.close()
+  return median(took)
+}
+
+export default async function calls({ rounds, quick, note }: BenchContext): Promise<Row[]> {
+  if (!pinSelf(loadCore)) note('nothing is pinned: taskset is missing, or there is one core only')
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
+  const upstream = await startMcpBenchUpstream({ tools: 50 })
+  const proxy = await startMcpSluice(folder, [upstream.port])
+  const seconds = quick ? 0.5 : 1.5
+  try {
+    for (const path of ['/mcp', '/plain']) await cpuPerCall(proxy, path, quick ? 1 : 4)
+    const cpu = await interleave(rounds, {
+      mcp: () => cpuPerCall(proxy, '/mcp', seconds),
+      plain: () => cpuPerCall(proxy, '/plain', seconds),
+    })
+    const latency = await interleave(rounds, {
+      mcp: () => medianOfCalls(proxy.port, '/mcp', seconds),
+      direct: () => medianOfCalls(upstream.port, '/mcp', seconds),
+    })
+    return [
+      {
+        id: 'mcp.call.cpu',
+        unit: 'µs',
+        own: cpu.mcp,
+        peer: { name: 'the plain proxy', samples: cpu.plain },
+        bound: { atMost: 4 },
+      },
+      {
+        id: 'mcp.call.added',
+        unit: 'ms',
+        own: latency.mcp.map((one, at) => one - (latency.direct[at] ?? Number.NaN)),
+        bound: { atMost: 0.5 },
+        note: `median at ${callsPerSecond} calls/s; without the gateway ${median(latency.direct).toFixed(3)} ms`,
+      },
+    ]
+  } finally {
+    await proxy.stop()
+    upstream.close()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,85 @@
+/** An MCP client for benches: ready-made messages over raw keep-alive connections. */
+import { connect, type Socket } from 'node:net'
+import { readHttp } from './read-http.ts'
+
+export class McpBenchClient {
+  readonly #socket: Socket
+  readonly #path: string
+  #done: ((answer: { head: string; body: string }) => void) | undefined
+  #failed: ((error: Error) => void) | undefined
+  session: string | undefined
+
+  private constructor(socket: Socket, path: string) {
+    this.#socket = socket
+    this.#path = path
+    readHttp(socket, (head, body) => this.#done?.({ head, body }))
+    socket.on('error', (error) => this.#failed?.(error))
+    socket.on('close', () => this.#failed?.(new Error('the connection was closed')))
+  }
+
+  static open(port: number, path: string): Promise<McpBenchClient> {
+    return new Promise((resolve, reject) => {
+      const socket = connect({ port, host: '127.0.0.1', noDelay: true })
+      socket.once('error', reject)
+      socket.once('connect', () => {
+        socket.off('error', reject)
+        resolve(new McpBenchClient(socket, path))
+      })
+    })
+  }
+
+  /** The bytes of a message; always the same where the session is. */
+  bytesOf(message: object): Buffer {
+    const body = JSON.stringify({ jsonrpc: '2.0', ...message })
+    const lines = [
+      `POST ${this.#path} HTTP/1.1`,
+      'host: bench.example.com',
+      'content-type: application/json',
+      'accept: application/json, text/event-stream',
+      'mcp-protocol-version: 2025-11-25',
+      ...(this.session === undefined ? [] : [`mcp-session-id: ${this.session}`]),
+      `content-length: ${Buffer.byteLength(body)}`,
+      '\r\n',
+    ]
+    return Buffer.from(lines.join('\r\n') + body)
+  }
+
+  /** Sends and waits for the whole answer, which must be a success. */
+  send(bytes: Buffer): Promise<{ head: string; body: string }> {
+    return new Promise((resolve, reject) => {
+      this.#failed = reject
+      this.#done = (answer) => {
+        if (/^HTTP\/1\.1 20[02]/.test(answer.head) && !answer.body.includes('"error"')) {
+          resolve(answer)
+        } else reject(new Error(`${answer.head.slice(0, 200)}\n${answer.body.slice(0, 500)}`))
+      }
+      this.#socket.write(bytes)
+    })
+  }
+
+  /** Begins a session. */
+  async initialize(): Promise<void> {
+    const clientInfo = { name: 'bench', version: '1' }
+    const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo }
+    const { head } = await this.send(this.bytesOf({ id: 0, method: 'initialize', params }))
+    this.session = /\nmcp-session-id: *(\S+)/i.exec(head)?.[1]
+    await this.send(this.bytesOf({ method: 'notifications/initialized' }))
+  }
+
+  /** The bytes of a call of ordinary size. */
+  get call(): Buffer {
+    const params = { name: 'tool-1', arguments: { query: 'three lamps and a ladder', limit: 10 } }
+    return this.bytesOf({ id: 1, method: 'tools/call', params })
+  }
+
+  get list(): Buffer {
+    return this.bytesOf({ id: 1, method: 'tools/list', params: {} })
+  }
+
+  close(): void {
+    this.#failed = undefined
+    this.#done = undefined
+    this.#socket.removeAllListeners('close')
+    this.#socket.destroy()
+  }
+}

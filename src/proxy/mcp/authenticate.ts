@@ -1,0 +1,73 @@
+/** Who a client of an MCP backend is, before anything that it says is read. */
+import type { RespondVerdict, Verdict } from '../../exchange/exchange.ts'
+import type { McpAuthenticator } from '../../mcp/auth/authenticator.ts'
+import type { ClientView } from '../../mcp/auth/resource-metadata.ts'
+import { readMetadataPath } from '../../mcp/auth/well-known.ts'
+import { mcpStepOf } from '../../mcp/policy/step.ts'
+import type { PhaseContext } from '../phases.ts'
+import { type McpBackend, targetPart } from '../upstream/mcp-targets.ts'
+import type { Walk } from '../walk.ts'
+
+type Result = RespondVerdict | undefined
+
+/**
+ * Every authentication that holds for one of the targets must let the request pass: what it does
+ * behind the gateway may concern any of them.
+ */
+export function authenticateMcp(walk: Walk, context: PhaseContext): Result | Promise<Result> {
+  const { backend } = walk
+  if (backend === undefined || backend.target.type !== 'backend') return undefined
+  const found = context.config.backends.find(backend.name)
+  if (found?.type !== 'mcp') return undefined
+  const client = clientView(walk, context)
+  const authenticators = authenticatorsOf(walk, context, found)
+  if (authenticators.size > 0) return askAll(walk, authenticators, client)
+  // Nothing is to be found out here: clients that look for it go on without.
+  return readMetadataPath(client.path) === undefined ? undefined : noMetadata
+}
+
+const noMetadata: RespondVerdict = { kind: 'respond', status: 404, reason: 'NotFound' }
+const whole = { sections: [], needsTls: false }
+
+function authenticatorsOf(
+  { placement, backend }: Walk,
+  context: PhaseContext,
+  { targets }: McpBackend,
+): ReadonlySet<McpAuthenticator> {
+  const found = new Set<McpAuthenticator>()
+  if (placement === undefined || backend === undefined) return found
+  const add = ({ policies }: ReturnType<typeof placement.backend>) => {
+    const step = mcpStepOf(policies)
+    if (step?.authentication !== undefined) found.add(step.authentication)
+  }
+  for (const entry of targets) add(placement.backend(entry.named, () => targetPart(context, entry)))
+  if (targets.length === 0) add(placement.backend(backend, () => whole))
+  return found
+}
+
+function askAll(
+  { exchange }: Walk,
+  authenticators: Iterable<McpAuthenticator>,
+  client: ClientView,
+): Result | Promise<Result> {
+  for (const authenticator of authenticators) {
+    const verdict = authenticator.authenticate(exchange, client)
+    // What takes time is an answer from elsewhere, so that no other is asked.
+    if (verdict instanceof Promise) return verdict.then(answerOf)
+    if (verdict.kind === 'respond') return verdict
+  }
+  return undefined
+}
+
+const answerOf = (verdict: Verdict): Result => (verdict.kind === 'respond' ? verdict : undefined)
+
+/** As the client sees it, whatever routes have made of the request. */
+function clientView({ exchange, original }: Walk, { isTrustedProxy }: PhaseContext): ClientView {
+  const { request, rawSource } = exchange
+  const said = request.headers.get('x-forwarded-proto')?.trim().toLowerCase()
+  const isTold =
+    (said === 'https' || said === 'http') && isTrustedProxy?.(rawSource.address) === true
+  const scheme = isTold ? said : request.scheme
+  const [path = '/'] = (original?.path ?? request.path).split('?', 1)
+  return { origin: `${scheme}://${original?.host ?? request.authority}`, path }
+}
