@@ -216,6 +216,7 @@ async function call(
     const answer = await callouts.http({
       ...request,
       method: 'POST',
+      subtype: 'Guardrail',
       timeoutMs,
       maxResponseBytes,
     })
