@@ -82,6 +82,9 @@ beforeAll(async () => {
     manifests: {
       'tracing.yaml': manifest(
         staticBackend('collector', collectorPort),
+        policy('cors', 'HTTPRoute/json', {
+          traffic: { cors: { allowOrigins: ['https://app.example.com'] } },
+        }),
         policy('tracing', 'Gateway/edge', {
           frontend: { tracing: { backendRef: toBackend('collector'), clientSampling: 'true' } },
         }),
@@ -237,6 +240,15 @@ describe('what is checked before anybody looks into a request', () => {
     const session = await rawSession(port, '/one')
     const headers = { origin: 'http://localhost:6274' }
     expect((await session.send(port, ping, headers)).status).toBe(200)
+  })
+
+  it('lets pages in that a CORS policy allows', async () => {
+    const session = await rawSession(port, '/json')
+    const allowed = await session.send(port, ping, { origin: 'https://app.example.com' })
+    expect(allowed.status).toBe(200)
+    expect(allowed.headers.get('access-control-allow-origin')).toBe('https://app.example.com')
+    const other = await session.send(port, ping, { origin: 'https://evil.example.com' })
+    expect(other.status).toBe(403)
   })
 
   it.each([

@@ -41,8 +41,10 @@ export function checkRequest(exchange: McpExchange): RespondVerdict | undefined 
   return checkVersion(headers.get('mcp-protocol-version'))
 }
 
+/** What every SDK sends is known without a look at its parts. */
 const acceptsBoth = (accept: string): boolean =>
-  accepts(accept, 'text/event-stream') && accepts(accept, 'application/json')
+  accept === 'application/json, text/event-stream' ||
+  (accepts(accept, 'text/event-stream') && accepts(accept, 'application/json'))
 
 /** Media ranges without their weights; one that is not wanted at all is rare enough to be believed. */
 function accepts(accept: string, type: string): boolean {
@@ -66,12 +68,16 @@ const localNames = /^(localhost|127(\.\d+){3}|::1)$/i
 /**
  * A web page that has had its name pointed at this machine (DNS rebinding) brings its origin along.
  * Checked on loopback only, where nothing else keeps pages away, and not where the route names its
- * hosts: then other names do not come this far.
+ * hosts (then other names do not come this far) or a CORS policy allows the origin.
  */
 function isForeignOrigin({ walk, placement }: McpExchange): boolean {
-  const { request, local } = walk.exchange
+  const { request, local, facts } = walk.exchange
   const origin = request.headers.get('origin')
   if (origin === undefined || !loopback.test(local.address)) return false
+  // A CORS policy has said that pages of this origin may.
+  for (const [name, value] of facts) {
+    if (name.startsWith('cors.') && value === origin) return false
+  }
   const { key } = placement.listener.resource
   const attached = placement.rule.resource.attachments.find(({ listener }) => listener === key)
   if (attached !== undefined && !attached.hostnames.includes('')) return false

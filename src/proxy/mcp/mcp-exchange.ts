@@ -59,6 +59,12 @@ export class McpExchange {
     return rulesIn(this.accessOf(entry))
   }
 
+  /** Does anybody look at what items are used with? To read it costs as much as to read the message. */
+  tellsArguments(entry: McpTargetEntry): boolean {
+    const { accessLog, tracing } = this.walk.observers
+    return accessLog !== undefined || tracing !== undefined || this.rulesOf(entry) !== undefined
+  }
+
   /** May the client use it? `args`: JSON value of what it is used with. */
   mayUse(entry: McpTargetEntry, method: string, item: McpItem, args: unknown): boolean {
     const rules = this.rulesOf(entry)

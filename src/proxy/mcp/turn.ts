@@ -147,16 +147,17 @@ export class Turn {
     called: string,
     { key, type }: Pick<ItemMethod, 'key' | 'type'>,
   ): Promise<TurnAnswer> {
-    const unknown = {
+    const unknown = () => ({
       text: errorText(request.id, codes.invalidParams, `Unknown ${itemWords[type]}: ${called}`),
-    }
+    })
     const found = this.#locate(called, key)
-    if (found === undefined) return unknown
+    if (found === undefined) return unknown()
     const { entry, name } = found
     const args = member(request.params, 'arguments')
     const item: McpItem = { type, target: entry.target.name, name }
-    const value = args === undefined ? undefined : jsonValue(request.text, args)
-    if (!this.exchange.mayUse(entry, request.method, item, value)) return unknown
+    const isTold = args !== undefined && this.exchange.tellsArguments(entry)
+    const value = isTold ? jsonValue(request.text, args) : undefined
+    if (!this.exchange.mayUse(entry, request.method, item, value)) return unknown()
     if (this.#only !== undefined) return this.#ask(entry, request)
     const { start, end } = node
     const text = splice(request.text, [{ start, end, text: JSON.stringify(name) }])
