@@ -9,7 +9,7 @@ function differenceText({ version, recorded, replayed }: Comparison): string {
   return `position ${version}: recorded ${recorded.desired} ${recorded.status}, replayed ${now}`
 }
 
-/** Exit code 0: every published state came out the same; 1: some did not. */
+/** Exit code 0: every published state came out the same; 1: some did not, or the beginning is missing. */
 export async function replayLog(
   options: OfflineOptions,
   format: OutputFormat,
@@ -23,6 +23,7 @@ export async function replayLog(
   const digests = fold.digests()
   const summary = {
     events: result.events,
+    missing: result.missing,
     position: fold.position,
     foldVersion,
     digests,
@@ -40,11 +41,15 @@ export async function replayLog(
     output.print(`status     ${digests.status} (${summary.statuses} objects)`)
     output.print(`published  ${summary.published}, of which ${different.length} differ`)
     for (const comparison of different) output.print(differenceText(comparison))
-    if (incomparable.length > 0) {
+    if (result.missing > 0) {
+      output.print(
+        `the log begins at position ${result.missing + 1}: what came before was purged, so these states are not those of the running gateway, and none can be compared`,
+      )
+    } else if (incomparable.length > 0) {
       output.print(
         `${incomparable.length} were published by another fold version than ${foldVersion}; nothing is claimed about them`,
       )
     }
   }
-  return different.length === 0 ? exitCode.fine : exitCode.no
+  return different.length === 0 && result.missing === 0 ? exitCode.fine : exitCode.no
 }

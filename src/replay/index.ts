@@ -13,7 +13,7 @@ export interface Comparison {
   readonly version: number
   readonly recorded: { readonly desired: string; readonly status: string }
   readonly replayed: { readonly desired: string; readonly status: string } | undefined
-  /** Undefined where the state was published by another fold version: nothing can be claimed. */
+  /** Undefined where nothing can be claimed: of another fold version, or of a log without its beginning. */
   readonly equal: boolean | undefined
   readonly foldVersion: string
 }
@@ -22,6 +22,8 @@ export interface Replay {
   readonly fold: Fold
   /** Number of events that were read. */
   readonly events: number
+  /** Events before the first that was read: the log was purged, and no state can be claimed equal. */
+  readonly missing: number
   readonly comparisons: readonly Comparison[]
   /** Version of the fold that replayed. */
   readonly foldVersion: string
@@ -41,7 +43,9 @@ export async function replay(
   const digestsAt = new Map<number, { desired: string; status: string }>()
   const comparisons: Comparison[] = []
   let count = 0
+  let missing = 0
   for await (const entry of events) {
+    if (count === 0) missing = entry.position - 1
     count++
     fold.apply(entry)
     digestsAt.set(entry.position, fold.digests())
@@ -56,8 +60,8 @@ export async function replay(
       digestsAt.delete(position)
     }
     const same = replayed?.desired === recorded.desired && replayed.status === recorded.status
-    const equal = writer === foldVersion ? same : undefined
+    const equal = writer === foldVersion && missing === 0 ? same : undefined
     comparisons.push({ version, recorded, replayed, equal, foldVersion: writer })
   }
-  return { fold, events: count, comparisons, foldVersion }
+  return { fold, events: count, missing, comparisons, foldVersion }
 }

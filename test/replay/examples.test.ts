@@ -1,7 +1,8 @@
 /** Every example starts as it is, answers what its README says, and its recorded log replays. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import type { Server as HttpServer } from 'node:http'
 import type { AddressInfo, Server } from 'node:net'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { readExport } from '../../src/log/export.ts'
@@ -73,6 +74,18 @@ describe('sluice replay', () => {
     const { code, stdout } = await sluice('replay', '--log-file', path, '-o', 'json')
     expect(code).toBe(0)
     expect(JSON.parse(stdout)).toMatchObject({ different: [], incomparable: 0, foldVersion })
+  })
+
+  it('says of a log without its beginning that nothing can be compared', async () => {
+    const whole = readFileSync(join(folder, 'quickstart', 'recorded.jsonl'), 'utf8')
+    const purged = mkdtempSync(join(tmpdir(), 'sluice-purged-'))
+    const path = join(purged, 'purged.jsonl')
+    writeFileSync(path, whole.split('\n').slice(3).join('\n'))
+    const { code, stdout } = await sluice('replay', '--log-file', path)
+    expect(code).toBe(1)
+    expect(stdout).toMatch(/the log begins at position 4: what came before was purged/)
+    expect(stdout).toMatch(/of which 0 differ/)
+    rmSync(purged, { recursive: true })
   })
 })
 
