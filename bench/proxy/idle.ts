@@ -9,12 +9,14 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type BenchContext, pinSelf, type Row } from '../harness.ts'
 import { check } from './cost.ts'
-import { scenarios, startBenchUpstream } from './load.ts'
+import { scenarios, startBenchUpstream, startLoad } from './load.ts'
 import { findPeers } from './peers.ts'
 import { loadCore, type MeasuredProxy, startProxyProcess } from './process.ts'
 import { startSluice } from './sluice.ts'
 
 const openedAtOnce = 50
+/** Until heaps have the size that requests give them, which is no cost of connections. */
+const warmUpMs = 3_000
 
 /** Opens a connection, has one request answered and leaves it alone. */
 function openIdle(port: number): Promise<Socket> {
@@ -27,6 +29,9 @@ function openIdle(port: number): Promise<Socket> {
 
 /** Kilobytes a connection. */
 async function costOfIdle(proxy: MeasuredProxy, count: number): Promise<number> {
+  const load = startLoad(proxy.port, scenarios.get, openedAtOnce)
+  await delay(warmUpMs)
+  await load.stop()
   const warm = await Promise.all(Array.from({ length: openedAtOnce }, () => openIdle(proxy.port)))
   for (const socket of warm) socket.destroy()
   await delay(500)
