@@ -503,6 +503,12 @@ describe('extProc [Traffic.extProc]', () => {
       passAll(message, stream)
       stream.end()
     })
+    // Not before the gateway knows of the end.
+    answer = (received, response) => {
+      void waitFor('the end', () => server.streams.at(-1)?.isGone).then(() =>
+        echo(received, response),
+      )
+    }
     expect((await ask('plain')).status).toBe(200)
     expect(parts()).toEqual(['requestHeaders'])
   })
