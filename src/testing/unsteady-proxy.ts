@@ -1,11 +1,12 @@
 /**
- * A plain HTTP proxy in front of an API server that tells every event of a watch twice, in pairs the
- * wrong way round, and the first one of a pair once more at the end: what a client may see where
- * servers are many and caches differ.
+ * A plain HTTP proxy in front of an API server that does what clients must live with: it tells every
+ * event of a watch twice, in pairs the wrong way round, and the first one of a pair once more at the
+ * end, as where servers are many and caches differ; it gives lists in small pages; and it says, when
+ * it is told to, that what a watch or a list would go on from is not known any more.
  */
 
 import { writeFileSync } from 'node:fs'
-import { createServer, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { Agent, request as httpsRequest } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { linesOf } from '../kube/lines.ts'
@@ -16,18 +17,43 @@ export interface UnsteadyProxy {
   readonly kubeconfig: string
   /** Number of lines that were told again or in the wrong order. */
   readonly mangled: () => number
+  /** Number of lists that were asked for from where another page ended. */
+  readonly continued: () => number
+  /** Loses the events of the watches from now on. */
+  readonly loseEvents: () => void
+  /** Ends the watches with 410, as a server that has compacted; the next ones lose nothing. */
+  readonly expireWatches: () => void
+  /** Answers the next page of a list with 410. */
+  readonly expirePage: () => void
   close(): void
 }
+
+/** What an API server answers for a resourceVersion that it has compacted away. */
+const expired = JSON.stringify({
+  kind: 'Status',
+  apiVersion: 'v1',
+  status: 'Failure',
+  reason: 'Expired',
+  code: 410,
+  message: 'The resourceVersion for the provided watch is too old.',
+})
 
 export async function startUnsteadyProxy(
   { url, token, ca, kubeconfig }: ApiServer,
   kinds: readonly string[],
+  /** Objects in a page of a list; as many as the client wants otherwise. */
+  pageSize?: number,
 ): Promise<UnsteadyProxy> {
   const agent = new Agent({ keepAlive: true, ca })
   let mangled = 0
+  let continued = 0
+  let isDeaf = false
+  let isPageExpired = false
+  const watches = new Set<ServerResponse>()
   const pass = async (lines: AsyncIterable<string>, response: ServerResponse) => {
     let held: string | undefined
     for await (const line of lines) {
+      if (isDeaf) continue
       if (line.includes('"type":"BOOKMARK"')) {
         response.write(`${line}\n`)
         continue
@@ -38,19 +64,36 @@ export async function startUnsteadyProxy(
       held = held === undefined ? line : undefined
     }
   }
+  /** The URL to ask the server for; undefined where the request is answered here. */
+  const targetOf = (incoming: IncomingMessage, response: ServerResponse): URL | undefined => {
+    const target = new URL(incoming.url ?? '/', url)
+    const isList = incoming.method === 'GET' && kinds.some((kind) => target.pathname.endsWith(kind))
+    if (!isList || target.searchParams.get('watch') === 'true') return target
+    if (pageSize !== undefined) target.searchParams.set('limit', String(pageSize))
+    if (!target.searchParams.has('continue')) return target
+    continued++
+    if (!isPageExpired) return target
+    isPageExpired = false
+    response.writeHead(410, { 'content-type': 'application/json' }).end(expired)
+    return undefined
+  }
   const server = createServer((incoming, response) => {
+    const target = targetOf(incoming, response)
+    if (target === undefined) return
     const { host: _, ...kept } = incoming.headers
     const headers = { ...kept, authorization: `Bearer ${token}` }
     const outgoing = httpsRequest(
-      new URL(incoming.url ?? '/', url),
+      target,
       { method: incoming.method ?? 'GET', headers, agent },
       (answer) => {
         response.writeHead(answer.statusCode ?? 500, answer.headers)
-        const { pathname, searchParams } = new URL(incoming.url ?? '/', url)
+        const { pathname, searchParams } = target
         const isMangled =
           searchParams.get('watch') === 'true' && kinds.some((kind) => pathname.endsWith(kind))
         if (!isMangled) answer.pipe(response)
         else {
+          watches.add(response)
+          response.once('close', () => watches.delete(response))
           pass(linesOf(answer), response)
             .catch(() => undefined)
             .finally(() => response.end())
@@ -77,6 +120,17 @@ export async function startUnsteadyProxy(
   return {
     kubeconfig: file,
     mangled: () => mangled,
+    continued: () => continued,
+    loseEvents: () => {
+      isDeaf = true
+    },
+    expireWatches: () => {
+      for (const watch of watches) watch.end(`{"type":"ERROR","object":${expired}}\n`)
+      isDeaf = false
+    },
+    expirePage: () => {
+      isPageExpired = true
+    },
     close: () => {
       server.close()
       server.closeAllConnections()

@@ -30,6 +30,13 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'what a controller wa
     await cluster.applyAll([service('shop'), gateway('edge')])
   }
 
+  /** The HTTPRoutes that a controller's log has now. */
+  const recorded = async ({ logFile }: ControllerProcess) => {
+    const { stdout } = await sluice('status', '--log-file', logFile, '-o', 'json')
+    const { objects } = JSON.parse(stdout) as { objects: { kind: string; name: string }[] }
+    return objects.filter(({ kind }) => kind === 'HTTPRoute')
+  }
+
   beforeAll(async () => {
     cluster = new TestCluster(await startApiServer())
   }, 150_000)
@@ -131,10 +138,44 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'what a controller wa
       await cluster.condition('HTTPRoute', `u${n}`, 'ResolvedRefs=False/BackendNotFound')
     }
     expect(unsteady.mangled()).toBeGreaterThan(count)
-    const { stdout } = await sluice('status', '--log-file', one.logFile, '-o', 'json')
-    const { objects } = JSON.parse(stdout) as { objects: { kind: string; name: string }[] }
-    const routes = objects.flatMap(({ kind, name }) => (kind === 'HTTPRoute' ? [name] : []))
-    expect(routes.filter((name) => name.startsWith('u'))).toHaveLength(20)
+    const routes = await recorded(one)
+    expect(routes.filter(({ name }) => name.startsWith('u'))).toHaveLength(20)
+    unsteady.close()
+  })
+
+  it('is listed in pages, and from the beginning where the rest of a list is not known any more', async () => {
+    await prepared()
+    const names = Array.from({ length: 25 }, (_, n) => `p${n}`)
+    for (const name of names) await cluster.apply(route(name, 'edge', 'shop'))
+    const unsteady = await startUnsteadyProxy(cluster.server, ['/httproutes'], 10)
+    unsteady.expirePage()
+    const one = await make({ kubeconfig: unsteady.kubeconfig }).start()
+    // One page that had expired, then the second and the third at least.
+    expect(unsteady.continued()).toBeGreaterThanOrEqual(3)
+    const known = (await recorded(one)).map(({ name }) => name)
+    expect(known).toEqual(expect.arrayContaining(names))
+    unsteady.close()
+  })
+
+  it('is compared with a new list after 410: what was made, changed and deleted meanwhile is not lost', async () => {
+    await prepared()
+    await cluster.applyAll(['gone', 'changed'].map((name) => route(name, 'edge', 'shop')))
+    const unsteady = await startUnsteadyProxy(cluster.server, ['/httproutes'])
+    const one = await make({ kubeconfig: unsteady.kubeconfig }).start()
+    await cluster.condition('HTTPRoute', 'gone', 'Accepted=True')
+    unsteady.loseEvents()
+    await cluster.delete('HTTPRoute', 'gone')
+    await cluster.applyAll([route('changed', 'edge', 'absent'), route('made', 'edge', 'shop')])
+    unsteady.expireWatches()
+    await cluster.condition('HTTPRoute', 'changed', 'ResolvedRefs=False/BackendNotFound')
+    await cluster.condition('HTTPRoute', 'made', 'Accepted=True')
+    await waitFor('the end of the deleted route', async () =>
+      (await recorded(one)).every(({ name }) => name !== 'gone'),
+    )
+    const { stdout } = await sluice('log', '--log-file', one.logFile, '-o', 'json')
+    expect(stdout).toMatch(
+      /"name":"gone"[^\n]*"cause":"relist"|"cause":"relist"[^\n]*"name":"gone"/,
+    )
     unsteady.close()
   })
 })
