@@ -46,11 +46,12 @@ export function cpuPerResponse(
   return cpuPer(load.responses, proxy, load, upstream, seconds)
 }
 
-async function cpuPer(
+/** Microseconds of the proxy's CPU per whatever `done` counts. */
+export async function cpuPer(
   done: () => number,
   proxy: MeasuredProxy,
   load: Load,
-  upstream: BenchUpstream,
+  upstream: Pick<BenchUpstream, 'endStreams'>,
   seconds: number,
 ): Promise<number> {
   const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))

@@ -121,8 +121,8 @@ backend shop
   return { name, command: { name, version: versionIn(found.stdout), port, command } }
 }
 
-/** Installs the npm peers once, into the user's cache. Rejects where the registry cannot be had. */
-async function installPackages(): Promise<string> {
+/** Installs npm peers once, into the user's cache. Rejects where the registry cannot be had. */
+export async function installPackages(packages: Readonly<Record<string, string>>): Promise<string> {
   const cache = process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache')
   const wanted = Object.entries(packages).map(([name, version]) => `${name}@${version}`)
   const folder = join(cache, 'sluice-bench', wanted.join('_').replaceAll('/', '+'))
@@ -144,7 +144,7 @@ async function installPackages(): Promise<string> {
 async function nodePeers(upstream: number): Promise<Peer[]> {
   const names = ['http-proxy', '@fastify/http-proxy'] as const
   try {
-    const folder = await installPackages()
+    const folder = await installPackages(packages)
     const script = join(import.meta.dirname, 'node-peers.mjs')
     const peers = names.map(async (name): Promise<Peer> => {
       const port = await freePort()

@@ -2,7 +2,7 @@
  * One request to one provider: what is sent, and what is needed to make sense of the answer. Pure;
  * the data plane reads and sends.
  */
-import { countTokensForModel } from '../../core/index.ts'
+import { countTextsForModel } from '../../core/token-slices.ts'
 import type { HeaderFields } from '../../exchange/exchange.ts'
 import type { Chat } from '../chat.ts'
 import { type ChatFormat, clientFormats } from '../client-formats.ts'
@@ -66,9 +66,10 @@ export interface OutgoingRequest {
   readonly hidesUsage: boolean
 }
 
-/** Tokens that were counted here. */
+/** Tokens that are counted here, a slice at a time. */
 export interface LocalCount {
-  readonly tokens: number
+  readonly kind: 'local-count'
+  count(): Promise<number>
 }
 
 export interface RequestContext {
@@ -92,7 +93,7 @@ export function outgoingRequest(
   const base = { route, model, isStream, hidesUsage: false, translation: undefined }
   switch (plan.kind) {
     case 'local-count':
-      return { tokens: countLocally(body, model) }
+      return { kind: 'local-count', count: () => countLocally(body, model) }
     case 'native': {
       const completed = completeNative(settled, route)
       const changed = plan.change?.(completed.body) ?? completed.body
@@ -163,10 +164,8 @@ function invokeCount({ model: _model, ...body }: JsonObject): JsonObject {
 const tokensAround = 3
 const tokensPerMessage = 4
 
-function countLocally(body: JsonObject, model: string): number {
-  const texts = requestTexts(body, 'VendorCTokenCount')
-  return texts.reduce(
-    (sum, { content }) => sum + tokensPerMessage + countTokensForModel(content, model).tokens,
-    tokensAround,
-  )
+async function countLocally(body: JsonObject, model: string): Promise<number> {
+  const texts = requestTexts(body, 'VendorCTokenCount').map(({ content }) => content)
+  const counts = await countTextsForModel(texts, model)
+  return counts.reduce((sum, tokens) => sum + tokensPerMessage + tokens, tokensAround)
 }

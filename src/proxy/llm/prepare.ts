@@ -88,9 +88,10 @@ async function prepareRead(walk: Walk, call: ModelCall, route: ReadRouteType): P
     headers: walk.exchange.request.headers,
     newId,
   })
-  if ('tokens' in outgoing) {
-    call.learn({ countTokens: outgoing.tokens })
-    return ownAnswer(200, { input_tokens: outgoing.tokens })
+  if ('count' in outgoing) {
+    const tokens = await outgoing.count()
+    call.learn({ countTokens: tokens })
+    return walk.over ? undefined : ownAnswer(200, { input_tokens: tokens })
   }
   describeModelCall(walk)
   const spent = await tokenLimitsOf(walk.exchange)?.check(walk.exchange)

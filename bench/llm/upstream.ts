@@ -1,0 +1,107 @@
+/** A vendor of chat completions for benches: raw sockets and ready-made bytes, whole and streamed. */
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+
+const eventsPerStream = 100
+const eventEveryMs = 4
+
+const usage = { prompt_tokens: 260, completion_tokens: 60, total_tokens: 320 }
+const base = { id: 'chatcmpl-bench', created: 1_700_000_000, model: 'gpt-4o-mini' }
+
+const chunked = (text: string): Buffer =>
+  Buffer.from(`${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`)
+
+const delta = { content: ' gateway' }
+const chunk = { ...base, object: 'chat.completion.chunk' }
+const piece = { ...chunk, choices: [{ index: 0, delta, logprobs: null, finish_reason: null }] }
+const last = { ...chunk, choices: [{ index: 0, delta: {}, logprobs: null, finish_reason: 'stop' }] }
+const event = chunked(`data: ${JSON.stringify(piece)}\n\n`)
+const ending = Buffer.concat([
+  chunked(`data: ${JSON.stringify(last)}\n\n`),
+  chunked(`data: ${JSON.stringify({ ...chunk, choices: [], usage })}\n\n`),
+  chunked('data: [DONE]\n\n'),
+  Buffer.from('0\r\n\r\n'),
+])
+const streamHead = Buffer.from(
+  'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n',
+)
+
+const content = 'A gateway carries requests to whoever can answer them. '.repeat(6)
+const message = { role: 'assistant', content, refusal: null }
+const choices = [{ index: 0, message, logprobs: null, finish_reason: 'stop' }]
+const completion = JSON.stringify({ ...base, object: 'chat.completion', choices, usage })
+const whole = Buffer.from(
+  `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${completion.length}\r\n\r\n${completion}`,
+)
+
+export interface VendorUpstream {
+  readonly port: number
+  /** Events written to streams since the start. */
+  readonly events: () => number
+  endStreams(): void
+  close(): void
+}
+
+export async function startVendorUpstream(): Promise<VendorUpstream> {
+  const sockets = new Set<Socket>()
+  const streams = new Map<Socket, number>()
+  let events = 0
+  const timer = setInterval(() => {
+    for (const [socket, sent] of streams) {
+      events++
+      if (sent < eventsPerStream) {
+        socket.write(event)
+        streams.set(socket, sent + 1)
+      } else {
+        streams.delete(socket)
+        socket.write(ending)
+      }
+    }
+  }, eventEveryMs)
+  const server = createServer({ noDelay: true }, (socket) => {
+    sockets.add(socket)
+    socket.on('close', () => {
+      sockets.delete(socket)
+      streams.delete(socket)
+    })
+    socket.on('error', () => socket.destroy())
+    answerAll(socket, (isStream) => {
+      if (!isStream) return socket.write(whole)
+      streams.set(socket, 0)
+      return socket.write(streamHead)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    port: (server.address() as AddressInfo).port,
+    events: () => events,
+    endStreams: () => {
+      for (const socket of streams.keys()) socket.destroy()
+      streams.clear()
+    },
+    close: () => {
+      clearInterval(timer)
+      for (const socket of sockets) socket.destroy()
+      server.close()
+    },
+  }
+}
+
+/** Calls back for each whole request: is a stream asked for? Knows both framings of HTTP/1.1. */
+function answerAll(socket: Socket, answer: (isStream: boolean) => unknown): void {
+  let pending: Buffer = Buffer.alloc(0)
+  socket.on('data', (bytes: Buffer) => {
+    pending = pending.length === 0 ? bytes : Buffer.concat([pending, bytes])
+    const end = pending.indexOf('\r\n\r\n')
+    if (end < 0) return
+    const head = pending.toString('latin1', 0, end)
+    const length = /content-length: *(\d+)/i.exec(head)?.[1]
+    const isWhole =
+      length === undefined
+        ? pending.subarray(-5).equals(Buffer.from('0\r\n\r\n'))
+        : pending.length >= end + 4 + Number(length)
+    if (!isWhole) return
+    const isStream = pending.subarray(end).includes('"stream":true')
+    pending = Buffer.alloc(0)
+    answer(isStream)
+  })
+}
