@@ -48,7 +48,8 @@ export default async function delay({ rounds, quick, note }: BenchContext): Prom
     return quantile(await gapsOf(sluice.port, stream, streams, meanwhile), 0.99)
   }
   try {
-    await paced(sluice.port, small, perSecond, quick ? 2 : 8)
+    const warm = await paced(sluice.port, small, perSecond, quick ? 2 : 8)
+    if (warm.length < perSecond) note('the machine is too busy for this rate: times say nothing')
     for (let round = 0; round < rounds; round++) {
       const direct = await paced(upstream.port, small, perSecond, seconds)
       const through = await paced(sluice.port, small, perSecond, seconds)

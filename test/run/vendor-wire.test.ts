@@ -1,6 +1,6 @@
 /** What each vendor's interface demands: paths, credentials, fields, errors, embeddings, counts. */
 import Anthropic from '@anthropic-ai/sdk'
-import OpenAI from 'openai'
+import OpenAI, { AzureOpenAI } from 'openai'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { Authority } from '../../src/testing/certificates.ts'
 import { type Fleet, reached, startFleet } from '../../src/testing/vendors/fleet.ts'
@@ -122,6 +122,21 @@ describe('vendorB', () => {
     expect(ownHost.calls.at(-1)?.headers.host).toBe(`localhost:${ownHost.port}`)
   })
 
+  it('has its own version of the API, whatever that of the client is', async () => {
+    const client = new AzureOpenAI({
+      baseURL: `${fleet.base('b-dated')}/openai`,
+      apiKey: 'client-key',
+      apiVersion: '2023-05-15',
+      defaultQuery: { kept: '1' },
+      maxRetries: 0,
+    })
+    await client.chat.completions.create({ model: 'gpt-4o', messages })
+    expect(fleet.lastCall('b')?.path).toBe(
+      '/openai/deployments/prod/chat/completions?api-version=2024-10-21&kept=1',
+    )
+    expect(fleet.lastCall('b')?.headers['api-key']).toBe('gateway-key')
+  })
+
   it('gets keys in a header of its own, and tokens of the directory as such', async () => {
     await chat('b-dated', 'gpt-4o')
     expect(fleet.lastCall('b')?.headers['api-key']).toBe('gateway-key')
@@ -194,6 +209,13 @@ describe('vendorD', () => {
     const answer = await chat('d', 'gemini-2.5-flash', { tools, tool_choice: 'required' })
     expect(answer.choices[0]?.message.content).toBe('Hello from D')
     expect(fleet.lastCall('d')?.body.toolConfig).toEqual({ functionCallingConfig: { mode: 'ANY' } })
+  })
+
+  it('gets nothing of a query that means something to another vendor only', async () => {
+    const request = { model: 'gemini-2.5-flash', max_tokens: 9, messages }
+    const { content } = await anthropic('d').beta.messages.create(request)
+    expect(content).toMatchObject([{ type: 'text', text: 'Hello from D' }])
+    expect(fleet.lastCall('d')?.path).toBe('/v1beta/models/gemini-2.5-flash:generateContent')
   })
 
   it('tells its errors and what it has counted', async () => {

@@ -134,16 +134,26 @@ function send(walk: Walk, call: ModelCall, outgoing: OutgoingRequest): void {
   for (const name of ofTheClient) request.headers.remove(name)
   request.headers.set('content-type', 'application/json')
   request.method = 'POST'
-  if (!overridePath(walk, call)) setPath(walk, outgoing.plan.path)
+  if (!overridePath(walk, call)) setPath(walk, outgoing.plan)
 }
 
-/** The vendor's path; the query of the client is kept beside that of the vendor. */
-function setPath({ exchange: { request } }: Walk, target: string): void {
-  const [path = '', ...query] = target.split('?')
+/**
+ * The vendor's path. The query of the client is kept where the vendor speaks the same interface, but
+ * for what the vendor's own says otherwise; elsewhere it means nothing, and some refuse it.
+ */
+function setPath({ exchange: { request } }: Walk, plan: OutgoingRequest['plan']): void {
+  const [path = '', ...rest] = plan.path.split('?')
+  const own = rest.join('?')
+  const isSame = plan.kind === 'native' && plan.change === undefined
+  const given = isSame ? (request.query ?? '').split('&') : []
+  const names = new Set(own.split('&').map(nameOfParameter))
+  const kept = given.filter((one) => !names.has(nameOfParameter(one)))
+  const all = [own, ...kept].filter((part) => part !== '')
   request.path = path
-  const all = [query.join('?'), request.query ?? ''].filter((part) => part !== '')
   request.query = all.length === 0 ? undefined : all.join('&')
 }
+
+const nameOfParameter = (parameter: string): string => parameter.split('=', 1)[0] ?? ''
 
 /** The phase after credentials were added: they go where the vendor looks for them. */
 export function adaptModelHeaders({ model, exchange }: Walk): undefined {
