@@ -190,7 +190,9 @@ export const chartValues = {
     'Name of a default GatewayClass (there is one, `agentgateway`) to the GatewayParameters that it refers to: `{name, namespace}`.',
   ),
   inferenceExtension: {
-    enabled: flag('Read InferencePools of the Gateway API Inference Extension, and route to them.'),
+    enabled: flag(
+      'Read InferencePools of the Gateway API Inference Extension, and route to them. The controller may read them then, but does not yet: it says so, and the share of a route that leads to a pool is answered 500.',
+    ),
   },
   metrics: {
     serviceMonitor: monitor('ServiceMonitor for the controller'),

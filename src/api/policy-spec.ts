@@ -94,8 +94,6 @@ export function policySpecSchema(entries: readonly SectionField[]): Schema<Gatew
   const traffic: Record<string, AnyProperty> = {
     phase: optional(policyPhase, {
       doc: 'When the settings apply; settings of the two phases never merge with each other.',
-      // No policy that works today runs before routing.
-      support: 'pending',
       default: 'PostRouting',
     }),
     ...propertiesOf(entries, 'traffic'),

@@ -261,7 +261,7 @@ export const controllerSettings = {
     form: '`true` or `false`',
     read: readBoolean,
     default: false,
-    doc: 'Read InferencePools, and route to them.',
+    doc: 'Read InferencePools, and route to them. Not supported yet: the controller says so, and the share of a route that leads to a pool is answered 500.',
   }),
   logLevel: row<LogLevel>({
     env: 'SLUICE_LOG_LEVEL',
