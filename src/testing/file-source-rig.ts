@@ -2,7 +2,7 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { afterEach, beforeEach, expect, vi } from 'vitest'
+import { afterEach, beforeEach, expect } from 'vitest'
 import type { ResourceEvent } from '../../events/index.ts'
 import { secretPaths } from '../api/fields.ts'
 import { validateObject } from '../api/validate.ts'
@@ -11,6 +11,7 @@ import { randomDigestKey } from '../watch/digest-key.ts'
 import { FileSource, type FileSourceOptions } from '../watch/files.ts'
 import { ResourceIndex } from '../watch/resource-index.ts'
 import { formatProblem } from '../watch/source-problem.ts'
+import { eventually } from './wait-for.ts'
 
 export const sourceName = '/sluice/test/files'
 
@@ -115,18 +116,15 @@ export function write(file: string, text: string): void {
 /** The news of a source once they are these; fails with what came in their place. */
 export async function expectNews(source: Running, lines: readonly string[]): Promise<void> {
   const seen: string[] = []
-  await vi.waitFor(
-    () => {
-      seen.push(...source.news())
-      expect(seen).toEqual(lines)
-    },
-    { timeout: 3000, interval: 5 },
-  )
+  await eventually(() => {
+    seen.push(...source.news())
+    expect(seen).toEqual(lines)
+  })
 }
 
 export async function expectProblem(source: Running, problem: string | RegExp): Promise<void> {
   const wanted = typeof problem === 'string' ? problem : expect.stringMatching(problem)
-  await vi.waitFor(() => expect(source.problems).toContainEqual(wanted), { timeout: 5000 })
+  await eventually(() => expect(source.problems).toContainEqual(wanted))
 }
 
 /** Makes the log of the running test an empty one, as if its file had been lost. */

@@ -1,6 +1,6 @@
 import { chmodSync, mkdirSync, rmSync, symlinkSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { ResourceEvent } from '../../events/index.ts'
 import {
   describeEvent,
@@ -13,6 +13,7 @@ import {
   run,
   write,
 } from '../testing/file-source-rig.ts'
+import { eventually } from '../testing/wait-for.ts'
 
 describe('a broken file', () => {
   it('keeps its last good objects, and says where it is broken', async () => {
@@ -239,7 +240,7 @@ describe('the log in trouble', () => {
       },
     })
     write('b.yaml', route('b'))
-    await vi.waitFor(() =>
+    await eventually(() =>
       expect(taken.flat().map(describeEvent)).toContain('applied b generation 1'),
     )
     expect(failures).toBe(3)

@@ -1,6 +1,6 @@
 import { renameSync, rmSync, symlinkSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import {
   expectNews,
   folder,
@@ -11,6 +11,7 @@ import {
   sourceName,
   write,
 } from '../testing/file-source-rig.ts'
+import { eventually } from '../testing/wait-for.ts'
 
 describe('the start of the file source', () => {
   it('lists folders to the bottom, in the order of paths and documents, between two marks', async () => {
@@ -199,9 +200,9 @@ describe('files that come and go', () => {
     write('a.yaml', route('a'))
     const source = await run()
     unlinkSync(join(folder, 'a.yaml'))
-    await vi.waitFor(() => expect(source.batches).toHaveLength(2))
+    await eventually(() => expect(source.batches).toHaveLength(2))
     write('a.yaml', route('a'))
-    await vi.waitFor(() => expect(source.batches).toHaveLength(3))
+    await eventually(() => expect(source.batches).toHaveLength(3))
     const uids = source.batches.flat().flatMap(({ data }) => ('uid' in data ? data.uid : []))
     expect(uids[0]).toBe(uids[1])
     expect(uids[2]).not.toBe(uids[0])

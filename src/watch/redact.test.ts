@@ -1,10 +1,11 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { secretPaths } from '../api/fields.ts'
 import { validateObject } from '../api/validate.ts'
 import { openEmbeddedLog } from '../log/index.ts'
+import { eventually } from '../testing/wait-for.ts'
 import { DigestKey, openDigestKey, randomDigestKey } from './digest-key.ts'
 import { FileSource } from './files.ts'
 import { type JsonObject, redact, secretPlaceholder } from './redact.ts'
@@ -264,7 +265,7 @@ describe('the digest key and the log on disk', () => {
     )
     const before = problems.length
     writeFileSync(path, `${JSON.stringify(manifests[0])}\n  hunter2: [`)
-    await vi.waitFor(() => expect(problems.length).toBeGreaterThan(before))
+    await eventually(() => expect(problems.length).toBeGreaterThan(before))
     const files = readdirSync(join(folder, 'state'))
     const bytes = Buffer.concat(files.map((file) => readFileSync(join(folder, 'state', file))))
     const everything = bytes.toString('latin1') + JSON.stringify(problems)

@@ -1,10 +1,11 @@
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:net'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import type { ListenerResource } from '../../src/model/resources.ts'
 import { ListenerPorts, type PortName } from '../../src/proxy/listener-ports.ts'
 import { PortClaims } from '../../src/proxy/port-claims.ts'
+import { eventually } from '../../src/testing/wait-for.ts'
 import { freePort, hold } from './free-port.ts'
 
 const host = '127.0.0.1'
@@ -96,8 +97,8 @@ describe('the ports of a worker', () => {
     await ports.update(change(2, [], ['listener/Gateway/ns/gw/a']))
     expect(ports.bound()).toEqual([port])
     await ports.update(change(3, [], ['listener/Gateway/ns/gw/b']))
-    await vi.waitFor(() => expect(ports.bound()).toEqual([]))
-    const stranger = await vi.waitFor(() => hold(port))
+    await eventually(() => expect(ports.bound()).toEqual([]))
+    const stranger = await eventually(() => hold(port))
     cleanups.push(() => stranger.close())
   })
 
@@ -138,7 +139,7 @@ describe('the ports of a worker', () => {
     const [from, to] = [await freePort(), await freePort()]
     await ports.update(change(1, [listener('a', from)]))
     await ports.update(change(2, [listener('a', to)]))
-    await vi.waitFor(() => expect(ports.bound()).toEqual([to]))
+    await eventually(() => expect(ports.bound()).toEqual([to]))
   })
 
   it('do not stop one another: every listener of a taken port is rejected, and it recovers', async () => {
@@ -159,7 +160,7 @@ describe('the ports of a worker', () => {
       })),
     )
     await new Promise((resolve) => stranger.close(resolve))
-    await vi.waitFor(() => expect(ports.rejections()).toEqual([]), { timeout: 10_000 })
+    await eventually(() => expect(ports.rejections()).toEqual([]))
     expect(changes.at(-1)).toEqual([taken, free])
     expect(ports.unbound()).toEqual([])
   })
@@ -182,7 +183,7 @@ describe('the ports of a worker', () => {
     expect(ports.bound()).toEqual([port, `${port}/udp`])
     expect(binder.datagrams.has(port)).toBe(true)
     await ports.update(change(2, [], ['listener/Gateway/ns/gw/b']))
-    await vi.waitFor(() => expect(ports.bound()).toEqual([port]))
+    await eventually(() => expect(ports.bound()).toEqual([port]))
     const stranger = createSocket('udp4')
     await once(stranger.bind(port, host), 'listening')
     cleanups.push(() => stranger.close())

@@ -3,7 +3,8 @@ import { get, request } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { Worker } from 'node:worker_threads'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { eventually } from '../../src/testing/wait-for.ts'
 import type { ConfigChannel } from '../../src/wire/channel.ts'
 import { freePort, hold } from './free-port.ts'
 import { backend, listener, openProxy, openUpstream, route } from './running-proxy.ts'
@@ -62,11 +63,11 @@ describe('a proxy with one worker', () => {
     publish([])
     await proxy.ready
     publish(shop)
-    await vi.waitFor(async () => expect(await fetchOnce(port)).toMatchObject({ status: 200 }))
+    await eventually(async () => expect(await fetchOnce(port)).toMatchObject({ status: 200 }))
     publish([], [shop[1]?.key ?? ''])
-    await vi.waitFor(async () => expect(await fetchOnce(port)).toMatchObject({ status: 404 }))
+    await eventually(async () => expect(await fetchOnce(port)).toMatchObject({ status: 404 }))
     publish([], [shop[0]?.key ?? ''])
-    await vi.waitFor(() => expect(fetchOnce(port)).rejects.toThrow('ECONNREFUSED'))
+    await eventually(() => expect(fetchOnce(port)).rejects.toThrow('ECONNREFUSED'))
     expect(proxy.pending()).toEqual([])
   })
 
@@ -75,7 +76,7 @@ describe('a proxy with one worker', () => {
     publish(shop)
     await proxy.ready
     await fetchOnce(port, '/a?b=c')
-    await vi.waitFor(() => expect(lines()).toHaveLength(1))
+    await eventually(() => expect(lines()).toHaveLength(1))
     expect(lines()[0]).toMatch(
       new RegExp(
         '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{6}Z\tinfo\trequest' +
@@ -92,7 +93,7 @@ describe('a proxy with one worker', () => {
     publish([...shop.slice(0, 1)])
     await proxy.ready
     await fetchOnce(port, '/missing')
-    await vi.waitFor(() => expect(lines()).toHaveLength(1))
+    await eventually(() => expect(lines()).toHaveLength(1))
     expect(JSON.parse(lines()[0] ?? '')).toMatchObject({
       level: 'info',
       scope: 'request',
@@ -137,7 +138,7 @@ describe('a proxy with one worker', () => {
     cleanups.push(() => stranger.close())
     const key = 'listener/Gateway/default/public/other'
     publish([...shop, listener('other', taken), route('more', '/', ['other'])])
-    await vi.waitFor(() => expect(answers).toHaveLength(2))
+    await eventually(() => expect(answers).toHaveLength(2))
     expect(answers).toEqual([
       ['reject', 'local', 1, key, 'port_in_use', expect.stringContaining('EADDRINUSE')],
       ['ack', 'local', 1],
@@ -172,7 +173,7 @@ describe('a proxy with one worker', () => {
     }
     const second = await openProxy({ channel: broken })
     cleanups.push(second.close)
-    await vi.waitFor(() =>
+    await eventually(() =>
       expect(second.events).toContainEqual({
         type: 'fault',
         worker: 0,
@@ -244,7 +245,7 @@ describe('draining', () => {
     await arrival
     const drained = proxy.drain()
     expect(await readiness()).toEqual([500, 'not ready, pending: shutdown\n'])
-    await vi.waitFor(() => expect(fetchOnce(port)).rejects.toThrow('ECONNREFUSED'))
+    await eventually(() => expect(fetchOnce(port)).rejects.toThrow('ECONNREFUSED'))
     release()
     expect(await inFlight).toEqual({ status: 200, body: 'late' })
     await drained
@@ -260,7 +261,7 @@ describe('draining', () => {
     await before.text()
     proxy.drain()
     expect((await readiness())[0]).toBe(500)
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const during = await fetch(`http://127.0.0.1:${port}/`)
       await during.text()
       expect([during.status, during.headers.get('connection')]).toEqual([200, 'close'])
@@ -296,7 +297,7 @@ describe.runIf(process.platform === 'linux')('a proxy with two workers', () => {
     expect(answers).toEqual([['ack', 'local', 1]])
     await Promise.all(Array.from({ length: 60 }, (_, at) => fetchOnce(port, `/${at}`)))
     expect(metric(await scrape(), 'sluice_requests_total')).toBe(60)
-    await vi.waitFor(() => expect(lines()).toHaveLength(60))
+    await eventually(() => expect(lines()).toHaveLength(60))
     const paths = lines().map((line) => / http\.path=\/(\d+) /.exec(line)?.[1])
     expect(new Set(paths).size).toBe(60)
   })
@@ -311,14 +312,14 @@ describe.runIf(process.platform === 'linux')('a proxy with two workers', () => {
     await first?.terminate()
     expect(await fetchOnce(port)).toMatchObject({ status: 200 })
     const sequence = publish([])
-    await vi.waitFor(() => expect(answers).toContainEqual(['ack', 'local', sequence]))
+    await eventually(() => expect(answers).toContainEqual(['ack', 'local', sequence]))
     expect(events).toContainEqual(
       expect.objectContaining({ type: 'worker-died', worker: 0, restartMs: 0 }),
     )
     expect(threads).toHaveLength(3)
     await second?.terminate()
-    await vi.waitFor(() => expect(threads).toHaveLength(4))
-    await vi.waitFor(async () => expect(await fetchOnce(port)).toMatchObject({ status: 200 }))
+    await eventually(() => expect(threads).toHaveLength(4))
+    await eventually(async () => expect(await fetchOnce(port)).toMatchObject({ status: 200 }))
     const text = await scrape()
     expect(metric(text, 'sluice_requests_total')).toBeGreaterThanOrEqual(20)
     expect(metric(text, 'sluice_worker_restarts_total')).toBe(2)
@@ -331,14 +332,12 @@ describe.runIf(process.platform === 'linux')('a proxy with two workers', () => {
     await proxy.ready
     const restarts = () => events.flatMap((event) => ('restartMs' in event ? event.restartMs : []))
     for (const life of [1, 2]) {
-      await vi.waitFor(() => expect(threads).toHaveLength(life))
+      await eventually(() => expect(threads).toHaveLength(life))
       await threads[life - 1]?.terminate()
     }
     expect(restarts()).toEqual([0, 400])
     expect(await readiness()).toEqual([500, 'not ready, pending: workers\n'])
-    await vi.waitFor(async () => expect(await fetchOnce(port)).toMatchObject({ status: 200 }), {
-      timeout: 10_000,
-    })
+    await eventually(async () => expect(await fetchOnce(port)).toMatchObject({ status: 200 }))
     expect(await readiness()).toEqual([200, 'ready\n'])
   })
 
@@ -352,7 +351,7 @@ describe.runIf(process.platform === 'linux')('a proxy with two workers', () => {
     )
     cleanups.push(() => stranger.close())
     publish([listener('web', taken)])
-    await vi.waitFor(() => expect(answers).toHaveLength(2))
+    await eventually(() => expect(answers).toHaveLength(2))
     expect(answers[0]).toMatchObject([
       'reject',
       'local',
@@ -407,7 +406,7 @@ describe('a request that cannot be read', () => {
       bad.end('x')
     })
     expect(status).toBeGreaterThanOrEqual(400)
-    await vi.waitFor(() => expect(lines()).toHaveLength(1))
+    await eventually(() => expect(lines()).toHaveLength(1))
     expect(lines()[0]).toContain(`http.status=${status} `)
     expect(lines()[0]).toContain(' reason=InvalidRequest ')
     expect(metric(await scrape(), 'sluice_malformed_requests_total')).toBe(1)

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, Socket } from 'node:net'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { eventually } from '../../testing/wait-for.ts'
 import { HandleWrites } from './handle-writer.ts'
 import { type SocketWriter, StreamWriter } from './socket-writer.ts'
 
@@ -40,7 +41,7 @@ async function take(length: number): Promise<Buffer> {
     pieces.push(piece)
     size += piece.length
   })
-  await vi.waitFor(() => expect(size).toBe(length), { timeout: 20_000, interval: 5 })
+  await eventually(() => expect(size).toBe(length))
   return Buffer.concat(pieces)
 }
 
@@ -71,7 +72,7 @@ test.each(ways)(
     for (let at = 0; at < count; at++) {
       expect(all.subarray(at * 256 * 1024, (at + 1) * 256 * 1024).equals(piece(at))).toBe(true)
     }
-    await vi.waitFor(() => expect(drained).toBe(1))
+    await eventually(() => expect(drained).toBe(1))
     expect(writer?.needsDrain).toBe(false)
     expect(writer?.backlog).toBe(0)
     // What comes after the end of the wait is written at once again.

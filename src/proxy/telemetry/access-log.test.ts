@@ -2,7 +2,8 @@ import { spawn } from 'node:child_process'
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { eventually } from '../../testing/wait-for.ts'
 import { AccessLog } from './access-log.ts'
 
 describe('AccessLog', () => {
@@ -22,7 +23,7 @@ describe('AccessLog', () => {
   it('writes a lone line within a short time, without being asked to', async () => {
     const log = new AccessLog({ fd, isShared: false })
     log.write('one\n')
-    await vi.waitFor(() => expect(read()).toBe('one\n'))
+    await eventually(() => expect(read()).toBe('one\n'))
     await log.close()
   })
 
@@ -76,7 +77,7 @@ describe('AccessLog', () => {
     const log = new AccessLog({ fd: writer, isShared: false })
     log.write('seen\n')
     await new Promise((resolve) => reader.once('exit', resolve))
-    await vi.waitFor(() => {
+    await eventually(() => {
       log.write('lost\n')
       expect(log.droppedLines).toBeGreaterThan(0)
     })
