@@ -90,7 +90,9 @@ describe('listFields', () => {
     const above = at('GatewayBackend', 'spec.ai')
     const below = at('GatewayBackend', 'spec.ai.groups[].providers[].name')
     expect(below).toMatchObject({ support: above?.support, type: 'SectionName', required: true })
-    expect(at('GatewayParameters', 'spec.env[].name')?.support).toBe('schema')
+    expect(at('GatewayParameters', 'spec.env[].name')?.support).toBe(
+      at('GatewayParameters', 'spec.env')?.support,
+    )
   })
 })
 

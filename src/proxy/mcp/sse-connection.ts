@@ -1,6 +1,7 @@
 /** The older transport (HTTP with SSE): one stream carries all that a server says in a session. */
 
 import type { McpEvent } from '../../mcp/event-stream.ts'
+import { member, rawOf } from '../../mcp/json/scan.ts'
 import { type McpMessage, readMessage } from '../../mcp/message.ts'
 import type { CallListener } from '../engine/upstream-call.ts'
 import type { McpTargetEntry } from '../upstream/mcp-targets.ts'
@@ -15,9 +16,16 @@ const mostPending = 1_000
 /** Milliseconds in which the server must say where messages go. */
 const endpointMs = 10_000
 
+/** A request that waits for its response on the stream. */
+interface Pending {
+  readonly listener: AnswerListener
+  /** JSON of the token by which its progress is told. */
+  readonly progressToken: string | undefined
+}
+
 /** What a session holds at one server. */
 export class SseConnection implements AnswerListener {
-  readonly #pending = new Map<string, AnswerListener>()
+  readonly #pending = new Map<string, Pending>()
   readonly #listeners = new Set<AnswerListener>()
   readonly #endpoint = Promise.withResolvers<string>()
   readonly #base: string
@@ -61,11 +69,11 @@ export class SseConnection implements AnswerListener {
     return this.#endpoint.promise
   }
 
-  expect(id: string, listener: AnswerListener): void {
+  expect(id: string, pending: Pending): void {
     if (this.#pending.size >= mostPending) {
       throw new TargetFailure('too many requests are under way')
     }
-    this.#pending.set(id, listener)
+    this.#pending.set(id, pending)
   }
 
   forget(id: string): void {
@@ -107,15 +115,24 @@ export class SseConnection implements AnswerListener {
 
   onMessage(message: McpMessage, mark: EventMark | undefined): void {
     if (message.kind === 'response') {
-      const listener = message.id === undefined ? undefined : this.#pending.get(message.id)
+      const found = message.id === undefined ? undefined : this.#pending.get(message.id)
       if (message.id !== undefined) this.#pending.delete(message.id)
-      listener?.onMessage(message, undefined)
-      listener?.onEnd()
+      found?.listener.onMessage(message, undefined)
+      found?.listener.onEnd()
       return
     }
-    // Nothing says which request a message belongs to: the one that waits last is the best guess.
-    const [listener = [...this.#pending.values()].at(-1)] = this.#listeners
-    listener?.onMessage(message, mark)
+    this.#listenerOf(message)?.onMessage(message, mark)
+  }
+
+  /** Progress goes where the response will: on another stream it might come after it. */
+  #listenerOf(message: McpMessage): AnswerListener | undefined {
+    const pending = [...this.#pending.values()]
+    const token = progressTokenOf(message)
+    const asked = token && pending.find(({ progressToken }) => progressToken === token)
+    if (asked) return asked.listener
+    // Nothing says which request any other message belongs to: the one that waits last is a guess.
+    const [listener = pending.at(-1)?.listener] = this.#listeners
+    return listener
   }
 
   onEnd(): void {
@@ -132,11 +149,21 @@ export class SseConnection implements AnswerListener {
     clearTimeout(this.#timer)
     this.#flow?.close()
     this.#endpoint.reject(failure)
-    for (const listener of this.#pending.values()) listener.onFailure(failure)
+    for (const { listener } of this.#pending.values()) listener.onFailure(failure)
     for (const listener of this.#listeners) listener.onEnd()
     this.#pending.clear()
     this.#listeners.clear()
   }
+}
+
+/** The token of a request, or of a notification of progress, as JSON. */
+function progressTokenOf(message: McpMessage): string | undefined {
+  if (message.kind === 'response') return undefined
+  const isProgress = message.kind === 'notification' && message.method === 'notifications/progress'
+  if (message.kind === 'notification' && !isProgress) return undefined
+  const holder = isProgress ? message.params : member(message.params, '_meta')
+  const token = member(holder, 'progressToken')
+  return token && rawOf(message.text, token)
 }
 
 /** Path and query of the same server; undefined where it is another one's. */
@@ -195,7 +222,9 @@ export class SseTransport implements Transport {
     const pinned = connection.label
     const wanted = { method: 'POST', body, headers, path, pinned } as const
     const ready = await prepareRequest(this.#exchange, this.#entry, wanted)
-    if (id !== undefined) connection.expect(id, listener)
+    if (id !== undefined) {
+      connection.expect(id, { listener, progressToken: progressTokenOf(message) })
+    }
     const failed = (failure: TargetFailure) => {
       if (id !== undefined) connection.forget(id)
       listener.onFailure(failure)
