@@ -100,6 +100,8 @@ beforeAll(async () => {
         ...reached('old', upstream.port, { http: { version: 'HTTP1' } }),
         ...service('secure', [upstream.port], { appProtocol: 'https' }),
         routed('secure', { name: 'secure', port: 80 }),
+        ...reached('both', slow.port, { auth: { key: 'inline' } }),
+        policy('both', 'GatewayBackend/both', { backend: { http: { requestTimeout: '300ms' } } }),
         ...reached('levels', upstream.port, { tcp: { connectTimeout: '5s' } }),
         policy('levels', 'GatewayBackend/levels', { backend: { http: { requestTimeout: '5s' } } }),
       ),
@@ -163,7 +165,10 @@ describe('connections to backends', () => {
     expect((await get('full')).body).toBe('at once')
   })
 
-  it('merges fields of the backend and of a policy', async () => {
+  it('[BackendSpec.policies] have settings of the backend and of a policy, field by field', async () => {
     expect((await get('levels')).status).toBe(200)
+    // The time is the policy's, the credential the backend's own.
+    expect((await get('both')).status).toBe(504)
+    expect(slow.received.at(-1)?.headers.authorization).toBe('Bearer inline')
   })
 })

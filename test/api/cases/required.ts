@@ -71,6 +71,7 @@ const rows: readonly [Place, Readonly<Record<string, unknown>>, readonly string[
 
 export const requiredCases: CaseGroup = {
   id: 'rule.Required',
+  shows: ['HostnameRewrite.mode'],
   cases: rows.flatMap(([at, value, names]) => [
     { written: `${at.path} with all of its required fields`, kind: at.kind, spec: at.spec(value) },
     ...names.map((name) => ({

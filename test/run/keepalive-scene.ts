@@ -1,0 +1,72 @@
+/**
+ * Run in a network namespace of its own: a gateway with a connection to each of three backends, then
+ * the loopback interface goes down and no probe is answered any more. Prints the names of those
+ * whose connection is still there once the first one has gone.
+ */
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { startGateway } from '../../src/testing/gateway.ts'
+import {
+  gateway,
+  httpRoute,
+  manifest,
+  staticBackend,
+  toBackend,
+} from '../../src/testing/manifests.ts'
+import { waitFor } from '../../src/testing/wait-for.ts'
+
+const keepalives = {
+  gone: { time: '1s', interval: '1s', retries: 1 },
+  patient: { time: '1s', interval: '1s', retries: 60 },
+  slow: { time: '1s', interval: '60s', retries: 1 },
+}
+const names = Object.keys(keepalives) as (keyof typeof keepalives)[]
+
+execFileSync('ip', ['link', 'set', 'lo', 'up'])
+const upstreams = await Promise.all(
+  names.map(async (name) => {
+    const server = createServer((_, response) => response.end(name))
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    return { name, port: (server.address() as AddressInfo).port }
+  }),
+)
+const port = 8080
+const running = await startGateway({
+  args: ['--workers', '1'],
+  manifests: {
+    'all.yaml': manifest(
+      gateway(port),
+      ...upstreams.flatMap(({ name, port: to }) => [
+        staticBackend(name, to, { tcp: { keepalive: keepalives[name] } }),
+        httpRoute(name, {
+          hostnames: [`${name}.example.com`],
+          rules: [{ backendRefs: [toBackend(name)] }],
+        }),
+      ]),
+    ),
+  },
+})
+
+/** Those with an established connection from the gateway. */
+function connected(): string[] {
+  const lines = readFileSync('/proc/net/tcp', 'utf8').split('\n')
+  return upstreams.flatMap(({ name, port: to }) => {
+    const remote = `0100007F:${to.toString(16).toUpperCase().padStart(4, '0')}`
+    const isThere = lines.some((line) => {
+      const [, , address, state] = line.trim().split(/\s+/)
+      return address === remote && state === '01'
+    })
+    return isThere ? [name] : []
+  })
+}
+
+for (const name of names) await running.send(port, { host: `${name}.example.com` })
+const before = connected()
+execFileSync('ip', ['link', 'set', 'lo', 'down'])
+await waitFor('the end of a connection', () => !connected().includes('gone'))
+const after = connected()
+await running.kill()
+console.log(JSON.stringify({ before, after }))
+process.exit(0)
