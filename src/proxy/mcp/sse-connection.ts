@@ -127,7 +127,7 @@ export class SseConnection implements AnswerListener {
   /** Progress goes where the response will: on another stream it might come after it. */
   #listenerOf(message: McpMessage): AnswerListener | undefined {
     const pending = [...this.#pending.values()]
-    const token = progressTokenOf(message)
+    const token = toldProgress(message)
     const asked = token && pending.find(({ progressToken }) => progressToken === token)
     if (asked) return asked.listener
     // Nothing says which request any other message belongs to: the one that waits last is a guess.
@@ -156,13 +156,18 @@ export class SseConnection implements AnswerListener {
   }
 }
 
-/** The token of a request, or of a notification of progress, as JSON. */
-function progressTokenOf(message: McpMessage): string | undefined {
-  if (message.kind === 'response') return undefined
-  const isProgress = message.kind === 'notification' && message.method === 'notifications/progress'
-  if (message.kind === 'notification' && !isProgress) return undefined
-  const holder = isProgress ? message.params : member(message.params, '_meta')
-  const token = member(holder, 'progressToken')
+/** The token by which a client wants to hear of its request's progress, as JSON. */
+function wantedProgress(message: McpMessage): string | undefined {
+  if (message.kind !== 'request') return undefined
+  const token = member(member(message.params, '_meta'), 'progressToken')
+  return token && rawOf(message.text, token)
+}
+
+/** The token whose progress a server tells, as JSON. */
+function toldProgress(message: McpMessage): string | undefined {
+  if (message.kind !== 'notification' || message.method !== 'notifications/progress')
+    return undefined
+  const token = member(message.params, 'progressToken')
   return token && rawOf(message.text, token)
 }
 
@@ -223,7 +228,7 @@ export class SseTransport implements Transport {
     const wanted = { method: 'POST', body, headers, path, pinned } as const
     const ready = await prepareRequest(this.#exchange, this.#entry, wanted)
     if (id !== undefined) {
-      connection.expect(id, { listener, progressToken: progressTokenOf(message) })
+      connection.expect(id, { listener, progressToken: wantedProgress(message) })
     }
     const failed = (failure: TargetFailure) => {
       if (id !== undefined) connection.forget(id)
