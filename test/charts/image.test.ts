@@ -10,6 +10,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { freePort } from '../../src/testing/gateway.ts'
 import { send } from '../../src/testing/http-client.ts'
+import { canUnshare } from '../../src/testing/namespaces.ts'
 import { waitFor } from '../../src/testing/wait-for.ts'
 
 const repository = join(import.meta.dirname, '..', '..')
@@ -58,14 +59,8 @@ mount -o remount,bind,ro "$root"
 exec unshare --user --map-user="$user" --map-group="$group" --root="$root" --wd=/app -- "$@"
 `
 
-const canUnshare = (() => {
-  try {
-    execFileSync('unshare', ['--user', '--map-root-user', '--mount', 'true'], { stdio: 'ignore' })
-    return true
-  } catch {
-    return false
-  }
-})()
+const namespaces = ['--user', '--map-root-user', '--mount']
+const isPermitted = canUnshare(namespaces, ['true'])
 
 /** What the base image brings: Node and the libraries that it is linked with. */
 function addBase(root: string): void {
@@ -88,7 +83,7 @@ describe('the file tree of the images', () => {
     root = mkdtempSync(join(tmpdir(), 'sluice-image-'))
     const assemble = join(image, 'assemble.mjs')
     await promisify(execFile)(process.execPath, [assemble, join(root, 'app')])
-    if (canUnshare) addBase(root)
+    if (isPermitted) addBase(root)
   }, 60_000)
   afterAll(() => {
     for (const child of children) child.kill('SIGKILL')
@@ -116,13 +111,13 @@ describe('the file tree of the images', () => {
     expect(listed.some((one) => one.startsWith('vitest@'))).toBe(false)
   })
 
-  describe.skipIf(!canUnshare)(
+  describe.skipIf(!isPermitted)(
     'in namespaces of its own (where the system lets a user make them)',
     () => {
       const argsOf = ({ user, entrypoint }: Stage, command: readonly string[]) => {
         const [uid = '', gid = ''] = user.split(':')
         const inside = ['sh', '-c', enter, 'sh', root, uid, gid, ...entrypoint, ...command]
-        return ['--user', '--map-root-user', '--mount', ...inside]
+        return [...namespaces, ...inside]
       }
       const run = (stage: Stage, command: readonly string[]) =>
         promisify(execFile)('unshare', argsOf(stage, command), { env: environment(stage) })

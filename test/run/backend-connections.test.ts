@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { type AddressInfo, createServer, type Server } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -13,6 +12,7 @@ import {
   staticBackend,
   toBackend,
 } from '../../src/testing/manifests.ts'
+import { connectionsTo } from '../../src/testing/tcp-table.ts'
 import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
 import { waitFor } from '../../src/testing/wait-for.ts'
 
@@ -52,12 +52,8 @@ async function poolOf(to: number): Promise<Record<string, number>> {
 
 /** Seconds until the kernel's next probe on a connection to the port; undefined where none is due. */
 function probeDue(remotePort: number): number | undefined {
-  const remote = `0100007F:${remotePort.toString(16).toUpperCase().padStart(4, '0')}`
-  const established = '01'
   const keepaliveTimer = '02'
-  for (const line of readFileSync('/proc/net/tcp', 'utf8').split('\n')) {
-    const [, , to, state, , timer = ''] = line.trim().split(/\s+/)
-    if (to !== remote || state !== established) continue
+  for (const [, , , , , timer = ''] of connectionsTo(remotePort)) {
     const [kind, due = ''] = timer.split(':')
     // In hundredths of a second.
     if (kind === keepaliveTimer) return Number.parseInt(due, 16) / 100

@@ -4,7 +4,6 @@
  * whose connection is still there once the first one has gone.
  */
 import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { startGateway } from '../../src/testing/gateway.ts'
@@ -15,6 +14,7 @@ import {
   staticBackend,
   toBackend,
 } from '../../src/testing/manifests.ts'
+import { connectionsTo } from '../../src/testing/tcp-table.ts'
 import { waitFor } from '../../src/testing/wait-for.ts'
 
 const keepalives = {
@@ -50,17 +50,8 @@ const running = await startGateway({
 })
 
 /** Those with an established connection from the gateway. */
-function connected(): string[] {
-  const lines = readFileSync('/proc/net/tcp', 'utf8').split('\n')
-  return upstreams.flatMap(({ name, port: to }) => {
-    const remote = `0100007F:${to.toString(16).toUpperCase().padStart(4, '0')}`
-    const isThere = lines.some((line) => {
-      const [, , address, state] = line.trim().split(/\s+/)
-      return address === remote && state === '01'
-    })
-    return isThere ? [name] : []
-  })
-}
+const connected = () =>
+  upstreams.flatMap(({ name, port: to }) => (connectionsTo(to).length > 0 ? [name] : []))
 
 for (const name of names) await running.send(port, { host: `${name}.example.com` })
 const before = connected()
