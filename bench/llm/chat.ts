@@ -8,10 +8,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type BenchContext, interleave, pinSelf, type Row } from '../harness.ts'
 import { cpuPer } from '../proxy/cost.ts'
+import type { BenchUpstream } from '../proxy/event-upstream.ts'
 import { askOnce, type Scenario, startLoad } from '../proxy/load.ts'
 import { loadCore, type MeasuredProxy } from '../proxy/process.ts'
 import { chat, paths, portkeyHeaders, startPortkey, startSluice } from './setup.ts'
-import { startVendorUpstream, type VendorUpstream } from './upstream.ts'
+import { startVendorUpstream } from './upstream.ts'
 
 const connections = 32
 
@@ -26,7 +27,7 @@ async function check({ proxy, scenario }: Measured): Promise<void> {
   throw new Error(`${proxy.name} does not serve ${scenario.name}:\n${head}`)
 }
 
-function costOf({ proxy, scenario }: Measured, upstream: VendorUpstream, seconds: number) {
+function costOf({ proxy, scenario }: Measured, upstream: BenchUpstream, seconds: number) {
   const load = startLoad(proxy.port, scenario, connections)
   const done = scenario.response === undefined ? upstream.events : load.responses
   return cpuPer(done, proxy, load, upstream, seconds)

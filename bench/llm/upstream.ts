@@ -1,8 +1,6 @@
 /** A vendor of chat completions for benches: raw sockets and ready-made bytes, whole and streamed. */
-import { type AddressInfo, createServer, type Socket } from 'node:net'
-
-const eventsPerStream = 100
-const eventEveryMs = 4
+import type { Socket } from 'node:net'
+import { type BenchUpstream, startEventUpstream } from '../proxy/event-upstream.ts'
 
 const usage = { prompt_tokens: 260, completion_tokens: 60, total_tokens: 320 }
 const base = { id: 'chatcmpl-bench', created: 1_700_000_000, model: 'gpt-4o-mini' }
@@ -33,57 +31,14 @@ const whole = Buffer.from(
   `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${completion.length}\r\n\r\n${completion}`,
 )
 
-export interface VendorUpstream {
-  readonly port: number
-  /** Events written to streams since the start. */
-  readonly events: () => number
-  endStreams(): void
-  close(): void
-}
-
-export async function startVendorUpstream(): Promise<VendorUpstream> {
-  const sockets = new Set<Socket>()
-  const streams = new Map<Socket, number>()
-  let events = 0
-  const timer = setInterval(() => {
-    for (const [socket, sent] of streams) {
-      events++
-      if (sent < eventsPerStream) {
-        socket.write(event)
-        streams.set(socket, sent + 1)
-      } else {
-        streams.delete(socket)
-        socket.write(ending)
-      }
-    }
-  }, eventEveryMs)
-  const server = createServer({ noDelay: true }, (socket) => {
-    sockets.add(socket)
-    socket.on('close', () => {
-      sockets.delete(socket)
-      streams.delete(socket)
-    })
-    socket.on('error', () => socket.destroy())
+export function startVendorUpstream(): Promise<BenchUpstream> {
+  return startEventUpstream({ event, ending, countsEnding: true }, (socket, begin) => {
     answerAll(socket, (isStream) => {
       if (!isStream) return socket.write(whole)
-      streams.set(socket, 0)
+      begin()
       return socket.write(streamHead)
     })
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return {
-    port: (server.address() as AddressInfo).port,
-    events: () => events,
-    endStreams: () => {
-      for (const socket of streams.keys()) socket.destroy()
-      streams.clear()
-    },
-    close: () => {
-      clearInterval(timer)
-      for (const socket of sockets) socket.destroy()
-      server.close()
-    },
-  }
 }
 
 /** Calls back for each whole request: is a stream asked for? Knows both framings of HTTP/1.1. */

@@ -1,13 +1,6 @@
 /** What a proxy's CPU time per request is, and whether it does what is measured. */
-import {
-  askOnce,
-  type BenchUpstream,
-  type Dial,
-  type Load,
-  type ScenarioName,
-  scenarios,
-  startLoad,
-} from './load.ts'
+import type { BenchUpstream } from './event-upstream.ts'
+import { askOnce, type Dial, type Load, type ScenarioName, scenarios, startLoad } from './load.ts'
 import type { MeasuredProxy } from './process.ts'
 
 /** Connections that are kept busy. */

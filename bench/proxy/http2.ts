@@ -3,6 +3,7 @@
  * 8 connections with 4 requests under way on each, and HTTP/1.1 to the upstream for both; otherwise
  * as in http1.ts.
  */
+
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { connect, type IncomingHttpHeaders } from 'node:http2'
@@ -10,7 +11,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type BenchContext, interleave, pinSelf, type Row } from '../harness.ts'
 import { cpuPerResponse } from './cost.ts'
-import { type BenchUpstream, routing, scenarios, startBenchUpstream } from './load.ts'
+import type { BenchUpstream } from './event-upstream.ts'
+import { routing, scenarios, startBenchUpstream } from './load.ts'
 import { startHttp2Load } from './load-http2.ts'
 import { nginx } from './peers.ts'
 import { loadCore, type MeasuredProxy, startProxyProcess } from './process.ts'

@@ -3,8 +3,9 @@
  * and a closed-loop client that sends ready-made bytes over keep-alive connections. Both are raw
  * sockets, so that they leave the proxy as the bottleneck.
  */
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
+import { type BenchUpstream, startEventUpstream } from './event-upstream.ts'
 
 export interface Scenario {
   readonly name: string
@@ -18,8 +19,6 @@ export interface Scenario {
 export const routing = { host: 'bench.example.com', path: '/api/', header: 'x-team', value: 'a' }
 
 const large = 64 * 1024
-const eventsPerStream = 100
-const eventEveryMs = 4
 const event = 'data: {"choices":[{"delta":{"content":" gateway"},"index":0}],"id":"chunk-0001"}\n\n'
 const eventChunk = Buffer.from(`${event.length.toString(16)}\r\n${event}\r\n`)
 const lastChunk = Buffer.from('0\r\n\r\n')
@@ -69,57 +68,16 @@ const names = Object.keys(scenarios) as ScenarioName[]
 /** `GET /api/get ` and so on: what tells the scenarios apart at the upstream. */
 const marks = new Map(names.map((name) => [`${routing.path}${name}`, name]))
 
-export interface BenchUpstream {
-  readonly port: number
-  /** Events written to streams since the start. */
-  readonly events: () => number
-  /** Ends streams whose client has gone: some proxies go on reading them. */
-  endStreams(): void
-  close(): void
-}
-
-export async function startBenchUpstream(): Promise<BenchUpstream> {
-  const sockets = new Set<Socket>()
-  const streams = new Map<Socket, number>()
-  let events = 0
-  const timer = setInterval(() => {
-    for (const [socket, sent] of streams) {
-      if (sent < eventsPerStream) {
-        events++
-        socket.write(eventChunk)
-        streams.set(socket, sent + 1)
-      } else {
-        streams.delete(socket)
-        socket.write(lastChunk)
-      }
-    }
-  }, eventEveryMs)
-  const server = createServer({ noDelay: true }, (socket) => {
-    sockets.add(socket)
-    socket.on('close', () => {
-      sockets.delete(socket)
-      streams.delete(socket)
-    })
-    socket.on('error', () => socket.destroy())
+export function startBenchUpstream(): Promise<BenchUpstream> {
+  const stream = { event: eventChunk, ending: lastChunk, countsEnding: false }
+  return startEventUpstream(stream, (socket, begin) => {
     answerAll(socket, (name) => {
       const ready = scenarios[name].response
       if (ready !== undefined) return socket.write(ready)
-      streams.set(socket, 0)
+      begin()
       return socket.write(streamHead)
     })
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const endStreams = () => {
-    for (const socket of streams.keys()) socket.destroy()
-    streams.clear()
-  }
-  const close = () => {
-    clearInterval(timer)
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  }
-  const { port } = server.address() as AddressInfo
-  return { port, events: () => events, endStreams, close }
 }
 
 /** Calls back for each whole request; knows Content-Length and chunked bodies of one piece. */

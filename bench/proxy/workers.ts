@@ -4,12 +4,14 @@
  * only what sharing costs is measured. The spread is that of their CPU time under 256 connections
  * that all do the same: each round opens new ones.
  */
+
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type BenchContext, interleave, pinSelf, type Row } from '../harness.ts'
 import { check, costOf } from './cost.ts'
-import { type BenchUpstream, scenarios, startBenchUpstream, startLoad } from './load.ts'
+import type { BenchUpstream } from './event-upstream.ts'
+import { scenarios, startBenchUpstream, startLoad } from './load.ts'
 import { loadCore, type MeasuredProxy } from './process.ts'
 import { startSluice } from './sluice.ts'
 
