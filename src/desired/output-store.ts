@@ -3,15 +3,10 @@
  * (the sum of the hashes of its entries, so that one change costs one hash).
  */
 import { hash } from 'node:crypto'
-import { canonicalJson } from '../base/canonical.ts'
+import { contentVersion } from '../base/content-version.ts'
 import type { ObjectKey } from '../model/names.ts'
 import type { Resource, ResourceKey, VersionedResource } from '../model/resources.ts'
 import type { Deployment } from './deployment/index.ts'
-
-/** First 128 bits of the SHA-256 of the canonical JSON, in hex: equal content, equal version. */
-export function contentVersion(value: unknown): string {
-  return hash('sha256', canonicalJson(value)).slice(0, 32)
-}
 
 /** First 128 bits of the SHA-256 of an entry of a digest, in hex. */
 export const entryHash = (entry: string): string => hash('sha256', entry).slice(0, 32)

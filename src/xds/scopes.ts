@@ -56,6 +56,11 @@ export class Scopes {
     return this.#scopes.get(root)?.members ?? new Set()
   }
 
+  /** What a node leads to. */
+  below(node: Node): Iterable<Node> {
+    return this.#out.get(node) ?? []
+  }
+
   /** Takes edges out and in; an edge that is in both stays. Returns what that means, by root. */
   change(removed: readonly Edge[], added: readonly Edge[]): ReadonlyMap<Node, ScopeChange> {
     for (const [from, to] of removed) {

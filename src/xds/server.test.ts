@@ -1,7 +1,10 @@
+import { fromBinary } from '@bufbuild/protobuf'
 import { status } from '@grpc/grpc-js'
 import { afterEach, describe, expect, it } from 'vitest'
+import { ResourceSchema } from '../../proto/gen/resource_pb.ts'
+import { contentVersion } from '../base/content-version.ts'
 import type { ObjectName } from '../model/names.ts'
-import type { Resource, VersionedResource } from '../model/resources.ts'
+import type { Resource, RouteResource, VersionedResource } from '../model/resources.ts'
 import { waitFor } from '../testing/wait-for.ts'
 import { BareClient, edgeNode } from '../testing/xds-client.ts'
 import type { DeltaResponse } from '../wire/discovery.ts'
@@ -48,6 +51,14 @@ const route = (name: string, gateway: ObjectName, service: string, version = '1'
     version,
   )
 
+/** A route that listeners of several Gateways serve. */
+function shared(gateways: readonly ObjectName[]): VersionedResource {
+  const rules = gateways.map((gateway) => route('shared', gateway, 'a').resource as RouteResource)
+  const attachments = rules.flatMap((rule) => rule.attachments)
+  const resource = { ...(rules[0] as RouteResource), attachments }
+  return versioned(resource, contentVersion(resource))
+}
+
 const service = (name: string, version = '1') =>
   versioned(
     {
@@ -91,6 +102,13 @@ function connect(server: XdsServer, token?: string): BareClient {
 }
 
 const keys = ({ upserted }: DeltaResponse) => upserted.map(({ key }) => key)
+
+/** Listeners that the routes of a response name. */
+const listenersIn = ({ upserted }: DeltaResponse) =>
+  upserted.flatMap(({ body }) => {
+    const { kind } = fromBinary(ResourceSchema, body)
+    return kind.case === 'route' ? kind.value.attachments.map((one) => one.listener) : []
+  })
 
 const state = (...upserted: VersionedResource[]) => ({ sequence: 1, upserted, removed: [] })
 
@@ -166,6 +184,42 @@ describe('the xDS server', () => {
     server.publish({ sequence: 7, upserted: [route('x', other, 'b')], removed: [] })
     await heard('ack', 'edge-1', 7)
     expect(client.responses).toEqual([])
+  })
+
+  it('tells each Gateway of a shared route about its own listeners only', async () => {
+    const { server, heard } = await start()
+    server.publish(state(listener(edge), listener(other), shared([edge, other]), service('a')))
+    const client = connect(server).hello()
+    const first = await client.next()
+    expect(listenersIn(first)).toEqual(['listener/Gateway/ns/edge/http'])
+    client.accept(first)
+    await heard('ack', 'edge-1', 1)
+    // Another Gateway gives the route up, which is nothing to this one.
+    server.publish({ sequence: 2, upserted: [shared([edge])], removed: [] })
+    await heard('ack', 'edge-1', 2)
+    expect(client.responses).toEqual([])
+    const whole = first.upserted.find(({ key }) => key.startsWith('route/'))?.version
+    const resumed = connect(server).hello(edgeNode, { 'route/HTTPRoute/ns/shared/0': whole ?? '' })
+    expect(keys(await resumed.next())).not.toContain('route/HTTPRoute/ns/shared/0')
+  })
+
+  it('tells a shared route again when one of its listeners moves to another Gateway', async () => {
+    const { server } = await start()
+    const moving = { namespace: 'ns', name: 'set' }
+    const entry = (gateway: ObjectName, version: string): VersionedResource => {
+      const { resource } = listener(moving)
+      return versioned({ ...resource, gateway } as Resource, version)
+    }
+    const both = shared([edge, moving])
+    server.publish(state(listener(edge), listener(other), entry(edge, '1'), both, service('a')))
+    const client = connect(server).hello()
+    const first = await client.next()
+    expect(listenersIn(first)).toHaveLength(2)
+    client.accept(first)
+    server.publish({ sequence: 2, upserted: [entry(other, '2')], removed: [] })
+    const second = await client.next()
+    expect(listenersIn(second)).toEqual(['listener/Gateway/ns/edge/http'])
+    expect(second.removed).toEqual(['listener/Gateway/ns/set/http'])
   })
 
   it('gathers changes while an answer is due, and sends the last version of each', async () => {
