@@ -14,6 +14,7 @@ import { httpRouteStage } from './derive/http-route.ts'
 import type { CheckRegex } from './derive/http-rule.ts'
 import { policyStage } from './derive/policy.ts'
 import { policyStatusStage } from './derive/policy-status.ts'
+import { routeClaimsStage } from './derive/route-claims.ts'
 import { serviceStage, workloadStage } from './derive/service.ts'
 import { streamRouteStage } from './derive/stream-route.ts'
 import { Graph, type IndexDefinition, type Stage } from './graph.ts'
@@ -33,6 +34,8 @@ function stages({ checkRegex }: DerivationOptions): readonly Stage[] {
     serviceStage,
     workloadStage,
     backendStage,
+    // Contributes which hostnames routes want of a listener.
+    routeClaimsStage,
     // Attaches to listeners; contributes `attached` (route counts) and `reach` (backend -> Gateway).
     httpRouteStage(checkRegex),
     grpcRouteStage(checkRegex),

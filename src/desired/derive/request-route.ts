@@ -10,7 +10,8 @@ import type { ViewedRule } from './http-rule.ts'
 import type { Referrer } from './references.ts'
 import { refusedRoute } from './refused-child.ts'
 import { rejectedConditions } from './rejected.ts'
-import { attachToParent, type ParentAttachment, statusParentRef } from './route-attachment.ts'
+import { type ParentAttachment, statusParentRef } from './route-attachment.ts'
+import { attachToParents, settleClaims } from './route-claims.ts'
 import {
   acceptedGateways,
   attachmentsOf,
@@ -61,8 +62,9 @@ function conditionsOf(
   generation: number,
 ): DecidedCondition[] {
   const failure = parent.failure ?? findings.wholly
+  const notes = [parent.note ?? '', findings.notes].filter((note) => note !== '').join('; ')
   const conditions = [
-    conditionOf('Accepted', failure, 'Accepted', generation, findings.notes),
+    conditionOf('Accepted', failure, 'Accepted', generation, notes),
     conditionOf('ResolvedRefs', findings.refs, 'ResolvedRefs', generation),
   ]
   if (failure === undefined && findings.partly !== undefined) {
@@ -118,11 +120,7 @@ export function deriveRequestRoute<Spec extends AnyRouteSpec>(
 ): Derived {
   if (self.object === undefined) return refusedRoute(self, read)
   const spec = specOf<Spec>(self.object)
-  const hostnames = spec.hostnames ?? []
-  const parents = (spec.parentRefs ?? []).flatMap((parentRef) => {
-    const attachment = attachToParent(self.ref, hostnames, parentRef, read)
-    return attachment === undefined ? [] : [attachment]
-  })
+  const parents = settleClaims(self, attachToParents(self, read), read)
   if (parents.length === 0) return {}
   const { kind, namespace } = self.ref
   const rules = viewRules(spec, { kind, namespace }, read)

@@ -17,6 +17,8 @@ export interface ParentAttachment {
   /** `namespace/name` of the Gateway, of a ListenerSet its parent. */
   readonly gateway: string
   readonly failure: Failure | undefined
+  /** What is to be said although it is attached. */
+  readonly note?: string
   readonly attached: readonly { listener: ListenerView; hostnames: readonly string[] }[]
 }
 
