@@ -4,51 +4,17 @@
  * projected tokens, empty folders), which lie in a folder of its own.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
-import type { ApiServer } from './api-server.ts'
+import { join } from 'node:path'
+import { type PodFacts, type PodSpec, prepareContainer } from './pod-spec.ts'
 import { waitFor } from './wait-for.ts'
 
 const launcher = join(import.meta.dirname, '..', '..', 'bin', 'sluice')
 
-interface EnvVar {
-  readonly name: string
-  readonly value?: string
-  readonly valueFrom?: {
-    readonly fieldRef?: { readonly fieldPath: string }
-    readonly resourceFieldRef?: object
-  }
-}
-
-interface Volume {
-  readonly name: string
-  readonly configMap?: { readonly name: string; readonly optional?: boolean }
-  readonly projected?: {
-    readonly sources: readonly {
-      readonly serviceAccountToken?: { readonly audience: string; readonly path: string }
-    }[]
-  }
-}
-
-interface Container {
-  readonly name: string
-  readonly args: readonly string[]
-  readonly env: readonly EnvVar[]
-  readonly readinessProbe: { readonly httpGet: { readonly path: string; readonly port: number } }
-  readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[]
-}
-
-export interface PodOptions {
-  readonly server: ApiServer
-  readonly namespace: string
+export interface PodOptions extends PodFacts {
   /** Name of the Deployment that the pod is of. */
   readonly deployment: string
-  readonly pod: string
-  /** The address of the pod. */
-  readonly ip: string
-  /** What a name in the environment stands for, in place of a DNS server and a Service. */
-  readonly hosts: Readonly<Record<string, string>>
 }
 
 export class PodProcess {
@@ -70,20 +36,12 @@ export class PodProcess {
     const { server, namespace, deployment } = this.#options
     const path = `/apis/apps/v1/namespaces/${namespace}/deployments/${deployment}`
     const { body } = await server.request('GET', path)
-    const { spec } = body.spec.template as {
-      spec: { serviceAccountName: string; containers: Container[]; volumes: Volume[] }
-    }
+    const { spec } = body.spec.template as { spec: PodSpec }
     const container = spec.containers.find(({ name }) => name === 'proxy')
     if (container === undefined) throw new Error('no container is called proxy')
-    const mounts = new Map(container.volumeMounts.map(({ name, mountPath }) => [name, mountPath]))
-    for (const volume of spec.volumes) {
-      const mountPath = mounts.get(volume.name)
-      if (mountPath === undefined) continue
-      await this.#fill(volume, join(this.folder, mountPath), spec.serviceAccountName)
-    }
-    const located = (text: string) => this.#located(text, [...mounts.values()])
-    this.args = container.args.map(located)
-    this.env = this.#environment(container.env, spec.serviceAccountName, located)
+    const prepared = await prepareContainer(this.#options, spec, container, this.folder)
+    this.args = prepared.args
+    this.env = prepared.env
     const { PATH = '', HOME = '' } = process.env
     const child = spawn(launcher, this.args, { env: { PATH, HOME, ...this.env } })
     child.stderr.on('data', (chunk: Buffer) => {
@@ -129,62 +87,5 @@ export class PodProcess {
     if (this.#process?.exitCode === null) this.#process.kill('SIGKILL')
     await this.#ended
     rmSync(this.folder, { recursive: true, force: true })
-  }
-
-  /** What a text says of mounted folders, of the folder that stands for them here. */
-  #located(text: string, mountPaths: readonly string[]): string {
-    const path = mountPaths.find((one) => text === one || text.startsWith(`${one}/`))
-    return path === undefined ? text : join(this.folder, text)
-  }
-
-  #environment(
-    variables: readonly EnvVar[],
-    account: string,
-    located: (text: string) => string,
-  ): Record<string, string> {
-    const { pod, namespace, ip, hosts } = this.#options
-    const fields: Readonly<Record<string, string>> = {
-      'metadata.name': pod,
-      'metadata.namespace': namespace,
-      'spec.nodeName': 'node-1',
-      'status.podIP': ip,
-      'spec.serviceAccountName': account,
-    }
-    const env: Record<string, string> = {}
-    for (const { name, value = '', valueFrom } of variables) {
-      const field = valueFrom?.fieldRef?.fieldPath
-      const expanded = value.replaceAll(/\$\$|\$\(([^)]+)\)/g, (all, other?: string) =>
-        other === undefined ? '$' : (env[other] ?? all),
-      )
-      const text = field === undefined ? expanded : (fields[field] ?? '')
-      env[name] = hosts[text] ?? located(text)
-    }
-    return env
-  }
-
-  async #fill(volume: Volume, folder: string, account: string): Promise<void> {
-    const { server, namespace } = this.#options
-    mkdirSync(folder, { recursive: true })
-    if (volume.configMap !== undefined) {
-      const path = `/api/v1/namespaces/${namespace}/configmaps/${volume.configMap.name}`
-      const { body, status } = await server.request('GET', path)
-      if (status === 404 && volume.configMap.optional) return
-      write(folder, body.data)
-    }
-    for (const { serviceAccountToken: token } of volume.projected?.sources ?? []) {
-      if (token === undefined) continue
-      const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${account}/token`
-      const spec = { audiences: [token.audience] }
-      const { body } = await server.request('POST', path, { spec })
-      write(folder, { [token.path]: body.status.token })
-    }
-  }
-}
-
-function write(folder: string, files: Readonly<Record<string, string>>): void {
-  for (const [name, text] of Object.entries(files)) {
-    const path = join(folder, name)
-    mkdirSync(dirname(path), { recursive: true })
-    writeFileSync(path, text)
   }
 }
