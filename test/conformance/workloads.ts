@@ -150,7 +150,8 @@ export class Workloads {
     const pod = new Pod({
       ...this.#options,
       namespace,
-      name: `${name}-${number.toString(36).padStart(5, '0')}`,
+      // The suite takes the last two parts for those that a ReplicaSet and a Pod add.
+      name: `${name}-replicas-${number.toString(36).padStart(5, '0')}`,
       address,
       template,
     })
