@@ -123,6 +123,19 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'what a controller wa
     await attached(4)
   })
 
+  it('counts a Service again that one route has let go of in the moment in which another takes it', async () => {
+    await prepared()
+    await make().start()
+    await cluster.apply(route('turn-0', 'edge', 'shop'))
+    for (let turn = 1; turn <= 20; turn++) {
+      const gone = cluster.delete('HTTPRoute', `turn-${turn - 1}`)
+      await cluster.apply(route(`turn-${turn}`, 'edge', 'shop'))
+      await gone
+      await cluster.condition('HTTPRoute', `turn-${turn}`, 'ResolvedRefs=True')
+    }
+    await cluster.delete('HTTPRoute', 'turn-20')
+  })
+
   it('is told twice, late and in the wrong order, and knows the newest all the same', async () => {
     await prepared()
     const unsteady = await startUnsteadyProxy(cluster.server, ['/httproutes'])

@@ -67,8 +67,8 @@ export class KubernetesSource {
   readonly #states = new Map<string, KindState>()
   /** Kinds that were listed, or found to be absent. */
   readonly #settled = new Set<string>()
-  /** Objects whose last change is not in the log yet, and how it was noticed. */
-  readonly #pending = new Map<string, 'watch' | 'relist'>()
+  /** Objects whose last change is not in the log yet; each change has a note of its own. */
+  readonly #pending = new Map<string, { readonly cause: 'watch' | 'relist' }>()
   /** Kinds that are being listed: what is found then was not seen by a watch. */
   readonly #listing = new Set<string>()
   #leading: Leadership | undefined
@@ -162,9 +162,10 @@ export class KubernetesSource {
   }
 
   async #beginToLead(leading: Leadership, turn: number): Promise<void> {
-    for (const entry of this.#collection.entries()) this.#pending.set(entry.key, 'relist')
+    const cause = 'relist'
+    for (const entry of this.#collection.entries()) this.#pending.set(entry.key, { cause })
     for (const { kind, namespace, name } of leading.index.entries()) {
-      if (this.#settled.has(kind)) this.#pending.set(`${kind}/${namespace}/${name}`, 'relist')
+      if (this.#settled.has(kind)) this.#pending.set(`${kind}/${namespace}/${name}`, { cause })
     }
     const unfetched = await this.#hydrate()
     await this.#append(leading, true)
@@ -258,7 +259,7 @@ export class KubernetesSource {
 
   #touch(key: string): void {
     const kind = key.slice(0, key.indexOf('/'))
-    this.#pending.set(key, this.#listing.has(kind) ? 'relist' : 'watch')
+    this.#pending.set(key, { cause: this.#listing.has(kind) ? 'relist' : 'watch' })
     this.#schedule()
   }
 
@@ -347,23 +348,24 @@ export class KubernetesSource {
     const { index } = leading
     const context = this.#context(leading)
     for (const cause of ['relist', 'watch'] as const) {
-      const keys = [...this.#pending].flatMap(([key, how]) => (how === cause ? [key] : []))
+      const noticed = [...this.#pending].filter(([, one]) => one.cause === cause)
+      const keys = noticed.map(([key]) => key)
       const events = clusterDifferences(index, this.#changeOf(keys, index, cause), context)
       const isMarked = cause === 'relist' && (isRelist || events.length > 0)
       const scope = isMarked ? this.#scopeOf(isRelist, keys) : []
       const all = isMarked ? asRelist(index, events, scope, context, 'kubernetes') : events
-      const claims = new Map(keys.map((key) => [key, this.#collection.get(key)?.claim]))
       for (let from = 0; from < all.length; from += batchSize) {
         const batch = all.slice(from, from + batchSize)
         await this.#options.onChange(batch)
         index.applyAll(batch)
       }
-      for (const [key, claim] of claims) {
+      for (const [key, before] of noticed) {
         const entry = this.#collection.get(key)
-        // What changed meanwhile stays pending, and what has still to be fetched.
-        const isUnfetched = entry?.kind.isNarrowed && claim === undefined
-        const isDone = entry?.claim === claim && !(isUnfetched && this.#scope.includes(entry))
-        if (isDone) this.#pending.delete(key)
+        // What changed meanwhile stays pending, be it only that it counts again, and what has still
+        // to be fetched.
+        const isUnfetched = entry?.kind.isNarrowed && entry.claim === undefined
+        const isDone = this.#pending.get(key) === before
+        if (isDone && !(isUnfetched && this.#scope.includes(entry))) this.#pending.delete(key)
       }
     }
   }
