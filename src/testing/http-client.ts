@@ -1,5 +1,5 @@
 /** A plain HTTP/1.1 client for tests: any Host, any header, one connection a request. */
-import { Agent, type IncomingHttpHeaders, request } from 'node:http'
+import { Agent, type ClientRequest, type IncomingHttpHeaders, request } from 'node:http'
 
 export interface TestRequest {
   readonly method?: string
@@ -22,15 +22,21 @@ export interface TestResponse {
 export function send(port: number, options: TestRequest = {}): Promise<TestResponse> {
   const { method = 'GET', path = '/', host, headers, body, agent } = options
   const { address = '127.0.0.1' } = options
+  const outgoing = request({
+    host: address,
+    port,
+    method,
+    path,
+    agent: agent ?? false,
+    headers: { ...(host !== undefined && { host }), ...headers },
+  })
+  outgoing.end(body)
+  return answerOf(outgoing)
+}
+
+/** The whole answer to a request that is on its way. */
+export function answerOf(outgoing: ClientRequest): Promise<TestResponse> {
   return new Promise((resolve, reject) => {
-    const outgoing = request({
-      host: address,
-      port,
-      method,
-      path,
-      agent: agent ?? false,
-      headers: { ...(host !== undefined && { host }), ...headers },
-    })
     outgoing.once('error', reject)
     outgoing.once('response', (response) => {
       const chunks: Buffer[] = []
@@ -44,7 +50,6 @@ export function send(port: number, options: TestRequest = {}): Promise<TestRespo
         }),
       )
     })
-    outgoing.end(body)
   })
 }
 

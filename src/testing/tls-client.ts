@@ -1,7 +1,7 @@
 /** TLS clients for tests: handshakes alone, single requests, and connections that are kept. */
 import { request } from 'node:https'
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls'
-import type { TestRequest, TestResponse } from './http-client.ts'
+import { answerOf, type TestRequest, type TestResponse } from './http-client.ts'
 
 export interface TlsClient {
   /** Trusted authorities, in PEM. */
@@ -49,29 +49,15 @@ export function sendTls(
   client: TlsClient,
   { method = 'GET', path = '/', host = client.servername, headers, body }: TestRequest = {},
 ): Promise<TestResponse> {
-  return new Promise((resolve, reject) => {
-    const outgoing = request({
-      host: '127.0.0.1',
-      port,
-      method,
-      path,
-      agent: false,
-      ...client,
-      headers: { host, ...headers },
-    })
-    outgoing.once('error', reject)
-    outgoing.once('response', (response) => {
-      const chunks: Buffer[] = []
-      response.on('data', (chunk: Buffer) => chunks.push(chunk))
-      response.once('error', reject)
-      response.once('end', () =>
-        resolve({
-          status: response.statusCode ?? 0,
-          headers: response.headers,
-          body: Buffer.concat(chunks).toString('utf8'),
-        }),
-      )
-    })
-    outgoing.end(body)
+  const outgoing = request({
+    host: '127.0.0.1',
+    port,
+    method,
+    path,
+    agent: false,
+    ...client,
+    headers: { host, ...headers },
   })
+  outgoing.end(body)
+  return answerOf(outgoing)
 }

@@ -2,6 +2,7 @@
 import { compileRegex, type Mask, type Regex } from '../../core/index.ts'
 import { GatewayError } from '../../errors.ts'
 import type { ConnectionSettings } from '../../exchange/connection.ts'
+import { CopiedExchange } from '../../exchange/derived.ts'
 import type {
   Callouts,
   CalloutTarget,
@@ -162,24 +163,16 @@ export class ModerationGuard {
 }
 
 /** The call as the policies of its connection see it: they add credentials, or sign it. */
-class ModerationExchange implements Exchange {
+class ModerationExchange extends CopiedExchange {
   readonly request: RequestHead
   readonly requestBody: MemoryBody
-  readonly response = undefined
-  readonly responseBody = undefined
-  readonly source: Exchange['source']
-  readonly rawSource: Exchange['rawSource']
-  readonly local: Exchange['local']
   readonly peerCertificate: Exchange['peerCertificate']
-  readonly place: Exchange['place']
-  readonly backend: Exchange['backend']
-  readonly bufferLimit: number
-  readonly startedAt: number
   readonly isOver = false
   readonly learned: Exchange['learned']
   readonly facts = new Map<string, unknown>()
 
   constructor(exchange: Exchange, body: Uint8Array) {
+    super(exchange)
     this.request = {
       method: 'POST',
       scheme: 'https',
@@ -190,14 +183,7 @@ class ModerationExchange implements Exchange {
       headers: new FieldPairs([json]),
     }
     this.requestBody = new MemoryBody(body)
-    this.source = exchange.source
-    this.rawSource = exchange.rawSource
-    this.local = exchange.local
     this.peerCertificate = exchange.peerCertificate
-    this.place = exchange.place
-    this.backend = exchange.backend
-    this.bufferLimit = exchange.bufferLimit
-    this.startedAt = exchange.startedAt
     this.learned = exchange.learned
   }
 }

@@ -1,38 +1,24 @@
 /** The request of a client as it was when it came: its exchange may be over, and another one's by now. */
-import type { Exchange, Peer, RequestHead, RoutePlace } from '../../exchange/exchange.ts'
+import { CopiedExchange } from '../../exchange/derived.ts'
+import type { RequestHead } from '../../exchange/exchange.ts'
 import { Learned } from '../../exchange/learned.ts'
 import { FieldPairs, MemoryBody } from '../../exchange/memory-message.ts'
 import type { Walk } from '../walk.ts'
 
-export class ClientView implements Exchange {
+export class ClientView extends CopiedExchange {
   readonly #walk: Walk
   readonly request: RequestHead
   readonly requestBody = new MemoryBody(undefined)
-  readonly response = undefined
-  readonly responseBody = undefined
-  readonly source: Peer
-  readonly rawSource: Peer
-  readonly local: Peer
-  readonly place: RoutePlace
-  readonly backend: Exchange['backend']
-  readonly bufferLimit: number
-  readonly startedAt: number
   readonly learned: Learned
   readonly facts: Map<string, unknown>
 
   constructor(walk: Walk) {
     const { exchange } = walk
+    super(exchange)
     this.#walk = walk
     const { method, scheme, authority, path, query, version, headers } = exchange.request
     const fields = new FieldPairs([...headers.entries()])
     this.request = { method, scheme, authority, path, query, version, headers: fields }
-    this.source = exchange.source
-    this.rawSource = exchange.rawSource
-    this.local = exchange.local
-    this.place = exchange.place
-    this.backend = exchange.backend
-    this.bufferLimit = exchange.bufferLimit
-    this.startedAt = exchange.startedAt
     this.learned = Object.assign(new Learned(), exchange.learned)
     this.facts = new Map(exchange.facts)
   }
