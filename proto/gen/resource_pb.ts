@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file resource.proto.
  */
 export const file_resource: GenFile = /*@__PURE__*/
-  fileDesc("Cg5yZXNvdXJjZS5wcm90bxISc2x1aWNlLnJlc291cmNlLnYxIpkDCghSZXNvdXJjZRILCgNrZXkYASABKAkSMAoIbGlzdGVuZXIYAiABKAsyHC5zbHVpY2UucmVzb3VyY2UudjEuTGlzdGVuZXJIABIqCgVyb3V0ZRgDIAEoCzIZLnNsdWljZS5yZXNvdXJjZS52MS5Sb3V0ZUgAEi4KB2JhY2tlbmQYBCABKAsyGy5zbHVpY2UucmVzb3VyY2UudjEuQmFja2VuZEgAEi4KB3NlcnZpY2UYBSABKAsyGy5zbHVpY2UucmVzb3VyY2UudjEuU2VydmljZUgAEjAKCHdvcmtsb2FkGAYgASgLMhwuc2x1aWNlLnJlc291cmNlLnYxLldvcmtsb2FkSAASLAoGcG9saWN5GAcgASgLMhouc2x1aWNlLnJlc291cmNlLnYxLlBvbGljeUgAEiwKBnNlY3JldBgIIAEoCzIaLnNsdWljZS5yZXNvdXJjZS52MS5TZWNyZXRIABIsCgZzdHJlYW0YCSABKAsyGi5zbHVpY2UucmVzb3VyY2UudjEuU3RyZWFtSABCBgoEa2luZCJMCglWZXJzaW9uZWQSDwoHdmVyc2lvbhgBIAEoCRIuCghyZXNvdXJjZRgCIAEoCzIcLnNsdWljZS5yZXNvdXJjZS52MS5SZXNvdXJjZSJbCgVEZWx0YRIQCghzZXF1ZW5jZRgBIAEoBBIvCgh1cHNlcnRlZBgCIAMoCzIdLnNsdWljZS5yZXNvdXJjZS52MS5WZXJzaW9uZWQSDwoHcmVtb3ZlZBgDIAMoCSI6CglPYmplY3RSZWYSDAoEa2luZBgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSDAoEbmFtZRgDIAEoCSIlCgNBZ2USDwoHY3JlYXRlZBgBIAEoAxINCgVvcmRlchgCIAEoBCLaAQoITGlzdGVuZXISGQoRZ2F0ZXdheV9uYW1lc3BhY2UYASABKAkSFAoMZ2F0ZXdheV9uYW1lGAIgASgJEiwKBW93bmVyGAMgASgLMh0uc2x1aWNlLnJlc291cmNlLnYxLk9iamVjdFJlZhIPCgdzZWN0aW9uGAQgASgJEgwKBHBvcnQYBSABKA0SEAoIcHJvdG9jb2wYBiABKAkSEAoIaG9zdG5hbWUYByABKAkSLAoDdGxzGAggASgLMh8uc2x1aWNlLnJlc291cmNlLnYxLkxpc3RlbmVyVGxzIkkKCVNlY3JldFJlZhIRCgluYW1lc3BhY2UYASABKAkSDAoEbmFtZRgCIAEoCRILCgNrZXkYAyABKAkSDgoGZGlnZXN0GAQgASgJIrMDCgtMaXN0ZW5lclRscxJBCgxjZXJ0aWZpY2F0ZXMYASADKAsyKy5zbHVpY2UucmVzb3VyY2UudjEuTGlzdGVuZXJUbHMuQ2VydGlmaWNhdGUSOAoHY2xpZW50cxgCIAEoCzInLnNsdWljZS5yZXNvdXJjZS52MS5MaXN0ZW5lclRscy5DbGllbnRzGnUKC0NlcnRpZmljYXRlEjIKC2NlcnRpZmljYXRlGAEgASgLMh0uc2x1aWNlLnJlc291cmNlLnYxLlNlY3JldFJlZhIyCgtwcml2YXRlX2tleRgCIAEoCzIdLnNsdWljZS5yZXNvdXJjZS52MS5TZWNyZXRSZWYaUwoJQXV0aG9yaXR5Eg0KA3BlbRgBIAEoCUgAEi8KBnNlY3JldBgCIAEoCzIdLnNsdWljZS5yZXNvdXJjZS52MS5TZWNyZXRSZWZIAEIGCgRraW5kGlsKB0NsaWVudHMSEAoIcmVxdWlyZWQYASABKAgSPgoLYXV0aG9yaXRpZXMYAiADKAsyKS5zbHVpY2UucmVzb3VyY2UudjEuTGlzdGVuZXJUbHMuQXV0aG9yaXR5IicKBlNlY3JldBIOCgZkaWdlc3QYASABKAkSDQoFdmFsdWUYAiABKAwiNwoKTmFtZWRNYXRjaBIMCgRuYW1lGAEgASgJEgwKBHR5cGUYAiABKAkSDQoFdmFsdWUYAyABKAkiKAoJUGF0aE1hdGNoEgwKBHR5cGUYASABKAkSDQoFdmFsdWUYAiABKAkiuQEKClJvdXRlTWF0Y2gSKwoEcGF0aBgBIAEoCzIdLnNsdWljZS5yZXNvdXJjZS52MS5QYXRoTWF0Y2gSEwoGbWV0aG9kGAIgASgJSACIAQESLwoHaGVhZGVycxgDIAMoCzIeLnNsdWljZS5yZXNvdXJjZS52MS5OYW1lZE1hdGNoEi0KBXF1ZXJ5GAQgAygLMh4uc2x1aWNlLnJlc291cmNlLnYxLk5hbWVkTWF0Y2hCCQoHX21ldGhvZCIqCgtIZWFkZXJWYWx1ZRIMCgRuYW1lGAEgASgJEg0KBXZhbHVlGAIgASgJInsKDUhlYWRlckNoYW5nZXMSLAoDc2V0GAEgAygLMh8uc2x1aWNlLnJlc291cmNlLnYxLkhlYWRlclZhbHVlEiwKA2FkZBgCIAMoCzIfLnNsdWljZS5yZXNvdXJjZS52MS5IZWFkZXJWYWx1ZRIOCgZyZW1vdmUYAyADKAkiKwoMUGF0aE1vZGlmaWVyEgwKBHR5cGUYASABKAkSDQoFdmFsdWUYAiABKAkivAUKC1JvdXRlRmlsdGVyEjwKD3JlcXVlc3RfaGVhZGVycxgBIAEoCzIhLnNsdWljZS5yZXNvdXJjZS52MS5IZWFkZXJDaGFuZ2VzSAASPQoQcmVzcG9uc2VfaGVhZGVycxgCIAEoCzIhLnNsdWljZS5yZXNvdXJjZS52MS5IZWFkZXJDaGFuZ2VzSAASPAoIcmVkaXJlY3QYAyABKAsyKC5zbHVpY2UucmVzb3VyY2UudjEuUm91dGVGaWx0ZXIuUmVkaXJlY3RIABI6CgdyZXdyaXRlGAQgASgLMicuc2x1aWNlLnJlc291cmNlLnYxLlJvdXRlRmlsdGVyLlJld3JpdGVIABI4CgZtaXJyb3IYBSABKAsyJi5zbHVpY2UucmVzb3VyY2UudjEuUm91dGVGaWx0ZXIuTWlycm9ySAAarwEKCFJlZGlyZWN0EhMKBnNjaGVtZRgBIAEoCUgAiAEBEhUKCGhvc3RuYW1lGAIgASgJSAGIAQESLgoEcGF0aBgDIAEoCzIgLnNsdWljZS5yZXNvdXJjZS52MS5QYXRoTW9kaWZpZXISEQoEcG9ydBgEIAEoDUgCiAEBEhMKC3N0YXR1c19jb2RlGAUgASgNQgkKB19zY2hlbWVCCwoJX2hvc3RuYW1lQgcKBV9wb3J0Gl0KB1Jld3JpdGUSFQoIaG9zdG5hbWUYASABKAlIAIgBARIuCgRwYXRoGAIgASgLMiAuc2x1aWNlLnJlc291cmNlLnYxLlBhdGhNb2RpZmllckILCglfaG9zdG5hbWUaYwoGTWlycm9yEjEKBnRhcmdldBgBIAEoCzIhLnNsdWljZS5yZXNvdXJjZS52MS5CYWNrZW5kVGFyZ2V0EhEKCW51bWVyYXRvchgCIAEoDRITCgtkZW5vbWluYXRvchgDIAEoDUIGCgRraW5kIvcCCg1CYWNrZW5kVGFyZ2V0EkMKB3NlcnZpY2UYASABKAsyMC5zbHVpY2UucmVzb3VyY2UudjEuQmFja2VuZFRhcmdldC5TZXJ2aWNlUG9ydFJlZkgAEj8KB2JhY2tlbmQYAiABKAsyLC5zbHVpY2UucmVzb3VyY2UudjEuQmFja2VuZFRhcmdldC5CYWNrZW5kUmVmSAASPAoHaW52YWxpZBgDIAEoCzIpLnNsdWljZS5yZXNvdXJjZS52MS5CYWNrZW5kVGFyZ2V0LkludmFsaWRIABo/Cg5TZXJ2aWNlUG9ydFJlZhIRCgluYW1lc3BhY2UYASABKAkSDAoEbmFtZRgCIAEoCRIMCgRwb3J0GAMgASgNGi0KCkJhY2tlbmRSZWYSEQoJbmFtZXNwYWNlGAEgASgJEgwKBG5hbWUYAiABKAkaKgoHSW52YWxpZBIOCgZyZWFzb24YASABKAkSDwoHbWVzc2FnZRgCIAEoCUIGCgRraW5kIoYBCg9XZWlnaHRlZEJhY2tlbmQSDgoGd2VpZ2h0GAEgASgNEjEKBnRhcmdldBgCIAEoCzIhLnNsdWljZS5yZXNvdXJjZS52MS5CYWNrZW5kVGFyZ2V0EjAKB2ZpbHRlcnMYAyADKAsyHy5zbHVpY2UucmVzb3VyY2UudjEuUm91dGVGaWx0ZXIiMQoKQXR0YWNobWVudBIQCghsaXN0ZW5lchgBIAEoCRIRCglob3N0bmFtZXMYAiADKAki+AMKBVJvdXRlEiwKBXJvdXRlGAEgASgLMh0uc2x1aWNlLnJlc291cmNlLnYxLk9iamVjdFJlZhIkCgNhZ2UYAiABKAsyFy5zbHVpY2UucmVzb3VyY2UudjEuQWdlEhIKCnJ1bGVfaW5kZXgYAyABKA0SFgoJcnVsZV9uYW1lGAQgASgJSACIAQESMwoLYXR0YWNobWVudHMYBSADKAsyHi5zbHVpY2UucmVzb3VyY2UudjEuQXR0YWNobWVudBIvCgdtYXRjaGVzGAYgAygLMh4uc2x1aWNlLnJlc291cmNlLnYxLlJvdXRlTWF0Y2gSMAoHZmlsdGVycxgHIAMoCzIfLnNsdWljZS5yZXNvdXJjZS52MS5Sb3V0ZUZpbHRlchI1CghiYWNrZW5kcxgIIAMoCzIjLnNsdWljZS5yZXNvdXJjZS52MS5XZWlnaHRlZEJhY2tlbmQSHwoScmVxdWVzdF90aW1lb3V0X21zGAkgASgESAGIAQESHwoSYmFja2VuZF90aW1lb3V0X21zGAogASgESAKIAQESFQoIdW51c2FibGUYCyABKAlIA4gBAUIMCgpfcnVsZV9uYW1lQhUKE19yZXF1ZXN0X3RpbWVvdXRfbXNCFQoTX2JhY2tlbmRfdGltZW91dF9tc0ILCglfdW51c2FibGUiuwIKBlN0cmVhbRIsCgVyb3V0ZRgBIAEoCzIdLnNsdWljZS5yZXNvdXJjZS52MS5PYmplY3RSZWYSJAoDYWdlGAIgASgLMhcuc2x1aWNlLnJlc291cmNlLnYxLkFnZRIWCglydWxlX25hbWUYAyABKAlIAIgBARIzCgthdHRhY2htZW50cxgEIAMoCzIeLnNsdWljZS5yZXNvdXJjZS52MS5BdHRhY2htZW50EjQKCGJhY2tlbmRzGAUgAygLMiIuc2x1aWNlLnJlc291cmNlLnYxLlN0cmVhbS5CYWNrZW5kGkwKB0JhY2tlbmQSDgoGd2VpZ2h0GAEgASgNEjEKBnRhcmdldBgCIAEoCzIhLnNsdWljZS5yZXNvdXJjZS52MS5CYWNrZW5kVGFyZ2V0QgwKCl9ydWxlX25hbWUi2goKB0JhY2tlbmQSEQoJbmFtZXNwYWNlGAEgASgJEgwKBG5hbWUYAiABKAkSNAoGc3RhdGljGAMgASgLMiIuc2x1aWNlLnJlc291cmNlLnYxLkJhY2tlbmQuU3RhdGljSAASNgoHZHluYW1pYxgEIAEoCzIjLnNsdWljZS5yZXNvdXJjZS52MS5CYWNrZW5kLkR5bmFtaWNIABI+Cgt1bnN1cHBvcnRlZBgFIAEoCzInLnNsdWljZS5yZXNvdXJjZS52MS5CYWNrZW5kLlVuc3VwcG9ydGVkSAASLAoCYWkYBiABKAsyHi5zbHVpY2UucmVzb3VyY2UudjEuQmFja2VuZC5BaUgAEi4KA21jcBgHIAEoCzIfLnNsdWljZS5yZXNvdXJjZS52MS5CYWNrZW5kLk1jcEgAGiQKBlN0YXRpYxIMCgRob3N0GAEgASgJEgwKBHBvcnQYAiABKA0aCQoHRHluYW1pYxo3CgJBaRIxCgZncm91cHMYASADKAsyIS5zbHVpY2UucmVzb3VyY2UudjEuQmFja2VuZC5Hcm91cBpACgVHcm91cBI3Cglwcm92aWRlcnMYASADKAsyJC5zbHVpY2UucmVzb3VyY2UudjEuQmFja2VuZC5Qcm92aWRlchq9AwoIUHJvdmlkZXISEQoEbmFtZRgBIAEoCUgAiAEBEg4KBnZlbmRvchgCIAEoCRISCgVtb2RlbBgDIAEoCUgBiAEBEhUKCGVuZHBvaW50GAQgASgJSAKIAQESHAoPZGVwbG95bWVudF9uYW1lGAUgASgJSAOIAQESGAoLYXBpX3ZlcnNpb24YBiABKAlIBIgBARIXCgpwcm9qZWN0X2lkGAcgASgJSAWIAQESEwoGcmVnaW9uGAggASgJSAaIAQESPQoJZ3VhcmRyYWlsGAkgASgLMiUuc2x1aWNlLnJlc291cmNlLnYxLkJhY2tlbmQuR3VhcmRyYWlsSAeIAQESEQoEaG9zdBgKIAEoCUgIiAEBEhEKBHBvcnQYCyABKA1ICYgBARIRCgRwYXRoGAwgASgJSAqIAQFCBwoFX25hbWVCCAoGX21vZGVsQgsKCV9lbmRwb2ludEISChBfZGVwbG95bWVudF9uYW1lQg4KDF9hcGlfdmVyc2lvbkINCgtfcHJvamVjdF9pZEIJCgdfcmVnaW9uQgwKCl9ndWFyZHJhaWxCBwoFX2hvc3RCBwoFX3BvcnRCBwoFX3BhdGgaMAoJR3VhcmRyYWlsEhIKCmlkZW50aWZpZXIYASABKAkSDwoHdmVyc2lvbhgCIAEoCRpNCgNNY3ASMwoHdGFyZ2V0cxgBIAMoCzIiLnNsdWljZS5yZXNvdXJjZS52MS5CYWNrZW5kLlRhcmdldBIRCglzdGF0ZWxlc3MYAiABKAgayAEKBlRhcmdldBIMCgRuYW1lGAEgASgJEhAKCHNlY3Rpb25zGAIgAygJEhAKCHByb3RvY29sGAMgASgJEgwKBHBhdGgYBCABKAkSNAoGc3RhdGljGAUgASgLMiIuc2x1aWNlLnJlc291cmNlLnYxLkJhY2tlbmQuU3RhdGljSAASOQoHc2VydmljZRgGIAEoCzImLnNsdWljZS5yZXNvdXJjZS52MS5CYWNrZW5kLlNlcnZpY2VSZWZIAEINCgtkZXN0aW5hdGlvbho7CgpTZXJ2aWNlUmVmEhEKCW5hbWVzcGFjZRgBIAEoCRIMCgRuYW1lGAIgASgJEgwKBHBvcnQYAyABKA0aHgoLVW5zdXBwb3J0ZWQSDwoHbWVzc2FnZRgBIAEoCUINCgtkZXN0aW5hdGlvbiKVAgoHU2VydmljZRIRCgluYW1lc3BhY2UYASABKAkSDAoEbmFtZRgCIAEoCRIvCgVwb3J0cxgDIAMoCzIgLnNsdWljZS5yZXNvdXJjZS52MS5TZXJ2aWNlLlBvcnQSGQoRcHVibGlzaF9ub3RfcmVhZHkYBCABKAganAEKBFBvcnQSDAoEbmFtZRgBIAEoCRIMCgRwb3J0GAIgASgNEhgKC3RhcmdldF9wb3J0GAMgASgNSACIAQESGQoMYXBwX3Byb3RvY29sGAQgASgJSAGIAQESFQoIcHJvdG9jb2wYBSABKAlIAogBAUIOCgxfdGFyZ2V0X3BvcnRCDwoNX2FwcF9wcm90b2NvbEILCglfcHJvdG9jb2wigwMKCFdvcmtsb2FkEhEKCW5hbWVzcGFjZRgBIAEoCRIMCgRuYW1lGAIgASgJEg8KB3NlcnZpY2UYAyABKAkSMAoFcG9ydHMYBCADKAsyIS5zbHVpY2UucmVzb3VyY2UudjEuV29ya2xvYWQuUG9ydBI4CgllbmRwb2ludHMYBSADKAsyJS5zbHVpY2UucmVzb3VyY2UudjEuV29ya2xvYWQuRW5kcG9pbnQaTgoEUG9ydBIMCgRuYW1lGAEgASgJEgwKBHBvcnQYAiABKA0SGQoMYXBwX3Byb3RvY29sGAMgASgJSACIAQFCDwoNX2FwcF9wcm90b2NvbBqIAQoIRW5kcG9pbnQSDwoHYWRkcmVzcxgBIAEoCRINCgVyZWFkeRgCIAEoCBIRCgR6b25lGAMgASgJSACIAQESEQoEbm9kZRgEIAEoCUgBiAEBEhEKCWZvcl96b25lcxgFIAMoCRIRCglmb3Jfbm9kZXMYBiADKAlCBwoFX3pvbmVCBwoFX25vZGUisgMKBlBvbGljeRIRCgluYW1lc3BhY2UYASABKAkSDAoEbmFtZRgCIAEoCRIkCgNhZ2UYAyABKAsyFy5zbHVpY2UucmVzb3VyY2UudjEuQWdlEg8KB3NlY3Rpb24YBCABKAkSDQoFZmllbGQYBSABKAkSDQoFcGhhc2UYBiABKAkSMQoGdGFyZ2V0GAcgASgLMiEuc2x1aWNlLnJlc291cmNlLnYxLlBvbGljeS5UYXJnZXQSFgoOY29uZmlnX3ZlcnNpb24YCCABKA0SDgoGY29uZmlnGAkgASgJEhoKDXVuZW5mb3JjZWFibGUYCiABKAlIAIgBARIuCgdzZWNyZXRzGAsgAygLMh0uc2x1aWNlLnJlc291cmNlLnYxLlNlY3JldFJlZhp5CgZUYXJnZXQSLQoGb2JqZWN0GAEgASgLMh0uc2x1aWNlLnJlc291cmNlLnYxLk9iamVjdFJlZhIUCgdzZWN0aW9uGAIgASgJSACIAQESEwoGaW5saW5lGAMgASgISAGIAQFCCgoIX3NlY3Rpb25CCQoHX2lubGluZUIQCg5fdW5lbmZvcmNlYWJsZSKUAQoKUmVqZWN0aW9ucxI8CgpyZWplY3Rpb25zGAEgAygLMiguc2x1aWNlLnJlc291cmNlLnYxLlJlamVjdGlvbnMuUmVqZWN0aW9uEg8KB29taXR0ZWQYAiABKA0aNwoJUmVqZWN0aW9uEgsKA2tleRgBIAEoCRIMCgRjb2RlGAIgASgJEg8KB21lc3NhZ2UYAyABKAliBnByb3RvMw");
+  fileDesc("Cg5yZXNvdXJjZS5wcm90bxISc2x1aWNlLnJlc291cmNlLnYxIpkDCghSZXNvdXJjZRILCgNrZXkYASABKAkSMAoIbGlzdGVuZXIYAiABKAsyHC5zbHVpY2UucmVzb3VyY2UudjEuTGlzdGVuZXJIABIqCgVyb3V0ZRgDIAEoCzIZLnNsdWljZS5yZXNvdXJjZS52MS5Sb3V0ZUgAEi4KB2JhY2tlbmQYBCABKAsyGy5zbHVpY2UucmVzb3VyY2UudjEuQmFja2VuZEgAEi4KB3NlcnZpY2UYBSABKAsyGy5zbHVpY2UucmVzb3VyY2UudjEuU2VydmljZUgAEjAKCHdvcmtsb2FkGAYgASgLMhwuc2x1aWNlLnJlc291cmNlLnYxLldvcmtsb2FkSAASLAoGcG9saWN5GAcgASgLMhouc2x1aWNlLnJlc291cmNlLnYxLlBvbGljeUgAEiwKBnNlY3JldBgIIAEoCzIaLnNsdWljZS5yZXNvdXJjZS52MS5TZWNyZXRIABIsCgZzdHJlYW0YCSABKAsyGi5zbHVpY2UucmVzb3VyY2UudjEuU3RyZWFtSABCBgoEa2luZCJMCglWZXJzaW9uZWQSDwoHdmVyc2lvbhgBIAEoCRIuCghyZXNvdXJjZRgCIAEoCzIcLnNsdWljZS5yZXNvdXJjZS52MS5SZXNvdXJjZSJbCgVEZWx0YRIQCghzZXF1ZW5jZRgBIAEoBBIvCgh1cHNlcnRlZBgCIAMoCzIdLnNsdWljZS5yZXNvdXJjZS52MS5WZXJzaW9uZWQSDwoHcmVtb3ZlZBgDIAMoCSI6CglPYmplY3RSZWYSDAoEa2luZBgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSDAoEbmFtZRgDIAEoCSIlCgNBZ2USDwoHY3JlYXRlZBgBIAEoAxINCgVvcmRlchgCIAEoBCLaAQoITGlzdGVuZXISGQoRZ2F0ZXdheV9uYW1lc3BhY2UYASABKAkSFAoMZ2F0ZXdheV9uYW1lGAIgASgJEiwKBW93bmVyGAMgASgLMh0uc2x1aWNlLnJlc291cmNlLnYxLk9iamVjdFJlZhIPCgdzZWN0aW9uGAQgASgJEgwKBHBvcnQYBSABKA0SEAoIcHJvdG9jb2wYBiABKAkSEAoIaG9zdG5hbWUYByABKAkSLAoDdGxzGAggASgLMh8uc2x1aWNlLnJlc291cmNlLnYxLkxpc3RlbmVyVGxzIkkKCVNlY3JldFJlZhIRCgluYW1lc3BhY2UYASABKAkSDAoEbmFtZRgCIAEoCRILCgNrZXkYAyABKAkSDgoGZGlnZXN0GAQgASgJIrMDCgtMaXN0ZW5lclRscxJBCgxjZXJ0aWZpY2F0ZXMYASADKAsyKy5zbHVpY2UucmVzb3VyY2UudjEuTGlzdGVuZXJUbHMuQ2VydGlmaWNhdGUSOAoHY2xpZW50cxgCIAEoCzInLnNsdWljZS5yZXNvdXJjZS52MS5MaXN0ZW5lclRscy5DbGllbnRzGnUKC0NlcnRpZmljYXRlEjIKC2NlcnRpZmljYXRlGAEgASgLMh0uc2x1aWNlLnJlc291cmNlLnYxLlNlY3JldFJlZhIyCgtwcml2YXRlX2tleRgCIAEoCzIdLnNsdWljZS5yZXNvdXJjZS52MS5TZWNyZXRSZWYaUwoJQXV0aG9yaXR5Eg0KA3BlbRgBIAEoCUgAEi8KBnNlY3JldBgCIAEoCzIdLnNsdWljZS5yZXNvdXJjZS52MS5TZWNyZXRSZWZIAEIGCgRraW5kGlsKB0NsaWVudHMSEAoIcmVxdWlyZWQYASABKAgSPgoLYXV0aG9yaXRpZXMYAiADKAsyKS5zbHVpY2UucmVzb3VyY2UudjEuTGlzdGVuZXJUbHMuQXV0aG9yaXR5IicKBlNlY3JldBIOCgZkaWdlc3QYASABKAkSDQoFdmFsdWUYAiABKAwiNwoKTmFtZWRNYXRjaBIMCgRuYW1lGAEgASgJEgwKBHR5cGUYAiABKAkSDQoFdmFsdWUYAyABKAkiKAoJUGF0aE1hdGNoEgwKBHR5cGUYASABKAkSDQoFdmFsdWUYAiABKAkiuQEKClJvdXRlTWF0Y2gSKwoEcGF0aBgBIAEoCzIdLnNsdWljZS5yZXNvdXJjZS52MS5QYXRoTWF0Y2gSEwoGbWV0aG9kGAIgASgJSACIAQESLwoHaGVhZGVycxgDIAMoCzIeLnNsdWljZS5yZXNvdXJjZS52MS5OYW1lZE1hdGNoEi0KBXF1ZXJ5GAQgAygLMh4uc2x1aWNlLnJlc291cmNlLnYxLk5hbWVkTWF0Y2hCCQoHX21ldGhvZCIqCgtIZWFkZXJWYWx1ZRIMCgRuYW1lGAEgASgJEg0KBXZhbHVlGAIgASgJInsKDUhlYWRlckNoYW5nZXMSLAoDc2V0GAEgAygLMh8uc2x1aWNlLnJlc291cmNlLnYxLkhlYWRlclZhbHVlEiwKA2FkZBgCIAMoCzIfLnNsdWljZS5yZXNvdXJjZS52MS5IZWFkZXJWYWx1ZRIOCgZyZW1vdmUYAyADKAkiKwoMUGF0aE1vZGlmaWVyEgwKBHR5cGUYASABKAkSDQoFdmFsdWUYAiABKAkivAUKC1JvdXRlRmlsdGVyEjwKD3JlcXVlc3RfaGVhZGVycxgBIAEoCzIhLnNsdWljZS5yZXNvdXJjZS52MS5IZWFkZXJDaGFuZ2VzSAASPQoQcmVzcG9uc2VfaGVhZGVycxgCIAEoCzIhLnNsdWljZS5yZXNvdXJjZS52MS5IZWFkZXJDaGFuZ2VzSAASPAoIcmVkaXJlY3QYAyABKAsyKC5zbHVpY2UucmVzb3VyY2UudjEuUm91dGVGaWx0ZXIuUmVkaXJlY3RIABI6CgdyZXdyaXRlGAQgASgLMicuc2x1aWNlLnJlc291cmNlLnYxLlJvdXRlRmlsdGVyLlJld3JpdGVIABI4CgZtaXJyb3IYBSABKAsyJi5zbHVpY2UucmVzb3VyY2UudjEuUm91dGVGaWx0ZXIuTWlycm9ySAAarwEKCFJlZGlyZWN0EhMKBnNjaGVtZRgBIAEoCUgAiAEBEhUKCGhvc3RuYW1lGAIgASgJSAGIAQESLgoEcGF0aBgDIAEoCzIgLnNsdWljZS5yZXNvdXJjZS52MS5QYXRoTW9kaWZpZXISEQoEcG9ydBgEIAEoDUgCiAEBEhMKC3N0YXR1c19jb2RlGAUgASgNQgkKB19zY2hlbWVCCwoJX2hvc3RuYW1lQgcKBV9wb3J0Gl0KB1Jld3JpdGUSFQoIaG9zdG5hbWUYASABKAlIAIgBARIuCgRwYXRoGAIgASgLMiAuc2x1aWNlLnJlc291cmNlLnYxLlBhdGhNb2RpZmllckILCglfaG9zdG5hbWUaYwoGTWlycm9yEjEKBnRhcmdldBgBIAEoCzIhLnNsdWljZS5yZXNvdXJjZS52MS5CYWNrZW5kVGFyZ2V0EhEKCW51bWVyYXRvchgCIAEoDRITCgtkZW5vbWluYXRvchgDIAEoDUIGCgRraW5kIvcCCg1CYWNrZW5kVGFyZ2V0EkMKB3NlcnZpY2UYASABKAsyMC5zbHVpY2UucmVzb3VyY2UudjEuQmFja2VuZFRhcmdldC5TZXJ2aWNlUG9ydFJlZkgAEj8KB2JhY2tlbmQYAiABKAsyLC5zbHVpY2UucmVzb3VyY2UudjEuQmFja2VuZFRhcmdldC5CYWNrZW5kUmVmSAASPAoHaW52YWxpZBgDIAEoCzIpLnNsdWljZS5yZXNvdXJjZS52MS5CYWNrZW5kVGFyZ2V0LkludmFsaWRIABo/Cg5TZXJ2aWNlUG9ydFJlZhIRCgluYW1lc3BhY2UYASABKAkSDAoEbmFtZRgCIAEoCRIMCgRwb3J0GAMgASgNGi0KCkJhY2tlbmRSZWYSEQoJbmFtZXNwYWNlGAEgASgJEgwKBG5hbWUYAiABKAkaKgoHSW52YWxpZBIOCgZyZWFzb24YASABKAkSDwoHbWVzc2FnZRgCIAEoCUIGCgRraW5kIoYBCg9XZWlnaHRlZEJhY2tlbmQSDgoGd2VpZ2h0GAEgASgNEjEKBnRhcmdldBgCIAEoCzIhLnNsdWljZS5yZXNvdXJjZS52MS5CYWNrZW5kVGFyZ2V0EjAKB2ZpbHRlcnMYAyADKAsyHy5zbHVpY2UucmVzb3VyY2UudjEuUm91dGVGaWx0ZXIiMQoKQXR0YWNobWVudBIQCghsaXN0ZW5lchgBIAEoCRIRCglob3N0bmFtZXMYAiADKAkigwEKElNlc3Npb25QZXJzaXN0ZW5jZRIPCgdjYXJyaWVyGAEgASgJEgwKBG5hbWUYAiABKAkSIAoTYWJzb2x1dGVfdGltZW91dF9tcxgDIAEoBEgAiAEBEhQKDGlzX3Blcm1hbmVudBgEIAEoCEIWChRfYWJzb2x1dGVfdGltZW91dF9tcyKxBAoFUm91dGUSLAoFcm91dGUYASABKAsyHS5zbHVpY2UucmVzb3VyY2UudjEuT2JqZWN0UmVmEiQKA2FnZRgCIAEoCzIXLnNsdWljZS5yZXNvdXJjZS52MS5BZ2USEgoKcnVsZV9pbmRleBgDIAEoDRIWCglydWxlX25hbWUYBCABKAlIAIgBARIzCgthdHRhY2htZW50cxgFIAMoCzIeLnNsdWljZS5yZXNvdXJjZS52MS5BdHRhY2htZW50Ei8KB21hdGNoZXMYBiADKAsyHi5zbHVpY2UucmVzb3VyY2UudjEuUm91dGVNYXRjaBIwCgdmaWx0ZXJzGAcgAygLMh8uc2x1aWNlLnJlc291cmNlLnYxLlJvdXRlRmlsdGVyEjUKCGJhY2tlbmRzGAggAygLMiMuc2x1aWNlLnJlc291cmNlLnYxLldlaWdodGVkQmFja2VuZBIfChJyZXF1ZXN0X3RpbWVvdXRfbXMYCSABKARIAYgBARIfChJiYWNrZW5kX3RpbWVvdXRfbXMYCiABKARIAogBARIVCgh1bnVzYWJsZRgLIAEoCUgDiAEBEjcKB3Nlc3Npb24YDCABKAsyJi5zbHVpY2UucmVzb3VyY2UudjEuU2Vzc2lvblBlcnNpc3RlbmNlQgwKCl9ydWxlX25hbWVCFQoTX3JlcXVlc3RfdGltZW91dF9tc0IVChNfYmFja2VuZF90aW1lb3V0X21zQgsKCV91bnVzYWJsZSK7AgoGU3RyZWFtEiwKBXJvdXRlGAEgASgLMh0uc2x1aWNlLnJlc291cmNlLnYxLk9iamVjdFJlZhIkCgNhZ2UYAiABKAsyFy5zbHVpY2UucmVzb3VyY2UudjEuQWdlEhYKCXJ1bGVfbmFtZRgDIAEoCUgAiAEBEjMKC2F0dGFjaG1lbnRzGAQgAygLMh4uc2x1aWNlLnJlc291cmNlLnYxLkF0dGFjaG1lbnQSNAoIYmFja2VuZHMYBSADKAsyIi5zbHVpY2UucmVzb3VyY2UudjEuU3RyZWFtLkJhY2tlbmQaTAoHQmFja2VuZBIOCgZ3ZWlnaHQYASABKA0SMQoGdGFyZ2V0GAIgASgLMiEuc2x1aWNlLnJlc291cmNlLnYxLkJhY2tlbmRUYXJnZXRCDAoKX3J1bGVfbmFtZSLaCgoHQmFja2VuZBIRCgluYW1lc3BhY2UYASABKAkSDAoEbmFtZRgCIAEoCRI0CgZzdGF0aWMYAyABKAsyIi5zbHVpY2UucmVzb3VyY2UudjEuQmFja2VuZC5TdGF0aWNIABI2CgdkeW5hbWljGAQgASgLMiMuc2x1aWNlLnJlc291cmNlLnYxLkJhY2tlbmQuRHluYW1pY0gAEj4KC3Vuc3VwcG9ydGVkGAUgASgLMicuc2x1aWNlLnJlc291cmNlLnYxLkJhY2tlbmQuVW5zdXBwb3J0ZWRIABIsCgJhaRgGIAEoCzIeLnNsdWljZS5yZXNvdXJjZS52MS5CYWNrZW5kLkFpSAASLgoDbWNwGAcgASgLMh8uc2x1aWNlLnJlc291cmNlLnYxLkJhY2tlbmQuTWNwSAAaJAoGU3RhdGljEgwKBGhvc3QYASABKAkSDAoEcG9ydBgCIAEoDRoJCgdEeW5hbWljGjcKAkFpEjEKBmdyb3VwcxgBIAMoCzIhLnNsdWljZS5yZXNvdXJjZS52MS5CYWNrZW5kLkdyb3VwGkAKBUdyb3VwEjcKCXByb3ZpZGVycxgBIAMoCzIkLnNsdWljZS5yZXNvdXJjZS52MS5CYWNrZW5kLlByb3ZpZGVyGr0DCghQcm92aWRlchIRCgRuYW1lGAEgASgJSACIAQESDgoGdmVuZG9yGAIgASgJEhIKBW1vZGVsGAMgASgJSAGIAQESFQoIZW5kcG9pbnQYBCABKAlIAogBARIcCg9kZXBsb3ltZW50X25hbWUYBSABKAlIA4gBARIYCgthcGlfdmVyc2lvbhgGIAEoCUgEiAEBEhcKCnByb2plY3RfaWQYByABKAlIBYgBARITCgZyZWdpb24YCCABKAlIBogBARI9CglndWFyZHJhaWwYCSABKAsyJS5zbHVpY2UucmVzb3VyY2UudjEuQmFja2VuZC5HdWFyZHJhaWxIB4gBARIRCgRob3N0GAogASgJSAiIAQESEQoEcG9ydBgLIAEoDUgJiAEBEhEKBHBhdGgYDCABKAlICogBAUIHCgVfbmFtZUIICgZfbW9kZWxCCwoJX2VuZHBvaW50QhIKEF9kZXBsb3ltZW50X25hbWVCDgoMX2FwaV92ZXJzaW9uQg0KC19wcm9qZWN0X2lkQgkKB19yZWdpb25CDAoKX2d1YXJkcmFpbEIHCgVfaG9zdEIHCgVfcG9ydEIHCgVfcGF0aBowCglHdWFyZHJhaWwSEgoKaWRlbnRpZmllchgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJGk0KA01jcBIzCgd0YXJnZXRzGAEgAygLMiIuc2x1aWNlLnJlc291cmNlLnYxLkJhY2tlbmQuVGFyZ2V0EhEKCXN0YXRlbGVzcxgCIAEoCBrIAQoGVGFyZ2V0EgwKBG5hbWUYASABKAkSEAoIc2VjdGlvbnMYAiADKAkSEAoIcHJvdG9jb2wYAyABKAkSDAoEcGF0aBgEIAEoCRI0CgZzdGF0aWMYBSABKAsyIi5zbHVpY2UucmVzb3VyY2UudjEuQmFja2VuZC5TdGF0aWNIABI5CgdzZXJ2aWNlGAYgASgLMiYuc2x1aWNlLnJlc291cmNlLnYxLkJhY2tlbmQuU2VydmljZVJlZkgAQg0KC2Rlc3RpbmF0aW9uGjsKClNlcnZpY2VSZWYSEQoJbmFtZXNwYWNlGAEgASgJEgwKBG5hbWUYAiABKAkSDAoEcG9ydBgDIAEoDRoeCgtVbnN1cHBvcnRlZBIPCgdtZXNzYWdlGAEgASgJQg0KC2Rlc3RpbmF0aW9uIpUCCgdTZXJ2aWNlEhEKCW5hbWVzcGFjZRgBIAEoCRIMCgRuYW1lGAIgASgJEi8KBXBvcnRzGAMgAygLMiAuc2x1aWNlLnJlc291cmNlLnYxLlNlcnZpY2UuUG9ydBIZChFwdWJsaXNoX25vdF9yZWFkeRgEIAEoCBqcAQoEUG9ydBIMCgRuYW1lGAEgASgJEgwKBHBvcnQYAiABKA0SGAoLdGFyZ2V0X3BvcnQYAyABKA1IAIgBARIZCgxhcHBfcHJvdG9jb2wYBCABKAlIAYgBARIVCghwcm90b2NvbBgFIAEoCUgCiAEBQg4KDF90YXJnZXRfcG9ydEIPCg1fYXBwX3Byb3RvY29sQgsKCV9wcm90b2NvbCKDAwoIV29ya2xvYWQSEQoJbmFtZXNwYWNlGAEgASgJEgwKBG5hbWUYAiABKAkSDwoHc2VydmljZRgDIAEoCRIwCgVwb3J0cxgEIAMoCzIhLnNsdWljZS5yZXNvdXJjZS52MS5Xb3JrbG9hZC5Qb3J0EjgKCWVuZHBvaW50cxgFIAMoCzIlLnNsdWljZS5yZXNvdXJjZS52MS5Xb3JrbG9hZC5FbmRwb2ludBpOCgRQb3J0EgwKBG5hbWUYASABKAkSDAoEcG9ydBgCIAEoDRIZCgxhcHBfcHJvdG9jb2wYAyABKAlIAIgBAUIPCg1fYXBwX3Byb3RvY29sGogBCghFbmRwb2ludBIPCgdhZGRyZXNzGAEgASgJEg0KBXJlYWR5GAIgASgIEhEKBHpvbmUYAyABKAlIAIgBARIRCgRub2RlGAQgASgJSAGIAQESEQoJZm9yX3pvbmVzGAUgAygJEhEKCWZvcl9ub2RlcxgGIAMoCUIHCgVfem9uZUIHCgVfbm9kZSKyAwoGUG9saWN5EhEKCW5hbWVzcGFjZRgBIAEoCRIMCgRuYW1lGAIgASgJEiQKA2FnZRgDIAEoCzIXLnNsdWljZS5yZXNvdXJjZS52MS5BZ2USDwoHc2VjdGlvbhgEIAEoCRINCgVmaWVsZBgFIAEoCRINCgVwaGFzZRgGIAEoCRIxCgZ0YXJnZXQYByABKAsyIS5zbHVpY2UucmVzb3VyY2UudjEuUG9saWN5LlRhcmdldBIWCg5jb25maWdfdmVyc2lvbhgIIAEoDRIOCgZjb25maWcYCSABKAkSGgoNdW5lbmZvcmNlYWJsZRgKIAEoCUgAiAEBEi4KB3NlY3JldHMYCyADKAsyHS5zbHVpY2UucmVzb3VyY2UudjEuU2VjcmV0UmVmGnkKBlRhcmdldBItCgZvYmplY3QYASABKAsyHS5zbHVpY2UucmVzb3VyY2UudjEuT2JqZWN0UmVmEhQKB3NlY3Rpb24YAiABKAlIAIgBARITCgZpbmxpbmUYAyABKAhIAYgBAUIKCghfc2VjdGlvbkIJCgdfaW5saW5lQhAKDl91bmVuZm9yY2VhYmxlIpQBCgpSZWplY3Rpb25zEjwKCnJlamVjdGlvbnMYASADKAsyKC5zbHVpY2UucmVzb3VyY2UudjEuUmVqZWN0aW9ucy5SZWplY3Rpb24SDwoHb21pdHRlZBgCIAEoDRo3CglSZWplY3Rpb24SCwoDa2V5GAEgASgJEgwKBGNvZGUYAiABKAkSDwoHbWVzc2FnZRgDIAEoCWIGcHJvdG8z");
 
 /**
  * @generated from message sluice.resource.v1.Resource
@@ -877,6 +877,46 @@ export const AttachmentSchema: GenMessage<Attachment> = /*@__PURE__*/
   messageDesc(file_resource, 18);
 
 /**
+ * Clients stay at the endpoint that served them first.
+ *
+ * @generated from message sluice.resource.v1.SessionPersistence
+ */
+export type SessionPersistence = Message<"sluice.resource.v1.SessionPersistence"> & {
+  /**
+   * Cookie, Header
+   *
+   * @generated from field: string carrier = 1;
+   */
+  carrier: string;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * Milliseconds from the beginning of a session; absent: it has no end.
+   *
+   * @generated from field: optional uint64 absolute_timeout_ms = 3;
+   */
+  absoluteTimeoutMs?: bigint | undefined;
+
+  /**
+   * The cookie outlives the client's own session.
+   *
+   * @generated from field: bool is_permanent = 4;
+   */
+  isPermanent: boolean;
+};
+
+/**
+ * Describes the message sluice.resource.v1.SessionPersistence.
+ * Use `create(SessionPersistenceSchema)` to create a new message.
+ */
+export const SessionPersistenceSchema: GenMessage<SessionPersistence> = /*@__PURE__*/
+  messageDesc(file_resource, 19);
+
+/**
  * One rule of a route.
  *
  * @generated from message sluice.resource.v1.Route
@@ -940,6 +980,11 @@ export type Route = Message<"sluice.resource.v1.Route"> & {
    * @generated from field: optional string unusable = 11;
    */
   unusable?: string | undefined;
+
+  /**
+   * @generated from field: sluice.resource.v1.SessionPersistence session = 12;
+   */
+  session?: SessionPersistence | undefined;
 };
 
 /**
@@ -947,7 +992,7 @@ export type Route = Message<"sluice.resource.v1.Route"> & {
  * Use `create(RouteSchema)` to create a new message.
  */
 export const RouteSchema: GenMessage<Route> = /*@__PURE__*/
-  messageDesc(file_resource, 19);
+  messageDesc(file_resource, 20);
 
 /**
  * The rule of a TLSRoute, TCPRoute or UDPRoute.
@@ -988,7 +1033,7 @@ export type Stream = Message<"sluice.resource.v1.Stream"> & {
  * Use `create(StreamSchema)` to create a new message.
  */
 export const StreamSchema: GenMessage<Stream> = /*@__PURE__*/
-  messageDesc(file_resource, 20);
+  messageDesc(file_resource, 21);
 
 /**
  * @generated from message sluice.resource.v1.Stream.Backend
@@ -1010,7 +1055,7 @@ export type Stream_Backend = Message<"sluice.resource.v1.Stream.Backend"> & {
  * Use `create(Stream_BackendSchema)` to create a new message.
  */
 export const Stream_BackendSchema: GenMessage<Stream_Backend> = /*@__PURE__*/
-  messageDesc(file_resource, 20, 0);
+  messageDesc(file_resource, 21, 0);
 
 /**
  * @generated from message sluice.resource.v1.Backend
@@ -1067,7 +1112,7 @@ export type Backend = Message<"sluice.resource.v1.Backend"> & {
  * Use `create(BackendSchema)` to create a new message.
  */
 export const BackendSchema: GenMessage<Backend> = /*@__PURE__*/
-  messageDesc(file_resource, 21);
+  messageDesc(file_resource, 22);
 
 /**
  * @generated from message sluice.resource.v1.Backend.Static
@@ -1089,7 +1134,7 @@ export type Backend_Static = Message<"sluice.resource.v1.Backend.Static"> & {
  * Use `create(Backend_StaticSchema)` to create a new message.
  */
 export const Backend_StaticSchema: GenMessage<Backend_Static> = /*@__PURE__*/
-  messageDesc(file_resource, 21, 0);
+  messageDesc(file_resource, 22, 0);
 
 /**
  * @generated from message sluice.resource.v1.Backend.Dynamic
@@ -1102,7 +1147,7 @@ export type Backend_Dynamic = Message<"sluice.resource.v1.Backend.Dynamic"> & {
  * Use `create(Backend_DynamicSchema)` to create a new message.
  */
 export const Backend_DynamicSchema: GenMessage<Backend_Dynamic> = /*@__PURE__*/
-  messageDesc(file_resource, 21, 1);
+  messageDesc(file_resource, 22, 1);
 
 /**
  * Providers of language models: groups by priority.
@@ -1121,7 +1166,7 @@ export type Backend_Ai = Message<"sluice.resource.v1.Backend.Ai"> & {
  * Use `create(Backend_AiSchema)` to create a new message.
  */
 export const Backend_AiSchema: GenMessage<Backend_Ai> = /*@__PURE__*/
-  messageDesc(file_resource, 21, 2);
+  messageDesc(file_resource, 22, 2);
 
 /**
  * @generated from message sluice.resource.v1.Backend.Group
@@ -1138,7 +1183,7 @@ export type Backend_Group = Message<"sluice.resource.v1.Backend.Group"> & {
  * Use `create(Backend_GroupSchema)` to create a new message.
  */
 export const Backend_GroupSchema: GenMessage<Backend_Group> = /*@__PURE__*/
-  messageDesc(file_resource, 21, 3);
+  messageDesc(file_resource, 22, 3);
 
 /**
  * @generated from message sluice.resource.v1.Backend.Provider
@@ -1212,7 +1257,7 @@ export type Backend_Provider = Message<"sluice.resource.v1.Backend.Provider"> & 
  * Use `create(Backend_ProviderSchema)` to create a new message.
  */
 export const Backend_ProviderSchema: GenMessage<Backend_Provider> = /*@__PURE__*/
-  messageDesc(file_resource, 21, 4);
+  messageDesc(file_resource, 22, 4);
 
 /**
  * @generated from message sluice.resource.v1.Backend.Guardrail
@@ -1234,7 +1279,7 @@ export type Backend_Guardrail = Message<"sluice.resource.v1.Backend.Guardrail"> 
  * Use `create(Backend_GuardrailSchema)` to create a new message.
  */
 export const Backend_GuardrailSchema: GenMessage<Backend_Guardrail> = /*@__PURE__*/
-  messageDesc(file_resource, 21, 5);
+  messageDesc(file_resource, 22, 5);
 
 /**
  * MCP servers.
@@ -1258,7 +1303,7 @@ export type Backend_Mcp = Message<"sluice.resource.v1.Backend.Mcp"> & {
  * Use `create(Backend_McpSchema)` to create a new message.
  */
 export const Backend_McpSchema: GenMessage<Backend_Mcp> = /*@__PURE__*/
-  messageDesc(file_resource, 21, 6);
+  messageDesc(file_resource, 22, 6);
 
 /**
  * @generated from message sluice.resource.v1.Backend.Target
@@ -1309,7 +1354,7 @@ export type Backend_Target = Message<"sluice.resource.v1.Backend.Target"> & {
  * Use `create(Backend_TargetSchema)` to create a new message.
  */
 export const Backend_TargetSchema: GenMessage<Backend_Target> = /*@__PURE__*/
-  messageDesc(file_resource, 21, 7);
+  messageDesc(file_resource, 22, 7);
 
 /**
  * @generated from message sluice.resource.v1.Backend.ServiceRef
@@ -1336,7 +1381,7 @@ export type Backend_ServiceRef = Message<"sluice.resource.v1.Backend.ServiceRef"
  * Use `create(Backend_ServiceRefSchema)` to create a new message.
  */
 export const Backend_ServiceRefSchema: GenMessage<Backend_ServiceRef> = /*@__PURE__*/
-  messageDesc(file_resource, 21, 8);
+  messageDesc(file_resource, 22, 8);
 
 /**
  * @generated from message sluice.resource.v1.Backend.Unsupported
@@ -1353,7 +1398,7 @@ export type Backend_Unsupported = Message<"sluice.resource.v1.Backend.Unsupporte
  * Use `create(Backend_UnsupportedSchema)` to create a new message.
  */
 export const Backend_UnsupportedSchema: GenMessage<Backend_Unsupported> = /*@__PURE__*/
-  messageDesc(file_resource, 21, 9);
+  messageDesc(file_resource, 22, 9);
 
 /**
  * @generated from message sluice.resource.v1.Service
@@ -1387,7 +1432,7 @@ export type Service = Message<"sluice.resource.v1.Service"> & {
  * Use `create(ServiceSchema)` to create a new message.
  */
 export const ServiceSchema: GenMessage<Service> = /*@__PURE__*/
-  messageDesc(file_resource, 22);
+  messageDesc(file_resource, 23);
 
 /**
  * @generated from message sluice.resource.v1.Service.Port
@@ -1426,7 +1471,7 @@ export type Service_Port = Message<"sluice.resource.v1.Service.Port"> & {
  * Use `create(Service_PortSchema)` to create a new message.
  */
 export const Service_PortSchema: GenMessage<Service_Port> = /*@__PURE__*/
-  messageDesc(file_resource, 22, 0);
+  messageDesc(file_resource, 23, 0);
 
 /**
  * One EndpointSlice.
@@ -1467,7 +1512,7 @@ export type Workload = Message<"sluice.resource.v1.Workload"> & {
  * Use `create(WorkloadSchema)` to create a new message.
  */
 export const WorkloadSchema: GenMessage<Workload> = /*@__PURE__*/
-  messageDesc(file_resource, 23);
+  messageDesc(file_resource, 24);
 
 /**
  * @generated from message sluice.resource.v1.Workload.Port
@@ -1494,7 +1539,7 @@ export type Workload_Port = Message<"sluice.resource.v1.Workload.Port"> & {
  * Use `create(Workload_PortSchema)` to create a new message.
  */
 export const Workload_PortSchema: GenMessage<Workload_Port> = /*@__PURE__*/
-  messageDesc(file_resource, 23, 0);
+  messageDesc(file_resource, 24, 0);
 
 /**
  * @generated from message sluice.resource.v1.Workload.Endpoint
@@ -1538,7 +1583,7 @@ export type Workload_Endpoint = Message<"sluice.resource.v1.Workload.Endpoint"> 
  * Use `create(Workload_EndpointSchema)` to create a new message.
  */
 export const Workload_EndpointSchema: GenMessage<Workload_Endpoint> = /*@__PURE__*/
-  messageDesc(file_resource, 23, 1);
+  messageDesc(file_resource, 24, 1);
 
 /**
  * One field of one section of one policy on one target, unmerged.
@@ -1619,7 +1664,7 @@ export type Policy = Message<"sluice.resource.v1.Policy"> & {
  * Use `create(PolicySchema)` to create a new message.
  */
 export const PolicySchema: GenMessage<Policy> = /*@__PURE__*/
-  messageDesc(file_resource, 24);
+  messageDesc(file_resource, 25);
 
 /**
  * @generated from message sluice.resource.v1.Policy.Target
@@ -1650,7 +1695,7 @@ export type Policy_Target = Message<"sluice.resource.v1.Policy.Target"> & {
  * Use `create(Policy_TargetSchema)` to create a new message.
  */
 export const Policy_TargetSchema: GenMessage<Policy_Target> = /*@__PURE__*/
-  messageDesc(file_resource, 24, 0);
+  messageDesc(file_resource, 25, 0);
 
 /**
  * What a proxy does not have in force, in the details of the error with which it answers: always
@@ -1677,7 +1722,7 @@ export type Rejections = Message<"sluice.resource.v1.Rejections"> & {
  * Use `create(RejectionsSchema)` to create a new message.
  */
 export const RejectionsSchema: GenMessage<Rejections> = /*@__PURE__*/
-  messageDesc(file_resource, 25);
+  messageDesc(file_resource, 26);
 
 /**
  * @generated from message sluice.resource.v1.Rejections.Rejection
@@ -1706,5 +1751,5 @@ export type Rejections_Rejection = Message<"sluice.resource.v1.Rejections.Reject
  * Use `create(Rejections_RejectionSchema)` to create a new message.
  */
 export const Rejections_RejectionSchema: GenMessage<Rejections_Rejection> = /*@__PURE__*/
-  messageDesc(file_resource, 25, 0);
+  messageDesc(file_resource, 26, 0);
 

@@ -166,6 +166,13 @@ export interface FilterSpec {
   }
 }
 
+export interface SessionPersistenceSpec {
+  readonly sessionName?: string
+  readonly absoluteTimeout?: string
+  readonly type?: 'Cookie' | 'Header'
+  readonly cookieConfig?: { readonly lifetimeType?: 'Permanent' | 'Session' }
+}
+
 export interface HttpRuleSpec {
   readonly name?: string
   readonly matches?: readonly HttpMatchSpec[]
@@ -173,7 +180,7 @@ export interface HttpRuleSpec {
   readonly backendRefs?: readonly BackendRef[]
   readonly timeouts?: { readonly request?: string; readonly backendRequest?: string }
   readonly retry?: unknown
-  readonly sessionPersistence?: unknown
+  readonly sessionPersistence?: SessionPersistenceSpec
 }
 
 /** Service and method of a gRPC call. */

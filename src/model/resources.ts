@@ -146,6 +146,17 @@ export interface Attachment {
   readonly hostnames: readonly string[]
 }
 
+/** Clients of a rule stay at the endpoint that served them first (Gateway API, SessionPersistence). */
+export interface SessionPersistence {
+  readonly carrier: 'Cookie' | 'Header'
+  /** Of the cookie or of the header field; header names are in lower case. */
+  readonly name: string
+  /** Milliseconds from the beginning of a session; absent: it has no end. */
+  readonly absoluteTimeoutMs?: number
+  /** The client keeps the cookie for as long as the session lasts, not just until it is closed. */
+  readonly isPermanent: boolean
+}
+
 /** One rule of a route. Key `route/<kind>/<ns>/<name>/<rule index>`. */
 export interface RouteResource extends Age {
   readonly type: 'route'
@@ -161,6 +172,7 @@ export interface RouteResource extends Age {
   readonly requestTimeoutMs?: number
   /** One attempt, in milliseconds; 0 or absent = no limit. */
   readonly backendTimeoutMs?: number
+  readonly session?: SessionPersistence
   /** Set where the rule cannot be honoured: every request it matches is answered 500. */
   readonly unusable?: string
 }
@@ -322,6 +334,7 @@ export interface DesiredDelta {
 export function secretRefsOf(resource: Resource): readonly SecretRef[] {
   if (resource.type === 'policy') return resource.secrets ?? []
   if (resource.type === 'backend' && resource.destination.type === 'mcp') return [sessionKeyRef]
+  if (resource.type === 'route' && resource.session !== undefined) return [sessionKeyRef]
   if (resource.type !== 'listener') return []
   const certificates = resource.tls?.certificates ?? []
   const authorities = resource.tls?.clients?.authorities ?? []

@@ -9,6 +9,7 @@ import { cleanUp } from '../exchange/cleanup.ts'
 import type { Peer, RespondVerdict } from '../exchange/exchange.ts'
 import { takeAnswer } from '../exchange/interruption.ts'
 import type { RateLimitSpec } from '../exchange/rate-limits.ts'
+import { sessionKeyRef } from '../model/mcp-targets.ts'
 import type { DesiredDelta } from '../model/resources.ts'
 import { addressRanges } from './address-ranges.ts'
 import { endAttempt, learnFromError, learnFromResponse, retryDelay } from './attempts.ts'
@@ -38,8 +39,9 @@ import {
 } from './phases.ts'
 import { RateBuckets } from './rate-buckets.ts'
 import { type LocalResponse, refusalText, toGatewayError } from './rescue.ts'
-import { changeResponse, changesResponse } from './response.ts'
+import { changeResponse, changesResponse, forgetResponseChanges } from './response.ts'
 import { MatchableHeads } from './route.ts'
+import { SessionTokens } from './session/tokens.ts'
 import { StreamForwarder } from './streams.ts'
 import type { SpanExporters } from './telemetry/otlp/exporters.ts'
 import type { Telemetry } from './telemetry/types.ts'
@@ -67,7 +69,7 @@ export interface DataPlaneSettings {
   readonly locality?: Locality
   /** Uniform in [0, 1); Math.random where absent. */
   readonly random?: () => number
-  /** Of MCP sessions; that of the control plane where absent. */
+  /** Of sessions; that of the control plane where absent. */
   readonly sessionKey?: Uint8Array
   /** Looks host names up; as the machine does where absent. */
   readonly lookup?: Lookup
@@ -122,6 +124,9 @@ export async function createDataPlane(parts: DataPlaneParts): Promise<DataPlane>
     random: random ?? Math.random,
     most: parts.settings.maxBackendRequests ?? Number.POSITIVE_INFINITY,
     mcp: new McpHub(config, parts.settings),
+    sessions: new SessionTokens(
+      () => parts.settings.sessionKey ?? config.secret(sessionKeyRef.digest),
+    ),
     resolver: {
       hosts,
       isAllowed: destinationFilter(destinations),
@@ -378,14 +383,6 @@ class WalkHandler implements RequestHandler {
 
 function isGrpcType([name, value]: readonly [string, string]): boolean {
   return name === 'content-type' && value.startsWith('application/grpc')
-}
-
-/** After a response step has failed, none is run again: the same one would fail again. */
-function forgetResponseChanges(walk: Walk): void {
-  walk.preRoutingDone = 0
-  walk.postRoutingDone = 0
-  walk.ruleFilters = false
-  walk.backendFilters = false
 }
 
 /** A new one where the exchange ended before it had begun. */

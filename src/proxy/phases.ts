@@ -21,6 +21,8 @@ import { findMetadataRoute } from './mcp/metadata-route.ts'
 import { isMcpBackend, serveMcp } from './mcp/serve.ts'
 import { observeRequest } from './observe.ts'
 import { findListener, findRoute, type MatchableHeads } from './route.ts'
+import { resumeSession } from './session/persistence.ts'
+import type { SessionTokens } from './session/tokens.ts'
 import { startAttemptSpan, startTrace } from './tracing.ts'
 import { now } from './upstream/choose.ts'
 import { type DestinationResolver, resolveDestination } from './upstream/resolve.ts'
@@ -38,6 +40,7 @@ export interface PhaseContext {
   /** Most requests that one address of a backend may have under way. */
   readonly most: number
   readonly mcp: McpHub
+  readonly sessions: SessionTokens
 }
 
 type PhaseResult = RespondVerdict | undefined
@@ -132,9 +135,11 @@ function selectRoute(walk: Walk, context: PhaseContext): undefined {
   walk.exchange.place = walk.placement.place
 }
 
-function chooseBackend(walk: Walk, { random }: PhaseContext): undefined {
+function chooseBackend(walk: Walk, { random, sessions }: PhaseContext): undefined {
   const rule = walk.placement?.rule
-  if (rule !== undefined) walk.backend = pickBackend(rule, random())
+  if (rule === undefined) return
+  const isKept = rule.resource.session !== undefined
+  walk.backend = (isKept && resumeSession(walk, rule, sessions)) || pickBackend(rule, random())
 }
 
 function applyPostRouting(walk: Walk): PhaseResult | Promise<PhaseResult> {
@@ -183,8 +188,8 @@ function resolveBackend(walk: Walk, context: PhaseContext): undefined | Promise<
   const models = backend.target.type === 'backend' && context.config.backends.find(backend.name)
   if (models && models.type === 'ai') return resolveProvider(walk, context, models)
   const { request } = walk.exchange
-  const again = walk.retries === 0 ? undefined : { avoid: walk.destination?.endpoint }
-  const found = resolveDestination(context, placement, backend, request, again)
+  const options = walk.retries === 0 ? walk.session?.origin : { avoid: walk.destination?.endpoint }
+  const found = resolveDestination(context, placement, backend, request, options)
   if (!(found instanceof Promise)) {
     walk.destination = found
     return undefined

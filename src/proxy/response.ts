@@ -6,6 +6,7 @@
 import type { Exchange } from '../exchange/exchange.ts'
 import { changeHeaders } from '../model/header-changes.ts'
 import type { Step } from '../policies/define.ts'
+import { keepSession } from './session/persistence.ts'
 import type { Walk } from './walk.ts'
 
 const noSteps: readonly Step[] = []
@@ -13,7 +14,11 @@ const noSteps: readonly Step[] = []
 /** Does anything change this response? Most have nothing to do. */
 export function changesResponse(walk: Walk): boolean {
   return (
-    walk.postRoutingDone > 0 || walk.preRoutingDone > 0 || walk.ruleFilters || walk.backendFilters
+    walk.postRoutingDone > 0 ||
+    walk.preRoutingDone > 0 ||
+    walk.ruleFilters ||
+    walk.backendFilters ||
+    walk.session !== undefined
   )
 }
 
@@ -49,8 +54,11 @@ function passedSteps(walk: Walk): readonly Step[] {
   return [...(walk.preRouting?.steps.slice(0, walk.preRoutingDone) ?? []), ...post]
 }
 
-function changeByFilters(walk: Walk, { response }: Exchange): void {
+function changeByFilters(walk: Walk, exchange: Exchange): void {
+  const { response } = exchange
   if (response === undefined) return
+  // An answer of the gateway itself comes from no endpoint.
+  if (walk.session !== undefined && exchange === walk.exchange) keepSession(walk)
   if (walk.ruleFilters) {
     for (const changes of walk.placement?.rule.filters.responseHeaders ?? []) {
       changeHeaders(response, changes)
@@ -61,4 +69,13 @@ function changeByFilters(walk: Walk, { response }: Exchange): void {
       changeHeaders(response, changes)
     }
   }
+}
+
+/** After a response step has failed, none is run again: the same one would fail again. */
+export function forgetResponseChanges(walk: Walk): void {
+  walk.preRoutingDone = 0
+  walk.postRoutingDone = 0
+  walk.ruleFilters = false
+  walk.backendFilters = false
+  walk.session = undefined
 }

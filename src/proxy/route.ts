@@ -83,6 +83,7 @@ export function findRoute(walk: Walk, config: ConfigStore, heads: MatchableHeads
   const entry = id < 0 ? undefined : table.entry(id)
   walk.placement = entry?.placement
   walk.prefix = entry?.prefix
+  walk.cookiePath = entry?.cookiePath
 }
 
 /** Replaces the walk's rule by the one that would match another method and path, if it will do. */
@@ -99,6 +100,7 @@ export function rerouteTo(
   if (entry === undefined || !willDo(entry.placement)) return
   walk.placement = entry.placement
   walk.prefix = entry.prefix
+  walk.cookiePath = entry.cookiePath
 }
 
 /** Of the connection, whatever the request now says. */

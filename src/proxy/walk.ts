@@ -5,6 +5,7 @@ import type { BoundPolicies } from './config/policies.ts'
 import type { CompiledBackend } from './config/rules.ts'
 import type { ServerExchange, UpstreamAddress } from './engine/types.ts'
 import type { ModelCall } from './llm/model-call.ts'
+import type { RequestSession } from './session/persistence.ts'
 import type { McpFacts, ModelFacts } from './telemetry/types.ts'
 import type { RequestTrace } from './tracing.ts'
 import type { Destination } from './upstream/destination.ts'
@@ -27,6 +28,9 @@ export class Walk {
   placement: RulePlacement | undefined
   /** The matched PathPrefix; undefined where the path matched in another way. */
   prefix: string | undefined
+  /** Of a session's cookie; undefined where the rule keeps no sessions. */
+  cookiePath: string | undefined
+  session: RequestSession | undefined
   /** Id of the route that was found together with the listener; negative where there is none. */
   routeId = -1
   /** False once the head may have changed. */

@@ -8,6 +8,7 @@ import type {
   RouteFilter as RouteFilterMessage,
   RouteMatch as RouteMatchMessage,
   Route as RouteMessage,
+  SessionPersistence as SessionPersistenceMessage,
   Stream as StreamMessage,
   WeightedBackend as WeightedBackendMessage,
 } from '../../proto/gen/resource_pb.ts'
@@ -23,6 +24,7 @@ import type {
   RouteFilter,
   RouteMatch,
   RouteResource,
+  SessionPersistence,
   StreamResource,
   WeightedBackend,
 } from '../model/resources.ts'
@@ -30,6 +32,7 @@ import { oneOf, present, Unreadable } from './unreadable.ts'
 
 const pathTypes = ['Exact', 'PathPrefix', 'RegularExpression'] as const
 const matchTypes = ['Exact', 'RegularExpression'] as const
+const carriers = ['Cookie', 'Header'] as const
 const modifierTypes = ['ReplaceFullPath', 'ReplacePrefixMatch'] as const
 
 const decodeNamed = ({ name, type, value }: NamedMatchMessage): NamedMatch => ({
@@ -145,7 +148,7 @@ export function decodeRoute(
   route: ObjectRef,
   age: Age,
 ): RouteResource {
-  const { ruleName, requestTimeoutMs, backendTimeoutMs, unusable } = message
+  const { ruleName, requestTimeoutMs, backendTimeoutMs, session, unusable } = message
   return {
     type: 'route',
     key,
@@ -159,6 +162,17 @@ export function decodeRoute(
     backends: message.backends.map(decodeWeighted),
     ...(requestTimeoutMs !== undefined && { requestTimeoutMs: Number(requestTimeoutMs) }),
     ...(backendTimeoutMs !== undefined && { backendTimeoutMs: Number(backendTimeoutMs) }),
+    ...(session !== undefined && { session: decodeSession(session) }),
     ...(unusable !== undefined && { unusable }),
+  }
+}
+
+function decodeSession(message: SessionPersistenceMessage): SessionPersistence {
+  const { name, absoluteTimeoutMs, isPermanent } = message
+  return {
+    carrier: oneOf(carriers, message.carrier, 'carrier of sessions'),
+    name,
+    ...(absoluteTimeoutMs !== undefined && { absoluteTimeoutMs: Number(absoluteTimeoutMs) }),
+    isPermanent,
   }
 }

@@ -129,6 +129,10 @@ const routeOf = (route: RouteResource): MessageInitShape<typeof RouteSchema> => 
   requestTimeoutMs: wide(route.requestTimeoutMs),
   backendTimeoutMs: wide(route.backendTimeoutMs),
   unusable: route.unusable,
+  session: route.session && {
+    ...route.session,
+    absoluteTimeoutMs: wide(route.session.absoluteTimeoutMs),
+  },
 })
 
 function providerOf({ config, ...provider }: ModelProvider) {

@@ -147,11 +147,21 @@ const resources = {
       backends: list(record({ weight: count, target, filters: list(filter) })),
       requestTimeoutMs: fc.nat(Number.MAX_SAFE_INTEGER),
       backendTimeoutMs: fc.nat(Number.MAX_SAFE_INTEGER),
+      session: record(
+        {
+          carrier: fc.constantFrom('Cookie', 'Header'),
+          name: text,
+          absoluteTimeoutMs: fc.nat(Number.MAX_SAFE_INTEGER),
+          isPermanent: fc.boolean(),
+        },
+        'absoluteTimeoutMs',
+      ),
       unusable: text,
     },
     'ruleName',
     'requestTimeoutMs',
     'backendTimeoutMs',
+    'session',
     'unusable',
   ),
   stream: record(

@@ -6,6 +6,7 @@ import type {
   PathModifier,
   RouteFilter,
   RouteMatch,
+  SessionPersistence,
   WeightedBackend,
 } from '../../model/resources.ts'
 import type { Failure } from '../conditions.ts'
@@ -29,6 +30,7 @@ export interface ViewedRule {
   readonly backends: readonly WeightedBackend[]
   readonly requestTimeoutMs?: number
   readonly backendTimeoutMs?: number
+  readonly session?: SessionPersistence
   /** Why the rule cannot be honoured: its requests are answered 500. */
   readonly unusable: Failure | undefined
   /** References that do not resolve. */
@@ -170,12 +172,6 @@ function timeoutMs(text: string | undefined): number | undefined {
   return text === undefined ? undefined : parseDurationMs(text)
 }
 
-function noteUnsupported(spec: HttpRuleSpec, context: Context): void {
-  if (spec.sessionPersistence !== undefined) {
-    context.notes.push(`${context.path}.sessionPersistence is not supported yet`)
-  }
-}
-
 function useOf({ kind }: Referrer): BackendUse {
   return kind === 'GRPCRoute' ? 'grpc' : 'http'
 }
@@ -199,7 +195,6 @@ export function viewRule(
     const { weight = 1 } = reference
     return { weight, target, filters: viewBackendFilters(reference.filters, context) }
   })
-  noteUnsupported(spec, context)
   const requestTimeoutMs = timeoutMs(spec.timeouts?.request)
   const backendTimeoutMs = timeoutMs(spec.timeouts?.backendRequest)
   return {

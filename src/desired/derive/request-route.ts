@@ -5,7 +5,14 @@ import type { Attachment, BackendTarget, RouteResource } from '../../model/resou
 import { conditionOf, conditionTrue, type Failure } from '../conditions.ts'
 import type { Derived, Reader } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
-import { controllerName, type GrpcRouteSpec, type RouteSpec, specOf } from '../shapes.ts'
+import {
+  controllerName,
+  type GrpcRouteSpec,
+  type GrpcRuleSpec,
+  type HttpRuleSpec,
+  type RouteSpec,
+  specOf,
+} from '../shapes.ts'
 import type { ViewedRule } from './http-rule.ts'
 import type { Referrer } from './references.ts'
 import { refusedRoute } from './refused-child.ts'
@@ -20,6 +27,7 @@ import {
   unresolved,
 } from './routes.ts'
 import { type RulePolicies, rulePolicies } from './rule-policies.ts'
+import { withSession } from './session-persistence.ts'
 
 interface RuleFindings {
   readonly rules: readonly ViewedRule[]
@@ -104,6 +112,7 @@ function targetsOf({ backends, filters }: ViewedRule): BackendTarget[] {
 }
 
 type AnyRouteSpec = RouteSpec | GrpcRouteSpec
+type AnyRuleSpec = HttpRuleSpec | GrpcRuleSpec
 
 /** Makes the rules of a route, whatever its kind writes them in. */
 export type ViewRules<Spec extends AnyRouteSpec> = (
@@ -123,8 +132,10 @@ export function deriveRequestRoute<Spec extends AnyRouteSpec>(
   const parents = settleClaims(self, attachToParents(self, read), read)
   if (parents.length === 0) return {}
   const { kind, namespace } = self.ref
-  const rules = viewRules(spec, { kind, namespace }, read)
-  const specs = spec.rules ?? [{}]
+  const specs: readonly AnyRuleSpec[] = spec.rules ?? [{}]
+  const rules = viewRules(spec, { kind, namespace }, read).map((rule, index) =>
+    withSession(rule, specs[index]?.sessionPersistence, { route: self.ref, index }, read),
+  )
   const policies = rulePolicies(self, specs, read)
   const findings = judge(spec, rules, policies)
   const attachments = attachmentsOf(parents)

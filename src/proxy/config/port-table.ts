@@ -7,6 +7,7 @@ import type { RouteSpec } from '../../core/route-spec.ts'
 import type { RouteTable } from '../../core/route-table.ts'
 import { compareText } from '../../model/names.ts'
 import type { ListenerResource, NamedMatch, PathMatch, RouteMatch } from '../../model/resources.ts'
+import { cookiePathOf } from '../session/cookie-path.ts'
 import { ListenerPlacement, RulePlacement } from './placement.ts'
 import type { PolicyIndex } from './policies.ts'
 import type { CompiledRule } from './rules.ts'
@@ -17,6 +18,8 @@ export interface RouteEntry {
   readonly placement: RulePlacement
   /** The PathPrefix that matched; undefined where the path is matched in another way. */
   readonly prefix: string | undefined
+  /** Where a cookie of a session counts; undefined where the rule keeps no sessions. */
+  readonly cookiePath: string | undefined
 }
 
 /** Slots that are reused, so that ids stay small however long the gateway lives. */
@@ -171,7 +174,8 @@ export class PortTable {
         const spec = { id, scope: listener.scope, hostname, matchIndex, ...specOf(rule, match) }
         const refusal = refusalOf(this.routes.addRoute(spec))
         if (refusal === undefined) {
-          this.#entries.set(id, { placement, prefix: prefixOf(match) })
+          const cookiePath = rule.resource.session && cookiePathOf(match)
+          this.#entries.set(id, { placement, prefix: prefixOf(match), cookiePath })
           ids.push(id)
         } else {
           this.#entries.drop(id)

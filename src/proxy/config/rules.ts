@@ -13,7 +13,7 @@ export interface NamedTarget {
 }
 
 export interface CompiledBackend extends NamedTarget {
-  /** > 0. */
+  /** 0 where only a session leads there. */
   readonly weight: number
   readonly filters: CompiledFilters
 }
@@ -29,27 +29,29 @@ export interface CompiledRule {
   /** Those with a weight; an invalid one keeps its share. */
   readonly backends: readonly CompiledBackend[]
   readonly totalWeight: number
+  /** Those that a session can belong to, of no weight too; empty where the rule keeps none. */
+  readonly sessionBackends: readonly CompiledBackend[]
   /** Why every request that the rule matches is answered 500. */
   readonly unusable: string | undefined
 }
 
 export function compileRule(resource: RouteResource): CompiledRule {
   const filters = compileFilters(resource.filters)
-  const backends = resource.backends
-    .filter(({ weight }) => weight > 0)
-    .map(
-      ({ weight, target, filters }): CompiledBackend => ({
-        ...nameTarget(target),
-        weight,
-        filters: compileFilters(filters),
-      }),
-    )
+  const all = resource.backends.map(
+    ({ weight, target, filters }): CompiledBackend => ({
+      ...nameTarget(target),
+      weight,
+      filters: compileFilters(filters),
+    }),
+  )
+  const backends = all.filter(({ weight }) => weight > 0)
   return {
     resource,
     filters,
     mirrors: filters.mirrors.map((filter) => ({ ...nameTarget(filter.target), filter })),
     backends,
     totalWeight: backends.reduce((sum, { weight }) => sum + weight, 0),
+    sessionBackends: resource.session === undefined ? [] : all.filter(({ label }) => label),
     unusable: resource.unusable ?? filters.problem ?? backendProblem(backends),
   }
 }

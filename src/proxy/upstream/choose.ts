@@ -42,6 +42,17 @@ export function chooseEndpoint(
   return betterOfTwo(others.length > 0 ? others : all, chance)
 }
 
+/** The endpoint at an address, where it is there and in use. */
+export function endpointAt(
+  { all }: EndpointSet,
+  host: string,
+  port: number | undefined,
+  chance: Chance,
+): UpstreamEndpoint | undefined {
+  const found = all.find(({ address }) => address.host === host && address.port === port)
+  return found !== undefined && isUsable(found, chance) ? found : undefined
+}
+
 function isUsable(
   one: UpstreamEndpoint,
   { now, most = Number.POSITIVE_INFINITY }: Chance,

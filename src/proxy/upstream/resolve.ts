@@ -8,7 +8,7 @@ import type { ConfigStore } from '../config/store.ts'
 import type { UpstreamAddress } from '../engine/types.ts'
 import { defaultPort, joinAuthority, splitAuthority } from './authority.ts'
 import type { StaticDestination } from './backends.ts'
-import { chooseEndpoint, now } from './choose.ts'
+import { chooseEndpoint, type EndpointSet, endpointAt, now } from './choose.ts'
 import type { Destination } from './destination.ts'
 import { plainAddress, type UpstreamEndpoint } from './endpoint.ts'
 import type { HostEndpoints, HostResolver } from './host-resolver.ts'
@@ -37,12 +37,14 @@ interface ResolveOptions {
   readonly transport?: 'TCP' | 'UDP'
   /** An endpoint that has failed just now: another one is taken, where there is one. */
   readonly avoid?: UpstreamEndpoint | undefined
+  /** The address that a session belongs to: it is taken where it is there and in use. */
+  readonly host?: string
+  readonly port?: number
 }
 
 interface ServicePortChoice {
   readonly port: number
-  readonly transport: 'TCP' | 'UDP'
-  readonly avoid: UpstreamEndpoint | undefined
+  readonly options: ResolveOptions
   readonly request: Asked
 }
 
@@ -58,19 +60,19 @@ export function resolveDestination(
   placement: PolicyPlace,
   named: NamedTarget,
   request: Asked,
-  { transport = 'TCP', avoid }: ResolveOptions = {},
+  options: ResolveOptions = {},
 ): Destination | Promise<Destination> {
   const { target, name } = named
   if (target.type === 'invalid') throw new GatewayError('backend_invalid', target.message)
   if (target.type === 'service') {
-    const choice = { port: target.port, transport, avoid, request }
+    const choice = { port: target.port, options, request }
     return resolveService(context, placement, named, choice)
   }
   const backend = context.config.backends.find(name)
   if (backend === undefined) throw new GatewayError('backend_invalid', name)
   const access = usable(placement, named, whole)
-  if (backend.type === 'static') return atStatic(context, backend, access, request, avoid)
-  if (backend.type === 'dynamic') return resolveDynamic(context, access, request, avoid)
+  if (backend.type === 'static') return atStatic(context, backend, access, request, options)
+  if (backend.type === 'dynamic') return resolveDynamic(context, access, request, options.avoid)
   const why =
     backend.type === 'unsupported' ? backend.message : `only ${wanted[backend.type]} can go there`
   throw new GatewayError('backend_unsupported', why)
@@ -83,7 +85,7 @@ function atStatic(
   backend: StaticDestination,
   access: BackendAccess,
   request: Asked,
-  avoid: UpstreamEndpoint | undefined,
+  options: ResolveOptions,
 ): Destination | Promise<Destination> {
   const { host, port, endpoint } = backend
   // The request may be over by the time of the lookup.
@@ -94,8 +96,8 @@ function atStatic(
   }
   const place = { host, port, access, isHttp2 }
   const found = context.resolver.hosts.endpoints(host, port)
-  if (!(found instanceof Promise)) return atHost(context, place, found, avoid)
-  return found.then((endpoints) => atHost(context, place, endpoints, avoid))
+  if (!(found instanceof Promise)) return atHost(context, place, found, options)
+  return found.then((endpoints) => atHost(context, place, endpoints, options))
 }
 
 /** The only one of a backend that is an address, made once for each of its configurations. */
@@ -116,6 +118,16 @@ function keptDestination(
     destinations[version] = destination
   }
   return destination
+}
+
+function choose(
+  { random, most }: ResolveContext,
+  endpoints: EndpointSet,
+  { avoid, host, port }: ResolveOptions,
+): UpstreamEndpoint | undefined {
+  const chance = { random, now, most }
+  const kept = host === undefined ? undefined : endpointAt(endpoints, host, port, chance)
+  return kept ?? chooseEndpoint(endpoints, chance, avoid)
 }
 
 /** A destination by name or address, with what holds for it. */
@@ -154,10 +166,9 @@ function atHost(
   context: ResolveContext,
   place: HostPlace,
   endpoints: HostEndpoints,
-  avoid: UpstreamEndpoint | undefined,
+  options: ResolveOptions,
 ): Destination {
-  const { random, most } = context
-  const endpoint = chooseEndpoint(endpoints, { random, now, most }, avoid)
+  const endpoint = choose(context, endpoints, options)
   if (endpoint === undefined) throw new GatewayError('dns_failed', place.host)
   requireRoom(context, endpoint)
   const profile = place.access.profiles.of(place.host)
@@ -169,9 +180,10 @@ function resolveService(
   context: ResolveContext,
   placement: PolicyPlace,
   named: NamedTarget,
-  { port, transport, avoid, request }: ServicePortChoice,
+  { port, options, request }: ServicePortChoice,
 ): Destination {
-  const { config, random, resolver, most } = context
+  const { config, resolver } = context
+  const { transport = 'TCP' } = options
   const { name } = named
   const service = config.services.find(name)
   if (service === undefined) throw new GatewayError('service_not_found', name)
@@ -179,7 +191,7 @@ function resolveService(
     portPart(service.ports, port, transport),
   )
   const endpoints = config.services.endpoints(name, port, transport)
-  const endpoint = chooseEndpoint(endpoints, { random, now, most }, avoid)
+  const endpoint = choose(context, endpoints, options)
   if (endpoint === undefined) throw new GatewayError('no_endpoints', `${name}:${port}`)
   requireRoom(context, endpoint)
   const host = `${service.name}.${service.namespace}.svc.${resolver.clusterDomain}`
@@ -222,7 +234,7 @@ export async function resolveDynamic(
   if (!endpoints.all.every(({ address }) => isAllowed(address.host))) {
     throw new GatewayError('destination_refused')
   }
-  return atHost(context, place, endpoints, avoid)
+  return atHost(context, place, endpoints, { avoid })
 }
 
 function usable(
