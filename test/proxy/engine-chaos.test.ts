@@ -1,8 +1,11 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { GatewayError } from '../../src/errors.ts'
 import { ManualClock } from '../../src/proxy/engine/manual-clock.ts'
-import type { ServerExchange } from '../../src/proxy/engine/types.ts'
+import { createListenerContext } from '../../src/proxy/engine/tls-context.ts'
+import type { ChooseTls, ServerExchange } from '../../src/proxy/engine/types.ts'
+import { Authority } from '../../src/testing/certificates.ts'
+import { handshake } from '../../src/testing/tls-client.ts'
 import {
   type EngineRig,
   eventually,
@@ -97,12 +100,38 @@ function wild(rig: EngineRig, upstream: RawUpstream, roll: (sides: number) => nu
     )
 }
 
-for (const seed of [1, 2, 3, 4, 5, 6]) {
-  test(`whatever clients, upstreams and policies do, every exchange ends once and nothing is left (seed ${seed})`, async () => {
+/** Client connections: in plaintext, or over TLS where a listener asks for it. */
+type Dial = (port: number) => Promise<RawConnection>
+
+const dialTls: Dial = async (port) => new RawConnection(await handshake(port, secured.client))
+
+const secured = {
+  client: { ca: '', servername: 'a.example.com' },
+  choose: (() => undefined) as ChooseTls,
+}
+let authority: Authority
+
+beforeAll(() => {
+  authority = new Authority()
+  const { certificate, key } = authority.issue([secured.client.servername])
+  const pair = { certificate: Buffer.from(certificate), privateKey: Buffer.from(key) }
+  const place = { gateway: 'ns/gw', listener: 'a' }
+  const context = createListenerContext({ pairs: [pair] })
+  secured.client.ca = authority.certificate
+  secured.choose = () => ({ listener: 'a', place, carries: 'http', context })
+})
+afterAll(() => authority.dispose())
+
+for (const seed of [1, 2, 3, 4, 5, 6, 7, 8]) {
+  const isTls = seed > 6
+  const kind = isTls ? ' over TLS' : ''
+  test(`whatever clients${kind}, upstreams and policies do, every exchange ends once and nothing is left (seed ${seed})`, async () => {
     const roll = dice(seed * 7919)
     const clock = new ManualClock()
     // Every other one without what Node does not document.
     const rig = await startEngine({ clock, takesOverSockets: seed % 2 === 1 })
+    const port = isTls ? await rig.engine.listen(0, undefined, secured.choose) : rig.port
+    const dial = isTls ? dialTls : RawConnection.connect
     const upstream = await RawUpstream.start()
     wild(rig, upstream, roll)
     const begun = new Map<ServerExchange, number>()
@@ -132,10 +161,10 @@ for (const seed of [1, 2, 3, 4, 5, 6]) {
       if (roll(2) === 0) act()
       else void turns(roll(5)).then(act)
     }
-    for (let round = 0; round < 60; round++) {
-      const clients = await Promise.all(
-        Array.from({ length: 5 }, () => RawConnection.connect(rig.port)),
-      )
+    // Handshakes take their time.
+    const rounds = isTls ? 12 : 60
+    for (let round = 0; round < rounds; round++) {
+      const clients = await Promise.all(Array.from({ length: 5 }, () => dial(port)))
       for (const client of clients) {
         client.keepsText = false
         if (roll(6) === 0) client.socket.pause()
@@ -148,7 +177,7 @@ for (const seed of [1, 2, 3, 4, 5, 6]) {
       await turns(roll(20))
       clock.advance(600)
       for (const client of clients) {
-        if (roll(2) === 0) client.socket.resetAndDestroy()
+        if (roll(2) === 0 && !isTls) client.socket.resetAndDestroy()
         else client.socket.destroy()
       }
     }
@@ -156,7 +185,7 @@ for (const seed of [1, 2, 3, 4, 5, 6]) {
     await turns(20)
     clock.advance(1_300_000)
     await eventually(() => rig.engine.counters.connectionsOpen === 0)
-    expect(requestsSeen).toBeGreaterThan(300)
+    expect(requestsSeen).toBeGreaterThan(5 * rounds)
     expect([...begun.values()].every((count) => count === 0)).toBe(true)
     expect(rig.plane.done).toHaveLength(requestsSeen)
     clock.advance(200_000)

@@ -28,14 +28,19 @@ afterAll(() => authority.dispose())
 
 const client = () => ({ ca: authority.certificate, servername: 'a.example.com' })
 
-describe('TLS connections of the engine', () => {
+const ways = [
+  ['past the streams of Node', true],
+  ['through streams', false],
+] as const
+
+describe.each(ways)('TLS connections of the engine, %s,', (_, takesOverSockets) => {
   let rig: EngineRig
   let port: number
   const clock = new ManualClock()
   const cleanups: (() => unknown)[] = []
 
   beforeEach(async () => {
-    rig = await startEngine({ clock })
+    rig = await startEngine({ clock, takesOverSockets })
     port = await rig.engine.listen(0, undefined, choose)
   })
   afterEach(async () => {
@@ -158,14 +163,14 @@ describe('TLS connections of the engine', () => {
   })
 })
 
-describe('bodies over TLS', () => {
+describe.each(ways)('bodies over TLS, %s,', (_, takesOverSockets) => {
   const size = 64 * 1024 * 1024
   let rig: EngineRig
   let port: number
   let server: Server
 
   beforeEach(async () => {
-    rig = await startEngine()
+    rig = await startEngine({ takesOverSockets })
     port = await rig.engine.listen(0, undefined, choose)
   })
   afterEach(async () => {

@@ -58,8 +58,8 @@ export class ClientConnection
     this.#limits = limits
     const meter = secure === undefined ? parts.clientMeter : parts.tlsMeter
     this.transport =
-      secure === undefined && wasRead !== true
-        ? Transport.overShared(parts, socket, this, meter)
+      wasRead !== true
+        ? Transport.overShared(parts, socket, this, meter, secure?.raw)
         : Transport.overEvents(parts, socket, this, meter, secure?.raw)
     parts.connections.add(this)
     parts.counters.connectionsTotal++

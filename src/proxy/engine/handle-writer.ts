@@ -1,25 +1,9 @@
 import { Socket } from 'node:net'
-import { getSystemErrorName } from 'node:util'
+import { TLSSocket } from 'node:tls'
 import type { SocketWriter, WrittenPart } from './socket-writer.ts'
+import { TlsHandleWriter } from './tls-handle-writer.ts'
 import { socketHighWaterMark } from './write-limits.ts'
-
-/** What Node passes to a handle with each write; it is told there when a write that had to wait is over. */
-interface WriteRequest {
-  oncomplete: ((this: WriteRequest, status: number) => void) | null
-  /** Negative unless the system still works on the request. */
-  getAsyncId(): number
-  writer?: HandleWriter | undefined
-  size?: number
-  /** Keeps what the system still reads. */
-  parts?: readonly WrittenPart[] | undefined
-}
-
-/** The part of a TCP handle of Node that writes go through. Results are 0 or a negated errno. */
-interface WritableHandle {
-  writeLatin1String(request: WriteRequest, text: string): number
-  writeBuffer(request: WriteRequest, bytes: Uint8Array): number
-  writev(request: WriteRequest, chunks: readonly unknown[], areAllBuffers: boolean): number
-}
+import { type WritableHandle, type WriteRequest, writeError } from './write-request.ts'
 
 /**
  * Writes straight into the handles of sockets, past Node's stream layer: what the kernel takes at
@@ -58,12 +42,15 @@ export class HandleWrites {
     return taken
   }
 
-  /** A writer for a plaintext socket that is connected; undefined where it cannot be had. */
-  writerFor(socket: Socket, onDrain: () => void): HandleWriter | undefined {
+  /** A writer for a socket that is connected; undefined where it cannot be had. */
+  writerFor(socket: Socket, onDrain: () => void): SocketWriter | undefined {
     const handle = (socket as { _handle?: Partial<WritableHandle> | null })._handle
     const has = (method: keyof WritableHandle) => typeof handle?.[method] === 'function'
     if (!has('writeLatin1String') || !has('writeBuffer') || !has('writev')) return undefined
-    return new HandleWriter(this, socket, handle as WritableHandle, onDrain)
+    const writable = handle as WritableHandle
+    return socket instanceof TLSSocket
+      ? new TlsHandleWriter(this.#Request, socket, writable, onDrain)
+      : new HandleWriter(this, socket, writable, onDrain)
   }
 }
 
@@ -95,10 +82,10 @@ function onComplete(this: WriteRequest, status: number): void {
   const { writer, size = 0 } = this
   this.parts = undefined
   this.writer = undefined
-  writer?.completed(size, status)
+  ;(writer as HandleWriter | undefined)?.completed(size, status)
 }
 
-/** The way into one socket's handle. */
+/** The way into one plaintext socket's handle. */
 export class HandleWriter implements SocketWriter {
   readonly #writes: HandleWrites
   readonly #socket: Socket
@@ -133,6 +120,10 @@ export class HandleWriter implements SocketWriter {
     else if (spare.getAsyncId() >= 0) this.#await(size, parts)
   }
 
+  end(): void {
+    this.#socket.end()
+  }
+
   #startParts(request: WriteRequest, parts: readonly WrittenPart[]): number {
     const [first] = parts
     if (parts.length === 1 && first instanceof Uint8Array) {
@@ -165,11 +156,6 @@ export class HandleWriter implements SocketWriter {
 
   #fail(status: number): void {
     if (this.#socket.destroyed) return
-    const code = getSystemErrorName(status)
-    const error: NodeJS.ErrnoException = new Error(`write ${code}`)
-    error.code = code
-    error.errno = status
-    error.syscall = 'write'
-    this.#socket.destroy(error)
+    this.#socket.destroy(writeError(status))
   }
 }

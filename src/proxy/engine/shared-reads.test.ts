@@ -1,7 +1,10 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, Socket } from 'node:net'
+import { createServer as createSecureServer, type TLSSocket } from 'node:tls'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createIoCore } from '../../core/index.ts'
+import { Authority } from '../../testing/certificates.ts'
+import { handshake } from '../../testing/tls-client.ts'
 import { SharedReads } from './shared-reads.ts'
 
 const server = createServer()
@@ -36,6 +39,37 @@ test('an accepted socket is read into the memory of the core', async () => {
   const length = await arrived
   expect(reads.memory).toBe(core.bytes)
   expect(core.bytes.toString('latin1', reads.start, reads.start + length)).toBe('some bytes')
+})
+
+test('a TLS socket is read into the memory of the core once its handshake is over', async () => {
+  const authority = new Authority()
+  const { certificate: cert, key } = authority.issue(['localhost'])
+  const trusted = { ca: authority.certificate, servername: 'localhost' }
+  const secureServer = createSecureServer({ cert, key }).listen(0, '127.0.0.1')
+  await once(secureServer, 'listening')
+  const reads = new SharedReads(createIoCore({ memoryPages: 32 }), true)
+  const pieces: string[] = []
+  const ended = new Promise<void>((resolve) => {
+    secureServer.once('secureConnection', (socket: TLSSocket) => {
+      const taken = reads.takeOver(socket, 16_384, (length) => {
+        pieces.push(reads.memory.toString('latin1', reads.start, reads.start + length))
+        return true
+      })
+      // It stays itself: its handle tells it of the protocol's errors.
+      expect(taken).toBe(socket)
+      socket.once('end', resolve)
+    })
+  })
+  const talker = await handshake((secureServer.address() as AddressInfo).port, trusted)
+  const text = `first ${'x'.repeat(100_000)} last`
+  talker.end(text)
+  await ended
+  expect(pieces.join('')).toBe(text)
+  // Records hold up to 16,384 bytes.
+  expect(Math.max(...pieces.map((piece) => piece.length))).toBeLessThanOrEqual(16_384)
+  talker.destroy()
+  secureServer.close()
+  authority.dispose()
 })
 
 test('a socket whose handle cannot read into given memory stays as it is', async () => {

@@ -1,4 +1,5 @@
 import { Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
 import type { IoCore } from '../../core/index.ts'
 import { readBufferSize } from './read-buffers.ts'
 
@@ -36,12 +37,14 @@ export class SharedReads {
   readonly start: number
   readonly #view: Buffer
   readonly #isAllowed: boolean
+  readonly #keys: OnreadKeys | undefined
 
   constructor(core: IoCore, isAllowed: boolean) {
     this.memory = core.bytes
     this.start = core.allocate(readBufferSize)
     this.#view = this.memory.subarray(this.start, this.start + readBufferSize)
     this.#isAllowed = isAllowed
+    this.#keys = isAllowed ? findOnreadKeys() : undefined
   }
 
   /** Moves an accepted socket's handle to one that reads into the buffer; `onRead` returns whether to go on. */
@@ -53,6 +56,7 @@ export class SharedReads {
     const owner = socket as unknown as HandleOwner
     const handle = owner._handle
     if (!this.#isAllowed || typeof handle?.useUserBuffer !== 'function') return undefined
+    if (socket instanceof TLSSocket) return this.#takeTls(socket, handle as ReadableHandle, onRead)
     owner._handle = null
     const options: TakenOptions = {
       handle,
@@ -62,4 +66,44 @@ export class SharedReads {
     }
     return new Socket(options as object)
   }
+
+  /**
+   * A TLS socket stays the owner of its handle, which tells it more than bytes. What `onread` would
+   * have set is set later, when the handshake is over.
+   */
+  #takeTls(
+    socket: TLSSocket,
+    handle: ReadableHandle,
+    onRead: (length: number) => boolean,
+  ): TLSSocket | undefined {
+    const keys = this.#keys
+    if (keys === undefined || socket.readableLength > 0) return undefined
+    const fields = socket as unknown as Record<symbol, unknown>
+    if (fields[keys.buffer] !== null || fields[keys.callback] !== null) return undefined
+    fields[keys.buffer] = this.#view
+    fields[keys.callback] = onRead
+    handle.useUserBuffer(this.#view)
+    return socket
+  }
+}
+
+/** Where sockets keep what they were given as `onread`. */
+interface OnreadKeys {
+  readonly buffer: symbol
+  readonly callback: symbol
+}
+
+/** Seen on a socket of our own, which has no handle and is never connected. */
+function findOnreadKeys(): OnreadKeys | undefined {
+  const buffer = new Uint8Array(1)
+  const callback = (): boolean => true
+  const socket = new Socket({ onread: { buffer, callback } } as object)
+  const fields = socket as unknown as Record<symbol, unknown>
+  const keyOf = (value: unknown) =>
+    Object.getOwnPropertySymbols(socket).filter((key) => fields[key] === value)
+  const [bufferKey, ...otherBuffers] = keyOf(buffer)
+  const [callbackKey, ...otherCallbacks] = keyOf(callback)
+  if (bufferKey === undefined || callbackKey === undefined) return undefined
+  if (otherBuffers.length > 0 || otherCallbacks.length > 0) return undefined
+  return { buffer: bufferKey, callback: callbackKey }
 }

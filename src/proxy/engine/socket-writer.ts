@@ -13,9 +13,11 @@ export interface SocketWriter {
   writeText(text: string): void
   /** Parts in order, in one system call where they fit. */
   writeParts(parts: readonly WrittenPart[]): void
+  /** The end of the stream, behind all that was written. */
+  end(): void
 }
 
-/** The documented way, through the socket's stream; also the only one into TLS. */
+/** The documented way, through the socket's stream. */
 export class StreamWriter implements SocketWriter {
   readonly #socket: Socket
   /** More was written than fits since the last drain: only then the socket has to be asked. */
@@ -50,5 +52,9 @@ export class StreamWriter implements SocketWriter {
       if (!isTaken) this.#isFull = true
     }
     this.#socket.uncork()
+  }
+
+  end(): void {
+    this.#socket.end()
   }
 }

@@ -1,5 +1,4 @@
 import type { Socket } from 'node:net'
-import { TLSSocket } from 'node:tls'
 import type { BodySink } from './body-sink.ts'
 import type { HandleWrites } from './handle-writer.ts'
 import { latin1Text } from './latin1.ts'
@@ -84,16 +83,18 @@ export class Transport implements BodySink {
     socket: Socket,
     owner: TransportOwner,
     meter: ByteMeter,
+    raw = socket,
   ): Transport {
     const { memory, start } = parts.sharedReads
-    const taken = parts.sharedReads.takeOver(socket, socketHighWaterMark, (length) => {
+    const onRead = (length: number): boolean => {
       // Large pieces are written as views, which must rest until the peer has read them.
       if (length <= copyLimit) transport.received(memory, start, start + length)
       else transport.received(Buffer.from(memory.subarray(start, start + length)), 0, length)
       return !transport.paused
-    })
-    if (taken === undefined) return Transport.overEvents(parts, socket, owner, meter)
-    const transport = new Transport(parts, taken, owner, meter)
+    }
+    const taken = parts.sharedReads.takeOver(socket, socketHighWaterMark, onRead)
+    if (taken === undefined) return Transport.overEvents(parts, socket, owner, meter, raw)
+    const transport = new Transport(parts, taken, owner, meter, raw === socket ? taken : raw)
     return transport
   }
 
@@ -169,7 +170,8 @@ export class Transport implements BodySink {
   end(): void {
     if (this.closed) return
     this.flush()
-    this.socket.end()
+    if (this.#writer === undefined) this.socket.end()
+    else this.#writer.end()
   }
 
   /** Drops the connection; the owner hears nothing more. */
@@ -221,10 +223,6 @@ export class Transport implements BodySink {
     const onDrain = (): void => {
       if (!this.closed) this.owner.onDrain()
     }
-    // TLS writes through objects of its own.
-    const { handleWrites } = this.#parts
-    const direct =
-      socket instanceof TLSSocket ? undefined : handleWrites?.writerFor(socket, onDrain)
-    return direct ?? new StreamWriter(socket, onDrain)
+    return this.#parts.handleWrites?.writerFor(socket, onDrain) ?? new StreamWriter(socket, onDrain)
   }
 }

@@ -32,6 +32,6 @@ export function overTls(
   parts.counters.connectionsTotal++
   parts.counters.connectionsOpen++
   return new ServerSession(parts, { limits, port, tls: choice }, (owner) =>
-    Transport.overEvents(parts, socket, owner, parts.tlsMeter, raw),
+    Transport.overShared(parts, socket, owner, parts.tlsMeter, raw),
   )
 }
