@@ -195,7 +195,7 @@ describe('extAuth over HTTP [Traffic.extAuth]', () => {
     expect(upstream.received).toHaveLength(before)
   })
 
-  it.each([201, 204, 206])('takes %i for no permission', async (status) => {
+  it.each([201, 204, 206, 500, 503])('takes %i for no permission', async (status) => {
     answer = (_, response) => response.writeHead(status).end()
     const before = upstream.received.length
     expect(await ask('plain')).toMatchObject({ status: 403, body: text })

@@ -125,8 +125,8 @@ export class HttpAuthorizer implements BodyNeeds {
       if (location === undefined || location === '' || !isFieldValue(location)) return failed
       return { kind: 'respond', status: 302, headers: [['location', location]], reason: 'ExtAuth' }
     }
-    // A refusal must not look like a success to whoever sent the request.
-    if (answer.status < 300) return failed
+    // A refusal must look neither like a success nor like a fault of the backend, which callers try again.
+    if (answer.status < 300 || answer.status >= 500) return failed
     const { status, body } = answer
     return { kind: 'respond', status, headers: endToEnd(answer.headers), body, reason: 'ExtAuth' }
   }
