@@ -21,8 +21,13 @@ function perform<Options>(action: Action<Options>): (options: Options) => Promis
 
 const collect = (value: string, before: readonly string[] = []): string[] => [...before, value]
 
-const manifests = () =>
+const followed = () =>
   new Option('-f, --file <path>', 'manifest file or folder; may be repeated').argParser(collect)
+const manifests = () =>
+  new Option(
+    '-f, --file <path>',
+    'manifest file or folder, - for standard input; may be repeated',
+  ).argParser(collect)
 const format = () =>
   new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text')
 
@@ -46,7 +51,7 @@ const program = new Command('sluice')
 const runCommand = program
   .command('run')
   .description('run a gateway on manifests')
-  .addOption(manifests().makeOptionMandatory())
+  .addOption(followed().makeOptionMandatory())
   .addOption(
     new Option('--log-file <path>', 'keep the event log here').conflicts(['ephemeral', 'nats']),
   )

@@ -4,12 +4,12 @@ import {
   choice,
   type Infer,
   integer,
-  intOrString,
   jsonObject,
   list,
   map,
   object,
   optional,
+  quantity,
   required,
   text,
 } from '../schema/field.ts'
@@ -37,7 +37,7 @@ const envVarSource = object('EnvVarSource', {
     object('ResourceFieldSelector', {
       containerName: optional(anyText, 'Container.'),
       resource: required(anyText, 'Resource, such as limits.cpu.'),
-      divisor: optional(intOrString(), 'Unit of the value.'),
+      divisor: optional(quantity(), 'Unit of the value.'),
     }),
     'A resource of the container.',
   ),
@@ -63,7 +63,7 @@ const envVar = object('EnvVar', {
   valueFrom: optional(envVarSource, 'Where the value comes from.'),
 })
 
-const quantities = map(intOrString(), { max: 64 })
+const quantities = map(quantity(), { max: 64 })
 
 const resources = object('ResourceRequirements', {
   limits: optional(quantities, 'Most that the container may use.'),

@@ -11,6 +11,7 @@ import { FileSource } from '../watch/files.ts'
 import { ResourceIndex } from '../watch/resource-index.ts'
 import type { SourceProblem } from '../watch/source-problem.ts'
 import { UsageError } from './output.ts'
+import { withStandardInput } from './standard-input.ts'
 
 export interface OfflineOptions {
   /** Manifest files and folders. */
@@ -72,8 +73,19 @@ async function readServer(servers: string): Promise<Recorded[]> {
   }
 }
 
-/** What a first listing of the manifests would record. */
-export async function listManifests(paths: readonly string[]): Promise<Recording> {
+/** What a first listing of the manifests would record; `-` is standard input. */
+export async function listManifests(given: readonly string[]): Promise<Recording> {
+  const input = withStandardInput(given)
+  try {
+    const { events, problems } = await listFiles(input.paths)
+    const named = problems.map((problem) => ({ ...problem, file: input.nameOf(problem.file) }))
+    return { events, problems: named }
+  } finally {
+    input.dispose()
+  }
+}
+
+async function listFiles(paths: readonly string[]): Promise<Recording> {
   const missing = paths.find((path) => !existsSync(path))
   if (missing !== undefined) throw new UsageError(`${missing} does not exist`)
   const log = new MemoryLog()

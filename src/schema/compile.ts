@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type {
   AnyProperty,
   IntegerNode,
+  IntOrStringNode,
   JsonNode,
   MapNode,
   Node,
@@ -44,10 +45,18 @@ function build(node: Node): z.ZodType {
     case 'json':
       return jsonType(node)
     case 'intOrString':
-      return z.union([z.string(), z.int()], {
-        error: (issue) => wrongType('an integer or a string', issue.input),
-      })
+      return intOrStringType(node)
   }
+}
+
+function intOrStringType(node: IntOrStringNode): z.ZodType {
+  const type = z.union([z.string(), z.int()], {
+    error: (issue) => wrongType('an integer or a string', issue.input),
+  })
+  if (node.pattern === undefined) return type
+  return type.check((context) => {
+    if (typeof context.value === 'string') report(context, patternProblem(node, context.value))
+  })
 }
 
 interface CheckContext {
@@ -77,10 +86,15 @@ export function textProblem(node: TextNode, value: string): string | undefined {
   if (node.max !== undefined && length > node.max) {
     return `must have at most ${node.max} characters, has ${length}`
   }
-  if (node.pattern !== undefined && !patternOf(node.pattern).test(value)) {
-    return `must be ${node.expects ?? `like ${node.pattern}`}`
-  }
-  return undefined
+  return patternProblem(node, value)
+}
+
+function patternProblem(
+  { pattern, expects }: Pick<TextNode, 'pattern' | 'expects'>,
+  value: string,
+): string | undefined {
+  if (pattern === undefined || patternOf(pattern).test(value)) return undefined
+  return `must be ${expects ?? `like ${pattern}`}`
 }
 
 const patterns = new Map<string, RegExp>()

@@ -97,6 +97,9 @@ export interface JsonNode extends NodeBase {
 /** An integer or a string, such as a port or a quantity. */
 export interface IntOrStringNode extends NodeBase {
   readonly type: 'intOrString'
+  /** Of strings; as that of a text. */
+  readonly pattern?: string
+  readonly expects?: string
 }
 
 export type Node =
@@ -241,8 +244,19 @@ export function jsonObject(): Schema<{ readonly [key: string]: Json }> {
   return { node: { type: 'json', objectOnly: true } }
 }
 
-export function intOrString(): Schema<number | string> {
-  return { node: { type: 'intOrString' } }
+export function intOrString(
+  bounds: Pick<IntOrStringNode, 'pattern' | 'expects'> = {},
+): Schema<number | string> {
+  return { node: { type: 'intOrString', ...bounds } }
+}
+
+/** A Kubernetes quantity (apimachinery, resource.Quantity): `500m`, `1Gi`, 2. */
+export function quantity(): Schema<number | string> {
+  return intOrString({
+    pattern:
+      '^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))))?$',
+    expects: 'a quantity such as 500m or 1Gi',
+  })
 }
 
 /** The same schema with more rules. */

@@ -44,7 +44,7 @@ function shapeOf(node: Node): JsonSchema {
     case 'json':
       return node.objectOnly === true ? { type: 'object' } : {}
     case 'intOrString':
-      return { type: ['integer', 'string'] }
+      return withoutUndefined({ type: ['integer', 'string'], pattern: node.pattern })
   }
 }
 

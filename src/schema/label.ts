@@ -18,7 +18,7 @@ export function typeLabel(node: Node): string {
     case 'json':
       return node.objectOnly === true ? 'JSON object' : 'JSON'
     case 'intOrString':
-      return 'integer or string'
+      return node.expects ?? 'integer or string'
   }
 }
 

@@ -38,10 +38,11 @@ function shapeOf(node: Node): OpenApiSchema {
         ? { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
         : { nullable: true, 'x-kubernetes-preserve-unknown-fields': true }
     case 'intOrString':
-      return {
+      return present({
         anyOf: [{ type: 'integer' }, { type: 'string' }],
+        pattern: node.pattern,
         'x-kubernetes-int-or-string': true,
-      }
+      })
   }
 }
 

@@ -9,7 +9,7 @@ import { waitFor } from './wait-for.ts'
 
 export { freePort } from './free-port.ts'
 
-const launcher = join(import.meta.dirname, '..', '..', 'bin', 'sluice')
+export const launcher = join(import.meta.dirname, '..', '..', 'bin', 'sluice')
 
 export interface CommandResult {
   readonly code: number

@@ -1,6 +1,6 @@
 export { DigestKey, openDigestKey, randomDigestKey } from './digest-key.ts'
 export { FileSource, type FileSourceOptions, type FileSourceTiming } from './files.ts'
-export type { Claim, ClaimContent, ObserveOptions, Validate } from './observed.ts'
+export type { Claim, ClaimContent, Examine, ObserveOptions, Validate } from './observed.ts'
 export { type Manifests, readManifests } from './read-manifests.ts'
 export {
   type JsonObject,

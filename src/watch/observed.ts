@@ -14,8 +14,13 @@ import type { SourceProblem } from './source-problem.ts'
 /** Checks an object and gives the form to be recorded, or every problem with the field's path. */
 export type Validate = (object: unknown) => Outcome<unknown, FieldProblem>
 
+/** What is wrong with an object that is taken all the same; its status tells what becomes of it. */
+export type Examine = (object: JsonObject) => readonly FieldProblem[]
+
 export interface ObserveOptions extends RedactionOptions {
   readonly validate: Validate
+  /** Absent: nothing is told but why objects are refused. */
+  readonly examine?: Examine
 }
 
 /** What a file says about one object. */
@@ -91,10 +96,11 @@ export function observe(written: ManifestObject, file: string, options: ObserveO
     column: written.place.column,
     content,
   }
-  if (content.state !== 'refused') return { claim, problems: [] }
-  const problems = content.problems.map((problem) => ({
+  const isRefused = content.state === 'refused'
+  const found = isRefused ? content.problems : (options.examine?.(content.object) ?? [])
+  const problems = found.map((problem) => ({
     severity: 'error' as const,
-    reason: 'invalid' as const,
+    reason: isRefused ? ('invalid' as const) : ('faulty' as const),
     file,
     ...written.placeOf(problem.path),
     ...name,

@@ -19,6 +19,7 @@ export interface SourceProblem {
  * - `unreadable`: a file or folder that the system does not let us read; what it had stays.
  * - `syntax`: a file that is not YAML or JSON; what it had stays.
  * - `invalid`: an object that is refused; its last valid version stays.
+ * - `faulty`: an object that is taken although a part of it means nothing; its status says more.
  * - `duplicate`: an object that is refused because another file defines it already.
  * - `ignored`: an object of a kind that is not ours to read.
  * - `unwatched`: a folder whose changes are found by looking only.
@@ -28,6 +29,7 @@ export type SourceProblemReason =
   | 'unreadable'
   | 'syntax'
   | 'invalid'
+  | 'faulty'
   | 'duplicate'
   | 'ignored'
   | 'unwatched'

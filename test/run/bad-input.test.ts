@@ -1,8 +1,15 @@
+import { spawnSync } from 'node:child_process'
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, sluice, startGateway } from '../../src/testing/gateway.ts'
+import {
+  freePort,
+  launcher,
+  type RunningGateway,
+  sluice,
+  startGateway,
+} from '../../src/testing/gateway.ts'
 import { send } from '../../src/testing/http-client.ts'
 import {
   gateway,
@@ -170,6 +177,45 @@ describe('the command line', () => {
     expect((await sluice('validate', '-f', file)).stdout).toMatch(
       /objects\.yaml:\d+:\d+: GatewayBackend default\/bad: spec: /,
     )
+  })
+
+  const onRoute = (expression: string) =>
+    policy('rules', 'HTTPRoute/app', {
+      traffic: { authorization: { policy: { matchExpressions: ['true', expression] } } },
+    })
+
+  it('finds what no schema sees: expressions, patterns and targets that mean nothing', async () => {
+    const file = join(folder, 'faulty.yaml')
+    const elsewhere = {
+      ...onRoute('true'),
+      metadata: { name: 'elsewhere' },
+      spec: {
+        targetRefs: [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', name: 'app' }],
+        frontend: { accessLog: { filter: 'true' } },
+        traffic: { basicAuthentication: { secretRef: { name: 'not-here' } } },
+      },
+    }
+    const path = { type: 'RegularExpression', value: '(' }
+    const route = httpRoute('app', { rules: [{ matches: [{ path }] }] })
+    writeFileSync(file, manifest(onRoute('a b'), elsewhere, route))
+    const { code, stdout } = await sluice('validate', '-f', file)
+    expect(code).toBe(1)
+    expect(stdout.trim().split('\n')).toEqual([
+      expect.stringMatching(
+        /faulty\.yaml:\d+:\d+: GatewayPolicy default\/rules: spec\.traffic\.authorization\.policy\.matchExpressions\[1\]: unexpected b/,
+      ),
+      expect.stringContaining('spec.targetRefs[0]: spec.frontend may not target a HTTPRoute'),
+      expect.stringContaining('HTTPRoute default/app: spec.rules[0].matches[0].path.value: '),
+    ])
+  })
+
+  it('reads standard input', () => {
+    const input = manifest(staticBackend('good', 1), onRoute('a b'))
+    const told = spawnSync(launcher, ['validate', '-f', '-'], { input, encoding: 'utf8' })
+    expect([told.status, told.stdout]).toEqual([
+      1,
+      expect.stringMatching(/^\(standard input\):\d+:\d+: GatewayPolicy default\/rules: /),
+    ])
   })
 
   it('prints the definitions of the three kinds', async () => {

@@ -21,13 +21,13 @@ function destinationOf(spec: BackendSpec, targets: readonly McpTarget[]): Destin
 }
 
 /** What stands inside the backend itself: for all of it, or for one of its parts. */
-interface InlinePlace {
+export interface InlinePlace {
   readonly path: string
   readonly section?: string
   readonly policies: Readonly<Record<string, unknown>> | undefined
 }
 
-function inlinePlaces(spec: BackendSpec): readonly InlinePlace[] {
+export function inlinePlaces(spec: BackendSpec): readonly InlinePlace[] {
   const groups = spec.ai?.groups ?? []
   const providers = groups.flatMap((group, at) =>
     group.providers.map(({ name, policies }, index) => ({

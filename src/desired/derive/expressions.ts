@@ -27,19 +27,34 @@ function segmentsOf(path: string): string[] {
   return path.match(/\[\]|\{\}|[^.[\]{}]+/g) ?? []
 }
 
+/** As `expressionProblems`, as findings: closed where it protects something, else without effect. */
+export function expressionFindings(...of: Parameters<typeof expressionProblems>): Finding[] {
+  return expressionProblems(...of).map(({ path, message, security }) => ({
+    severity: security ? 'closed' : 'ineffective',
+    message: `${path}: ${message}`,
+  }))
+}
+
+export interface ExpressionProblem {
+  /** Of the expression, such as `spec.traffic.authorization.policy.matchExpressions[1]`. */
+  readonly path: string
+  readonly message: string
+  /** Does the expression protect something? */
+  readonly security: boolean
+}
+
 /**
- * Every expression of a part of an object that is no expression, with its place: closed where it
- * protects something, else without effect.
+ * Every expression of a part of an object that is no expression.
  *
  * @param path of the part, without list items, such as `spec.traffic.authorization`
  * @param except field of the part that is left out
  */
-export function expressionFindings(
+export function expressionProblems(
   kind: string,
   path: string,
   part: unknown,
   except?: string,
-): Finding[] {
+): ExpressionProblem[] {
   const start = segmentsOf(path)
   return placesOf(kind).flatMap(({ segments, security }) => {
     const isBelow = start.every((segment, i) => segments[i] === segment)
@@ -75,11 +90,12 @@ function findExpressions(
   )
 }
 
-function problemsOf(at: string, source: string, security: boolean): Finding[] {
+function problemsOf(path: string, source: string, security: boolean): ExpressionProblem[] {
   const outcome = compileCel(source, { variables: gatewayVariables })
   if (outcome.ok) return []
   return outcome.problems.map(({ message, line, column }) => ({
-    severity: security ? 'closed' : 'ineffective',
-    message: `${at}: ${message} (at ${line}:${column})`,
+    path,
+    message: `${message} (at ${line}:${column})`,
+    security,
   }))
 }

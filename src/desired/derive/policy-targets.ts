@@ -144,13 +144,25 @@ export function sectionProblem(section: PolicySection, target: PolicyTarget): st
   return undefined
 }
 
+function findTargetKind(group: string, kind: string): TargetKind | undefined {
+  const known = Object.hasOwn(targetKinds, kind) ? targetKinds[kind] : undefined
+  return known?.group === group ? known : undefined
+}
+
+const noTarget = (group: string, kind: string) => `${kind} of group "${group}" cannot be targeted`
+
+/** Why policies can never be attached to what a reference names; undefined for kinds that take them. */
+export function targetKindProblem({ group, kind }: Pick<PolicyTargetRef, 'group' | 'kind'>) {
+  return findTargetKind(group, kind) === undefined ? noTarget(group, kind) : undefined
+}
+
 function resolveOne(reference: PolicyTargetRef, namespace: string, read: Reader): ResolvedTarget {
   const { group, kind, name, sectionName } = reference
   const ref = { kind, namespace, name }
   const target = { ...ref, ...(sectionName !== undefined && { section: sectionName }) }
-  const known = Object.hasOwn(targetKinds, kind) ? targetKinds[kind] : undefined
-  if (known === undefined || known.group !== group) {
-    const problem = `${kind} of group "${group}" cannot be targeted`
+  const known = findTargetKind(group, kind)
+  if (known === undefined) {
+    const problem = noTarget(group, kind)
     return { target, exists: false, gateways: [], problem }
   }
   const state = read.object(kind, namespace, name)
