@@ -67,15 +67,22 @@ export class PodSandbox {
     return child
   }
 
-  /** Gives the pod one more address. */
+  /** Gives the pod one more address, which what it sends comes from, as if it were translated. */
   async addAddress(address: string): Promise<void> {
     await this.#inside('ip', 'addr', 'add', `${address}/32`, 'dev', 'eth0')
+    await this.#sendFrom(address)
     // Who talked to that address before asks anew where it is.
     await ip('neigh', 'flush', address).catch(() => undefined)
   }
 
   async removeAddress(address: string): Promise<void> {
+    await this.#sendFrom(this.address).catch(() => undefined)
     await this.#inside('ip', 'addr', 'del', `${address}/32`, 'dev', 'eth0').catch(() => undefined)
+  }
+
+  async #sendFrom(address: string): Promise<void> {
+    const route = ['10.244.0.0/16', 'dev', 'eth0', 'proto', 'kernel', 'scope', 'link']
+    await this.#inside('ip', 'route', 'replace', ...route, 'src', address)
   }
 
   async #inside(...words: string[]): Promise<void> {

@@ -72,8 +72,9 @@ export class Pod {
     child.stderr?.on('data', (chunk: Buffer) => this.log.add(chunk))
     this.#process = child
     this.#ended = new Promise((resolve) => child.once('close', resolve))
-    child.once('close', (code) => {
-      if (!this.#isStopping) console.error(`${namespace}/${name} ended (${code})\n${this.tail()}`)
+    child.once('close', (code, signal) => {
+      if (this.#isStopping) return
+      console.error(`${namespace}/${name} ended (${code ?? signal})\n${this.tail()}`)
     })
     const probe = container.readinessProbe?.httpGet
     if (probe !== undefined) {
