@@ -91,7 +91,7 @@ export interface DataPlane {
   readonly handler: RequestHandler
   readonly streamHandler: StreamHandler
   /** Which listener of a port a TLS handshake is for; undefined where it must fail. */
-  chooseTls(port: number, serverName: string | undefined): TlsChoice | undefined
+  chooseTls(port: number, serverName: string | undefined): TlsChoice | 'close' | undefined
   /** What policies settle for connections on a port. */
   portSettings(port: number, use: PortUse): PortChange
   /** Wants the engine, for requests of its own. */

@@ -60,7 +60,7 @@ export interface PortOptions {
   /** What policies settle for connections on a port. */
   settings(port: number, use: PortUse): PortChange
   /** Asked at each handshake on a TLS port. */
-  chooseTls(port: number, serverName: string | undefined): TlsChoice | undefined
+  chooseTls(port: number, serverName: string | undefined): TlsChoice | 'close' | undefined
   /** Rejects where the port belongs to another process. */
   claim(port: PortName): Promise<void>
   release(port: PortName): void

@@ -25,7 +25,7 @@ import {
 /** The part of the data plane that takes configuration; names what it refuses. */
 export interface ConfigReceiver {
   apply(delta: DesiredDelta): { readonly rejected: readonly Rejection[] }
-  chooseTls(port: number, serverName: string | undefined): TlsChoice | undefined
+  chooseTls(port: number, serverName: string | undefined): TlsChoice | 'close' | undefined
   portSettings(port: number, use: PortUse): PortChange
   /** Sends what waits to be sent elsewhere. */
   flush?(): Promise<void>

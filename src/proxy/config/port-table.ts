@@ -123,6 +123,11 @@ export class PortTable {
     return undefined
   }
 
+  /** Does any listener forward what TLS carries, rather than serve HTTP? */
+  hasStreams(): boolean {
+    return [...this.#serving.values()].some(({ resource }) => resource.protocol === 'TLS')
+  }
+
   /** Takes a listener in place of one from which it differs in its certificates only. */
   renew(before: ListenerResource, after: ListenerResource): ListenerPlacement | undefined {
     const claims = this.#claims.get(after.hostname) ?? []

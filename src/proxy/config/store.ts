@@ -107,11 +107,13 @@ export class ConfigStore {
   }
 
   /** Which listener a TLS handshake is for; undefined where it must fail. */
-  chooseTls(port: number, serverName: string | undefined): TlsChoice | undefined {
-    const listener = this.#tables.forStreams(port, 'tls')?.byServerName(serverName)
+  chooseTls(port: number, serverName: string | undefined): TlsChoice | 'close' | undefined {
+    const table = this.#tables.forStreams(port, 'tls')
+    const listener = table?.byServerName(serverName)
     const choice = listener?.tls
-    if (listener === undefined || choice?.carries !== 'bytes') return choice
-    return this.streams.find(listener, serverName) && choice
+    if (listener && choice?.carries === 'http') return choice
+    const isRouted = listener !== undefined && this.streams.find(listener, serverName) !== undefined
+    return isRouted && choice ? choice : table?.hasStreams() ? 'close' : undefined
   }
 
   /** What policies settle for connections on a port; several Gateways may share it, one decides. */

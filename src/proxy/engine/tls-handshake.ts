@@ -75,7 +75,8 @@ export class TlsHandshake implements TimerOwner {
       return
     }
     const choice = this.#choose(hello.serverName)
-    if (choice === undefined) this.#raw.end(unrecognizedName, () => this.#raw.destroy())
+    if (choice === 'close') this.#raw.end(() => this.#raw.destroy())
+    else if (choice === undefined) this.#raw.end(unrecognizedName, () => this.#raw.destroy())
     else if (choice.context === undefined) this.#pass(choice, hello.serverName)
     else this.#begin(choice, choice.context, hello.serverName)
   }

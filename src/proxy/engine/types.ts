@@ -80,9 +80,10 @@ export interface TlsChoice {
 
 /**
  * Chooses by the name that the client asks for (RFC 6066 3; undefined where it names none), at
- * every handshake anew. Undefined fails the handshake.
+ * every handshake anew. Undefined refuses the handshake with an alert (RFC 6066 3); `close` says
+ * nothing and ends the connection, as TLSRoutes want it of names that no route has.
  */
-export type ChooseTls = (serverName: string | undefined) => TlsChoice | undefined
+export type ChooseTls = (serverName: string | undefined) => TlsChoice | 'close' | undefined
 
 /** Bytes from `start` up to `end`; they belong to the connection and are gone after the call. */
 export type TunnelWatcher = (bytes: Buffer, start: number, end: number) => void
