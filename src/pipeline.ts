@@ -25,13 +25,14 @@ import { reachableAddress } from './base/own-address.ts'
 import { SecretStore } from './effects/secret-store.ts'
 import type { DesiredDelta } from './model/resources.ts'
 import { apiBinding, builtInObjects } from './pipeline/api-binding.ts'
+import { type BeginOptions, beginState, whileHolding } from './pipeline/begin-anew.ts'
 import { Effects } from './pipeline/controller/effects.ts'
 import type { ManifestFilesOptions } from './pipeline/manifest-files.ts'
 import { type LogOptions, type OpenedLog, openLog } from './pipeline/open-log.ts'
 import { Reconciler } from './pipeline/reconciler.ts'
 import { keepSessionKey, secretDigests } from './pipeline/secret-digests.ts'
-import { captureState, type RestoredState, restoreState } from './pipeline/stored-state.ts'
-import { openWriting, type Writing } from './pipeline/writing.ts'
+import { captureState, type RestoredState } from './pipeline/stored-state.ts'
+import { openSharedLease, openWriting, type Writing } from './pipeline/writing.ts'
 import { type ProxyOptions, type RunningProxy, startProxy } from './proxy/supervisor.ts'
 import type { SourceProblem } from './watch/source-problem.ts'
 import { createChannel } from './xds/channel.ts'
@@ -67,7 +68,7 @@ const firstKeysMs = 2_000
 export async function startPipeline(options: PipelineOptions): Promise<Pipeline> {
   const opened = await openLog(options.paths, options)
   for (const notice of opened.notices) options.onNotice(notice)
-  const restored = await restoreState(opened.log, fileSource)
+  const restored = await beginState(beginning(opened, options))
   const { fold, index } = restored
   const recorder = new DeliveryRecorder({
     clock: systemClock,
@@ -130,6 +131,26 @@ export async function startPipeline(options: PipelineOptions): Promise<Pipeline>
     await opened.close()
   }
   return { proxy, logPath: opened.path, stop }
+}
+
+/** How the state is found again where somebody has removed events from the log. */
+function beginning({ log, shared }: OpenedLog, options: PipelineOptions): BeginOptions {
+  const { onNotice, leaseDurationMs = defaultLeaseMs } = options
+  return {
+    log,
+    source: fileSource,
+    patienceMs: shared === undefined ? 0 : 2 * leaseDurationMs,
+    alone: async (work) => {
+      if (shared !== undefined) {
+        const open = openSharedLease(shared, { durationMs: leaseDurationMs, onProblem: onNotice })
+        return whileHolding(open, leaseDurationMs, work)
+      }
+      await work()
+      return true
+    },
+    onWait: () => undefined,
+    say: onNotice,
+  }
 }
 
 /** Tells that the own proxy is there; proxies of an earlier run that was killed did not say goodbye. */

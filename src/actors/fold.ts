@@ -111,6 +111,19 @@ export class Fold {
     return this.#book.get(objectKey(ref))
   }
 
+  /** The status with the version that it was decided of, valid or refused. */
+  decidedOf(ref: ObjectRef): {
+    readonly status: Status | undefined
+    readonly of: { readonly uid: string; readonly generation: number } | undefined
+  } {
+    const state = this.graph.object(objectKey(ref))
+    const of = state && {
+      uid: state.uid,
+      generation: state.refused?.generation ?? state.generation,
+    }
+    return { status: this.statusOf(ref), of }
+  }
+
   /** Folds one event. Events at or below the current position are ignored. */
   apply({ position, event }: RecordedEvent): void {
     if (position <= this.#position) return

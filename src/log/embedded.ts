@@ -125,6 +125,15 @@ class EmbeddedLog implements EventLog {
     return this.#first()
   }
 
+  /** A file that is damaged is moved aside as a whole. */
+  async lostUpTo(): Promise<number> {
+    return 0
+  }
+
+  async mend(stateAt: (last: Position) => Snapshot): Promise<void> {
+    await this.saveSnapshot(stateAt(this.#last()))
+  }
+
   async saveSnapshot(snapshot: Snapshot): Promise<void> {
     this.#assertOpen()
     const { position, foldVersion, chunks } = snapshot

@@ -89,6 +89,18 @@ export interface EventLog {
   /** Position of the oldest event that is still held, or the next one to come. */
   firstPosition(): Promise<Position>
 
+  /**
+   * Position up to which somebody else has removed events, where no stored snapshot is known to cover
+   * them; infinity where not even that can be told, and 0 where nothing is missing.
+   */
+  lostUpTo(): Promise<number>
+
+  /**
+   * Goes on after such a loss: stores the state that stands in for what is gone, and lets every
+   * reader know. `stateAt` is given the position of the last event.
+   */
+  mend(stateAt: (last: Position) => Snapshot): Promise<void>
+
   /** Stores a snapshot in place of the one before. Its position must have been reached. */
   saveSnapshot(snapshot: Snapshot): Promise<void>
 

@@ -89,6 +89,15 @@ export class MemoryLog implements EventLog {
     return this.#first()
   }
 
+  /** Nobody else gets at it. */
+  async lostUpTo(): Promise<number> {
+    return 0
+  }
+
+  async mend(stateAt: (last: Position) => Snapshot): Promise<void> {
+    await this.saveSnapshot(stateAt(this.#last()))
+  }
+
   async saveSnapshot(snapshot: Snapshot): Promise<void> {
     this.#assertOpen()
     if (snapshot.position > this.#last()) {

@@ -25,13 +25,16 @@ interface OpenBatch {
  *   are those that come late. Its writer died, or was overtaken.
  * - A batch that was appended to another state of the log than the one that it meets (`base`) does
  *   not count either.
- * - Where sequences are missing, history was lost; what is left counts, at its own positions.
+ * - Where sequences are missing, history was lost; what is left counts, at its own positions. Where
+ *   nothing is left that says at which, the next purge does: its base counts, wherever it lies above.
  */
 export class StreamIndex implements LogVersions {
   readonly arrivals = new Arrivals()
   #sequence = 0
   #last: number = beginning
   #purgedUpTo = 0
+  /** Up to where purges of ours have told. */
+  #toldUpTo = 0
   /** Is the position before the next batch unknown, since what stood before it is gone? */
   #isAdrift = true
   #open: OpenBatch | undefined
@@ -48,6 +51,16 @@ export class StreamIndex implements LogVersions {
 
   get purgedUpTo(): number {
     return this.#purgedUpTo
+  }
+
+  /** Up to this position events are gone that no purge of ours has told of; 0 where none are. */
+  get lostUpTo(): number {
+    return this.#purgedUpTo > this.#toldUpTo ? this.#purgedUpTo : 0
+  }
+
+  /** Is it unknown at which position the log goes on? What is appended next has to settle it. */
+  get isAdrift(): boolean {
+    return this.#isAdrift
   }
 
   /** The batch whose frames are still coming in. */
@@ -126,6 +139,7 @@ export class StreamIndex implements LogVersions {
   startAt(position: number): void {
     this.#last = position
     this.#purge(position)
+    this.#toldUpTo = position
     this.#isAdrift = false
   }
 
@@ -138,14 +152,23 @@ export class StreamIndex implements LogVersions {
         return
       }
     }
-    const opens = frame?.index === 1 && (this.#isAdrift || frame.base === this.#last)
+    const opens = frame?.index === 1 && (this.#isAdrift || this.#follows(frame))
     this.#open = opens ? { batch: frame.batch, frames: [stored] } : undefined
   }
 
+  /** A purge may go on further up: its writer did not know where a log that was robbed had ended. */
+  #follows({ base, purgedUpTo }: Frame): boolean {
+    return base === this.#last || (purgedUpTo !== undefined && base > this.#last)
+  }
+
   #commit(frames: readonly StoredFrame[]): void {
-    if (this.#isAdrift) this.#findBase(frames[0]?.frame?.base ?? beginning)
+    const base = frames[0]?.frame?.base ?? beginning
+    if (this.#isAdrift || base > this.#last) this.#findBase(base)
     for (const { sequence, subject, frame } of frames) {
-      if (frame?.purgedUpTo !== undefined) this.#purge(frame.purgedUpTo)
+      if (frame?.purgedUpTo !== undefined) {
+        this.#purge(frame.purgedUpTo)
+        this.#toldUpTo = Math.max(this.#toldUpTo, frame.purgedUpTo)
+      }
       if (frame?.event?.part !== 1) continue
       this.#last++
       this.#sequences.push(sequence)

@@ -9,7 +9,8 @@ import {
   type Recorded,
   type Snapshot,
 } from './log.ts'
-import { findStream, type Link, type NatsLogOptions, openLink } from './nats-connection.ts'
+import { type Link, type NatsLogOptions, openLink } from './nats-connection.ts'
+import { lastPresent, StreamExtent } from './nats-extent.ts'
 import { cutBatch, type OutgoingFrame, parseFrame, purgeFrame } from './nats-frames.ts'
 import { type StoredFrame, StreamIndex } from './nats-index.ts'
 import { followMessages } from './nats-messages.ts'
@@ -51,6 +52,7 @@ class NatsLog implements EventLog {
   #graceMs: number
   #index = new StreamIndex()
   #snapshots: SnapshotStore
+  #extent: StreamExtent
   #pending: PendingAppend[] = []
   /** Appends and purges, one after the other. */
   #work: Promise<void> = Promise.resolve()
@@ -58,8 +60,6 @@ class NatsLog implements EventLog {
   /** Aborted when the log is closed or has failed for good. */
   #over = new AbortController()
   #failure: LogError | undefined
-  /** When the stream was made; another one of its name has another time. */
-  #created: string | undefined
   #closed = false
   #closing: Promise<void> | undefined
 
@@ -68,14 +68,16 @@ class NatsLog implements EventLog {
     this.#patienceMs = patienceMs
     this.#graceMs = graceMs
     this.#snapshots = new SnapshotStore(link)
+    this.#extent = new StreamExtent(link)
   }
 
   async start(): Promise<void> {
     const { state } = await this.#streamInfo(this.#deadline())
     this.#index.loseUpTo(state.first_seq - 1)
-    if (state.messages === 0) this.#index.startAt((await this.#snapshots.position()) ?? 0)
+    // A stream that has had messages was emptied by somebody else: where the log was nobody can tell.
+    if (state.last_seq === 0) this.#index.startAt((await this.#snapshots.position()) ?? 0)
     this.#following = this.#follow()
-    await this.#reach(state.last_seq, this.#deadline())
+    await this.#catchUp(this.#deadline())
   }
 
   async append(
@@ -127,6 +129,24 @@ class NatsLog implements EventLog {
   async firstPosition(): Promise<Position> {
     await this.#refresh()
     return this.#index.firstPosition()
+  }
+
+  async lostUpTo(): Promise<number> {
+    await this.#refresh()
+    const { isAdrift, sequence, lostUpTo } = this.#index
+    return isAdrift && sequence > 0 ? Number.POSITIVE_INFINITY : lostUpTo
+  }
+
+  async mend(stateAt: (last: Position) => Snapshot): Promise<void> {
+    this.#assertOpen()
+    await this.#enqueue(async () => {
+      const deadline = this.#deadline()
+      await this.#catchUp(deadline)
+      await this.#settle(deadline)
+      const snapshot = stateAt(this.#index.lastPosition())
+      await this.#snapshots.save(snapshot)
+      await this.#purge(Math.min(snapshot.position, this.#index.purgedUpTo) as Position)
+    })
   }
 
   async saveSnapshot(snapshot: Snapshot): Promise<void> {
@@ -191,6 +211,7 @@ class NatsLog implements EventLog {
     const deadline = this.#deadline()
     for (let isCurrent = false; ; ) {
       await this.#awaitOthers(deadline)
+      if (this.#index.isAdrift) await this.#settle(deadline)
       const { results, events } = planAppends(requests, this.#index)
       if (!isCurrent && results.some(({ ok }) => !ok)) {
         // Only the newest state may refuse.
@@ -216,6 +237,19 @@ class NatsLog implements EventLog {
     return stored
   }
 
+  /**
+   * Says where the log goes on that somebody has robbed of its end: above every position that it can
+   * have had, since each event takes a message and a log begins at 0 or at a stored snapshot.
+   */
+  async #settle(deadline: Deadline): Promise<void> {
+    while (this.#index.isAdrift) {
+      const stored = (await this.#snapshots.position()) ?? 0
+      const base = Math.max(this.#index.lastPosition(), stored + this.#index.sequence)
+      await this.#publish([purgeFrame(base, 0)], deadline)
+      await this.#catchUp(deadline)
+    }
+  }
+
   /** Gives a writer that is in the middle of its batch time to finish. */
   async #awaitOthers(deadline: Deadline): Promise<void> {
     const index = this.#index
@@ -235,7 +269,9 @@ class NatsLog implements EventLog {
     const index = this.#index
     for (;;) {
       await this.#catchUp(deadline)
-      if (position <= index.purgedUpTo) return
+      // What others have removed is told as well, so that every reader knows that it is covered.
+      const isUntold = index.lostUpTo > 0 && position >= index.lostUpTo
+      if (position <= index.purgedUpTo && !isUntold) return
       await this.#awaitOthers(deadline)
       const notice = purgeFrame(index.lastPosition(), position)
       const [stored] = (await this.#publish([notice], deadline)) ?? []
@@ -313,7 +349,11 @@ class NatsLog implements EventLog {
     // What was purged or lost before it was seen will not come any more.
     this.#index.loseUpTo(state.first_seq - 1)
     this.#index.forgetBefore(state.first_seq)
-    await this.#reach(state.last_seq, deadline)
+    const holes = await this.#extent.holes(state, deadline)
+    await this.#reach(lastPresent(state.last_seq, holes), deadline)
+    this.#index.loseUpTo(state.last_seq)
+    const lastHole = holes.at(-1)
+    if (lastHole !== undefined) this.#index.forgetBefore(lastHole + 1)
   }
 
   async #reach(sequence: number, deadline: Deadline): Promise<void> {
@@ -324,16 +364,14 @@ class NatsLog implements EventLog {
     }
   }
 
-  /** What the server says of the stream, which must be the one that was opened. */
+  /** What the server says of the stream; another stream is the end of this log. */
   async #streamInfo(deadline: Deadline) {
-    const { manager, stream } = this.#link
-    const info = await persist(() => findStream(manager, stream), deadline)
-    this.#created ??= info?.created
-    if (info !== undefined && info.created === this.#created) return info
-    const what = info === undefined ? 'was deleted' : 'was replaced by another one'
-    const error = new LogError('corrupt', `the stream ${what}; open the log again`)
-    this.#fail(error)
-    throw error
+    try {
+      return await this.#extent.info(deadline)
+    } catch (error) {
+      if (error instanceof LogError && error.code === 'corrupt') this.#fail(error)
+      throw error
+    }
   }
 
   /** Resolves when a condition of the index holds, the time is up or the log is over. */

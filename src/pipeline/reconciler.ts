@@ -74,6 +74,7 @@ export class Reconciler {
   #isOpen = false
   /** Position of the last snapshot. */
   #snapshotAt = 0
+  #isMendingDue = false
   #hasPublished = false
   /** The last change set that was published and not said to be. */
   #lastDelta: Omit<DesiredDelta, 'sequence'> | undefined
@@ -149,6 +150,12 @@ export class Reconciler {
     this.#scheduleFlush()
   }
 
+  /** Stores the state in place of events that somebody has removed, where this replica writes. */
+  mend(): void {
+    this.#isMendingDue = true
+    this.#scheduleFlush()
+  }
+
   /** Once per turn of the event loop: a burst of events becomes one publication. */
   #scheduleFlush(): void {
     if (this.#flushScheduled || !this.#isOpen) return
@@ -171,11 +178,14 @@ export class Reconciler {
     onDecided?.(change)
     const writing = epoch()
     if (writing === undefined) return
-    const snapshot = this.#dueSnapshot()
+    const isMending = this.#isMendingDue
+    this.#isMendingDue = false
+    const snapshot = this.#dueSnapshot(isMending)
     await this.#append(writing)
     // Only now: a state whose decisions were lost would never decide them again.
     if (snapshot === undefined) return
-    await log.saveSnapshot(snapshot)
+    if (isMending) await log.mend(() => snapshot)
+    else await log.saveSnapshot(snapshot)
     onSnapshot?.(snapshot.position)
   }
 
@@ -226,9 +236,9 @@ export class Reconciler {
     if (!appended.ok) throw new Error(appended.problems.map(({ message }) => message).join('; '))
   }
 
-  #dueSnapshot(): Snapshot | undefined {
+  #dueSnapshot(isWanted: boolean): Snapshot | undefined {
     const { fold, capture, snapshotEvery = defaultSnapshotEvery } = this.#options
-    if (fold.position - this.#snapshotAt < snapshotEvery) return undefined
+    if (!isWanted && fold.position - this.#snapshotAt < snapshotEvery) return undefined
     this.#snapshotAt = fold.position
     return capture()
   }

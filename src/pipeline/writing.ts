@@ -7,9 +7,10 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as after } from 'node:timers/promises'
 import type { SluiceEvent } from '../../events/index.ts'
 import type { Fold } from '../actors/fold.ts'
-import { type Lease, openNatsLease } from '../lease/index.ts'
+import { type Lease, type LeaseOptions, openNatsLease } from '../lease/index.ts'
 import type { EventLog } from '../log/index.ts'
 import type { ResourceIndex } from '../watch/resource-index.ts'
+import { robbedText } from './begin-anew.ts'
 import { Leadership } from './controller/leadership.ts'
 import { LogKeeper } from './controller/log-keeper.ts'
 import { ManifestFiles, type ManifestFilesOptions } from './manifest-files.ts'
@@ -74,6 +75,22 @@ function soleWriting({ opened, index, files: options, onFault }: WritingOptions)
 const firstTurnMs = 2_000
 const lookMs = 20
 
+/** Opens the lease beside a shared log, under a name that no other run has. */
+export function openSharedLease(
+  { servers, replica }: NonNullable<OpenedLog['shared']>,
+  common: Pick<LeaseOptions, 'durationMs' | 'onProblem'>,
+) {
+  return (options: Omit<LeaseOptions, 'durationMs' | 'onProblem' | 'identity'>): Lease =>
+    openNatsLease({
+      ...common,
+      ...options,
+      servers,
+      identity: `${replica}_${randomUUID().slice(0, 8)}`,
+      // Only one process at a time has the lock of these manifests on this machine.
+      isGone: (holder) => holder.startsWith(`${replica}_`),
+    })
+}
+
 /** The one that writes is found by a lease beside the stream. */
 class SharedWriting implements Writing {
   readonly #options: WritingOptions
@@ -83,6 +100,8 @@ class SharedWriting implements Writing {
   readonly #lease: Lease
   readonly #prepared = Promise.withResolvers<void>()
   #isClosed = false
+  /** Up to where somebody else has removed events from the log, as it was told last. */
+  #robbedUpTo = 0
 
   constructor(options: WritingOptions) {
     const { opened, fold, index, onNotice, onFault } = options
@@ -97,6 +116,7 @@ class SharedWriting implements Writing {
       },
       onRecovered: () => onNotice('the log takes events again'),
       onLost: onFault,
+      onRobbed: (upTo) => this.#mendLog(upTo),
       isShared: true,
     })
     this.#files = new ManifestFiles({
@@ -108,18 +128,13 @@ class SharedWriting implements Writing {
         await this.#keeper.append('source', events)
       },
     })
-    const { replica, servers } = shared
-    this.#lease = openNatsLease({
-      servers,
-      identity: `${replica}_${randomUUID().slice(0, 8)}`,
-      // Only one process at a time has the lock of these manifests on this machine.
-      isGone: (holder) => holder.startsWith(`${replica}_`),
-      durationMs: options.leaseDurationMs,
+    const { replica } = shared
+    const { leaseDurationMs: durationMs } = options
+    this.#lease = openSharedLease(shared, { durationMs, onProblem: onNotice })({
       highestEpoch: () => fold.epoch,
       isFit: () => this.#keeper.problem === undefined && !this.#isClosed,
       onAcquired: (epoch) => this.#leadership.acquired(epoch),
       onLost: (reason) => this.#leadership.lost(reason),
-      onProblem: onNotice,
     })
     this.#leadership = new Leadership({
       isShared: true,
@@ -134,6 +149,15 @@ class SharedWriting implements Writing {
       onStopped: () => undefined,
       say: (_severity, text) => onNotice(text),
     })
+  }
+
+  /** Nothing is lost but history: this process still has the state that came of what is gone. */
+  #mendLog(upTo: number): void {
+    const { fold, reconciler, onNotice } = this.#options
+    if (upTo !== this.#robbedUpTo)
+      onNotice(`${robbedText(upTo)}: history is lost, and nothing else`)
+    this.#robbedUpTo = upTo
+    if (fold.position >= upTo) reconciler().mend()
   }
 
   epoch(): number | undefined {

@@ -3,8 +3,10 @@
  *
  * ```
  *   decided or seen ──► marked ── settled, and not too soon ──► compared ──► right: nothing
- *                          ▲                                       │
- *                          └── the object has changed (409) ◄── written ──► refused: told, left
+ *                        ▲ ▲                                       │
+ *                        │ └──── not decided for this version ◄────┤
+ *                        │                                         │
+ *                        └──── the object has changed (409) ◄─── written ──► refused: told, left
  * ```
  *
  * A key is marked when the fold decides about it and when its object changes, whoever changed it.
@@ -17,8 +19,8 @@ import { type Status, statusPatch } from './merge.ts'
 
 export interface StatusWriterOptions {
   readonly client: KubeClient
-  /** What is decided for an object; undefined where it has no status of ours. */
-  wanted(key: ObjectKey): Status | undefined
+  /** What is decided for an object, and for which version of it. */
+  wanted(key: ObjectKey): Decided
   /** The object as it was seen last. */
   live(key: ObjectKey): LiveObject | undefined
   /** An object as a read or a write has given it. */
@@ -28,6 +30,13 @@ export interface StatusWriterOptions {
   /** After a write, or where none was possible. */
   onOutcome(kind: string, outcome: WriteOutcome, message?: string): void
   readonly timing?: Partial<StatusTiming>
+}
+
+export interface Decided {
+  /** Undefined where the object has no status of ours. */
+  readonly status: Status | undefined
+  /** Undefined where nothing is known of the object. */
+  readonly of: { readonly uid: string; readonly generation: number } | undefined
 }
 
 export type WriteOutcome = 'written' | 'conflict' | 'refused' | 'failed'
@@ -40,9 +49,11 @@ export interface StatusTiming {
   readonly intervalMs: number
   /** Wait after an error that may pass. */
   readonly retryMs: number
+  /** Wait where the version that was seen is not decided yet. */
+  readonly behindMs: number
 }
 
-const defaultTiming: StatusTiming = { settleMs: 50, intervalMs: 500, retryMs: 1_000 }
+const defaultTiming: StatusTiming = { settleMs: 50, intervalMs: 500, retryMs: 1_000, behindMs: 100 }
 const writesAtOnce = 16
 const tickMs = 20
 
@@ -117,7 +128,12 @@ export class StatusWriter {
       return
     }
     if (object.isDeleting || !isLeading()) return
-    const decided = wanted(key)
+    const { status: decided, of } = wanted(key)
+    // The log is behind the watch: what is decided of the version before would be written in vain.
+    if (of !== undefined && (of.uid !== object.uid || of.generation !== object.generation)) {
+      this.#postpone(key, this.#timing.behindMs)
+      return
+    }
     const patch = statusPatch(object.kind, object.status, decided)
     if (patch === undefined || this.#isAsMade(key, decided, object)) return
     this.#writing.add(key)

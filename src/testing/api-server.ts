@@ -33,6 +33,8 @@ export interface ApiServer {
   readonly ca: string
   /** Path of a kubeconfig file for the same user. */
   readonly kubeconfig: string
+  /** One JSON object (audit.k8s.io/v1 Event) a line for each write of an object of a custom kind. */
+  readonly auditLog: string
   /**
    * Sends one request as that user. An object body is sent as JSON (a PATCH as JSON merge patch
    * unless `contentType` says otherwise). Answers of any status resolve; only I/O rejects.
@@ -51,6 +53,11 @@ export interface ApiServer {
   readonly stop: () => Promise<void>
 }
 
+export interface ApiServerOptions {
+  /** Write `auditLog`. */
+  readonly isAudited?: boolean
+}
+
 const startAttempts = 3
 const readyWithinMs = 120_000
 
@@ -58,10 +65,10 @@ const readyWithinMs = 120_000
  * Starts etcd and kube-apiserver and waits until the server is ready.
  * @throws when a part is absent, or with the last lines of the log when a program ends early
  */
-export async function startApiServer(): Promise<ApiServer> {
+export async function startApiServer(options: ApiServerOptions = {}): Promise<ApiServer> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await startOnce()
+      return await startOnce(options)
     } catch (cause) {
       // Neither program can bind port 0, so another process may take a port between choice and bind.
       if (attempt === startAttempts || !/address already in use/.test(String(cause))) throw cause
@@ -69,7 +76,7 @@ export async function startApiServer(): Promise<ApiServer> {
   }
 }
 
-async function startOnce(): Promise<ApiServer> {
+async function startOnce({ isAudited = false }: ApiServerOptions): Promise<ApiServer> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-api-server-'))
   const programs: Program[] = []
   const stop = async () => {
@@ -83,7 +90,7 @@ async function startOnce(): Promise<ApiServer> {
     writeKeys(folder, token)
     programs.push(startEtcd(folder, etcdPort))
     const start = (): Promise<string> => {
-      programs[1] = startKubeApiServer(folder, etcdPort, port)
+      programs[1] = startKubeApiServer(folder, etcdPort, port, isAudited)
       return whenReady(join(folder, 'apiserver.crt'), programs, (certificate) =>
         send({ url, token, ca: certificate }, 'GET', '/readyz'),
       )
@@ -92,6 +99,7 @@ async function startOnce(): Promise<ApiServer> {
     const kubeconfig = writeKubeconfig(folder, url, token, ca)
     const agent = new Agent({ keepAlive: true, ca })
     return {
+      auditLog: auditLogIn(folder),
       url,
       token,
       ca,
@@ -139,7 +147,34 @@ function startEtcd(folder: string, port: number): Program {
   )
 }
 
-function startKubeApiServer(folder: string, etcdPort: number, port: number): Program {
+const auditLogIn = (folder: string) => join(folder, 'audit.log')
+
+/** Who has written which version of what; the rest would only slow the server down. */
+function auditOptions(folder: string): string[] {
+  const file = join(folder, 'audit-policy.json')
+  const verbs = ['create', 'update', 'patch', 'delete']
+  const written = ['gateway.networking.k8s.io', 'sluice.dev'].map((group) => ({
+    level: 'RequestResponse',
+    verbs,
+    resources: [{ group }],
+  }))
+  const policy = {
+    apiVersion: 'audit.k8s.io/v1',
+    kind: 'Policy',
+    omitStages: ['RequestReceived'],
+    omitManagedFields: true,
+    rules: [...written, { level: 'None' }],
+  }
+  writeFileSync(file, JSON.stringify(policy))
+  return [`--audit-policy-file=${file}`, `--audit-log-path=${auditLogIn(folder)}`]
+}
+
+function startKubeApiServer(
+  folder: string,
+  etcdPort: number,
+  port: number,
+  isAudited: boolean,
+): Program {
   return startProgram(
     partPath('kube-apiserver'),
     [
@@ -158,6 +193,7 @@ function startKubeApiServer(folder: string, etcdPort: number, port: number): Pro
       // Without a controller manager no ServiceAccount exists that a Pod could be given.
       '--disable-admission-plugins=ServiceAccount',
       '--allow-privileged=true',
+      ...(isAudited ? auditOptions(folder) : []),
     ],
     join(folder, 'kube-apiserver.log'),
   )

@@ -88,6 +88,19 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'a controller in a cl
     await cluster.condition('HTTPRoute', 'shop', 'ResolvedRefs=True')
   })
 
+  it('writes the status of a policy that has no Gateway to tell of', async () => {
+    await cluster.apply({
+      apiVersion: 'sluice.dev/v1alpha1',
+      kind: 'GatewayPolicy',
+      metadata: { name: 'lost', namespace: 'default' },
+      spec: {
+        targetRefs: [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', name: 'nowhere' }],
+        traffic: { timeouts: { request: '5s' } },
+      },
+    })
+    await cluster.condition('GatewayPolicy', 'lost', 'Attached=False/Pending')
+  })
+
   it('keeps what other controllers have written, and writes nothing that is right', async () => {
     await cluster.apply(route('shared', 'edge', 'shop'))
     await cluster.condition('HTTPRoute', 'shared', 'Accepted=True')

@@ -189,6 +189,48 @@ describeWithParts(['nats-server'], 'the log on a NATS server, when something fai
     const late = await open()
     expect(await contents(late)).toEqual(['4 d'])
     expect(await late.append([routeApplied('e')])).toEqual({ ok: true, value: [5] })
+    expect([await log.lostUpTo(), await late.lostUpTo()]).toEqual([2, 3])
+  })
+
+  it('knows where it goes on when all was removed, once somebody who had read it has said so', async () => {
+    const log = await open()
+    await log.append(['a', 'b', 'c'].map((name) => routeApplied(name)))
+    await withManager(server.url, (manager) => manager.streams.purge(stream))
+    const late = await open()
+    expect(await late.lostUpTo()).toBe(Number.POSITIVE_INFINITY)
+    expect(await log.lostUpTo()).toBe(3)
+    await log.mend((position) => ({ position, foldVersion: '1', chunks: [] }))
+    expect([await log.lostUpTo(), await late.lostUpTo()]).toEqual([0, 0])
+    expect(await late.append([routeApplied('d')])).toEqual({ ok: true, value: [4] })
+    expect(await contents(log)).toEqual(['4 d'])
+  })
+
+  it('goes on above all that it can have held where nobody is left who had read it', async () => {
+    const log = await open()
+    await log.append(['a', 'b'].map((name) => routeApplied(name)))
+    await withManager(server.url, (manager) => manager.streams.purge(stream))
+    const late = await open()
+    await late.mend((position) => ({ position, foldVersion: '1', chunks: [] }))
+    const appended = await late.append([routeApplied('c')])
+    const [position = 0] = appended.ok ? appended.value : []
+    expect(position).toBeGreaterThan(2)
+    expect(await contents(log)).toEqual([`${position} c`])
+    expect([await log.lostUpTo(), await (await open()).lostUpTo()]).toEqual([0, 0])
+  })
+
+  it('takes what stands before a hole, and a hole at the end, as purged as well', async () => {
+    const log = await open()
+    for (const name of ['a', 'b', 'c']) await log.append([routeApplied(name)])
+    const filter = routeApplied('b').subject
+    await withManager(server.url, (manager) => manager.streams.purge(stream, { filter }))
+    const late = await open()
+    expect([await contents(log), await contents(late)]).toEqual([['3 c'], ['3 c']])
+    const last = routeApplied('c').subject
+    await withManager(server.url, (manager) => manager.streams.purge(stream, { filter: last }))
+    await log.mend((position) => ({ position, foldVersion: '1', chunks: [] }))
+    const latest = await open()
+    expect(await latest.append([routeApplied('d')])).toEqual({ ok: true, value: [4] })
+    expect([await contents(log), await contents(late)]).toEqual([['4 d'], ['4 d']])
   })
 })
 

@@ -3,6 +3,7 @@
  * that log can be gone on with. When it cannot (the stream was deleted, a bug), a new session begins
  * on whatever log is there then. Proxies notice no more than a stream that ends.
  */
+import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { LockedError } from '../../base/file-lock.ts'
 import {
@@ -16,12 +17,14 @@ import { LogError } from '../../log/index.ts'
 import type { ControllerSettings } from '../../settings/controller.ts'
 import { Backoff } from '../../watch/kubernetes/backoff.ts'
 import { kubernetesSource } from '../../watch/kubernetes/source.ts'
+import { beginState, whileHolding } from '../begin-anew.ts'
 import type { OpenedLog } from '../open-log.ts'
-import { restoreState } from '../stored-state.ts'
+import type { RestoredState } from '../stored-state.ts'
 import { openControllerLog } from './controller-log.ts'
 import { Health } from './health.ts'
 import { type Endpoint, serveEndpoint } from './http-endpoint.ts'
 import { ControllerMetrics } from './metrics.ts'
+import { openLease } from './open-lease.ts'
 import { Session } from './session.ts'
 import type { SessionOptions } from './session-options.ts'
 
@@ -60,6 +63,7 @@ class Controller implements RunningController {
   #endpoints: Endpoint[] = []
   #session: Session | undefined
   #running: Promise<void> = Promise.resolve()
+  readonly #ending = new AbortController()
   #isStopped = false
   /** Chosen by the system where the setting leaves it open; kept for the sessions to come. */
   #xdsAddress: string
@@ -99,6 +103,7 @@ class Controller implements RunningController {
   async stop(): Promise<void> {
     this.#isStopped = true
     this.#stop.resolve(undefined)
+    this.#ending.abort()
     await this.#running
     await Promise.all(this.#endpoints.map((endpoint) => endpoint.close()))
     this.#options.cluster.close()
@@ -131,8 +136,8 @@ class Controller implements RunningController {
     for (const notice of opened.notices) say('warn', notice)
     let session: Session
     try {
-      const restored = await restoreState(opened.log, kubernetesSource)
-      session = new Session(this.#sessionOptions(owners), opened, restored)
+      const sessionOptions = this.#sessionOptions(owners)
+      session = new Session(sessionOptions, opened, await this.#restore(opened, sessionOptions))
     } catch (error) {
       await opened.close()
       throw error
@@ -149,6 +154,23 @@ class Controller implements RunningController {
       this.#session = undefined
       await session.stop()
     }
+  }
+
+  /** What a replica that has the state notices within seconds; who takes the lease from it has it too. */
+  #restore({ log }: OpenedLog, options: SessionOptions): Promise<RestoredState> {
+    const { settings, say } = this.#options
+    const { leaseDurationMs } = settings
+    const identity = `${options.replica}_${randomUUID().slice(0, 8)}`
+    return beginState({
+      log,
+      source: kubernetesSource,
+      patienceMs: settings.nats === undefined ? 0 : 2 * leaseDurationMs,
+      alone: (work) =>
+        whileHolding((lease) => openLease(options, { ...lease, identity }), leaseDurationMs, work),
+      onWait: (reason) => this.#health.set('log', reason ?? 'being read'),
+      say: (text) => say('warn', text),
+      signal: this.#ending.signal,
+    })
   }
 
   /** Without them everything works; only an uninstall leaves something behind. */

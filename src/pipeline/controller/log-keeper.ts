@@ -15,6 +15,8 @@ export interface LogKeeperOptions {
   readonly onRecovered: () => void
   /** This log will take nothing any more. */
   readonly onLost: (error: unknown) => void
+  /** Somebody else has removed events up to a position; told until it is mended. */
+  readonly onRobbed?: (upTo: number) => void
   /** Look now and then whether it is still there: others may delete what is shared. */
   readonly isShared: boolean
 }
@@ -126,8 +128,9 @@ export class LogKeeper {
   async #look(): Promise<void> {
     this.#probe = undefined
     try {
-      await this.#options.log.lastPosition()
+      const lost = await this.#options.log.lostUpTo()
       this.#recover()
+      if (lost > 0) this.#options.onRobbed?.(lost)
       this.#watch()
     } catch (error) {
       this.fail(error)

@@ -79,6 +79,11 @@ export const controllerMetrics = {
     labels: [],
     help: 'How often the controller had to begin anew on its log.',
   },
+  log_losses_total: {
+    type: 'counter',
+    labels: [],
+    help: 'How often somebody else had removed events from the log.',
+  },
   controller_resident_memory_bytes: { type: 'gauge', labels: [], help: 'Resident memory.' },
   controller_cpu_seconds_total: { type: 'counter', labels: [], help: 'User and system CPU time.' },
 } as const satisfies Record<string, MetricRow>

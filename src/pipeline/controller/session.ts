@@ -31,6 +31,7 @@ import { KubernetesSource } from '../../watch/kubernetes/source.ts'
 import { DeliveryRecorder } from '../../xds/delivery-recorder.ts'
 import type { XdsServer } from '../../xds/server.ts'
 import { apiBinding } from '../api-binding.ts'
+import { robbedText } from '../begin-anew.ts'
 import type { OpenedLog } from '../open-log.ts'
 import { Reconciler } from '../reconciler.ts'
 import { keepSessionKey, secretDigests } from '../secret-digests.ts'
@@ -76,6 +77,8 @@ export class Session {
   #xds: XdsServer | undefined
   #isOpen = false
   #isSecretGone = false
+  /** Up to where somebody else has removed events from the log, as it was told last. */
+  #robbedUpTo = 0
   #isClosed = false
   #endCollecting: () => void = () => undefined
 
@@ -228,8 +231,20 @@ export class Session {
       },
       onRecovered: () => say('info', 'the log takes events again'),
       onLost: this.#end,
+      onRobbed: (upTo) => this.#mendLog(upTo),
       isShared: this.#isShared,
     })
+  }
+
+  /** Nothing is lost but history: this replica still has the state that came of what is gone. */
+  #mendLog(upTo: number): void {
+    const { metrics, say } = this.#options
+    if (upTo !== this.#robbedUpTo) {
+      metrics.add('log_losses_total')
+      say('warn', `${robbedText(upTo)}: history is lost, and nothing else`)
+    }
+    this.#robbedUpTo = upTo
+    if (this.#fold.position >= upTo) this.#reconciler.mend()
   }
 
   #createDigestCheck(): DigestCheck {
@@ -362,7 +377,7 @@ export class Session {
     const { client, metrics, say } = this.#options
     return new StatusWriter({
       client,
-      wanted: (key) => this.#fold.statusOf(parseObjectKey(key)),
+      wanted: (key) => this.#fold.decidedOf(parseObjectKey(key)),
       live: (key) => this.#source.live(key),
       note: (key, object) => this.#source.noteWrite(key, object),
       isLeading: () => this.#leadership.writingEpoch() !== undefined,

@@ -1,7 +1,7 @@
 /** References from one object to another. */
 import { type Infer, integer, object, optional, required, text } from '../field.ts'
 import { rule } from '../rules.ts'
-import { groupName, kindName, namespaceName, objectName, sectionName } from '../strings.ts'
+import { groupName, kindName, namespaceName, sectionName } from '../strings.ts'
 
 export const portNumber = integer({ name: 'Port', min: 1, max: 65_535 })
 
@@ -45,7 +45,7 @@ export const backendObjectReference = object('BackendObjectReference', backendRe
 })
 export type BackendObjectReference = Infer<typeof backendObjectReference>
 
-/** Gateway API ParentReference, as it stands in status. */
+/** Gateway API ParentReference, as it stands in status; a name may be that of no object (GEP-713). */
 export const parentReference = object('ParentReference', {
   group: optional(groupName, {
     doc: 'API group of the parent.',
@@ -53,7 +53,7 @@ export const parentReference = object('ParentReference', {
   }),
   kind: optional(kindName, { doc: 'Kind of the parent.', default: 'Gateway' }),
   namespace: optional(namespaceName, 'Namespace of the parent.'),
-  name: required(objectName, 'Name of the parent.'),
+  name: required(referenceName, 'Name of the parent.'),
   sectionName: optional(sectionName, 'Listener or entry of the parent.'),
   port: optional(portNumber, 'Port of the parent.'),
 })
