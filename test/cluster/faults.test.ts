@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { jetstreamManager } from '@nats-io/jetstream'
+import { type JetStreamManager, jetstreamManager } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import {
@@ -147,6 +147,11 @@ describeWithParts(parts, 'replicas and proxies through faults', () => {
       expect(history.writes(name)).toBeLessThanOrEqual(1)
     }
   }
+  const withManager = async (work: (manager: JetStreamManager) => Promise<unknown>) => {
+    const connection = await connect({ servers: nats.url })
+    await work(await jetstreamManager(connection))
+    await connection.close()
+  }
   const answers = (host: string) =>
     waitFor(`an answer for ${host}`, async () => {
       const { status } = await send(port, { headers: { host } })
@@ -248,12 +253,23 @@ describeWithParts(parts, 'replicas and proxies through faults', () => {
     await inStep()
   }, 120_000)
 
+  it('survives a stream that somebody empties, and so does a replica that starts behind that', async () => {
+    await withManager((manager) => manager.streams.purge('SLUICE_EVENTS'))
+    const late = await launch()
+    replicas.push(late)
+    expect(late.stderr).not.toContain('begins anew')
+    expect(replicas.some(({ stderr }) => /history is lost, and nothing else/.test(stderr))).toBe(
+      true,
+    )
+    await applyRoutes('p', 5)
+    await allAccepted('p', 5)
+    await answers('p-4.example.com')
+    await inStep()
+  }, 90_000)
+
   it('survives a stream that somebody deletes: history is lost, and nothing else', async () => {
     const before = history.writes('h-1')
-    const connection = await connect({ servers: nats.url })
-    const manager = await jetstreamManager(connection)
-    await manager.streams.delete('SLUICE_EVENTS')
-    await connection.close()
+    await withManager((manager) => manager.streams.delete('SLUICE_EVENTS'))
     await Promise.all(replicas.map((one) => one.said(/the control plane begins anew/)))
     await applyRoutes('d', 5)
     await allAccepted('d', 5)
