@@ -1,12 +1,13 @@
 /**
  * What a running gateway tells its operator, on standard error: one line each, with `error: `,
- * `warning: ` or `bug: ` in front where something is wrong, or as JSON. What is told can be changed
+ * `warning: ` or `bug: ` in front where something is wrong, `debug: ` or `trace: ` in front of what
+ * only those levels show, or as JSON. What is told can be changed
  * while it runs (POST /logging on the admin address).
  */
 import { isLogged, levelFor, parseLogFilter } from '../base/log-filter.ts'
 import type { Output } from './output.ts'
 
-export type Severity = 'info' | 'warn' | 'error' | 'fatal'
+export type Severity = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal'
 
 export type LogForm = 'text' | 'json'
 
@@ -14,6 +15,8 @@ export type LogForm = 'text' | 'json'
 export type LogModule = 'sluice' | 'sluice::xds' | 'sluice::proxy'
 
 const prefixes: Readonly<Record<Severity, string>> = {
+  trace: 'trace: ',
+  debug: 'debug: ',
   info: '',
   warn: 'warning: ',
   error: 'error: ',

@@ -30,9 +30,16 @@ interface LeaseSpec {
 interface LeaseObject {
   readonly apiVersion?: string
   readonly kind?: string
-  readonly metadata: { readonly name: string; readonly resourceVersion?: string }
+  readonly metadata: {
+    readonly name: string
+    readonly resourceVersion?: string
+    readonly annotations?: Readonly<Record<string, string>>
+  }
   readonly spec?: LeaseSpec
 }
+
+/** Names the candidate that asks for the lease. */
+const wantedAnnotation = 'sluice.dev/wanted-by'
 
 class LeaseObjects implements LeaseStore {
   readonly #client: KubeClient
@@ -65,13 +72,16 @@ class LeaseObjects implements LeaseStore {
 
   async write(
     before: LeaseRecord | undefined,
-    { holder, durationMs, epoch }: Omit<LeaseRecord, 'version'>,
+    { holder, durationMs, epoch, wantedBy }: Omit<LeaseRecord, 'version'>,
     timeoutMs: number,
   ): Promise<LeaseRecord | undefined> {
     const time = microTime()
     const known = before === undefined ? undefined : this.#object?.spec
     const isRenewal = known?.holderIdentity === holder && known?.leaseTransitions === epoch
     const acquireTime = isRenewal || holder === undefined ? known?.acquireTime : time
+    const annotations = { ...this.#object?.metadata.annotations }
+    delete annotations[wantedAnnotation]
+    if (wantedBy !== undefined) annotations[wantedAnnotation] = wantedBy
     const spec: LeaseSpec = {
       ...(holder !== undefined && { holderIdentity: holder }),
       // The API has whole seconds.
@@ -81,7 +91,7 @@ class LeaseObjects implements LeaseStore {
       leaseTransitions: epoch,
     }
     try {
-      this.#object = await this.#put(before, spec, timeoutMs)
+      this.#object = await this.#put(before, { spec, annotations }, timeoutMs)
       return recordOf(this.#object)
     } catch (error) {
       if (error instanceof KubeError && error.isConflict) return undefined
@@ -89,7 +99,11 @@ class LeaseObjects implements LeaseStore {
     }
   }
 
-  #put(before: LeaseRecord | undefined, spec: LeaseSpec, timeoutMs: number): Promise<LeaseObject> {
+  #put(
+    before: LeaseRecord | undefined,
+    { spec, annotations }: { spec: LeaseSpec; annotations: Readonly<Record<string, string>> },
+    timeoutMs: number,
+  ): Promise<LeaseObject> {
     const kind = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' }
     const { name, resourceVersion: _, ...metadata } = this.#object?.metadata ?? { name: this.#name }
     if (before === undefined) {
@@ -100,7 +114,7 @@ class LeaseObjects implements LeaseStore {
       }
       return this.#client.create<LeaseObject>(this.#collection, body)
     }
-    const versioned = { ...metadata, name, resourceVersion: before.version }
+    const versioned = { ...metadata, annotations, name, resourceVersion: before.version }
     const body = { ...this.#object, ...kind, metadata: versioned, spec }
     return this.#client.replace<LeaseObject>(this.#path, body, timeoutMs)
   }
@@ -115,6 +129,7 @@ class LeaseObjects implements LeaseStore {
 }
 
 function recordOf({ metadata, spec = {} }: LeaseObject): LeaseRecord {
+  const wantedBy = metadata.annotations?.[wantedAnnotation]
   const { holderIdentity, leaseDurationSeconds = 15, leaseTransitions = 0 } = spec
   return {
     version: metadata.resourceVersion ?? '',
@@ -122,6 +137,7 @@ function recordOf({ metadata, spec = {} }: LeaseObject): LeaseRecord {
     ...(holderIdentity !== undefined && holderIdentity !== '' && { holder: holderIdentity }),
     durationMs: leaseDurationSeconds * 1_000,
     epoch: leaseTransitions,
+    ...(wantedBy !== undefined && { wantedBy }),
   }
 }
 

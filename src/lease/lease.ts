@@ -16,6 +16,13 @@ export interface LeaseOptions extends LeaseEvents {
   readonly highestEpoch: () => number
   /** Could this replica do the work of a holder now? Otherwise it leaves the lease to others. */
   readonly isFit: () => boolean
+  /**
+   * Can this replica serve nobody until it holds the lease, although the holder is alive? It then
+   * asks for it: a log that was moved elsewhere has nothing in it until its own replicas write it.
+   */
+  readonly needsIt?: () => boolean
+  /** Could this replica serve on without the lease, so that it may give it to one that asks? */
+  readonly mayYield?: () => boolean
 }
 
 export interface Lease {

@@ -25,6 +25,8 @@ export interface LeaseRecord {
   /** How long the holder counts as alive without a write, in milliseconds. */
   readonly durationMs: number
   readonly epoch: number
+  /** A candidate that can do nothing without it, and asks the holder to let it go. */
+  readonly wantedBy?: string
 }
 
 /** Where the record is kept. Every method rejects where the store does not answer. */
@@ -41,6 +43,9 @@ export interface LeaseStore {
     timeoutMs: number,
   ): Promise<LeaseRecord | undefined>
 }
+
+/** So many durations a candidate that needs the lease waits before it asks for it. */
+const needPatience = 2
 
 export interface RecordLeaseOptions extends LeaseOptions {
   readonly store: LeaseStore
@@ -60,6 +65,8 @@ export class RecordLease implements Lease {
   #record: LeaseRecord | undefined
   /** Before this moment the lease is left to others. */
   #abstainUntil = 0
+  /** Since when this replica can do nothing without the lease, by `performance.now()`. */
+  #neededSince: number | undefined
 
   constructor(options: RecordLeaseOptions) {
     this.#options = options
@@ -117,12 +124,35 @@ export class RecordLease implements Lease {
       this.#lose('it was not renewed in time')
     }
     if (record?.holder === identity && this.#term.granted !== undefined) {
-      await this.#renew(record)
+      if (this.#isAskedFor(record)) {
+        await this.resign(`${record.wantedBy} cannot begin without it: it has another log`)
+      } else await this.#renew(record)
       return
     }
     if (this.#term.granted !== undefined) this.#lose('another replica holds the lease')
     if (performance.now() < this.#abstainUntil || !isFit()) return
     if (record === undefined || this.#isFree(record)) await this.#take(record)
+    else await this.#askFor(record)
+  }
+
+  #isAskedFor({ wantedBy }: LeaseRecord): boolean {
+    const { identity, mayYield } = this.#options
+    return wantedBy !== undefined && wantedBy !== identity && mayYield?.() === true
+  }
+
+  /** Asks a holder that lives on for the lease, where nothing can be done without it for long. */
+  async #askFor(record: LeaseRecord): Promise<void> {
+    const { identity, needsIt, durationMs, store } = this.#options
+    if (needsIt?.() !== true) {
+      this.#neededSince = undefined
+      return
+    }
+    this.#neededSince ??= performance.now()
+    const patienceMs = durationMs * needPatience
+    if (record.wantedBy !== undefined || performance.now() - this.#neededSince < patienceMs) return
+    const { version: _, ...content } = record
+    const asked = await store.write(record, { ...content, wantedBy: identity }, this.#limitMs)
+    if (asked !== undefined) this.#note(asked)
   }
 
   async #read(): Promise<LeaseRecord | undefined> {
@@ -138,19 +168,26 @@ export class RecordLease implements Lease {
     if (this.#seen?.version !== version) this.#seen = { version, at: Term.now() }
   }
 
-  #isFree({ holder, durationMs }: LeaseRecord): boolean {
+  #isFree({ holder, durationMs, wantedBy = this.#options.identity }: LeaseRecord): boolean {
     const { identity, isGone } = this.#options
+    // It was let go for somebody else, who should be quick about it.
+    if (holder === undefined && wantedBy !== identity && !this.#stoodStillFor(durationMs)) {
+      return false
+    }
     // Ours by name, but given up: a new term needs a new epoch.
     if (holder === undefined || holder === identity || isGone?.(holder) === true) return true
-    const stoodStill = performance.now() - (this.#seen?.at.monotonic ?? performance.now())
-    return stoodStill > durationMs
+    return this.#stoodStillFor(durationMs)
+  }
+
+  #stoodStillFor(waitMs: number): boolean {
+    return performance.now() - (this.#seen?.at.monotonic ?? performance.now()) > waitMs
   }
 
   async #take(before: LeaseRecord | undefined): Promise<void> {
     const { highestEpoch, onAcquired } = this.#options
     const epoch = Math.max(before?.epoch ?? 0, highestEpoch()) + 1
     const sent = Term.now()
-    const taken = await this.#write(before, epoch)
+    const taken = await this.#write(before, { epoch })
     // Another replica was faster.
     if (taken === undefined) return
     this.#note(taken)
@@ -162,7 +199,8 @@ export class RecordLease implements Lease {
   async #renew(record: LeaseRecord): Promise<void> {
     const epoch = this.#term.granted ?? 0
     const sent = Term.now()
-    const renewed = await this.#write(record, epoch)
+    const { wantedBy } = record
+    const renewed = await this.#write(record, { epoch, ...(wantedBy && { wantedBy }) })
     if (renewed === undefined) {
       const now = await this.#read()
       if (now?.holder !== this.#options.identity) this.#lose('another replica holds the lease')
@@ -175,9 +213,12 @@ export class RecordLease implements Lease {
     this.#watchExpiry()
   }
 
-  #write(before: LeaseRecord | undefined, epoch: number): Promise<LeaseRecord | undefined> {
+  #write(
+    before: LeaseRecord | undefined,
+    content: Pick<LeaseRecord, 'epoch' | 'wantedBy'>,
+  ): Promise<LeaseRecord | undefined> {
     const { store, identity: holder, durationMs } = this.#options
-    return store.write(before, { holder, durationMs, epoch }, this.#limitMs)
+    return store.write(before, { holder, durationMs, ...content }, this.#limitMs)
   }
 
   #watchExpiry(): void {
@@ -200,10 +241,10 @@ export class RecordLease implements Lease {
     try {
       const record = await this.#read()
       if (record?.holder !== this.#options.identity) return
-      const { epoch } = record
+      const { epoch, wantedBy } = record
       const given = await this.#options.store.write(
         record,
-        { durationMs: 1_000, epoch },
+        { durationMs: 1_000, epoch, ...(wantedBy && { wantedBy }) },
         this.#limitMs,
       )
       if (given !== undefined) this.#note(given)
@@ -214,7 +255,7 @@ export class RecordLease implements Lease {
 
   /** An answer that comes after the term is of no use. */
   get #limitMs(): number {
-    return this.#options.durationMs / 3
+    return Math.floor(this.#options.durationMs / 3)
   }
 
   #wait(waitMs: number): Promise<void> {

@@ -203,6 +203,14 @@ export const controllerSettings = {
     default: false,
     doc: 'Serve configuration over TLS, with the Secret `sluice-xds-cert` mounted at `/etc/xds-tls`.',
   }),
+  xdsTlsDir: row({
+    flag: 'xds-tls-dir',
+    env: 'SLUICE_XDS_TLS_DIR',
+    form: 'a path',
+    read: readText,
+    default: '/etc/xds-tls',
+    doc: 'Where that Secret is mounted: a folder with `tls.crt`, `tls.key` and `ca.crt`, which are read again when they change.',
+  }),
   xdsServiceName: row<string | undefined>({
     env: 'SLUICE_XDS_SERVICE_NAME',
     form: 'the name of a Service',

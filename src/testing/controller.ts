@@ -12,6 +12,8 @@ export interface ControllerProcessOptions {
   readonly kubeconfig: string
   /** Keep the event log on this NATS server; a file of its own otherwise. */
   readonly nats?: string
+  /** Where the file is, in place of one that goes with the process. */
+  readonly logFile?: string
   readonly name?: string
   readonly env?: Readonly<Record<string, string>>
   readonly args?: readonly string[]
@@ -19,7 +21,7 @@ export interface ControllerProcessOptions {
 
 export class ControllerProcess {
   readonly folder = mkdtempSync(join(tmpdir(), 'sluice-controller-'))
-  readonly logFile = join(this.folder, 'events.db')
+  readonly logFile: string
   stderr = ''
   readonly #options: ControllerProcessOptions
   #process: ChildProcess | undefined
@@ -27,6 +29,7 @@ export class ControllerProcess {
 
   constructor(options: ControllerProcessOptions) {
     this.#options = options
+    this.logFile = options.logFile ?? join(this.folder, 'events.db')
   }
 
   /** Starts the process; resolves once it tells where its health is. */
@@ -82,6 +85,15 @@ export class ControllerProcess {
   /** Where proxies connect, once it has told. */
   async xdsAddress(): Promise<string> {
     return (await this.said(/^xds: (\S+)/m))[1] ?? ''
+  }
+
+  /** Does the readiness probe succeed now? */
+  async isReady(): Promise<boolean> {
+    if (!this.isRunning) return false
+    return this.get('health', '/readyz').then(
+      ({ status }) => status === 200,
+      () => false,
+    )
   }
 
   async get(part: 'health' | 'metrics', path: string): Promise<{ status: number; text: string }> {

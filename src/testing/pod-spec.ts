@@ -3,8 +3,8 @@
  * plain processes: volumes lie in a folder that stands for the container's root, and paths below a
  * mounted volume become paths below that folder.
  */
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join, relative } from 'node:path'
 import type { ApiServer } from './api-server.ts'
 
 export interface EnvVar {
@@ -12,6 +12,7 @@ export interface EnvVar {
   readonly value?: string
   readonly valueFrom?: {
     readonly fieldRef?: { readonly fieldPath: string }
+    readonly secretKeyRef?: { readonly name: string; readonly key: string }
     readonly resourceFieldRef?: object
   }
 }
@@ -33,6 +34,7 @@ export interface Volume {
     readonly optional?: boolean
     readonly items?: readonly Item[]
   }
+  readonly persistentVolumeClaim?: { readonly claimName: string }
   readonly projected?: {
     readonly sources: readonly {
       readonly serviceAccountToken?: { readonly audience: string; readonly path: string }
@@ -51,6 +53,7 @@ export interface Container {
 
 export interface PodSpec {
   readonly serviceAccountName?: string
+  readonly terminationGracePeriodSeconds?: number
   readonly containers: readonly Container[]
   readonly volumes?: readonly Volume[]
 }
@@ -63,12 +66,16 @@ export interface PodFacts {
   readonly ip: string
   /** What a name in the environment stands for, in place of a DNS server and a Service. */
   readonly hosts: Readonly<Record<string, string>>
+  /** Folders that stand for persistent volumes, by the name of their claim. */
+  readonly claims?: Readonly<Record<string, string>>
 }
 
 /** Arguments and environment of a process. */
 export interface Prepared {
   readonly args: readonly string[]
   readonly env: Readonly<Record<string, string>>
+  /** Brings ConfigMaps and Secrets up to date, as the kubelet does after a while. */
+  readonly refresh: () => Promise<void>
 }
 
 /**
@@ -83,26 +90,33 @@ export async function prepareContainer(
 ): Promise<Prepared> {
   const mounts = new Map(container.volumeMounts?.map(({ name, mountPath }) => [name, mountPath]))
   const account = spec.serviceAccountName ?? 'default'
-  for (const volume of spec.volumes ?? []) {
+  const volumes = (spec.volumes ?? []).flatMap((volume) => {
     const mountPath = mounts.get(volume.name)
-    if (mountPath !== undefined) await fill(facts, volume, join(folder, mountPath), account)
-  }
+    return mountPath === undefined ? [] : [[volume, join(folder, mountPath)] as const]
+  })
+  for (const [volume, place] of volumes) await fill(facts, volume, place, account)
   const located = (text: string) => {
     const path = [...mounts.values()].find((one) => text === one || text.startsWith(`${one}/`))
     return path === undefined ? text : join(folder, text)
   }
   return {
     args: (container.args ?? []).map(located),
-    env: environment(facts, container.env ?? [], account, located),
+    env: await environment(facts, container.env ?? [], account, located),
+    refresh: async () => {
+      for (const [volume, place] of volumes) {
+        const isRefreshed = volume.configMap !== undefined || volume.secret !== undefined
+        if (isRefreshed) await fill(facts, volume, place, account)
+      }
+    },
   }
 }
 
-function environment(
-  { pod, namespace, ip, hosts }: PodFacts,
+async function environment(
+  { server, pod, namespace, ip, hosts }: PodFacts,
   variables: readonly EnvVar[],
   account: string,
   located: (text: string) => string,
-): Record<string, string> {
+): Promise<Record<string, string>> {
   const fields: Readonly<Record<string, string>> = {
     'metadata.name': pod,
     'metadata.namespace': namespace,
@@ -113,6 +127,12 @@ function environment(
   const env: Record<string, string> = {}
   for (const { name, value = '', valueFrom } of variables) {
     const field = valueFrom?.fieldRef?.fieldPath
+    const secret = valueFrom?.secretKeyRef
+    if (secret !== undefined) {
+      const data = await dataOf(server, namespace, 'secrets', secret.name)
+      env[name] = Buffer.from(data[secret.key] ?? '', 'base64').toString()
+      continue
+    }
     const expanded = value.replaceAll(/\$\$|\$\(([^)]+)\)/g, (all, other?: string) =>
       other === undefined ? '$' : (env[other] ?? all),
     )
@@ -123,11 +143,16 @@ function environment(
 }
 
 async function fill(
-  { server, namespace }: PodFacts,
-  { configMap, secret, projected }: Volume,
+  { server, namespace, claims = {} }: PodFacts,
+  { configMap, secret, projected, persistentVolumeClaim: claim }: Volume,
   folder: string,
   account: string,
 ): Promise<void> {
+  if (claim !== undefined) {
+    mkdirSync(dirname(folder), { recursive: true })
+    symlinkSync(claims[claim.claimName] ?? '', folder)
+    return
+  }
   mkdirSync(folder, { recursive: true })
   if (configMap !== undefined) {
     const data = await dataOf(server, namespace, 'configmaps', configMap.name, configMap.optional)
@@ -173,10 +198,18 @@ function selected<Content>(
   return Object.fromEntries(chosen)
 }
 
+/** All at once, behind a symbolic link that is replaced, as the kubelet does it. */
 function write(folder: string, files: Readonly<Record<string, string | Buffer>>): void {
+  const fresh = mkdtempSync(join(folder, '..'))
   for (const [name, content] of Object.entries(files)) {
-    const path = join(folder, name)
+    const path = join(fresh, name)
     mkdirSync(dirname(path), { recursive: true })
     writeFileSync(path, content)
+    const link = join(folder, name)
+    mkdirSync(dirname(link), { recursive: true })
+    rmSync(link, { force: true })
+    symlinkSync(relative(dirname(link), join(folder, '..data', name)), link)
   }
+  symlinkSync(basename(fresh), `${fresh}.link`)
+  renameSync(`${fresh}.link`, join(folder, '..data'))
 }

@@ -1,6 +1,7 @@
 /** TLS of the configuration server, renewed while it runs. */
 import { createPrivateKey, X509Certificate } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { readFileSync, watch } from 'node:fs'
+import { dirname } from 'node:path'
 import { createSecureContext } from 'node:tls'
 import { ServerCredentials } from '@grpc/grpc-js'
 
@@ -52,9 +53,43 @@ export class RenewableCredentials extends ServerCredentials {
   }
 }
 
+/** So long after the first sign of a change several files of a folder have been written. */
+const settleMs = 100
+
 /**
- * A pair in two files, looked at again and again: Secrets are mounted by replacing a symbolic link,
- * which watchers of files miss. A pair that cannot be used leaves the one before it in use.
+ * Looks whenever something in a folder changes, and every `everyMs` all the same: Secrets are mounted
+ * by replacing a symbolic link in their folder, which watchers of the files miss, and some file
+ * systems tell nothing. Returns the end of it.
+ */
+export function followFolder(folder: string, look: () => void, everyMs = 5_000): () => void {
+  let soon: NodeJS.Timeout | undefined
+  const timer = setInterval(look, everyMs).unref()
+  const onEvent = () => {
+    soon ??= setTimeout(() => {
+      soon = undefined
+      look()
+    }, settleMs).unref()
+  }
+  const watcher = watchOrNothing(folder, onEvent)
+  return () => {
+    clearInterval(timer)
+    clearTimeout(soon)
+    watcher?.close()
+  }
+}
+
+function watchOrNothing(folder: string, onEvent: () => void) {
+  try {
+    const watcher = watch(folder, { persistent: false }, onEvent)
+    watcher.on('error', () => watcher.close())
+    return watcher
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * A pair in two files of one folder, read again when they change. A pair that cannot be used leaves the one before it in use.
  * @throws where the files cannot be read or do not hold a pair now.
  */
 export function tlsFiles(
@@ -82,9 +117,7 @@ export function tlsFiles(
   return {
     current: () => known,
     onChange: (renew) => {
-      const timer = setInterval(() => look(renew), options.everyMs ?? 5_000)
-      timer.unref()
-      return () => clearInterval(timer)
+      return followFolder(dirname(certificatePath), () => look(renew), options.everyMs)
     },
   }
 }

@@ -143,3 +143,19 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{ include "sluice.extraVariable" (dict "name" $name "given" (ternary (get $extra $name) (get $fixed $name) (hasKey $extra $name))) }}
 {{- end }}
 {{- end -}}
+
+{{/* The configuration of the NATS server that is installed along. */}}
+{{- define "sluice.natsConfig" -}}
+server_name: $POD_NAME
+listen: 0.0.0.0:4222
+http_port: 8222
+authorization {
+  user: sluice
+  password: $NATS_PASSWORD
+}
+jetstream {
+  store_dir: /data
+  # Written to disk before it is acknowledged: a power failure loses no event.
+  sync_interval: always
+}
+{{- end -}}

@@ -2,10 +2,10 @@
 import { hash } from 'node:crypto'
 import { proxyObjectName } from '../../model/proxy-names.ts'
 import { rawLevel } from './config-file.ts'
+import { deadlines, fileSetting, readinessPort, statsPort } from './own-settings.ts'
 import { type EnvVar, joinResources, type ProxyParameters, type Resources } from './parameters.ts'
 import type { ProxyEnvironment, ProxyPlan } from './plan.ts'
 import { memoryMib, wholeProcessors } from './quantity.ts'
-import { isMap } from './strategic-merge.ts'
 
 /** Name of the container of the proxy; overlays merge by it. */
 export const containerName = 'proxy'
@@ -17,13 +17,8 @@ const stateFolder = '/var/lib/sluice'
 const meshTokenFolder = '/var/run/secrets/tokens'
 const meshCaFolder = '/var/run/secrets/istio'
 
-const statsPort = 15_020
-const readinessPort = 15_021
 /** User and group of the image. */
 const user = 10_101
-
-/** Seconds, where parameters have no `shutdown`. */
-export const defaultShutdown = { min: 10, max: 60 } as const
 
 const defaultMesh = {
   caAddress: 'https://istiod.istio-system.svc:15012',
@@ -52,7 +47,7 @@ export function resourcesOf(given: Resources | undefined): Resources {
 }
 
 /** One thread for each processor that the container may use, and a heap that fits the memory. */
-function sizing({ rawConfig, ...parameters }: ProxyParameters): EnvVar[] {
+function sizing(parameters: ProxyParameters): EnvVar[] {
   const { cpu, memory } = resourcesOf(parameters.resources).limits ?? {}
   const processors = cpu === undefined ? undefined : wholeProcessors(cpu)
   const workers = Math.min(processors ?? 1, 256)
@@ -60,17 +55,11 @@ function sizing({ rawConfig, ...parameters }: ProxyParameters): EnvVar[] {
   // Every thread has a heap of its own, the main one too; a quarter is left for what is outside.
   const heap = mib === undefined ? 0 : Math.floor((mib * 0.75) / (workers + 1))
   return [
-    ...(processors === undefined || hasWorkers(rawConfig)
+    ...(processors === undefined || fileSetting(parameters, 'workers') !== undefined
       ? []
       : [value('SLUICE_WORKERS', String(workers))]),
     ...(heap < 16 ? [] : [value('NODE_OPTIONS', `--max-old-space-size=${heap}`)]),
   ]
-}
-
-/** Does the configuration file say by itself how many threads there are? */
-function hasWorkers(rawConfig: ProxyParameters['rawConfig']): boolean {
-  const config = isMap(rawConfig) ? rawConfig.config : undefined
-  return isMap(config) && Object.hasOwn(config, 'workers')
 }
 
 function levelOf(parameters: ProxyParameters): EnvVar[] {
@@ -90,7 +79,9 @@ function generatedEnv(
   { namespace, name, parameters }: ProxyPlan,
   { xds }: ProxyEnvironment,
 ): readonly EnvVar[] {
-  const { min, max } = parameters.shutdown ?? defaultShutdown
+  const { min, max } = deadlines(parameters)
+  const unlessInFile = (name: string, ...variables: EnvVar[]) =>
+    fileSetting(parameters, name) === undefined ? variables : []
   return [
     field('POD_NAME', 'metadata.name'),
     field('POD_NAMESPACE', 'metadata.namespace'),
@@ -105,11 +96,11 @@ function generatedEnv(
     // A folder of its own: the mounted one belongs to root.
     value('SLUICE_STATE_DIR', `${stateFolder}/state`),
     field('SLUICE_ADVERTISE_ADDRESS', 'status.podIP'),
-    field('SLUICE_NODE', 'spec.nodeName'),
+    ...unlessInFile('node', field('SLUICE_NODE', 'spec.nodeName')),
     // Empty where the cluster does not tell pods their zone, and an empty variable is none.
-    field('SLUICE_ZONE', "metadata.labels['topology.kubernetes.io/zone']"),
-    value('CONNECTION_MIN_TERMINATION_DEADLINE', `${min}s`),
-    value('TERMINATION_GRACE_PERIOD_SECONDS', String(max)),
+    ...unlessInFile('zone', field('SLUICE_ZONE', "metadata.labels['topology.kubernetes.io/zone']")),
+    ...(min === undefined ? [] : [value('CONNECTION_MIN_TERMINATION_DEADLINE', `${min}s`)]),
+    ...(max === undefined ? [] : [value('TERMINATION_GRACE_PERIOD_SECONDS', String(max))]),
     ...levelOf(parameters),
     ...meshEnv(parameters),
     ...sizing(parameters),
@@ -142,7 +133,25 @@ function withoutEmpty<Part extends object>(part: Part): Part {
   return Object.fromEntries(Object.entries(part).filter(([, text]) => text !== '')) as Part
 }
 
-const probe = { httpGet: { path: '/healthz/ready', port: readinessPort } } as const
+/** A proxy that waits for its controller is not helped by being started again. */
+function probesOf(parameters: ProxyParameters): object {
+  const port = readinessPort(parameters)
+  if (port === undefined) return {}
+  const probe = { httpGet: { path: '/healthz/ready', port } }
+  return {
+    startupProbe: { ...probe, periodSeconds: 1, timeoutSeconds: 2, failureThreshold: 600 },
+    readinessProbe: { ...probe, periodSeconds: 10, timeoutSeconds: 2 },
+  }
+}
+
+function scrapeAnnotations(port: number | undefined): Readonly<Record<string, string>> {
+  if (port === undefined) return {}
+  return {
+    'prometheus.io/scrape': 'true',
+    'prometheus.io/path': '/metrics',
+    'prometheus.io/port': String(port),
+  }
+}
 
 function volumesOf(
   { name, parameters }: ProxyPlan,
@@ -191,16 +200,15 @@ export function podTemplate(
   config: string,
 ): object {
   const { annotations, parameters } = plan
-  const { max } = parameters.shutdown ?? defaultShutdown
+  const { graceSeconds } = deadlines(parameters)
+  const metrics = statsPort(parameters)
   const { volumes, volumeMounts } = volumesOf(plan, environment)
   const { pullPolicy } = parameters.image ?? {}
   return {
     metadata: {
       labels: { ...(parameters.mesh && meshLabels), ...labels },
       annotations: {
-        'prometheus.io/scrape': 'true',
-        'prometheus.io/path': '/metrics',
-        'prometheus.io/port': String(statsPort),
+        ...scrapeAnnotations(metrics),
         ...annotations,
         // The file is read at the start alone: pods with another one are other pods.
         'checksum/config': hash('sha256', config),
@@ -209,7 +217,7 @@ export function podTemplate(
     spec: {
       serviceAccountName: proxyObjectName(plan.name),
       automountServiceAccountToken: false,
-      terminationGracePeriodSeconds: max,
+      terminationGracePeriodSeconds: graceSeconds,
       securityContext: {
         runAsNonRoot: true,
         runAsUser: user,
@@ -226,7 +234,10 @@ export function podTemplate(
           ...(pullPolicy && { imagePullPolicy: pullPolicy }),
           args: ['proxy', '--config', `${configFolder}/config.yaml`],
           env: envOf(plan, environment),
-          ports: [{ name: 'metrics', containerPort: statsPort, protocol: 'TCP' }],
+          ports:
+            metrics === undefined
+              ? []
+              : [{ name: 'metrics', containerPort: metrics, protocol: 'TCP' }],
           resources: resourcesOf(parameters.resources),
           securityContext: {
             allowPrivilegeEscalation: false,
@@ -235,9 +246,7 @@ export function podTemplate(
             runAsNonRoot: true,
             runAsUser: user,
           },
-          // A proxy that waits for its controller is not helped by being started again.
-          startupProbe: { ...probe, periodSeconds: 1, timeoutSeconds: 2, failureThreshold: 600 },
-          readinessProbe: { ...probe, periodSeconds: 10, timeoutSeconds: 2 },
+          ...probesOf(parameters),
           volumeMounts,
         },
       ],

@@ -3,6 +3,7 @@
 import type { Failure } from '../conditions.ts'
 import type { Deployment, ProxyPlan } from '../deployment/index.ts'
 import { anyEnvironment, renderProxy } from '../deployment/index.ts'
+import { hiddenSettings } from '../deployment/own-settings.ts'
 import { joinParameters, overlaysOf, type ParametersLevel } from '../deployment/parameters.ts'
 import type { ProxyPort } from '../deployment/plan.ts'
 import type { Derived, Reader, Stage } from '../graph.ts'
@@ -102,6 +103,9 @@ function deploymentOf(self: ObjectState, spec: GatewaySpec, view: GatewayView, r
   const notes = [
     ...(isManaged ? [] : [selfManagedNote]),
     ...(plan.parameters.mesh === undefined ? [] : [meshNote]),
+    ...hiddenSettings(plan.parameters).map(
+      (name) => `rawConfig.config.${name} is ignored: the controller sets it for each proxy`,
+    ),
   ]
   const value: DeploymentView = { failure: null, notes }
   return { value, deployment: stateOf(plan, view, isManaged) }

@@ -32,7 +32,7 @@ export interface ControllerOptions {
   readonly cluster: Cluster
   readonly settings: ControllerSettings
   readonly version: string
-  readonly say: (severity: 'info' | 'warn' | 'error', text: string) => void
+  readonly say: (severity: 'debug' | 'info' | 'warn' | 'error', text: string) => void
 }
 
 export interface RunningController {

@@ -1,6 +1,5 @@
 /** The deployer of a controller: its watches, what the fold wants, and reports into the log. */
 import { randomUUID } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import {
   createEvent,
   deploymentApplied,
@@ -26,10 +25,11 @@ import { managedBy, managedByLabel } from '../../model/proxy-names.ts'
 import type { ControllerSettings } from '../../settings/controller.ts'
 import { type KindSink, KindWatch } from '../../watch/kubernetes/kind-watch.ts'
 import type { WatchedKind } from '../../watch/kubernetes/kinds.ts'
+import { followFolder } from '../../xds/credentials.ts'
 import { clusterName } from './cluster-name.ts'
 import type { LogKeeper } from './log-keeper.ts'
 import type { ControllerMetrics } from './metrics.ts'
-import { certificateFolder } from './serve-proxies.ts'
+import { doubtOf, readAuthorities } from './xds-certificate.ts'
 
 export interface DeploymentsOptions {
   readonly client: KubeClient
@@ -47,9 +47,6 @@ export interface DeploymentsOptions {
   readonly say: (severity: 'info' | 'warn', text: string) => void
 }
 
-/** How often the authorities of the controller's certificate are read again. */
-const rereadMs = 30_000
-
 /** Does nothing where the controller was not told the name of its own Service. */
 export class Deployments {
   readonly #options: DeploymentsOptions
@@ -60,8 +57,9 @@ export class Deployments {
   readonly #run = randomUUID()
   #reports = 0
   #environment: ProxyEnvironment | undefined
-  #timer: NodeJS.Timeout | undefined
+  #endFollowing: () => void = () => undefined
   #told = ''
+  #doubt = ''
 
   constructor(options: DeploymentsOptions) {
     this.#options = options
@@ -113,6 +111,7 @@ export class Deployments {
       .filter(isOwnedKind)
       .map((kind) => new KindWatch(client, watched(kind), this.#sinkOf(kind)))
   }
+
   /** Begins to watch what is deployed. */
   start(): void {
     if (!this.#isOn) {
@@ -120,9 +119,10 @@ export class Deployments {
       return
     }
     for (const watch of this.#watches) watch.start()
-    if (!this.#options.settings.xdsTls) return
-    this.#timer = setInterval(() => this.#reread(), rereadMs)
-    this.#timer.unref()
+    const { xdsTls, xdsTlsDir } = this.#options.settings
+    if (!xdsTls) return
+    this.#reread()
+    this.#endFollowing = followFolder(xdsTlsDir, () => this.#reread())
   }
 
   /** Something else may be wanted for these Gateways. */
@@ -141,7 +141,7 @@ export class Deployments {
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#timer)
+    this.#endFollowing()
     await Promise.all(this.#isOn ? this.#watches.map((watch) => watch.stop()) : [])
     await this.#deployer.close()
   }
@@ -189,7 +189,7 @@ export class Deployments {
       clusterDomain: settings.clusterDomain,
       imageRegistry: settings.proxyImageRegistry,
       imageTag: settings.proxyImageTag,
-      ...(settings.xdsTls && { ca: readFileSync(`${certificateFolder}/ca.crt`, 'utf8') }),
+      ...(settings.xdsTls && { ca: readAuthorities(settings.xdsTlsDir) }),
     })
   }
 
@@ -197,12 +197,18 @@ export class Deployments {
   #reread(): void {
     try {
       const fresh = this.#readEnvironment()
+      this.#tellDoubt(doubtOf(this.#options.settings.xdsTlsDir, fresh.xds.host))
       if (fresh.xds.ca === this.#environmentOf().xds.ca) return
       this.#environment = fresh
       this.markAll()
     } catch (error) {
       this.#tell(`the authorities of the certificate cannot be read: ${String(error)}`)
     }
+  }
+
+  #tellDoubt(doubt = ''): void {
+    if (doubt !== '' && doubt !== this.#doubt) this.#options.say('warn', doubt)
+    this.#doubt = doubt
   }
 
   #report(

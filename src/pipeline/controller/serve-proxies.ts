@@ -2,19 +2,16 @@
 import type { KubeClient } from '../../kube/index.ts'
 import type { ControllerSettings } from '../../settings/controller.ts'
 import type { ProxyAnswers } from '../../xds/answers.ts'
-import { tlsFiles } from '../../xds/credentials.ts'
 import { startXdsServer, type XdsServer } from '../../xds/server.ts'
 import { verifyServiceAccount } from './verify.ts'
+import { readAuthorities, servedPair } from './xds-certificate.ts'
 
 export interface ServeProxiesOptions {
   readonly client: KubeClient
-  readonly settings: Pick<ControllerSettings, 'xdsAddress' | 'xdsTls'>
+  readonly settings: Pick<ControllerSettings, 'xdsAddress' | 'xdsTls' | 'xdsTlsDir'>
   readonly isInCluster: boolean
   readonly say: (severity: 'warn', text: string) => void
 }
-
-/** Where the Secret `sluice-xds-cert` is mounted. */
-export const certificateFolder = '/etc/xds-tls'
 
 /** @throws where the address cannot be bound, or the certificate that is asked for is not there */
 export async function serveProxies(
@@ -22,12 +19,14 @@ export async function serveProxies(
   answers: ProxyAnswers,
 ): Promise<XdsServer> {
   const onProblem = (text: string) => say('warn', text)
-  const files = [`${certificateFolder}/tls.crt`, `${certificateFolder}/tls.key`] as const
+  const { xdsTls, xdsTlsDir } = settings
+  // A server that no proxy can be told to believe is no use, and never plaintext instead.
+  if (xdsTls) readAuthorities(xdsTlsDir)
   return startXdsServer({
     address: settings.xdsAddress,
     answers,
     verify: verifyServiceAccount(client, isInCluster),
-    ...(settings.xdsTls && { tls: tlsFiles(...files, { onProblem }) }),
+    ...(xdsTls && { tls: servedPair(xdsTlsDir, onProblem) }),
     onNotice: onProblem,
   })
 }

@@ -15,5 +15,5 @@ export interface SessionOptions {
   readonly version: string
   readonly health: Health
   readonly metrics: ControllerMetrics
-  readonly say: (severity: 'info' | 'warn' | 'error', text: string) => void
+  readonly say: (severity: 'debug' | 'info' | 'warn' | 'error', text: string) => void
 }

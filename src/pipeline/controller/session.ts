@@ -112,6 +112,9 @@ export class Session {
       identity: this.#identity,
       highestEpoch: () => this.#fold.epoch,
       isFit: () => this.#source.isListed && this.#keeper.problem === undefined,
+      // A shared log without a listing: its own replicas would wait for a holder on another log.
+      needsIt: () => this.#isShared && !this.#index.isListed,
+      mayYield: () => this.#isOpen,
       onAcquired: (epoch) => this.#leadership.acquired(epoch),
       onLost: (reason) => this.#leadership.lost(reason),
     })
@@ -269,6 +272,7 @@ export class Session {
         if (this.#isShared && this.#lease.epoch() === undefined)
           throw new Error('the lease is lost')
         await this.#keeper.append('source', events)
+        say('debug', `observed: ${events.length} events`)
       },
       onState: (kind, state) => this.#noteState(kind, state),
       onProblem: (text) => say('warn', text),
@@ -284,6 +288,7 @@ export class Session {
 
   #noteState({ kind, plural }: WatchedKind, state: KindState): void {
     const { say } = this.#options
+    if (state.state === 'following') say('debug', `following ${plural}`)
     if (state.state === 'failing') say('warn', `cannot watch ${plural}: ${state.error.message}`)
     if (kind === 'GatewayClass' && state.state === 'following') this.#class.ensure()
   }
@@ -329,6 +334,9 @@ export class Session {
   #publish(delta: FoldChange['delta']): void {
     const began = performance.now()
     this.#xds?.publish(this.#secrets.join(delta))
+    const { sequence, upserted, removed } = delta
+    const counts = `${upserted.length} resources changed, ${removed.length} removed`
+    this.#options.say('debug', `published position ${sequence}: ${counts}`)
     this.#options.metrics.add('publish_seconds', (performance.now() - began) / 1_000)
     if (this.#isSecretGone) {
       this.#secrets.retain(this.#source.secretDigests().union(secretDigests(this.#fold)))
@@ -384,6 +392,7 @@ export class Session {
       onOutcome: (kind, outcome, message) => {
         metrics.add('status_writes_total', 1, kind, outcome)
         if (message !== undefined) say('warn', message)
+        else say('debug', `status of a ${kind}: ${outcome}`)
       },
     })
   }

@@ -19,12 +19,14 @@ import type { LastGood } from './last-good.ts'
 import { ReceivedState } from './received-state.ts'
 import { ControllerStream, type ReceivedChange, type StreamOptions } from './stream.ts'
 
+export type NoticeLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error'
+
 export interface RemoteChannelOptions
   extends Pick<StreamOptions, 'addresses' | 'node' | 'tokenFile' | 'caFile'> {
   /** Absent: nothing is kept on disk. */
   readonly lastGood?: LastGood
   /** What operators should know. */
-  readonly onNotice: (severity: 'info' | 'warn' | 'error', text: string) => void
+  readonly onNotice: (severity: NoticeLevel, text: string) => void
 }
 
 /** A change set that workers have not all answered. */
@@ -120,11 +122,20 @@ export class RemoteChannel implements ConfigChannel {
 
   #receive({ nonce, position, upserted, removed }: ReceivedChange): void {
     const sequence = ++this.#sequence
+    this.#tellChange({ nonce, position, upserted, removed })
     this.#owed.set(sequence, { nonce, position, connection: this.#connection })
     const pieces = this.#state.receive(sequence, upserted, removed)
     const update = { sequence, bytes: share(assembleDelta(sequence, pieces, removed)) }
     for (const receive of [...this.#subscribers]) receive(update)
     if (removed.length > 0) this.#saveSoon()
+  }
+
+  #tellChange({ position, upserted, removed }: ReceivedChange): void {
+    const { onNotice } = this.#options
+    const counts = `${upserted.length} resources changed, ${removed.length} removed`
+    onNotice('debug', `received position ${position}: ${counts}`)
+    for (const { key } of upserted) onNotice('trace', `received ${key}`)
+    for (const key of removed) onNotice('trace', `removed ${key}`)
   }
 
   // Workers ---------------------------------------------------------------------------------------
@@ -156,6 +167,7 @@ export class RemoteChannel implements ConfigChannel {
       if (connection !== this.#connection) continue
       this.#lastNonce = nonce
       this.#position = position
+      this.#options.onNotice('debug', `position ${position} is in force in every worker`)
       this.#isAnswerDue = true
     }
     this.#answer()

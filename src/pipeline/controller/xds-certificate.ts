@@ -1,0 +1,60 @@
+/** The Secret `sluice-xds-cert` as it is mounted: a pair for the server, authorities for its proxies. */
+import { X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TlsSource, tlsFiles } from '../../xds/credentials.ts'
+
+const certificatePattern = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
+
+function certificatesOf(text: string): X509Certificate[] {
+  return (text.match(certificatePattern) ?? []).map((one) => new X509Certificate(one))
+}
+
+/** The authorities (PEM) that proxies are told. @throws where there are none that can be read */
+export function readAuthorities(folder: string): string {
+  const path = join(folder, 'ca.crt')
+  const text = readFileSync(path, 'utf8')
+  if (certificatesOf(text).length === 0) throw new Error(`${path} holds no certificate`)
+  return text
+}
+
+/** The pair that is served, renewed with its files. @throws where it cannot be used now */
+export function servedPair(folder: string, onProblem: (text: string) => void): TlsSource {
+  return tlsFiles(join(folder, 'tls.crt'), join(folder, 'tls.key'), { onProblem })
+}
+
+/**
+ * Why proxies will not believe the certificate although it can be served: none of the authorities
+ * has signed it, or it is not for the name by which they connect. Undefined where they will.
+ * @throws where a file cannot be read
+ */
+export function doubtOf(folder: string, host: string | undefined): string | undefined {
+  const path = join(folder, 'tls.crt')
+  const [leaf, ...chain] = certificatesOf(readFileSync(path, 'utf8'))
+  if (leaf === undefined) return `${path} holds no certificate`
+  const authorities = certificatesOf(readAuthorities(folder))
+  if (!isVouchedFor(leaf, chain, authorities)) {
+    return `no authority in ${join(folder, 'ca.crt')} has signed ${path}: proxies refuse it`
+  }
+  if (host === undefined || leaf.checkHost(host) !== undefined) return undefined
+  return `${path} is not for ${host}, by which proxies connect: they refuse it`
+}
+
+function isVouchedFor(
+  leaf: X509Certificate,
+  chain: readonly X509Certificate[],
+  authorities: readonly X509Certificate[],
+): boolean {
+  const isSigner = (issuer: X509Certificate, of: X509Certificate) =>
+    of.checkIssued(issuer) && of.verify(issuer.publicKey)
+  let current = leaf
+  const unused = [...chain]
+  for (;;) {
+    const child = current
+    if (authorities.some((one) => one.raw.equals(child.raw) || isSigner(one, child))) return true
+    const at = unused.findIndex((one) => isSigner(one, child))
+    const [next] = at < 0 ? [] : unused.splice(at, 1)
+    if (next === undefined) return false
+    current = next
+  }
+}
