@@ -299,12 +299,14 @@ function readTable<Rows extends Table>(
 
 /**
  * The deadlines of a drain, both counted from the signal: an explicit maximum wins over what the
- * grace period leaves, and cutting never comes before accepting has ended.
+ * grace period leaves, cutting never comes before accepting has ended, and accepting ends a second
+ * before the platform kills at the latest.
  */
 export function drainDeadlines(
   from: Pick<Settings, 'minTerminationMs' | 'maxTerminationMs' | 'gracePeriodMs'>,
 ): DrainDeadlines {
-  const minMs = Math.min(from.minTerminationMs, longestMs)
+  const { gracePeriodMs: killMs = longestMs } = from
+  const minMs = Math.min(from.minTerminationMs, Math.max(killMs - 1_000, 0), longestMs)
   const maxMs = Math.max(from.maxTerminationMs ?? leftOf(from.gracePeriodMs), minMs)
   return { minMs, maxMs: Math.min(maxMs, longestMs) }
 }

@@ -200,7 +200,7 @@ function selected<Content>(
 
 /** All at once, behind a symbolic link that is replaced, as the kubelet does it. */
 function write(folder: string, files: Readonly<Record<string, string | Buffer>>): void {
-  const fresh = mkdtempSync(join(folder, '..'))
+  const fresh = mkdtempSync(join(folder, '..files-'))
   for (const [name, content] of Object.entries(files)) {
     const path = join(fresh, name)
     mkdirSync(dirname(path), { recursive: true })

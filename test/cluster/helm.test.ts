@@ -72,6 +72,31 @@ describeWithParts([...apiServerParts, 'gateway-api-crds', 'helm'], 'the charts',
     )
   }
 
+  /** Every object in the namespace of the release, of whatever kind the API server has. */
+  const everythingIn = async (where: string): Promise<string[]> => {
+    const get = async (path: string) => (await cluster.server.request('GET', path)).body
+    const { groups } = await get('/apis')
+    const versions = groups.map(
+      ({ preferredVersion }: { preferredVersion: { groupVersion: string } }) =>
+        `/apis/${preferredVersion.groupVersion}`,
+    )
+    const found = await Promise.all(
+      ['/api/v1', ...versions].map(async (base) => {
+        const { resources } = await get(base)
+        const lists = resources.filter(
+          (one: { namespaced: boolean; verbs: string[] }) =>
+            one.namespaced && one.verbs.includes('list'),
+        )
+        const all = lists.map(async ({ name, kind }: { name: string; kind: string }) => {
+          const { items = [] } = await get(`${base}/namespaces/${where}/${name}`)
+          return items.map(({ metadata }: Listed) => `${kind} ${metadata.name}`)
+        })
+        return (await Promise.all(all)).flat()
+      }),
+    )
+    return found.flat().sort()
+  }
+
   beforeAll(async () => {
     cluster = await new TestCluster(await startApiServer()).install(
       readCrds(join(partPath('gateway-api-crds'), 'standard')),
@@ -80,7 +105,7 @@ describeWithParts([...apiServerParts, 'gateway-api-crds', 'helm'], 'the charts',
     await install('install', 'sluice', {
       discoveryNamespaceSelectors: [{ matchLabels: { 'kubernetes.io/metadata.name': 'default' } }],
       gatewayClassParametersRefs: { agentgateway: { name: 'all', namespace } },
-      controller: { extraEnv: { SLUICE_LEASE_DURATION: '3s' } },
+      controller: { logLevel: 'debug', extraEnv: { SLUICE_LEASE_DURATION: '3s' } },
     })
   }, 150_000)
   afterAll(async () => {
@@ -128,6 +153,8 @@ describeWithParts([...apiServerParts, 'gateway-api-crds', 'helm'], 'the charts',
     })
     expect(await controller.metric('sluice_controller_ready')).toBe(1)
     expect(controller.stderr).not.toMatch(/forbidden/)
+    // What no other level shows, and a route that is in no selected namespace.
+    expect(controller.stderr).toMatch(/^debug: following gateways$/m)
   })
 
   it('are upgraded without touching what selects pods, and keep every object', async () => {
@@ -172,6 +199,14 @@ describeWithParts([...apiServerParts, 'gateway-api-crds', 'helm'], 'the charts',
     const args = [`--kubeconfig=${cluster.server.kubeconfig}`, `--namespace=${namespace}`]
     await promisify(execFile)(partPath('helm'), ['uninstall', 'sluice', ...args])
     expect((await cluster.server.request('GET', deploymentPath)).status).toBe(404)
+    // The lease goes with its owner; the CRDs and the parameters are releases and objects of others.
+    const left = await everythingIn(namespace)
+    expect(left.filter((one) => !one.startsWith('Event '))).toEqual([
+      'GatewayParameters all',
+      'Lease sluice-controller',
+      'Secret sh.helm.release.v1.sluice-crds.v1',
+      'Secret sh.helm.release.v1.sluice-crds.v2',
+    ])
     expect(await cluster.get('GatewayBackend', 'kept')).toBeDefined()
     for (const path of ['', `/namespaces/${namespace}`].map((place) => `${rbac}${place}`)) {
       for (const kind of path === rbac ? ['clusterroles', 'clusterrolebindings'] : ['roles']) {

@@ -1,5 +1,6 @@
 /** The configuration file of a proxy: rawConfig, with what typed fields say over it. */
 import { stringify } from 'yaml'
+import { fileSetting } from './own-settings.ts'
 import type { ProxyParameters } from './parameters.ts'
 import { isMap } from './strategic-merge.ts'
 
@@ -15,10 +16,9 @@ function over(below: unknown, above: Values): Values {
 }
 
 /** The level that the configuration asks for by itself, where no typed field does. */
-export function rawLevel({ rawConfig }: ProxyParameters): unknown {
-  const config = isMap(rawConfig) ? rawConfig.config : undefined
-  const logging = isMap(config) ? config.logging : undefined
-  return isMap(logging) ? logging.level : undefined
+export function rawLevel(parameters: ProxyParameters): unknown {
+  const logging = fileSetting(parameters, 'logging')
+  return (isMap(logging) ? logging.level : undefined) ?? fileSetting(parameters, 'rustLog')
 }
 
 /** YAML; with equal content always the same text. */
