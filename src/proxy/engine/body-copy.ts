@@ -1,5 +1,12 @@
 import type { BufferedBody } from '../../exchange/exchange.ts'
 
+/** Who waits for a body in memory. */
+export interface BodyWaiter {
+  readonly limit: number
+  resolve(body: BufferedBody): void
+  reject(error: Error): void
+}
+
 /** A copy of what passes of a body, up to a limit, for whoever looks when it is over. */
 export class BodyCopy {
   readonly #limit: number

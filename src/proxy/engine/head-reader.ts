@@ -8,6 +8,7 @@ import {
   BODY_CONSUMED,
   BODY_FLAGS,
   BODY_HAS_TRAILERS,
+  BODY_PHASE,
   BODY_SPAN_COUNT,
   BODY_SPANS,
   BODY_TRAILER,
@@ -55,6 +56,15 @@ export class ChunkState {
   /** Trailer field lines as received. */
   trailers = ''
   ended = false
+}
+
+/** Digits of a chunk's size that are read without the scanner. */
+const mostDigits = 5
+
+/** Lower case alone, as we write sizes; -1 for anything else. */
+function hexDigit(byte: number): number {
+  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30
+  return byte >= 0x61 && byte <= 0x66 ? byte - 0x57 : -1
 }
 
 const codeOfStatus: Record<number, ErrorCode> = {
@@ -283,6 +293,25 @@ export class HeadReader {
       }
       if (at >= end && code !== CHUNKS_AGAIN) return at
     }
+  }
+
+  /**
+   * Where the data begins if [start, end) are one whole chunk and nothing else, framed as we frame
+   * chunks ourselves; -1 where they are anything else, which `readChunks` then reads.
+   */
+  wholeChunk(state: ChunkState, bytes: Buffer, start: number, end: number): number {
+    if (state.words[BODY_PHASE / 4] !== 0) return -1
+    let size = 0
+    let at = start
+    for (; at < end && at < start + mostDigits; at++) {
+      const digit = hexDigit(bytes[at] ?? 0)
+      if (digit < 0) break
+      size = size * 16 + digit
+    }
+    // A last chunk and leading zeros are not for here.
+    if (at === start || bytes[start] === 0x30 || at + size + 4 !== end) return -1
+    const isFramed = bytes[at] === 0x0d && bytes[at + 1] === 0x0a
+    return isFramed && bytes[end - 2] === 0x0d && bytes[end - 1] === 0x0a ? at + 2 : -1
   }
 
   #takeSpans(): number {

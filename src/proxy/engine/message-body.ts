@@ -1,6 +1,6 @@
 import { GatewayError } from '../../errors.ts'
 import type { Body, BodyTransform, BufferedBody } from '../../exchange/exchange.ts'
-import { BodyCopy, boundedBody, copyOf } from './body-copy.ts'
+import { BodyCopy, type BodyWaiter, boundedBody, copyOf } from './body-copy.ts'
 import type { BodySink, BodySource, BodyTap } from './body-sink.ts'
 import { type ChunkSink, ChunkState, type HeadReader } from './head-reader.ts'
 import { latin1Text } from './latin1.ts'
@@ -18,12 +18,6 @@ const replayLimit = 64 * 1024
 const emptyBody: BufferedBody = { complete: true, bytes: new Uint8Array() }
 
 type Mode = 'waiting' | 'buffering' | 'flowing' | 'discarding'
-
-interface Waiter {
-  readonly limit: number
-  resolve(body: BufferedBody): void
-  reject(error: Error): void
-}
 
 /**
  * The body of one message between the connection it comes from and the one it goes to: read
@@ -49,7 +43,7 @@ export class MessageBody implements Body, ChunkSink {
   #recordedBytes = 0
   #transforms: BodyTransform[] | undefined
   #replacement: Buffer | undefined
-  #waiter: Waiter | undefined
+  #waiter: BodyWaiter | undefined
   #known: BufferedBody | undefined
   #copy: BodyCopy | undefined
   #hasFlowed = false
@@ -193,9 +187,10 @@ export class MessageBody implements Body, ChunkSink {
     this.#hasFlowed = true
     this.#mode = 'flowing'
     if (this.#replacement !== undefined) {
-      this.#emit(this.#replacement)
+      const whole = this.#replacement
+      this.#push(0, this.#transforms === undefined ? whole : copyOf(whole, 0, whole.length))
       if (!this.ended) this.#mode = 'discarding'
-      this.#end()
+      this.#endFrom(0)
     } else {
       const held = this.#held
       if (held.length > 0) {
@@ -203,7 +198,7 @@ export class MessageBody implements Body, ChunkSink {
         this.#heldBytes = 0
         for (const piece of held) this.#send(piece, 0, piece.length)
       }
-      if (this.ended) this.#end()
+      if (this.ended) this.#endFrom(0)
     }
     const turn = this.#turn
     if (this.wantsBytes) this.#source.resumeBody()
@@ -259,7 +254,7 @@ export class MessageBody implements Body, ChunkSink {
    */
   feed(bytes: Buffer, start: number, end: number, isLast = false): number {
     let next = end
-    if (this.#kind === 'chunked') {
+    if (this.#kind === 'chunked' && !this.#passOn(bytes, start, end)) {
       next = this.#reader.readChunks(this.#chunks, bytes, start, end, this)
       if (next < 0) return next
       if (this.#chunks.ended) this.ended = true
@@ -268,7 +263,7 @@ export class MessageBody implements Body, ChunkSink {
       this.#remaining -= next - start
       this.onData(bytes, start, next)
       if (this.#remaining === 0) this.ended = true
-    } else {
+    } else if (this.#kind !== 'chunked') {
       this.onData(bytes, start, end)
       if (isLast && this.#kind === 'stream') this.ended = true
     }
@@ -320,9 +315,23 @@ export class MessageBody implements Body, ChunkSink {
     }
   }
 
+  /** A chunk that came by itself and is sent as it came, as events of a stream do: as it is framed. */
+  #passOn(bytes: Buffer, start: number, end: number): boolean {
+    const sink = this.#isChunkedOut && this.#mode === 'flowing' ? this.#sink : undefined
+    if (sink === undefined || this.#transforms || this.#recorded) return false
+    const from = this.#reader.wholeChunk(this.#chunks, bytes, start, end)
+    if (from < 0) return false
+    this.receivedBytes += end - 2 - from
+    this.sentBytes += end - 2 - from
+    this.#copy?.add(bytes, from, end - 2)
+    sink.appendBytes(bytes, start, end)
+    this.tap?.onSent(bytes, from, end - 2)
+    return true
+  }
+
   #afterFeed(): void {
     if (this.#mode === 'flowing') {
-      if (this.ended) this.#end()
+      if (this.ended) this.#endFrom(0)
       if (this.#sink !== undefined) this.blocked = !this.#sink.flush()
     } else if (this.#mode === 'buffering') this.#settle()
   }
@@ -356,21 +365,12 @@ export class MessageBody implements Body, ChunkSink {
     this.#write(bytes, start, end, text)
   }
 
-  #emit(bytes: Buffer): void {
-    if (this.#transforms === undefined) this.#write(bytes, 0, bytes.length, undefined)
-    else this.#push(0, copyOf(bytes, 0, bytes.length))
-  }
-
   #push(index: number, bytes: Uint8Array): void {
     const transform = this.#transforms?.[index]
     if (transform === undefined) {
       const all = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
       this.#write(all, 0, all.length, undefined)
     } else transform.push(bytes, (out) => this.#push(index + 1, out))
-  }
-
-  #end(): void {
-    this.#endFrom(0)
   }
 
   /** The body is complete, and told so to the transforms from one on. */

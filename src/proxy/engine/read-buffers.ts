@@ -8,8 +8,11 @@ import { GatewayError } from '../../errors.ts'
  * price of a copy, up to a bound: beyond it a request is refused rather than memory spent.
  */
 
-/** Bytes that one read can bring. */
-export const readBufferSize = 64 * 1024
+/**
+ * Bytes that one read can bring: 64 KiB, which many servers write at once, and a head before them or
+ * the framing of a chunk around them. Where these do not fit, each costs one more read and write.
+ */
+export const readBufferSize = 68 * 1024
 /** Part of the core's memory that stays for everything else. */
 const reservedBytes = 1024 * 1024
 /** Most unused buffers outside the core that are kept. */
