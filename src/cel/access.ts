@@ -35,6 +35,41 @@ export function fieldStep(of: Step, name: string): Step {
   }
 }
 
+/**
+ * `variable.field`, with a variable that reads as null where it is not set, in one step. Most of what
+ * expressions read has this form; `otherwise` is the same in steps that take any value.
+ */
+export function variableFieldStep(variable: string, name: string, otherwise: Step): Step {
+  const missing = new CelError('missing', `there is no ${JSON.stringify(name)}`)
+  const isInherited = name in Object.prototype
+  return (frame) => {
+    const value = frame.activation.lookup(variable)
+    if (typeof value !== 'object' || value === null) return otherwise(frame)
+    let found: CelResult | undefined
+    if (value instanceof CelView) found = value.field(name)
+    else if (!isInherited && value.constructor === Object) found = (value as CelRecord)[name]
+    else return otherwise(frame)
+    return found === undefined ? missing : found
+  }
+}
+
+/** `variable.field["name"]` of views, such as headers of a request, likewise. */
+export function viewFieldStep(
+  variable: string,
+  field: string,
+  name: string,
+  otherwise: Step,
+): Step {
+  const missing = new CelError('missing', `there is no ${JSON.stringify(name)}`)
+  return (frame) => {
+    const value = frame.activation.lookup(variable)
+    const view = value instanceof CelView ? value.field(field) : undefined
+    if (!(view instanceof CelView)) return otherwise(frame)
+    const found = view.field(name)
+    return found === undefined ? missing : found
+  }
+}
+
 function fieldOf(value: CelResult, name: string, missing: CelError): CelResult {
   if (isCelError(value)) return value
   if (value === null) return missing

@@ -1,5 +1,5 @@
 /** Tree -> closures. Every closure takes the frame and gives a value or an error; none throws. */
-import { fieldStep, indexOf } from './access.ts'
+import { fieldStep, indexOf, variableFieldStep, viewFieldStep } from './access.ts'
 import { callStep, methodStep } from './calls.ts'
 import { type CompileContext, findLocal, type Scope } from './context.ts'
 import { isEqual, isItem, isKey } from './equality.ts'
@@ -133,7 +133,27 @@ function accessStep(expression: Access, scope: Scope | undefined, context: Compi
   }
   const field = String(name)
   const problem = context.fieldProblem(of, field, scope)
-  return problem === undefined ? fieldStep(step(of), field) : context.refuse(expression, problem)
+  if (problem !== undefined) return context.refuse(expression, problem)
+  return shortStep(of, field, scope, context, fieldStep(step(of), field))
+}
+
+/** A field of a declared variable, or of a field of one, in one step; `otherwise` stays for the rest. */
+function shortStep(
+  of: Expression,
+  field: string,
+  scope: Scope | undefined,
+  context: CompileContext,
+  otherwise: Step,
+): Step {
+  const isDeclared = (of: Expression): of is Name =>
+    of.op === 'name' &&
+    context.scopes.length === 1 &&
+    context.variables?.has(of.name) === true &&
+    findLocal(scope, of.name) === undefined
+  if (isDeclared(of)) return variableFieldStep(of.name, field, otherwise)
+  return of.op === 'field' && isDeclared(of.of)
+    ? viewFieldStep(of.of.name, of.name, field, otherwise)
+    : otherwise
 }
 
 /** `a.b.c` as its names; undefined for what is no such path. */

@@ -17,12 +17,24 @@ export function textMethodStep(
   return name === 'endsWith' ? endsWithStep(step(of), part) : undefined
 }
 
+/** The method looks for a pattern first, which takes longer than comparing so few characters. */
+const shortLength = 16
+
 function startsWithStep(text: Step, part: string): Step {
+  const isShort = part.length <= shortLength
   return (frame) => {
     const value = text(frame)
-    if (typeof value === 'string') return value.startsWith(part)
+    if (typeof value === 'string') return isShort ? begins(value, part) : value.startsWith(part)
     return isCelError(value) ? value : noOverload('startsWith', typeName(value), 'string')
   }
+}
+
+function begins(text: string, part: string): boolean {
+  if (text.length < part.length) return false
+  for (let at = 0; at < part.length; at++) {
+    if (text.charCodeAt(at) !== part.charCodeAt(at)) return false
+  }
+  return true
 }
 
 function endsWithStep(text: Step, part: string): Step {
