@@ -144,13 +144,18 @@ export class HpackEncoder {
   }
 
   /** Extended CONNECT (RFC 8441) in place of an upgrade. */
-  connect(head: string, scheme: string, protocol: string): string {
+  connect(
+    head: string,
+    scheme: string,
+    protocol: string,
+    sensitiveNames?: ReadonlySet<string>,
+  ): string {
     const end = head.indexOf('\r\n')
     const target = head.slice(head.indexOf(' ') + 1, end - 9)
     return (
       `${this.#begin()}${this.#line(':method: CONNECT')}${this.#line(`:protocol: ${protocol}`)}` +
       `${this.#line(`:scheme: ${scheme}`)}${this.#authority(head)}${this.#line(`:path: ${target}`)}` +
-      this.#lines(head, end + 2, undefined, true)
+      this.#lines(head, end + 2, sensitiveNames, true)
     )
   }
 

@@ -7,24 +7,19 @@ import type { BodyKind, MessageBody } from '../message-body.ts'
 import type { TunnelEnd } from '../tunnel.ts'
 import type { TlsChoice } from '../types.ts'
 import { errorCodes } from './frames.ts'
-import { Http2Stream } from './http2-stream.ts'
 import type { ServerSession } from './server-session.ts'
+import { TunnelStream } from './tunnel-stream.ts'
 
 const httpVersion = 'HTTP/1.1'
 
 /** One request of a client and its response. */
-export class ServerStream extends Http2Stream implements ClientSide, TunnelEnd {
+export class ServerStream extends TunnelStream implements ClientSide {
   readonly #server: ServerSession
   readonly framesBodies = true
   readonly borrower = undefined
   hasContinued = false
   mustClose = false
   #exchange: HttpExchange | undefined
-  /** An extended CONNECT was accepted (RFC 8441), and bytes of the client may be passed on. */
-  #isTunnel = false
-  #isPaused = false
-  #isTunnelEnded = false
-  #tunnelHeld: Buffer[] = []
   /** Octets moved both ways when the session looked last. */
   progress = -1
 
@@ -115,16 +110,6 @@ export class ServerStream extends Http2Stream implements ClientSide, TunnelEnd {
     this.#exchange?.onClientGone()
   }
 
-  override onData(bytes: Buffer, start: number, end: number, isLast: boolean): void {
-    if (!this.#isTunnel) {
-      super.onData(bytes, start, end, isLast)
-      return
-    }
-    if (this.#isPaused) this.#tunnelHeld.push(Buffer.from(bytes.subarray(start, end)))
-    else this.#passOn(bytes, start, end)
-    if (isLast) this.endReceiving('')
-  }
-
   // --- the response ---
 
   protected encodeHead(head: string): string {
@@ -180,55 +165,15 @@ export class ServerStream extends Http2Stream implements ClientSide, TunnelEnd {
     return this
   }
 
-  openTunnel(): void {
-    this.#isTunnel = true
-    for (let piece = this.takeHeld(); piece !== undefined; piece = this.takeHeld()) {
-      this.#passOn(piece, 0, piece.length)
-    }
-    if (this.isReceiveClosed) this.#endTunnel()
-  }
-
   limitTunnel(): void {
     // A stream costs little while it waits, and the session looks after those that do not move.
   }
 
-  pause(): void {
-    this.#isPaused = true
-  }
-
-  resume(): void {
-    this.#isPaused = false
-    while (!this.#isPaused) {
-      const piece = this.#tunnelHeld.shift()
-      if (piece === undefined) break
-      this.#passOn(piece, 0, piece.length)
-    }
-    if (this.isReceiveClosed) this.#endTunnel()
-  }
-
-  end(): void {
-    this.endBody('')
-    this.flush()
-  }
-
-  override endReceiving(trailers: string): void {
-    super.endReceiving(trailers)
-    if (this.#isTunnel) this.#endTunnel()
-  }
-
-  #passOn(bytes: Buffer, start: number, end: number): void {
-    this.credit(end - start)
+  protected onTunnelBytes(bytes: Buffer, start: number, end: number): void {
     this.#exchange?.onClientTunnelBytes(bytes, start, end)
   }
 
-  #endTunnel(): void {
-    if (this.#tunnelHeld.length > 0 || this.#isTunnelEnded) return
-    this.#isTunnelEnded = true
+  protected onTunnelEnd(): void {
     this.#exchange?.onClientTunnelEnd()
-  }
-
-  override closeBoth(): void {
-    super.closeBoth()
-    this.#tunnelHeld = []
   }
 }

@@ -43,6 +43,7 @@ export class UpstreamSession extends Http2Session implements TimerOwner {
   readonly #startedAt: number
   #state: State = 'connecting'
   #lastStream = -1
+  #isSettled = false
   /** Requests that wait for the connection, or that have not sent their heads. */
   readonly #unopened = new Set<UpstreamStream>()
   readonly #fields: ResponseFields
@@ -71,6 +72,23 @@ export class UpstreamSession extends Http2Session implements TimerOwner {
       },
     }
     return dial(this.#owner.address, into, () => this.#onConnect())
+  }
+
+  /** Settings of the upstream have come. */
+  get isSettled(): boolean {
+    return this.#isSettled
+  }
+
+  /** The upstream takes extended CONNECT (RFC 8441 3). */
+  get admitsConnect(): boolean {
+    return this.peerConnects
+  }
+
+  override onSettingsEnd(): void {
+    super.onSettingsEnd()
+    if (this.#isSettled) return
+    this.#isSettled = true
+    for (const stream of [...this.#unopened]) stream.settled()
   }
 
   get isReady(): boolean {

@@ -1,17 +1,25 @@
+import { createHash } from 'node:crypto'
 import { GatewayError } from '../../../errors.ts'
 import type { BodyKind, MessageBody } from '../message-body.ts'
 import type { TunnelEnd } from '../tunnel.ts'
 import type { UpstreamLink, UpstreamUser } from '../upstream-link.ts'
 import { errorCodes } from './frames.ts'
-import { Http2Stream } from './http2-stream.ts'
 import type { ResponseFields } from './response-fields.ts'
+import { TunnelStream } from './tunnel-stream.ts'
 import type { UpstreamSession } from './upstream-session.ts'
 
 /** Interim responses that one request may get before its final one. */
 const interimLimit = 32
 
-/** One request to an upstream that speaks HTTP/2, and its response. */
-export class UpstreamStream extends Http2Stream implements UpstreamLink {
+/** RFC 6455 1.3. */
+const webSocketGuid = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
+const keyPattern = /^sec-websocket-key:[ \t]*(\S*)[ \t]*\r\n/im
+
+/**
+ * One request to an upstream that speaks HTTP/2, and its response. A request that asks to switch to
+ * another protocol becomes an extended CONNECT, and its success the switch (RFC 8441 5).
+ */
+export class UpstreamStream extends TunnelStream implements UpstreamLink {
   readonly #upstream: UpstreamSession
   readonly framesBodies = true
   isUnprocessed = false
@@ -23,6 +31,11 @@ export class UpstreamStream extends Http2Stream implements UpstreamLink {
   #interims = 0
   /** The final head has come. */
   #hasHead = false
+  /** Set where the request asks for a tunnel: the protocol in it, and the key of a WebSocket. */
+  #protocol: string | undefined
+  #key = ''
+  /** The half to the upstream may end: an extended CONNECT stays open behind its head. */
+  #mayEnd = true
 
   constructor(session: UpstreamSession, user: UpstreamUser, served: number) {
     super(session, 0, 0, session.streamWindow)
@@ -39,13 +52,12 @@ export class UpstreamStream extends Http2Stream implements UpstreamLink {
     return this.#upstream.isReady
   }
 
-  /** Upgrades are not sent over HTTP/2, so no tunnel ever begins. */
   get tunnelEnd(): TunnelEnd {
-    return noTunnel
+    return this
   }
 
   startTunnel(): void {
-    // See `tunnelEnd`.
+    this.openTunnel()
   }
 
   protected get body(): MessageBody | undefined {
@@ -67,12 +79,74 @@ export class UpstreamStream extends Http2Stream implements UpstreamLink {
   }
 
   protected encodeHead(head: string): string {
-    return this.session.encoder.request(head, this.#upstream.scheme, this.#sensitiveNames)
+    const { scheme } = this.#upstream
+    const protocol = this.#protocol
+    return protocol === undefined
+      ? this.session.encoder.request(head, scheme, this.#sensitiveNames)
+      : this.session.encoder.connect(head, scheme, protocol, this.#sensitiveNames)
   }
 
   sendHead(head: string, sensitiveNames?: ReadonlySet<string>): void {
     this.#sensitiveNames = sensitiveNames
-    this.setHead(head)
+    this.#protocol = this.#user?.upgrade?.split(',')[0]?.trim().toLowerCase()
+    if (this.#protocol === undefined) {
+      this.setHead(head)
+      return
+    }
+    this.#mayEnd = false
+    this.#key = keyPattern.exec(head)?.[1] ?? ''
+    this.setHead(head.replace(keyPattern, ''))
+  }
+
+  override endBody(trailers: string): void {
+    if (this.#mayEnd) super.endBody(trailers)
+  }
+
+  /** The other end of the tunnel sends nothing more. */
+  override end(): void {
+    this.#mayEnd = true
+    super.end()
+  }
+
+  /** Whether an extended CONNECT may be sent is known once the settings of the upstream are. */
+  override flush(): boolean {
+    if (this.#protocol === undefined || this.id !== 0) return super.flush()
+    if (!this.#upstream.isSettled) return true
+    if (this.#upstream.admitsConnect) return super.flush()
+    queueMicrotask(() => this.#refuseTunnel())
+    return true
+  }
+
+  /** The settings of the upstream are there. */
+  settled(): void {
+    if (this.#protocol !== undefined && !this.isSendClosed) this.flush()
+  }
+
+  #refuseTunnel(): void {
+    if (this.#user === undefined) return
+    this.closeBoth()
+    this.#upstream.leave(this)
+    this.fail(new GatewayError('upstream_upgrade', 'HTTP/2 without extended CONNECT'))
+  }
+
+  protected override onSendEnd(): void {
+    if (this.isTunnel) this.#endIfComplete()
+  }
+
+  protected onTunnelBytes(bytes: Buffer, start: number, end: number): void {
+    this.#user?.onTunnelBytes(bytes, start, end)
+  }
+
+  protected onTunnelEnd(): void {
+    this.#user?.onTunnelEnd()
+    this.#endIfComplete()
+  }
+
+  /** Nothing goes either way any more: for a tunnel that is what a closed connection is. */
+  #endIfComplete(): void {
+    if (!this.isSendClosed || !this.isReceiveClosed || this.#user === undefined) return
+    this.#upstream.finished(this)
+    this.fail(new GatewayError('upstream_reset', 'the tunnel is complete'))
   }
 
   override onSendDrain(): void {
@@ -92,7 +166,8 @@ export class UpstreamStream extends Http2Stream implements UpstreamLink {
       this.broken('malformed response')
       return
     }
-    const code = reader.readResponseText(fields.text(), this.#upstream.maxHeadBytes)
+    const text = this.#opensTunnel(fields.status) ? this.#switchText(fields) : fields.text()
+    const code = reader.readResponseText(text, this.#upstream.maxHeadBytes)
     if (code !== 0) {
       this.broken('malformed response head')
       return
@@ -109,10 +184,41 @@ export class UpstreamStream extends Http2Stream implements UpstreamLink {
     return this.#hasHead
   }
 
+  #opensTunnel(status: number): boolean {
+    return this.#protocol !== undefined && status >= 200 && status < 300
+  }
+
+  /** The switch of HTTP/1.1 that says the same as a successful CONNECT, which has no body. */
+  #switchText(fields: ResponseFields): string {
+    const text = fields.text()
+    const lines = text.slice(text.indexOf('\r\n') + 2)
+    const accept = createHash('sha1').update(`${this.#key}${webSocketGuid}`).digest('base64')
+    return (
+      `HTTP/1.1 101 \r\nconnection: upgrade\r\nupgrade: ${this.#protocol}\r\n` +
+      (this.#key === '' ? '' : `sec-websocket-accept: ${accept}\r\n`) +
+      lines.replace(/^(?:sec-websocket-accept|content-length):.*\r\n/gim, '')
+    )
+  }
+
+  /** Data that comes before the tunnel is open waits for it. */
+  #onSwitch(user: UpstreamUser, isLast: boolean): void {
+    if (isLast) this.isReceiveClosed = true
+    user.responseSource.start('none', 0, false)
+    user.onResponseHead(this)
+    if (this.#user !== user) return
+    user.responseHead.detach()
+    user.onReadEnd()
+  }
+
   #onFinalHead(user: UpstreamUser, isLast: boolean): void {
     const head = user.responseHead
     this.#hasHead = true
     const { contentLength, status } = head
+    if (status === 101) {
+      this.#onSwitch(user, isLast)
+      return
+    }
+    if (!this.#mayEnd) this.end()
     const isBodiless = user.isHead || status === 204 || status === 304
     if (isLast && contentLength > 0 && !isBodiless) {
       this.broken('less data than content-length')
@@ -137,10 +243,6 @@ export class UpstreamStream extends Http2Stream implements UpstreamLink {
 
   resumeBody(): void {
     this.resumeReceiving()
-  }
-
-  pause(): void {
-    // Windows hold the upstream back.
   }
 
   // --- ends ---
@@ -187,12 +289,4 @@ export class UpstreamStream extends Http2Stream implements UpstreamLink {
     const { code, cause, detail } = error
     user?.onUpstreamFailure(this, this.#upstream.place(new GatewayError(code, detail, cause)))
   }
-}
-
-const noTunnel: TunnelEnd = {
-  appendBytes: () => {},
-  flush: () => true,
-  pause: () => {},
-  resume: () => {},
-  end: () => {},
 }

@@ -1,0 +1,198 @@
+/** WebSockets between clients and backends of either version of HTTP (RFC 6455, RFC 8441). */
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import {
+  type ClientHttp2Session,
+  connect,
+  createServer as createHttp2Server,
+  type Http2Server,
+  type ServerHttp2Stream,
+} from 'node:http2'
+import type { AddressInfo, Socket } from 'node:net'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { WebSocket, WebSocketServer } from 'ws'
+import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
+import {
+  gateway,
+  httpRoute,
+  manifest,
+  staticBackend,
+  toBackend,
+} from '../../src/testing/manifests.ts'
+import { waitFor } from '../../src/testing/wait-for.ts'
+
+/** Frames of a WebSocket on a stream of HTTP/2, by a library that knows nothing of that. */
+function webSocketOn(stream: object, isServer: boolean): WebSocket {
+  type Unbound = new (address: null, protocols: undefined, options: object) => WebSocket
+  const options = { autoPong: true, closeTimeout: 1_000 }
+  const socket = new (WebSocket as unknown as Unbound)(null, undefined, options)
+  Object.assign(socket, { _isServer: isServer })
+  const whole = socket as unknown as {
+    setSocket(socket: object, head: Buffer, options: object): void
+  }
+  whole.setSocket(stream, Buffer.alloc(0), { maxPayload: 1 << 24 })
+  return socket
+}
+
+const echo = (socket: WebSocket) => {
+  socket.on('message', (data, isBinary) => socket.send(data, { binary: isBinary }))
+}
+
+let running: RunningGateway
+let port: number
+let http1: Server
+let http2: Http2Server
+let bare: Http2Server
+let session: ClientHttp2Session
+const open = new Set<ServerHttp2Stream>()
+const heads: Record<string, unknown>[] = []
+
+const portOf = (server: Server | Http2Server) => (server.address() as AddressInfo).port
+
+async function listening<Some extends Server | Http2Server>(server: Some): Promise<Some> {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return server
+}
+
+const webSocket = (path: string) =>
+  new WebSocket(`ws://127.0.0.1:${port}${path}`, ['chat'], { headers: { 'x-from': 'client' } })
+
+async function extended(path: string) {
+  const stream = session.request({
+    ':method': 'CONNECT',
+    ':protocol': 'websocket',
+    ':scheme': 'http',
+    ':authority': 'a.example.com',
+    ':path': path,
+    'sec-websocket-version': '13',
+  })
+  const [headers] = await once(stream, 'response')
+  return { stream, status: Number(headers[':status']) }
+}
+
+/** Large enough for windows to close on the way. */
+const large = Buffer.alloc(1 << 20, 'sluice')
+
+async function echoes(socket: WebSocket): Promise<void> {
+  for (const piece of [Buffer.from('hello'), large]) {
+    socket.send(piece)
+    const [data] = (await once(socket, 'message')) as [Buffer]
+    expect(data.equals(piece)).toBe(true)
+  }
+}
+
+beforeAll(async () => {
+  http1 = await listening(createServer((_, response) => response.end('no socket')))
+  const sockets = new WebSocketServer({ server: http1 })
+  sockets.on('connection', echo)
+  http2 = await listening(createHttp2Server({ settings: { enableConnectProtocol: true } }))
+  http2.on('stream', (stream, headers) => {
+    heads.push(headers)
+    if (headers[':path'] === '/refused') {
+      stream.respond({ ':status': 403, 'content-type': 'text/plain' })
+      stream.end('not you')
+      return
+    }
+    open.add(stream)
+    stream.once('close', () => open.delete(stream))
+    stream.on('error', () => {})
+    stream.respond({ ':status': 200, 'sec-websocket-protocol': 'chat' })
+    echo(webSocketOn(stream, true))
+  })
+  bare = await listening(createHttp2Server())
+  bare.on('stream', (stream) => stream.respond({ ':status': 200 }, { endStream: true }))
+  port = await freePort()
+  const spoken = { http: { version: 'HTTP2' } }
+  const route = (name: string, value: string) =>
+    httpRoute(name, {
+      rules: [
+        { matches: [{ path: { type: 'PathPrefix', value } }], backendRefs: [toBackend(name)] },
+      ],
+    })
+  running = await startGateway({
+    args: ['--workers', '1'],
+    manifests: {
+      'all.yaml': manifest(
+        gateway(port),
+        staticBackend('one', portOf(http1)),
+        staticBackend('two', portOf(http2), spoken),
+        staticBackend('bare', portOf(bare), spoken),
+        route('one', '/one'),
+        route('two', '/'),
+        route('bare', '/bare'),
+      ),
+    },
+  })
+  session = connect(`http://127.0.0.1:${port}`)
+  await once(session, 'remoteSettings')
+})
+afterAll(async () => {
+  session?.destroy()
+  await running?.dispose()
+  http1?.close()
+  http1?.closeAllConnections()
+  http2?.close()
+  bare?.close()
+})
+
+it('lets a client of HTTP/1.1 through to a backend of HTTP/2', async () => {
+  const socket = webSocket('/chat?room=1')
+  const [response] = (await once(socket, 'upgrade')) as [{ headers: Record<string, string> }]
+  expect(response.headers['sec-websocket-protocol']).toBe('chat')
+  await echoes(socket)
+  const head = heads.at(-1)
+  expect(head).toMatchObject({
+    ':method': 'CONNECT',
+    ':protocol': 'websocket',
+    ':path': '/chat?room=1',
+    'x-from': 'client',
+    'sec-websocket-version': '13',
+  })
+  expect(head).not.toHaveProperty('sec-websocket-key')
+  socket.close(1000, 'done')
+  const [code] = await once(socket, 'close')
+  expect(code).toBe(1000)
+  await waitFor('the end of the stream', () => open.size === 0)
+})
+
+it('lets a client of HTTP/2 through to backends of HTTP/1.1 and of HTTP/2', async () => {
+  for (const path of ['/one', '/two']) {
+    const { stream, status } = await extended(path)
+    expect(status).toBe(200)
+    const socket = webSocketOn(stream, false)
+    await echoes(socket)
+    socket.terminate()
+  }
+  await waitFor('the end of the stream', () => open.size === 0)
+})
+
+it('relays the refusal of a backend, and tells where one takes no extended CONNECT', async () => {
+  const refused = webSocket('/refused')
+  const [, response] = (await once(refused, 'unexpected-response')) as [
+    unknown,
+    Socket & { statusCode: number },
+  ]
+  expect(response.statusCode).toBe(403)
+  const [text] = await once(response, 'data')
+  expect(String(text)).toBe('not you')
+  refused.on('error', () => {})
+  refused.terminate()
+  expect((await extended('/refused')).status).toBe(403)
+  expect((await extended('/bare')).status).toBe(502)
+  // The connection to the backend goes on with other requests.
+  const plain = session.request({ ':path': '/bare' })
+  const [headers] = await once(plain, 'response')
+  expect(headers[':status']).toBe(200)
+  plain.close()
+})
+
+it('ends the stream of the backend when the client has gone', async () => {
+  const socket = webSocket('/gone')
+  await once(socket, 'open')
+  await waitFor('the stream', () => open.size === 1)
+  const resets = [...open].map((stream) => once(stream, 'close'))
+  socket.terminate()
+  await Promise.all(resets)
+  expect(open.size).toBe(0)
+})
