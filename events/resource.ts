@@ -55,7 +55,7 @@ export const resourceApplied = defineEvent<ResourceAppliedData>()({
     resourceVersion: 'Version of the whole object; opaque, different after every change.',
     generation: 'Rises when the desired part of the object changes; conditions refer to it.',
     object:
-      'The object without status, secret values, managedFields and the identity fields that stand beside it. A Secret carries `facts` instead of data.',
+      'The object without status, secret values, managedFields and the identity fields that stand beside it. A Secret carries `facts` instead of data, a Pod instead of spec.',
     origin: 'File and line, where a file was the source.',
   },
 })
@@ -118,6 +118,7 @@ export type ResourceRefused = EventOf<typeof resourceRefused>
 export interface RelistStartedData {
   readonly source: string
   readonly scope: readonly string[]
+  readonly unread?: readonly string[]
 }
 
 export const relistStarted = defineEvent<RelistStartedData>()({
@@ -128,6 +129,8 @@ export const relistStarted = defineEvent<RelistStartedData>()({
   fields: {
     source: 'Name of the source, `files` or `kubernetes`.',
     scope: 'What is listed: paths, or kinds.',
+    unread:
+      'Kinds that a setting leaves out; there in every listing of a whole cluster, absent elsewhere.',
   },
 })
 export type RelistStarted = EventOf<typeof relistStarted>

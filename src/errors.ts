@@ -182,13 +182,21 @@ export const errorCatalogue = {
     'failed to apply filters',
     'A rewrite or header change gave something that is not HTTP.',
   ),
+  endpoint_picker_failed: row(
+    503,
+    'internal',
+    'no',
+    'ExtProc',
+    'endpoint picker failed',
+    'The endpoint picker of an InferencePool could not be reached, failed, or picked no ready endpoint of the pool, and its failureMode is FailClose.',
+  ),
   no_endpoints: row(
     503,
     'upstream',
     'no',
     'NoHealthyBackend',
     'no healthy backends',
-    'The Service has no ready endpoint.',
+    'The Service or InferencePool has no ready endpoint.',
   ),
   dns_failed: row(
     503,

@@ -6,6 +6,7 @@
 import { type SnapshotFrom, transition } from 'xstate'
 import { EpochGate, type SluiceEvent } from '../../events/index.ts'
 import type { Deployment } from '../desired/deployment/index.ts'
+import { unreadKindsFact } from '../desired/derive/inference-pool.ts'
 import type { Graph } from '../desired/graph.ts'
 import type { ObjectState, ObservedObject } from '../desired/object-state.ts'
 import type { Status } from '../desired/status-book.ts'
@@ -61,6 +62,8 @@ export interface FoldSnapshot {
   readonly delivery: unknown
   readonly keySets?: readonly (readonly [uri: string, FetchedKeys])[]
   readonly deployments?: unknown
+  /** Kinds that a setting leaves out; absent where no listing said. */
+  readonly unread?: readonly string[]
   readonly statuses: readonly (readonly [ObjectKey, Status])[]
   /** Of the newest lease holder; absent where there was none. */
   readonly epoch?: number
@@ -76,6 +79,7 @@ export class Fold {
   readonly #book = new StatusBook()
   /** Last fetched, by URI; they stand until others are fetched, whoever asks for them. */
   readonly #keySets = new Map<string, FetchedKeys>()
+  #unread: readonly string[] | undefined
   #gate = new EpochGate()
   #position = 0
   #observed = false
@@ -133,6 +137,7 @@ export class Fold {
     const isFolded =
       this.#isResourceEvent(event, seen) ||
       this.#isKeySet(event) ||
+      this.#isListing(event) ||
       this.#deployments.apply(event) ||
       this.#delivery.apply(event)
     this.#delivery.settle(seen.timeMs)
@@ -168,6 +173,7 @@ export class Fold {
       delivery: this.#delivery.snapshot(),
       keySets: [...this.#keySets],
       deployments: this.#deployments.snapshot(),
+      ...(this.#unread && { unread: this.#unread }),
       statuses: this.#book.entries(),
       ...(this.epoch > 0 && { epoch: this.epoch }),
     }
@@ -186,6 +192,7 @@ export class Fold {
     this.#delivery.restore(snapshot.delivery)
     for (const [uri, keys] of snapshot.keySets ?? []) this.#setKeys(uri, keys)
     this.#deployments.restore(snapshot.deployments)
+    this.#setUnread(snapshot.unread)
     this.#position = snapshot.position
     this.#gate = new EpochGate(snapshot.epoch)
     this.graph.settle()
@@ -243,6 +250,20 @@ export class Fold {
     this.#observed = true
     this.#setKeys(uri, { digest, keySet })
     return true
+  }
+
+  #isListing(event: SluiceEvent): boolean {
+    if (event.type !== 'dev.sluice.relist.started.v1') return false
+    const { unread } = event.data
+    if (unread === undefined || unread.join() === this.#unread?.join()) return false
+    this.#observed = true
+    this.#setUnread(unread)
+    return true
+  }
+
+  #setUnread(kinds: readonly string[] | undefined): void {
+    this.#unread = kinds
+    this.graph.setFact(unreadKindsFact, kinds)
   }
 
   #setKeys(uri: string, keys: FetchedKeys): void {

@@ -18,6 +18,8 @@ function objectOf(key: ResourceKey): ObjectKey | undefined {
       return `${first}/${second}/${third}`
     case 'backend':
       return `GatewayBackend/${first}/${second}`
+    case 'pool':
+      return `InferencePool/${first}/${second}`
     case 'policy': {
       // Written inside its target, a policy has no object of its own.
       const inside = /\/inline:([A-Za-z]+)\//.exec(key)?.[1]

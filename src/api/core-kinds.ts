@@ -140,3 +140,25 @@ export const namespaceBody = {
   spec: optional(jsonObject(), 'Spec.'),
   status: optional(jsonObject(), 'Status.'),
 } as const
+
+const podCondition = object(
+  'PodCondition',
+  { type: required(word, 'Type.'), status: required(word, 'True, False or Unknown.') },
+  open,
+)
+
+export const podBody = {
+  spec: optional(jsonObject(), 'Spec.'),
+  status: optional(
+    object(
+      'PodStatus',
+      {
+        phase: optional(word, 'Running where it serves.'),
+        podIP: optional(word, 'Address.'),
+        conditions: optional(list(podCondition), 'Ready is what counts.'),
+      },
+      open,
+    ),
+    'Status.',
+  ),
+} as const

@@ -1,9 +1,10 @@
-/** The table of every kind that is read: ours, those of the Gateway API, and a few of the core. */
+/** The table of every kind that is read: ours, those of the Gateway API and its inference extension, and a few of the core. */
 import { optional, required, type Schema } from '../schema/field.ts'
 import {
   configMapBody,
   endpointSliceBody,
   namespaceBody,
+  podBody,
   secretBody,
   serviceBody,
 } from './core-kinds.ts'
@@ -23,6 +24,7 @@ import {
 import { gatewayBackendSpec, gatewayBackendStatus } from './gateway-backend.ts'
 import { gatewayParametersSpec, gatewayParametersStatus } from './gateway-parameters.ts'
 import { gatewayPolicySpec, gatewayPolicyStatus } from './gateway-policy.ts'
+import { inferenceGroup, inferencePoolSpec } from './inference-pool.ts'
 import { type ApiKind, defineKind, type ObjectOfKind, type PrinterColumn } from './kind.ts'
 
 /** The API group of our own kinds. */
@@ -179,6 +181,16 @@ const upstreamKinds = [
     doc: 'TLS to the backends of a Service.',
     body: specOnly(backendTlsPolicySpec),
   }),
+  defineKind({
+    kind: 'InferencePool',
+    group: inferenceGroup,
+    versions: ['v1'],
+    plural: 'inferencepools',
+    namespaced: true,
+    own: false,
+    doc: 'Pods that serve a model, and who chooses between them.',
+    body: specOnly(inferencePoolSpec),
+  }),
 ] as const
 
 const coreRow = {
@@ -227,6 +239,13 @@ const coreKinds = [
     doc: 'Labels of a namespace.',
     body: namespaceBody,
   }),
+  defineKind({
+    ...coreRow,
+    kind: 'Pod',
+    plural: 'pods',
+    doc: 'Where a member of an InferencePool is, and whether it is ready.',
+    body: podBody,
+  }),
 ] as const
 
 const table = [
@@ -266,6 +285,8 @@ export type EndpointSlice = ObjectOf<'EndpointSlice'>
 export type Secret = ObjectOf<'Secret'>
 export type ConfigMap = ObjectOf<'ConfigMap'>
 export type Namespace = ObjectOf<'Namespace'>
+export type InferencePool = ObjectOf<'InferencePool'>
+export type Pod = ObjectOf<'Pod'>
 
 /** Splits `group/version`; the core group is empty. */
 export function splitApiVersion(apiVersion: string): {

@@ -6,6 +6,7 @@
 import { NO_LISTENER } from '../core/abi.ts'
 import type { HeadRecord } from '../core/head-record.ts'
 import type { IoCore } from '../core/io-core.ts'
+import { targetKinds, targetObject } from '../model/inference-pools.ts'
 import type { ObjectRef } from '../model/names.ts'
 import type {
   ListenerResource,
@@ -144,8 +145,7 @@ function explainPolicy(resource: PolicyResource, holds: boolean): ExplainedPolic
 function backendText({ target }: CompiledBackend): string {
   if (target.type === 'invalid') return `invalid: ${target.reason}`
   const port = target.type === 'service' ? `:${target.port}` : ''
-  const kind = target.type === 'service' ? 'Service' : 'GatewayBackend'
-  return `${kind} ${target.namespace}/${target.name}${port}`
+  return `${targetKinds[target.type]} ${target.namespace}/${target.name}${port}`
 }
 
 function explainBackend(
@@ -158,8 +158,7 @@ function explainBackend(
   const text = backendText(backend)
   if (target.type === 'invalid') return { backend: text, weight, fields: [] }
   const { namespace, name } = target
-  const kind = target.type === 'service' ? 'Service' : 'GatewayBackend'
-  const ref = { kind, namespace, name }
+  const ref = targetObject(target)
   const ports = store.services.find(`${namespace}/${name}`)?.ports ?? []
   const sections = target.type === 'service' ? portPart(ports, target.port).sections : []
   const levels = backendLevels(above, { backend: ref, sections })

@@ -1,5 +1,6 @@
 /** Which policy of a backend holds for calls that are made to it outside of any route. */
-import type { BackendTarget, PolicyResource, Resource } from '../model/resources.ts'
+import { targetObject } from '../model/inference-pools.ts'
+import type { DirectTarget, PolicyResource, Resource } from '../model/resources.ts'
 import { backendLevels, mergePolicies, targetKey } from '../policies/merge.ts'
 import { findPolicy } from '../policies/registry.ts'
 
@@ -9,16 +10,14 @@ import { findPolicy } from '../policies/registry.ts'
  */
 export function backendPolicy(
   resources: Iterable<Resource>,
-  target: Exclude<BackendTarget, { readonly type: 'invalid' }>,
+  target: Exclude<DirectTarget, { readonly type: 'invalid' }>,
   field: string,
 ): PolicyResource | undefined {
   const definition = findPolicy('backend', field)
   if (definition === undefined) return undefined
-  const { namespace, name } = target
-  const kind = target.type === 'service' ? 'Service' : 'GatewayBackend'
   const all = [...resources]
   const sections = target.type === 'service' ? portSections(all, target) : []
-  const levels = backendLevels([], { backend: { kind, namespace, name }, sections })
+  const levels = backendLevels([], { backend: targetObject(target), sections })
   const policies = all.filter((resource) => resource.type === 'policy')
   const [merged] = mergePolicies([definition], 'PostRouting', levels, (key) =>
     policies.filter((policy) => targetKey(policy.target) === key),

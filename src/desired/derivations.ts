@@ -12,6 +12,8 @@ import { gatewayStatusStage, listenerSetStatusStage } from './derive/gateway-sta
 import { grpcRouteStage } from './derive/grpc-route.ts'
 import { httpRouteStage } from './derive/http-route.ts'
 import type { CheckRegex } from './derive/http-rule.ts'
+import { inferencePoolStage, inferencePools, podStage } from './derive/inference-pool.ts'
+import { inferencePoolStatusStage } from './derive/inference-pool-status.ts'
 import { policyStage } from './derive/policy.ts'
 import { policyStatusStage } from './derive/policy-status.ts'
 import { routeClaimsStage } from './derive/route-claims.ts'
@@ -36,6 +38,9 @@ function stages({ checkRegex }: DerivationOptions): readonly Stage[] {
     backendStage,
     // Contributes which hostnames routes want of a listener.
     routeClaimsStage,
+    // Before the routes, which are told what is wrong with a pool that they lead to.
+    inferencePoolStage,
+    podStage,
     // Attaches to listeners; contributes `attached` (route counts) and `reach` (backend -> Gateway).
     httpRouteStage(checkRegex),
     grpcRouteStage(checkRegex),
@@ -45,6 +50,8 @@ function stages({ checkRegex }: DerivationOptions): readonly Stage[] {
     // Compares what policies claim at the same place.
     policyStatusStage,
     backendTlsPolicyStage,
+    // After the routes: tells pools who leads to them.
+    inferencePoolStatusStage,
     // Last: counts attached routes.
     gatewayStatusStage,
     listenerSetStatusStage,
@@ -61,6 +68,7 @@ const selectable = [
   'TCPRoute',
   'Service',
   'GatewayBackend',
+  'InferencePool',
   'Secret',
 ]
 
@@ -76,6 +84,7 @@ const indexes: readonly IndexDefinition[] = [
   },
   backendTlsTargets,
   gatewayServices,
+  inferencePools,
   // One namespace, or all: MCP backends select Services, those without labels as well.
   { name: 'services', kinds: ['Service'], keys: ({ ref }) => [ref.namespace, ''] },
   { name: 'grants', kinds: ['ReferenceGrant'], keys: ({ ref }) => [ref.namespace] },

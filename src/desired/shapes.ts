@@ -11,6 +11,7 @@ export { type LabelSelector, matchesSelector } from '../base/label-selector.ts'
 
 export const gatewayGroup = 'gateway.networking.k8s.io'
 export const ownGroup = 'sluice.dev'
+export const inferenceGroup = 'inference.networking.k8s.io'
 export const controllerName = 'sluice.dev/gateway-controller'
 /** The class that exists without anybody creating it. */
 export const defaultClassName = 'agentgateway'
@@ -228,6 +229,24 @@ export interface ServiceSpec {
     readonly protocol?: string
     readonly appProtocol?: string
   }[]
+}
+
+export interface InferencePoolSpec {
+  readonly selector: { readonly matchLabels: Readonly<Record<string, string>> }
+  readonly targetPorts: readonly { readonly number: number }[]
+  readonly appProtocol?: string
+  readonly endpointPickerRef?: {
+    readonly group?: string
+    readonly kind?: string
+    readonly name: string
+    readonly port?: { readonly number: number }
+    readonly failureMode?: 'FailOpen' | 'FailClose'
+  }
+}
+
+/** What the log has of a Pod. */
+export interface PodFields {
+  readonly facts?: { readonly address?: string; readonly ready: boolean }
 }
 
 /** EndpointSlice has no spec: these are its top-level fields. */

@@ -136,8 +136,12 @@ export interface PeerCertificate {
 
 /** The backend that was chosen. */
 export interface ChosenBackend {
-  /** `namespace/name` of a GatewayBackend, `service/namespace/name:port` of a Service. */
+  /**
+   * `namespace/name` of a GatewayBackend, `service/namespace/name:port` of a Service,
+   * `inferencepool/namespace/name` of an InferencePool.
+   */
   readonly name: string
+  /** An InferencePool is a service. */
   readonly type: 'ai' | 'mcp' | 'static' | 'dynamic' | 'service' | 'unknown'
   readonly protocol: 'http' | 'tcp' | 'a2a' | 'mcp' | 'llm'
 }
@@ -226,7 +230,7 @@ export interface GrpcCallout {
 }
 
 /** Whose calls they are, as metrics and spans name them. */
-export type CalloutSubtype = 'ExtAuthz' | 'ExtProc' | 'RateLimit' | 'Guardrail' | 'Http'
+export type CalloutSubtype = 'ExtAuthz' | 'ExtProc' | 'EndpointPicker' | 'RateLimit' | 'Guardrail' | 'Http'
 
 /** A backend that a policy refers to. */
 export type CalloutTarget =
@@ -266,6 +270,8 @@ export interface GrpcStreamCallout {
   readonly subtype?: CalloutSubtype
   /** Longest silence while an answer is owed, unless a policy of the backend says otherwise. */
   readonly timeoutMs: number
+  /** By TLS that believes whoever answers, unless a policy or the port of the Service says otherwise. */
+  readonly isPicker?: true
   readonly listener: GrpcStreamListener
 }
 

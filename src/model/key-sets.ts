@@ -1,5 +1,5 @@
 /** Key sets that the control plane fetches for policies, and what it has fetched. */
-import type { BackendTarget } from './resources.ts'
+import type { DirectTarget } from './resources.ts'
 
 /** What is to be fetched and kept fresh. Plain data: the fold asks, and somebody else performs it. */
 export interface KeySetRequest {
@@ -9,7 +9,7 @@ export interface KeySetRequest {
    * the key set in events.
    */
   readonly uri: string
-  readonly target: Exclude<BackendTarget, { readonly type: 'invalid' }>
+  readonly target: Exclude<DirectTarget, { readonly type: 'invalid' }>
   /** Of a static backend. */
   readonly address?: { readonly host: string; readonly port: number }
   /** With a leading slash, and the query where there is one. */

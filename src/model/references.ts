@@ -2,7 +2,7 @@
  * What a policy may learn of the objects that it refers to, when it is compiled. Of a Secret that
  * is facts only: values never reach the control plane's decisions.
  */
-import type { BackendTarget, SecretRef } from './resources.ts'
+import type { DirectTarget, SecretRef } from './resources.ts'
 
 /** Looks objects up in the namespace of the object that refers to them; every look is remembered. */
 export interface References {
@@ -13,7 +13,7 @@ export interface References {
   /** Undefined where there is no such ConfigMap. */
   configMap(name: string): ReferencedConfigMap | undefined
   /** Where requests to a backend go; a message where the reference leads nowhere. */
-  backend(reference: BackendReference): BackendTarget | string
+  backend(reference: BackendReference): DirectTarget | string
   /** Asks for a key set to be fetched and kept; a message where the reference leads nowhere. */
   keySet(remote: RemoteKeySet): FetchedKeySet | string
 }

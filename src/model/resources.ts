@@ -4,6 +4,7 @@
  * children point up to their parents by key, and nothing is merged here: a one-field edit changes
  * one small resource.
  */
+import type { PodResource, PoolResource } from './inference-pools.ts'
 import { type McpTarget, sessionKeyRef } from './mcp-targets.ts'
 import type { ProviderGroup } from './model-providers.ts'
 import type { Age, ObjectName, ObjectRef } from './names.ts'
@@ -124,6 +125,11 @@ export type RouteFilter =
 
 /** Where a reference leads. An invalid one keeps its weight and answers 500 for its share. */
 export type BackendTarget =
+  | DirectTarget
+  | { readonly type: 'pool'; readonly namespace: string; readonly name: string }
+
+/** What can be called without asking anybody where. */
+export type DirectTarget =
   | {
       readonly type: 'service'
       readonly namespace: string
@@ -313,6 +319,8 @@ export type Resource =
   | ServiceResource
   | WorkloadResource
   | PolicyResource
+  | PoolResource
+  | PodResource
   | SecretResource
 
 export type ResourceType = Resource['type']

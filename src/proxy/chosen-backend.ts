@@ -18,7 +18,7 @@ export function chosenBackend(named: NamedTarget, config: ConfigStore): ChosenBa
 }
 
 function typeOf({ target, name }: NamedTarget, config: ConfigStore): ChosenBackend['type'] {
-  if (target.type === 'service') return 'service'
+  if (target.type === 'service' || target.type === 'pool') return 'service'
   const found = config.backends.find(name)?.type
   return found === undefined || found === 'unsupported' ? 'unknown' : found
 }

@@ -1,5 +1,5 @@
 /** How spans get from a policy to the collector that it names. */
-import type { BackendTarget } from '../model/resources.ts'
+import type { DirectTarget } from '../model/resources.ts'
 import type { ListenerPlacement } from './config/placement.ts'
 import { nameTarget } from './config/rules.ts'
 import type { PhaseContext } from './phases.ts'
@@ -32,7 +32,7 @@ export function createExporters(
     version,
     onSpans: (exported, dropped) => telemetry.onSpans(exported, dropped),
     resolve: async (rules, { listener }) => {
-      const named = nameTarget(rules.target as BackendTarget)
+      const named = nameTarget(rules.target as DirectTarget)
       const nobody = { authority: '', scheme: 'http' as const }
       const { address, authority } = await resolveDestination(context, listener, named, nobody)
       return { address, authority }

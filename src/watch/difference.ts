@@ -4,6 +4,7 @@ import {
   type EventContext,
   messageId,
   type Origin,
+  type RelistStartedData,
   type ResourceEvent,
   type ResourceName,
   relistFinished,
@@ -53,21 +54,26 @@ export function differences(
   return events
 }
 
+/** What is listed, by whom. */
+export interface Listing extends RelistStartedData {
+  readonly source: 'files' | 'kubernetes'
+}
+
 /** The events of a complete listing between its two marks. */
 export function asRelist(
   index: ResourceIndex,
   events: readonly ResourceEvent[],
-  scope: readonly string[],
+  listing: Listing,
   context: WriterContext,
-  source: 'files' | 'kubernetes' = 'files',
 ): ResourceEvent[] {
+  const { source } = listing
   const after = new ResourceIndex(index.source, index.toState())
   after.applyAll(events)
   const number = String(index.relists + 1)
   const name = { kind: 'Relist', namespace: '', name: source }
   const mark = (type: string) =>
     addressOf({ ...name, uid: source, resourceVersion: number }, type, context)
-  const started = { ...mark(relistStarted.type), data: { source, scope } }
+  const started = { ...mark(relistStarted.type), data: listing }
   const summary = { source, ...summarise(after.entries()) }
   const finished = { ...mark(relistFinished.type), data: summary }
   return [

@@ -110,7 +110,7 @@ export class FileSource {
     const { index, paths } = this.#options
     const context = this.#context()
     const changes = differences(index, this.#changeOf(this.#allKeys(), 'relist'), context)
-    await this.#append(asRelist(index, changes, paths, context))
+    await this.#append(asRelist(index, changes, { source: 'files', scope: paths }, context))
     this.#report()
     this.#scheduleRescan()
   }
@@ -185,7 +185,7 @@ export class FileSource {
     const isRelist = cause === 'relist' && events.length > 0
     try {
       if (events.length > 0) {
-        await this.#append(isRelist ? asRelist(index, events, paths, context) : events)
+        await this.#append(isRelist ? asRelist(index, events, { source: 'files', scope: paths }, context) : events)
       }
       for (const key of keys) this.#pending.delete(key)
     } catch (error) {

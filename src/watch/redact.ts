@@ -1,5 +1,6 @@
 import type { DigestKey } from './digest-key.ts'
 import { secretFacts } from './facts.ts'
+import { recordPod } from './pod-facts.ts'
 
 /** An object as JSON has it. */
 export type JsonObject = Readonly<Record<string, unknown>>
@@ -31,10 +32,11 @@ const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration'
 /**
  * The form of an object that may enter the log: no status (but the addresses that a Service was
  * given, which others decide and we only read), no identity fields, no managedFields, no
- * last-applied copy of itself, and no secret value. A Secret has `facts` in place of its data; an
- * inline secret becomes a placeholder with its digest.
+ * last-applied copy of itself, and no secret value. A Secret has `facts` in place of its data, a Pod
+ * in place of everything but its labels; an inline secret becomes a placeholder with its digest.
  */
 export function redact(object: JsonObject, options: RedactionOptions): JsonObject {
+  if (object.kind === 'Pod') return recordPod(object)
   const { status, metadata, ...rest } = object
   const clean = { ...rest, metadata: redactMetadata(metadata), ...givenAddresses(object, status) }
   if (object.kind === 'Secret') return redactSecret(clean, options)

@@ -65,7 +65,8 @@ const decodeModifier = ({ type, value }: PathModifierMessage): PathModifier => (
 })
 
 function decodeTarget(message: BackendTargetMessage | undefined): BackendTarget {
-  const { kind } = present(message, 'target')
+  const { kind, pool } = present(message, 'target')
+  if (pool !== undefined) return { type: 'pool', namespace: pool.namespace, name: pool.name }
   switch (kind.case) {
     case 'service': {
       const { namespace, name, port } = kind.value

@@ -37,6 +37,7 @@ import type {
 } from '../model/resources.ts'
 import { decodeDestination } from './decode-destination.ts'
 import { decodeRoute, decodeStream } from './decode-route.ts'
+import { decodePod, decodePool } from './pools.ts'
 import { hasUnknownFields } from './unknown-fields.ts'
 import { oneOf, present, Unreadable } from './unreadable.ts'
 
@@ -202,6 +203,10 @@ function decodeResource({ key, kind }: ResourceMessage): Resource {
       return decodeService(key, kind.value)
     case 'workload':
       return decodeWorkload(key, kind.value)
+    case 'pool':
+      return decodePool(key, kind.value)
+    case 'pod':
+      return decodePod(key, kind.value)
     case 'policy':
       return decodePolicy(key, kind.value)
     case 'secret':

@@ -38,6 +38,7 @@ import type {
   VersionedResource,
   WeightedBackend,
 } from '../model/resources.ts'
+import { podOf, poolOf } from './pools.ts'
 
 /** Field numbers of Delta and Versioned in proto/resource.proto, which are put together by hand. */
 const deltaField = { sequence: 1, upserted: 2, removed: 3 } as const
@@ -63,6 +64,11 @@ function targetOf(target: BackendTarget): MessageInitShape<typeof BackendTargetS
     case 'backend': {
       const { namespace, name } = target
       return { kind: { case: 'backend', value: { namespace, name } } }
+    }
+    case 'pool': {
+      const { namespace, name } = target
+      const value = { reason: 'UnsupportedValue', message: 'this proxy knows no InferencePools' }
+      return { kind: { case: 'invalid', value }, pool: { namespace, name } }
     }
     case 'invalid': {
       const { reason, message } = target
@@ -245,6 +251,10 @@ function kindOf(resource: Resource): MessageInitShape<typeof ResourceSchema>['ki
         },
       }
     }
+    case 'pool':
+      return { case: 'pool', value: poolOf(resource) }
+    case 'pod':
+      return { case: 'pod', value: podOf(resource) }
     case 'policy':
       return { case: 'policy', value: policyOf(resource) }
     case 'secret': {

@@ -4,6 +4,7 @@
  *
  * ```
  *   gateway ──► listener ──► route ──► service | backend ──► workload
+ *                  │           ├─────► pool ──► pod, service of its picker
  *                  │           │              │
  *                  ├──► secret │              │
  *                  ▼           ▼              ▼
@@ -42,6 +43,7 @@ function destinationOf(value: Members & ObjectName): Node | undefined {
   const path = `${value.namespace}/${value.name}`
   if (value.type === 'service' || value.kind === 'Service') return `service/${path}`
   if (value.type === 'backend' || value.kind === 'GatewayBackend') return `backend/${path}`
+  if (value.type === 'pool') return `pool/${path}`
   return undefined
 }
 
@@ -74,6 +76,9 @@ function edgesFromParents(key: ResourceKey, resource: Members): Edge[] {
   if (resource.type === 'workload') {
     edges.push([`service/${String(resource.namespace)}/${String(resource.service)}`, key])
   }
+  if (resource.type === 'pod' && Array.isArray(resource.pools)) {
+    for (const pool of resource.pools) edges.push([`pool/${String(resource.namespace)}/${pool}`, key])
+  }
   if (isName(resource.target)) {
     edges.push([objectNode(String(resource.target.kind), resource.target), key])
   }
@@ -95,6 +100,9 @@ function objectsOf(resource: Members): Node[] {
   }
   if (resource.type === 'backend' && isName(resource)) {
     objects.push(objectNode('GatewayBackend', resource))
+  }
+  if (resource.type === 'pool' && isName(resource)) {
+    objects.push(objectNode('InferencePool', resource))
   }
   return objects
 }

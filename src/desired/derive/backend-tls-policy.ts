@@ -15,6 +15,7 @@ import {
   type BackendTlsPolicySpec,
   controllerName,
   gatewayGroup,
+  inferenceGroup,
   ownGroup,
   specOf,
 } from '../shapes.ts'
@@ -23,7 +24,11 @@ import { type GatewayView, gatewayStage } from './gateway.ts'
 import { targetProblem } from './policy-targets.ts'
 import { referencesFrom } from './referenced-objects.ts'
 
-const targetGroups: Readonly<Record<string, string>> = { Service: '', GatewayBackend: ownGroup }
+const targetGroups: Readonly<Record<string, string>> = {
+  Service: '',
+  GatewayBackend: ownGroup,
+  InferencePool: inferenceGroup,
+}
 
 /** What it targets; of a version that was refused, as far as that can be read. */
 function targetsOf({ ref, object, refused }: ObjectState): (PolicyTarget & { group: string })[] {

@@ -19,6 +19,7 @@ import type {
   NamedMatchSpec,
   PathModifierSpec,
 } from '../shapes.ts'
+import { resolveRouteBackend } from './inference-pool.ts'
 import { type BackendUse, type Referrer, resolveBackend } from './references.ts'
 
 /** Checks a pattern with the engine that will run it; undefined where it is fine. */
@@ -190,7 +191,7 @@ export function viewRule(
   const matches = (given.length === 0 ? [{}] : given).map((match) => viewMatch(match, context))
   const filters = viewFilters(spec.filters, context)
   const backends = (spec.backendRefs ?? []).map((reference): WeightedBackend => {
-    const { target, failure } = resolveBackend(reference, from, read, useOf(from))
+    const { target, failure } = resolveRouteBackend(reference, from, read, useOf(from))
     if (failure !== undefined) context.refs.push(failure)
     const { weight = 1 } = reference
     return { weight, target, filters: viewBackendFilters(reference.filters, context) }

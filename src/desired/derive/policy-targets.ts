@@ -7,6 +7,7 @@ import {
   type BackendSpec,
   gatewayGroup,
   gatewayOfSet,
+  inferenceGroup,
   type ListenerSetSpec,
   ownGroup,
   type PolicySpec,
@@ -118,6 +119,12 @@ const targetKinds: Readonly<Record<string, TargetKind>> = {
     group: ownGroup,
     sections: ['backend'],
     sectionNames: subBackendNames,
+    gateways: reached,
+  },
+  InferencePool: {
+    group: inferenceGroup,
+    sections: ['backend'],
+    sectionNames: () => [],
     gateways: reached,
   },
 }

@@ -1,5 +1,5 @@
 /** Following references: does the target exist, is it permitted, can it be served? */
-import type { BackendTarget } from '../../model/resources.ts'
+import type { BackendTarget, DirectTarget } from '../../model/resources.ts'
 import type { Failure } from '../conditions.ts'
 import type { Reader } from '../graph.ts'
 import {
@@ -42,13 +42,23 @@ export function isGranted(
   })
 }
 
-export interface ResolvedBackend {
-  readonly target: BackendTarget
-  /** Set exactly where the target is invalid. */
+/** Why a reference may not be followed; undefined where it may. */
+export function grantProblem(
+  from: Referrer,
+  to: Parameters<typeof isGranted>[1],
+  read: Reader,
+): string | undefined {
+  if (isGranted(from, to, read)) return undefined
+  return `no ReferenceGrant in namespace ${to.namespace} permits ${from.kind}s of ${from.namespace} to refer to ${to.kind} ${to.name}`
+}
+
+export interface ResolvedBackend<Target extends BackendTarget = DirectTarget> {
+  readonly target: Target
+  /** Set where the target is invalid, or exists and cannot be used. */
   readonly failure: Failure | undefined
 }
 
-function invalid(reason: string, message: string): ResolvedBackend {
+export function invalid(reason: string, message: string): ResolvedBackend {
   return { target: { type: 'invalid', reason, message }, failure: { reason, message } }
 }
 
@@ -59,7 +69,7 @@ export type BackendUse = 'http' | 'grpc' | 'tcp' | 'udp'
 const http1Protocols = ['http', 'kubernetes.io/ws', 'kubernetes.io/wss']
 
 /**
- * Resolves a backendRef of a route. Existence and permission decide ResolvedRefs; a backend that
+ * Resolves a reference to a Service or a GatewayBackend. Existence and permission decide ResolvedRefs; a backend that
  * exists but cannot be served yet keeps its place and answers 500.
  */
 export function resolveBackend(
@@ -74,10 +84,8 @@ export function resolveBackend(
   if (!isService && !(group === ownGroup && kind === 'GatewayBackend')) {
     return invalid('InvalidKind', `backendRef to ${kind} of group "${group}" is not supported`)
   }
-  if (!isGranted(from, { group, kind, namespace, name }, read)) {
-    const message = `no ReferenceGrant in namespace ${namespace} permits ${from.kind}s of ${from.namespace} to refer to ${kind} ${name}`
-    return invalid('RefNotPermitted', message)
-  }
+  const refused = grantProblem(from, { group, kind, namespace, name }, read)
+  if (refused !== undefined) return invalid('RefNotPermitted', refused)
   return isService
     ? resolveService(reference, namespace, read, use)
     : resolveOwn(name, namespace, read)

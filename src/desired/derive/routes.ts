@@ -1,10 +1,12 @@
 /** What all kinds of routes have in common, once their parents and targets are known. */
+import { targetObject } from '../../model/inference-pools.ts'
 import { objectKey } from '../../model/names.ts'
 import type { Attachment, BackendTarget } from '../../model/resources.ts'
 import type { Failure } from '../conditions.ts'
 import type { Contribution, Reader } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
 import { type BackendView, backendStage } from './backend.ts'
+import { poolContributions } from './inference-pool-status.ts'
 import { isUsable } from './listeners.ts'
 import type { ParentAttachment } from './route-attachment.ts'
 
@@ -63,13 +65,11 @@ export function contributionsOf(
   for (const target of new Set(reached.filter(isText))) {
     for (const gateway of gateways) contributions.push(['reach', target, gateway])
   }
-  return contributions
+  return [...contributions, ...poolContributions(parents, isAccepted, targets)]
 }
 
 function reachKey(target: BackendTarget): string | undefined {
-  if (target.type === 'invalid') return undefined
-  const kind = target.type === 'service' ? 'Service' : 'GatewayBackend'
-  return objectKey({ kind, namespace: target.namespace, name: target.name })
+  return target.type === 'invalid' ? undefined : objectKey(targetObject(target))
 }
 
 /** What lies behind a backend that selects Services. */

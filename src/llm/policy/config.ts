@@ -1,4 +1,4 @@
-import type { BackendTarget } from '../../model/resources.ts'
+import type { DirectTarget } from '../../model/resources.ts'
 import type { CachingPolicy } from '../formats/converse/caching.ts'
 import type { RegexGuardConfig } from '../guards/regex-guard.ts'
 import type { Aliases } from '../request/aliases.ts'
@@ -32,7 +32,7 @@ export type GuardConfig = { readonly refusal: Refusal } & (
 
 export interface WebhookConfig {
   readonly type: 'webhook'
-  readonly target: BackendTarget
+  readonly target: DirectTarget
   readonly forward: readonly HeaderForward[]
 }
 

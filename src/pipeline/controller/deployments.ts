@@ -236,6 +236,7 @@ function watched(kind: OwnedKind): WatchedKind {
     namespaced: true,
     isOptional: false,
     isNarrowed: false,
+    isMetadataOnly: false,
     hasStatus: false,
     labelSelector: `${managedByLabel}=${managedBy}`,
   }

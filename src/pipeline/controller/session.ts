@@ -267,6 +267,7 @@ export class Session {
       keepSecret: (digest, value) => this.#secrets.keep(digest, value),
       namespaceSelectors: settings.namespaceSelectors,
       ownNamespace: namespace,
+      readsPools: settings.inferenceExtension,
       onChange: async (events) => {
         // A lease that was lost meanwhile would make these events count for nothing.
         if (this.#isShared && this.#lease.epoch() === undefined)

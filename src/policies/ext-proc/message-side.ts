@@ -4,6 +4,8 @@
  *
  *   headers --> answered? --+--> body pieces out ... body pieces back --> end
  *                           '--> replaced: nothing more is said about this message
+ *
+ * With a ledger, a body goes on without its processor where that fails, as it was sent.
  */
 import type {
   BodyResponse,
@@ -13,6 +15,7 @@ import type {
 } from '../../../proto/gen/called/ext_proc_pb.ts'
 import type { GatewayError } from '../../errors.ts'
 import type { Body, BodyDetour, BodyOutlet } from '../../exchange/exchange.ts'
+import type { BodyLedger } from './body-ledger.ts'
 import { changeTrailers } from './fields.ts'
 
 /** What a side needs of the conversation that it is part of. */
@@ -35,7 +38,7 @@ interface Answered {
   reject(error: unknown): void
 }
 
-type State = 'before' | 'headers' | 'body' | 'done'
+type State = 'before' | 'headers' | 'body' | 'alone' | 'done'
 
 export class MessageSide implements BodyDetour {
   readonly name: 'request' | 'response'
@@ -43,6 +46,8 @@ export class MessageSide implements BodyDetour {
   #state: State = 'before'
   #outlet: BodyOutlet | undefined
   isReplaced = false
+  /** Set where the message matters more than what its processor makes of it. */
+  ledger: BodyLedger | undefined
   /** What is owed is said of the body, not of the headers. */
   #isWhole = false
   /** The whole body is with the processor. */
@@ -96,6 +101,8 @@ export class MessageSide implements BodyDetour {
 
   push(bytes: Uint8Array): boolean {
     if (this.isReplaced) return true
+    if (this.#state === 'alone') return this.#outlet?.write(bytes) !== false
+    this.ledger?.sent(bytes)
     this.#pieces?.push(bytes)
     const hasRoom = this.#conversation.sendBody(this, bytes, false)
     this.#conversation.moved()
@@ -106,6 +113,12 @@ export class MessageSide implements BodyDetour {
     if (this.isReplaced) return
     this.#isSent = true
     this.#trailers = trailers
+    if (this.#state === 'alone') {
+      this.#outlet?.write(bytes)
+      this.#finish(trailers)
+      return
+    }
+    this.ledger?.sent(bytes)
     if (trailers === '' || bytes.length > 0) {
       this.#pieces?.push(bytes)
       this.#conversation.sendBody(this, bytes, trailers === '')
@@ -120,6 +133,7 @@ export class MessageSide implements BodyDetour {
   }
 
   drained(): void {
+    if (this.#state === 'alone') this.#outlet?.resume()
     if (!this.isFull) return
     this.isFull = false
     this.#conversation.moved()
@@ -206,6 +220,7 @@ export class MessageSide implements BodyDetour {
 
   #write(bytes: Uint8Array): void {
     if (bytes.length === 0) return
+    this.ledger?.returned(bytes)
     if (this.#outlet?.write(bytes) === false) this.isFull = true
     this.#conversation.moved()
   }
@@ -222,6 +237,22 @@ export class MessageSide implements BodyDetour {
     this.#state = 'done'
     this.#awaited = undefined
     if (state === 'headers') awaited?.reject(error)
-    else if (state === 'body') this.#outlet?.abort(error)
+    else if (state === 'body' && !this.goOnAlone()) this.#outlet?.abort(error)
+  }
+
+  /**
+   * The processor has failed, and the body goes on as it is. False where it cannot: nobody keeps a
+   * ledger, or it says that the body was changed or is too large to be kept.
+   */
+  goOnAlone(): boolean {
+    if (this.#outlet === undefined) return true
+    const rest = this.ledger?.rest()
+    if (rest === undefined) return false
+    this.#state = 'alone'
+    this.#pieces = undefined
+    for (const piece of rest) this.#outlet.write(piece)
+    if (this.#isSent) this.#finish(this.#trailers)
+    else this.#outlet.resume()
+    return true
   }
 }

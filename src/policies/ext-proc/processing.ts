@@ -11,7 +11,7 @@ import {
   type ProcessingResponse,
   ProcessingResponseSchema,
 } from '../../../proto/gen/called/ext_proc_pb.ts'
-import { GatewayError } from '../../errors.ts'
+import { type ErrorCode, GatewayError } from '../../errors.ts'
 import type {
   Callouts,
   CalloutTarget,
@@ -34,6 +34,16 @@ const timeoutMs = 10_000
 type Sent = MessageInitShape<typeof ProcessingRequestSchema>
 type Metadata = Readonly<Record<string, JsonObject>>
 
+export interface ProcessingOptions {
+  readonly target: CalloutTarget
+  readonly exchange: Exchange
+  readonly callouts: Callouts
+  /** Takes dynamic metadata, by the name of the filter that it is for. */
+  learn(metadata: LearnedRecord): void
+  /** Is it an endpoint picker? */
+  readonly isPicker?: true
+}
+
 /** An answer in place of a message's own; thrown where a message waits for its headers. */
 export class AnsweredInstead extends Error {
   readonly answer: RespondVerdict
@@ -44,8 +54,16 @@ export class AnsweredInstead extends Error {
   }
 }
 
+/** The answer in what a message met in place of its headers; undefined where that is an error. */
+export function answerIn(error: unknown): RespondVerdict | undefined {
+  const cause = error instanceof GatewayError ? error.cause : undefined
+  return cause instanceof AnsweredInstead ? cause.answer : undefined
+}
+
 export class Processing implements Conversation, GrpcStreamListener {
   readonly #exchange: Exchange
+  readonly #learn: ProcessingOptions['learn']
+  readonly #failure: ErrorCode
   readonly #stream: GrpcStream
   readonly request = new MessageSide('request', this)
   readonly response = new MessageSide('response', this)
@@ -57,14 +75,17 @@ export class Processing implements Conversation, GrpcStreamListener {
   /** The processor has ended the conversation, as it may once it has answered everything. */
   isOver = false
 
-  constructor(target: CalloutTarget, exchange: Exchange, callouts: Callouts) {
+  constructor({ target, exchange, callouts, learn, isPicker }: ProcessingOptions) {
     this.#exchange = exchange
+    this.#learn = learn
+    this.#failure = isPicker ? 'endpoint_picker_failed' : 'ext_proc_failed'
     this.#stream = callouts.stream({
       target,
       path: method,
       exchange,
-      subtype: 'ExtProc',
+      subtype: isPicker ? 'EndpointPicker' : 'ExtProc',
       timeoutMs,
+      ...(isPicker && { isPicker }),
       listener: this,
     })
   }
@@ -138,7 +159,7 @@ export class Processing implements Conversation, GrpcStreamListener {
       this.broken('it sent a message that cannot be read')
       return
     }
-    if (message.dynamicMetadata !== undefined) this.#learn(message.dynamicMetadata)
+    if (message.dynamicMetadata !== undefined) this.#learn(message.dynamicMetadata as LearnedRecord)
     this.#take(message)
     this.moved()
   }
@@ -177,29 +198,24 @@ export class Processing implements Conversation, GrpcStreamListener {
     }
   }
 
-  #learn(metadata: JsonObject): void {
-    const { learned } = this.#exchange
-    learned.extproc = { ...learned.extproc, ...(metadata as LearnedRecord) }
-  }
-
   #answerInstead(answer: RespondVerdict): void {
     this.#finish()
     // Where the request is under way already, its error is turned into this answer.
     leaveAnswer(this.#exchange, answer)
-    const error = new GatewayError('ext_proc_failed', 'it answered', new AnsweredInstead(answer))
+    const error = new GatewayError(this.#failure, 'it answered', new AnsweredInstead(answer))
     this.request.fail(error)
     this.response.fail(error)
   }
 
   broken(detail: string): void {
-    this.#fail(new GatewayError('ext_proc_failed', detail))
+    this.#fail(new GatewayError(this.#failure, detail))
   }
 
   /** A clean end is the processor's right where it owes nothing. */
   onEnd(error: GatewayError | undefined): void {
-    if (error !== undefined) this.#fail(new GatewayError('ext_proc_failed', error.message, error))
+    if (error !== undefined) this.#fail(new GatewayError(this.#failure, error.message, error))
     else if (this.request.isDone && this.response.isDone) this.isOver = true
-    else this.#fail(new GatewayError('ext_proc_failed', 'it ended before it had answered'))
+    else this.#fail(new GatewayError(this.#failure, 'it ended before it had answered'))
   }
 
   #fail(error: GatewayError): void {

@@ -1,9 +1,9 @@
-import type { BackendTarget } from '../../model/resources.ts'
+import type { DirectTarget } from '../../model/resources.ts'
 import type { AttributeConfig } from '../../variables/index.ts'
 
 /** Version 1. */
 export interface TracingConfig {
-  readonly target: BackendTarget
+  readonly target: DirectTarget
   readonly protocol: 'HTTP' | 'GRPC'
   readonly attributes?: AttributeConfig
   readonly resources: readonly { readonly name: string; readonly expression: string }[]

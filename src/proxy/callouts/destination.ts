@@ -1,9 +1,11 @@
 import { GatewayError } from '../../errors.ts'
 import type { ConnectionSettings } from '../../exchange/connection.ts'
 import type { CalloutTarget, HostTarget, VendorTarget } from '../../exchange/exchange.ts'
+import { targetObject } from '../../model/inference-pools.ts'
 import { backendLevels } from '../../policies/merge.ts'
 import { httpAccess, streamAccess } from '../config/backend-access.ts'
 import { nameTarget } from '../config/rules.ts'
+import { withPickerTls } from '../inference/picker-tls.ts'
 import type { PhaseContext } from '../phases.ts'
 import { joinAuthority } from '../upstream/authority.ts'
 import { chooseEndpoint, now } from '../upstream/choose.ts'
@@ -24,17 +26,18 @@ export async function resolveCallout(
   context: PhaseContext,
   target: CalloutTarget | HostTarget | VendorTarget,
   isGrpc: boolean,
+  isPicker = false,
 ): Promise<Destination> {
   if (target.type === 'host') return resolveHost(context, target)
   if (target.type === 'vendor') return resolveVendor(context, target)
   const { policies } = context.config
-  const kind = target.type === 'service' ? 'Service' : 'GatewayBackend'
-  const backend = { kind, namespace: target.namespace, name: target.name }
+  const backend = targetObject(target)
   // No route leads there, so only what targets the backend itself holds.
   const place: Parameters<typeof resolveDestination>[1] = {
     backend: (_named, part) => {
       const levels = backendLevels([], { backend, sections: part().sections })
-      return streamAccess(policies.merge('backend', 'PostRouting', levels))
+      const found = policies.merge('backend', 'PostRouting', levels)
+      return streamAccess(isPicker ? withPickerTls(found, context.config, target) : found)
     },
   }
   return resolveDestination(context, place, nameTarget(target), isGrpc ? grpcCall : plainCall)

@@ -48,9 +48,11 @@ export class GrpcCallouts {
     })
   }
 
-  stream({ target, path, exchange, subtype, timeoutMs, listener }: GrpcStreamCallout): GrpcStream {
+  stream(callout: GrpcStreamCallout): GrpcStream {
+    const { target, path, exchange, subtype, timeoutMs, isPicker, listener } = callout
     const stream = new CalloutStream({ timeoutMs, listener })
-    const request = { target, method: 'POST', path, headers, body: undefined, cause: exchange }
+    const called = { target, method: 'POST', path, headers, body: undefined, cause: exchange }
+    const request = { ...called, ...(isPicker && { isPicker }) }
     this.#start({ ...request, isGrpc: true, subtype: subtype ?? 'Http' }, stream)
     return stream
   }

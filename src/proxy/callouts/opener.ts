@@ -23,6 +23,7 @@ export interface CalloutRequest extends CalloutHead {
   readonly target: CalloutTarget | HostTarget | VendorTarget
   readonly isGrpc: boolean
   readonly subtype: CalloutSubtype
+  readonly isPicker?: true
   /** The exchange that it is made for. */
   readonly cause: Exchange | undefined
 }
@@ -49,7 +50,7 @@ export class CalloutOpener {
   async open(request: CalloutRequest, listener: CallListener): Promise<OpenCallout> {
     const { isGrpc, subtype, target } = request
     const cause = request.cause && causeOf(request.cause)
-    const destination = await resolveCallout(this.#context, target, isGrpc)
+    const destination = await resolveCallout(this.#context, target, isGrpc, request.isPicker)
     const { address, others, authority, settings, steps } = destination
     if (isGrpc && address.isHttp2 !== true) {
       throw new GatewayError('callout_failed', 'gRPC needs HTTP/2, which backend.http excludes')

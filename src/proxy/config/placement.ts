@@ -3,6 +3,7 @@
  * request after a change, and kept until the next one.
  */
 import type { RoutePlace } from '../../exchange/exchange.ts'
+import { targetObject } from '../../model/inference-pools.ts'
 import type { ObjectRef } from '../../model/names.ts'
 import type { ListenerResource } from '../../model/resources.ts'
 import {
@@ -153,6 +154,5 @@ export class RulePlacement {
 /** The object that a reference leads to; one without a name where it is invalid. */
 export function targetRef({ target }: NamedTarget): ObjectRef {
   if (target.type === 'invalid') return { kind: '', namespace: '', name: '' }
-  const kind = target.type === 'service' ? 'Service' : 'GatewayBackend'
-  return { kind, namespace: target.namespace, name: target.name }
+  return targetObject(target)
 }

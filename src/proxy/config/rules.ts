@@ -8,7 +8,10 @@ export interface NamedTarget {
   readonly target: BackendTarget
   /** `namespace/name`; empty for an invalid one. */
   readonly name: string
-  /** For the log: `namespace/name` of a GatewayBackend, `service/namespace/name:port`. */
+  /**
+   * For the log: `namespace/name` of a GatewayBackend, `service/namespace/name:port`,
+   * `inferencepool/namespace/name`.
+   */
   readonly label: string | undefined
 }
 
@@ -74,7 +77,12 @@ function backendProblem(backends: readonly CompiledBackend[]): string | undefine
 export function nameTarget(target: BackendTarget): NamedTarget {
   if (target.type === 'invalid') return { target, name: '', label: undefined }
   const name = `${target.namespace}/${target.name}`
-  const label = target.type === 'service' ? `service/${name}:${target.port}` : name
+  const label =
+    target.type === 'service'
+      ? `service/${name}:${target.port}`
+      : target.type === 'pool'
+        ? `inferencepool/${name}`
+        : name
   return { target, name, label }
 }
 

@@ -28,6 +28,8 @@ export interface CollectionOptions extends ObserveOptions {
   /** An entry has come, changed, or gone (then the entry is the last one). */
   onEntry(entry: Entry, isGone: boolean, mentions: Mentions | undefined): void
   onLive(key: string): void
+  /** Does an object count at present? */
+  counts(entry: Entry): boolean
 }
 
 /** Uids of objects that are gone, as many as a late event may speak of. */
@@ -137,7 +139,7 @@ export class Collection {
       if (entry.live !== undefined) this.#options.onLive(key)
       return
     }
-    if (!kind.isNarrowed) entry.claim = observeObject(kind, version, object, this.#options)
+    if (!kind.isNarrowed || (!kind.isMetadataOnly && this.#options.counts(entry))) entry.claim = observeObject(kind, version, object, this.#options)
     this.#entries.set(key, entry)
     const keys = this.#byKind.get(kind.kind) ?? new Set()
     this.#byKind.set(kind.kind, keys.add(key))

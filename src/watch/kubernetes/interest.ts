@@ -27,6 +27,7 @@ const referring = new Set([
   'TCPRoute',
   'UDPRoute',
   'BackendTLSPolicy',
+  'InferencePool',
 ])
 
 /** What an object of a kind mentions; undefined for kinds that refer to nothing. */

@@ -117,7 +117,7 @@ export class KindWatch {
       query: { ...this.#filter, limit: pageSize, continue: from },
       signal: this.#stop.signal,
       timeoutMs: 60_000,
-      ...(this.kind.isNarrowed && { accept: metadataOf('PartialObjectMetadataList') }),
+      ...(this.kind.isMetadataOnly && { accept: metadataOf('PartialObjectMetadataList') }),
     })
   }
 
@@ -129,7 +129,7 @@ export class KindWatch {
       // Apart from each other, so that not all streams of all replicas end at one time.
       timeoutSeconds: Math.round(300 + Math.random() * 300),
     }
-    const accept = this.kind.isNarrowed ? metadataOf('PartialObjectMetadata') : undefined
+    const accept = this.kind.isMetadataOnly ? metadataOf('PartialObjectMetadata') : undefined
     const stream = this.#client.watch(this.#path, query, this.#stop.signal, {
       ...(accept && { accept }),
       onOpen: () => this.#sink.state(this.kind, { state: 'following' }),

@@ -12,8 +12,10 @@ export interface WatchedKind {
   readonly namespaced: boolean
   /** Defined by a CRD, which may come and go. */
   readonly isOptional: boolean
-  /** Only metadata is watched; the object is fetched where something refers to it. */
+  /** Kept only where something refers to it. */
   readonly isNarrowed: boolean
+  /** Only metadata is watched; what counts is fetched. */
+  readonly isMetadataOnly: boolean
   /** Does this controller write its status? */
   readonly hasStatus: boolean
   /** Chosen by the server, so that the others never travel. */
@@ -30,13 +32,21 @@ const withoutStatus = new Set([
   'Secret',
   'ConfigMap',
   'Namespace',
+  'Pod',
 ])
+
+/** Kinds that are read only where `inferenceExtension.enabled` says so. */
+export const inferenceKinds: ReadonlySet<string> = new Set(['InferencePool', 'Pod'])
+
+/** Pods that have run to their end are many where jobs run, and serve nobody. */
+const podFields = 'status.phase!=Succeeded,status.phase!=Failed'
 
 /** Releases of Helm and tokens of service accounts are many, large and never ours. */
 const secretFields = 'type!=helm.sh/release.v1,type!=kubernetes.io/service-account-token'
 
 function watched(row: ApiKind): WatchedKind {
   const { kind, group, versions, plural, namespaced } = row
+  const isHeavy = kind === 'Secret' || kind === 'ConfigMap'
   return {
     kind,
     group,
@@ -44,9 +54,11 @@ function watched(row: ApiKind): WatchedKind {
     plural,
     namespaced,
     isOptional: row.lenient !== true,
-    isNarrowed: kind === 'Secret' || kind === 'ConfigMap',
+    isNarrowed: isHeavy || kind === 'Pod',
+    isMetadataOnly: isHeavy,
     hasStatus: !withoutStatus.has(kind),
     ...(kind === 'Secret' && { fieldSelector: secretFields }),
+    ...(kind === 'Pod' && { fieldSelector: podFields }),
   }
 }
 
@@ -64,6 +76,8 @@ const order = [
   'EndpointSlice',
   'ReferenceGrant',
   'GatewayBackend',
+  'InferencePool',
+  'Pod',
   'BackendTLSPolicy',
   'GatewayPolicy',
   'Gateway',
@@ -96,5 +110,6 @@ export const definitionKind: WatchedKind = {
   namespaced: false,
   isOptional: false,
   isNarrowed: true,
+  isMetadataOnly: true,
   hasStatus: false,
 }

@@ -50,8 +50,9 @@ function recordable(
 ): JsonObject {
   const { managedFields: _, ...kept } = metadata as unknown as JsonObject
   const apiVersion = group === '' ? version : `${group}/${version}`
-  // The addresses of a Service are told in its status alone.
-  const addresses = kind === 'Service' && status !== undefined ? { status } : {}
+  // The addresses of Services and Pods are told in their status alone.
+  const isTold = kind === 'Service' || kind === 'Pod'
+  const addresses = isTold && status !== undefined ? { status } : {}
   return { ...rest, apiVersion, kind, metadata: kept, ...addresses }
 }
 

@@ -2,6 +2,7 @@
 import { type LabelSelector, matchesSelector } from '../../base/label-selector.ts'
 import type { Collection, Entry } from './collection.ts'
 import { Interest, type Mentions } from './interest.ts'
+import { PodInterest } from './pod-interest.ts'
 
 export interface ScopeOptions {
   /** A namespace counts where any of them matches its labels; none: all namespaces count. */
@@ -22,6 +23,7 @@ export class Scope {
   readonly #options: ScopeOptions
   readonly #collection: Collection
   readonly #interest = new Interest()
+  readonly #pods = new PodInterest()
   /** Name that something may refer to -> keys of the narrowed objects behind it. */
   readonly #named = new Map<string, Set<string>>()
   /** Namespace -> does it count? As it was when last looked at. */
@@ -43,6 +45,7 @@ export class Scope {
         [...this.#parameters.values()].includes(`${namespace}/${name}`)
       if (!isOfClass) return false
     }
+    if (kind.kind === 'Pod') return this.#pods.selects(namespace, entry.labels)
     return !narrowed.has(kind.kind) || this.#matters(entry)
   }
 
@@ -52,6 +55,7 @@ export class Scope {
     const { kind, key } = entry
     if (kind.kind === 'Namespace') this.#noteNamespace(entry, isGone, touched)
     if (kind.kind === 'GatewayClass') this.#noteClass(entry, isGone, touched)
+    if (kind.kind === 'InferencePool') this.#notePool(entry, isGone, touched)
     if (narrowed.has(kind.kind)) this.#noteNarrowed(entry, isGone, touched)
     const changed = this.#interest.set(key, isGone ? undefined : mentions)
     for (const name of changed.names) this.#touchNamed(name, touched)
@@ -111,6 +115,17 @@ export class Scope {
     else this.#parameters.set(name, fresh)
     for (const one of [before, fresh]) {
       if (one !== undefined) touched.add(`GatewayParameters/${one}`)
+    }
+  }
+
+  #notePool({ key, namespace, claim }: Entry, isGone: boolean, touched: Set<string>): void {
+    // A version that is refused changes nothing: the one before it stays in force.
+    if (!isGone && claim?.content.state !== 'valid') return
+    const object = claim?.content.state === 'valid' ? claim.content.object : undefined
+    const spec = object?.spec as { readonly selector?: LabelSelector } | undefined
+    if (!this.#pods.set(key, namespace, isGone ? undefined : spec?.selector)) return
+    for (const pod of this.#collection.keysOf('Pod')) {
+      if (pod.startsWith(`Pod/${namespace}/`)) touched.add(pod)
     }
   }
 

@@ -26,7 +26,7 @@ import type { IndexEntry, ResourceIndex } from '../resource-index.ts'
 import { Collection, type Entry } from './collection.ts'
 import { clusterDifferences } from './differences.ts'
 import { type KindState, KindWatch } from './kind-watch.ts'
-import { definitionKind, pathOf, type WatchedKind, watchedKinds } from './kinds.ts'
+import { definitionKind, inferenceKinds, pathOf, type WatchedKind, watchedKinds } from './kinds.ts'
 import { observeObject } from './observe.ts'
 import { Scope, type ScopeOptions } from './scope.ts'
 
@@ -34,6 +34,8 @@ export interface KubernetesSourceOptions extends ObserveOptions, ScopeOptions {
   readonly client: KubeClient
   readonly clock: Clock
   readonly cluster: string
+  /** Are InferencePools read, and the Pods that they select? */
+  readonly readsPools: boolean
   /** Takes events in order, to be appended all or none; resolves once they are in the log. */
   onChange(events: readonly ResourceEvent[]): Promise<void>
   /** A kind cannot be read, or can be again; told when it changes. */
@@ -64,6 +66,8 @@ export class KubernetesSource {
   readonly #scope: Scope
   readonly #watches: readonly KindWatch[]
   readonly #definitions: KindWatch
+  /** Kinds that a setting leaves out: what the log has of them from before is gone. */
+  readonly #unread: readonly string[]
   readonly #states = new Map<string, KindState>()
   /** Kinds that were listed, or found to be absent. */
   readonly #settled = new Set<string>()
@@ -90,6 +94,7 @@ export class KubernetesSource {
         if (entry.kind.kind === 'Secret') this.#options.onSecretsGone()
       },
       onLive: options.onLive,
+      counts: (entry) => this.#scope.includes(entry),
     })
     this.#scope = new Scope(options, this.#collection)
     const sink = {
@@ -105,7 +110,10 @@ export class KubernetesSource {
       },
       state: (kind: WatchedKind, state: KindState) => this.#note(kind, state),
     }
-    this.#watches = watchedKinds.map((kind) => new KindWatch(options.client, kind, sink))
+    this.#unread = options.readsPools ? [] : [...inferenceKinds].sort()
+    this.#watches = watchedKinds
+      .filter(({ kind }) => !this.#unread.includes(kind))
+      .map((kind) => new KindWatch(options.client, kind, sink))
     this.#definitions = new KindWatch(options.client, definitionKind, {
       listing: () => ({ page: (objects) => objects.map((one) => this.#poke(one)), finish() {} }),
       changed: (_kind, _version, _type, object) => this.#poke(object),
@@ -165,7 +173,9 @@ export class KubernetesSource {
     const cause = 'relist'
     for (const entry of this.#collection.entries()) this.#pending.set(entry.key, { cause })
     for (const { kind, namespace, name } of leading.index.entries()) {
-      if (this.#settled.has(kind)) this.#pending.set(`${kind}/${namespace}/${name}`, { cause })
+      if (this.#settled.has(kind) || this.#unread.includes(kind)) {
+        this.#pending.set(`${kind}/${namespace}/${name}`, { cause })
+      }
     }
     const unfetched = await this.#hydrate()
     await this.#append(leading, true)
@@ -353,7 +363,9 @@ export class KubernetesSource {
       const events = clusterDifferences(index, this.#changeOf(keys, index, cause), context)
       const isMarked = cause === 'relist' && (isRelist || events.length > 0)
       const scope = isMarked ? this.#scopeOf(isRelist, keys) : []
-      const all = isMarked ? asRelist(index, events, scope, context, 'kubernetes') : events
+      const unread = isRelist ? { unread: this.#unread } : {}
+      const listing = { source: 'kubernetes', scope, ...unread } as const
+      const all = isMarked ? asRelist(index, events, listing, context) : events
       for (let from = 0; from < all.length; from += batchSize) {
         const batch = all.slice(from, from + batchSize)
         await this.#options.onChange(batch)

@@ -1,0 +1,54 @@
+/**
+ * What of a body is with a processor. As long as what came back is what was sent, the body can go
+ * on without its processor: the rest is here.
+ */
+export class BodyLedger {
+  readonly #limit: number
+  #pieces: Uint8Array[] = []
+  #bytes = 0
+  /** Of the first piece, what has come back already. */
+  #returned = 0
+  #isLost = false
+
+  /** `limit`: most bytes that are kept; a body of which more is away at once is lost with its processor. */
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+
+  /** A piece leaves. */
+  sent(bytes: Uint8Array): void {
+    if (this.#isLost || bytes.length === 0) return
+    this.#bytes += bytes.length
+    if (this.#bytes > this.#limit) this.#lose()
+    else this.#pieces.push(bytes)
+  }
+
+  /** A piece comes back, perhaps cut otherwise than it left. */
+  returned(bytes: Uint8Array): void {
+    let at = 0
+    while (!this.#isLost && at < bytes.length) {
+      const first = this.#pieces[0]
+      if (first === undefined) return this.#lose()
+      const length = Math.min(first.length - this.#returned, bytes.length - at)
+      const away = first.subarray(this.#returned, this.#returned + length)
+      if (Buffer.compare(away, bytes.subarray(at, at + length)) !== 0) return this.#lose()
+      at += length
+      this.#bytes -= length
+      this.#returned += length
+      if (this.#returned < first.length) continue
+      this.#pieces.shift()
+      this.#returned = 0
+    }
+  }
+
+  #lose(): void {
+    this.#isLost = true
+    this.#pieces = []
+  }
+
+  /** What has not come back; undefined where the body was changed, or too much of it is away. */
+  rest(): readonly Uint8Array[] | undefined {
+    if (this.#isLost) return undefined
+    return this.#pieces.map((piece, index) => (index === 0 ? piece.subarray(this.#returned) : piece))
+  }
+}
