@@ -191,7 +191,7 @@ export const chartValues = {
   ),
   inferenceExtension: {
     enabled: flag(
-      'Read InferencePools of the Gateway API Inference Extension, and route to them. The controller may read them then, but does not yet: it says so, and the share of a route that leads to a pool is answered 500.',
+      'Read InferencePools of the Gateway API Inference Extension and the Pods that they select, and route to them. Off, the share of a route that leads to a pool is answered 500, and the route says why.',
     ),
   },
   metrics: {

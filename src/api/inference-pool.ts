@@ -69,15 +69,15 @@ export const inferencePoolSpec = object('InferencePoolSpec', {
     object('PoolSelector', {
       matchLabels: required(
         map(labelValue, {
-        keys: labelKey,
-        max: 64,
-        rules: [
-          rule<object>({
-            message: 'must have at least 1 label',
-            holds: (labels) => Object.keys(labels).length > 0,
-          }),
-        ],
-      }),
+          keys: labelKey,
+          max: 64,
+          rules: [
+            rule<object>({
+              message: 'must have at least 1 label',
+              holds: (labels) => Object.keys(labels).length > 0,
+            }),
+          ],
+        }),
         'Labels that a Pod must have, all of them.',
       ),
     }),

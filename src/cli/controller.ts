@@ -9,9 +9,6 @@ import { OperationalLog } from './operational-log.ts'
 import { exitCode, type Output, UsageError } from './output.ts'
 import { packageVersion } from './version.ts'
 
-const poolsAreNotRead =
-  'SLUICE_INFERENCE_EXTENSION_ENABLED: InferencePools are not supported yet; the share of a route that leads to one is answered 500'
-
 /** Runs until SIGINT or SIGTERM; resolves with the exit code. */
 export async function controller(
   flags: Partial<Record<ControllerSettingName, string>>,
@@ -26,7 +23,6 @@ export async function controller(
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => end())
   const log = new OperationalLog(output, settings.value.logLevel)
-  if (settings.value.inferenceExtension) log.write('warn', poolsAreNotRead)
   const running = await usage(async () =>
     startController({
       cluster: openCluster(settings.value.kubeconfig),

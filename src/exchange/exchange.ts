@@ -230,7 +230,13 @@ export interface GrpcCallout {
 }
 
 /** Whose calls they are, as metrics and spans name them. */
-export type CalloutSubtype = 'ExtAuthz' | 'ExtProc' | 'EndpointPicker' | 'RateLimit' | 'Guardrail' | 'Http'
+export type CalloutSubtype =
+  | 'ExtAuthz'
+  | 'ExtProc'
+  | 'EndpointPicker'
+  | 'RateLimit'
+  | 'Guardrail'
+  | 'Http'
 
 /** A backend that a policy refers to. */
 export type CalloutTarget =

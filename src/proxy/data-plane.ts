@@ -51,7 +51,7 @@ import { type DestinationRules, destinationFilter } from './upstream/destination
 import { HostResolver } from './upstream/host-resolver.ts'
 import type { Locality } from './upstream/locality.ts'
 import { type Lookup, machineLookup } from './upstream/lookup.ts'
-import { Walk } from './walk.ts'
+import { Walk, walkOf } from './walk.ts'
 import { warmUp } from './warm-up.ts'
 
 export interface DataPlaneSettings {
@@ -124,9 +124,13 @@ export async function createDataPlane(parts: DataPlaneParts): Promise<DataPlane>
     random: random ?? Math.random,
     most: parts.settings.maxBackendRequests ?? Number.POSITIVE_INFINITY,
     mcp: new McpHub(config, parts.settings),
+<<<<<<< HEAD
     sessions: new SessionTokens(
       () => parts.settings.sessionKey ?? config.secret(sessionKeyRef.digest),
     ),
+=======
+    callouts,
+>>>>>>> 8ad6318 (Route to InferencePools: ask their pickers, fall back, and say so in statuses, metrics and the log)
     resolver: {
       hosts,
       isAllowed: destinationFilter(destinations),
@@ -252,17 +256,21 @@ class WalkHandler implements RequestHandler {
       exchange.forward(next, forwardOptions(walk))
       return
     }
-    if (isLate && this.#askAnother(walk)) return
+    if (isLate && this.#askAnother(walk, error)) return
     const delay = retryDelay(walk, error, this.#context.random)
     if (delay === undefined) this.#fail(walk, error)
     else this.#sendAgain(walk, delay)
   }
 
-  /** A provider of language models has failed: the next one is asked. False where there is none. */
-  #askAnother(walk: Walk): boolean {
-    if (!hasAnotherProvider(walk, this.#context)) return false
+  /**
+   * A provider of language models has failed, or an endpoint that a picker named cannot be reached:
+   * the next one is asked. False where there is none.
+   */
+  #askAnother(walk: Walk, error?: GatewayError): boolean {
+    const hasEndpoint = error !== undefined && walk.pool?.hasAnother(error) === true
+    if (!hasEndpoint && !hasAnotherProvider(walk, this.#context)) return false
     endAttempt(walk)
-    this.#walk(walk, 0, modelPhases)
+    this.#walk(walk, 0, hasEndpoint ? retryPhases : modelPhases)
     return true
   }
 
@@ -385,10 +393,19 @@ function isGrpcType([name, value]: readonly [string, string]): boolean {
   return name === 'content-type' && value.startsWith('application/grpc')
 }
 
+<<<<<<< HEAD
 /** A new one where the exchange ended before it had begun. */
 function walkOf(exchange: ServerExchange): Walk {
   if (exchange.state instanceof Walk) return exchange.state
   const walk = new Walk(exchange)
   exchange.state = walk
   return walk
+=======
+/** After a response step has failed, none is run again: the same one would fail again. */
+function forgetResponseChanges(walk: Walk): void {
+  walk.preRoutingDone = 0
+  walk.postRoutingDone = 0
+  walk.ruleFilters = false
+  walk.backendFilters = false
+>>>>>>> 8ad6318 (Route to InferencePools: ask their pickers, fall back, and say so in statuses, metrics and the log)
 }

@@ -35,6 +35,7 @@ export function factsOf(walk: Walk): RequestFacts {
     traceId: walk.trace?.traceId,
     spanId: walk.trace?.spanId,
     mcp: walk.mcpFacts,
+    pool: walk.pool,
     accessLog: walk.observers.accessLog,
     protocol: exchange.tls === undefined ? 'http' : 'https',
     method,

@@ -4,7 +4,7 @@
  * `response.ts`.
  */
 import { GatewayError } from '../errors.ts'
-import type { RespondVerdict, Verdict } from '../exchange/exchange.ts'
+import type { Callouts, RespondVerdict, Verdict } from '../exchange/exchange.ts'
 import { forwardingFacts } from '../exchange/forwarding.ts'
 import type { Step } from '../policies/define.ts'
 import { chosenBackend } from './chosen-backend.ts'
@@ -13,6 +13,7 @@ import type { ConfigStore } from './config/store.ts'
 import { editRequest } from './filters/edit.ts'
 import { redirectLocation } from './filters/redirect.ts'
 import { forwardedClient } from './forwarded-client.ts'
+import { resolvePool } from './inference/resolve-pool.ts'
 import { resolveProvider } from './llm/choose-provider.ts'
 import { adaptModelHeaders, prepareModelRequest } from './llm/prepare.ts'
 import { authenticateMcp } from './mcp/authenticate.ts'
@@ -40,7 +41,11 @@ export interface PhaseContext {
   /** Most requests that one address of a backend may have under way. */
   readonly most: number
   readonly mcp: McpHub
+<<<<<<< HEAD
   readonly sessions: SessionTokens
+=======
+  readonly callouts: Callouts
+>>>>>>> 8ad6318 (Route to InferencePools: ask their pickers, fall back, and say so in statuses, metrics and the log)
 }
 
 type PhaseResult = RespondVerdict | undefined
@@ -180,10 +185,11 @@ function answerDirectly(walk: Walk): PhaseResult | Promise<PhaseResult> {
   return runSteps(walk, answers, () => {})
 }
 
-function resolveBackend(walk: Walk, context: PhaseContext): undefined | Promise<undefined> {
+function resolveBackend(walk: Walk, context: PhaseContext): undefined | Promise<PhaseResult> {
   const { backend, placement } = walk
   if (backend === undefined || placement === undefined) throw new GatewayError('no_backends')
   walk.exchange.backend = chosenBackend(backend, context.config)
+  if (backend.target.type === 'pool') return resolvePool(walk, context)
   if (isMcpBackend(backend, context)) return undefined
   const models = backend.target.type === 'backend' && context.config.backends.find(backend.name)
   if (models && models.type === 'ai') return resolveProvider(walk, context, models)

@@ -18,12 +18,23 @@ export function changesResponse(walk: Walk): boolean {
     walk.preRoutingDone > 0 ||
     walk.ruleFilters ||
     walk.backendFilters ||
+<<<<<<< HEAD
     walk.session !== undefined
+=======
+    walk.pool !== undefined
+>>>>>>> 8ad6318 (Route to InferencePools: ask their pickers, fall back, and say so in statuses, metrics and the log)
   )
 }
 
 /** Changes `exchange.response`; a promise only where a step needs time. */
 export function changeResponse(walk: Walk, exchange: Exchange): void | Promise<void> {
+  // Whoever picked the endpoint stands next to it.
+  const told = walk.pool?.onResponse(exchange)
+  if (told === undefined) return changeBySteps(walk, exchange)
+  return told.then(() => (walk.over ? undefined : changeBySteps(walk, exchange)))
+}
+
+function changeBySteps(walk: Walk, exchange: Exchange): void | Promise<void> {
   const hasSteps = walk.postRoutingDone > 0 || walk.preRoutingDone > 0
   const steps = hasSteps ? passedSteps(walk) : noSteps
   for (let at = steps.length - 1; at >= 0; at--) {

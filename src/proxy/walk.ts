@@ -4,6 +4,7 @@ import type { ListenerPlacement, RulePlacement } from './config/placement.ts'
 import type { BoundPolicies } from './config/policies.ts'
 import type { CompiledBackend } from './config/rules.ts'
 import type { ServerExchange, UpstreamAddress } from './engine/types.ts'
+import type { PoolCall } from './inference/pool-call.ts'
 import type { ModelCall } from './llm/model-call.ts'
 import type { RequestSession } from './session/persistence.ts'
 import type { McpFacts, ModelFacts } from './telemetry/types.ts'
@@ -50,6 +51,8 @@ export class Walk {
   endpoint: UpstreamEndpoint | undefined
   /** Set where the backend is one of language models. */
   model: ModelCall | undefined
+  /** Set where the backend is an InferencePool. */
+  pool: PoolCall | undefined
   /** Set where the backend is one of MCP servers: what is to be done when the exchange is over. */
   mcp: { close(): void } | undefined
   /** What is told of it once it is over. */
@@ -87,6 +90,14 @@ export class Walk {
   keepOriginal(): void {
     this.original ??= originalOf(this.exchange)
   }
+}
+
+/** A new one where the exchange ended before it had begun. */
+export function walkOf(exchange: ServerExchange): Walk {
+  if (exchange.state instanceof Walk) return exchange.state
+  const walk = new Walk(exchange)
+  exchange.state = walk
+  return walk
 }
 
 export function originalOf({ request }: ServerExchange): OriginalRequest {

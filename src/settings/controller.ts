@@ -269,7 +269,7 @@ export const controllerSettings = {
     form: '`true` or `false`',
     read: readBoolean,
     default: false,
-    doc: 'Read InferencePools, and route to them. Not supported yet: the controller says so, and the share of a route that leads to a pool is answered 500.',
+    doc: 'Read InferencePools and the Pods that they select, and route to them. Off, the share of a route that leads to a pool is answered 500, and the route says why.',
   }),
   logLevel: row<LogLevel>({
     env: 'SLUICE_LOG_LEVEL',

@@ -75,11 +75,56 @@ export function toBackend(name: string, more: Fields = {}): Fields {
   return { group: 'sluice.dev', kind: 'GatewayBackend', name, ...more }
 }
 
+const inferenceGroup = 'inference.networking.k8s.io'
+const groups: Readonly<Record<string, string>> = {
+  Service: '',
+  GatewayBackend: 'sluice.dev',
+  InferencePool: inferenceGroup,
+}
+
+/** A reference to an InferencePool, for backendRefs. */
+export function toPool(name: string, more: Fields = {}): Fields {
+  return { group: inferenceGroup, kind: 'InferencePool', name, ...more }
+}
+
+/** An InferencePool of Pods with the label `app`, with a picker behind a Service of the name. */
+export function inferencePool(
+  name: string,
+  app: string,
+  ports: readonly number[],
+  picker: Fields | undefined,
+  more: Fields = {},
+): Fields {
+  return {
+    apiVersion: `${inferenceGroup}/v1`,
+    kind: 'InferencePool',
+    metadata: { name },
+    spec: {
+      selector: { matchLabels: { app } },
+      targetPorts: ports.map((number) => ({ number })),
+      ...(picker && { endpointPickerRef: { port: { number: 80 }, ...picker } }),
+      ...more,
+    },
+  }
+}
+
+/** A Pod with the label `app` at an address, ready unless told otherwise. */
+export function pod(name: string, app: string, podIP: string, isReady = true): Fields {
+  const ready = { type: 'Ready', status: isReady ? 'True' : 'False' }
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, labels: { app } },
+    spec: { containers: [{ name: 'server', image: 'example.com/server' }] },
+    status: { phase: 'Running', podIP, conditions: [ready] },
+  }
+}
+
 /** A GatewayPolicy on one target, given as `Kind/name` or `Kind/name#section`. */
 export function policy(name: string, target: string, spec: Fields, metadata: Fields = {}): Fields {
   const [reference = '', sectionName] = target.split('#')
   const [kind = '', targetName = ''] = reference.split('/')
-  const group = kind === 'Service' ? '' : kind === 'GatewayBackend' ? 'sluice.dev' : gatewayGroup
+  const group = groups[kind] ?? gatewayGroup
   const targetRef = { group, kind, name: targetName, ...(sectionName && { sectionName }) }
   return {
     apiVersion: own,

@@ -185,7 +185,9 @@ export class FileSource {
     const isRelist = cause === 'relist' && events.length > 0
     try {
       if (events.length > 0) {
-        await this.#append(isRelist ? asRelist(index, events, { source: 'files', scope: paths }, context) : events)
+        await this.#append(
+          isRelist ? asRelist(index, events, { source: 'files', scope: paths }, context) : events,
+        )
       }
       for (const key of keys) this.#pending.delete(key)
     } catch (error) {

@@ -77,7 +77,8 @@ function edgesFromParents(key: ResourceKey, resource: Members): Edge[] {
     edges.push([`service/${String(resource.namespace)}/${String(resource.service)}`, key])
   }
   if (resource.type === 'pod' && Array.isArray(resource.pools)) {
-    for (const pool of resource.pools) edges.push([`pool/${String(resource.namespace)}/${pool}`, key])
+    for (const pool of resource.pools)
+      edges.push([`pool/${String(resource.namespace)}/${pool}`, key])
   }
   if (isName(resource.target)) {
     edges.push([objectNode(String(resource.target.kind), resource.target), key])

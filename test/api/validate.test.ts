@@ -59,7 +59,7 @@ describe('apiVersion and kind', () => {
 
   it.each([
     { apiVersion: 'apps/v1', kind: 'Deployment' },
-    { apiVersion: 'v1', kind: 'Pod' },
+    { apiVersion: 'v1', kind: 'PersistentVolume' },
     { apiVersion: 'gateway.networking.x-k8s.io/v1alpha1', kind: 'XMesh' },
   ])('takes $kind for foreign', (input) => expect(isForeign(input)).toBe(true))
 

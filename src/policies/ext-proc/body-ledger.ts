@@ -28,10 +28,16 @@ export class BodyLedger {
     let at = 0
     while (!this.#isLost && at < bytes.length) {
       const first = this.#pieces[0]
-      if (first === undefined) return this.#lose()
+      if (first === undefined) {
+        this.#lose()
+        return
+      }
       const length = Math.min(first.length - this.#returned, bytes.length - at)
       const away = first.subarray(this.#returned, this.#returned + length)
-      if (Buffer.compare(away, bytes.subarray(at, at + length)) !== 0) return this.#lose()
+      if (Buffer.compare(away, bytes.subarray(at, at + length)) !== 0) {
+        this.#lose()
+        return
+      }
       at += length
       this.#bytes -= length
       this.#returned += length
@@ -49,6 +55,8 @@ export class BodyLedger {
   /** What has not come back; undefined where the body was changed, or too much of it is away. */
   rest(): readonly Uint8Array[] | undefined {
     if (this.#isLost) return undefined
-    return this.#pieces.map((piece, index) => (index === 0 ? piece.subarray(this.#returned) : piece))
+    return this.#pieces.map((piece, index) =>
+      index === 0 ? piece.subarray(this.#returned) : piece,
+    )
   }
 }

@@ -59,7 +59,10 @@ function sendHead(
   response: ResponseHead,
   responseBody: Body,
   processing: Processing,
-  { hasBody, metadata }: { readonly hasBody: boolean; readonly metadata: FilterMetadata | undefined },
+  {
+    hasBody,
+    metadata,
+  }: { readonly hasBody: boolean; readonly metadata: FilterMetadata | undefined },
 ): Promise<void> {
   const side = processing.response
   const value = { headers: responseFields(response), endOfStream: !hasBody }

@@ -102,9 +102,12 @@ class CalloutStream implements GrpcStream, CallListener {
     this.#timeoutMs = open.timeoutMs ?? this.#timeoutMs
     const waiting = this.#waiting
     this.#waiting = []
-    for (const message of waiting) open.call.write(message)
+    let hasRoom = waiting.length > 0
+    for (const message of waiting) hasRoom = open.call.write(message)
     if (this.#isPaused) open.call.pause()
     this.#watch()
+    // Whoever was told to wait for the connection goes on; one that has still to be made tells so.
+    if (hasRoom) this.#listener.onDrain()
   }
 
   failedToOpen(error: GatewayError): void {

@@ -5,8 +5,8 @@
  * reaches a request that is under way.
  *
  *   policy ----target----> gateway, listener, route, rule, service, backend   (by name)
- *   route --attachments--> listener     --backends--> service | backend       (by key, by name)
- *   workload ------------> service                                            (by name)
+ *   route --attachments--> listener     --backends--> service | backend | pool (by key, by name)
+ *   workload ------------> service          pod ------------> pool            (by name)
  */
 import type { IoCore } from '../../core/io-core.ts'
 import type { ErrorCode } from '../../errors.ts'
@@ -22,10 +22,12 @@ import type {
 } from '../../model/resources.ts'
 import type { StreamProtocol } from '../engine/stream-types.ts'
 import type { TlsChoice } from '../engine/types.ts'
-import { BackendTable } from '../upstream/backends.ts'
+import type { BackendTable } from '../upstream/backends.ts'
 import type { Locality } from '../upstream/locality.ts'
-import { ServiceTable } from '../upstream/services.ts'
+import type { PoolTable } from '../upstream/pools.ts'
+import type { ServiceTable } from '../upstream/services.ts'
 import { Certificates } from './certificates.ts'
+import { DestinationTables } from './destinations.ts'
 import { differsInCertificates, ListenerTables, type PortUse } from './listener-tables.ts'
 import type { ListenerPlacement } from './placement.ts'
 import { type PolicyAppliers, PolicyIndex, type PolicyServices } from './policies.ts'
@@ -59,6 +61,8 @@ const applyOrder: readonly ResourceType[] = [
   'service',
   'workload',
   'backend',
+  'pool',
+  'pod',
   'policy',
   'listener',
   'route',
@@ -67,12 +71,14 @@ const applyOrder: readonly ResourceType[] = [
 
 export class ConfigStore {
   readonly services: ServiceTable
-  readonly backends = new BackendTable()
+  readonly backends: BackendTable
+  readonly pools: PoolTable
   readonly policies: PolicyIndex
   readonly streams: StreamTable
   /** Rises with every change set. */
   generation = 0
   readonly #core: IoCore
+  readonly #destinations: DestinationTables
   readonly #secrets = new ReceivedSecrets()
   readonly #certificates = new Certificates(this.#secrets)
   readonly #tables = new ListenerTables()
@@ -91,7 +97,10 @@ export class ConfigStore {
     locality?: Locality,
   ) {
     this.#core = core
-    this.services = new ServiceTable(locality)
+    this.#destinations = new DestinationTables(locality)
+    this.services = this.#destinations.services
+    this.backends = this.#destinations.backends
+    this.pools = this.#destinations.pools
     this.policies = new PolicyIndex(appliers, services, this.#secrets)
     this.streams = new StreamTable(this.policies)
   }
@@ -160,16 +169,13 @@ export class ConfigStore {
   #set(resource: Resource): void {
     switch (resource.type) {
       case 'service':
-        this.services.setService(resource)
-        // Policies may name its ports.
-        this.policies.generation++
-        break
       case 'workload':
-        this.#replaceSlice(resource.key)
-        this.services.setSlice(resource)
-        break
       case 'backend':
-        this.backends.set(resource)
+      case 'pool':
+      case 'pod':
+        this.#destinations.set(resource, this.#resources.get(resource.key))
+        // Policies may name ports of a Service.
+        if (resource.type === 'service') this.policies.generation++
         break
       case 'policy': {
         const problem = this.policies.set(resource)
@@ -201,14 +207,12 @@ export class ConfigStore {
     this.#versions.delete(key)
     switch (resource.type) {
       case 'service':
-        this.services.removeService(resource)
-        this.policies.generation++
-        break
       case 'workload':
-        this.services.removeSlice(resource)
-        break
       case 'backend':
-        this.backends.remove(resource)
+      case 'pool':
+      case 'pod':
+        this.#destinations.remove(resource)
+        if (resource.type === 'service') this.policies.generation++
         break
       case 'policy':
         this.policies.remove(key)
@@ -225,12 +229,6 @@ export class ConfigStore {
       case 'stream':
         this.streams.remove(resource)
     }
-  }
-
-  /** A slice may have moved to another Service. */
-  #replaceSlice(key: ResourceKey): void {
-    const old = this.#resources.get(key)
-    if (old?.type === 'workload') this.services.removeSlice(old)
   }
 
   // Listeners ------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ export function protocolOf({ protocol, model, mcp }: RequestFacts): string {
 }
 
 /** Of requests of MCP clients, in this order. */
-export const mcpFields: readonly Field[] = [
+const mcpFields: readonly Field[] = [
   field('mcp.method.name', ({ mcp }) => mcp?.method),
   field('mcp.session.id', ({ mcp }) => mcp?.session),
   field('mcp.target', ({ mcp }) => mcp?.target),
@@ -33,6 +33,19 @@ export const mcpFields: readonly Field[] = [
   field('gen_ai.prompt.name', ({ mcp }) => (mcp?.type === 'prompt' ? mcp.item : undefined)),
   field('mcp.error.code', ({ mcp }) => mcp?.errorCode),
 ]
+
+/** Of requests to InferencePools, in this order. */
+const poolFields: readonly Field[] = [
+  field('inference.pool', ({ pool }) => pool?.name),
+  field('inference.pick', ({ pool }) => pool?.outcome),
+  field('inference.pick.duration', ({ pool }) =>
+    pool?.outcome === undefined ? undefined : `${Math.trunc(pool.pickSeconds * 1_000)}ms`,
+  ),
+  { name: 'inference.pick.error', read: ({ pool }) => pool?.problem, isFree: true },
+]
+
+/** Fields of kinds of requests that are few enough to afford a loop. */
+export const rareFields: readonly Field[] = [...mcpFields, ...poolFields]
 
 export const accessFields: readonly Field[] = [
   field('gateway', ({ gateway }) => gateway),
@@ -55,7 +68,7 @@ export const accessFields: readonly Field[] = [
   ...modelFields.map(({ name, read }) =>
     field(name, ({ model }) => (model === undefined ? undefined : read(model))),
   ),
-  ...mcpFields,
+  ...rareFields,
   field('retry.attempt', ({ retries }) => retries || undefined),
   { name: 'error', read: ({ error }) => error, isFree: true },
   field('reason', ({ reason }) => (reason === 'Upstream' ? undefined : reason)),

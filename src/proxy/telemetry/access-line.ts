@@ -7,8 +7,8 @@ import type { GatewayError } from '../../errors.ts'
 import type { AttributeChanges } from '../../exchange/observe.ts'
 import type { ServerExchange } from '../engine/types.ts'
 import {
-  mcpFields,
   protocolOf,
+  rareFields,
   shapedJson,
   shapedText,
   type Write,
@@ -87,12 +87,13 @@ const modelWord = (name: string, value: string | number): string =>
 
 const modelMember = (name: string, value: string | number): string =>
   typeof value === 'number' ? `,"${name}":${value}` : member(name, value)
-/** Most requests are none of MCP: those that are can afford a loop. */
-function mcpText(exchange: ServerExchange, facts: RequestFacts, write: Write): string {
+/** Most requests are none of MCP or of pools: those that are can afford a loop. */
+function rareText(exchange: ServerExchange, facts: RequestFacts, write: Write): string {
+  if (facts.mcp === undefined && facts.pool === undefined) return ''
   let text = ''
-  for (const { name, read } of mcpFields) {
+  for (const { name, read, isFree = false } of rareFields) {
     const value = read(facts, exchange)
-    if (value !== undefined && value !== '') text += write(name, value, false)
+    if (value !== undefined && value !== '') text += write(name, value, isFree)
   }
   return text
 }
@@ -116,7 +117,7 @@ const textFormat: LineFormat = {
       word('jwt.sub', facts.subject) +
       ` protocol=${protocolOf(facts)}` +
       modelText(facts.model, modelWord) +
-      (facts.mcp === undefined ? '' : mcpText(exchange, facts, writeWord)) +
+      rareText(exchange, facts, writeWord) +
       (facts.retries === 0 ? '' : ` retry.attempt=${facts.retries}`) +
       quoted('error', facts.error) +
       (facts.reason === 'Upstream' ? '' : word('reason', facts.reason)) +
@@ -161,7 +162,7 @@ const jsonFormat: LineFormat = {
       member('jwt.sub', facts.subject) +
       `,"protocol":"${protocolOf(facts)}"` +
       modelText(facts.model, modelMember) +
-      (facts.mcp === undefined ? '' : mcpText(exchange, facts, writeMember)) +
+      rareText(exchange, facts, writeMember) +
       (facts.retries === 0 ? '' : `,"retry.attempt":${facts.retries}`) +
       member('error', facts.error) +
       (facts.reason === 'Upstream' ? '' : member('reason', facts.reason)) +

@@ -96,6 +96,15 @@ export const metricDefinitions = {
   ),
   dns_lookups_total: counter('Lookups of host names of backends; answers are kept.', ['result']),
   upstream_ejections_total: counter('Endpoints of Services that were left out for a while.'),
+  inference_picks_total: counter(
+    'Requests for which the endpoint picker of an InferencePool was asked; `outcome` is `picked`, `answered` (the picker refused the request), `fail_open` or `fail_closed`.',
+    ['pool', 'failure_mode', 'outcome'],
+  ),
+  inference_pick_duration_seconds: histogram(
+    'From asking the endpoint picker of an InferencePool to its pick, or to giving it up.',
+    ['pool', 'failure_mode', 'outcome'],
+    durations,
+  ),
   gen_ai_client_token_usage: histogram(
     'Tokens of requests to language models, by what they are; input with what caches gave and took.',
     ['gen_ai_token_type', ...modelLabels],

@@ -157,6 +157,7 @@ export function createTelemetry({ log, format, onBug }: TelemetryOptions): Worke
       requests.record(labels, facts.durationMs / 1_000, exchange.responseBytes)
       if (facts.retries > 0) upstream.retried(labels, facts.retries)
       if (facts.model !== undefined) models.record(exchange, facts, facts.model)
+      if (facts.pool !== undefined) upstream.picked(facts.pool)
       if (facts.mcp !== undefined) mcp.served(facts, facts.mcp, labels)
     },
 

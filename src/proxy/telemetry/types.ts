@@ -52,6 +52,21 @@ export interface Ejection {
   readonly isOver: () => boolean
 }
 
+/** What came of asking an endpoint picker. */
+export type PickOutcome = 'picked' | 'fail_open' | 'fail_closed' | 'answered'
+
+/** What is known of a request to an InferencePool. */
+export interface PoolFacts {
+  /** `namespace/name` of the pool. */
+  readonly name: string
+  readonly failureMode: 'FailOpen' | 'FailClose'
+  /** Undefined where the request ended before. */
+  readonly outcome: PickOutcome | undefined
+  readonly pickSeconds: number
+  /** Why the picker did not pick. */
+  readonly problem: string | undefined
+}
+
 /** What a client of MCP servers was at. */
 export interface McpFacts {
   readonly method: string
@@ -77,7 +92,10 @@ export interface RequestFacts {
   readonly rule?: string
   /** `address:port` that the last attempt went to. */
   readonly endpoint?: string
-  /** `namespace/name` of a GatewayBackend, `service/namespace/name:port` of a Service. */
+  /**
+   * `namespace/name` of a GatewayBackend, `service/namespace/name:port` of a Service,
+   * `inferencepool/namespace/name` of an InferencePool.
+   */
   readonly backend?: string
   /** `Upstream`, the reason of the error's catalogue row, or that of the policy that answered. */
   readonly reason: string
@@ -104,6 +122,8 @@ export interface RequestFacts {
   /** What a policy asks of the line; absent where none does. */
   readonly accessLog?: AccessLogRules
   readonly mcp?: McpFacts
+  /** Set where the picker of an InferencePool was asked. */
+  readonly pool?: PoolFacts
   /** The request as the client sent it, before any rewrite. */
   readonly method: string
   readonly host: string

@@ -64,6 +64,8 @@ export function resolveDestination(
 ): Destination | Promise<Destination> {
   const { target, name } = named
   if (target.type === 'invalid') throw new GatewayError('backend_invalid', target.message)
+  // Who is to answer for a pool is asked elsewhere: inference/resolve-pool.ts.
+  if (target.type === 'pool') throw new GatewayError('backend_unsupported', wanted.pool)
   if (target.type === 'service') {
     const choice = { port: target.port, options, request }
     return resolveService(context, placement, named, choice)
@@ -78,7 +80,11 @@ export function resolveDestination(
   throw new GatewayError('backend_unsupported', why)
 }
 
-const wanted = { ai: 'requests to a model', mcp: 'requests of MCP clients' }
+const wanted = {
+  ai: 'requests to a model',
+  mcp: 'requests of MCP clients',
+  pool: 'requests of an HTTPRoute',
+}
 
 function atStatic(
   context: ResolveContext,
@@ -157,7 +163,10 @@ function atAddress(
 const none: readonly UpstreamAddress[] = []
 
 /** More requests would only wait, here and there; refusing leaves clients a choice. */
-function requireRoom({ most }: ResolveContext, { address, outstanding }: UpstreamEndpoint): void {
+function requireRoom(
+  { most }: Pick<ResolveContext, 'most'>,
+  { address, outstanding }: UpstreamEndpoint,
+): void {
   if (outstanding < most) return
   throw new GatewayError('overloaded', `${address.label} has ${outstanding} requests under way`)
 }
@@ -187,19 +196,34 @@ function resolveService(
   const { name } = named
   const service = config.services.find(name)
   if (service === undefined) throw new GatewayError('service_not_found', name)
-  const { profiles, policies, steps } = usable(placement, named, () =>
-    portPart(service.ports, port, transport),
-  )
+  const access = usable(placement, named, () => portPart(service.ports, port, transport))
   const endpoints = config.services.endpoints(name, port, transport)
   const endpoint = choose(context, endpoints, options)
   if (endpoint === undefined) throw new GatewayError('no_endpoints', `${name}:${port}`)
-  requireRoom(context, endpoint)
   const host = `${service.name}.${service.namespace}.svc.${resolver.clusterDomain}`
+  const stated = access.policies.connection.version ?? config.services.version(name, port)
+  return atMember(context, access, { host, port, endpoint, isHttp2: wantsHttp2(stated, request) })
+}
+
+/** An endpoint with the name of what it is a member of. */
+interface Member {
+  readonly host: string
+  readonly port: number
+  readonly endpoint: UpstreamEndpoint
+  readonly isHttp2: boolean
+}
+
+/** The destination at a member of a Service or an InferencePool. Throws `overloaded`. */
+export function atMember(
+  context: Pick<ResolveContext, 'most'>,
+  { profiles, policies, steps }: BackendAccess,
+  { host, port, endpoint, isHttp2 }: Member,
+): Destination {
+  requireRoom(context, endpoint)
   const profile = profiles.of(host)
-  const stated = policies.connection.version ?? config.services.version(name, port)
   return {
-    address: profile.address(endpoint.address, wantsHttp2(stated, request)),
-    others: [],
+    address: profile.address(endpoint.address, isHttp2),
+    others: none,
     authority: joinAuthority(host, port, profile.scheme),
     isHostname: false,
     settings: policies.connection,
@@ -246,6 +270,11 @@ function usable(
   const { problem } = access
   if (problem !== undefined) throw new GatewayError(problem.code, problem.detail)
   return access
+}
+
+/** What holds for a backend that has no parts. Throws `policy_unenforceable` or `backend_needs_tls`. */
+export function usableAccess(placement: PolicyPlace, named: NamedTarget): BackendAccess {
+  return usable(placement, named, whole)
 }
 
 const wholeBackend: BackendPart = { sections: [], needsTls: false }

@@ -139,7 +139,8 @@ export class Collection {
       if (entry.live !== undefined) this.#options.onLive(key)
       return
     }
-    if (!kind.isNarrowed || (!kind.isMetadataOnly && this.#options.counts(entry))) entry.claim = observeObject(kind, version, object, this.#options)
+    if (!kind.isNarrowed || (!kind.isMetadataOnly && this.#options.counts(entry)))
+      entry.claim = observeObject(kind, version, object, this.#options)
     this.#entries.set(key, entry)
     const keys = this.#byKind.get(kind.kind) ?? new Set()
     this.#byKind.set(kind.kind, keys.add(key))

@@ -11,41 +11,16 @@
  * Every replica watches, so that each has the values of Secrets and can take over at once. Only the
  * one that leads appends, and it begins with a comparison of everything that it knows.
  */
-import type { ResourceEvent } from '../../../events/index.ts'
-import type { Clock } from '../../base/clock.ts'
-import {
-  type KubeClient,
-  KubeError,
-  type KubeObject,
-  type LiveObject,
-  objectPath,
-} from '../../kube/index.ts'
+import { KubeError, type KubeObject, type LiveObject, objectPath } from '../../kube/index.ts'
 import { asRelist, type WriterContext } from '../difference.ts'
-import type { ObserveOptions } from '../observed.ts'
 import type { IndexEntry, ResourceIndex } from '../resource-index.ts'
 import { Collection, type Entry } from './collection.ts'
 import { clusterDifferences } from './differences.ts'
 import { type KindState, KindWatch } from './kind-watch.ts'
 import { definitionKind, inferenceKinds, pathOf, type WatchedKind, watchedKinds } from './kinds.ts'
 import { observeObject } from './observe.ts'
-import { Scope, type ScopeOptions } from './scope.ts'
-
-export interface KubernetesSourceOptions extends ObserveOptions, ScopeOptions {
-  readonly client: KubeClient
-  readonly clock: Clock
-  readonly cluster: string
-  /** Are InferencePools read, and the Pods that they select? */
-  readonly readsPools: boolean
-  /** Takes events in order, to be appended all or none; resolves once they are in the log. */
-  onChange(events: readonly ResourceEvent[]): Promise<void>
-  /** A kind cannot be read, or can be again; told when it changes. */
-  onState(kind: WatchedKind, state: KindState): void
-  onProblem(message: string): void
-  /** An object whose status is ours to write was seen, or is gone. */
-  onLive(key: string): void
-  /** Secret values may have gone; `secretDigests` says which are left. */
-  onSecretsGone(): void
-}
+import { Scope } from './scope.ts'
+import type { KubernetesSourceOptions } from './source-options.ts'
 
 /** Source attribute of the events; the same for every replica, since all see one cluster. */
 export const kubernetesSource = '/sluice/kubernetes'
@@ -173,9 +148,14 @@ export class KubernetesSource {
     const cause = 'relist'
     for (const entry of this.#collection.entries()) this.#pending.set(entry.key, { cause })
     for (const { kind, namespace, name } of leading.index.entries()) {
+<<<<<<< HEAD
       if (this.#settled.has(kind) || this.#unread.includes(kind)) {
         this.#pending.set(`${kind}/${namespace}/${name}`, { cause })
       }
+=======
+      if (this.#settled.has(kind) || this.#unread.includes(kind))
+        this.#pending.set(`${kind}/${namespace}/${name}`, 'relist')
+>>>>>>> 8ad6318 (Route to InferencePools: ask their pickers, fall back, and say so in statuses, metrics and the log)
     }
     const unfetched = await this.#hydrate()
     await this.#append(leading, true)
@@ -363,8 +343,16 @@ export class KubernetesSource {
       const events = clusterDifferences(index, this.#changeOf(keys, index, cause), context)
       const isMarked = cause === 'relist' && (isRelist || events.length > 0)
       const scope = isMarked ? this.#scopeOf(isRelist, keys) : []
+<<<<<<< HEAD
       const unread = isRelist ? { unread: this.#unread } : {}
       const listing = { source: 'kubernetes', scope, ...unread } as const
+=======
+      const listing = {
+        source: 'kubernetes',
+        scope,
+        ...(isRelist && { unread: this.#unread }),
+      } as const
+>>>>>>> 8ad6318 (Route to InferencePools: ask their pickers, fall back, and say so in statuses, metrics and the log)
       const all = isMarked ? asRelist(index, events, listing, context) : events
       for (let from = 0; from < all.length; from += batchSize) {
         const batch = all.slice(from, from + batchSize)

@@ -1,0 +1,127 @@
+/** From a backendRef to an InferencePool to one of its endpoints. */
+import { GatewayError } from '../../errors.ts'
+import { onceOver } from '../../exchange/cleanup.ts'
+import type { RespondVerdict } from '../../exchange/exchange.ts'
+import { takeAnswer } from '../../exchange/interruption.ts'
+import type { EndpointPicker } from '../../model/inference-pools.ts'
+import { BodyLedger } from '../../policies/ext-proc/body-ledger.ts'
+import { sendRequest } from '../../policies/ext-proc/converse.ts'
+import { answerIn, Processing } from '../../policies/ext-proc/processing.ts'
+import type { BackendAccess } from '../config/backend-access.ts'
+import type { PhaseContext } from '../phases.ts'
+import { versionOfAppProtocol, wantsHttp2 } from '../upstream/http-version.ts'
+import type { Pool } from '../upstream/pools.ts'
+import { atMember, usableAccess } from '../upstream/resolve.ts'
+import type { Walk } from '../walk.ts'
+import { candidates, destinationKey, namedIn, pickedFrom } from './picked.ts'
+import { PoolCall } from './pool-call.ts'
+
+/**
+ * Sets the destination of the walk; the first time, the picker of the pool is asked for it, and may
+ * answer instead. Throws or rejects with `backend_invalid`, `policy_unenforceable`, `no_endpoints`,
+ * `overloaded` or `endpoint_picker_failed`.
+ */
+export function resolvePool(
+  walk: Walk,
+  context: PhaseContext,
+): undefined | Promise<RespondVerdict | undefined> {
+  const { backend, placement } = walk
+  if (backend === undefined || placement === undefined) throw new GatewayError('no_backends')
+  const pool = context.config.pools.find(backend.name)
+  const { picker, unusable } = pool?.resource ?? {}
+  if (pool === undefined || picker === undefined) {
+    throw new GatewayError('backend_invalid', unusable ?? backend.name)
+  }
+  const access = usableAccess(placement, backend)
+  if (walk.pool === undefined) return askPicker(walk, context, { pool, picker, access })
+  setDestination(walk, context, walk.pool, access)
+  return undefined
+}
+
+interface UsablePool {
+  readonly pool: Pool
+  readonly picker: EndpointPicker
+  readonly access: BackendAccess
+}
+
+async function askPicker(
+  walk: Walk,
+  context: PhaseContext,
+  { pool, picker, access }: UsablePool,
+): Promise<RespondVerdict | undefined> {
+  const { exchange, backend } = walk
+  const name = backend?.name ?? ''
+  if (pool.endpoints().size === 0) throw new GatewayError('no_endpoints', name)
+  let named: string | undefined
+  const processing = new Processing({
+    target: picker.target,
+    exchange,
+    callouts: context.callouts,
+    isPicker: true,
+    learn: (metadata) => {
+      named = namedIn(metadata) ?? named
+    },
+  })
+  onceOver(exchange, () => processing.close())
+  const mayFail = picker.failureMode === 'FailOpen'
+  if (mayFail) processing.request.ledger = new BodyLedger(exchange.bufferLimit)
+  // Once there is an answer, the picker has nothing to say that it would be worth losing for.
+  processing.response.ledger = new BodyLedger(exchange.bufferLimit)
+  const call = new PoolCall(name, pool, picker, processing)
+  walk.pool = call
+  walk.keepOriginal()
+  // What the picker says counts, not what a client has made up.
+  exchange.request.headers.remove(destinationKey)
+  try {
+    await sendRequest(exchange, processing, candidates(pool, context.most))
+    const text = named ?? exchange.request.headers.get(destinationKey)
+    const picked = pickedFrom(text, pool.endpoints())
+    if (typeof picked !== 'string') call.picked(picked)
+    else if (mayFail) call.settle('fail_open', picked)
+    else throw new GatewayError('endpoint_picker_failed', picked)
+  } catch (error) {
+    const answer = answerIn(error)
+    if (answer !== undefined) {
+      takeAnswer(exchange)
+      call.settle('answered')
+      return answer
+    }
+    failOver(call, processing, error, mayFail)
+  }
+  setDestination(walk, context, call, access)
+  return undefined
+}
+
+/** Goes on without the picker, or throws. */
+function failOver(call: PoolCall, processing: Processing, error: unknown, mayFail: boolean): void {
+  const problem = error instanceof Error ? error.message : String(error)
+  const isPickers = error instanceof GatewayError && error.code === 'endpoint_picker_failed'
+  const goesOn = isPickers && mayFail && processing.request.goOnAlone()
+  call.settle(goesOn ? 'fail_open' : 'fail_closed', problem)
+  processing.close()
+  if (!goesOn) throw error
+}
+
+function setDestination(
+  walk: Walk,
+  context: PhaseContext,
+  call: PoolCall,
+  access: BackendAccess,
+): void {
+  const { resource } = call.pool
+  const endpoint = call.next(context)
+  if (endpoint === undefined || resource === undefined) {
+    throw new GatewayError('no_endpoints', call.name)
+  }
+  const { name, namespace, appProtocol } = resource
+  const host = `${name}.${namespace}.inference.${context.resolver.clusterDomain}`
+  const { connection } = access.policies
+  const stated = connection.version ?? versionOfAppProtocol(appProtocol)
+  const isHttp2 = wantsHttp2(stated, walk.exchange.request)
+  walk.destination = atMember(context, access, {
+    host,
+    port: endpoint.address.port,
+    endpoint,
+    isHttp2,
+  })
+}
