@@ -124,13 +124,10 @@ export async function createDataPlane(parts: DataPlaneParts): Promise<DataPlane>
     random: random ?? Math.random,
     most: parts.settings.maxBackendRequests ?? Number.POSITIVE_INFINITY,
     mcp: new McpHub(config, parts.settings),
-<<<<<<< HEAD
     sessions: new SessionTokens(
       () => parts.settings.sessionKey ?? config.secret(sessionKeyRef.digest),
     ),
-=======
     callouts,
->>>>>>> 8ad6318 (Route to InferencePools: ask their pickers, fall back, and say so in statuses, metrics and the log)
     resolver: {
       hosts,
       isAllowed: destinationFilter(destinations),
@@ -391,21 +388,4 @@ class WalkHandler implements RequestHandler {
 
 function isGrpcType([name, value]: readonly [string, string]): boolean {
   return name === 'content-type' && value.startsWith('application/grpc')
-}
-
-<<<<<<< HEAD
-/** A new one where the exchange ended before it had begun. */
-function walkOf(exchange: ServerExchange): Walk {
-  if (exchange.state instanceof Walk) return exchange.state
-  const walk = new Walk(exchange)
-  exchange.state = walk
-  return walk
-=======
-/** After a response step has failed, none is run again: the same one would fail again. */
-function forgetResponseChanges(walk: Walk): void {
-  walk.preRoutingDone = 0
-  walk.postRoutingDone = 0
-  walk.ruleFilters = false
-  walk.backendFilters = false
->>>>>>> 8ad6318 (Route to InferencePools: ask their pickers, fall back, and say so in statuses, metrics and the log)
 }

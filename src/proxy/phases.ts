@@ -41,11 +41,8 @@ export interface PhaseContext {
   /** Most requests that one address of a backend may have under way. */
   readonly most: number
   readonly mcp: McpHub
-<<<<<<< HEAD
   readonly sessions: SessionTokens
-=======
   readonly callouts: Callouts
->>>>>>> 8ad6318 (Route to InferencePools: ask their pickers, fall back, and say so in statuses, metrics and the log)
 }
 
 type PhaseResult = RespondVerdict | undefined

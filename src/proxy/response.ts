@@ -18,11 +18,8 @@ export function changesResponse(walk: Walk): boolean {
     walk.preRoutingDone > 0 ||
     walk.ruleFilters ||
     walk.backendFilters ||
-<<<<<<< HEAD
-    walk.session !== undefined
-=======
+    walk.session !== undefined ||
     walk.pool !== undefined
->>>>>>> 8ad6318 (Route to InferencePools: ask their pickers, fall back, and say so in statuses, metrics and the log)
   )
 }
 

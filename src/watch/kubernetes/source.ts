@@ -148,14 +148,9 @@ export class KubernetesSource {
     const cause = 'relist'
     for (const entry of this.#collection.entries()) this.#pending.set(entry.key, { cause })
     for (const { kind, namespace, name } of leading.index.entries()) {
-<<<<<<< HEAD
       if (this.#settled.has(kind) || this.#unread.includes(kind)) {
         this.#pending.set(`${kind}/${namespace}/${name}`, { cause })
       }
-=======
-      if (this.#settled.has(kind) || this.#unread.includes(kind))
-        this.#pending.set(`${kind}/${namespace}/${name}`, 'relist')
->>>>>>> 8ad6318 (Route to InferencePools: ask their pickers, fall back, and say so in statuses, metrics and the log)
     }
     const unfetched = await this.#hydrate()
     await this.#append(leading, true)
@@ -343,16 +338,8 @@ export class KubernetesSource {
       const events = clusterDifferences(index, this.#changeOf(keys, index, cause), context)
       const isMarked = cause === 'relist' && (isRelist || events.length > 0)
       const scope = isMarked ? this.#scopeOf(isRelist, keys) : []
-<<<<<<< HEAD
       const unread = isRelist ? { unread: this.#unread } : {}
       const listing = { source: 'kubernetes', scope, ...unread } as const
-=======
-      const listing = {
-        source: 'kubernetes',
-        scope,
-        ...(isRelist && { unread: this.#unread }),
-      } as const
->>>>>>> 8ad6318 (Route to InferencePools: ask their pickers, fall back, and say so in statuses, metrics and the log)
       const all = isMarked ? asRelist(index, events, listing, context) : events
       for (let from = 0; from < all.length; from += batchSize) {
         const batch = all.slice(from, from + batchSize)
