@@ -12,7 +12,7 @@
  * one that leads appends, and it begins with a comparison of everything that it knows.
  */
 import { KubeError, type KubeObject, type LiveObject, objectPath } from '../../kube/index.ts'
-import { asRelist, type WriterContext } from '../difference.ts'
+import { asRelist, type Listing, type WriterContext } from '../difference.ts'
 import type { IndexEntry, ResourceIndex } from '../resource-index.ts'
 import { Collection, type Entry } from './collection.ts'
 import { clusterDifferences } from './differences.ts'
@@ -337,10 +337,8 @@ export class KubernetesSource {
       const keys = noticed.map(([key]) => key)
       const events = clusterDifferences(index, this.#changeOf(keys, index, cause), context)
       const isMarked = cause === 'relist' && (isRelist || events.length > 0)
-      const scope = isMarked ? this.#scopeOf(isRelist, keys) : []
-      const unread = isRelist ? { unread: this.#unread } : {}
-      const listing = { source: 'kubernetes', scope, ...unread } as const
-      const all = isMarked ? asRelist(index, events, listing, context) : events
+      const listing = isMarked && this.#listingOf(isRelist, keys)
+      const all = listing ? asRelist(index, events, listing, context) : events
       for (let from = 0; from < all.length; from += batchSize) {
         const batch = all.slice(from, from + batchSize)
         await this.#options.onChange(batch)
@@ -357,9 +355,10 @@ export class KubernetesSource {
     }
   }
 
-  #scopeOf(isEverything: boolean, keys: readonly string[]): string[] {
-    if (isEverything) return [...this.#settled].sort()
-    return [...new Set(keys.map((key) => key.slice(0, key.indexOf('/'))))].sort()
+  #listingOf(isEverything: boolean, keys: readonly string[]): Listing {
+    const source = 'kubernetes'
+    if (isEverything) return { source, scope: [...this.#settled].sort(), unread: this.#unread }
+    return { source, scope: [...new Set(keys.map((key) => key.slice(0, key.indexOf('/'))))].sort() }
   }
 
   #changeOf(keys: readonly string[], index: ResourceIndex, cause: 'watch' | 'relist') {
