@@ -90,7 +90,8 @@ beforeAll(async () => {
         }),
         inferencePool('model', 'model', ports, { name: 'plain' }),
         routed('model'),
-        inferencePool('open', 'model', ports, open),
+        // Those that are up: any of them will do.
+        inferencePool('open', 'model', ports.slice(0, 2), open),
         routed('open'),
         inferencePool('secure', 'model', ports, { name: 'secure' }),
         routed('secure'),
@@ -100,7 +101,6 @@ beforeAll(async () => {
         routed('misnamed'),
         inferencePool('closed', 'model', ports, { name: 'gone' }),
         routed('closed'),
-        // What is up, so that any endpoint will do.
         inferencePool('unasked', 'model', ports.slice(0, 2), { ...open, name: 'gone' }),
         routed('unasked'),
         inferencePool('missing', 'model', ports, { name: 'nowhere' }),
@@ -252,7 +252,7 @@ describe('endpoints that a picker names [inference.pool]', () => {
     pick = () => ({ endpoints: foreign })
     expect(await ask('model')).toMatchObject({ status: 503, body: 'endpoint picker failed' })
     expect(await line('model', 'fail_closed')).toContain('ready endpoint of the pool: 127.0.0.9')
-    expect((await ask('open')).status).not.toBe(503)
+    expect((await ask('open')).status).toBe(200)
   })
 
   it('[inference.pool] passes on what the picker answers itself', async () => {
@@ -298,10 +298,7 @@ describe('a picker that fails [inference.pool]', () => {
   it('[inference.pool] FailOpen also holds where the picker dies with the body in its hands', async () => {
     const body = 'x'.repeat(300_000)
     pick = () => ({ instead: (_, stream) => stream.end(13) })
-    const open = await waitFor('an endpoint that is up', async () => {
-      const response = await ask('open', { body })
-      return response.status === 200 && response
-    })
+    const open = await ask('open', { body })
     expect(JSON.parse(open.body)).toMatchObject({ body })
     expect((await ask('model', { body })).status).toBe(503)
   })
