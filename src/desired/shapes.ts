@@ -160,6 +160,7 @@ export interface FilterSpec {
   }
   readonly urlRewrite?: { readonly hostname?: string; readonly path?: PathModifierSpec }
   readonly cors?: unknown
+  readonly externalAuth?: { readonly backendRef: BackendRef }
   readonly requestMirror?: {
     readonly backendRef: BackendRef
     readonly percent?: number

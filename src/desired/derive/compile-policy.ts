@@ -87,7 +87,7 @@ function compileSpec(
       ? closed(definition, `${message}; the traffic it covers is refused`)
       : ineffective(definition, message)
   }
-  const references = referencesFrom(owner.namespace, read)
+  const references = referencesFrom(owner.namespace, read, owner.kind)
   const compiled = definition.compile(spec, references)
   const { config, problems, protects = false, secrets = [], notes = [] } = compiled
   const whole = problems.filter(({ partial }) => partial !== true)

@@ -135,6 +135,9 @@ function viewFilter(spec: FilterSpec, context: Context): RouteFilter[] {
     case 'CORS':
       // A policy of the rule: rule-policies.ts.
       return []
+    case 'ExternalAuth':
+      checkAuthorizer(spec, context)
+      return []
     case 'ExtensionRef':
       context.refs.push({ reason: 'InvalidKind', message: 'no kind is supported in extensionRef' })
       refuse(context, 'UnsupportedValue', 'filters: ExtensionRef is not supported')
@@ -146,7 +149,19 @@ function viewFilter(spec: FilterSpec, context: Context): RouteFilter[] {
   }
 }
 
+/** A policy of the rule, as CORS is: what the route says of it is whether its service is there. */
+function checkAuthorizer({ externalAuth }: FilterSpec, context: Context): void {
+  if (externalAuth === undefined) return
+  const { from, read } = context
+  const { failure } = resolveBackend(externalAuth.backendRef, from, read, useOf(from))
+  if (failure !== undefined) context.refs.push(failure)
+}
+
 function viewFilters(specs: readonly FilterSpec[] | undefined, context: Context): RouteFilter[] {
+  // Only one can be asked, and one that is left out would let something through.
+  if ((specs ?? []).filter(({ type }) => type === 'ExternalAuth').length > 1) {
+    refuse(context, 'UnsupportedValue', 'filters: ExternalAuth cannot be repeated')
+  }
   const filters = (specs ?? []).flatMap((spec) => viewFilter(spec, context))
   const has = (type: RouteFilter['type']) => filters.some((filter) => filter.type === type)
   if (has('redirect') && has('rewrite')) {
@@ -156,13 +171,15 @@ function viewFilters(specs: readonly FilterSpec[] | undefined, context: Context)
   return filters
 }
 
+const onRulesOnly = new Set(['RequestRedirect', 'RequestMirror', 'CORS', 'ExternalAuth'])
+
 /** Filters of one backendRef: just those that edit (Gateway API leaves the others to us). */
 function viewBackendFilters(
   specs: readonly FilterSpec[] | undefined,
   context: Context,
 ): RouteFilter[] {
   for (const { type } of specs ?? []) {
-    if (type === 'RequestRedirect' || type === 'RequestMirror' || type === 'CORS') {
+    if (onRulesOnly.has(type)) {
       refuse(context, 'UnsupportedValue', `backendRefs.filters: ${type} is not supported here`)
     }
   }

@@ -10,8 +10,15 @@ interface ConfigMapFields {
   readonly binaryData?: Readonly<Record<string, string>>
 }
 
-/** References of an object of the namespace, which policies compile with. */
-export function referencesFrom(namespace: string, read: Reader): References {
+/**
+ * References of an object of the namespace, which policies compile with. `kind` is its kind, which
+ * grants name; whatever is no route refers as a policy does.
+ */
+export function referencesFrom(
+  namespace: string,
+  read: Reader,
+  kind: string = 'GatewayPolicy',
+): References {
   return {
     secret: (name) => referencedSecret(namespace, name, read),
     secretsWith: (matchLabels) =>
@@ -21,7 +28,9 @@ export function referencesFrom(namespace: string, read: Reader): References {
         .flatMap(({ ref }) => referencedSecret(namespace, ref.name, read) ?? []),
     configMap: (name) => referencedConfigMap(namespace, name, read),
     backend: (reference) => {
-      const from = { group: ownGroup, kind: 'GatewayPolicy', namespace }
+      const from = kind.endsWith('Route')
+        ? { kind, namespace }
+        : { group: ownGroup, kind: 'GatewayPolicy', namespace }
       const { target, failure } = resolveBackend(reference, from, read)
       return failure?.message ?? target
     },

@@ -1,4 +1,7 @@
-/** What stands inside a route rule and works as a policy of that rule: its CORS filter, its retry. */
+/**
+ * What stands inside a route rule and works as a policy of that rule: its CORS and ExternalAuth
+ * filters, its retry.
+ */
 import type { PolicyResource } from '../../model/resources.ts'
 import { inlineRule } from '../../policies/merge.ts'
 import type { Reader } from '../graph.ts'
@@ -15,7 +18,7 @@ export interface RulePolicies {
 /**
  * A CORS filter must answer a preflight before any authentication, which filters come after; as the
  * most specific policy it runs at the place of that policy, and replaces those of wider targets.
- * `retry` of a rule does the same.
+ * An ExternalAuth filter and `retry` of a rule do the same.
  */
 export function rulePolicies(
   self: ObjectState,
@@ -45,11 +48,13 @@ export function rulePolicies(
 
 /** The policies that a rule holds, by field, with their places in the rule. */
 function insideOf({ filters = [], retry }: HttpRuleSpec): Record<string, Inside> {
-  const position = filters.findIndex(({ type }) => type === 'CORS')
   const inside: Record<string, Inside> = {}
-  if (position >= 0) {
-    inside.cors = { path: `filters[${position}].cors`, spec: filters[position]?.cors ?? {} }
-  }
+  filters.forEach(({ type, cors, externalAuth }, at) => {
+    if (type === 'CORS') inside.cors ??= { path: `filters[${at}].cors`, spec: cors ?? {} }
+    if (type === 'ExternalAuth') {
+      inside.extAuth ??= { path: `filters[${at}].externalAuth`, spec: externalAuth }
+    }
+  })
   if (retry !== undefined) inside.retry = { path: 'retry', spec: retry }
   return inside
 }

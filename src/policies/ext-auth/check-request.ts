@@ -5,6 +5,7 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import { type CheckRequest, CheckRequestSchema } from '../../../proto/gen/called/ext_authz_pb.ts'
 import type { Exchange, Peer, RequestHead } from '../../exchange/exchange.ts'
 import type { LearnedRecord } from '../../exchange/learned.ts'
+import type { GrpcAuthorization } from './config.ts'
 import { evaluateAll, type Named } from './expressions.ts'
 
 /** The name under which Envoy's JWT filter writes claims; services look for them there. */
@@ -20,7 +21,7 @@ export interface Surroundings {
 
 export function checkRequest(
   exchange: Exchange,
-  contextExtensions: Readonly<Record<string, string>>,
+  { contextExtensions, allowedRequestHeaders }: GrpcAuthorization,
   metadata: Named | undefined,
   body: Uint8Array | undefined,
   { epochMs, newId }: Surroundings,
@@ -36,7 +37,7 @@ export function checkRequest(
         http: {
           id: traceIdOf(request) ?? newId(),
           method: request.method,
-          headers: headersOf(request),
+          headers: headersOf(request, allowedRequestHeaders),
           path: pathAndQuery(request),
           host: request.authority,
           scheme: request.scheme,
@@ -72,7 +73,10 @@ function pathAndQuery({ path, query }: RequestHead): string {
 }
 
 /** Lower-case names; several values of one name are joined (RFC 9110 5.3, RFC 6265 for cookies). */
-function headersOf(request: RequestHead): Record<string, string> {
+function headersOf(
+  request: RequestHead,
+  allowed: readonly string[] | undefined,
+): Record<string, string> {
   const found: Record<string, string> = Object.create(null)
   found[':method'] = request.method
   found[':scheme'] = request.scheme
@@ -80,6 +84,7 @@ function headersOf(request: RequestHead): Record<string, string> {
   found[':path'] = pathAndQuery(request)
   for (const [name, value] of request.headers.entries()) {
     const key = name.toLowerCase()
+    if (allowed !== undefined && !allowed.includes(key)) continue
     const text = Buffer.from(value, 'latin1').toString()
     const before = found[key]
     found[key] = before === undefined ? text : `${before}${key === 'cookie' ? '; ' : ', '}${text}`

@@ -1,18 +1,21 @@
-import { isFieldName } from '../../model/header-changes.ts'
 import type { References } from '../../model/references.ts'
 import type { Compiled, PolicyProblem } from '../define.ts'
 import type { ExtAuthConfig, GrpcAuthorization, HttpAuthorization } from './config.ts'
+import { compileFilter, type ExternalAuthFilter } from './filter.ts'
+import { lowerNames, nameProblem, nameProblems } from './names.ts'
 import type { ExtAuthSpec } from './schema.ts'
 
 type HttpSpec = NonNullable<ExtAuthSpec['http']>
 type GrpcSpec = NonNullable<ExtAuthSpec['grpc']>
 
-/** A service that cannot be reached closes what the policy covers. */
+/** A service that cannot be reached closes what the policy, or the filter, covers. */
 export function compile(
-  { backendRef, http, grpc, forwardBody }: ExtAuthSpec,
+  spec: ExtAuthSpec | ExternalAuthFilter,
   references: References,
 ): Compiled<ExtAuthConfig> {
-  const problems = http === undefined ? [] : nameProblems(http)
+  if ('protocol' in spec) return compileFilter(spec, references)
+  const { backendRef, http, grpc, forwardBody } = spec
+  const problems = http === undefined ? [] : headerProblems(http)
   const target = references.backend(backendRef)
   if (typeof target === 'string' || target.type === 'invalid') {
     const message = typeof target === 'string' ? target : target.message
@@ -28,39 +31,25 @@ export function compile(
   return { config, problems }
 }
 
-/** What frames a message is written by whoever sends it. */
-const framing = new Set(['connection', 'content-length', 'transfer-encoding', 'upgrade', 'expect'])
-
-function nameProblems(http: HttpSpec): PolicyProblem[] {
-  const problems: PolicyProblem[] = []
-  const check = (path: string, name: string) => {
-    if (!isFieldName(name)) problems.push({ path, message: 'is not an HTTP field name' })
-    else if (framing.has(name.toLowerCase())) {
-      problems.push({ path, message: `${name} is not passed on: it belongs to one connection` })
-    }
-  }
-  const { allowedRequestHeaders = [], allowedResponseHeaders = [], addRequestHeaders = {} } = http
-  for (const [at, name] of allowedRequestHeaders.entries()) {
-    check(`http.allowedRequestHeaders[${at}]`, name)
-  }
-  for (const [at, name] of allowedResponseHeaders.entries()) {
-    check(`http.allowedResponseHeaders[${at}]`, name)
-  }
-  for (const name of Object.keys(addRequestHeaders)) check(`http.addRequestHeaders.${name}`, name)
-  return problems
+function headerProblems(http: HttpSpec): PolicyProblem[] {
+  const added = Object.keys(http.addRequestHeaders ?? {}).flatMap((name): PolicyProblem[] => {
+    const message = nameProblem(name)
+    return message === undefined ? [] : [{ path: `http.addRequestHeaders.${name}`, message }]
+  })
+  return [
+    ...nameProblems('http.allowedRequestHeaders', http.allowedRequestHeaders),
+    ...nameProblems('http.allowedResponseHeaders', http.allowedResponseHeaders),
+    ...added,
+  ]
 }
-
-const lower = (names: readonly string[] = []): string[] => [
-  ...new Set(names.map((name) => name.toLowerCase())),
-]
 
 function httpConfig({ path, redirect, responseMetadata, ...http }: HttpSpec): HttpAuthorization {
   return {
     ...(path !== undefined && { path }),
     ...(redirect !== undefined && { redirect }),
-    allowedRequestHeaders: lower(http.allowedRequestHeaders),
+    allowedRequestHeaders: lowerNames(http.allowedRequestHeaders),
     addRequestHeaders: http.addRequestHeaders ?? {},
-    allowedResponseHeaders: lower(http.allowedResponseHeaders),
+    allowedResponseHeaders: lowerNames(http.allowedResponseHeaders),
     ...(responseMetadata && { responseMetadata }),
   }
 }

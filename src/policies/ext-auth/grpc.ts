@@ -35,7 +35,7 @@ export class GrpcAuthorizer implements BodyNeeds {
   readonly #target: ExtAuthConfig['target']
   readonly #maxBodyBytes: number | undefined
   readonly #callouts: Callouts
-  readonly #extensions: GrpcAuthorization['contextExtensions']
+  readonly #settings: GrpcAuthorization
   readonly #metadata: Named | undefined
   /** Where the changes of the response wait. */
   readonly #fact: string
@@ -43,7 +43,7 @@ export class GrpcAuthorizer implements BodyNeeds {
 
   constructor(
     { target, maxBodyBytes }: ExtAuthConfig,
-    { contextExtensions, requestMetadata }: GrpcAuthorization,
+    settings: GrpcAuthorization,
     callouts: Callouts,
     fact: string,
     surroundings: Surroundings,
@@ -52,7 +52,8 @@ export class GrpcAuthorizer implements BodyNeeds {
     this.#target = target
     this.#maxBodyBytes = maxBodyBytes
     this.#callouts = callouts
-    this.#extensions = contextExtensions
+    const { requestMetadata } = settings
+    this.#settings = settings
     this.#metadata = requestMetadata && bindAll(requestMetadata)
     this.#fact = fact
     this.request = this.#metadata?.some(({ expression }) => expression.request) === true
@@ -63,7 +64,7 @@ export class GrpcAuthorizer implements BodyNeeds {
     if (body !== undefined && 'kind' in body) return body
     await bufferBodies(exchange, this)
     const around = this.#surroundings
-    const request = checkRequest(exchange, this.#extensions, this.#metadata, body, around)
+    const request = checkRequest(exchange, this.#settings, this.#metadata, body, around)
     const answer = await this.#ask(exchange, toBinary(CheckRequestSchema, request))
     if (answer === undefined) return failed
     return this.#judge(exchange, answer)

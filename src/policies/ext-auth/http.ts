@@ -78,7 +78,9 @@ export class HttpAuthorizer implements BodyNeeds {
   }
 
   #pathFor(exchange: Exchange): string | undefined {
-    if (this.#path === undefined) return pathAndQuery(exchange.request)
+    if (this.#path === undefined) {
+      return (this.#http.pathPrefix ?? '') + pathAndQuery(exchange.request)
+    }
     const path = toFieldValue(this.#path.evaluate(exchange))
     return path !== undefined && /^\/[\x21-\x7e\x80-\xff]*$/.test(path) ? path : undefined
   }
@@ -104,7 +106,8 @@ export class HttpAuthorizer implements BodyNeeds {
   #allow(exchange: Exchange, answer: HttpCalloutAnswer): Verdict {
     const fields = new FieldPairs(answer.headers)
     const { headers } = exchange.request
-    for (const name of this.#http.allowedResponseHeaders) {
+    const { allowedResponseHeaders: allowed } = this.#http
+    for (const name of allowed === 'all' ? namesOf(answer.headers) : allowed) {
       if (name === 'host') continue
       const values = fields.getAll(name)
       // Only the service may state it: a client that does must not be taken for the service.
@@ -147,6 +150,12 @@ const hopByHop = new Set([
   'transfer-encoding',
   'upgrade',
 ])
+
+/** Names of an answer's fields, without those about the answer's own content and connection. */
+function namesOf(headers: readonly Pair[]): Set<string> {
+  const names = endToEnd(headers).map(([name]) => name.toLowerCase())
+  return new Set(names.filter((name) => !/^(content-.*|date|server)$/.test(name)))
+}
 
 function endToEnd(headers: readonly Pair[]): Pair[] {
   const named = new Set<string>()
