@@ -211,7 +211,10 @@ const httpFilter = object(
     urlRewrite: optional(urlRewrite, 'Rewrites host and path.'),
     extensionRef: optional(localRef, 'A filter of an implementation.'),
     cors: optional(members.CORS[1], 'Answers cross-origin requests.'),
-    externalAuth: optional(externalAuth, { doc: 'Asks an authorization service (experimental).', security: true }),
+    externalAuth: optional(externalAuth, {
+      doc: 'Asks an authorization service (experimental).',
+      security: true,
+    }),
   },
   { rules: unionRules(Object.keys(members) as (keyof typeof members)[]) },
 )

@@ -95,15 +95,18 @@ function failureOf(
   given: readonly GatewayAddress[],
   pending: ObjectState | undefined,
 ): Failure | undefined {
+  const asked = wanted.flatMap(({ value = '' }) => (value === '' ? [] : [value]))
   if (given.length === 0) {
-    const message =
+    const nobody =
       pending === undefined
         ? 'no proxy has told an address that it serves on'
         : `Service ${pending.ref.namespace}/${pending.ref.name} has no address yet`
-    return { reason: 'AddressNotAssigned', message }
+    if (asked.length === 0) return { reason: 'AddressNotAssigned', message: nobody }
+    // Nobody says whether it will be given or never: until it is, it cannot be used.
+    const message = `spec.addresses: ${asked.join(', ')} is not given; ${nobody}`
+    return { reason: 'AddressNotUsable', message }
   }
-  const isGiven = (value: string) => value === '' || given.some((entry) => entry.value === value)
-  const refused = wanted.flatMap(({ value = '' }) => (isGiven(value) ? [] : [value]))
+  const refused = asked.filter((value) => given.every((entry) => entry.value !== value))
   if (refused.length === 0) return undefined
   const message = `spec.addresses: ${refused.join(', ')} cannot be used; the proxies serve on ${given.map(({ value }) => value).join(', ')}`
   return { reason: 'AddressNotUsable', message }

@@ -95,6 +95,15 @@ function listenerConditions(
   ]
 }
 
+/**
+ * May its owner be accepted for it? A ListenerSet is not for a listener that has no certificate, as
+ * the Gateway API's suite wants it; a Gateway is, and the listener says what is missing.
+ */
+function isValid(listener: ListenerView): boolean {
+  const isWithout = listener.owner.kind === 'ListenerSet' && listener.lacksCertificate
+  return isUsable(listener) && !isWithout
+}
+
 interface ListenerStatuses {
   readonly listeners: readonly unknown[]
   readonly usable: number
@@ -110,7 +119,7 @@ function listenerStatuses(
   const broken: string[] = []
   let rejected: string | undefined
   const statuses = listeners.map((listener) => {
-    if (!isUsable(listener)) broken.push(listener.section)
+    if (!isValid(listener)) broken.push(listener.section)
     const programmed = programmedFailure(listener, surroundings, read)
     if (programmed?.reason === 'PortUnavailable') rejected ??= programmed.message
     return {
@@ -217,7 +226,7 @@ export const gatewayStatusStage: Stage = {
     const attachedSets = Object.keys(view.listenerSets).filter(
       (set) =>
         view.failure === null &&
-        view.listeners.some((listener) => isOfSet(listener, set) && isUsable(listener)),
+        view.listeners.some((listener) => isOfSet(listener, set) && isValid(listener)),
     )
     return {
       status: {
