@@ -79,6 +79,7 @@ function withNotes(message: string, gateway: string, read: Reader): string {
 
 function listenerConditions(
   listener: ListenerView,
+  overlap: Failure | undefined,
   programmed: Failure | undefined,
   generation: number,
 ): DecidedCondition[] {
@@ -92,6 +93,10 @@ function listenerConditions(
     conflicted,
     conditionOf('Programmed', programmed, 'Programmed', generation),
     conditionOf('ResolvedRefs', resolvedRefs ?? undefined, 'ResolvedRefs', generation),
+    // There only where it is true (Gateway API, ListenerConditionOverlappingTLSConfig).
+    ...(overlap === undefined
+      ? []
+      : [conditionTrue('OverlappingTLSConfig', overlap.reason, generation, overlap.message)]),
   ]
 }
 
@@ -113,6 +118,7 @@ interface ListenerStatuses {
 
 function listenerStatuses(
   listeners: readonly ListenerView[],
+  overlaps: GatewayView['overlaps'],
   surroundings: Surroundings,
   read: Reader,
 ): ListenerStatuses {
@@ -126,7 +132,12 @@ function listenerStatuses(
       name: listener.section,
       supportedKinds: listener.kinds.map((kind) => ({ group: gatewayGroup, kind })),
       attachedRoutes: read.count('attached', listener.key),
-      conditions: listenerConditions(listener, programmed, surroundings.generation),
+      conditions: listenerConditions(
+        listener,
+        overlaps[listener.key],
+        programmed,
+        surroundings.generation,
+      ),
     }
   })
   return { listeners: statuses, usable: listeners.length - broken.length, broken, rejected }
@@ -213,7 +224,7 @@ export const gatewayStatusStage: Stage = {
     const own = view.listeners.filter(({ owner }) => owner.kind === 'Gateway')
     const waiting = waitingFor(name, read)
     const surroundings = { generation, isProgrammed, waiting, failure: view.failure }
-    const statuses = listenerStatuses(own, surroundings, read)
+    const statuses = listenerStatuses(own, view.overlaps, surroundings, read)
     const deployment = read.value<DeploymentView>(gatewayDeploymentStage.name, self.ref)
     const failure = view.failure ?? deployment?.failure ?? null
     const notes = [...view.notes, ...(deployment?.notes ?? [])]
@@ -295,7 +306,8 @@ export const listenerSetStatusStage: Stage = {
         ? null
         : { reason: 'ParentNotAccepted', message: 'the parent Gateway is not accepted' }
     const waiting = waitingFor(`${gateway.namespace}/${gateway.name}`, read)
-    const statuses = listenerStatuses(own, { generation, isProgrammed, waiting, failure }, read)
+    const surroundings = { generation, isProgrammed, waiting, failure }
+    const statuses = listenerStatuses(own, view.overlaps, surroundings, read)
     const accepted = acceptedCondition(failure, statuses, generation, [])
     const progress = { isProgrammed, waiting, note: '' }
     const programmed = listenerSetProgrammed(accepted, statuses, progress, isParentProgrammed)

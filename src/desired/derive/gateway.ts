@@ -22,6 +22,7 @@ import {
   listenerResource,
   markConflicts,
 } from './listeners.ts'
+import { overlappingTls } from './overlapping-tls.ts'
 
 /** What other stages read of a Gateway of ours; absent for all others. */
 export interface GatewayView {
@@ -36,6 +37,8 @@ export interface GatewayView {
   readonly backendTls?: GatewayBackendTls
   /** ListenerSets that refer to the Gateway: `namespace/name` -> may it attach? */
   readonly listenerSets: Readonly<Record<string, boolean>>
+  /** By key of a listener: which one beside it has a TLS configuration for the same names. */
+  readonly overlaps: Readonly<Record<string, Failure>>
 }
 
 /** Labels of a namespace; the name label is there even where the object has none (or is unknown). */
@@ -124,14 +127,16 @@ export const gatewayStage: Stage = {
     const own = candidatesOf(self, spec.listeners, parent, read)
     const { candidates, sets } = candidatesOfSets(self, spec, read)
     const all = [...own, ...candidates]
+    const listeners = markConflicts(all)
     const backendTls = gatewayBackendTls(self, spec, read)
     const view: GatewayView = {
       failure: addressFailure(spec),
       notes: gatewayNotes(spec),
-      listeners: markConflicts(all),
+      listeners,
       admitsUnverified: admitsUnverified(spec.tls?.frontend),
       ...(backendTls !== undefined && { backendTls: backendTls.view }),
       listenerSets: sets,
+      overlaps: overlappingTls(all, listeners),
     }
     const usable = view.failure === null ? view.listeners.filter(isUsable) : []
     const tlsOf = new Map(all.map(({ view: { key }, tls }) => [key, tls]))
