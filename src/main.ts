@@ -6,6 +6,7 @@ import { addIdentityProvider } from './cli/idp/command.ts'
 import type { OfflineOptions } from './cli/offline.ts'
 import { exitCode, type OutputFormat, processOutput as output, UsageError } from './cli/output.ts'
 import type { RenderOptions } from './cli/render.ts'
+import { packageVersion } from './cli/version.ts'
 import { LogError } from './log/index.ts'
 import { type ControllerSettingName, controllerSettings } from './settings/controller.ts'
 import { type RemoteSettingName, remoteSettings, type SettingName, settings } from './settings.ts'
@@ -45,6 +46,7 @@ type Offline = OfflineOptions & { readonly output: OutputFormat }
 
 const program = new Command('sluice')
   .description('Gateway for AI, MCP and HTTP traffic.')
+  .version(packageVersion(), '-V, --version', 'print the version')
   .exitOverride()
   .showHelpAfterError()
 
@@ -226,7 +228,6 @@ program
   .description('print the version')
   .action(
     perform(async () => {
-      const { packageVersion } = await import('./cli/version.ts')
       output.print(packageVersion())
       return exitCode.fine
     }),

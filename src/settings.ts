@@ -12,6 +12,7 @@ import {
   readCount,
   readDelay,
   readHost,
+  readLocalAddress,
   readPath,
   readPositiveDelay,
   readRanges,
@@ -28,8 +29,8 @@ export const settings = {
   bindAddress: row({
     flag: 'bind-address',
     env: 'SLUICE_BIND_ADDRESS',
-    form: 'an IP address',
-    read: readHost,
+    form: 'an IP address or `localhost`',
+    read: readLocalAddress,
     default: '0.0.0.0',
     doc: 'Address on which the ports of listeners are bound.',
   }),

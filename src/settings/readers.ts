@@ -18,6 +18,13 @@ export function readWorkers(text: string): number | 'auto' | undefined {
 
 export const readPath = (text: string): string => text
 
+/** Of this machine; brackets around an IPv6 address are taken off. */
+export function readLocalAddress(text: string): string | undefined {
+  if (text === 'localhost') return text
+  const bare = text.replace(/^\[(.*)\]$/, '$1')
+  return isIP(bare) === 0 ? undefined : bare
+}
+
 export const readHost = (text: string) => (/^[^\s/]+$/.test(text) ? text : undefined)
 
 export const readWord =

@@ -149,6 +149,15 @@ describe('the command line', () => {
     expect([missing.code, missing.stderr]).toEqual([2, expect.stringContaining('does not exist')])
     expect((await sluice('validate')).code).toBe(2)
     expect((await sluice('nonsense')).code).toBe(2)
+    const nowhere = await sluice('run', '-f', folder, '--bind-address', '999.1.1.1', '--ephemeral')
+    expect([nowhere.code, nowhere.stderr]).toEqual([
+      2,
+      expect.stringContaining('--bind-address: "999.1.1.1" is not an IP address'),
+    ])
+    expect(await sluice('--version')).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^\d+\.\d+\.\d+/),
+    })
     const broken = join(folder, 'broken.yaml')
     writeFileSync(broken, 'spec: [')
     const told = await sluice('validate', '-f', broken)

@@ -63,6 +63,8 @@ beforeAll(async () => {
         },
       }),
       reached('untyped', a, { ai: { defaults: [{ field: 'seed', value: 1 }] } }),
+      reached('typed-models', a, { ai: { routes } }),
+      reached('limited', a, { ai: { overrides: [{ field: 'max_tokens', value: 7 }] } }),
       reached('partly', a, { ai: { routes: { '/v1/messages': 'Messages' } } }),
       reachedBackend(
         'listed',
@@ -150,6 +152,20 @@ describe('the type of a route', () => {
     const { data } = await openai('listed').models.list()
     expect(data.map(({ id }) => id)).toEqual(['fast', 'gpt-pinned', claude, 'deployed'])
     expect(data.map(({ object }) => object)).toEqual(Array(4).fill('model'))
+  })
+
+  it('[RouteType=Models] asks the vendor where any name will do', async () => {
+    await fetch(`${fleet.base('typed-models')}/openai/v1/models?limit=2`)
+    expect(fleet.lastCall('a')?.path).toBe('/v1/models?limit=2')
+  })
+
+  it('[BackendAI.overrides] keeps the name of a limit where the model knows it', async () => {
+    await post('limited', '/v1/chat/completions', { model: 'gpt-4o', max_tokens: 5, messages })
+    const older = fleet.lastCall('a')?.body
+    expect(older).toMatchObject({ max_tokens: 7 })
+    expect(older).not.toHaveProperty('max_completion_tokens')
+    await post('limited', '/v1/chat/completions', { model: 'gpt-5', max_tokens: 5, messages })
+    expect(fleet.lastCall('a')?.body).toMatchObject({ max_completion_tokens: 7 })
   })
 
   it('[RouteType=Passthrough] lets SDKs of vendors speak their own format, with credentials of the gateway', async () => {

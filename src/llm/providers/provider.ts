@@ -42,6 +42,8 @@ export interface Provider {
   plan(route: ReadRouteType, model: string, config: ProviderConfig, isStream: boolean): Plan
   /** Path and query of realtime sessions; absent where the provider has none. */
   realtimePath?(config: ProviderConfig): string
+  /** Where the provider lists its models in vendorA's format, or its own; absent where it does not. */
+  modelsPath?(config: ProviderConfig): string | undefined
   /** What requests are signed for, where the provider wants signatures. */
   signingScope?(config: ProviderConfig): SigningScope
   /**

@@ -16,6 +16,7 @@ export const vendorA: Provider = {
     if (route === 'VendorCTokenCount') return { kind: 'local-count' }
     return { kind: 'translated', path: '/v1/chat/completions', format: 'completions' }
   },
+  modelsPath: () => '/v1/models',
   realtimePath: () => '/v1/realtime',
   adaptHeaders: () => undefined,
 }

@@ -32,6 +32,11 @@ export const vendorB: Provider = {
       ? { kind: 'translated', path, format: 'completions' }
       : { kind: 'native', path }
   },
+  /** Dated versions list what can be deployed, not what is. */
+  modelsPath: ({ apiVersion = 'v1', ...config }) =>
+    apiVersion === 'v1' || apiVersion === 'preview'
+      ? pathOf('models', { ...config, apiVersion })
+      : undefined,
   realtimePath: (config) => pathOf('realtime', config),
   /** Keys are looked for in `api-key`, tokens of its directory in Authorization. */
   adaptHeaders(headers) {

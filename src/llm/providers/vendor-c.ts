@@ -22,6 +22,7 @@ export const vendorC: Provider = {
         return { kind: 'translated', path: '/v1/messages', format: 'messages' }
     }
   },
+  modelsPath: () => '/v1/models',
   adaptHeaders(headers) {
     const token = bearerToken(headers)
     if (token?.startsWith(userTokenPrefix)) headers.remove('x-api-key')

@@ -78,6 +78,9 @@ export function settleBody(original: JsonObject, settings: BodySettings): Settle
   return { body, model, isChanged }
 }
 
+/** Families that reason; older ones, and others behind the same interface, know the older name. */
+const refusesMaxTokens = /^(?:gpt-(?:[5-9]|\d\d)|o\d)/
+
 /**
  * What a native body needs besides: usage in streams, without which nothing could be counted, and
  * the newer name of a limit for models that refuse the older one.
@@ -86,7 +89,7 @@ export function completeNative(settled: SettledBody, route: ReadRouteType): Sett
   if (route !== 'Completions') return settled
   const { body, model } = settled
   const needsUsage = body.stream === true && !asksForUsage(body)
-  const renames = model.startsWith('gpt-') && body.max_tokens !== undefined
+  const renames = body.max_tokens !== undefined && refusesMaxTokens.test(model)
   if (!needsUsage && !renames) return settled
   const { max_tokens: limit, ...rest } = body
   const options = field(body, 'stream_options')

@@ -1,16 +1,20 @@
-/** The list of models, which the gateway knows best: the names that it takes. */
+/** The list of models: the names that the gateway takes, or what the provider says where any will do. */
 import type { RespondVerdict } from '../../exchange/exchange.ts'
 import type { PhaseContext } from '../phases.ts'
 import type { Walk } from '../walk.ts'
 import type { ModelCall } from './model-call.ts'
 import { ownAnswer } from './own-answers.ts'
 
-/** Aliases without wildcards, and the models that providers are pinned to, in vendorA's format. */
+/**
+ * Aliases without wildcards, and the models that providers are pinned to, in vendorA's format. Where
+ * there are none, the provider is asked for its own list, as it is; undefined then.
+ */
 export function modelsAnswer(
-  { backend }: Walk,
+  walk: Walk,
   { policy, provider }: ModelCall,
   { config }: PhaseContext,
-): RespondVerdict {
+): RespondVerdict | undefined {
+  const { backend } = walk
   const aliases = Object.keys(policy?.config.modelAliases ?? {}).filter(
     (name) => !name.includes('*'),
   )
@@ -22,6 +26,7 @@ export function modelsAnswer(
     const pinned = one.config.model ?? one.config.deploymentName
     if (pinned !== undefined && !models.has(pinned)) models.set(pinned, vendor.systemName)
   }
+  if (models.size === 0 && askProvider(walk, provider)) return undefined
   const data = [...models].map(([id, owner]) => ({
     id,
     object: 'model',
@@ -29,4 +34,15 @@ export function modelsAnswer(
     owned_by: owner,
   }))
   return ownAnswer(200, { object: 'list', data })
+}
+
+/** False where the provider has no list, or none is known to be where its path was overridden. */
+function askProvider({ exchange: { request } }: Walk, provider: ModelCall['provider']): boolean {
+  if (provider === undefined || provider.provider.path !== undefined) return false
+  const path = provider.vendor.modelsPath?.(provider.provider.config)
+  if (path === undefined) return false
+  const [only = '', query = request.query] = path.split('?')
+  request.path = only
+  request.query = query
+  return true
 }
