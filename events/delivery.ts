@@ -4,6 +4,7 @@ export interface ProxyConnectedData {
   readonly proxy: string
   readonly gateway?: string
   readonly stream?: string
+  readonly replica?: string
   readonly address?: string
   readonly version?: string
 }
@@ -17,6 +18,8 @@ export const proxyConnected = defineEvent<ProxyConnectedData>()({
     proxy: 'Stable name of the proxy.',
     gateway: 'The Gateway that it serves, `namespace/name`; absent where it serves all.',
     stream: 'The connection that this is about, unique; absent where there is only one.',
+    replica:
+      'The run of the replica that the proxy is connected to; absent where there is only one.',
     address: 'The address on which it serves traffic, where it told one.',
     version: 'Version of the proxy.',
   },
@@ -27,6 +30,7 @@ export interface ProxyDisconnectedData {
   readonly proxy: string
   readonly gateway?: string
   readonly stream?: string
+  readonly replica?: string
   readonly reason: string
 }
 
@@ -34,11 +38,14 @@ export const proxyDisconnected = defineEvent<ProxyDisconnectedData>()({
   name: 'ProxyDisconnected',
   type: 'dev.sluice.proxy.disconnected.v1',
   version: 1,
-  about: 'The configuration stream of a proxy has ended, or the proxy was silent for too long.',
+  about:
+    'The configuration stream of a proxy has ended, the proxy was silent for too long, or the replica that served it is gone.',
   fields: {
     proxy: 'Stable name of the proxy.',
     gateway: 'The Gateway that it served, `namespace/name`.',
     stream: 'The connection that this is about, unique; absent where there is only one.',
+    replica:
+      'The run of the replica that the proxy is connected to; absent where there is only one.',
     reason: 'Why, for people.',
   },
 })
@@ -48,6 +55,7 @@ export interface ConfigAckedData {
   readonly proxy: string
   readonly gateway?: string
   readonly stream?: string
+  readonly replica?: string
   readonly sequence: number
   readonly refused?: readonly string[]
 }
@@ -61,6 +69,8 @@ export const configAcked = defineEvent<ConfigAckedData>()({
     proxy: 'Stable name of the proxy.',
     gateway: 'The Gateway that it serves, `namespace/name`.',
     stream: 'The connection that this is about, unique; absent where there is only one.',
+    replica:
+      'The run of the replica that the proxy is connected to; absent where there is only one.',
     sequence: 'Watermark: the position up to which the configuration is in force.',
     refused:
       'Keys that the proxy still refuses at this position; one that is no longer named has recovered.',
@@ -72,6 +82,7 @@ export interface ConfigRejectedData {
   readonly proxy: string
   readonly gateway?: string
   readonly stream?: string
+  readonly replica?: string
   readonly sequence: number
   readonly key: string
   readonly code: string
@@ -87,6 +98,8 @@ export const configRejected = defineEvent<ConfigRejectedData>()({
     proxy: 'Stable name of the proxy.',
     gateway: 'The Gateway that it serves, `namespace/name`.',
     stream: 'The connection that this is about, unique; absent where there is only one.',
+    replica:
+      'The run of the replica that the proxy is connected to; absent where there is only one.',
     sequence: 'Position that the refused configuration belongs to.',
     key: 'Key of the wire resource.',
     code: 'Code from the error catalogue.',

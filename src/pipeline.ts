@@ -27,6 +27,7 @@ import type { DesiredDelta } from './model/resources.ts'
 import { apiBinding, builtInObjects } from './pipeline/api-binding.ts'
 import { type BeginOptions, beginState, whileHolding } from './pipeline/begin-anew.ts'
 import { Effects } from './pipeline/controller/effects.ts'
+import { contradictLoss } from './pipeline/lost-proxies.ts'
 import type { ManifestFilesOptions } from './pipeline/manifest-files.ts'
 import { type LogOptions, type OpenedLog, openLog } from './pipeline/open-log.ts'
 import { Reconciler } from './pipeline/reconciler.ts'
@@ -70,12 +71,8 @@ export async function startPipeline(options: PipelineOptions): Promise<Pipeline>
   for (const notice of opened.notices) options.onNotice(notice)
   const restored = await beginState(beginning(opened, options))
   const { fold, index } = restored
-  const recorder = new DeliveryRecorder({
-    clock: systemClock,
-    cluster,
-    run: randomUUID(),
-    append: (events) => writing.post(events),
-  })
+  const identity = `${opened.shared?.replica ?? soleProxy}_${randomUUID().slice(0, 8)}`
+  const recorder = createRecorder(opened, identity, (events) => writing.post(events))
   const channel = createChannel(recorder)
   const secrets = new SecretStore(() => {
     const late = secrets.late()
@@ -89,6 +86,7 @@ export async function startPipeline(options: PipelineOptions): Promise<Pipeline>
     },
     writing: () => writing,
     onDecided: () => effects.update(),
+    onFolded: (event) => contradictLoss(event, recorder),
   })
   const writing = openWriting({
     opened,
@@ -97,6 +95,7 @@ export async function startPipeline(options: PipelineOptions): Promise<Pipeline>
     reconciler: () => reconciler,
     files: filesOf(options, secrets),
     leaseDurationMs: options.leaseDurationMs ?? defaultLeaseMs,
+    identity,
     onNotice: options.onNotice,
     onFault: options.onFault,
   })
@@ -153,6 +152,20 @@ function beginning({ log, shared }: OpenedLog, options: PipelineOptions): BeginO
   }
 }
 
+function createRecorder(
+  { shared }: OpenedLog,
+  identity: string,
+  append: (events: readonly SluiceEvent[]) => void,
+): DeliveryRecorder {
+  return new DeliveryRecorder({
+    clock: systemClock,
+    cluster,
+    run: randomUUID(),
+    ...(shared !== undefined && { replica: identity }),
+    append,
+  })
+}
+
 /** Tells that the own proxy is there; proxies of an earlier run that was killed did not say goodbye. */
 function connectProxy(
   { shared }: OpenedLog,
@@ -161,13 +174,15 @@ function connectProxy(
   bindAddress: string,
 ): string {
   const name = shared?.replica ?? soleProxy
-  for (const known of fold.proxies()) {
+  for (const { proxy: known } of fold.proxies()) {
     // Those of other replicas may live.
     if (shared === undefined || known === name) {
       recorder.disconnected(known, 'the process has ended')
     }
   }
-  recorder.connected(name, { address: reachableAddress(bindAddress) })
+  const presence = { address: reachableAddress(bindAddress) }
+  // Where there are others, what is said of an earlier run must not count for this one.
+  recorder.connected(name, { ...presence, ...(shared !== undefined && { stream: randomUUID() }) })
   return name
 }
 
@@ -176,13 +191,14 @@ interface Outlets {
   readonly publish: (delta: DesiredDelta) => () => void
   readonly writing: () => Writing
   readonly onDecided: () => void
+  readonly onFolded: (event: SluiceEvent) => void
 }
 
 function createReconciler(
   { log }: OpenedLog,
   { fold, index }: RestoredState,
   { onFault }: PipelineOptions,
-  { publish, writing, onDecided }: Outlets,
+  { publish, writing, onDecided, onFolded }: Outlets,
 ): Reconciler {
   let isSecretGone = false
   return new Reconciler({
@@ -203,6 +219,7 @@ function createReconciler(
       isSecretGone = false
     },
     onDecided,
+    onFolded: ({ event }) => onFolded(event),
     onFault,
   })
 }

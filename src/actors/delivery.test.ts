@@ -207,7 +207,7 @@ describe('a Gateway', () => {
       .ack('p')
       .connect('p', 'default/edge', 'two')
       .disconnect('p', 'one')
-    expect(story.fold.proxies()).toEqual(['p'])
+    expect(story.fold.proxies()).toMatchObject([{ proxy: 'p', stream: 'two' }])
     story.disconnect('p', 'two')
     expect(story.fold.proxies()).toEqual([])
   })

@@ -18,7 +18,7 @@ import type { SluiceEvent } from '../../events/index.ts'
 import type { Graph } from '../desired/graph.ts'
 import type { ObjectState } from '../desired/object-state.ts'
 import { gatewayOfSet, type ListenerSetSpec, specOf } from '../desired/shapes.ts'
-import { type ObjectKey, type ObjectRef, objectKey } from '../model/names.ts'
+import { compareText, type ObjectKey, type ObjectRef, objectKey } from '../model/names.ts'
 import { FoldTimers, type PendingTimer } from './delivery-timers.ts'
 import { type ProxyInput, type ProxyState, proxyMachine, type Rejection } from './proxy.machine.ts'
 import { byObject } from './rejected-objects.ts'
@@ -33,6 +33,11 @@ const absent = 'absent:'
 /** Code of what is in force as far as the proxy knows it. */
 const partlyKnown = 'resource_partly_known'
 const silent = 'silent:'
+
+/** A proxy as the log knows it; `ready` once it has something in force. */
+export interface ConnectedProxy extends ProxyState {
+  readonly state: 'connected' | 'ready' | 'silent'
+}
 
 /** A rejection as conditions tell it, with the Gateway whose proxy it is of. */
 interface Standing extends Rejection {
@@ -170,8 +175,15 @@ export class Delivery {
     return false
   }
 
-  proxies(): readonly string[] {
-    return [...this.#proxies.keys()].sort()
+  proxies(): readonly ConnectedProxy[] {
+    return [...this.#proxies.values()]
+      .map((proxy) => ({ ...proxy.context, state: this.#stateOf(proxy) }))
+      .sort((a, b) => compareText(a.proxy, b.proxy))
+  }
+
+  #stateOf(proxy: ProxySnapshot): ConnectedProxy['state'] {
+    if (this.#silent.has(proxy.context.proxy)) return 'silent'
+    return proxy.matches('ready') ? 'ready' : 'connected'
   }
 
   snapshot(): Persisted {
@@ -343,12 +355,14 @@ function serves(proxy: ProxyState, gateway: string): boolean {
 function toProxyInput(event: SluiceEvent): ProxyInput | undefined {
   switch (event.type) {
     case 'dev.sluice.proxy.connected.v1': {
-      const { gateway, address, stream } = event.data
+      const { gateway, address, stream, replica, version } = event.data
       return {
         type: 'CONNECTED',
         ...(gateway && { gateway }),
         ...(address && { address }),
         ...(stream && { stream }),
+        ...(replica && { replica }),
+        ...(version && { version }),
       }
     }
     case 'dev.sluice.proxy.disconnected.v1':

@@ -15,7 +15,7 @@ import { type FetchedKeys, keySetFact } from '../model/key-sets.ts'
 import type { ObjectKey, ObjectRef } from '../model/names.ts'
 import { compareText, objectKey, parseObjectKey } from '../model/names.ts'
 import type { DesiredDelta, VersionedResource } from '../model/resources.ts'
-import { Delivery } from './delivery.ts'
+import { type ConnectedProxy, Delivery } from './delivery.ts'
 import type { PendingTimer } from './delivery-timers.ts'
 import { DeploymentReports } from './deployment-reports.ts'
 import type { ResourceInput, Sighting } from './resource.machine.ts'
@@ -212,8 +212,8 @@ export class Fold {
     return this.#deployments.problem(key)
   }
 
-  /** Names of the proxies that are connected, sorted. */
-  proxies(): readonly string[] {
+  /** The proxies that are connected, by name. */
+  proxies(): readonly ConnectedProxy[] {
     return this.#delivery.proxies()
   }
 

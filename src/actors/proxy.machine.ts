@@ -21,6 +21,9 @@ export interface ProxyState {
   readonly address: string | undefined
   /** The connection that counts; what was said on another one does not. */
   readonly stream: string | undefined
+  /** The run of the replica that it is connected to; undefined where there is only one. */
+  readonly replica: string | undefined
+  readonly version: string | undefined
   /** Position of the log that is in force; -1 before the first acknowledgement. */
   readonly watermark: number
   readonly rejections: Readonly<Record<string, Rejection>>
@@ -32,6 +35,8 @@ export type ProxyInput =
       readonly gateway?: string
       readonly address?: string
       readonly stream?: string
+      readonly replica?: string
+      readonly version?: string
     }
   | { readonly type: 'DISCONNECTED' }
   | { readonly type: 'ACKED'; readonly sequence: number; readonly refused?: readonly string[] }
@@ -57,6 +62,8 @@ export const proxyMachine = setup({
             gateway: event.gateway,
             address: event.address,
             stream: event.stream,
+            replica: event.replica,
+            version: event.version,
             watermark: -1,
             rejections: {},
           }
@@ -83,6 +90,8 @@ export const proxyMachine = setup({
     gateway: undefined,
     address: undefined,
     stream: undefined,
+    replica: undefined,
+    version: undefined,
     watermark: -1,
     rejections: {},
   }),

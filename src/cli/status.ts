@@ -70,12 +70,39 @@ export function parseObjectPath(path: string): ObjectRef {
 
 const clusterKinds = new Set(['GatewayClass', 'Namespace'])
 
+/** Proxies as the log knows them: where each is connected, and how far it has come. */
+function proxyRows(fold: Fold): string[][] {
+  return fold
+    .proxies()
+    .map(({ proxy, gateway, replica, address, version, state, watermark, rejections }) => [
+      proxy,
+      gateway ?? 'all',
+      replica ?? '',
+      address ?? '',
+      version ?? '',
+      state,
+      watermark < 0 ? '' : String(watermark),
+      String(Object.keys(rejections).length),
+    ])
+}
+
 /** Versions of objects that were refused, and why. */
 function refusals(fold: Fold) {
   return [...fold.graph.objects()].flatMap(({ ref, refused }) =>
     refused === undefined ? [] : [{ ...ref, problems: refused.problems }],
   )
 }
+
+const proxyHeader = [
+  'PROXY',
+  'GATEWAY',
+  'REPLICA',
+  'ADDRESS',
+  'VERSION',
+  'STATE',
+  'IN FORCE',
+  'REFUSED',
+]
 
 export async function status(
   options: OfflineOptions,
@@ -88,12 +115,16 @@ export async function status(
   if (format === 'json') {
     const objects = fold.statuses().map(([ref, decided]) => ({ ...ref, status: decided }))
     const digests = fold.digests()
-    const text = JSON.stringify({ objects, refused, digests, foldVersion }, undefined, 2)
+    const proxies = fold.proxies()
+    const all = { objects, refused, proxies, digests, foldVersion }
+    const text = JSON.stringify(all, undefined, 2)
     output.print(text)
     return exitCode.fine
   }
   const header = ['OBJECT', 'PLACE', 'CONDITION', 'STATUS', 'REASON', 'MESSAGE']
   output.print(table([header, ...statusRows(fold)]))
+  const proxies = proxyRows(fold)
+  if (proxies.length > 0) output.print(`\n${table([proxyHeader, ...proxies])}`)
   for (const { problems, ...ref } of refused) {
     for (const { path, message } of problems) {
       output.print(`refused: ${objectText(ref)}: ${path}: ${message}`)

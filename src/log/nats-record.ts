@@ -22,6 +22,8 @@ export interface NatsRecordOptions {
   readonly servers: string
   readonly bucket: string
   readonly key: string
+  /** Milliseconds after which entries of the bucket go by themselves; they stay where absent. */
+  readonly lifeMs?: number
 }
 
 interface Link {
@@ -29,6 +31,8 @@ interface Link {
   readonly client: JetStreamClient
   readonly manager: JetStreamManager
 }
+
+const nanosPerMs = 1_000_000
 
 /** The server refuses a write whose expected revision is not the newest. */
 const wrongRevision = 10_071
@@ -44,10 +48,11 @@ export class NatsRecord {
   /** @throws LogError `storage` where the server does not answer */
   async read(
     timeoutMs: number,
+    key = this.#options.key,
   ): Promise<{ readonly text: string; readonly revision: number } | undefined> {
     return this.#within(timeoutMs, async ({ manager }) => {
       const message = await manager.streams
-        .getMessage(this.#stream, { last_by_subj: this.#subject })
+        .getMessage(this.#stream, { last_by_subj: this.#subjectOf(key) })
         .catch((error) => {
           if (error instanceof JetStreamApiError && error.status === 404) return null
           throw error
@@ -65,7 +70,7 @@ export class NatsRecord {
   async write(text: string, expected: number, timeoutMs: number): Promise<number | undefined> {
     return this.#within(timeoutMs, async ({ client }) => {
       try {
-        const taken = await client.publish(this.#subject, text, {
+        const taken = await client.publish(this.#subjectOf(this.#options.key), text, {
           expect: { lastSubjectSequence: expected },
           timeout: timeoutMs,
         })
@@ -74,6 +79,13 @@ export class NatsRecord {
         if (error instanceof JetStreamApiError && error.code === wrongRevision) return undefined
         throw error
       }
+    })
+  }
+
+  /** Writes whatever is there. @throws LogError `storage` where the server does not answer */
+  async put(text: string, timeoutMs: number): Promise<void> {
+    await this.#within(timeoutMs, async ({ client }) => {
+      await client.publish(this.#subjectOf(this.#options.key), text, { timeout: timeoutMs })
     })
   }
 
@@ -86,8 +98,8 @@ export class NatsRecord {
     return `KV_${this.#options.bucket}`
   }
 
-  get #subject(): string {
-    return `$KV.${this.#options.bucket}.${this.#options.key}`
+  #subjectOf(key: string): string {
+    return `$KV.${this.#options.bucket}.${key}`
   }
 
   async #within<Value>(timeoutMs: number, ask: (link: Link) => Promise<Value>): Promise<Value> {
@@ -136,6 +148,7 @@ export class NatsRecord {
       allow_rollup_hdrs: true,
       deny_delete: true,
       num_replicas: 1,
+      ...(this.#options.lifeMs !== undefined && { max_age: this.#options.lifeMs * nanosPerMs }),
     }
     await manager.streams.add(bucket).catch(async (error) => {
       // Another process may have made it meanwhile.

@@ -7,12 +7,13 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as after } from 'node:timers/promises'
 import type { SluiceEvent } from '../../events/index.ts'
 import type { Fold } from '../actors/fold.ts'
-import { type Lease, type LeaseOptions, openNatsLease } from '../lease/index.ts'
+import { type Lease, type LeaseOptions, openNatsLease, type Presence } from '../lease/index.ts'
 import type { EventLog } from '../log/index.ts'
 import type { ResourceIndex } from '../watch/resource-index.ts'
 import { robbedText } from './begin-anew.ts'
 import { Leadership } from './controller/leadership.ts'
 import { LogKeeper } from './controller/log-keeper.ts'
+import { watchReplicas } from './lost-proxies.ts'
 import { ManifestFiles, type ManifestFilesOptions } from './manifest-files.ts'
 import type { OpenedLog } from './open-log.ts'
 import type { Reconciler } from './reconciler.ts'
@@ -43,6 +44,8 @@ export interface WritingOptions {
   readonly reconciler: () => Reconciler
   readonly files: Omit<ManifestFilesOptions, 'append' | 'digestKey'>
   readonly leaseDurationMs: number
+  /** Name of this run of this replica, where several share the log. */
+  readonly identity: string
   onNotice(text: string): void
   onFault(error: unknown): void
 }
@@ -98,6 +101,7 @@ class SharedWriting implements Writing {
   readonly #files: ManifestFiles
   readonly #leadership: Leadership
   readonly #lease: Lease
+  readonly #presence: Presence | undefined
   readonly #prepared = Promise.withResolvers<void>()
   #isClosed = false
   /** Up to where somebody else has removed events from the log, as it was told last. */
@@ -128,13 +132,23 @@ class SharedWriting implements Writing {
         await this.#keeper.append('source', events)
       },
     })
-    const { replica } = shared
+    const { replica, servers } = shared
     const { leaseDurationMs: durationMs } = options
     this.#lease = openSharedLease(shared, { durationMs, onProblem: onNotice })({
       highestEpoch: () => fold.epoch,
       isFit: () => this.#keeper.problem === undefined && !this.#isClosed,
       onAcquired: (epoch) => this.#leadership.acquired(epoch),
       onLost: (reason) => this.#leadership.lost(reason),
+    })
+    this.#presence = watchReplicas({
+      servers,
+      identity: options.identity,
+      durationMs: options.leaseDurationMs,
+      fold,
+      cluster: 'local',
+      epoch: () => this.#leadership.logEpoch(),
+      keeper: this.#keeper,
+      onNotice,
     })
     this.#leadership = new Leadership({
       isShared: true,
@@ -176,6 +190,7 @@ class SharedWriting implements Writing {
     this.#files.follow()
     await this.#files.settled()
     this.#lease.start()
+    this.#presence?.start()
     await Promise.race([this.#prepared.promise, after(firstTurnMs, undefined, { ref: false })])
     while (!this.#options.index.isListed && !this.#isClosed) await after(lookMs)
   }
@@ -191,6 +206,7 @@ class SharedWriting implements Writing {
   async close(): Promise<void> {
     this.#isClosed = true
     await this.#keeper.settled(1_000)
+    await this.#presence?.close()
     await this.#lease.close()
     this.#keeper.close()
   }

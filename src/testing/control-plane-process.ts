@@ -103,7 +103,7 @@ async function main(options: ControlPlaneProcessOptions): Promise<void> {
   })
   await files.start()
   await reconciler.folded(await log.lastPosition())
-  xds.expect(fold.proxies())
+  xds.expect(fold.proxies().map(({ proxy }) => proxy))
   reconciler.open()
   const metrics = createServer((_, response) => response.end(xds.metrics()))
   await new Promise<void>((resolve) => metrics.listen(0, '127.0.0.1', resolve))

@@ -22,6 +22,8 @@ export interface DeliveryRecorderOptions {
   readonly cluster: string
   /** Unique for this run of the process, so that events of two runs never share an id. */
   readonly run: string
+  /** Which run of which replica serves the proxies; absent where there is only one. */
+  readonly replica?: string
   readonly append: (events: readonly SluiceEvent[]) => void
 }
 
@@ -33,10 +35,14 @@ interface Standing {
 }
 
 /** What every event about a proxy repeats. */
-type Place = Pick<ProxyPresence, 'gateway' | 'stream'>
+interface Place extends Pick<ProxyPresence, 'gateway' | 'stream'> {
+  readonly replica?: string
+}
 
 interface Answers {
   readonly place: Place
+  /** Undefined where nobody has introduced it. */
+  readonly presence: ProxyPresence | undefined
   watermark: number
   readonly refused: Map<ResourceKey, Standing>
 }
@@ -58,15 +64,35 @@ export class DeliveryRecorder implements ProxyAnswers {
 
   /** A proxy has opened its stream: what it said before on another one is forgotten. */
   connected(proxy: string, presence: ProxyPresence): void {
-    const { gateway, stream } = presence
-    const place = {
+    const place = this.#placeOf(presence)
+    this.#proxies.set(proxy, { place, presence, watermark: -1, refused: new Map() })
+    this.#dirty.delete(proxy)
+    const data = { proxy, ...presence, ...place }
+    this.#append([createEvent(proxyConnected, this.#context(), this.#content(proxy, data))])
+  }
+
+  /**
+   * Somebody has recorded that a proxy is gone. Where it is here after all, on that connection, that
+   * is said again, with all that it has answered: this replica was taken for dead.
+   */
+  contradict(proxy: string, stream: string | undefined): void {
+    const answers = this.#proxies.get(proxy)
+    if (answers?.presence === undefined || answers.place.stream !== stream) return
+    const data = { proxy, ...answers.presence, ...answers.place }
+    for (const standing of answers.refused.values()) standing.recorded = false
+    this.#append([
+      createEvent(proxyConnected, this.#context(), this.#content(proxy, data)),
+      ...this.#eventsOf(proxy, answers),
+    ])
+  }
+
+  #placeOf({ gateway, stream }: ProxyPresence): Place {
+    const { replica } = this.#options
+    return {
       ...(gateway !== undefined && { gateway }),
       ...(stream !== undefined && { stream }),
+      ...(replica !== undefined && { replica }),
     }
-    this.#proxies.set(proxy, { place, watermark: -1, refused: new Map() })
-    this.#dirty.delete(proxy)
-    const data = { proxy, ...presence }
-    this.#append([createEvent(proxyConnected, this.#context(), this.#content(proxy, data))])
   }
 
   /** Appends what is pending of the proxy, then that it has gone. */
@@ -74,7 +100,7 @@ export class DeliveryRecorder implements ProxyAnswers {
     const answers = this.#proxies.get(proxy)
     const last = this.#dirty.delete(proxy) && answers ? this.#eventsOf(proxy, answers) : []
     this.#proxies.delete(proxy)
-    const data = { proxy, ...answers?.place, reason }
+    const data = { proxy, ...(answers?.place ?? this.#placeOf({})), reason }
     const gone = createEvent(proxyDisconnected, this.#context(), this.#content(proxy, data))
     this.#append([...last, gone])
   }
@@ -107,7 +133,8 @@ export class DeliveryRecorder implements ProxyAnswers {
   #answersOf(proxy: string): Answers {
     const known = this.#proxies.get(proxy)
     if (known !== undefined) return known
-    const fresh = { place: {}, watermark: -1, refused: new Map() }
+    const place = this.#placeOf({})
+    const fresh = { place, presence: undefined, watermark: -1, refused: new Map() }
     this.#proxies.set(proxy, fresh)
     return fresh
   }

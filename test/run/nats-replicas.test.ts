@@ -24,6 +24,7 @@ describeWithParts(['nats-server'], 'two standalone gateways that share a log', (
   const ports = new Map<RunningGateway, string>()
   let one: RunningGateway
   let two: RunningGateway
+  let stopped: RunningGateway
   let port = 0
 
   /** A machine of its own, as far as locks and state are concerned; with its own loopback address. */
@@ -70,6 +71,16 @@ describeWithParts(['nats-server'], 'two standalone gateways that share a log', (
   }
   interface Line {
     readonly event: { readonly type: string; readonly subject: string }
+  }
+
+  interface Proxy {
+    readonly proxy: string
+    readonly replica: string
+    readonly state: string
+  }
+  const proxies = async () => {
+    const { stdout } = await sluice('status', '--nats', server.url, '-o', 'json')
+    return (JSON.parse(stdout) as { readonly proxies: readonly Proxy[] }).proxies
   }
 
   beforeAll(async () => {
@@ -123,14 +134,46 @@ describeWithParts(['nats-server'], 'two standalone gateways that share a log', (
     expect(await versions()).toBe(5)
     const replayed = await sluice('replay', '--nats', server.url)
     expect(replayed.stdout).toMatch(/of which 0 differ/)
+    // Its proxy was taken for gone with it.
+    const both = await waitFor('both proxies', async () => {
+      const found = await proxies()
+      return found.length === 2 ? found : undefined
+    })
+    expect(new Set(both.map(({ replica }) => replica)).size).toBe(2)
   })
 
   it('[design.replicas] hands the lease over at once when the holder is told to stop', async () => {
     const holder = await theHolder()
     const other = holder === one ? two : one
+    stopped = holder
     await holder.stop()
     edit('sixth.example')
     await answers(other, 'sixth.example')
     expect(isHolding(other)).toBe(true)
+  })
+
+  it('forgets the proxy of a replica that was killed and does not come back', async () => {
+    await stopped.start()
+    const there = await waitFor('both proxies', async () => {
+      const found = await proxies()
+      return found.length === 2 ? found : undefined
+    })
+    await stopped.kill()
+    const holder = stopped === one ? two : one
+    const gone = await waitFor('the other to be missed', () =>
+      there.find(({ replica }) =>
+        holder.stderr.includes(`replica ${replica} gives no sign of life`),
+      ),
+    )
+    const [left] = await waitFor('one proxy', async () => {
+      const found = await proxies()
+      return found.length === 1 ? found : undefined
+    })
+    expect(left?.replica).toBe(there.find((one) => one !== gone)?.replica)
+    const { stdout } = await sluice('log', '--nats', server.url, '-o', 'json')
+    expect(stdout).toMatch(/"reason":"its replica \S+_[0-9a-f]{8} is gone"/)
+    const table = await sluice('status', '--nats', server.url)
+    expect(table.stdout).toMatch(/^PROXY +GATEWAY +REPLICA/m)
+    expect(table.stdout).toContain(left?.replica)
   })
 })

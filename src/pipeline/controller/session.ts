@@ -16,15 +16,15 @@
  */
 
 import { randomUUID } from 'node:crypto'
-import { type SluiceEvent, UnknownEventTypeError } from '../../../events/index.ts'
+import { UnknownEventTypeError } from '../../../events/index.ts'
 import type { Fold, FoldChange } from '../../actors/fold.ts'
 import { systemClock } from '../../base/clock.ts'
 import { defaultClassName } from '../../desired/shapes.ts'
 import { SecretStore } from '../../effects/secret-store.ts'
-import type { Lease } from '../../lease/index.ts'
+import type { Lease, Presence } from '../../lease/index.ts'
 import type { Position } from '../../log/index.ts'
-import { objectKey, parseObjectKey } from '../../model/names.ts'
-import { StatusWriter } from '../../status/writer.ts'
+import { objectKey } from '../../model/names.ts'
+import type { StatusWriter } from '../../status/writer.ts'
 import type { KindState } from '../../watch/kubernetes/kind-watch.ts'
 import type { WatchedKind } from '../../watch/kubernetes/kinds.ts'
 import { KubernetesSource } from '../../watch/kubernetes/source.ts'
@@ -32,6 +32,7 @@ import { DeliveryRecorder } from '../../xds/delivery-recorder.ts'
 import type { XdsServer } from '../../xds/server.ts'
 import { apiBinding } from '../api-binding.ts'
 import { robbedText } from '../begin-anew.ts'
+import { contradictLoss, watchReplicas } from '../lost-proxies.ts'
 import type { OpenedLog } from '../open-log.ts'
 import { Reconciler } from '../reconciler.ts'
 import { keepSessionKey, secretDigests } from '../secret-digests.ts'
@@ -48,6 +49,7 @@ import { openLease } from './open-lease.ts'
 import { serveProxies } from './serve-proxies.ts'
 import type { SessionOptions } from './session-options.ts'
 import { listingProblem, watchProblem } from './source-problems.ts'
+import { createStatusWriter } from './status-writing.ts'
 
 const classKey = `GatewayClass//${defaultClassName}`
 
@@ -71,6 +73,8 @@ export class Session {
   readonly #deployments: Deployments
   readonly #effects: Effects
   readonly #digests: DigestCheck
+  /** Undefined where the log is this replica's own. */
+  readonly #presence: Presence | undefined
   /** Name of this run of this replica; never used twice. */
   readonly #identity: string
   readonly #index: RestoredState['index']
@@ -94,11 +98,17 @@ export class Session {
     this.#from = restored.from
     this.#identity = `${options.replica}_${randomUUID().slice(0, 8)}`
     this.#keeper = this.#createKeeper()
-    this.#digests = this.#createDigestCheck()
+    this.#digests = new DigestCheck({
+      ...options,
+      fold: this.#fold,
+      replica: this.#identity,
+      post: (events) => this.#keeper.post('digest', events),
+    })
     this.#recorder = new DeliveryRecorder({
       clock: systemClock,
       cluster: clusterName,
       run: randomUUID(),
+      replica: this.#identity,
       append: (events) => this.#keeper.post('delivery', events),
     })
     this.#secrets = new SecretStore(() => {
@@ -119,7 +129,20 @@ export class Session {
       onLost: (reason) => this.#leadership.lost(reason),
     })
     this.#leadership = this.#createLeadership()
-    this.#writer = this.#createWriter()
+    const writing = {
+      fold: this.#fold,
+      keeper: this.#keeper,
+      epoch: () => this.#leadership.logEpoch(),
+      onNotice: (text: string) => say('warn', text),
+    }
+    this.#presence = watchReplicas({
+      ...writing,
+      servers: settings.nats,
+      identity: this.#identity,
+      durationMs: settings.leaseDurationMs,
+      cluster: clusterName,
+    })
+    this.#writer = createStatusWriter(options, this.#fold, this.#source, () => this.#leadership)
     const isWriting = () => this.#leadership.writingEpoch() !== undefined
     this.#class = new ClassKeeper({ client, owners, settings, isWriting, say })
     this.#deployments = new Deployments({
@@ -130,13 +153,7 @@ export class Session {
       live: (key) => this.#source.live(key),
       isWriting,
     })
-    this.#effects = new Effects({
-      fold: this.#fold,
-      secrets: this.#secrets,
-      keeper: this.#keeper,
-      epoch: () => this.#leadership.logEpoch(),
-      onNotice: (text) => say('warn', text),
-    })
+    this.#effects = new Effects({ ...writing, secrets: this.#secrets })
   }
 
   /** Where proxies connect, `host:port`. */
@@ -173,6 +190,7 @@ export class Session {
     this.#source.start()
     this.#deployments.start()
     this.#lease.start()
+    this.#presence?.start()
     this.#begin().catch(this.#end)
   }
 
@@ -191,6 +209,7 @@ export class Session {
     await this.#keeper.settled(1_000)
     await this.#reconciler.stop()
     if (isWriter && this.#keeper.problem === undefined) await this.#saveState()
+    await this.#presence?.close()
     await this.#lease.close()
     this.#keeper.close()
     await this.#opened.close().catch(() => undefined)
@@ -218,7 +237,7 @@ export class Session {
     if (!this.#source.isListed || !this.#index.isListed) return
     this.#isOpen = true
     // On a log of one's own nobody else can have them; on a shared one they may be elsewhere.
-    if (!this.#isShared) this.#xds?.expect(this.#fold.proxies())
+    if (!this.#isShared) this.#xds?.expect(this.#fold.proxies().map(({ proxy }) => proxy))
     this.#reconciler.open()
     this.#options.health.set('configuration', undefined)
   }
@@ -248,12 +267,6 @@ export class Session {
     }
     this.#robbedUpTo = upTo
     if (this.#fold.position >= upTo) this.#reconciler.mend()
-  }
-
-  #createDigestCheck(): DigestCheck {
-    const { metrics, say } = this.#options
-    const post = (events: readonly SluiceEvent[]) => this.#keeper.post('digest', events)
-    return new DigestCheck({ fold: this.#fold, replica: this.#identity, metrics, post, say })
   }
 
   #createSource(): KubernetesSource {
@@ -311,6 +324,7 @@ export class Session {
       onFolded: (recorded) => {
         metrics.add('fold_seconds', (performance.now() - began) / 1_000)
         if (this.#isShared) this.#digests.folded(recorded)
+        contradictLoss(recorded.event, this.#recorder)
         this.#openIfListed()
       },
       capture: () => captureState(this.#fold, this.#index),
@@ -379,22 +393,6 @@ export class Session {
         this.#deployments.clear()
       },
       say,
-    })
-  }
-
-  #createWriter(): StatusWriter {
-    const { client, metrics, say } = this.#options
-    return new StatusWriter({
-      client,
-      wanted: (key) => this.#fold.decidedOf(parseObjectKey(key)),
-      live: (key) => this.#source.live(key),
-      note: (key, object) => this.#source.noteWrite(key, object),
-      isLeading: () => this.#leadership.writingEpoch() !== undefined,
-      onOutcome: (kind, outcome, message) => {
-        metrics.add('status_writes_total', 1, kind, outcome)
-        if (message !== undefined) say('warn', message)
-        else say('debug', `status of a ${kind}: ${outcome}`)
-      },
     })
   }
 }
