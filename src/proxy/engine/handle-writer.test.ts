@@ -151,6 +151,22 @@ test.each(ways)('the end comes behind all that was written, by way of %s', async
   expect(all.subarray(-5).toString()).toBe('xlast')
 })
 
+test('the handle of TLS has copied what it took, and only views behind that rest', async () => {
+  await secured()
+  const writer = byHandle()
+  const first = Buffer.alloc(64 * 1024, 'a')
+  writer?.writeParts(['head ', first])
+  expect([writer?.holdsViews, writer?.needsDrain]).toEqual([false, false])
+  first.fill('z')
+  const second = Buffer.alloc(20 * 1024, 'b')
+  writer?.writeParts([second])
+  expect([writer?.holdsViews, writer?.needsDrain]).toEqual([true, true])
+  const all = await take(5 + first.length + second.length)
+  expect(all.equals(Buffer.concat([Buffer.from('head '), first.fill('a'), second]))).toBe(true)
+  await eventually(() => expect(drained).toBe(1))
+  expect([writer?.holdsViews, writer?.needsDrain]).toEqual([false, false])
+})
+
 const handles = ways.filter(([name]) => name.includes('handle'))
 
 test.each(handles)('a socket is cut although much waits, by way of %s', async (_, open, way) => {

@@ -48,8 +48,8 @@ export abstract class Http1Side {
   }
 
   /** Large pieces are written as views, which the kernel reads until they have left. */
-  get borrower(): Socket {
-    return this.transport.socket
+  get borrower(): Socket | undefined {
+    return this.transport.borrower
   }
 
   get needsDrain(): boolean {

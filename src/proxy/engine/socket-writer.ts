@@ -9,6 +9,8 @@ export interface SocketWriter {
   readonly backlog: number
   /** So much waits for the peer that a drain will be told. */
   readonly needsDrain: boolean
+  /** While a drain is awaited: somebody still looks at the bytes of views that were written. */
+  readonly holdsViews: boolean
   /** Latin-1 text. */
   writeText(text: string): void
   /** Parts in order, in one system call where they fit. */
@@ -19,6 +21,7 @@ export interface SocketWriter {
 
 /** The documented way, through the socket's stream. */
 export class StreamWriter implements SocketWriter {
+  readonly holdsViews = true
   readonly #socket: Socket
   /** More was written than fits since the last drain: only then the socket has to be asked. */
   #isFull = false

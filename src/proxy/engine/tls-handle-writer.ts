@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import type { SocketWriter, WrittenPart } from './socket-writer.ts'
-import { socketHighWaterMark } from './write-limits.ts'
+import { encryptedHighWaterMark } from './write-limits.ts'
 import { type WritableHandle, type WriteRequest, writeError } from './write-request.ts'
 
 /**
@@ -18,6 +18,8 @@ export class TlsHandleWriter implements SocketWriter {
   #rested: WriteRequest | undefined
   #isBusy = false
   #queue: WrittenPart[] = []
+  /** Views wait in the queue. What was written is encrypted already, and its bytes are nobody's. */
+  holdsViews = false
   #ends = false
   /** Bytes of the write under way and of those behind it. */
   backlog = 0
@@ -57,15 +59,22 @@ export class TlsHandleWriter implements SocketWriter {
     this.backlog += text.length
     if (this.#isBusy) this.#queue.push(text)
     else this.#started(this.#handle.writeLatin1String(this.#freeRequest(), text))
-    if (this.backlog >= socketHighWaterMark) this.needsDrain = true
+    if (this.backlog >= encryptedHighWaterMark) this.needsDrain = true
   }
 
   writeParts(parts: readonly WrittenPart[]): void {
     if (!this.#socket.writable) return
     for (const part of parts) this.backlog += part.length
-    if (this.#isBusy) this.#queue.push(...parts)
+    if (this.#isBusy) this.#enqueue(parts)
     else this.#startParts(parts)
-    if (this.backlog >= socketHighWaterMark) this.needsDrain = true
+    if (this.holdsViews || this.backlog >= encryptedHighWaterMark) this.needsDrain = true
+  }
+
+  #enqueue(parts: readonly WrittenPart[]): void {
+    for (const part of parts) {
+      if (typeof part !== 'string') this.holdsViews = true
+      this.#queue.push(part)
+    }
   }
 
   /** The close of TLS goes out behind all that was written. */
@@ -103,6 +112,7 @@ export class TlsHandleWriter implements SocketWriter {
     const queue = this.#queue
     if (queue.length > 0) {
       this.#queue = []
+      this.holdsViews = false
       this.writeParts(queue)
     }
     if (this.#isBusy) return
@@ -115,6 +125,7 @@ export class TlsHandleWriter implements SocketWriter {
 
   #fail(status: number): void {
     this.#queue = []
+    this.holdsViews = false
     if (!this.#socket.destroyed) this.#socket.destroy(writeError(status))
   }
 }

@@ -123,6 +123,11 @@ export class Transport implements BodySink {
     return this.#writer?.needsDrain === true
   }
 
+  /** Who may still look at bytes of views that were written, until a drain is told or it is closed. */
+  get borrower(): Socket | undefined {
+    return this.#writer?.holdsViews === false ? undefined : this.socket
+  }
+
   /** Bytes that were written and have not reached the kernel. */
   get backlog(): number {
     return this.#writer?.backlog ?? 0

@@ -187,7 +187,7 @@ export const metricDefinitions = {
     ['endpoint'],
   ),
   read_buffers: gauge(
-    'Buffers of 64 KiB that HTTP/1.1 connections to backends are read into, in use now.',
+    'Buffers of 68 KiB that HTTP/1.1 connections to backends are read into, in use now.',
   ),
   upstream_connections: gauge('Connections to backends open now.'),
   malformed_requests_total: counter('Request heads that could not be read.'),
