@@ -1,4 +1,5 @@
 export * from './decision.ts'
+export * from './definition.ts'
 export * from './delivery.ts'
 export * from './deployment.ts'
 export * from './envelope.ts'

@@ -1,4 +1,5 @@
 import { conditionsDecided, desiredPublished } from './decision.ts'
+import { definitionsObserved } from './definition.ts'
 import { configAcked, configRejected, proxyConnected, proxyDisconnected } from './delivery.ts'
 import { deploymentApplied, deploymentFailed } from './deployment.ts'
 import type { EventOf } from './envelope.ts'
@@ -34,6 +35,7 @@ export const vocabulary = [
   jwksFetched,
   deploymentApplied,
   deploymentFailed,
+  definitionsObserved,
 ] as const
 
 /** Any event of the log, to be told apart by `type`. */

@@ -6,6 +6,7 @@
 import { type SnapshotFrom, transition } from 'xstate'
 import { EpochGate, type SluiceEvent } from '../../events/index.ts'
 import type { Deployment } from '../desired/deployment/index.ts'
+import { gatewayApiVersions } from '../desired/derive/gateway-class.ts'
 import { unreadKindsFact } from '../desired/derive/inference-pool.ts'
 import type { Graph } from '../desired/graph.ts'
 import type { ObjectState, ObservedObject } from '../desired/object-state.ts'
@@ -64,6 +65,7 @@ export interface FoldSnapshot {
   readonly deployments?: unknown
   /** Kinds that a setting leaves out; absent where no listing said. */
   readonly unread?: readonly string[]
+  readonly definitions?: string
   readonly statuses: readonly (readonly [ObjectKey, Status])[]
   /** Of the newest lease holder; absent where there was none. */
   readonly epoch?: number
@@ -80,6 +82,7 @@ export class Fold {
   /** Last fetched, by URI; they stand until others are fetched, whoever asks for them. */
   readonly #keySets = new Map<string, FetchedKeys>()
   #unread: readonly string[] | undefined
+  #definitions: string | undefined
   #gate = new EpochGate()
   #position = 0
   #observed = false
@@ -138,6 +141,7 @@ export class Fold {
       this.#isResourceEvent(event, seen) ||
       this.#isKeySet(event) ||
       this.#isListing(event) ||
+      this.#isAboutDefinitions(event) ||
       this.#deployments.apply(event) ||
       this.#delivery.apply(event)
     this.#delivery.settle(seen.timeMs)
@@ -174,6 +178,7 @@ export class Fold {
       keySets: [...this.#keySets],
       deployments: this.#deployments.snapshot(),
       ...(this.#unread && { unread: this.#unread }),
+      ...(this.#definitions !== undefined && { definitions: this.#definitions }),
       statuses: this.#book.entries(),
       ...(this.epoch > 0 && { epoch: this.epoch }),
     }
@@ -193,6 +198,7 @@ export class Fold {
     for (const [uri, keys] of snapshot.keySets ?? []) this.#setKeys(uri, keys)
     this.#deployments.restore(snapshot.deployments)
     this.#setUnread(snapshot.unread)
+    this.#setDefinitions(snapshot.definitions)
     this.#position = snapshot.position
     this.#gate = new EpochGate(snapshot.epoch)
     this.graph.settle()
@@ -269,6 +275,22 @@ export class Fold {
   #setKeys(uri: string, keys: FetchedKeys): void {
     this.#keySets.set(uri, keys)
     this.graph.setFact(keySetFact(uri), keys)
+  }
+
+  #isAboutDefinitions({ type, data }: SluiceEvent): boolean {
+    if (type !== 'dev.sluice.definitions.observed.v1') return false
+    this.#setDefinitions(data.versions.join(','))
+    return true
+  }
+
+  #setDefinitions(versions: string | undefined): void {
+    this.#definitions = versions
+    this.graph.setFact(gatewayApiVersions, versions)
+  }
+
+  /** Versions of the Gateway API that the cluster was seen to have, with commas; undefined before. */
+  get definitions(): string | undefined {
+    return this.#definitions
   }
 
   /** Digest of a key set as last fetched; undefined before the first time. */

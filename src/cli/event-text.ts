@@ -21,6 +21,8 @@ export function eventDetail({ type, data }: SluiceEvent): string {
       return data.changes.map(({ kind, name, change }) => `${kind} ${name} ${change}`).join(', ')
     case 'dev.sluice.deployment.failed.v1':
       return data.message
+    case 'dev.sluice.definitions.observed.v1':
+      return data.versions.join(', ')
     default:
       return ''
   }

@@ -56,6 +56,23 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'what a controller wa
     await cluster.condition('HTTPRoute', 'shop', 'Accepted=True')
   })
 
+  it('says whether the Gateway API of the cluster is the one that it is made for', async () => {
+    await prepared()
+    await make().start()
+    await cluster.condition('GatewayClass', 'agentgateway', 'SupportedVersion=True')
+    const name = 'udproutes.gateway.networking.k8s.io'
+    const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${name}`
+    const install = (version: string) => {
+      const annotations = { 'gateway.networking.k8s.io/bundle-version': version }
+      return cluster.server.request('PATCH', path, { metadata: { annotations } })
+    }
+    await install('v1.4.0')
+    await cluster.condition('GatewayClass', 'agentgateway', 'SupportedVersion=False')
+    await cluster.condition('GatewayClass', 'agentgateway', 'Accepted=True')
+    await install('v1.6.1')
+    await cluster.condition('GatewayClass', 'agentgateway', 'SupportedVersion=True')
+  })
+
   it('may lose a kind and get it back', async () => {
     await prepared()
     const one = await make().start()

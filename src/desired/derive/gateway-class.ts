@@ -1,4 +1,5 @@
 /** GatewayClass: is it ours, and are its parameters there? */
+import type { DecidedCondition } from '../../model/conditions.ts'
 import { conditionFalse, conditionTrue } from '../conditions.ts'
 import type { Derived, Reader, Stage } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
@@ -57,6 +58,23 @@ const supportedFeatures = [
   'UDPRoute',
 ].map((name) => ({ name }))
 
+/** Name of the fact: versions that the cluster's definitions of the Gateway API state, with commas. */
+export const gatewayApiVersions = 'gateway-api-versions'
+
+/** The minor version that this controller is made for; patches of it differ in texts alone. */
+const supportedMinor = 'v1.6'
+
+/** Undefined where there is no cluster that could have another version (GatewayClass SupportedVersion). */
+function supportedVersion(read: Reader, generation: number): DecidedCondition | undefined {
+  const text = read.fact<string>(gatewayApiVersions)
+  if (text === undefined) return undefined
+  const others = text.split(',').filter((version) => !version.startsWith(`${supportedMinor}.`))
+  if (others.length === 0) return conditionTrue('SupportedVersion', 'SupportedVersion', generation)
+  const named = others.map((version) => version || 'no stated version').join(', ')
+  const message = `the cluster has Gateway API definitions of ${named}; this controller is made for ${supportedMinor}, and goes on with what it knows`
+  return conditionFalse('SupportedVersion', 'UnsupportedVersion', generation, message)
+}
+
 export const gatewayClassStage: Stage = {
   name: 'gateway-class',
   kinds: ['GatewayClass'],
@@ -69,7 +87,9 @@ export const gatewayClassStage: Stage = {
       problem === undefined
         ? conditionTrue('Accepted', 'Accepted', self.generation)
         : conditionFalse('Accepted', 'InvalidParameters', self.generation, problem)
-    return { status: { conditions: [accepted], supportedFeatures } }
+    const supported = supportedVersion(read, self.generation)
+    const conditions = supported === undefined ? [accepted] : [accepted, supported]
+    return { status: { conditions, supportedFeatures } }
   },
 }
 

@@ -7,6 +7,7 @@ import { KeySetFetcher } from '../../effects/key-set-fetcher.ts'
 import type { SecretStore } from '../../effects/secret-store.ts'
 import { Timers } from '../../effects/timers.ts'
 import { clusterName } from './cluster-name.ts'
+import { DefinitionsRecord } from './definitions.ts'
 import type { AppendStage } from './log-keeper.ts'
 
 export interface EffectsOptions {
@@ -24,10 +25,12 @@ export class Effects {
   readonly #options: EffectsOptions
   readonly #timers: Timers
   readonly #keySets: KeySetFetcher
+  readonly #definitions: DefinitionsRecord
 
   constructor(options: EffectsOptions) {
     const { fold, secrets, keeper, epoch, onNotice } = options
     this.#options = options
+    this.#definitions = new DefinitionsRecord(options)
     this.#timers = new Timers({
       clock: systemClock,
       cluster: clusterName,
@@ -53,8 +56,14 @@ export class Effects {
   /** The fold may want other things than before. */
   update(): void {
     const { fold, epoch } = this.#options
+    this.#definitions.update()
     this.#timers.want(fold.timers())
     this.#keySets.update(epoch() === undefined ? [] : fold.graph.keySets.all())
+  }
+
+  /** Versions of the Gateway API that the cluster defines now. */
+  noteDefinitions(versions: readonly string[]): void {
+    this.#definitions.note(versions)
   }
 
   /** Resolves when no key set is being fetched. */

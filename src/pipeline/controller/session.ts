@@ -14,7 +14,6 @@
  * A log of its own (a file) needs no lease to be written: the lease then only decides who writes
  * statuses.
  */
-
 import { randomUUID } from 'node:crypto'
 import { UnknownEventTypeError } from '../../../events/index.ts'
 import type { Fold, FoldChange } from '../../actors/fold.ts'
@@ -294,6 +293,7 @@ export class Session {
         this.#writer.mark(key)
         if (key === classKey && this.#source.live(key) === undefined) this.#class.ensure()
       },
+      onVersions: (versions) => this.#effects.noteDefinitions(versions),
       onSecretsGone: () => {
         this.#isSecretGone = true
       },

@@ -19,6 +19,8 @@ export interface KubernetesSourceOptions extends ObserveOptions, ScopeOptions {
   onProblem(message: string): void
   /** An object whose status is ours to write was seen, or is gone. */
   onLive(key: string): void
+  /** Versions of the Gateway API that the cluster's definitions state, each once, sorted. */
+  onVersions(versions: readonly string[]): void
   /** Secret values may have gone; `secretDigests` says which are left. */
   onSecretsGone(): void
 }

@@ -15,9 +15,10 @@ import { KubeError, type KubeObject, type LiveObject, objectPath } from '../../k
 import { asRelist, type Listing, type WriterContext } from '../difference.ts'
 import type { IndexEntry, ResourceIndex } from '../resource-index.ts'
 import { Collection, type Entry } from './collection.ts'
+import { Definitions } from './definitions.ts'
 import { clusterDifferences } from './differences.ts'
 import { type KindState, KindWatch } from './kind-watch.ts'
-import { definitionKind, inferenceKinds, pathOf, type WatchedKind, watchedKinds } from './kinds.ts'
+import { inferenceKinds, pathOf, type WatchedKind, watchedKinds } from './kinds.ts'
 import { observeObject } from './observe.ts'
 import { Scope } from './scope.ts'
 import type { KubernetesSourceOptions } from './source-options.ts'
@@ -40,7 +41,7 @@ export class KubernetesSource {
   readonly #collection: Collection
   readonly #scope: Scope
   readonly #watches: readonly KindWatch[]
-  readonly #definitions: KindWatch
+  readonly #definitions: Definitions
   /** Kinds that a setting leaves out: what the log has of them from before is gone. */
   readonly #unread: readonly string[]
   readonly #states = new Map<string, KindState>()
@@ -89,10 +90,10 @@ export class KubernetesSource {
     this.#watches = watchedKinds
       .filter(({ kind }) => !this.#unread.includes(kind))
       .map((kind) => new KindWatch(options.client, kind, sink))
-    this.#definitions = new KindWatch(options.client, definitionKind, {
-      listing: () => ({ page: (objects) => objects.map((one) => this.#poke(one)), finish() {} }),
-      changed: (_kind, _version, _type, object) => this.#poke(object),
-      state: () => undefined,
+    this.#definitions = new Definitions({
+      client: options.client,
+      onDefinition: (name) => this.#poke(name),
+      onVersions: options.onVersions,
     })
   }
 
@@ -237,9 +238,8 @@ export class KubernetesSource {
     if (!isSame) this.#options.onState(kind, state)
   }
 
-  #poke({ metadata }: KubeObject): void {
-    const watch = this.#watches.find(({ kind }) => metadata.name === `${kind.plural}.${kind.group}`)
-    watch?.poke()
+  #poke(definition: string): void {
+    this.#watches.find(({ kind }) => definition === `${kind.plural}.${kind.group}`)?.poke()
   }
 
   #touch(key: string): void {
