@@ -202,6 +202,8 @@ function runSuite(
     [
       '-test.v',
       '-test.timeout=90m',
+      // One after the other: proxies that start together take each other's time.
+      '-test.parallel=1',
       ...only,
       `--gateway-class=${className}`,
       `--conformance-profiles=${profiles.join(',')}`,
