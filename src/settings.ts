@@ -147,7 +147,7 @@ export const settings = {
     read: readCount,
     default: undefined,
     defaultText: 'no limit',
-    doc: 'Most requests, and so connections, that one worker has under way to one address of a backend. Others are answered 503.',
+    doc: 'Most requests, and so connections, that are under way to one address of a backend, all workers together. Others are answered 503.',
   }),
   zone: row<string | undefined>({
     env: 'SLUICE_ZONE',

@@ -21,7 +21,7 @@ const jitter = 0.25
 /** The attempt is over, whatever came of it. */
 export function endAttempt(walk: Walk): void {
   if (walk.endpoint === undefined) return
-  walk.endpoint.outstanding--
+  walk.endpoint.end()
   walk.endpoint = undefined
 }
 

@@ -51,6 +51,7 @@ import { type DestinationRules, destinationFilter } from './upstream/destination
 import { HostResolver } from './upstream/host-resolver.ts'
 import type { Locality } from './upstream/locality.ts'
 import { type Lookup, machineLookup } from './upstream/lookup.ts'
+import type { RequestCap } from './upstream/request-cap.ts'
 import { Walk, walkOf } from './walk.ts'
 import { warmUp } from './warm-up.ts'
 
@@ -63,8 +64,8 @@ export interface DataPlaneSettings {
   readonly clusterDomain?: string
   /** Addresses and CIDRs of proxies whose X-Forwarded-For is believed. */
   readonly trustedProxies?: readonly string[]
-  /** Most requests under way to one address of a backend; no limit where absent. */
-  readonly maxBackendRequests?: number
+  /** Of requests under way to one address of a backend; no limit where absent. */
+  readonly requestCap?: RequestCap
   /** Where the process runs; unknown where absent. */
   readonly locality?: Locality
   /** Uniform in [0, 1); Math.random where absent. */
@@ -122,7 +123,7 @@ export async function createDataPlane(parts: DataPlaneParts): Promise<DataPlane>
     ...(trustedProxies.length > 0 && { isTrustedProxy: addressRanges(trustedProxies) }),
     heads: new MatchableHeads(parts.core, parts.head),
     random: random ?? Math.random,
-    most: parts.settings.maxBackendRequests ?? Number.POSITIVE_INFINITY,
+    ...(parts.settings.requestCap && { cap: parts.settings.requestCap }),
     mcp: new McpHub(config, parts.settings),
     sessions: new SessionTokens(
       () => parts.settings.sessionKey ?? config.secret(sessionKeyRef.digest),

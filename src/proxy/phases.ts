@@ -26,6 +26,7 @@ import { resumeSession } from './session/persistence.ts'
 import type { SessionTokens } from './session/tokens.ts'
 import { startAttemptSpan, startTrace } from './tracing.ts'
 import { now } from './upstream/choose.ts'
+import type { RequestCap } from './upstream/request-cap.ts'
 import { type DestinationResolver, resolveDestination } from './upstream/resolve.ts'
 import type { Walk } from './walk.ts'
 
@@ -38,8 +39,8 @@ export interface PhaseContext {
   readonly isTrustedProxy?: (address: string) => boolean
   /** Uniform in [0, 1). */
   readonly random: () => number
-  /** Most requests that one address of a backend may have under way. */
-  readonly most: number
+  /** Of requests under way to one address of a backend; no limit where absent. */
+  readonly cap?: RequestCap
   readonly mcp: McpHub
   readonly sessions: SessionTokens
   readonly callouts: Callouts
@@ -256,8 +257,8 @@ function forward(walk: Walk, context: PhaseContext): PhaseResult | Promise<Phase
   if (backend !== undefined && isMcpBackend(backend, context)) return serveMcp(walk, context)
   if (destination === undefined) throw new GatewayError('no_backends')
   if (destination.endpoint !== undefined) {
+    destination.endpoint.begin(context.cap)
     walk.endpoint = destination.endpoint
-    walk.endpoint.outstanding++
     // The body of a request to a model has come already, at the speed of the client.
     const isFirst = walk.retries === 0 && walk.model === undefined
     walk.attemptStartedAt = isFirst ? exchange.startedAt : now()

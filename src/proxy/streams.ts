@@ -86,10 +86,15 @@ export class StreamForwarder implements StreamHandler {
   }
 
   #connect(stream: ServerStream, walk: StreamWalk, destination: Destination): void {
+    try {
+      destination.endpoint?.begin(this.#context.cap)
+    } catch (error) {
+      this.#refuse(stream, walk, error)
+      return
+    }
     walk.destination = destination
     walk.address = destination.address
     walk.addressesLeft = destination.others
-    if (destination.endpoint !== undefined) destination.endpoint.outstanding++
     stream.connect(destination.address, destination.settings.connectTimeoutMs ?? 0)
   }
 
@@ -126,8 +131,7 @@ export class StreamForwarder implements StreamHandler {
   onStreamDone(stream: ServerStream): void {
     const walk = walkOf(stream)
     walk.over = true
-    const endpoint = walk.destination?.endpoint
-    if (endpoint !== undefined) endpoint.outstanding--
+    walk.destination?.endpoint?.end()
     this.#telemetry.onStreamDone(stream, factsOf(stream, walk))
   }
 }

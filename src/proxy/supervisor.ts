@@ -12,17 +12,18 @@ import { configDump } from './admin/config-dump.ts'
 import { adminRoutes, type LevelControl, readinessRoutes, statsRoutes } from './admin/routes.ts'
 import { type SmallServer, serve } from './admin/server.ts'
 import { Answers } from './answers.ts'
-import { createConnectionCounts, forgetConnections } from './engine/connection-cap.ts'
 import type { StreamLimits } from './engine/types.ts'
 import type { PortName } from './listener-ports.ts'
 import { PortClaims } from './port-claims.ts'
 import { rateTableKeys } from './rate-buckets.ts'
+import { createSharedCounts, forgetWorker, type SharedCounts } from './shared-counts.ts'
 import type { AccessLogFormat } from './telemetry/access-line.ts'
 import type { MetricsSnapshot } from './telemetry/metric-definitions.ts'
 import { sumSnapshots, writePrometheus } from './telemetry/prometheus.ts'
 import type { DestinationRules } from './upstream/destination-rules.ts'
 import type { Locality } from './upstream/locality.ts'
 import type { EdgeSettings, FromWorker, WorkerRejection } from './worker-messages.ts'
+import { workerSettings } from './worker-settings.ts'
 import { WorkerThread } from './worker-thread.ts'
 
 /** What happens in the proxy, for the operational log. */
@@ -61,7 +62,7 @@ export interface ProxyOptions {
   readonly destinations: DestinationRules
   readonly clusterDomain?: string
   readonly locality?: Locality
-  /** Most requests under way to one address of a backend, for each worker; no limit where absent. */
+  /** Most requests under way to one address of a backend; no limit where absent. */
   readonly maxBackendRequests?: number
   /** Limits of what is forwarded unread; the engine's own where absent. */
   readonly streamLimits?: Partial<StreamLimits>
@@ -115,7 +116,7 @@ class Supervisor implements RunningProxy {
   readonly #rateMemory = createRateMemory({ keys: rateTableKeys })
   readonly #rates = createRateLimiter({ shared: this.#rateMemory })
   readonly #rateOwners = new Map<number, number>()
-  readonly #connections = createConnectionCounts()
+  readonly #counts: SharedCounts
   readonly #claims: PortClaims
   readonly #answers: Answers
   readonly #servers: Record<'admin' | 'stats' | 'readiness', SmallServer | undefined> = {
@@ -136,7 +137,9 @@ class Supervisor implements RunningProxy {
     this.ready = promise
     this.#becomeReady = resolve
     this.#answers = new Answers(options.name ?? 'local', options.channel)
-    this.#claims = new PortClaims(options.bindAddress, workerCount(options.workers) > 1)
+    const workers = workerCount(options.workers)
+    this.#claims = new PortClaims(options.bindAddress, workers > 1)
+    this.#counts = createSharedCounts(workers, options.maxBackendRequests !== undefined)
   }
 
   get addresses() {
@@ -178,31 +181,16 @@ class Supervisor implements RunningProxy {
   }
 
   #newThread(index: number, count: number): WorkerThread {
-    const { bindAddress, accessLogFd, accessLogFormat, channel, destinations } = this.#options
-    const { clusterDomain, locality, maxBackendRequests, streamLimits, version, edge } =
-      this.#options
+    const rateMemory = this.#rateMemory
+    const shared = { rateMemory, counts: this.#counts, reusePort: count > 1 }
     return new WorkerThread({
       index,
-      channel,
-      settings: {
-        rateMemory: this.#rateMemory,
-        connectionCounts: this.#connections,
-        index,
-        bindAddress,
-        reusePort: count > 1,
-        accessLog: { fd: accessLogFd ?? 1, format: accessLogFormat ?? 'text' },
-        destinations,
-        ...(clusterDomain !== undefined && { clusterDomain }),
-        ...(locality !== undefined && { locality }),
-        ...(maxBackendRequests !== undefined && { maxBackendRequests }),
-        ...(streamLimits !== undefined && { streamLimits }),
-        ...(version !== undefined && { version }),
-        ...(edge !== undefined && { edge }),
-      },
+      channel: this.#options.channel,
+      settings: { index, ...shared, ...workerSettings(this.#options) },
       onMessage: (message) => this.#receive(index, message),
       onDeath: (error, restartMs) => {
         this.#releaseRates(index)
-        forgetConnections(this.#connections, index)
+        forgetWorker(this.#counts, index)
         this.#claims.releaseAll(index)
         this.#tell({ type: 'worker-died', worker: index, error, restartMs })
         this.#settle()

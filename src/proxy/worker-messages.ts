@@ -1,8 +1,8 @@
 /** What the main thread and its workers tell each other. */
 import type { Rejection } from '../wire/channel.ts'
-import type { ConnectionCounts } from './engine/connection-cap.ts'
 import type { StreamLimits } from './engine/types.ts'
 import type { PortName } from './listener-ports.ts'
+import type { SharedCounts } from './shared-counts.ts'
 import type { AccessLogFormat } from './telemetry/access-line.ts'
 import type { MetricsSnapshot } from './telemetry/metric-definitions.ts'
 import type { DestinationRules } from './upstream/destination-rules.ts'
@@ -34,8 +34,7 @@ export interface WorkerSettings {
   readonly version?: string
   /** In which all workers keep their rate limits. */
   readonly rateMemory: WebAssembly.Memory
-  /** Client connections that are open, of all workers. */
-  readonly connectionCounts: ConnectionCounts
+  readonly counts: SharedCounts
   /** The place of this worker. */
   readonly index: number
   readonly locality?: Locality

@@ -2,6 +2,7 @@
  * The entry of a worker thread. Everything that carries traffic is made here, once a thread: the
  * WASM core, the engine on its sockets, the data plane on its configuration, the telemetry.
  */
+
 import { parentPort, workerData } from 'node:worker_threads'
 import { createIoCore } from '../core/index.ts'
 import { addressRanges } from './address-ranges.ts'
@@ -11,6 +12,7 @@ import { createEngine } from './engine/engine.ts'
 import { RateBuckets } from './rate-buckets.ts'
 import { AccessLog } from './telemetry/access-log.ts'
 import { createTelemetry } from './telemetry/telemetry.ts'
+import { RequestCap } from './upstream/request-cap.ts'
 import type { FromWorker, ToWorker, WorkerSettings } from './worker-messages.ts'
 import { WorkerSession } from './worker-session.ts'
 
@@ -23,7 +25,8 @@ const headTextBytes = 65_536
 const trapExitCode = 70
 
 async function startWorker(port: NonNullable<typeof parentPort>, settings: WorkerSettings) {
-  const { bindAddress, reusePort, accessLog, streamLimits } = settings
+  const { bindAddress, reusePort, accessLog, streamLimits, counts, index } = settings
+  const { maxBackendRequests: most } = settings
   const { maxConnections, sessionKey } = settings.edge ?? {}
   const { trustedProxies = [], proxyProtocolFrom = [] } = settings.edge ?? {}
   const send = (message: FromWorker) => port.postMessage(message)
@@ -40,7 +43,12 @@ async function startWorker(port: NonNullable<typeof parentPort>, settings: Worke
     head,
     telemetry,
     buckets,
-    settings: { ...settings, trustedProxies, ...(sessionKey && { sessionKey }) },
+    settings: {
+      ...settings,
+      trustedProxies,
+      ...(sessionKey && { sessionKey }),
+      ...(most !== undefined && { requestCap: new RequestCap(most, counts.requests, index) }),
+    },
   })
   const engine = createEngine({
     core,
@@ -49,7 +57,7 @@ async function startWorker(port: NonNullable<typeof parentPort>, settings: Worke
     streamHandler: plane.streamHandler,
     ...(streamLimits !== undefined && { streamLimits }),
     ...(maxConnections !== undefined && {
-      connectionCap: new ConnectionCap(maxConnections, settings.connectionCounts, settings.index),
+      connectionCap: new ConnectionCap(maxConnections, counts.connections, index),
     }),
     ...(proxyProtocolFrom.length > 0 && { expectsProxyHeader: addressRanges(proxyProtocolFrom) }),
     bindAddress,

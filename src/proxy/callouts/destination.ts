@@ -57,7 +57,7 @@ function resolveHost(
 const profiles = new WeakMap<ConnectionSettings, UpstreamProfiles>()
 
 async function resolveVendor(
-  { resolver, random, most }: PhaseContext,
+  { resolver, random, cap }: PhaseContext,
   { host, port, settings }: VendorTarget,
 ): Promise<Destination> {
   let known = profiles.get(settings)
@@ -67,7 +67,11 @@ async function resolveVendor(
   }
   const profile = known.of(host)
   const endpoints = await resolver.hosts.endpoints(host, port)
-  const endpoint = chooseEndpoint(endpoints, { random, now, most })
+  const endpoint = chooseEndpoint(endpoints, {
+    random,
+    now,
+    most: cap?.most ?? Number.POSITIVE_INFINITY,
+  })
   if (endpoint === undefined) throw new GatewayError('dns_failed', host)
   return {
     address: profile.address(endpoint.address),

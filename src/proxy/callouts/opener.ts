@@ -73,6 +73,8 @@ export class CalloutOpener {
     const startedAt = now()
     const { body } = request
     const isOpen = isGrpc && body === undefined
+    const { endpoint } = destination
+    endpoint?.begin(this.#context.cap)
     const call = this.#context.mcp.call(
       { address, others, head, body, isOpen, connectTimeoutMs, timeoutMs: 0 },
       listener,
@@ -86,14 +88,13 @@ export class CalloutOpener {
 
   /** What the endpoint learns, once. */
   #ending({ endpoint }: Destination, startedAt: number, span: CalloutSpan): OpenCallout['end'] {
-    if (endpoint !== undefined) endpoint.outstanding++
     let isOver = false
     return (status, error) => {
       if (isOver) return
       isOver = true
       span.end(status, error?.message)
       if (endpoint === undefined) return
-      endpoint.outstanding--
+      endpoint.end()
       const isDown = error !== undefined && error.row.source === 'upstream'
       const latencyMs = now() - startedAt
       const isSlow = error?.code === 'upstream_timeout'

@@ -43,12 +43,12 @@ export function pickedFrom(
  * Endpoints to pick from: those that are known to be ready, less those that have failed lately or
  * have as much to do as they may. Where that leaves none, all that are ready.
  */
-export function candidates(pool: Pool, most: number): FilterMetadata {
+export function candidates(pool: Pool, most = Number.POSITIVE_INFINITY): FilterMetadata {
   const all: string[] = []
   const usable: string[] = []
   for (const [label, endpoint] of pool.endpoints()) {
     all.push(label)
-    if (endpoint.outstanding < most && !endpoint.isEjected(now)) usable.push(label)
+    if (endpoint.load < most && !endpoint.isEjected(now)) usable.push(label)
   }
   return { [subsetNamespace]: { [subsetKey]: usable.length > 0 ? usable : all } }
 }

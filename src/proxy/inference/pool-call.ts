@@ -19,11 +19,12 @@ import type { PickOutcome, PoolFacts } from '../telemetry/types.ts'
 import { chooseEndpoint, now } from '../upstream/choose.ts'
 import type { UpstreamEndpoint } from '../upstream/endpoint.ts'
 import type { Pool } from '../upstream/pools.ts'
+import type { RequestCap } from '../upstream/request-cap.ts'
 import { servedBy } from './picked.ts'
 
 interface Chance {
   readonly random: () => number
-  readonly most: number
+  readonly cap?: RequestCap
 }
 
 export class PoolCall implements PoolFacts {
@@ -64,10 +65,11 @@ export class PoolCall implements PoolFacts {
    * The endpoint of the next attempt: what the picker named, in its order and then from the
    * beginning; where it named nothing, the better of two. Undefined where there is none.
    */
-  next({ random, most }: Chance): UpstreamEndpoint | undefined {
+  next({ random, cap }: Chance): UpstreamEndpoint | undefined {
     const count = this.#picked.length
     if (count === 0) {
-      this.#last = chooseEndpoint(this.pool.endpointSet(), { random, now, most }, this.#last)
+      const chance = { random, now, most: cap?.most ?? Number.POSITIVE_INFINITY }
+      this.#last = chooseEndpoint(this.pool.endpointSet(), chance, this.#last)
       return this.#last
     }
     this.#at = (this.#at + 1) % count

@@ -73,7 +73,7 @@ async function askPicker(
   // What the picker says counts, not what a client has made up.
   exchange.request.headers.remove(destinationKey)
   try {
-    await sendRequest(exchange, processing, candidates(pool, context.most))
+    await sendRequest(exchange, processing, candidates(pool, context.cap?.most))
     const text = named ?? exchange.request.headers.get(destinationKey)
     const picked = pickedFrom(text, pool.endpoints())
     if (typeof picked !== 'string') call.picked(picked)

@@ -57,7 +57,7 @@ function isUsable(
   one: UpstreamEndpoint,
   { now, most = Number.POSITIVE_INFINITY }: Chance,
 ): boolean {
-  return one.outstanding < most && !one.isEjected(now)
+  return one.load < most && !one.isEjected(now)
 }
 
 /**

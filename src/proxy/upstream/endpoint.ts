@@ -1,4 +1,6 @@
+import { GatewayError } from '../../errors.ts'
 import type { UpstreamAddress } from '../engine/types.ts'
+import type { RequestCap, RequestShare } from './request-cap.ts'
 
 /** Weight of the latest observation in averages. */
 const smoothing = 0.3
@@ -21,8 +23,11 @@ export type AttemptOutcome =
 /** One address of a Service port, with what decides between it and others. */
 export class UpstreamEndpoint {
   readonly address: UpstreamAddress
-  /** Requests that were sent to it and are not over. */
+  /** Requests that this thread has sent to it and that are not over. */
   outstanding = 0
+  /** Of all workers, where they have a limit together; absent before the first request. */
+  #share: RequestShare | undefined
+  #hasLooked = false
   /** Average of successes (1) and failures (0). */
   #health = 1
   /** Average over successes. */
@@ -34,6 +39,34 @@ export class UpstreamEndpoint {
 
   constructor(address: UpstreamAddress) {
     this.address = address
+  }
+
+  /** Requests that are under way, as far as this thread can see. */
+  get load(): number {
+    return this.#share?.total ?? this.outstanding
+  }
+
+  /** A request is about to be sent. @throws GatewayError `overloaded` where that is one too many */
+  begin(cap: RequestCap | undefined): void {
+    if (cap !== undefined && !this.#takeShare(cap)) throw this.overload()
+    this.outstanding++
+  }
+
+  #takeShare(cap: RequestCap): boolean {
+    if (!this.#hasLooked) this.#share = cap.shareOf(this.address.label ?? this.address.pool)
+    this.#hasLooked = true
+    return this.#share?.take(cap.most) ?? this.outstanding < cap.most
+  }
+
+  /** A request that `begin` let through is over. */
+  end(): void {
+    this.outstanding--
+    this.#share?.giveBack()
+  }
+
+  overload(): GatewayError {
+    const { label } = this.address
+    return new GatewayError('overloaded', `${label} has ${this.load} requests under way`)
   }
 
   /** Higher is better: healthy, quick, and with little to do. */

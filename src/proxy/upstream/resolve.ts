@@ -13,6 +13,7 @@ import type { Destination } from './destination.ts'
 import { plainAddress, type UpstreamEndpoint } from './endpoint.ts'
 import type { HostEndpoints, HostResolver } from './host-resolver.ts'
 import { type Asked, wantsHttp2 } from './http-version.ts'
+import type { RequestCap } from './request-cap.ts'
 import { portPart } from './services.ts'
 
 /** What is needed besides the configuration. */
@@ -28,8 +29,8 @@ export interface ResolveContext {
   readonly config: ConfigStore
   readonly resolver: DestinationResolver
   readonly random: () => number
-  /** Most requests that one address of a backend may have under way. */
-  readonly most: number
+  /** Most requests that one address of a backend may have under way; no limit where absent. */
+  readonly cap?: RequestCap
 }
 
 interface ResolveOptions {
@@ -127,11 +128,11 @@ function keptDestination(
 }
 
 function choose(
-  { random, most }: ResolveContext,
+  { random, cap }: ResolveContext,
   endpoints: EndpointSet,
   { avoid, host, port }: ResolveOptions,
 ): UpstreamEndpoint | undefined {
-  const chance = { random, now, most }
+  const chance = { random, now, most: cap?.most ?? Number.POSITIVE_INFINITY }
   const kept = host === undefined ? undefined : endpointAt(endpoints, host, port, chance)
   return kept ?? chooseEndpoint(endpoints, chance, avoid)
 }
@@ -163,12 +164,8 @@ function atAddress(
 const none: readonly UpstreamAddress[] = []
 
 /** More requests would only wait, here and there; refusing leaves clients a choice. */
-function requireRoom(
-  { most }: Pick<ResolveContext, 'most'>,
-  { address, outstanding }: UpstreamEndpoint,
-): void {
-  if (outstanding < most) return
-  throw new GatewayError('overloaded', `${address.label} has ${outstanding} requests under way`)
+function requireRoom({ cap }: Pick<ResolveContext, 'cap'>, endpoint: UpstreamEndpoint): void {
+  if (cap !== undefined && endpoint.load >= cap.most) throw endpoint.overload()
 }
 
 function atHost(
@@ -215,7 +212,7 @@ interface Member {
 
 /** The destination at a member of a Service or an InferencePool. Throws `overloaded`. */
 export function atMember(
-  context: Pick<ResolveContext, 'most'>,
+  context: Pick<ResolveContext, 'cap'>,
   { profiles, policies, steps }: BackendAccess,
   { host, port, endpoint, isHttp2 }: Member,
 ): Destination {
