@@ -160,7 +160,9 @@ beforeAll(async () => {
           },
         },
         httpRoute('observed', { hostnames: host('observed'), rules }),
-        policy('frontend-on-route', 'HTTPRoute/observed', { frontend: { tcp: { keepalive: {} } } }),
+        policy('frontend-on-route', 'HTTPRoute/observed', {
+          frontend: { http: { http1MaxHeaders: 5 } },
+        }),
         policy('nowhere', 'HTTPRoute/absent', mark('nowhere')),
       ),
     },
@@ -285,6 +287,7 @@ describe('statuses', () => {
       'False',
     )
     expect(condition.message).toContain('spec.frontend may not target a HTTPRoute')
+    expect((await send('observed')).status).toBe(200)
   })
 })
 

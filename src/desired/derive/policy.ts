@@ -62,8 +62,10 @@ function placement(
   { target }: ResolvedTarget,
   read: Reader,
 ): Finding | undefined {
-  // A protection in a place where it cannot work protects nobody.
-  const severity = definition?.security === false ? 'ineffective' : 'closed'
+  // A protection in a place where it cannot work protects nobody. What is said of connections lets
+  // nobody in: without it the safe defaults of the whole Gateway hold.
+  const isHarmless = definition?.security === false || field.section === 'frontend'
+  const severity = isHarmless ? 'ineffective' : 'closed'
   const forbidden = sectionProblem(field.section, target)
   if (forbidden !== undefined) return { severity, message: forbidden }
   if (field.phase === 'PreRouting') {
