@@ -7,9 +7,10 @@
  */
 import { execFileSync, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
 import { customResourceDefinitions } from '../../src/api/crds.ts'
 import { type ApiServer, apiServerParts, startApiServer } from '../../src/testing/api-server.ts'
@@ -28,7 +29,7 @@ const help = `npm run conformance -- [options] [-- flags of the suite]
   --test NAME,…      only these tests
   --features NAME,…  claim these too, beside those in the status of the GatewayClass
   --channel NAME     of the Gateway API's CRDs: experimental (default) or standard
-  --report FILE      write the suite's report (YAML)
+  --report FILE      write the suite's report (YAML) where everything passed
   --logs FOLDER      write what the controller, the proxies and the backends wrote`
 
 const root = join(import.meta.dirname, '..', '..')
@@ -219,9 +220,47 @@ function runSuite(
       ...(report === undefined ? [] : [`--report-output=${report}`]),
       ...flags,
     ],
-    { stdio: 'inherit', env: { ...process.env, KUBECONFIG: server.kubeconfig } },
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: { ...process.env, KUBECONFIG: server.kubeconfig },
+    },
   )
-  return new Promise((done) => child.once('close', (code) => done(code === 0 ? 0 : 1)))
+  const results = new Results()
+  createInterface(child.stdout).on('line', (line) => {
+    results.read(line)
+    console.log(line)
+  })
+  return new Promise((done) =>
+    child.once('close', (code) => {
+      console.log(results.text())
+      // The report counts tests that run beside others as passed before they have ended.
+      if (code !== 0 && report !== undefined) rmSync(report, { force: true })
+      done(code === 0 ? 0 : 1)
+    }),
+  )
+}
+
+/** What became of each test of the suite, by the lines of `go test`. */
+class Results {
+  readonly #names = new Map<string, string[]>()
+
+  read(line: string): void {
+    const [, result, name] = /^ {4}--- (PASS|FAIL|SKIP): TestConformance\/(\w+) /.exec(line) ?? []
+    if (result !== undefined && name !== undefined) this.#of(result).push(name)
+  }
+
+  text(): string {
+    const count = (result: string) => this.#of(result).length
+    const counts = `${count('PASS')} passed, ${count('FAIL')} failed, ${count('SKIP')} skipped`
+    const failed = this.#of('FAIL').map((name) => `conformance: failed: ${name}`)
+    return [`conformance: ${counts}`, ...failed].join('\n')
+  }
+
+  #of(result: string): string[] {
+    const names = this.#names.get(result) ?? []
+    this.#names.set(result, names)
+    return names
+  }
 }
 
 function writeLogs(folder: string, controller: ControllerProcess, workloads: Workloads): void {
