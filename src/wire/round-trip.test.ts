@@ -1,5 +1,7 @@
+import { fromBinary } from '@bufbuild/protobuf'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { DeltaSchema } from '../../proto/gen/resource_pb.ts'
 import type { BackendTarget, DesiredDelta, Resource, RouteFilter } from '../model/resources.ts'
 import { decodeDelta } from './decode.ts'
 import { assembleDelta, encodeDelta, encodeResource } from './encode.ts'
@@ -38,6 +40,7 @@ const modifier = record({
 const target = fc.oneof(
   record({ type: fc.constant('service' as const), namespace: text, name: text, port }),
   record({ type: fc.constant('backend' as const), namespace: text, name: text }),
+  record({ type: fc.constant('pool' as const), namespace: text, name: text }),
   record({ type: fc.constant('invalid' as const), reason: text, message: text }),
 ) as fc.Arbitrary<BackendTarget>
 const filter = fc.oneof(
@@ -233,6 +236,32 @@ const resources = {
       ),
     ),
   }),
+  pool: record(
+    {
+      type: fc.constant('pool' as const),
+      key: text,
+      namespace: text,
+      name: text,
+      targetPorts: list(port),
+      appProtocol: fc.constantFrom('http', 'kubernetes.io/h2c'),
+      picker: record({
+        target: record({ type: fc.constant('service'), namespace: text, name: text, port }),
+        failureMode: fc.constantFrom('FailOpen', 'FailClose'),
+      }),
+      unusable: text,
+    },
+    'picker',
+    'unusable',
+  ),
+  pod: record({
+    type: fc.constant('pod' as const),
+    key: text,
+    namespace: text,
+    name: text,
+    pools: list(text),
+    address: text,
+    ready: fc.boolean(),
+  }),
   policy: record(
     {
       type: fc.constant('policy' as const),
@@ -282,6 +311,24 @@ describe('the wire form of desired state', () => {
       ),
       { numRuns: 60 },
     )
+  })
+
+  it('[inference.pool] has a pool for a backend that answers 500, where the reader knows no pools', () => {
+    const resource = {
+      type: 'stream',
+      key: 'stream/HTTPRoute/ns/a',
+      route: { kind: 'HTTPRoute', namespace: 'ns', name: 'a' },
+      created: 0,
+      order: 0,
+      attachments: [],
+      backends: [{ weight: 1, target: { type: 'pool', namespace: 'ns', name: 'models' } }],
+    } as const
+    const { upserted } = fromBinary(
+      DeltaSchema,
+      encodeDelta({ sequence: 1, upserted: [{ version: '1', resource }], removed: [] }),
+    )
+    const { kind } = upserted[0]?.resource ?? {}
+    expect(kind?.case === 'stream' && kind.value.backends[0]?.target?.kind.case).toBe('invalid')
   })
 
   const service: Resource = {

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Edge } from './edges.ts'
+import type { Resource } from '../model/resources.ts'
+import { type Edge, edgesOf } from './edges.ts'
 import { Scopes } from './scopes.ts'
 
 const node = fc.integer({ min: 0, max: 9 }).map(String)
@@ -40,6 +41,49 @@ describe('the scope of a Gateway', () => {
       }),
       { numRuns: 500 },
     )
+  })
+
+  it('[inference.pool] has a pool with its Pods and its picker behind the route that leads there', () => {
+    const pool = (name: string, picker: string): Resource => ({
+      type: 'pool',
+      key: `pool/ns/${name}`,
+      namespace: 'ns',
+      name,
+      targetPorts: [8000],
+      appProtocol: 'http',
+      picker: {
+        target: { type: 'service', namespace: 'ns', name: picker, port: 80 },
+        failureMode: 'FailOpen',
+      },
+    })
+    const pod = (name: string, pools: string[]): Resource => ({
+      type: 'pod',
+      key: `pod/ns/${name}`,
+      namespace: 'ns',
+      name,
+      pools,
+      address: '10.0.0.1',
+      ready: true,
+    })
+    const route = {
+      type: 'route',
+      key: 'route/HTTPRoute/ns/a/0',
+      route: { kind: 'HTTPRoute', namespace: 'ns', name: 'a' },
+      attachments: [],
+      backends: [{ weight: 1, target: { type: 'pool', namespace: 'ns', name: 'near' } }],
+    } as unknown as Resource
+    const all = [
+      pool('near', 'p'),
+      pool('far', 'q'),
+      pod('both', ['far', 'near']),
+      pod('other', ['far']),
+      route,
+    ]
+    const scopes = new Scopes()
+    scopes.change([], all.flatMap(edgesOf))
+    const members = [...scopes.open('route/HTTPRoute/ns/a/0')]
+    expect(members).toEqual(expect.arrayContaining(['pool/ns/near', 'pod/ns/both', 'service/ns/p']))
+    expect(members.some((key) => /far|other|service\/ns\/q/.test(key))).toBe(false)
   })
 
   it('is the same for whoever opens it later', () => {
