@@ -1,9 +1,14 @@
 /** `sluice bisect`: the event after which an expectation about a condition no longer held. */
 import type { Recorded } from '../log/index.ts'
 import type { ObjectRef } from '../model/names.ts'
-import { type ConditionsNow, followConditions, placeAndType } from './condition-history.ts'
+import {
+  type ConditionsNow,
+  conditionsIn,
+  followConditions,
+  placeAndType,
+} from './condition-history.ts'
 import { causeText } from './explain-condition.ts'
-import { type OfflineOptions, readRecording } from './offline.ts'
+import { type OfflineOptions, type Recording, readRecording, tellExtent } from './offline.ts'
 import { exitCode, type Output, type OutputFormat, UsageError } from './output.ts'
 import { objectText, parseObjectPath } from './status.ts'
 
@@ -38,15 +43,23 @@ interface Turn {
   readonly cause: Recorded
 }
 
-function turnsOf(events: readonly Recorded[], expectation: Expectation): Turn[] {
+interface Turns {
+  /** In the state that the events begin with. */
+  readonly atFirst: boolean
+  readonly turns: readonly Turn[]
+}
+
+function turnsOf({ events, extent }: Recording, expectation: Expectation): Turns {
   const turns: Turn[] = []
-  followConditions(events, expectation.object, (now, [change]) => {
+  const atFirst = holds(expectation, conditionsIn(extent.base, expectation.object))
+  const note: Parameters<typeof followConditions>[2] = (now, [change]) => {
     const isFine = holds(expectation, now)
-    if (change !== undefined && isFine !== (turns.at(-1)?.holds ?? false)) {
+    if (change !== undefined && isFine !== (turns.at(-1)?.holds ?? atFirst)) {
       turns.push({ holds: isFine, cause: change.cause })
     }
-  })
-  return turns
+  }
+  followConditions(events, expectation.object, note, extent.base)
+  return { atFirst, turns }
 }
 
 function turnText({ holds: isFine, cause: { position, event } }: Turn): string {
@@ -62,9 +75,11 @@ export async function bisect(
   output: Output,
 ): Promise<number> {
   const expectation = parseExpectation(expect)
-  const { events } = await readRecording(options)
-  const turns = turnsOf(events, expectation)
+  const recording = await readRecording(options)
+  tellExtent(recording, output)
+  const { atFirst, turns } = turnsOf(recording, expectation)
   const last = turns.at(-1)
+  const isHeld = last?.holds ?? atFirst
   if (format === 'json') {
     const described = turns.map(({ holds: isFine, cause: { position, event } }) => ({
       holds: isFine,
@@ -72,13 +87,15 @@ export async function bisect(
       time: event.time,
       cause: causeText(event),
     }))
-    const answer = { expectation, holds: last?.holds ?? false, turns: described }
+    const answer = { expectation, holds: isHeld, turns: described }
     output.print(JSON.stringify(answer, undefined, 2))
   } else if (last === undefined) {
     const { object, type, value } = expectation
-    output.print(`${objectText(object)} never had ${type}=${value} in ${events.length} events`)
+    const had = atFirst ? 'had' : 'never had'
+    const { length } = recording.events
+    output.print(`${objectText(object)} ${had} ${type}=${value} in all of ${length} events`)
   } else {
     for (const turn of turns) output.print(turnText(turn))
   }
-  return last?.holds === true ? exitCode.fine : exitCode.no
+  return isHeld ? exitCode.fine : exitCode.no
 }

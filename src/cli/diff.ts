@@ -5,7 +5,7 @@ import type { ObjectRef } from '../model/names.ts'
 import { compareText, objectKey } from '../model/names.ts'
 import { regexProblem } from '../pipeline/regex-problem.ts'
 import { type Fold, replay } from '../replay/index.ts'
-import { isLogFile, type OfflineOptions, readRecording } from './offline.ts'
+import { isLogFile, type OfflineOptions, readRecording, tellExtent } from './offline.ts'
 import { exitCode, type Output, type OutputFormat, UsageError } from './output.ts'
 import { objectText, placedConditions } from './status.ts'
 
@@ -32,9 +32,11 @@ function optionsFor(path: string): OfflineOptions {
   return found.isFile() && isLogFile(path) ? { logFile: path } : { file: [path] }
 }
 
-async function stateOf(path: string): Promise<Fold> {
-  const { events } = await readRecording(optionsFor(path))
-  const { fold } = await replay(events, { checkRegex: regexProblem })
+async function stateOf(path: string, output: Output): Promise<Fold> {
+  const recording = await readRecording(optionsFor(path))
+  const { events, extent } = recording
+  const { fold } = await replay(events, { checkRegex: regexProblem }, extent.base)
+  tellExtent(recording, output, `${path}: `)
   return fold
 }
 
@@ -132,7 +134,7 @@ export async function diff(
   format: OutputFormat,
   output: Output,
 ): Promise<number> {
-  const difference = differenceOf(await stateOf(a), await stateOf(b))
+  const difference = differenceOf(await stateOf(a, output), await stateOf(b, output))
   const { statuses, resources } = difference
   const count =
     statuses.length + resources.added.length + resources.removed.length + resources.changed.length

@@ -3,7 +3,7 @@ import type { SluiceEvent } from '../../events/index.ts'
 import type { ObjectRef } from '../model/names.ts'
 import { type ConditionChange, followConditions } from './condition-history.ts'
 import { eventDetail, shortType } from './event-text.ts'
-import { type OfflineOptions, readRecording } from './offline.ts'
+import { type OfflineOptions, readRecording, tellExtent } from './offline.ts'
 import { exitCode, type Output, type OutputFormat } from './output.ts'
 import { objectText, parseObjectPath } from './status.ts'
 
@@ -37,11 +37,17 @@ export async function explainCondition(
   output: Output,
 ): Promise<number> {
   const ref = parseObjectPath(path)
-  const { events } = await readRecording(options)
+  const recording = await readRecording(options)
+  const { events, extent } = recording
+  tellExtent(recording, output)
   const changes: ReturnType<typeof described>[] = []
-  followConditions(events, ref, (_, changed) => void changes.push(...changed.map(described)))
+  const note = (_: unknown, changed: readonly ConditionChange[]) =>
+    void changes.push(...changed.map(described))
+  followConditions(events, ref, note, extent.base)
   if (changes.length === 0) {
-    output.report(`${objectText(ref)} never had a condition`)
+    const never =
+      extent.state === 'whole' ? 'never had a condition' : 'had no change of a condition'
+    output.report(`${objectText(ref)} ${never}`)
     return exitCode.no
   }
   if (format === 'json') {

@@ -3,7 +3,7 @@ import type { Recorded } from '../log/index.ts'
 import type { ObjectRef } from '../model/names.ts'
 import { regexProblem } from '../pipeline/regex-problem.ts'
 import { type Fold, replay } from '../replay/index.ts'
-import { type OfflineOptions, readRecording } from './offline.ts'
+import { type OfflineOptions, readRecording, tellExtent } from './offline.ts'
 import { exitCode, type Output, type OutputFormat, UsageError } from './output.ts'
 import type { AskedRequest, ExplainedField, ExplainedPolicy, ExplainedWay } from './request-ways.ts'
 import { objectText } from './status.ts'
@@ -149,8 +149,10 @@ export async function explainRequest(
   output: Output,
 ): Promise<number> {
   const asked = askedOf(options)
-  const { events } = await readRecording(options)
-  const { fold } = await replay(events, { checkRegex: regexProblem })
+  const recording = await readRecording(options)
+  const { events, extent } = recording
+  const { fold } = await replay(events, { checkRegex: regexProblem }, extent.base)
+  tellExtent(recording, output)
   const { createIoCore } = await import('../core/index.ts')
   const { requestWays } = await import('./request-ways.ts')
   const core = createIoCore({ memoryPages: 1_024 })

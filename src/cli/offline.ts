@@ -4,13 +4,14 @@ import { DatabaseSync } from 'node:sqlite'
 import type { SluiceEvent } from '../../events/index.ts'
 import { systemClock } from '../base/clock.ts'
 import { readExport } from '../log/export.ts'
-import { MemoryLog, openEmbeddedLog, type Recorded } from '../log/index.ts'
+import { type EventLog, MemoryLog, openEmbeddedLog, type Recorded } from '../log/index.ts'
 import { apiBinding, builtInObjects } from '../pipeline/api-binding.ts'
 import { randomDigestKey } from '../watch/digest-key.ts'
 import { FileSource } from '../watch/files.ts'
 import { ResourceIndex } from '../watch/resource-index.ts'
 import type { SourceProblem } from '../watch/source-problem.ts'
-import { UsageError } from './output.ts'
+import { extentOf, extentOfLog, type LogExtent } from './log-extent.ts'
+import { type Output, UsageError } from './output.ts'
 import { withStandardInput } from './standard-input.ts'
 
 export interface OfflineOptions {
@@ -26,6 +27,8 @@ export interface OfflineOptions {
 
 export interface Recording {
   readonly events: readonly Recorded[]
+  /** What the log still has of its history. */
+  readonly extent: LogExtent
   /** Problems of the manifests; empty where a log was read. */
   readonly problems: readonly SourceProblem[]
 }
@@ -37,6 +40,11 @@ export async function readRecording(options: OfflineOptions): Promise<Recording>
   if (at === undefined) return recording
   const isUpTo = momentOf(at)
   return { ...recording, events: recording.events.filter(isUpTo) }
+}
+
+/** Tells on standard error that a log has not all of its history, and what stands in for it. */
+export function tellExtent({ extent: { notice } }: Recording, output: Output, name = ''): void {
+  if (notice !== undefined) output.report(`${name}${notice}`)
 }
 
 /** @throws UsageError */
@@ -57,29 +65,35 @@ async function readAll(options: OfflineOptions): Promise<Recording> {
   if ([file, logFile, nats].filter((input) => input !== undefined).length !== 1) {
     throw new UsageError('name either manifests (-f) or a log (--log-file or --nats)')
   }
-  if (nats !== undefined) return { events: await readServer(nats), problems: [] }
-  if (logFile !== undefined) return { events: await readLogFile(logFile), problems: [] }
+  const upTo = /^\d+$/.test(options.at ?? '') ? Number(options.at) : Number.POSITIVE_INFINITY
+  if (nats !== undefined) return readServer(nats, upTo)
+  if (logFile !== undefined) return readLogFile(logFile, upTo)
   return listManifests(file ?? [])
 }
 
 /** @throws LogError where there is no log on the server, which is left as it is. */
-async function readServer(servers: string): Promise<Recorded[]> {
+async function readServer(servers: string, upTo: number): Promise<Recording> {
   const { openNatsLog } = await import('../log/nats.ts')
   const log = await openNatsLog({ servers, create: false })
   try {
-    return await Array.fromAsync(log.read())
+    return await readLog(log, upTo)
   } finally {
     await log.close()
   }
+}
+
+async function readLog(log: EventLog, upTo: number): Promise<Recording> {
+  const events = await Array.fromAsync(log.read())
+  return { events, problems: [], extent: await extentOfLog(log, events, upTo) }
 }
 
 /** What a first listing of the manifests would record; `-` is standard input. */
 export async function listManifests(given: readonly string[]): Promise<Recording> {
   const input = withStandardInput(given)
   try {
-    const { events, problems } = await listFiles(input.paths)
+    const { problems, ...rest } = await listFiles(input.paths)
     const named = problems.map((problem) => ({ ...problem, file: input.nameOf(problem.file) }))
-    return { events, problems: named }
+    return { ...rest, problems: named }
   } finally {
     input.dispose()
   }
@@ -105,7 +119,7 @@ async function listFiles(paths: readonly string[]): Promise<Recording> {
   await source.close()
   const events = await Array.fromAsync(log.read())
   await log.close()
-  return { events, problems }
+  return { events, problems, extent: extentOf(events) }
 }
 
 const sqliteMagic = 'SQLite format 3\0'
@@ -127,15 +141,18 @@ export function isLogFile(path: string): boolean {
   return startsWith(path, sqliteMagic) || startsWith(path, exportStart)
 }
 
-async function readLogFile(path: string): Promise<Recorded[]> {
+async function readLogFile(path: string, upTo: number): Promise<Recording> {
   if (!existsSync(path) || !statSync(path).isFile()) {
     throw new UsageError(`${path} is not a log file`)
   }
-  if (!startsWith(path, sqliteMagic)) return Array.fromAsync(readExport(path))
+  if (!startsWith(path, sqliteMagic)) {
+    const events = await Array.fromAsync(readExport(path))
+    return { events, problems: [], extent: extentOf(events) }
+  }
   assertReadable(path)
   const { log } = openEmbeddedLog(path)
   try {
-    return await Array.fromAsync(log.read())
+    return await readLog(log, upTo)
   } finally {
     await log.close()
   }

@@ -15,8 +15,11 @@ export async function replayLog(
   format: OutputFormat,
   output: Output,
 ): Promise<number> {
-  const { events } = await readRecording(options)
-  const result = await replay(events, { checkRegex: regexProblem })
+  const recording = await readRecording(options)
+  const { extent } = recording
+  // A state of another fold version would make another one of what follows.
+  const base = extent.isOwn ? extent.base : undefined
+  const result = await replay(recording.events, { checkRegex: regexProblem }, base)
   const { comparisons, fold, foldVersion } = result
   const different = comparisons.filter(({ equal }) => equal === false)
   const incomparable = comparisons.filter(({ equal }) => equal === undefined)
@@ -24,6 +27,7 @@ export async function replayLog(
   const summary = {
     events: result.events,
     missing: result.missing,
+    ...(base !== undefined && { from: base.position }),
     position: fold.position,
     foldVersion,
     digests,
@@ -41,10 +45,9 @@ export async function replayLog(
     output.print(`status     ${digests.status} (${summary.statuses} objects)`)
     output.print(`published  ${summary.published}, of which ${different.length} differ`)
     for (const comparison of different) output.print(differenceText(comparison))
+    if (extent.notice !== undefined) output.print(extent.notice)
     if (result.missing > 0) {
-      output.print(
-        `the log begins at position ${result.missing + 1}: what came before was purged, so these states are not those of the running gateway, and none can be compared`,
-      )
+      output.print('so these states are not those of the running gateway, and none can be compared')
     } else if (incomparable.length > 0) {
       output.print(
         `${incomparable.length} were published by another fold version than ${foldVersion}; nothing is claimed about them`,

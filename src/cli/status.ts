@@ -3,7 +3,7 @@ import type { Condition } from '../model/conditions.ts'
 import type { ObjectRef } from '../model/names.ts'
 import { regexProblem } from '../pipeline/regex-problem.ts'
 import { type Fold, foldVersion, replay } from '../replay/index.ts'
-import { type OfflineOptions, readRecording } from './offline.ts'
+import { type OfflineOptions, readRecording, tellExtent } from './offline.ts'
 import { exitCode, type Output, type OutputFormat, table, UsageError } from './output.ts'
 
 /** Where a condition stands in a status: the object itself, or one of its lists. */
@@ -109,14 +109,18 @@ export async function status(
   format: OutputFormat,
   output: Output,
 ): Promise<number> {
-  const { events } = await readRecording(options)
-  const { fold } = await replay(events, { checkRegex: regexProblem })
+  const recording = await readRecording(options)
+  const { events, extent } = recording
+  const { fold } = await replay(events, { checkRegex: regexProblem }, extent.base)
+  tellExtent(recording, output)
   const refused = refusals(fold)
   if (format === 'json') {
     const objects = fold.statuses().map(([ref, decided]) => ({ ...ref, status: decided }))
     const digests = fold.digests()
     const proxies = fold.proxies()
-    const all = { objects, refused, proxies, digests, foldVersion }
+    const { state, first } = extent
+    const history = { state, first }
+    const all = { objects, refused, proxies, digests, foldVersion, history }
     const text = JSON.stringify(all, undefined, 2)
     output.print(text)
     return exitCode.fine

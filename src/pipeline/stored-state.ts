@@ -37,12 +37,18 @@ export async function restoreState(log: EventLog, source: string): Promise<Resto
     throw new LogError('purged', lossText(first, lost, snapshot.position))
   }
   const { fold } = emptyState(source)
-  const text = Buffer.concat(snapshot.chunks).toString('utf8')
-  const stored = JSON.parse(text) as StoredState
+  const stored = read(snapshot)
   fold.restore(stored.fold)
   const index = new ResourceIndex(source, stored.index)
   return { fold, index, from: (snapshot.position + 1) as Position }
 }
+
+function read({ chunks }: Snapshot): StoredState {
+  return JSON.parse(Buffer.concat(chunks).toString('utf8')) as StoredState
+}
+
+/** The fold's part of a snapshot. */
+export const storedFold = (snapshot: Snapshot): FoldSnapshot => read(snapshot).fold
 
 function emptyState(source: string): Omit<RestoredState, 'from'> {
   const fold = new Fold(createGraph({ checkRegex: regexProblem }))

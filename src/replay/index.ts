@@ -2,10 +2,16 @@
  * Replays a recorded log: the same fold, without sources, proxies or clocks. Given the same fold
  * version, it arrives at the same digests that the running controller recorded.
  */
-import { Fold, foldVersion, type RecordedEvent } from '../actors/fold.ts'
+import { Fold, type FoldSnapshot, foldVersion, type RecordedEvent } from '../actors/fold.ts'
 import { createGraph, type DerivationOptions } from '../desired/derivations.ts'
 
-export { type Digests, Fold, foldVersion, type RecordedEvent } from '../actors/fold.ts'
+export {
+  type Digests,
+  Fold,
+  type FoldSnapshot,
+  foldVersion,
+  type RecordedEvent,
+} from '../actors/fold.ts'
 
 /** One published state of the log beside what replay makes of the same events. */
 export interface Comparison {
@@ -22,33 +28,36 @@ export interface Replay {
   readonly fold: Fold
   /** Number of events that were read. */
   readonly events: number
-  /** Events before the first that was read: the log was purged, and no state can be claimed equal. */
+  /** Events between the beginning, or the stored state, and the first that was read: gone. */
   readonly missing: number
   readonly comparisons: readonly Comparison[]
   /** Version of the fold that replayed. */
   readonly foldVersion: string
 }
 
-/** An empty fold, for stepping through events one by one. */
-export function createFold(options: DerivationOptions): Fold {
-  return new Fold(createGraph(options))
+/** A fold for stepping through events one by one: empty, or with the state that was stored. */
+export function createFold(options: DerivationOptions, base?: FoldSnapshot): Fold {
+  const fold = new Fold(createGraph(options))
+  if (base !== undefined) fold.restore(base)
+  return fold
 }
 
-/** Folds recorded events from the beginning, in order. */
+/** Folds recorded events from the beginning, or from a stored state on, in order. */
 export async function replay(
   events: AsyncIterable<RecordedEvent> | Iterable<RecordedEvent>,
   options: DerivationOptions,
+  base?: FoldSnapshot,
 ): Promise<Replay> {
-  const fold = createFold(options)
+  const fold = createFold(options, base)
   const digestsAt = new Map<number, { desired: string; status: string }>()
   const comparisons: Comparison[] = []
   let count = 0
   let missing = 0
   for await (const entry of events) {
-    if (count === 0) missing = entry.position - 1
+    if (count === 0) missing = Math.max(0, entry.position - 1 - fold.position)
     count++
     fold.apply(entry)
-    digestsAt.set(entry.position, fold.digests())
+    if (entry.position >= fold.position) digestsAt.set(entry.position, fold.digests())
     const { event } = entry
     if (event.type !== 'dev.sluice.desired.published.v1') continue
     const { version, digest, statusDigest, foldVersion: writer } = event.data
@@ -60,7 +69,8 @@ export async function replay(
       digestsAt.delete(position)
     }
     const same = replayed?.desired === recorded.desired && replayed.status === recorded.status
-    const equal = writer === foldVersion && missing === 0 ? same : undefined
+    const isKnown = base === undefined || version >= base.position
+    const equal = writer === foldVersion && missing === 0 && isKnown ? same : undefined
     comparisons.push({ version, recorded, replayed, equal, foldVersion: writer })
   }
   return { fold, events: count, missing, comparisons, foldVersion }

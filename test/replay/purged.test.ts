@@ -1,0 +1,110 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { jetstreamManager } from '@nats-io/jetstream'
+import { connect } from '@nats-io/transport-node'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { readExport } from '../../src/log/export.ts'
+import { type EventLog, openEmbeddedLog, type Position } from '../../src/log/index.ts'
+import { openNatsLog } from '../../src/log/nats.ts'
+import { captureState, restoreState } from '../../src/pipeline/stored-state.ts'
+import { sluice } from '../../src/testing/gateway.ts'
+import { type NatsServer, startNatsServer } from '../../src/testing/nats-server.ts'
+import { describeWithParts } from '../../src/testing/parts.ts'
+
+const example = join(import.meta.dirname, '..', '..', 'examples', 'quickstart', 'recorded.jsonl')
+const route = 'HTTPRoute/default/echo'
+
+/** Fills a log with the example; stores the state of a position where one is given. */
+async function fill(log: EventLog, storedAt?: number): Promise<void> {
+  const events = (await Array.fromAsync(readExport(example))).map(({ event }) => event)
+  await log.append(events)
+  if (storedAt === undefined) return
+  const { fold, index } = await restoreState(log, '/sluice/files')
+  for await (const recorded of log.read({ to: storedAt as Position })) {
+    index.apply(recorded.event)
+    fold.apply(recorded)
+  }
+  await log.saveSnapshot(captureState(fold, index))
+  await log.purgeUpTo(storedAt as Position)
+}
+
+describe('a log whose beginning was purged behind a stored state', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-purged-'))
+  const purged = join(folder, 'purged.db')
+  const whole = join(folder, 'whole.db')
+  beforeAll(async () => {
+    for (const [path, storedAt] of [[purged, 15] as const, [whole, undefined] as const]) {
+      const { log } = openEmbeddedLog(path)
+      await fill(log, storedAt)
+      await log.close()
+    }
+  })
+  afterAll(() => rmSync(folder, { recursive: true }))
+
+  it('gives the same state as the whole one, and says where it comes from', async () => {
+    const [one, other] = await Promise.all(
+      [purged, whole].map((path) => sluice('status', '--log-file', path, '-o', 'json')),
+    )
+    const [after, before] = [one, other].map((result) => JSON.parse(result?.stdout ?? ''))
+    expect(after).toEqual({ ...before, history: { state: 'stored', first: 16 } })
+    expect(before.history).toEqual({ state: 'whole', first: 1 })
+    expect(one?.stderr).toMatch(
+      /begins at position 16: what came before was purged; the state up to position 15 is the one that was stored/,
+    )
+    expect(other?.stderr).toBe('')
+  })
+
+  it('differs in nothing from it, and is explained', async () => {
+    const compared = await sluice('diff', purged, whole)
+    expect(compared).toMatchObject({ code: 0, stdout: '' })
+    expect(compared.stderr).toContain(`${purged}: the log begins at position 16`)
+    const explained = await sluice('explain', 'HTTPRoute', 'default/echo', '--log-file', purged)
+    expect(explained).toMatchObject({ code: 0, stderr: expect.stringContaining('position 16') })
+    expect(explained.stdout).toMatch(/Accepted +True/)
+    const held = ['bisect', '--expect', `${route} Accepted=True`, '--log-file', purged]
+    expect(await sluice(...held)).toMatchObject({ code: 0 })
+  })
+
+  it('is replayed from there on, and compared with what was published since', async () => {
+    const { code, stdout } = await sluice('replay', '--log-file', purged, '-o', 'json')
+    const summary = JSON.parse(stdout)
+    expect(summary).toMatchObject({ missing: 0, from: 15, different: [] })
+    expect(summary.published - summary.incomparable).toBeGreaterThan(0)
+    expect(code).toBe(0)
+  })
+})
+
+describeWithParts(['nats-server'], 'a stream from which somebody has purged events', () => {
+  let server: NatsServer
+  beforeAll(async () => {
+    server = await startNatsServer()
+    const log = await openNatsLog({ servers: server.url })
+    await fill(log)
+    await log.close()
+  })
+  afterAll(() => server?.remove())
+
+  const purge = async (options?: { seq: number }) => {
+    const connection = await connect({ servers: server.url })
+    await (await jetstreamManager(connection)).streams.purge('SLUICE_EVENTS', options)
+    await connection.close()
+  }
+
+  it('is told as such, with what is missing and what happens next', async () => {
+    await purge({ seq: 10 })
+    for (const command of [['status'], ['explain', 'HTTPRoute', 'default/echo'], ['replay']]) {
+      const { stdout, stderr } = await sluice(...command, '--nats', server.url)
+      const text = `${stdout}${stderr}`
+      expect(text).toMatch(/somebody has removed what came before.* no state is stored/)
+      expect(text).toMatch(/missing here; a controller .* lists everything again/)
+    }
+  })
+
+  it('is told as such when it is empty', async () => {
+    await purge()
+    const { stdout, stderr } = await sluice('status', '--nats', server.url, '-o', 'json')
+    expect(stderr).toContain('the log was emptied')
+    expect(JSON.parse(stdout)).toMatchObject({ objects: [], history: { state: 'partial' } })
+  })
+})
