@@ -5,7 +5,11 @@ export interface LeaseData {
   readonly epoch: number
 }
 
-export const leaseAcquired = defineEvent<LeaseData>()({
+export interface LeaseAcquiredData extends LeaseData {
+  readonly keyName?: string
+}
+
+export const leaseAcquired = defineEvent<LeaseAcquiredData>()({
   name: 'LeaseAcquired',
   type: 'dev.sluice.lease.acquired.v1',
   version: 1,
@@ -13,6 +17,8 @@ export const leaseAcquired = defineEvent<LeaseData>()({
   fields: {
     holder: 'Name of the replica.',
     epoch: 'Rises with every change of the holder.',
+    keyName:
+      "Tells the holder's key of secret digests from other keys, and nothing else; absent where replicas share one by themselves.",
   },
 })
 export type LeaseAcquired = EventOf<typeof leaseAcquired>

@@ -18,14 +18,16 @@
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as after } from 'node:timers/promises'
-import type { SluiceEvent } from '../events/index.ts'
+import { leaseAcquired, type SluiceEvent } from '../events/index.ts'
 import type { Fold } from './actors/fold.ts'
 import { systemClock } from './base/clock.ts'
 import { reachableAddress } from './base/own-address.ts'
 import { SecretStore } from './effects/secret-store.ts'
+import type { Recorded } from './log/index.ts'
 import type { DesiredDelta } from './model/resources.ts'
 import { apiBinding, builtInObjects } from './pipeline/api-binding.ts'
 import { type BeginOptions, beginState, whileHolding } from './pipeline/begin-anew.ts'
+import { DigestCheck } from './pipeline/controller/digest-check.ts'
 import { Effects } from './pipeline/controller/effects.ts'
 import { contradictLoss } from './pipeline/lost-proxies.ts'
 import type { ManifestFilesOptions } from './pipeline/manifest-files.ts'
@@ -35,6 +37,8 @@ import { keepSessionKey, secretDigests } from './pipeline/secret-digests.ts'
 import { captureState, type RestoredState } from './pipeline/stored-state.ts'
 import { openSharedLease, openWriting, type Writing } from './pipeline/writing.ts'
 import { type ProxyOptions, type RunningProxy, startProxy } from './proxy/supervisor.ts'
+import type { MetricsSnapshot } from './proxy/telemetry/metric-definitions.ts'
+import type { DigestKey } from './watch/digest-key.ts'
 import type { SourceProblem } from './watch/source-problem.ts'
 import { createChannel } from './xds/channel.ts'
 import { DeliveryRecorder } from './xds/delivery-recorder.ts'
@@ -72,13 +76,15 @@ export async function startPipeline(options: PipelineOptions): Promise<Pipeline>
   const restored = await beginState(beginning(opened, options))
   const { fold, index } = restored
   const identity = `${opened.shared?.replica ?? soleProxy}_${randomUUID().slice(0, 8)}`
-  const recorder = createRecorder(opened, identity, (events) => writing.post(events))
+  const post = (events: readonly SluiceEvent[]) => writing.post(events)
+  const recorder = createRecorder(opened, identity, post)
   const channel = createChannel(recorder)
   const secrets = new SecretStore(() => {
     const late = secrets.late()
     if (late !== undefined) channel.publish(late)
   })
   keepSessionKey(secrets, opened.digestKey)
+  const digests = openDigests(opened, fold, identity, post, options.onNotice)
   const reconciler = createReconciler(opened, restored, options, {
     publish: (delta) => {
       channel.publish(secrets.join(delta))
@@ -86,7 +92,7 @@ export async function startPipeline(options: PipelineOptions): Promise<Pipeline>
     },
     writing: () => writing,
     onDecided: () => effects.update(),
-    onFolded: (event) => contradictLoss(event, recorder),
+    onFolded: noteFolded(digests, recorder),
   })
   const writing = openWriting({
     opened,
@@ -108,6 +114,7 @@ export async function startPipeline(options: PipelineOptions): Promise<Pipeline>
   })
   const caughtUp = async () => reconciler.folded(await opened.log.lastPosition())
   await reconciler.start(restored.from)
+  digests.begin()
   const name = connectProxy(opened, fold, recorder, options.proxy.bindAddress)
   await writing.start()
   await caughtUp()
@@ -116,7 +123,7 @@ export async function startPipeline(options: PipelineOptions): Promise<Pipeline>
   await Promise.race([effects.settled(), after(firstKeysMs, undefined, { ref: false })])
   await caughtUp()
   reconciler.open()
-  const proxy = await startProxy({ ...options.proxy, name, channel })
+  const proxy = await startProxy({ ...options.proxy, name, channel, moreMetrics: digests.metrics })
   const stop = async () => {
     await writing.endReading()
     await effects.close()
@@ -186,18 +193,59 @@ function connectProxy(
   return name
 }
 
+/** Whoever shares a log compares what it makes of it with what the others make of it. */
+function openDigests(
+  { shared }: OpenedLog,
+  fold: Fold,
+  replica: string,
+  post: (events: readonly SluiceEvent[]) => void,
+  onNotice: (text: string) => void,
+) {
+  const nothing = () => undefined
+  if (shared === undefined) {
+    return { folded: nothing, begin: nothing, metrics: (): MetricsSnapshot => ({}) }
+  }
+  const counts = new Map([
+    ['equal', 0],
+    ['different', 0],
+  ])
+  const check = new DigestCheck({
+    fold,
+    replica,
+    metrics: {
+      add: (_name, amount = 1, result = '') =>
+        counts.set(result, (counts.get(result) ?? 0) + amount),
+    },
+    post,
+    say: (_severity, text) => onNotice(text),
+  })
+  const series = () => [...counts].map(([result, count]) => ({ labels: [result], values: [count] }))
+  return {
+    folded: (recorded: Recorded) => check.folded(recorded),
+    begin: () => check.begin(),
+    metrics: (): MetricsSnapshot => ({ digest_checks_total: series() }),
+  }
+}
+
+function noteFolded(digests: ReturnType<typeof openDigests>, recorder: DeliveryRecorder) {
+  return (recorded: Recorded) => {
+    digests.folded(recorded)
+    contradictLoss(recorded.event, recorder)
+  }
+}
+
 interface Outlets {
+  readonly onFolded: (recorded: Recorded) => void
   /** Hands a change to the proxy; returns what forgets secrets that nothing names any more. */
   readonly publish: (delta: DesiredDelta) => () => void
   readonly writing: () => Writing
   readonly onDecided: () => void
-  readonly onFolded: (event: SluiceEvent) => void
 }
 
 function createReconciler(
-  { log }: OpenedLog,
+  { log, digestKey }: OpenedLog,
   { fold, index }: RestoredState,
-  { onFault }: PipelineOptions,
+  { onFault, onNotice }: PipelineOptions,
   { publish, writing, onDecided, onFolded }: Outlets,
 ): Reconciler {
   let isSecretGone = false
@@ -210,6 +258,7 @@ function createReconciler(
     epoch: () => writing().epoch(),
     observe: (event) => {
       index.apply(event)
+      tellOtherKey(event, digestKey, onNotice)
       isSecretGone ||= mayForgetSecrets(event)
     },
     capture: () => captureState(fold, index),
@@ -219,7 +268,7 @@ function createReconciler(
       isSecretGone = false
     },
     onDecided,
-    onFolded: ({ event }) => onFolded(event),
+    onFolded,
     onFault,
   })
 }
@@ -237,6 +286,15 @@ function filesOf(
     builtIn: builtInObjects,
     onProblem: options.onProblem,
   }
+}
+
+/** Digests under another key say nothing here: what they name cannot be served. */
+function tellOtherKey(event: SluiceEvent, own: DigestKey, onNotice: (text: string) => void): void {
+  if (event.type !== leaseAcquired.type) return
+  const { holder, keyName = own.name } = event.data
+  if (keyName === own.name) return
+  const text = `${holder}, which writes the log, has another key of secret digests: what it says of Secrets is not served here`
+  onNotice(`${text}; give all replicas the same file (SLUICE_DIGEST_KEY_FILE)`)
 }
 
 /** Has an object come or gone that may have held secrets? */

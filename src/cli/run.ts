@@ -49,6 +49,7 @@ async function start(
       ...(nats !== undefined && { nats }),
       ...(ephemeral !== undefined && { ephemeral }),
       ...leaseDuration(),
+      ...digestKeyFile(),
       proxy,
       onProblem: (problem) =>
         log.write(problem.severity === 'error' ? 'error' : 'warn', formatProblem(problem)),
@@ -60,6 +61,12 @@ async function start(
     if (error instanceof LockedError) throw new UsageError(error.message)
     throw error
   }
+}
+
+/** Gateways that share a log need one key, or they do not know each other's Secrets. */
+function digestKeyFile(): { digestKeyFile?: string } {
+  const path = process.env.SLUICE_DIGEST_KEY_FILE
+  return path === undefined || path === '' ? {} : { digestKeyFile: path }
 }
 
 /** As `sluice controller` reads it. */

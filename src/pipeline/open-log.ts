@@ -66,7 +66,11 @@ function fileLog(path: string): OpenedLog {
  * machines a lease settles which one writes.
  * @throws LockedError, LogError, or the system's error where the place cannot be written.
  */
-async function natsLog(paths: readonly string[], servers: string): Promise<OpenedLog> {
+async function natsLog(
+  paths: readonly string[],
+  servers: string,
+  keyFile: string | undefined,
+): Promise<OpenedLog> {
   const { openNatsLog, placeOf } = await import('../log/nats.ts')
   const local = join(dirname(defaultLogPath(paths)), 'nats')
   mkdirSync(dirname(local), { recursive: true, mode: 0o700 })
@@ -77,7 +81,7 @@ async function natsLog(paths: readonly string[], servers: string): Promise<Opene
       await log.close()
       unlock()
     }
-    const digestKey = openDigestKey(`${local}.key`)
+    const digestKey = openDigestKey(keyFile ?? `${local}.key`)
     const shared = { servers, replica: replicaName(`${local}.name`) }
     const path = servers.split(',').map(placeOf).join(',')
     return { log, digestKey, path, notices: [], shared, close }
@@ -103,6 +107,8 @@ export interface LogOptions {
   readonly ephemeral?: boolean
   /** Address of a NATS server. */
   readonly nats?: string
+  /** The key of secret digests of gateways that share a log there; one beside the log otherwise. */
+  readonly digestKeyFile?: string
 }
 
 /**
@@ -111,7 +117,7 @@ export interface LogOptions {
  */
 export async function openLog(paths: readonly string[], options: LogOptions): Promise<OpenedLog> {
   if (options.ephemeral === true) return memoryLog([])
-  if (options.nats !== undefined) return natsLog(paths, options.nats)
+  if (options.nats !== undefined) return natsLog(paths, options.nats, options.digestKeyFile)
   if (options.logFile !== undefined) return fileLog(resolve(options.logFile))
   try {
     return fileLog(defaultLogPath(paths))

@@ -153,6 +153,7 @@ class SharedWriting implements Writing {
     this.#leadership = new Leadership({
       isShared: true,
       replica,
+      keyName: digestKey.name,
       keeper: this.#keeper,
       fold,
       index,

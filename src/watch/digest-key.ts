@@ -19,6 +19,11 @@ export class DigestKey {
     return createHmac('sha256', this.#key).update(value).digest('hex').slice(0, 32)
   }
 
+  /** Tells keys apart, and says nothing else of them. */
+  get name(): string {
+    return Buffer.from(this.derive('naming the key')).toString('hex').slice(0, 16)
+  }
+
   /** 32 bytes for another purpose, which say nothing of the key or of digests. */
   derive(purpose: string): Uint8Array {
     const derived = createHmac('sha256', this.#key).update(`derived key for ${purpose}`)
@@ -48,10 +53,20 @@ export function openDigestKey(path: string): DigestKey {
 function readKey(path: string): Uint8Array | undefined {
   try {
     const key = readFileSync(path)
-    chmodSync(path, 0o600)
+    restrict(path)
     return key.length === keyBytes ? key : undefined
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
+  }
+}
+
+/** A mounted Secret cannot be changed, and need not be. */
+function restrict(path: string): void {
+  try {
+    chmodSync(path, 0o600)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code !== 'EROFS' && code !== 'EPERM') throw error
   }
 }

@@ -147,6 +147,7 @@ export class Run {
     const run = new Run(stage, plan, await startNatsServer(), kubeconfigOf)
     for (const name of replicaNames) run.#ports.set(name, await stablePort())
     await Promise.all(replicaNames.map((name) => run.launch(name)))
+    await waitFor('replicas that are in step', () => run.#areInStep(), patienceMs)
     await Promise.all(proxyAddresses.map((address) => run.startProxy(address)))
     run.traffic = new Traffic(stage.port, proxyAddresses)
     return run
@@ -158,6 +159,8 @@ export class Run {
       kubeconfig: this.#kubeconfigOf(name),
       nats: this.nats.url,
       name,
+      // Long enough for a server that was just started on a busy machine to answer within a third.
+      env: { SLUICE_LEASE_DURATION: '6s' },
       args: ['--xds-address', `127.0.0.1:${this.#ports.get(name)}`],
     }).launch()
     this.replicas.set(name, replica)

@@ -1,18 +1,26 @@
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { SluiceEvent } from '../../events/index.ts'
+import { openNatsLog } from '../../src/log/nats.ts'
+import { Authority } from '../../src/testing/certificates.ts'
 import { freePort, RunningGateway, sluice } from '../../src/testing/gateway.ts'
 import {
   gateway,
   httpRoute,
   manifest,
   staticBackend,
+  tlsSecret,
   toBackend,
 } from '../../src/testing/manifests.ts'
 import { type NatsServer, startNatsServer } from '../../src/testing/nats-server.ts'
 import { describeWithParts } from '../../src/testing/parts.ts'
+import { shownCertificate } from '../../src/testing/tls-client.ts'
 import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
 import { waitFor } from '../../src/testing/wait-for.ts'
+
+/** A key file is 32 bytes. */
+const sharedKey = Buffer.alloc(32, 5)
 
 const route = (host: string) =>
   manifest(httpRoute('app', { hostnames: [host], rules: [{ backendRefs: [toBackend('main')] }] }))
@@ -26,18 +34,34 @@ describeWithParts(['nats-server'], 'two standalone gateways that share a log', (
   let two: RunningGateway
   let stopped: RunningGateway
   let port = 0
+  let tlsPort = 0
+  const authority = new Authority()
+  const first = authority.issue(['shop.test'])
+  const second = authority.issue(['shop.test'])
 
   /** A machine of its own, as far as locks and state are concerned; with its own loopback address. */
-  const machine = (name: string, address: string) => {
+  const machine = (name: string, address: string, digestKey = sharedKey) => {
     const state = join(server.folder, `state-${name}`)
     mkdirSync(state)
+    const listeners = [
+      { name: 'http', port, protocol: 'HTTP' },
+      {
+        name: 'https',
+        port: tlsPort,
+        protocol: 'HTTPS',
+        tls: { certificateRefs: [{ name: 'shop' }] },
+      },
+    ]
+    const key = join(state, 'digest.key')
+    writeFileSync(key, digestKey, { mode: 0o600 })
     const gw = new RunningGateway({
       manifests: {
-        'base.yaml': manifest(gateway(port), staticBackend('main', upstream.port)),
+        'base.yaml': manifest(gateway(port, { listeners }), staticBackend('main', upstream.port)),
         'route.yaml': route('first.example'),
+        'secret.yaml': manifest(tlsSecret('shop', first)),
       },
       nats: server.url,
-      env: { XDG_STATE_HOME: state, SLUICE_LEASE_DURATION: '2s' },
+      env: { XDG_STATE_HOME: state, SLUICE_LEASE_DURATION: '2s', SLUICE_DIGEST_KEY_FILE: key },
       args: ['--bind-address', address],
     })
     ports.set(gw, address)
@@ -87,6 +111,7 @@ describeWithParts(['nats-server'], 'two standalone gateways that share a log', (
     server = await startNatsServer()
     upstream = await startUpstream()
     port = await freePort()
+    tlsPort = await freePort()
     one = machine('one', '127.0.0.1')
     two = machine('two', '127.0.0.2')
     await one.start()
@@ -99,6 +124,7 @@ describeWithParts(['nats-server'], 'two standalone gateways that share a log', (
     await two?.dispose()
     await upstream?.close()
     await server?.remove()
+    authority.dispose()
   })
 
   it('[design.replicas] both serve, and what both see is written once', async () => {
@@ -108,6 +134,54 @@ describeWithParts(['nats-server'], 'two standalone gateways that share a log', (
     edit('second.example')
     await Promise.all([answers(one, 'second.example'), answers(two, 'second.example')])
     expect(await versions()).toBe(2)
+  })
+
+  const shown = (gw: RunningGateway, { fingerprint }: { fingerprint: string }) =>
+    waitFor(`the certificate at ${ports.get(gw)}`, async () => {
+      const client = { ca: authority.certificate, servername: 'shop.test' }
+      const got = await shownCertificate(tlsPort, client, { host: ports.get(gw) ?? '' }).catch(
+        () => undefined,
+      )
+      return got === fingerprint
+    })
+
+  it('[design.replicas] both serve what Secrets hold, from the manifests of their own machines', async () => {
+    await Promise.all([shown(one, first), shown(two, first)])
+    for (const gw of [two, one]) gw.write('secret.yaml', manifest(tlsSecret('shop', second)))
+    await Promise.all([shown(one, second), shown(two, second)])
+    const { stdout } = await sluice('log', '--nats', server.url, '-o', 'json')
+    expect(stdout).not.toContain('PRIVATE KEY')
+  })
+
+  it('[design.replicas] compare what they have made of the log, and tell a difference', async () => {
+    const many = Array.from({ length: 100 }, (_, n) => staticBackend(`b${n}`, 80))
+    one.write('many.yaml', manifest(...many))
+    two.write('many.yaml', manifest(...many))
+    const checks = async (gw: RunningGateway, result: string) => {
+      const [, stats = ''] = /^metrics: http:\/\/[^:]+:(\d+)/m.exec(gw.stderr) ?? []
+      const { body } = await gw.send(Number(stats), { path: '/metrics' })
+      const line = new RegExp(`^sluice_digest_checks_total\\{result="${result}"\\} (\\d+)`, 'm')
+      return Number(line.exec(body)?.[1])
+    }
+    for (const gw of [one, two]) {
+      await waitFor('equal digests', async () => (await checks(gw, 'equal')) > 0)
+      expect(await checks(gw, 'different')).toBe(0)
+    }
+    const log = await openNatsLog({ servers: server.url })
+    const taken: SluiceEvent[] = []
+    for await (const { event } of log.read()) {
+      if (event.type === 'dev.sluice.digest.taken.v1') taken.push(event)
+    }
+    const last = taken.at(-1)
+    if (last?.type !== 'dev.sluice.digest.taken.v1') throw new Error('no digest was taken')
+    const data = { ...last.data, replica: 'other', desired: '0000000000000000' }
+    await log.append([{ ...last, id: 'forged', data }])
+    await log.close()
+    for (const gw of [one, two]) {
+      await waitFor('word of the difference', () =>
+        /this replica and other have different states/.test(gw.stderr),
+      )
+    }
   })
 
   it('[design.replicas] the other one takes over when the holder is killed, and has missed nothing', async () => {
@@ -140,6 +214,15 @@ describeWithParts(['nats-server'], 'two standalone gateways that share a log', (
       return found.length === 2 ? found : undefined
     })
     expect(new Set(both.map(({ replica }) => replica)).size).toBe(2)
+  })
+
+  it('[design.replicas] one that was given another key says so, and shows no certificate', async () => {
+    const three = await machine('three', '127.0.0.3', Buffer.alloc(32, 6)).start()
+    await answers(three, 'fifth.example')
+    await waitFor('word of the key', () => /another key of secret digests/.test(three.stderr))
+    const client = { ca: authority.certificate, servername: 'shop.test' }
+    await expect(shownCertificate(tlsPort, client, { host: '127.0.0.3' })).rejects.toThrow()
+    await three.dispose()
   })
 
   it('[design.replicas] hands the lease over at once when the holder is told to stop', async () => {

@@ -20,7 +20,7 @@ export interface DigestCheckOptions {
   readonly fold: Fold
   /** Name of this run of this replica. */
   readonly replica: string
-  readonly metrics: ControllerMetrics
+  readonly metrics: Pick<ControllerMetrics, 'add'>
   readonly post: (events: readonly SluiceEvent[]) => void
   readonly say: (severity: 'error', text: string) => void
 }

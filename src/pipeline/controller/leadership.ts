@@ -31,6 +31,8 @@ export interface LeadershipOptions {
   /** Is the log shared, so that only the holder of the lease may write it? */
   readonly isShared: boolean
   readonly replica: string
+  /** Of the key of secret digests, where every replica has to be given it. */
+  readonly keyName?: string
   readonly keeper: Pick<LogKeeper, 'append' | 'lastPosition'>
   readonly fold: Fold
   /** What the log knows of the source. */
@@ -142,7 +144,7 @@ export class Leadership {
   }
 
   #event(definition: typeof leaseAcquired | typeof leaseLost, epoch: number): SluiceEvent {
-    const { replica: holder } = this.#options
+    const { replica: holder, keyName } = this.#options
     const time = new Date(systemClock.now()).toISOString()
     const data: LeaseData = { holder, epoch }
     const content = {
@@ -157,7 +159,10 @@ export class Leadership {
     }
     const context = { source: '/sluice/lease', time, epoch }
     return definition.type === leaseAcquired.type
-      ? createEvent(leaseAcquired, context, content)
+      ? createEvent(leaseAcquired, context, {
+          ...content,
+          data: { ...data, ...(keyName !== undefined && { keyName }) },
+        })
       : createEvent(leaseLost, context, content)
   }
 }

@@ -204,6 +204,10 @@ export const metricDefinitions = {
     'What is in force in all workers: a position of the log; of a proxy of a controller, the number of the change set.',
   ),
   config_rejected_resources: gauge('Configuration resources that are not in force.', ['code']),
+  digest_checks_total: counter(
+    'Where gateways share a log: comparisons of the own state with that of another at the same position (equal, different).',
+    ['result'],
+  ),
   controller_connected: gauge('1 while a controller configures the proxy.'),
   controller_connections_total: counter('Configuration streams that a controller has answered.'),
   controller_connection_failures_total: counter(
