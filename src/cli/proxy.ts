@@ -5,6 +5,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { LockedError, takeFileLock } from '../base/file-lock.ts'
 import { reachableAddress } from '../base/own-address.ts'
+import { trimWhenIdle } from '../proxy/idle-trim.ts'
 import { LastGood } from '../proxy/remote/last-good.ts'
 import { RemoteChannel } from '../proxy/remote/remote-channel.ts'
 import { startProxy } from '../proxy/supervisor.ts'
@@ -75,7 +76,10 @@ export async function proxy({ flags }: ProxyCommandOptions, output: Output): Pro
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()
   const log = new OperationalLog(output)
   // Beyond the machine's own manifests nobody vouches for what a configuration names.
-  const texts = settingTexts(flags.config ?? (process.env.SLUICE_CONFIG_FILE || undefined), log)
+  const texts = await settingTexts(
+    flags.config ?? (process.env.SLUICE_CONFIG_FILE || undefined),
+    log,
+  )
   const traffic = trafficOptions(flags, { log, loopback: false, onQuit: end, texts })
   const read = readRemoteSettings(flags, texts.env, texts.sources)
   if (!read.ok) throw usageProblems(read.problems)
@@ -120,6 +124,7 @@ export async function proxy({ flags }: ProxyCommandOptions, output: Output): Pro
     moreMetrics: () => channel.metrics(),
   })
   announce(running, log)
+  trimWhenIdle(() => channel.activity)
   await ended
   log.write('info', 'draining')
   channel.leave()

@@ -11,7 +11,7 @@ import { CoreError } from './errors.ts'
 import { HeadRecord } from './head-record.ts'
 import { CoreInstance } from './instance.ts'
 import { PatternPool } from './pattern-pool.ts'
-import { RouteTable } from './route-table.ts'
+import { RouteTable, type RouteTableOptions } from './route-table.ts'
 
 export interface IoCoreOptions {
   /** All memory this instance will ever have, in pages of 64 KiB. */
@@ -59,8 +59,8 @@ export class IoCore extends CoreInstance {
     return new ChunkedBody(this)
   }
 
-  createRouteTable(): RouteTable {
-    return new RouteTable(this)
+  createRouteTable(options: RouteTableOptions = {}): RouteTable {
+    return new RouteTable(this, options)
   }
 
   /**

@@ -48,14 +48,13 @@ export interface RouteSpec {
 
 const pathKinds = { exact: PATH_EXACT, prefix: PATH_PREFIX, regex: PATH_REGEX } as const
 
-/** Kind of a hostname and the bytes that the core wants for it. */
-export function hostKey(hostname: string | undefined): { kind: number; bytes: Buffer } {
+/** Kind of a hostname and the text that the core wants for it. */
+export function hostKey(hostname: string | undefined): { kind: number; text: string } {
   if (hostname === undefined || hostname === '' || hostname === '*') {
-    return { kind: HOST_ANY, bytes: Buffer.alloc(0) }
+    return { kind: HOST_ANY, text: '' }
   }
-  if (hostname.startsWith('*.'))
-    return { kind: HOST_WILDCARD, bytes: Buffer.from(hostname.slice(1)) }
-  return { kind: HOST_EXACT, bytes: Buffer.from(hostname) }
+  if (hostname.startsWith('*.')) return { kind: HOST_WILDCARD, text: hostname.slice(1) }
+  return { kind: HOST_EXACT, text: hostname }
 }
 
 /** The regex sources that a route needs, in the order that `encodeRoute` takes their handles. */
@@ -65,40 +64,54 @@ export function regexSources(spec: RouteSpec): string[] {
     .map(({ value }) => value)
 }
 
+/** Where routes are encoded, one after the other: thousands come at once, and leave no garbage. */
+let scratch = Buffer.alloc(4_096)
+
+/** UTF-16 code units become at most so many bytes each. */
+const mostBytes = 3
+
 /** Words first, bytes behind them; drawn in assembly/abi.ts. */
 class SpecWriter {
-  readonly #words: Int32Array
-  readonly #texts: Buffer[] = []
   #offset: number
   #at = 0
 
   constructor(predicates: number) {
     this.#offset = ROUTE_PREDICATES + predicates * PREDICATE_SIZE
-    this.#words = new Int32Array(this.#offset >> 2)
+    this.#makeRoom(0)
+  }
+
+  #makeRoom(bytes: number): void {
+    const needed = this.#offset + bytes
+    if (needed <= scratch.length) return
+    const larger = Buffer.alloc(2 * needed)
+    scratch.copy(larger)
+    scratch = larger
   }
 
   word(value: number): void {
-    this.#words[this.#at++] = value
+    scratch.writeInt32LE(value | 0, this.#at)
+    this.#at += 4
   }
 
   double(value: number): void {
-    new Float64Array(this.#words.buffer)[this.#at >> 1] = value
-    this.#at += 2
+    scratch.writeDoubleLE(value, this.#at)
+    this.#at += 8
   }
 
-  text(bytes: Buffer): void {
+  text(value: string): void {
+    this.#makeRoom(mostBytes * value.length)
+    const length = scratch.write(value, this.#offset)
     this.word(this.#offset)
-    this.word(bytes.length)
-    this.#texts.push(bytes)
-    this.#offset += bytes.length
+    this.word(length)
+    this.#offset += length
   }
 
   finish(): Buffer {
-    return Buffer.concat([Buffer.from(this.#words.buffer), ...this.#texts])
+    return scratch.subarray(0, this.#offset)
   }
 }
 
-/** The bytes that route_add reads. `handles` belong to `regexSources`, in that order. */
+/** The bytes that route_add reads, good until the next call. `handles` belong to `regexSources`, in that order. */
 export function encodeRoute(spec: RouteSpec, handles: readonly number[]): Buffer {
   const headers = spec.headers ?? []
   const query = spec.query ?? []
@@ -109,22 +122,22 @@ export function encodeRoute(spec: RouteSpec, handles: readonly number[]): Buffer
   writer.word(spec.id)
   writer.word(spec.scope)
   writer.word(host.kind)
-  writer.text(host.bytes)
+  writer.text(host.text)
   writer.word(pathKinds[spec.path.type])
-  writer.text(Buffer.from(spec.path.value))
+  writer.text(spec.path.value)
   writer.double(Number.isNaN(spec.createdAt) ? Number.POSITIVE_INFINITY : spec.createdAt)
   writer.word(handleOf(spec.path.type))
-  writer.text(Buffer.from(spec.name))
+  writer.text(spec.name)
   writer.word(spec.ruleIndex)
   writer.word(spec.matchIndex)
-  writer.text(Buffer.from(spec.method ?? ''))
+  writer.text(spec.method ?? '')
   writer.word(headers.length)
   writer.word(query.length)
   writer.word(0)
   for (const { name, type, value } of [...headers, ...query]) {
     writer.word(type === 'regex' ? PREDICATE_PATTERN : PREDICATE_EXACT)
-    writer.text(Buffer.from(name))
-    writer.text(Buffer.from(value))
+    writer.text(name)
+    writer.text(value)
     writer.word(handleOf(type))
   }
   return writer.finish()

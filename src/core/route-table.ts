@@ -1,10 +1,21 @@
 import { fail, type Outcome, succeed } from '../base/outcome.ts'
-import { NO_LISTENER, NO_ROUTE } from './abi.ts'
+import { ERROR_ARGUMENT, NO_LISTENER, NO_ROUTE } from './abi.ts'
 import { CoreError, nameOfCode } from './errors.ts'
 import type { HeadRecord } from './head-record.ts'
 import type { IoCore } from './io-core.ts'
 import type { CoreProblem } from './pattern-pool.ts'
 import { encodeRoute, hostKey, type RouteSpec, regexSources } from './route-spec.ts'
+
+export interface RouteTableOptions {
+  /**
+   * Are routes kept as they were added, for `copyTo`? Default true. A host that can add them again
+   * by itself saves their memory.
+   */
+  readonly keepsSpecs?: boolean
+}
+
+/** Of routes without any regex. */
+const noSources: readonly string[] = []
 
 /**
  * Listeners and routes of one port. Adding or removing one entry touches that entry only, whatever
@@ -14,13 +25,15 @@ export class RouteTable {
   readonly #core: IoCore
   readonly #handle: number
   /** By id. An array: a Map of this size pays several microseconds for each entry that goes. */
-  readonly #specs: (RouteSpec | undefined)[] = []
+  readonly #present: (RouteSpec | readonly string[] | undefined)[] = []
+  readonly #keepsSpecs: boolean
   #size = 0
   readonly #listeners = new Map<string, number>()
 
   /** Made by `IoCore.createRouteTable`. Throws CoreError without room. */
-  constructor(core: IoCore) {
+  constructor(core: IoCore, { keepsSpecs = true }: RouteTableOptions = {}) {
     this.#core = core
+    this.#keepsSpecs = keepsSpecs
     this.#handle = core.run('table_new', (exports) => exports.table_new())
     if (this.#handle < 0) throw new CoreError(this.#handle, 'making a route table')
   }
@@ -47,7 +60,8 @@ export class RouteTable {
    * ERROR_MEMORY without room.
    */
   addListener(hostname: string | undefined, scope: number): Outcome<undefined, CoreProblem> {
-    const { kind, bytes } = hostKey(hostname)
+    const { kind, text } = hostKey(hostname)
+    const bytes = Buffer.from(text)
     const code = this.#withBytes('listener_add', bytes, (address) =>
       this.#core.exports.listener_add(this.#handle, kind, address, bytes.length, scope),
     )
@@ -57,7 +71,8 @@ export class RouteTable {
 
   /** Forgets a listener's hostname; its routes stay until they are removed. False when unknown. */
   removeListener(hostname: string | undefined): boolean {
-    const { kind, bytes } = hostKey(hostname)
+    const { kind, text } = hostKey(hostname)
+    const bytes = Buffer.from(text)
     const code = this.#withBytes('listener_remove', bytes, (address) =>
       this.#core.exports.listener_remove(this.#handle, kind, address, bytes.length),
     )
@@ -83,7 +98,8 @@ export class RouteTable {
       this.#core.exports.route_add(this.#handle, address, bytes.length),
     )
     if (code === 0) {
-      this.#specs[spec.id] = spec
+      const sources = taken.length > 0 ? taken : noSources
+      this.#present[spec.id] = this.#keepsSpecs ? spec : sources
       this.#size++
     } else {
       this.#release(taken)
@@ -91,8 +107,8 @@ export class RouteTable {
     return this.#answer(code, `route ${spec.name} rule ${spec.ruleIndex} match ${spec.matchIndex}`)
   }
 
-  #present(): RouteSpec[] {
-    return this.#specs.filter((spec) => spec !== undefined)
+  #specs(): RouteSpec[] {
+    return this.#present.filter((route) => route !== undefined && 'id' in route)
   }
 
   #release(sources: readonly string[]): void {
@@ -101,12 +117,12 @@ export class RouteTable {
 
   /** False when no route has this id. */
   removeRoute(id: number): boolean {
-    const spec = this.#specs[id]
-    if (spec === undefined) return false
+    const route = this.#present[id]
+    if (route === undefined) return false
     this.#core.run('route_remove', (exports) => exports.route_remove(this.#handle, id))
-    this.#specs[id] = undefined
+    this.#present[id] = undefined
     this.#size--
-    this.#release(regexSources(spec))
+    this.#release(sourcesOf(route))
     return true
   }
 
@@ -144,12 +160,16 @@ export class RouteTable {
     return code
   }
 
-  /** The same listeners and routes in another core, as after a trap. Throws CoreError. */
+  /**
+   * The same listeners and routes in another core, as after a trap. Throws CoreError, also where
+   * specs are not kept.
+   */
   copyTo(core: IoCore): RouteTable {
+    if (!this.#keepsSpecs) throw new CoreError(ERROR_ARGUMENT, 'copying a table without its specs')
     const copy = core.createRouteTable()
     const outcomes = [
       ...[...this.#listeners].map(([hostname, scope]) => copy.addListener(hostname, scope)),
-      ...this.#present().map((spec) => copy.addRoute(spec)),
+      ...this.#specs().map((spec) => copy.addRoute(spec)),
     ]
     for (const outcome of outcomes) {
       if (!outcome.ok) throw new CoreError(outcome.problems[0]?.code ?? -1, 'copying a route table')
@@ -160,8 +180,11 @@ export class RouteTable {
   /** Frees the table's memory; the table must not be used again. */
   free(): void {
     this.#core.run('table_free', (exports) => exports.table_free(this.#handle))
-    for (const spec of this.#present()) this.#release(regexSources(spec))
-    this.#specs.length = 0
+    for (const route of this.#present) if (route !== undefined) this.#release(sourcesOf(route))
+    this.#present.length = 0
     this.#size = 0
   }
 }
+
+const sourcesOf = (route: RouteSpec | readonly string[]): readonly string[] =>
+  'id' in route ? regexSources(route) : route

@@ -1,6 +1,7 @@
 /** A small client of the Kubernetes API: requests, pages and watch streams, and nothing generated. */
-import { request as httpRequest, type IncomingMessage } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
+import { request as httpRequest } from '../base/node-http.ts'
 import type { Cluster } from './cluster.ts'
 import { errorOf, KubeError } from './error.ts'
 import { linesOf } from './lines.ts'

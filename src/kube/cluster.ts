@@ -1,9 +1,9 @@
 /** Which API server, and as whom: the part that kubeconfig files and service accounts define. */
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { Agent as HttpAgent } from 'node:http'
 import { Agent, type RequestOptions } from 'node:https'
 import { KubeConfig } from '@kubernetes/client-node'
+import { Agent as HttpAgent } from '../base/node-http.ts'
 
 /** What a request needs beside method, path and body. */
 export interface Credentials {

@@ -9,6 +9,8 @@ import { addressRanges } from './address-ranges.ts'
 import { createDataPlane } from './data-plane.ts'
 import { ConnectionCap } from './engine/connection-cap.ts'
 import { createEngine } from './engine/engine.ts'
+import type { Engine } from './engine/types.ts'
+import { trimWhenIdle } from './idle-trim.ts'
 import { RateBuckets } from './rate-buckets.ts'
 import { AccessLog } from './telemetry/access-log.ts'
 import { createTelemetry } from './telemetry/telemetry.ts'
@@ -74,8 +76,21 @@ async function startWorker(port: NonNullable<typeof parentPort>, settings: Worke
       process.exit(trapExitCode)
     })
   }
-  port.on('message', (message: ToWorker) => session.receive(message))
+  let messages = 0
+  port.on('message', (message: ToWorker) => {
+    messages++
+    session.receive(message)
+  })
+  trimWhenIdle(() => messages + carriedBytes(engine))
   send({ type: 'started', rateOwner: buckets.owner })
+}
+
+/** Changes with everything that is sent or received. */
+function carriedBytes({ counters, streamCounters }: Engine): number {
+  const { received, sent } = streamCounters
+  const streams = [received, sent].flatMap((bytes) => Object.values(bytes))
+  const requests = counters.receivedBytes + counters.sentBytes + counters.connectionsTotal
+  return streams.reduce((sum, bytes) => sum + bytes, requests)
 }
 
 if (parentPort === null) throw new Error('this file runs as a worker of the proxy only')

@@ -12,6 +12,7 @@ import type {
   Stream as StreamMessage,
   WeightedBackend as WeightedBackendMessage,
 } from '../../proto/gen/resource_pb.ts'
+import { exactList, Repeated, sharedText } from '../base/repeated.ts'
 import type { Age, ObjectRef } from '../model/names.ts'
 import type {
   Attachment,
@@ -36,7 +37,7 @@ const carriers = ['Cookie', 'Header'] as const
 const modifierTypes = ['ReplaceFullPath', 'ReplacePrefixMatch'] as const
 
 const decodeNamed = ({ name, type, value }: NamedMatchMessage): NamedMatch => ({
-  name,
+  name: sharedText(name),
   type: oneOf(matchTypes, type, 'match type'),
   value,
 })
@@ -45,18 +46,21 @@ function decodeMatch(message: RouteMatchMessage): RouteMatch {
   const path = present(message.path, 'path')
   return {
     path: { type: oneOf(pathTypes, path.type, 'path match type'), value: path.value },
-    ...(message.method !== undefined && { method: message.method }),
-    headers: message.headers.map(decodeNamed),
-    query: message.query.map(decodeNamed),
+    headers: exactList(message.headers, decodeNamed),
+    query: exactList(message.query, decodeNamed),
+    ...(message.method !== undefined && { method: sharedText(message.method) }),
   }
 }
 
-const decodeHeader = ({ name, value }: HeaderValue): HeaderValue => ({ name, value })
+const decodeHeader = ({ name, value }: HeaderValue): HeaderValue => ({
+  name: sharedText(name),
+  value,
+})
 
 const decodeChanges = ({ set, add, remove }: HeaderChangesMessage): HeaderChanges => ({
-  set: set.map(decodeHeader),
-  add: add.map(decodeHeader),
-  remove,
+  set: exactList(set, decodeHeader),
+  add: exactList(add, decodeHeader),
+  remove: exactList(remove, sharedText),
 })
 
 const decodeModifier = ({ type, value }: PathModifierMessage): PathModifier => ({
@@ -64,16 +68,21 @@ const decodeModifier = ({ type, value }: PathModifierMessage): PathModifier => (
   value,
 })
 
+const targets = new Repeated<BackendTarget>()
+
 function decodeTarget(message: BackendTargetMessage | undefined): BackendTarget {
   const { kind, pool } = present(message, 'target')
   if (pool !== undefined) return { type: 'pool', namespace: pool.namespace, name: pool.name }
   switch (kind.case) {
     case 'service': {
       const { namespace, name, port } = kind.value
-      return { type: 'service', namespace, name, port }
+      const identity = JSON.stringify([namespace, name, port])
+      return targets.share(identity, { type: 'service', namespace, name, port })
     }
-    case 'backend':
-      return { type: 'backend', namespace: kind.value.namespace, name: kind.value.name }
+    case 'backend': {
+      const { namespace, name } = kind.value
+      return targets.share(JSON.stringify([namespace, name]), { type: 'backend', namespace, name })
+    }
     case 'invalid':
       return { type: 'invalid', reason: kind.value.reason, message: kind.value.message }
     default:
@@ -117,13 +126,29 @@ function decodeFilter({ kind }: RouteFilterMessage): RouteFilter {
 const decodeWeighted = (message: WeightedBackendMessage): WeightedBackend => ({
   weight: message.weight,
   target: decodeTarget(message.target),
-  filters: message.filters.map(decodeFilter),
+  filters: exactList(message.filters, decodeFilter),
 })
 
-const decodeAttachment = ({ listener, hostnames }: AttachmentMessage): Attachment => ({
-  listener,
-  hostnames,
-})
+const plainLists = new Repeated<readonly WeightedBackend[]>()
+
+/** Thousands of rules lead to the same backends. */
+function decodeBackends(messages: readonly WeightedBackendMessage[]): readonly WeightedBackend[] {
+  const backends = exactList(messages, decodeWeighted)
+  if (backends.some(({ filters }) => filters.length > 0)) return backends
+  return plainLists.share(JSON.stringify(backends), backends)
+}
+
+const lists = new Repeated<readonly Attachment[]>()
+
+/** Rules of one route have the same. */
+function decodeAttachments(messages: readonly AttachmentMessage[]): readonly Attachment[] {
+  const identity = messages.map(({ listener, hostnames }) => [listener, hostnames])
+  const decode = ({ listener, hostnames }: AttachmentMessage): Attachment => ({
+    listener: sharedText(listener),
+    hostnames: exactList(hostnames, (hostname) => hostname),
+  })
+  return lists.share(JSON.stringify(identity), exactList(messages, decode))
+}
 
 export function decodeStream(
   key: ResourceKey,
@@ -138,7 +163,7 @@ export function decodeStream(
     route,
     ...age,
     ...(ruleName !== undefined && { ruleName }),
-    attachments: attachments.map(decodeAttachment),
+    attachments: decodeAttachments(attachments),
     backends: backends.map(({ weight, target }) => ({ weight, target: decodeTarget(target) })),
   }
 }
@@ -154,13 +179,14 @@ export function decodeRoute(
     type: 'route',
     key,
     route,
-    ...age,
+    created: age.created,
+    order: age.order,
     ruleIndex: message.ruleIndex,
-    ...(ruleName !== undefined && { ruleName }),
-    attachments: message.attachments.map(decodeAttachment),
-    matches: message.matches.map(decodeMatch),
-    filters: message.filters.map(decodeFilter),
-    backends: message.backends.map(decodeWeighted),
+    attachments: decodeAttachments(message.attachments),
+    matches: exactList(message.matches, decodeMatch),
+    filters: exactList(message.filters, decodeFilter),
+    backends: decodeBackends(message.backends),
+    ...(ruleName !== undefined && { ruleName: sharedText(ruleName) }),
     ...(requestTimeoutMs !== undefined && { requestTimeoutMs: Number(requestTimeoutMs) }),
     ...(backendTimeoutMs !== undefined && { backendTimeoutMs: Number(backendTimeoutMs) }),
     ...(session !== undefined && { session: decodeSession(session) }),

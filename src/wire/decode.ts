@@ -19,6 +19,7 @@ import {
   type Versioned as VersionedMessage,
   type Workload as WorkloadMessage,
 } from '../../proto/gen/resource_pb.ts'
+import { Repeated, sharedText } from '../base/repeated.ts'
 import type { Age, ObjectRef } from '../model/names.ts'
 import type {
   Authority,
@@ -60,9 +61,15 @@ const udp = ['UDP'] as const
 const sections = ['frontend', 'traffic', 'backend'] as const
 const phases = ['PreRouting', 'PostRouting'] as const
 
+const refs = new Repeated<ObjectRef>()
+
 export function decodeRef(message: ObjectRefMessage | undefined, what: string): ObjectRef {
   const { kind, namespace, name } = present(message, what)
-  return { kind, namespace, name }
+  return refs.share(JSON.stringify([kind, namespace, name]), {
+    kind: sharedText(kind),
+    namespace: sharedText(namespace),
+    name,
+  })
 }
 
 export function decodeAge(message: AgeMessage | undefined): Age {

@@ -4,7 +4,6 @@
  * nothing but its elements one after the other).
  */
 import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
-import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
 import {
   type BackendSchema,
   type BackendTargetSchema,
@@ -38,6 +37,7 @@ import type {
   VersionedResource,
   WeightedBackend,
 } from '../model/resources.ts'
+import { FieldWriter, fieldLength, numberLength, textLength } from './frames.ts'
 import { podOf, poolOf } from './pools.ts'
 
 /** Field numbers of Delta and Versioned in proto/resource.proto, which are put together by hand. */
@@ -270,14 +270,19 @@ export function encodeBody(resource: Resource): Uint8Array {
   return toBinary(ResourceSchema, message)
 }
 
-/** A `Versioned` message around the bytes of a `Resource` message. */
-export function assembleVersioned(version: string, body: Uint8Array): EncodedResource {
-  return new BinaryWriter()
-    .tag(versionedField.version, WireType.LengthDelimited)
-    .string(version)
-    .tag(versionedField.resource, WireType.LengthDelimited)
-    .bytes(body)
-    .finish()
+const newBytes = (length: number): Uint8Array<ArrayBuffer> => new Uint8Array(length)
+
+/** A `Versioned` message around the bytes of a `Resource` message, in memory of the caller's choice. */
+export function assembleVersioned(
+  version: string,
+  body: Uint8Array,
+  allocate: (length: number) => Uint8Array = newBytes,
+): EncodedResource {
+  const bytes = allocate(textLength(version) + fieldLength(body.length))
+  const writer = new FieldWriter(bytes)
+  writer.text(versionedField.version, version)
+  writer.bytes(versionedField.resource, body)
+  return bytes
 }
 
 /** One resource with its version as a `Versioned` message. */
@@ -291,15 +296,42 @@ export function assembleDelta(
   upserted: Iterable<EncodedResource>,
   removed: Iterable<ResourceKey>,
 ): Uint8Array<ArrayBuffer> {
-  const writer = new BinaryWriter()
-  if (sequence !== 0) writer.tag(deltaField.sequence, WireType.Varint).uint64(sequence)
-  for (const bytes of upserted) {
-    writer.tag(deltaField.upserted, WireType.LengthDelimited).bytes(bytes)
-  }
-  for (const key of removed) {
-    writer.tag(deltaField.removed, WireType.LengthDelimited).string(key)
-  }
-  return writer.finish()
+  return assembleIn(newBytes, sequence, [...upserted], [...removed])
+}
+
+/** The same in memory that threads can share. */
+export function assembleSharedDelta(
+  sequence: number,
+  upserted: Iterable<EncodedResource>,
+  removed: Iterable<ResourceKey>,
+): Uint8Array<SharedArrayBuffer> {
+  const allocate = (length: number) => new Uint8Array(new SharedArrayBuffer(length))
+  return assembleIn(allocate, sequence, [...upserted], [...removed])
+}
+
+function assembleIn<Bytes extends Uint8Array>(
+  allocate: (length: number) => Bytes,
+  sequence: number,
+  upserted: readonly EncodedResource[],
+  removed: readonly ResourceKey[],
+): Bytes {
+  let length = sequence === 0 ? 0 : numberLength(sequence)
+  for (const piece of upserted) length += upsertedLength(piece)
+  for (const key of removed) length += textLength(key)
+  const bytes = allocate(length)
+  const writer = new FieldWriter(bytes)
+  if (sequence !== 0) writer.number(deltaField.sequence, sequence)
+  for (const piece of upserted) writeUpserted(writer, piece)
+  for (const key of removed) writer.text(deltaField.removed, key)
+  return bytes
+}
+
+/** What an encoded resource takes in a Delta. */
+export const upsertedLength = (piece: EncodedResource): number => fieldLength(piece.length)
+
+/** Adds a resource to the bytes of a Delta, which is nothing but its fields one after the other. */
+export function writeUpserted(writer: FieldWriter, piece: EncodedResource): void {
+  writer.bytes(deltaField.upserted, piece)
 }
 
 /** A change set as a `sluice.resource.v1.Delta` message. */

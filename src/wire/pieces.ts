@@ -29,12 +29,12 @@ const version = 1
 const resource = 2
 const key = 1
 
-/** The resources of a `Delta` message; copies, so that nothing holds the message. @throws as it is none */
+/** The resources of a `Delta` message; the pieces are parts of its bytes. @throws as it is none */
 export function splitDelta(delta: Uint8Array): VersionedPiece[] {
   const pieces: VersionedPiece[] = []
   fields(delta, (field, bytes) => {
     if (field !== upserted) return
-    const piece = { key: '', version: '', piece: Uint8Array.from(bytes) }
+    const piece = { key: '', version: '', piece: bytes }
     fields(bytes, (part, value) => {
       if (part === version) piece.version = text.decode(value)
       if (part !== resource) return

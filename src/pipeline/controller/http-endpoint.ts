@@ -1,6 +1,7 @@
 /** A small HTTP server for probes and scrapes: one function gives the answer for a path. */
-import { createServer, type Server } from 'node:http'
+import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { createServer } from '../../base/node-http.ts'
 
 export interface EndpointAnswer {
   readonly status: number

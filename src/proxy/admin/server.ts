@@ -1,6 +1,7 @@
 /** What the three small servers share: addresses, routes, and an orderly end. */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { createServer } from '../../base/node-http.ts'
 import { GatewayError } from '../../errors.ts'
 
 /** Answers one request; what it throws becomes a 500 without details. */

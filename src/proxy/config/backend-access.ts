@@ -5,7 +5,8 @@ import type { Step } from '../../policies/define.ts'
 import type { BackendPlace } from '../../policies/merge.ts'
 import type { Destination } from '../upstream/destination.ts'
 import { UpstreamProfiles } from '../upstream/profile.ts'
-import type { BoundPolicies } from './policies.ts'
+import { type BoundPolicies, noPolicies } from './policies.ts'
+import type { NamedTarget } from './rules.ts'
 
 /** The part of a backend that a route leads to. */
 export interface BackendPart {
@@ -49,6 +50,24 @@ export function httpAccess(
   return access.problem === undefined
     ? { ...access, problem: httpProblem(access.policies, needsTls) }
     : access
+}
+
+const withoutPolicies = new WeakMap<NamedTarget, BackendAccess>()
+
+/** The same for a target that many rules share: where nothing is said of it, all have one. */
+export function sharedAccess(
+  target: NamedTarget,
+  policies: BoundPolicies,
+  part: BackendPart,
+): BackendAccess {
+  const isSpecial = part.needsTls || part.tlsByDefault === true || part.credentials !== undefined
+  if (policies !== noPolicies || isSpecial) return httpAccess(policies, part)
+  let access = withoutPolicies.get(target)
+  if (access === undefined) {
+    access = httpAccess(policies, part)
+    withoutPolicies.set(target, access)
+  }
+  return access
 }
 
 /** For connections that are forwarded unread. */

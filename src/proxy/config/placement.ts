@@ -14,7 +14,7 @@ import {
   ruleLevels,
 } from '../../policies/merge.ts'
 import type { TlsChoice } from '../engine/types.ts'
-import { type BackendAccess, type BackendPart, httpAccess } from './backend-access.ts'
+import { type BackendAccess, type BackendPart, httpAccess, sharedAccess } from './backend-access.ts'
 import type { Certificates } from './certificates.ts'
 import { ListenerTls } from './listener-tls.ts'
 import { type Observers, observersOf } from './observers.ts'
@@ -96,26 +96,60 @@ interface MergedListener {
   readonly observers: Observers
 }
 
+/** What holds for the destinations of one rule: mostly one, for which a Map would be large. */
+class AccessByTarget {
+  #target: NamedTarget | undefined
+  #access: BackendAccess | undefined
+  #others: Map<NamedTarget, BackendAccess> | undefined
+
+  get(target: NamedTarget): BackendAccess | undefined {
+    return target === this.#target ? this.#access : this.#others?.get(target)
+  }
+
+  add(target: NamedTarget, access: BackendAccess): void {
+    if (this.#target === undefined) {
+      this.#target = target
+      this.#access = access
+      return
+    }
+    this.#others ??= new Map()
+    this.#others.set(target, access)
+  }
+}
+
 interface MergedRule {
   readonly generation: number
   readonly policies: BoundPolicies
-  readonly byBackend: Map<NamedTarget, BackendAccess>
+  readonly byBackend: AccessByTarget
 }
 
 /** A rule as it is served on one listener. */
 export class RulePlacement {
   readonly listener: ListenerPlacement
   readonly rule: CompiledRule
-  readonly place: RoutePlace
   readonly #policies: PolicyIndex
+  #place: RoutePlace | undefined
   #merged: MergedRule | undefined
 
   constructor(listener: ListenerPlacement, rule: CompiledRule, policies: PolicyIndex) {
     this.listener = listener
     this.rule = rule
     this.#policies = policies
-    const { route, ruleName } = rule.resource
-    this.place = { ...listener.place, route: `${route.namespace}/${route.name}`, rule: ruleName }
+  }
+
+  /** Made by the first request: many a rule never gets one. */
+  get place(): RoutePlace {
+    if (this.#place === undefined) {
+      const { route, ruleName } = this.rule.resource
+      const { gateway, listener } = this.listener.place
+      this.#place = {
+        gateway,
+        listener,
+        route: `${route.namespace}/${route.name}`,
+        rule: ruleName,
+      }
+    }
+    return this.#place
   }
 
   /** PostRouting policies. */
@@ -132,8 +166,8 @@ export class RulePlacement {
       const place = { backend: targetRef(target), sections: found.sections }
       const levels = backendLevels(this.#levels(), place, found.behind)
       const policies = this.#policies.merge('backend', 'PostRouting', levels)
-      access = httpAccess(policies, found)
-      byBackend.set(target, access)
+      access = sharedAccess(target, policies, found)
+      byBackend.add(target, access)
     }
     return access
   }
@@ -142,7 +176,7 @@ export class RulePlacement {
     const { generation } = this.#policies
     if (this.#merged?.generation === generation) return this.#merged
     const policies = this.#policies.merge('traffic', 'PostRouting', this.#levels())
-    this.#merged = { generation, policies, byBackend: new Map() }
+    this.#merged = { generation, policies, byBackend: new AccessByTarget() }
     return this.#merged
   }
 

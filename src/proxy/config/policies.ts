@@ -43,7 +43,8 @@ export interface BoundPolicies {
 
 const noSettings: ConnectionSettings = {}
 const noClientSettings: ClientSettings = {}
-const none: BoundPolicies = {
+/** Where no policy says anything. */
+export const noPolicies: BoundPolicies = {
   steps: [],
   answers: [],
   connection: noSettings,
@@ -110,7 +111,7 @@ export class PolicyIndex {
    * security policy, closes the place: every request it covers is answered 500.
    */
   merge(section: PolicySection, phase: PolicyPhase, levels: Levels): BoundPolicies {
-    if (this.#byKey.size === 0) return none
+    if (this.#byKey.size === 0) return noPolicies
     const found = mergePolicies(
       bySection[section],
       phase,
@@ -118,7 +119,7 @@ export class PolicyIndex {
       (target) => this.#byTarget.get(target) ?? [],
     )
     const unknown = this.#closedByUnknown(section, phase, levels)
-    if (found.length === 0 && unknown === undefined) return none
+    if (found.length === 0 && unknown === undefined) return noPolicies
     const steps: Step[] = []
     const answers: Step[] = []
     let connection = noSettings

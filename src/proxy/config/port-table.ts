@@ -3,6 +3,7 @@
  * match of every rule on a listener one entry there. Ids of the core lead back to entries here.
  */
 import type { Outcome } from '../../base/outcome.ts'
+import { exactList } from '../../base/repeated.ts'
 import type { RouteSpec } from '../../core/route-spec.ts'
 import type { RouteTable } from '../../core/route-table.ts'
 import { compareText } from '../../model/names.ts'
@@ -188,7 +189,7 @@ export class PortTable {
         }
       }
     }
-    return ids
+    return exactList(ids, (id) => id)
   }
 
   remove(ids: EntryIds): void {

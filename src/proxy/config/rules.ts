@@ -1,5 +1,6 @@
 /** Route rules in the form that requests need: immutable, replaced as a whole by a change. */
-import type { BackendTarget, RouteResource } from '../../model/resources.ts'
+import { exactList, Repeated } from '../../base/repeated.ts'
+import type { BackendTarget, RouteResource, WeightedBackend } from '../../model/resources.ts'
 import type { CompiledFilters, MirrorFilter } from '../filters/compile.ts'
 import { compileFilters } from '../filters/compile.ts'
 
@@ -38,25 +39,36 @@ export interface CompiledRule {
   readonly unusable: string | undefined
 }
 
+const noBackends: readonly CompiledBackend[] = []
+
+/** Thousands of rules lead to the same backends. */
+const shared = new Repeated<readonly CompiledBackend[]>()
+
 export function compileRule(resource: RouteResource): CompiledRule {
   const filters = compileFilters(resource.filters)
-  const all = resource.backends.map(
-    ({ weight, target, filters }): CompiledBackend => ({
-      ...nameTarget(target),
-      weight,
-      filters: compileFilters(filters),
-    }),
-  )
-  const backends = all.filter(({ weight }) => weight > 0)
+  const all = compileBackends(resource.backends)
+  const backends = all.every(({ weight }) => weight > 0)
+    ? all
+    : all.filter(({ weight }) => weight > 0)
   return {
     resource,
     filters,
-    mirrors: filters.mirrors.map((filter) => ({ ...nameTarget(filter.target), filter })),
+    mirrors: exactList(filters.mirrors, (filter) => ({ ...nameTarget(filter.target), filter })),
     backends,
     totalWeight: backends.reduce((sum, { weight }) => sum + weight, 0),
-    sessionBackends: resource.session === undefined ? [] : all.filter(({ label }) => label),
+    sessionBackends: resource.session === undefined ? noBackends : all.filter(({ label }) => label),
     unusable: resource.unusable ?? filters.problem ?? backendProblem(backends),
   }
+}
+
+function compileBackends(all: readonly WeightedBackend[]): readonly CompiledBackend[] {
+  const backends = all.map(({ weight, target, filters }): CompiledBackend => {
+    const { name, label } = nameTarget(target)
+    return { target, name, label, weight, filters: compileFilters(filters) }
+  })
+  const isPlain = all.every(({ target, filters }) => target.type !== 'invalid' && !filters.length)
+  if (!isPlain) return backends
+  return shared.share(JSON.stringify(all), backends)
 }
 
 /** The same rule, failing closed. */

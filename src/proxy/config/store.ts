@@ -28,12 +28,13 @@ import type { PoolTable } from '../upstream/pools.ts'
 import type { ServiceTable } from '../upstream/services.ts'
 import { Certificates } from './certificates.ts'
 import { DestinationTables } from './destinations.ts'
+import { enter, type InstalledRoute, isOn, leave, nowhere } from './installed-route.ts'
 import { differsInCertificates, ListenerTables, type PortUse } from './listener-tables.ts'
 import type { ListenerPlacement } from './placement.ts'
 import { type PolicyAppliers, PolicyIndex, type PolicyServices } from './policies.ts'
-import { type EntryIds, PortTable } from './port-table.ts'
+import { PortTable } from './port-table.ts'
 import { ReceivedSecrets } from './received-secrets.ts'
-import { type CompiledRule, closeRule, compileRule } from './rules.ts'
+import { closeRule, compileRule } from './rules.ts'
 import { StreamTable } from './streams.ts'
 
 /** A resource that is not in force as it was sent. */
@@ -47,12 +48,6 @@ export interface ApplyResult {
   readonly rejected: readonly RejectedResource[]
   /** Every port that has a listener to serve, ascending. */
   readonly ports: readonly number[]
-}
-
-/** A route rule with its entries, by listener. */
-interface InstalledRoute {
-  readonly rule: CompiledRule
-  readonly entries: Map<ResourceKey, { table: PortTable; ids: EntryIds }>
 }
 
 /** Later types lead to earlier ones, so that a change set is complete before routes go live. */
@@ -246,7 +241,7 @@ export class ConfigStore {
     const tables = this.#tables.of(listener)
     let table = tables.get(listener.port)
     if (table === undefined) {
-      table = new PortTable(this.#core.createRouteTable(), this.policies)
+      table = new PortTable(this.#core.createRouteTable({ keepsSpecs: false }), this.policies)
       tables.set(listener.port, table)
     }
     table.claim(listener)
@@ -286,10 +281,7 @@ export class ConfigStore {
     const { first, serving } = table.contest(hostname)
     if (serving?.resource === first) return
     if (serving !== undefined) {
-      for (const { entries } of this.#routesOf(serving)) {
-        table.remove(entries.get(serving.resource.key)?.ids ?? [])
-        entries.delete(serving.resource.key)
-      }
+      for (const route of this.#routesOf(serving)) leave(route, serving.resource.key)
       table.close(serving)
       if (table.isClaimedBy(serving.resource)) this.#displace(serving.resource)
     }
@@ -318,10 +310,10 @@ export class ConfigStore {
   /** False where the old version stays in force. */
   #setRoute(resource: RouteResource): boolean {
     const old = this.#routes.get(resource.key)
-    const route: InstalledRoute = { rule: compileRule(resource), entries: new Map() }
+    const route: InstalledRoute = { rule: compileRule(resource), entries: nowhere }
     const refused = this.#enterAll(route)
     if (refused.length > 0) {
-      this.#leaveAll(route)
+      leave(route)
       if (old === undefined) this.#closeRoute(route, refused)
       else this.#reject(resource.key, 'rule_unusable', refused.join('; '))
       return old === undefined
@@ -337,7 +329,7 @@ export class ConfigStore {
    */
   #closeRoute({ rule }: InstalledRoute, refused: readonly string[]): void {
     const why = refused.join('; ')
-    const closed = { rule: closeRule(rule, why), entries: new Map() }
+    const closed = { rule: closeRule(rule, why), entries: nowhere }
     this.#enterAll(closed)
     this.#keepRoute(closed)
     this.#reject(rule.resource.key, 'rule_unusable', why)
@@ -355,7 +347,7 @@ export class ConfigStore {
   #dropRoute(key: ResourceKey): void {
     const route = this.#routes.get(key)
     if (route === undefined) return
-    this.#leaveAll(route)
+    leave(route)
     this.#routes.delete(key)
     for (const { listener } of route.rule.resource.attachments) {
       const keys = this.#routesByListener.get(listener)
@@ -369,11 +361,11 @@ export class ConfigStore {
     const refused: string[] = []
     for (const { listener: key } of route.rule.resource.attachments) {
       const listener = this.#resources.get(key)
-      if (listener?.type !== 'listener' || route.entries.has(key)) continue
+      if (listener?.type !== 'listener' || isOn(route, key)) continue
       const table = this.#tables.of(listener).get(listener.port)
       const serving = table?.servingOf(listener)
       if (table === undefined || serving === undefined) continue
-      route.entries.set(key, { table, ids: table.add(serving, route.rule, refused) })
+      enter(route, { listener: key, table, ids: table.add(serving, route.rule, refused) })
     }
     return refused
   }
@@ -382,14 +374,9 @@ export class ConfigStore {
   #enter(route: InstalledRoute, table: PortTable, listener: ListenerPlacement): void {
     const refused: string[] = []
     const ids = table.add(listener, route.rule, refused)
-    route.entries.set(listener.resource.key, { table, ids })
+    enter(route, { listener: listener.resource.key, table, ids })
     if (refused.length === 0) return
-    this.#leaveAll(route)
+    leave(route)
     this.#closeRoute(route, refused)
-  }
-
-  #leaveAll({ entries }: InstalledRoute): void {
-    for (const { table, ids } of entries.values()) table.remove(ids)
-    entries.clear()
   }
 }

@@ -63,7 +63,7 @@ export class FieldList implements HeaderFields {
   readonly #hidden: NameBits
   #removed: Uint8Array | undefined
   #removedCount = 0
-  /** Name, value, name, value … of fields that were set or added. */
+  /** Of fields that were set or added: name, value, name, value, and so on. */
   readonly #added: string[] = []
   /** Entries of `#added` that count; setting the length of an array is slow. */
   #addedCount = 0

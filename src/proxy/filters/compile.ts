@@ -20,8 +20,19 @@ export interface CompiledFilters {
   readonly problem: string | undefined
 }
 
+/** Most rules and backends have none. */
+const noFilters: CompiledFilters = {
+  edits: [],
+  responseHeaders: [],
+  redirect: undefined,
+  mirrors: [],
+  setsHost: false,
+  problem: undefined,
+}
+
 /** Sorts filters, and checks once what would otherwise have to be checked on every request. */
 export function compileFilters(filters: readonly RouteFilter[]): CompiledFilters {
+  if (filters.length === 0) return noFilters
   const edits = filters.filter(
     (filter) => filter.type === 'requestHeaders' || filter.type === 'rewrite',
   )

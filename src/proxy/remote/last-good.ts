@@ -8,11 +8,17 @@
  *   Delta message: newer versions that were refused
  * ```
  */
-import { hash } from 'node:crypto'
+import { createHash, hash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { assembleDelta } from '../../wire/encode.ts'
+import {
+  assembleDelta,
+  type EncodedResource,
+  upsertedLength,
+  writeUpserted,
+} from '../../wire/encode.ts'
+import { FieldWriter } from '../../wire/frames.ts'
 import { splitDelta, type VersionedPiece } from '../../wire/pieces.ts'
 import type { StoredPieces } from './received-state.ts'
 
@@ -61,6 +67,28 @@ function parse(bytes: Buffer, gateway: string): Loaded {
   }
 }
 
+const partBytes = 64 * 1024
+
+/**
+ * A Delta message part by part: one after the other they are the message. Each is good until the
+ * next is asked for; a file as large as the configuration, written again and again, is to leave no
+ * garbage.
+ */
+function* deltaParts(pieces: readonly EncodedResource[]): Iterable<Uint8Array> {
+  const scratch = new Uint8Array(partBytes)
+  const writer = new FieldWriter(scratch)
+  for (const piece of pieces) {
+    const length = upsertedLength(piece)
+    if (writer.length + length > partBytes) {
+      yield scratch.subarray(0, writer.length)
+      writer.rewind()
+    }
+    if (length > partBytes) yield assembleDelta(0, [piece], [])
+    else writeUpserted(writer, piece)
+  }
+  yield scratch.subarray(0, writer.length)
+}
+
 export class LastGood {
   readonly #folder: string
   readonly #path: string
@@ -103,15 +131,23 @@ export class LastGood {
 
   /** Replaces the file in one step. Rejects with the system's error; the old file then stands. */
   async save({ inForce, refused }: StoredPieces, saved: string): Promise<void> {
-    const parts = [assembleDelta(0, inForce, []), assembleDelta(0, refused, [])] as const
-    const body = Buffer.concat(parts)
+    // Taken twice, rather than held in memory whole: it may be as large as the configuration.
+    const digest = createHash('sha256')
+    const lengths = [inForce, refused].map((pieces) => {
+      let length = 0
+      for (const bytes of deltaParts(pieces)) {
+        digest.update(bytes)
+        length += bytes.length
+      }
+      return length
+    })
     const header: Header = {
       format,
       gateway: this.#gateway,
       saved,
-      inForce: parts[0].length,
-      refused: parts[1].length,
-      digest: hash('sha256', body),
+      inForce: lengths[0] ?? 0,
+      refused: lengths[1] ?? 0,
+      digest: digest.digest('hex'),
     }
     const fresh = join(this.#folder, `${fileName}.new`)
     // An older one of a process that was killed may have any mode.
@@ -119,7 +155,9 @@ export class LastGood {
     const file = await open(fresh, 'wx', 0o600)
     try {
       await file.writeFile(`${JSON.stringify(header)}\n`)
-      await file.writeFile(body)
+      for (const pieces of [inForce, refused]) {
+        for (const bytes of deltaParts(pieces)) await file.writeFile(bytes)
+      }
       await file.sync()
     } finally {
       await file.close()

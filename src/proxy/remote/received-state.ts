@@ -14,10 +14,12 @@
 import type { ResourceKey } from '../../model/resources.ts'
 import type { ReceivedResource } from '../../wire/discovery.ts'
 import { assembleVersioned, type EncodedResource } from '../../wire/encode.ts'
+import type { VersionedPiece } from '../../wire/pieces.ts'
+import { PieceStore } from './pieces.ts'
 
 interface Held {
   readonly version: string
-  readonly piece: EncodedResource
+  piece: EncodedResource
 }
 
 interface Entry {
@@ -39,6 +41,7 @@ export class ReceivedState {
   readonly #entries = new Map<ResourceKey, Entry>()
   /** Keys of entries that are not in force. */
   readonly #unsettled = new Set<ResourceKey>()
+  #pieces = new PieceStore()
 
   get size(): number {
     return this.#entries.size
@@ -51,33 +54,55 @@ export class ReceivedState {
     removed: readonly ResourceKey[],
   ): EncodedResource[] {
     for (const key of removed) {
+      const entry = this.#entries.get(key)
+      if (entry !== undefined) this.#release(entry.latest, entry.good)
       this.#entries.delete(key)
       this.#unsettled.delete(key)
     }
-    return upserted.map(({ key, version, body }) => {
-      const piece = assembleVersioned(version, body)
+    const pieces = upserted.map(({ key, version, body }) => {
+      const piece = assembleVersioned(version, body, (length) => this.#pieces.room(length))
       this.#put(key, { version, piece }, sequence)
       return piece
     })
+    if (this.#pieces.isWasteful) this.#gather()
+    return pieces
+  }
+
+  #release(...all: readonly (Held | undefined)[]): void {
+    for (const held of all) if (held !== undefined) this.#pieces.release(held.piece)
+  }
+
+  /** Moves everything that is needed close together; pieces that were handed out stay as they are. */
+  #gather(): void {
+    this.#pieces = new PieceStore()
+    for (const { latest, good } of this.#entries.values()) {
+      latest.piece = this.#pieces.keep(latest.piece)
+      if (good !== undefined) good.piece = this.#pieces.keep(good.piece)
+    }
   }
 
   #put(key: ResourceKey, latest: Held, sequence: number): void {
     const known = this.#entries.get(key)
-    const good = known?.state === 'in force' ? known.latest : known?.good
+    const isInForce = known?.state === 'in force'
+    const good = isInForce ? known.latest : known?.good
+    if (known !== undefined && !isInForce) this.#release(known.latest)
     this.#entries.set(key, { latest, state: 'pending', sequence, good })
     this.#unsettled.add(key)
   }
 
   /** Takes back what was kept on disk. */
-  restore(
-    inForce: readonly (Held & { readonly key: ResourceKey })[],
-    refused: readonly (Held & { readonly key: ResourceKey })[],
-  ): void {
-    for (const { key, ...latest } of inForce) {
-      this.#entries.set(key, { latest, state: 'in force', sequence: 0, good: undefined })
+  restore(inForce: readonly VersionedPiece[], refused: readonly VersionedPiece[]): void {
+    const keep = ({ version, piece }: VersionedPiece): Held => ({
+      version,
+      piece: this.#pieces.keep(piece),
+    })
+    for (const one of inForce) {
+      const latest = keep(one)
+      this.#entries.set(one.key, { latest, state: 'in force', sequence: 0, good: undefined })
     }
-    for (const { key, ...latest } of refused) {
-      this.#put(key, latest, 0)
+    for (const one of refused) {
+      const { key } = one
+      this.#put(key, keep(one), 0)
       const entry = this.#entries.get(key)
       if (entry !== undefined) entry.state = 'refused'
     }
@@ -98,6 +123,7 @@ export class ReceivedState {
   }
 
   #settled(key: ResourceKey, entry: Entry): void {
+    this.#release(entry.good)
     entry.good = undefined
     this.#unsettled.delete(key)
   }

@@ -13,7 +13,7 @@
 import type { ResourceKey } from '../../model/resources.ts'
 import type { ConfigChannel, ConfigUpdate, Rejection } from '../../wire/channel.ts'
 import type { Refusal } from '../../wire/discovery.ts'
-import { assembleDelta, type EncodedResource } from '../../wire/encode.ts'
+import { assembleSharedDelta, type EncodedResource } from '../../wire/encode.ts'
 import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'
 import type { LastGood } from './last-good.ts'
 import { ReceivedState } from './received-state.ts'
@@ -75,6 +75,11 @@ export class RemoteChannel implements ConfigChannel {
     })
   }
 
+  /** Changes with whatever is received and kept. */
+  get activity(): number {
+    return this.#sequence + this.#saves + this.#connects
+  }
+
   /** What metrics tell of the connection. */
   metrics(): MetricsSnapshot {
     const one = (value: number) => [{ labels: [], values: [value] }]
@@ -125,7 +130,7 @@ export class RemoteChannel implements ConfigChannel {
     this.#tellChange({ nonce, position, upserted, removed })
     this.#owed.set(sequence, { nonce, position, connection: this.#connection })
     const pieces = this.#state.receive(sequence, upserted, removed)
-    const update = { sequence, bytes: share(assembleDelta(sequence, pieces, removed)) }
+    const update = { sequence, bytes: assembleSharedDelta(sequence, pieces, removed) }
     for (const receive of [...this.#subscribers]) receive(update)
     if (removed.length > 0) this.#saveSoon()
   }
@@ -152,7 +157,7 @@ export class RemoteChannel implements ConfigChannel {
   #current(): ConfigUpdate | undefined {
     const sequence = this.#sequence
     if (sequence === 0) return undefined
-    const pieces = (from: Iterable<EncodedResource>) => share(assembleDelta(sequence, from, []))
+    const pieces = (from: Iterable<EncodedResource>) => assembleSharedDelta(sequence, from, [])
     const newer = this.#state.newer()
     const base = pieces(this.#state.base())
     return newer.length === 0 ? { sequence, bytes: base } : { sequence, base, bytes: pieces(newer) }
@@ -244,10 +249,4 @@ export class RemoteChannel implements ConfigChannel {
     }
     await this.#saving
   }
-}
-
-function share(bytes: Uint8Array): Uint8Array<SharedArrayBuffer> {
-  const shared = new Uint8Array(new SharedArrayBuffer(bytes.byteLength))
-  shared.set(bytes)
-  return shared
 }

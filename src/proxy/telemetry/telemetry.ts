@@ -1,4 +1,5 @@
 /** Access log and counters of one worker. */
+import { sharedText } from '../../base/repeated.ts'
 import { patternMemoryBytes } from '../../core/index.ts'
 import type { GatewayError } from '../../errors.ts'
 import type { RoutePlace } from '../../exchange/exchange.ts'
@@ -93,7 +94,7 @@ const bindAt = 5
 function labelTexts(labels: readonly Label[]): readonly string[] {
   const texts = labels.map((label) => String(label) || 'unknown')
   const gateway = labels[bindAt + 1]
-  if (gateway !== '') texts[bindAt] = `${labels[bindAt]}/${gateway}`
+  if (gateway !== '') texts[bindAt] = sharedText(`${labels[bindAt]}/${gateway}`)
   return texts
 }
 

@@ -8,21 +8,25 @@ import type { Series } from './metric-definitions.ts'
 export type Label = string | number
 
 class Node {
-  readonly #children = new Map<Label, Node>()
+  /** Absent as long as the last child is the only one, as it is for most of thousands of routes. */
+  #children: Map<Label, Node> | undefined
   #lastLabel: Label | undefined
   #lastChild: Node | undefined
   leaf: Leaf | undefined
 
   find(label: Label): Node | undefined {
     if (label === this.#lastLabel) return this.#lastChild
-    const child = this.#children.get(label)
+    const child = this.#children?.get(label)
     if (child !== undefined) this.#remember(label, child)
     return child
   }
 
   add(label: Label): Node {
     const child = new Node()
-    this.#children.set(label, child)
+    if (this.#lastLabel !== undefined && this.#lastChild !== undefined) {
+      this.#children ??= new Map([[this.#lastLabel, this.#lastChild]])
+      this.#children.set(label, child)
+    }
     this.#remember(label, child)
     return child
   }
@@ -33,32 +37,50 @@ class Node {
   }
 }
 
+/** Slots of a leaf before its buckets. */
+const countAt = 0
+const bytesAt = 1
+const secondsAt = 2
+const bucketsAt = 3
+/** Leaves whose numbers stand in one block of memory; each block has a price of its own. */
+const leavesAtOnce = 64
+
 /** The counters of one label combination. */
 class Leaf {
   readonly labels: readonly string[]
-  readonly #buckets: Float64Array
-  #count = 0
-  #bytes = 0
-  #seconds = 0
+  readonly #block: Float64Array
+  readonly #from: number
+  readonly #end: number
 
-  constructor(labels: readonly string[], buckets: number) {
+  constructor(labels: readonly string[], block: Float64Array, from: number, size: number) {
     this.labels = labels
-    this.#buckets = new Float64Array(buckets)
+    this.#block = block
+    this.#from = from
+    this.#end = from + size
+  }
+
+  #add(slot: number, value: number): void {
+    const at = this.#from + slot
+    this.#block[at] = (this.#block[at] ?? 0) + value
   }
 
   record(bucket: number, seconds: number, bytes: number): void {
-    this.#count++
-    this.#bytes += bytes
-    this.#seconds += seconds
-    this.#buckets[bucket] = (this.#buckets[bucket] ?? 0) + 1
+    this.#add(countAt, 1)
+    this.#add(bytesAt, bytes)
+    this.#add(secondsAt, seconds)
+    this.#add(bucketsAt + bucket, 1)
   }
 
   snapshot(): TimedSnapshot {
     const { labels } = this
+    const [count = 0, bytes = 0, seconds = 0, ...buckets] = this.#block.subarray(
+      this.#from,
+      this.#end,
+    )
     return {
-      count: { labels, values: [this.#count] },
-      bytes: { labels, values: [this.#bytes] },
-      duration: { labels, values: [...this.#buckets, this.#seconds] },
+      count: { labels, values: [count] },
+      bytes: { labels, values: [bytes] },
+      duration: { labels, values: [...buckets, seconds] },
     }
   }
 }
@@ -79,6 +101,8 @@ export class TimedCounters {
   readonly #describe: (labels: readonly Label[]) => readonly string[]
   readonly #most: number
   #overflow: Leaf | undefined
+  /** Of the leaves that were made last. */
+  #block = new Float64Array(0)
 
   /**
    * `bounds`: upper bounds of the duration's buckets, in seconds. `describe`: the texts of a label
@@ -117,7 +141,10 @@ export class TimedCounters {
   }
 
   #newLeaf(labels: readonly string[]): Leaf {
-    const leaf = new Leaf(labels, this.#bounds.length + 1)
+    const size = bucketsAt + this.#bounds.length + 1
+    const index = this.#leaves.length % leavesAtOnce
+    if (index === 0) this.#block = new Float64Array(leavesAtOnce * size)
+    const leaf = new Leaf(labels, this.#block, index * size, size)
     this.#leaves.push(leaf)
     return leaf
   }

@@ -94,7 +94,7 @@ const keptNames = 1_000
 /** Profiles of what one merged set of backend policies covers. */
 export class UpstreamProfiles {
   readonly #settings: ConnectionSettings
-  readonly #byHost = new Map<string, UpstreamProfile>()
+  #byHost: Map<string, UpstreamProfile> | undefined
   readonly #isPlain: boolean
 
   constructor(settings: ConnectionSettings) {
@@ -104,6 +104,7 @@ export class UpstreamProfiles {
 
   of(host: string): UpstreamProfile {
     if (this.#isPlain) return plainProfile
+    this.#byHost ??= new Map()
     let profile = this.#byHost.get(host)
     if (profile === undefined) {
       profile = new UpstreamProfile(this.#settings, host)
