@@ -4,7 +4,13 @@ import type { ProviderOptions } from './cli/explain-providers.ts'
 import type { RequestOptions } from './cli/explain-request.ts'
 import { addIdentityProvider } from './cli/idp/command.ts'
 import type { OfflineOptions } from './cli/offline.ts'
-import { exitCode, type OutputFormat, processOutput as output, UsageError } from './cli/output.ts'
+import {
+  exitCode,
+  type OutputFormat,
+  outliveReaders,
+  processOutput as output,
+  UsageError,
+} from './cli/output.ts'
 import type { RenderOptions } from './cli/render.ts'
 import { packageVersion } from './cli/version.ts'
 import { LogError } from './log/index.ts'
@@ -261,6 +267,7 @@ function fail(error: unknown): number {
   return exitCode.bug
 }
 
+outliveReaders()
 try {
   await program.parseAsync()
 } catch (error) {

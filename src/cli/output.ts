@@ -11,6 +11,18 @@ export const processOutput: Output = {
   report: (text) => void process.stderr.write(`${text}\n`),
 }
 
+/**
+ * Whoever read the output may have gone (`| head`, a collector that was stopped). Nothing is owed to
+ * them: a command ends as it would have, and a gateway goes on.
+ */
+export function outliveReaders(): void {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE') throw error
+    })
+  }
+}
+
 /** Exit codes of every command. */
 export const exitCode = { fine: 0, no: 1, usage: 2, bug: 70 } as const
 

@@ -227,6 +227,13 @@ describe('the command line', () => {
     ])
   })
 
+  it('ends quietly where nobody reads on', () => {
+    const piped = `set -o pipefail; "${launcher}" crds | head -n 1; echo $?`
+    const { stdout, stderr } = spawnSync('bash', ['-c', piped], { encoding: 'utf8' })
+    expect(stderr).toBe('')
+    expect(stdout.trim().split('\n').at(-1)).toBe('0')
+  })
+
   it('prints the definitions of the three kinds', async () => {
     const { code, stdout } = await sluice('crds', '-o', 'json')
     expect(code).toBe(0)
