@@ -14,7 +14,7 @@ export default async function routes({ rounds, quick, note }: BenchContext): Pro
   const upstream = await startBenchUpstream()
   const running: MeasuredProxy[] = []
   const seconds = quick ? 0.5 : 2
-  const many = quick ? 1_000 : 10_000
+  const many = 10_000
   try {
     const few = await startSluice(folder, upstream.port, 10)
     running.push(few)

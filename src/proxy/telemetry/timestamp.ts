@@ -1,6 +1,9 @@
 // The global is looked up by an accessor each time.
 import { performance } from 'node:perf_hooks'
 
+/** Every number below 1,000 in three digits: writing a number takes longer than looking it up. */
+const threeDigits = Array.from({ length: 1_000 }, (_, number) => `${number}`.padStart(3, '0'))
+
 /**
  * RFC 3339 UTC with microseconds, as the access log writes it. The part up to the second is made
  * once a second; the finer part comes from the monotonic clock, set by the wall clock each second.
@@ -29,6 +32,7 @@ export class Timestamps {
       this.#prefix = new Date(second * 1_000).toISOString().slice(0, 20)
     }
     const fraction = micros - second * 1_000_000
-    return `${this.#prefix}${String(fraction).padStart(6, '0')}Z`
+    const millis = Math.floor(fraction / 1_000)
+    return `${this.#prefix}${threeDigits[millis]}${threeDigits[fraction - millis * 1_000]}Z`
   }
 }
