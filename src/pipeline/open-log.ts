@@ -38,7 +38,7 @@ function memoryLog(notices: readonly string[]): OpenedLog {
 }
 
 /** @throws LockedError, LogError, or the system's error where the place cannot be written. */
-function fileLog(path: string): OpenedLog {
+function fileLog(path: string, digestKey?: DigestKey): OpenedLog {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   const unlock = takeFileLock(path)
   try {
@@ -53,7 +53,7 @@ function fileLog(path: string): OpenedLog {
       await log.close()
       unlock()
     }
-    return { log, digestKey: openDigestKey(`${path}.key`), path, notices, close }
+    return { log, digestKey: digestKey ?? openDigestKey(`${path}.key`), path, notices, close }
   } catch (error) {
     unlock()
     throw error
@@ -109,6 +109,8 @@ export interface LogOptions {
   readonly nats?: string
   /** The key of secret digests of gateways that share a log there; one beside the log otherwise. */
   readonly digestKeyFile?: string
+  /** In place of the one beside a log in a file. */
+  readonly digestKey?: DigestKey
 }
 
 /**
@@ -118,9 +120,10 @@ export interface LogOptions {
 export async function openLog(paths: readonly string[], options: LogOptions): Promise<OpenedLog> {
   if (options.ephemeral === true) return memoryLog([])
   if (options.nats !== undefined) return natsLog(paths, options.nats, options.digestKeyFile)
-  if (options.logFile !== undefined) return fileLog(resolve(options.logFile))
+  const { digestKey } = options
+  if (options.logFile !== undefined) return fileLog(resolve(options.logFile), digestKey)
   try {
-    return fileLog(defaultLogPath(paths))
+    return fileLog(defaultLogPath(paths), digestKey)
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     return memoryLog([`the log is kept in memory only: ${reason}`])

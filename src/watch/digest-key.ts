@@ -42,7 +42,7 @@ export function randomDigestKey(): DigestKey {
  * @throws the system's error where the file can neither be read nor written.
  */
 export function openDigestKey(path: string): DigestKey {
-  const known = readKey(path)
+  const known = readKeyFile(path)
   if (known !== undefined) return new DigestKey(known)
   const key = randomBytes(keyBytes)
   writeFileSync(path, key, { mode: 0o600 })
@@ -50,7 +50,8 @@ export function openDigestKey(path: string): DigestKey {
   return new DigestKey(key)
 }
 
-function readKey(path: string): Uint8Array | undefined {
+/** The key in such a file; undefined where there is none. @throws the system's error */
+export function readKeyFile(path: string): Uint8Array | undefined {
   try {
     const key = readFileSync(path)
     restrict(path)

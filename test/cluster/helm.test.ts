@@ -194,18 +194,20 @@ describeWithParts([...apiServerParts, 'gateway-api-crds', 'helm'], 'the charts',
     expect(await ownersOfWhatIsLeft()).toEqual([
       'GatewayClass agentgateway of ClusterRole sluice-sluice-system',
       'Lease sluice-controller of Deployment sluice',
+      'Secret sluice-digest-key of Deployment sluice',
     ])
     await controller?.stop()
     const args = [`--kubeconfig=${cluster.server.kubeconfig}`, `--namespace=${namespace}`]
     await promisify(execFile)(partPath('helm'), ['uninstall', 'sluice', ...args])
     expect((await cluster.server.request('GET', deploymentPath)).status).toBe(404)
-    // The lease goes with its owner; the CRDs and the parameters are releases and objects of others.
+    // Lease and key go with their owner; the CRDs and the parameters are releases and objects of others.
     const left = await everythingIn(namespace)
     expect(left.filter((one) => !one.startsWith('Event '))).toEqual([
       'GatewayParameters all',
       'Lease sluice-controller',
       'Secret sh.helm.release.v1.sluice-crds.v1',
       'Secret sh.helm.release.v1.sluice-crds.v2',
+      'Secret sluice-digest-key',
     ])
     expect(await cluster.get('GatewayBackend', 'kept')).toBeDefined()
     for (const path of ['', `/namespaces/${namespace}`].map((place) => `${rbac}${place}`)) {

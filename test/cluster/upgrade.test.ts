@@ -3,7 +3,7 @@
  * with its log on a volume and then on NATS, and with configuration served over TLS. There is no
  * kubelet: controllers and proxies are started here as the rendered pods say, and ended as it would.
  */
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -121,6 +121,10 @@ describeWithParts(parts, 'an installation', () => {
       [verb, name, path, `--kubeconfig=${cluster.server.kubeconfig}`, `--namespace=${namespace}`],
       name === 'sluice' ? values : {},
     )
+  const sessionKey = async (): Promise<string> => {
+    const path = `/api/v1/namespaces/${namespace}/secrets/sluice-digest-key`
+    return (await cluster.server.request('GET', path)).body.data.key
+  }
   /** Puts the Secret of the configuration server in place, as somebody's cert-manager would. */
   const certify = async () => {
     const { certificate, key } = authority.issue([serviceName, 'localhost'])
@@ -275,6 +279,7 @@ describeWithParts(parts, 'an installation', () => {
         cluster.status('Gateway', 'edge'),
       ])
     const was = await kept()
+    const key = await sessionKey()
     await chart('upgrade', 'sluice-crds', chartPath('sluice-crds'))
     await chart('upgrade', 'sluice', chartPath('sluice'))
     expect(await kept()).toEqual(was)
@@ -295,6 +300,9 @@ describeWithParts(parts, 'an installation', () => {
       observed.filter((line) => !/"kind":"(HTTPRoute|Deployment|Service)"/.test(line)),
     ).toEqual([])
     expect(next.stderr).not.toMatch(/begins anew|forbidden/)
+    // What sessions of clients are sealed with; it is not in the log's folder, which may be lost.
+    expect(await sessionKey()).toBe(key)
+    expect(existsSync(join(folder, 'events.db.key'))).toBe(false)
     await cluster.apply(autoscaled)
     await deployed.until('HorizontalPodAutoscaler', 'edge')
     await noFailures()

@@ -1,10 +1,14 @@
 /** The log of a controller: shared on a NATS server, or its own in a file. */
 import { randomBytes } from 'node:crypto'
-
-import { type KubeClient, type OwnerReference, readSharedSecret } from '../../kube/index.ts'
+import {
+  type KubeClient,
+  KubeError,
+  type OwnerReference,
+  readSharedSecret,
+} from '../../kube/index.ts'
 import { openNatsLog, placeOf } from '../../log/nats.ts'
-import { DigestKey } from '../../watch/digest-key.ts'
-import { type OpenedLog, openLog } from '../open-log.ts'
+import { DigestKey, readKeyFile } from '../../watch/digest-key.ts'
+import { defaultLogPath, type OpenedLog, openLog } from '../open-log.ts'
 
 export interface ControllerLogOptions {
   readonly client: KubeClient
@@ -25,10 +29,17 @@ export const digestSecretName = 'sluice-digest-key'
 /** @throws LogError, LogInUseError, KubeError or the system's error. */
 export async function openControllerLog(options: ControllerLogOptions): Promise<OpenedLog> {
   const { client, namespace, owner, nats, logFile, cluster, patienceMs } = options
-  if (nats === undefined) {
-    return openLog([`controller of ${cluster}`], logFile === undefined ? {} : { logFile })
-  }
   const place = { namespace, name: digestSecretName, key: 'key', owner }
+  if (nats === undefined) {
+    const name = [`controller of ${cluster}`]
+    const file = `${logFile ?? defaultLogPath(name)}.key`
+    const { digestKey, notices } = await keyBesideFile(client, place, file)
+    const opened = await openLog(name, {
+      ...(logFile && { logFile }),
+      ...(digestKey && { digestKey }),
+    })
+    return { ...opened, notices: [...notices, ...opened.notices] }
+  }
   const key = await readSharedSecret(client, place, () => randomBytes(32))
   const log = await openNatsLog({ servers: nats.split(','), patienceMs })
   return {
@@ -37,5 +48,25 @@ export async function openControllerLog(options: ControllerLogOptions): Promise<
     path: nats.split(',').map(placeOf).join(','),
     notices: [],
     close: () => log.close(),
+  }
+}
+
+/**
+ * A log in a pod goes with the pod, and the key must not: sessions that are sealed with it are carried
+ * on over restarts and upgrades, and replicas that overlap understand each other. A key that is in a
+ * file already becomes the shared one.
+ */
+async function keyBesideFile(
+  client: KubeClient,
+  place: Parameters<typeof readSharedSecret>[1],
+  file: string,
+): Promise<{ readonly digestKey?: DigestKey; readonly notices: readonly string[] }> {
+  try {
+    const make = () => readKeyFile(file) ?? randomBytes(32)
+    return { digestKey: new DigestKey(await readSharedSecret(client, place, make)), notices: [] }
+  } catch (error) {
+    if (!(error instanceof KubeError) || error.status !== 403) throw error
+    const text = `Secret ${place.namespace}/${place.name} cannot be used: ${error.message}`
+    return { notices: [`${text}; sessions end with the file ${file}`] }
   }
 }
