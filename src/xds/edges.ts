@@ -15,7 +15,13 @@
  * resource goes. Read from the shape of a resource rather than from its type, so that a new type of
  * route or policy is scoped without a line here; what nothing leads to is sent to nobody.
  */
-import { type ObjectName, objectKey } from '../model/names.ts'
+import {
+  eachDestination,
+  eachDestinationOfConfig,
+  isMembers,
+  isName,
+} from '../model/destinations.ts'
+import { type ObjectName, type ObjectRef, objectKey } from '../model/names.ts'
 import { type Resource, type ResourceKey, secretKey, secretRefsOf } from '../model/resources.ts'
 
 /** Key of a resource, or of one of the places below. */
@@ -32,41 +38,9 @@ const objectNode = (kind: string, { namespace, name }: ObjectName): Node =>
 
 type Members = Readonly<Record<string, unknown>>
 
-const isMembers = (value: unknown): value is Members =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
-const isName = (value: unknown): value is Members & ObjectName =>
-  isMembers(value) && typeof value.namespace === 'string' && typeof value.name === 'string'
-
-/** Both ways in which a destination is written: a target of the model, or a reference by kind. */
-function destinationOf(value: Members & ObjectName): Node | undefined {
-  const path = `${value.namespace}/${value.name}`
-  if (value.type === 'service' || value.kind === 'Service') return `service/${path}`
-  if (value.type === 'backend' || value.kind === 'GatewayBackend') return `backend/${path}`
-  if (value.type === 'pool') return `pool/${path}`
-  return undefined
-}
-
-/** Every Service and GatewayBackend that a value names, at any depth. */
-function collectDestinations(value: unknown, found: Set<Node>): void {
-  if (Array.isArray(value)) {
-    for (const item of value) collectDestinations(item, found)
-    return
-  }
-  if (!isMembers(value)) return
-  const destination = isName(value) ? destinationOf(value) : undefined
-  if (destination !== undefined) found.add(destination)
-  for (const member of Object.values(value)) collectDestinations(member, found)
-}
-
-/** The compiled form of a policy; one that is no JSON leads nowhere. */
-function configOf(text: unknown): unknown {
-  if (typeof text !== 'string') return undefined
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
+/** Key of the resource that a destination is. */
+function destinationNode({ kind, namespace, name }: ObjectRef): Node {
+  return `${kind === 'Service' ? 'service' : 'backend'}/${namespace}/${name}`
 }
 
 /** What the resource is a part of. */
@@ -117,9 +91,10 @@ export function edgesOf(resource: Resource): readonly Edge[] {
   const to = new Set<Node>(objectsOf(members))
   // A policy's target is what leads to the policy, not what the policy leads to.
   const { target, config, ...rest } = members
-  if (!isName(target)) collectDestinations(target, to)
-  collectDestinations(rest, to)
-  collectDestinations(configOf(config), to)
+  const lead = (ref: ObjectRef) => void to.add(destinationNode(ref))
+  if (!isName(target)) eachDestination(target, lead)
+  eachDestination(rest, lead)
+  eachDestinationOfConfig(config, lead)
   for (const { digest } of secretRefsOf(resource)) to.add(secretKey(digest))
   to.delete(key)
   const from = new Map(edgesFromParents(key, members).map((edge) => [edge[0], edge]))

@@ -21,7 +21,7 @@ import {
 } from '../shapes.ts'
 import { policyResource } from './compile-policy.ts'
 import { type GatewayView, gatewayStage } from './gateway.ts'
-import { targetProblem } from './policy-targets.ts'
+import { reachingGateways, targetProblem } from './policy-targets.ts'
 import { referencesFrom } from './referenced-objects.ts'
 
 const targetGroups: Readonly<Record<string, string>> = {
@@ -60,13 +60,15 @@ export const backendTlsTargets: IndexDefinition = {
   keys: (state) => (state.object === undefined ? [] : targetsOf(state).map(targetName)),
 }
 
-/** The older policy for the same target, if there is one; then this one does not apply to it. */
+/** The oldest policy for the same target, if it is another one; then this one does not apply to it. */
 function olderPolicy(self: ObjectState, target: PolicyTarget, read: Reader): string | undefined {
   const own = { ...self.age, ...self.ref }
-  const older = read
+  const [oldest] = read
     .index(backendTlsTargets.name, targetName(target))
-    .find((other) => other !== self && compareAge({ ...other.age, ...other.ref }, own) < 0)
-  return older && `${older.ref.namespace}/${older.ref.name}`
+    .map(({ age, ref }) => ({ ...age, ...ref }))
+    .sort(compareAge)
+  if (oldest === undefined || compareAge(oldest, own) >= 0) return undefined
+  return `${oldest.namespace}/${oldest.name}`
 }
 
 interface Verification {
@@ -173,7 +175,7 @@ function refusedPolicy(self: ObjectState, read: Reader): Derived {
 }
 
 function reachedGateways(targets: readonly PolicyTarget[], read: Reader): string[] {
-  const gateways = targets.flatMap((target) => read.members('reach', objectKey(target)))
+  const gateways = targets.flatMap((target) => reachingGateways(target, read))
   return [...new Set(gateways)].sort()
 }
 
@@ -204,7 +206,10 @@ function judge(self: ObjectState, read: Reader): JudgedTarget[] {
       return { target, failure: { reason: 'TargetNotFound', message: missing } }
     }
     const older = olderPolicy(self, target, read)
-    const message = `BackendTLSPolicy ${older} is older and has the same target ${targetName(target)}`
+    const { kind, namespace, name, section } = target
+    const port = section === undefined ? '' : ` port ${section}`
+    const where = `${kind} ${namespace}/${name}${port}`
+    const message = `BackendTLSPolicy ${older} comes first (by age, then by name) on ${where}`
     return { target, failure: older === undefined ? undefined : { reason: 'Conflicted', message } }
   })
 }
@@ -217,9 +222,7 @@ function conditionsAt(
   generation: number,
   read: Reader,
 ): DecidedCondition[] {
-  const here = judged.filter(({ target }) =>
-    read.members('reach', objectKey(target)).includes(gateway),
-  )
+  const here = judged.filter(({ target }) => reachingGateways(target, read).includes(gateway))
   const failures = here.flatMap(({ failure }) => (failure === undefined ? [] : [failure]))
   const view = read.value<GatewayView>(gatewayStage.name, gatewayRef(gateway))
   const unusable = view?.backendTls?.failure

@@ -80,10 +80,14 @@ function allowedKinds(spec: ListenerSpec): { kinds: readonly string[]; failure: 
   if (asked === undefined || asked.length === 0) return { kinds: supported, failure: null }
   const isSupported = ({ group = gatewayGroup, kind }: { group?: string; kind: string }) =>
     group === gatewayGroup && supported.includes(kind)
-  const refused = asked.filter((item) => !isSupported(item)).map(({ kind }) => kind)
+  const refused = asked
+    .filter((item) => !isSupported(item))
+    .map(({ group = gatewayGroup, kind }) =>
+      group === gatewayGroup ? kind : `${kind} of group "${group}"`,
+    )
   const kinds = asked.filter(isSupported).map(({ kind }) => kind)
   if (refused.length === 0) return { kinds, failure: null }
-  const message = `route kinds not supported on a ${spec.protocol} listener: ${refused.join(', ')}`
+  const message = `route kinds that a listener of protocol ${spec.protocol} does not support: ${refused.join(', ')}`
   return { kinds, failure: { reason: 'InvalidRouteKinds', message } }
 }
 

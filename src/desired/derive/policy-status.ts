@@ -7,7 +7,7 @@ import type { ObjectState } from '../object-state.ts'
 import { controllerName, gatewayGroup, ownGroup } from '../shapes.ts'
 import type { Finding } from './compile-policy.ts'
 import { type Claim, conflictsOf } from './policy-conflicts.ts'
-import type { ResolvedTarget } from './policy-targets.ts'
+import { type ResolvedTarget, withReachByPolicy } from './policy-targets.ts'
 import { rejectedConditions } from './rejected.ts'
 
 /** What the stage `policy` derives for this one. */
@@ -48,7 +48,8 @@ function attachedCondition(
   read: Reader,
 ): DecidedCondition {
   const generation = accepted.observedGeneration
-  const problems = targets.flatMap(({ problem }) => (problem === undefined ? [] : [problem]))
+  const found = targets.flatMap(({ problem }) => (problem === undefined ? [] : [problem]))
+  const problems = [...new Set(found)]
   if (problems.length > 0) {
     return conditionFalse('Attached', 'Pending', generation, listed(problems))
   }
@@ -109,8 +110,10 @@ export const policyStatusStage: Stage = {
   name: 'policy-status',
   kinds: ['GatewayPolicy'],
   derive(self: ObjectState, read: Reader): Derived {
-    const view = read.value<PolicyView>('policy', self.ref)
-    if (view === undefined) return {}
+    const first = read.value<PolicyView>('policy', self.ref)
+    if (first === undefined) return {}
+    const targets = first.targets.map((target) => withReachByPolicy(target, read))
+    const view = { ...first, targets }
     const attached = attachedCondition(view.targets, view, read)
     const rejected = rejectedConditions(self.ref, view.accepted.observedGeneration, read)
     return {

@@ -36,6 +36,10 @@ interface TargetKind {
   /** Names that sectionName may have; undefined where every name is refused. */
   sectionNames(target: ObjectState, read: Reader): readonly string[]
   gateways(target: ObjectRef, read: Reader): readonly string[]
+  /** What a section of it is called. */
+  readonly part: string
+  /** Why it concerns no Gateway, after its name. */
+  readonly unattached: string
 }
 
 function viewOf(target: ObjectRef, read: Reader): GatewayView | undefined {
@@ -73,10 +77,31 @@ function routeView(target: ObjectRef, read: Reader): RouteView | undefined {
 
 const reached = (target: ObjectRef, read: Reader) => read.members('reach', objectKey(target))
 
+/** Relation: Service or GatewayBackend -> Gateways that reach it through a policy alone. */
+export const reachByPolicy = 'reach-by-policy'
+
+/** Gateways that reach a Service or GatewayBackend, through routes or policies; for later stages. */
+export function reachingGateways(target: ObjectRef, read: Reader): string[] {
+  const found = [...reached(target, read), ...read.members(reachByPolicy, objectKey(target))]
+  return [...new Set(found)].sort()
+}
+
+/** What was resolved before it was known what policies reach. */
+export function withReachByPolicy(resolved: ResolvedTarget, read: Reader): ResolvedTarget {
+  const { target, exists, gateways } = resolved
+  if (!exists || (target.kind !== 'Service' && target.kind !== 'GatewayBackend')) return resolved
+  const all = reachingGateways(target, read)
+  return all.length === gateways.length
+    ? resolved
+    : { ...resolved, gateways: all, problem: undefined }
+}
+
 function route(sections: readonly PolicySection[]): TargetKind {
   return {
     group: gatewayGroup,
     sections,
+    part: 'rule',
+    unattached: 'is accepted by no Gateway of this controller',
     sectionNames: (state, read) => routeView(state.ref, read)?.ruleNames ?? [],
     gateways: (target, read) => routeView(target, read)?.gateways ?? [],
   }
@@ -97,16 +122,22 @@ function subBackendNames(state: ObjectState, read: Reader): string[] {
   return [...written, ...found]
 }
 
+const unreached = 'is reached by no accepted route or policy'
+
 const targetKinds: Readonly<Record<string, TargetKind>> = {
   Gateway: {
     group: gatewayGroup,
     sections: ['frontend', 'traffic', 'backend'],
+    part: 'listener',
+    unattached: 'is of a class of another controller, or has no valid version',
     sectionNames: listenerNames,
     gateways: (target, read) => (viewOf(target, read) === undefined ? [] : [nameOf(target)]),
   },
   ListenerSet: {
     group: gatewayGroup,
     sections: ['traffic', 'backend'],
+    part: 'listener',
+    unattached: 'is admitted by no Gateway of this controller',
     sectionNames: listenerNames,
     gateways: gatewaysOfSet,
   },
@@ -114,16 +145,27 @@ const targetKinds: Readonly<Record<string, TargetKind>> = {
   GRPCRoute: route(['traffic', 'backend']),
   TLSRoute: route(['backend']),
   TCPRoute: route(['backend']),
-  Service: { group: '', sections: ['backend'], sectionNames: portNames, gateways: reached },
+  Service: {
+    group: '',
+    sections: ['backend'],
+    part: 'port',
+    unattached: unreached,
+    sectionNames: portNames,
+    gateways: reached,
+  },
   GatewayBackend: {
     group: ownGroup,
     sections: ['backend'],
+    part: 'provider or target',
+    unattached: unreached,
     sectionNames: subBackendNames,
     gateways: reached,
   },
   InferencePool: {
     group: inferenceGroup,
     sections: ['backend'],
+    part: 'section',
+    unattached: unreached,
     sectionNames: () => [],
     gateways: reached,
   },
@@ -174,16 +216,19 @@ function resolveOne(reference: PolicyTargetRef, namespace: string, read: Reader)
   }
   const state = read.object(kind, namespace, name)
   if (state?.object === undefined) {
-    const problem = `${kind} ${namespace}/${name} does not exist`
+    const missing = state === undefined ? 'does not exist' : 'has no valid version'
+    const problem = `${kind} ${namespace}/${name} ${missing}`
     return { target, exists: false, gateways: [], problem }
   }
   if (sectionName !== undefined && !known.sectionNames(state, read).includes(sectionName)) {
-    const problem = `${kind} ${namespace}/${name} has no section ${sectionName}`
+    const names = [...known.sectionNames(state, read)].sort().join(', ')
+    const there = names === '' ? 'it has none with a name' : `it has ${names}`
+    const problem = `${kind} ${namespace}/${name} has no ${known.part} ${sectionName}; ${there}`
     return { target, exists: false, gateways: [], problem }
   }
   const gateways = known.gateways(ref, read)
   const problem =
-    gateways.length === 0 ? `${kind} ${namespace}/${name} is not attached to a Gateway` : undefined
+    gateways.length === 0 ? `${kind} ${namespace}/${name} ${known.unattached}` : undefined
   return { target, exists: true, gateways, problem }
 }
 

@@ -1,5 +1,6 @@
 /** GatewayPolicy: one wire resource per field and target. */
-import { compareText } from '../../model/names.ts'
+import { eachDestinationOfConfig } from '../../model/destinations.ts'
+import { compareText, objectKey } from '../../model/names.ts'
 import type {
   PolicyPhase,
   PolicyResource,
@@ -8,7 +9,7 @@ import type {
 } from '../../model/resources.ts'
 import { findPolicy } from '../../policies/registry.ts'
 import { conditionFalse } from '../conditions.ts'
-import type { Derived, Reader, Stage } from '../graph.ts'
+import type { Contribution, Derived, Reader, Stage } from '../graph.ts'
 import type { ObjectState, Refusal } from '../object-state.ts'
 import { type BackendSpec, type PolicySpec, specOf } from '../shapes.ts'
 import {
@@ -23,6 +24,7 @@ import { acceptedCondition, type PolicyView } from './policy-status.ts'
 import {
   closingField,
   type ResolvedTarget,
+  reachByPolicy,
   resolveTargets,
   sectionProblem,
 } from './policy-targets.ts'
@@ -166,7 +168,26 @@ function uniqueFindings(findings: readonly Finding[]): Finding[] {
 function outcome(resources: readonly PolicyResource[], view: Omit<PolicyView, 'claims'>): Derived {
   const claims = claimsOf(resources)
   const value: PolicyView = { ...view, claims }
-  return { resources, value, contributions: contributionsOf(claims) }
+  const contributions = [...contributionsOf(claims), ...reachOf(resources, view.targets)]
+  return { resources, value, contributions }
+}
+
+/** A server that a policy asks is reached by the Gateways that the policy concerns. */
+function reachOf(
+  resources: readonly PolicyResource[],
+  targets: readonly ResolvedTarget[],
+): Contribution[] {
+  const gateways = new Map(targets.map((one) => [objectKey(one.target), one.gateways]))
+  const contributions = new Map<string, Contribution>()
+  for (const { config, target } of resources) {
+    eachDestinationOfConfig(config, (ref) => {
+      for (const gateway of gateways.get(objectKey(target)) ?? []) {
+        const key = objectKey(ref)
+        contributions.set(`${key} ${gateway}`, [reachByPolicy, key, gateway])
+      }
+    })
+  }
+  return [...contributions.values()]
 }
 
 export const policyStage: Stage = {

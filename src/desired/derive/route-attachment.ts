@@ -89,38 +89,82 @@ export function attachToParent(
   if (view === undefined) return undefined
   const gateway = `${parent.gateway.namespace}/${parent.gateway.name}`
   const { owner } = parent
-  const candidates = view.listeners.filter(
+  const own = view.listeners.filter(
     (listener) =>
       listener.owner.kind === owner.kind &&
       listener.owner.namespace === owner.namespace &&
-      listener.owner.name === owner.name &&
-      (parentRef.sectionName === undefined || listener.section === parentRef.sectionName) &&
-      (parentRef.port === undefined || listener.port === parentRef.port),
+      listener.owner.name === owner.name,
   )
-  const rejected = (reason: string, message: string): ParentAttachment => ({
-    parentRef,
-    gateway,
-    failure: { reason, message },
-    attached: [],
-  })
-  if (candidates.length === 0) {
-    return rejected('NoMatchingParent', 'the parent has no listener with this name and port')
+  const isAdmitted = view.listenerSets[`${owner.namespace}/${owner.name}`] !== false
+  if (owner.kind === 'ListenerSet' && !isAdmitted) {
+    const message = `Gateway ${gateway} does not admit ListenerSet ${owner.namespace}/${owner.name}`
+    return { parentRef, gateway, failure: { reason: 'NoMatchingParent', message }, attached: [] }
   }
-  const allowing = candidates.filter(
-    (listener) =>
-      listener.kinds.includes(route.kind) &&
-      admitsNamespace(listener.namespaces, 'Same', owner.namespace, route.namespace, read),
+  const found = chooseListeners(own, route, hostnames, parentRef, read)
+  if ('reason' in found) return { parentRef, gateway, failure: found, attached: [] }
+  return { parentRef, gateway, failure: undefined, attached: found.attached }
+}
+
+interface Meeting {
+  readonly listener: ListenerView
+  readonly hostnames: readonly string[]
+}
+
+/** Name and port first, then hostnames, then namespace and kind: the failure that came furthest is told. */
+function chooseListeners(
+  own: readonly ListenerView[],
+  route: ObjectRef,
+  hostnames: readonly string[],
+  { sectionName, port }: ParentRef,
+  read: Reader,
+): Failure | { readonly attached: readonly Meeting[] } {
+  const named = own.filter(
+    ({ section, port: own }) =>
+      (sectionName === undefined || section === sectionName) &&
+      (port === undefined || own === port),
   )
-  if (allowing.length === 0) {
-    return rejected('NotAllowedByListeners', 'no listener admits this kind from this namespace')
+  if (named.length === 0) {
+    return { reason: 'NoMatchingParent', message: noneNamed(own, sectionName, port) }
   }
-  const attached = allowing.flatMap((listener) => {
+  const meeting = named.flatMap((listener): Meeting[] => {
     const shared = intersectHostnames(listener.hostname, hostnames)
     return shared === undefined ? [] : [{ listener, hostnames: shared }]
   })
-  if (attached.length === 0) {
-    const message = 'no hostname of the route meets the hostname of a listener'
-    return rejected('NoMatchingListenerHostname', message)
+  if (meeting.length === 0) {
+    const theirs = named.map(({ section, hostname }) => `${section} has ${hostname}`).join(', ')
+    const message = `no hostname of the route (${hostnames.join(', ')}) meets that of a listener: ${theirs}`
+    return { reason: 'NoMatchingListenerHostname', message }
   }
-  return { parentRef, gateway, failure: undefined, attached }
+  const refusals = meeting.map(({ listener }) => refusalOf(listener, route, read))
+  const attached = meeting.filter((_, at) => refusals[at] === undefined)
+  if (attached.length > 0) return { attached }
+  return { reason: 'NotAllowedByListeners', message: refusals.join('; ') }
+}
+
+function noneNamed(
+  own: readonly ListenerView[],
+  sectionName: string | undefined,
+  port: number | undefined,
+): string {
+  if (own.length === 0) return 'the parent has no listeners'
+  const wanted = [
+    sectionName === undefined ? '' : ` named ${sectionName}`,
+    port === undefined ? '' : ` on port ${port}`,
+  ]
+  const theirs = own.map(({ section, port }) => `${section} on port ${port}`).join(', ')
+  return `the parent has no listener${wanted.join('')}; it has ${theirs}`
+}
+
+/** Why a listener does not take a route; undefined where it does. */
+function refusalOf(
+  { section, owner, namespaces, kinds }: ListenerView,
+  { kind, namespace }: ObjectRef,
+  read: Reader,
+): string | undefined {
+  if (!admitsNamespace(namespaces, 'Same', owner.namespace, namespace, read)) {
+    const from = namespaces.from ?? 'Same'
+    return `listener ${section} admits no routes of namespace ${namespace} (allowedRoutes.namespaces.from is ${from})`
+  }
+  if (kinds.includes(kind)) return undefined
+  return `listener ${section} takes no ${kind}, only ${kinds.join(', ') || 'kinds that are not supported'}`
 }
