@@ -37,6 +37,7 @@ let pickers: Record<'plain' | 'secure' | 'other', EndpointPicker>
 let running: RunningGateway
 let port: number
 let down: number
+let stats: string
 let later: number
 
 const a = () => `127.0.0.1:${upstreams.a.port}`
@@ -67,10 +68,12 @@ beforeAll(async () => {
   }
   ;[port, down, later] = [await freePort(), await freePort(), await freePort()]
   const nobody = await freePort()
+  stats = `127.0.0.1:${await freePort()}`
   const ports = [upstreams.a.port, upstreams.b.port, down]
   const open = { name: 'plain', failureMode: 'FailOpen' }
   const verified = { caCertificateRefs: [{ name: 'authority' }] }
   running = await startGateway({
+    args: ['--stats-address', stats],
     manifests: {
       'pods.yaml': members(),
       'all.yaml': manifest(
@@ -293,6 +296,13 @@ describe('a picker that fails [inference.pool]', () => {
     expect(JSON.parse(response.body)).toMatchObject({ body: chat })
     expect(response.headers['x-served-by']).toBeUndefined()
     await line('unasked', 'inference.pool=default/unasked inference.pick=fail_open ')
+    const picks = (pool: string, mode: string, outcome: string) =>
+      `inference_picks_total{pool="default/${pool}",failure_mode="${mode}",outcome="${outcome}"} 1\n`
+    await waitFor('the counts', async () => {
+      const metrics = await (await fetch(`http://${stats}/metrics`)).text()
+      const isFailed = metrics.includes(picks('closed', 'FailClose', 'fail_closed'))
+      return isFailed && metrics.includes(picks('unasked', 'FailOpen', 'fail_open'))
+    })
   })
 
   it('[inference.pool] FailOpen also holds where the picker dies with the body in its hands', async () => {
