@@ -28,7 +28,7 @@ const help = `npm run conformance -- [options] [-- flags of the suite]
 
   --test NAME,…      only these tests
   --features NAME,…  claim these too, beside those in the status of the GatewayClass
-  --channel NAME     of the Gateway API's CRDs: experimental (default) or standard
+  --channel NAME     of the Gateway API's CRDs: experimental (default), or standard, which has no retry
   --report FILE      write the suite's report (YAML) where everything passed
   --logs FOLDER      write what the controller, the proxies and the backends wrote`
 
