@@ -14,6 +14,7 @@
  * A stage may read objects, indexes and facts, and the values and relations of earlier stages only,
  * so there are no cycles. Everything is pure: no clock, no randomness, sorted iteration.
  */
+import { hasSameContent } from '../base/same-content.ts'
 import type { KeySetRequest } from '../model/key-sets.ts'
 import type { ObjectKey, ObjectRef } from '../model/names.ts'
 import { objectKey } from '../model/names.ts'
@@ -213,10 +214,7 @@ export class Graph {
     node.reads = reads
     const before = node.derived
     node.derived = derived ?? {}
-    this.#contribute(before.contributions ?? [], node.derived.contributions ?? [])
-    for (const [relation] of node.derived.contributions ?? []) {
-      this.#keepInOrder(relation, { last: position })
-    }
+    this.#recontribute(position, before.contributions ?? [], node.derived.contributions ?? [])
     const stage = this.#stages[position]
     const owner = `${stage?.name}:${node.key}`
     this.outputs.replaceResources(owner, before.resources ?? [], node.derived.resources ?? [])
@@ -228,6 +226,16 @@ export class Graph {
     if (text === node.valueText) return
     node.valueText = text
     this.#wake(`value:${stage?.name}:${node.key}`)
+  }
+
+  #recontribute(
+    position: number,
+    before: readonly Contribution[],
+    after: readonly Contribution[],
+  ): void {
+    if (hasSameContent(before, after)) return
+    this.#contribute(before, after)
+    for (const [relation] of after) this.#keepInOrder(relation, { last: position })
   }
 
   #contribute(before: readonly Contribution[], after: readonly Contribution[]): void {

@@ -4,6 +4,7 @@
  */
 import { hash } from 'node:crypto'
 import { contentVersion } from '../base/content-version.ts'
+import { hasSameContent } from '../base/same-content.ts'
 import type { ObjectKey } from '../model/names.ts'
 import type { Resource, ResourceKey, VersionedResource } from '../model/resources.ts'
 import type { Deployment } from './deployment/index.ts'
@@ -108,8 +109,10 @@ export class OutputStore {
   }
 
   #put(resource: Resource): void {
-    const version = contentVersion(resource)
     const before = this.resources.get(resource.key)
+    // Most of what is derived again comes out as it was, and to look is much cheaper than to hash.
+    if (before !== undefined && hasSameContent(before.resource, resource)) return
+    const version = contentVersion(resource)
     if (before?.version === version) return
     this.#takeOut(resource.key)
     const hash = entryHash(`${resource.key}\0${version}`)

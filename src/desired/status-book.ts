@@ -4,6 +4,7 @@
  * Condition). Conditions are told apart by type within the list entry they stand in.
  */
 import { canonicalJson } from '../base/canonical.ts'
+import { hasSameContent } from '../base/same-content.ts'
 import type { ObjectKey } from '../model/names.ts'
 import { entryHash, SumDigest } from './output-store.ts'
 
@@ -78,6 +79,7 @@ export class StatusBook {
       return undefined
     }
     const status = stamp(decided, before?.status, time) as Status
+    if (before !== undefined && hasSameContent(before.status, status)) return undefined
     const hash = hashOf(key, status)
     if (hash === before?.hash) return undefined
     this.#drop(key)

@@ -1,0 +1,23 @@
+/**
+ * Do two values surely have the same canonical JSON? Looks only, and makes no text; false where they
+ * differ, and in odd cases where they do not (a member that is undefined).
+ */
+export function hasSameContent(a: unknown, b: unknown): boolean {
+  if (a === b) return true
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false
+  if (Array.isArray(a)) {
+    return (
+      Array.isArray(b) &&
+      a.length === b.length &&
+      a.every((item, index) => hasSameContent(item, b[index]))
+    )
+  }
+  if (Array.isArray(b)) return false
+  const [left, right] = [a as Record<string, unknown>, b as Record<string, unknown>]
+  const keys = Object.keys(left)
+  if (keys.length !== Object.keys(right).length) return false
+  for (const key of keys) {
+    if (!Object.hasOwn(right, key) || !hasSameContent(left[key], right[key])) return false
+  }
+  return true
+}
