@@ -135,9 +135,16 @@ describeWithParts(['helm'], 'the values of the chart', () => {
     })
 
     it('[values.controller.strategy] is replaced as the strategy says', async () => {
-      expect(deployment(plain).spec.strategy).toBeUndefined()
-      const strategy = { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0 } }
-      expect(deployment(await render({ controller: { strategy } })).spec.strategy).toEqual(strategy)
+      const quarter = { maxSurge: '25%', maxUnavailable: '25%' }
+      const rolling = { type: 'RollingUpdate', rollingUpdate: quarter }
+      expect(deployment(plain).spec.strategy).toEqual(rolling)
+      const strategyOf = async (strategy: object) =>
+        deployment(await render({ controller: { strategy } })).spec.strategy
+      expect(await strategyOf({ rollingUpdate: { maxUnavailable: 0 } })).toEqual({
+        type: 'RollingUpdate',
+        rollingUpdate: { ...quarter, maxUnavailable: 0 },
+      })
+      expect(await strategyOf({ type: 'Recreate' })).toEqual({ type: 'Recreate' })
     })
 
     it('[values.controller.xds.tls.enabled] serves configuration over TLS with the Secret of a fixed name', async () => {

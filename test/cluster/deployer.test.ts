@@ -179,6 +179,23 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'deployed proxies', (
       await deployed.gone('HorizontalPodAutoscaler', 'tuned')
     })
 
+    it('change the strategy of a Deployment that the API server has filled in', async () => {
+      const strategy = { type: 'Recreate' }
+      await cluster.apply(parameters('tuned', { deployment: { spec: { strategy } } }))
+      const { spec } = await deployed.until(
+        'Deployment',
+        'tuned',
+        (one) => one.spec.strategy.type === 'Recreate',
+      )
+      expect(spec.strategy).toEqual(strategy)
+      await cluster.apply(parameters('tuned', plain))
+      await deployed.until(
+        'Deployment',
+        'tuned',
+        (one) => one.spec.strategy.type === 'RollingUpdate',
+      )
+    })
+
     it('can be listed and deleted; a Gateway that refers to one that is gone keeps what runs', async () => {
       const { body } = await cluster.server.request('GET', cluster.collection('GatewayParameters'))
       expect(body).toMatchObject({ kind: 'GatewayParametersList', items: [{}, {}] })

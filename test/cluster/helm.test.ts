@@ -188,6 +188,9 @@ describeWithParts([...apiServerParts, 'gateway-api-crds', 'helm'], 'the charts',
     expect(Buffer.from(first.password, 'base64').toString()).toMatch(/^[A-Za-z0-9]{32}$/)
     await install('upgrade', 'sluice', { nats: { enabled: true } })
     expect(await passwordOf()).toEqual(first)
+    // One pod at a time has the volume, whatever the strategy was before.
+    await install('upgrade', 'sluice', { controller: { persistence: { enabled: true } } })
+    expect((await deployment()).spec.strategy).toEqual({ type: 'Recreate' })
   })
 
   it('leave nothing behind but CRDs and their objects', async () => {
@@ -205,6 +208,8 @@ describeWithParts([...apiServerParts, 'gateway-api-crds', 'helm'], 'the charts',
     expect(left.filter((one) => !one.startsWith('Event '))).toEqual([
       'GatewayParameters all',
       'Lease sluice-controller',
+      // The log is history, and is kept.
+      'PersistentVolumeClaim sluice-log',
       'Secret sh.helm.release.v1.sluice-crds.v1',
       'Secret sh.helm.release.v1.sluice-crds.v2',
       'Secret sluice-digest-key',

@@ -159,3 +159,22 @@ jetstream {
   sync_interval: always
 }
 {{- end -}}
+
+{{/*
+How pods are replaced. The platform's defaults are written out: what it fills in by itself is nobody's,
+stays behind, and would be refused when the strategy changes.
+*/}}
+{{- define "sluice.strategy" -}}
+{{- $strategy := .Values.controller.strategy -}}
+{{- if not $strategy -}}
+{{- /* The volume of the log is one pod's at a time. */ -}}
+{{- $strategy = dict "type" (ternary "Recreate" "RollingUpdate" .Values.controller.persistence.enabled) -}}
+{{- end -}}
+{{- $type := default "RollingUpdate" $strategy.type -}}
+{{- if eq $type "RollingUpdate" -}}
+{{- $pace := dict "maxSurge" "25%" "maxUnavailable" "25%" -}}
+{{- range $field, $given := $strategy.rollingUpdate }}{{ $_ := set $pace $field $given }}{{ end -}}
+{{- $strategy = merge (dict "type" $type "rollingUpdate" $pace) $strategy -}}
+{{- end -}}
+{{- toYaml $strategy -}}
+{{- end -}}

@@ -95,6 +95,12 @@ function specsOf(plan: ProxyPlan, environment: ProxyEnvironment, config: string)
     },
     deployment: {
       selector: { matchLabels },
+      // The platform's own, written out: what it fills in by itself is nobody's, stays behind, and
+      // would be refused when an overlay changes the type.
+      strategy: {
+        type: 'RollingUpdate',
+        rollingUpdate: { maxSurge: '25%', maxUnavailable: '25%' },
+      },
       template: podTemplate(plan, environment, podLabels(plan), config),
     },
     podDisruptionBudget: { selector: { matchLabels } },
@@ -115,6 +121,12 @@ function completed(target: OverlayName, object: RenderedObject): RenderedObject 
     const { minReplicas } = spec
     const least = typeof minReplicas === 'number' ? minReplicas : 1
     return { ...object, spec: { ...spec, maxReplicas: Math.max(10, least) } }
+  }
+  // It says how a strategy of another type goes on.
+  const { strategy } = spec
+  if (target === 'deployment' && isMap(strategy) && strategy.type === 'Recreate') {
+    const { rollingUpdate: _, ...kept } = strategy
+    return { ...object, spec: { ...spec, strategy: kept } }
   }
   return object
 }
