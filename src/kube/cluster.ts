@@ -1,6 +1,6 @@
 /** Which API server, and as whom: the part that kubeconfig files and service accounts define. */
 import { createHash } from 'node:crypto'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { Agent, type RequestOptions } from 'node:https'
 import { KubeConfig } from '@kubernetes/client-node'
 import { Agent as HttpAgent } from '../base/node-http.ts'
@@ -83,6 +83,9 @@ class ConfiguredCluster implements Cluster {
     if (!isFresh && known !== undefined && now - known.readAt < reuseMs) return known.credentials
     const options: RequestOptions = { headers: {} }
     await this.#config.applyToHTTPSOptions(options)
+    const token = this.#fileToken()
+    if (token !== undefined)
+      options.headers = { ...options.headers, Authorization: `Bearer ${token}` }
     const credentials: Credentials = {
       agent: this.#agentFor(options),
       headers: options.headers as Record<string, string>,
@@ -90,6 +93,13 @@ class ConfiguredCluster implements Cluster {
     }
     this.#known = { credentials, readAt: now }
     return credentials
+  }
+
+  /** The library keeps a token from a file for a minute, also where it was refused meanwhile. */
+  #fileToken(): string | undefined {
+    const { config } = this.#config.getCurrentUser()?.authProvider ?? {}
+    const path: unknown = (config as { tokenFile?: unknown } | undefined)?.tokenFile
+    return typeof path === 'string' ? readFileSync(path, 'utf8').trim() : undefined
   }
 
   close(): void {
