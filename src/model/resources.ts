@@ -298,6 +298,8 @@ export interface PolicyResource extends Age {
   readonly secrets?: readonly SecretRef[]
   /** Set where the policy cannot be enforced: whatever it covers is answered 500. */
   readonly unenforceable?: string
+  /** To leave it out opens nothing: a proxy that does not know it goes on without it, and says so. */
+  readonly dispensable?: true
 }
 
 /**

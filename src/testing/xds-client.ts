@@ -53,9 +53,10 @@ export class BareClient {
     })
   }
 
-  say(request: Partial<DeltaRequest>): this {
+  /** `more`: bytes behind the message, such as fields that the server does not know. */
+  say(request: Partial<DeltaRequest>, more: Uint8Array = new Uint8Array()): this {
     const all = { typeUrl: resourceTypeUrl, versions: new Map(), nonce: '', ...request }
-    this.#stream.write(encodeRequest(all))
+    this.#stream.write(Buffer.concat([encodeRequest(all), more]))
     return this
   }
 

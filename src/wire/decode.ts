@@ -183,6 +183,7 @@ function decodePolicy(key: ResourceKey, message: PolicyMessage): PolicyResource 
     ...(message.secrets.length > 0 && {
       secrets: message.secrets.map((secret) => decodeSecretRef(secret, 'secret')),
     }),
+    ...(message.dispensable === true && { dispensable: true }),
   }
 }
 
@@ -252,7 +253,7 @@ const unknownField = 'it has a field that this version does not know'
 /** Would it open something to pass over a field? */
 function mayProtect({ kind }: ResourceMessage): boolean {
   if (kind.case === 'listener') return kind.value.tls !== undefined
-  return kind.case === 'policy'
+  return kind.case === 'policy' && kind.value.dispensable !== true
 }
 
 /**

@@ -188,6 +188,7 @@ const policyOf = (policy: PolicyResource): MessageInitShape<typeof PolicySchema>
   config: policy.config,
   unenforceable: policy.unenforceable,
   secrets: policy.secrets === undefined ? [] : [...policy.secrets],
+  dispensable: policy.dispensable,
 })
 
 const tlsOf = ({

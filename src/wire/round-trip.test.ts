@@ -280,9 +280,11 @@ const resources = {
       config: text,
       secrets: fc.array(secretRef, { minLength: 1, maxLength: 3 }),
       unenforceable: text,
+      dispensable: fc.constant(true),
     },
     'secrets',
     'unenforceable',
+    'dispensable',
   ),
 } as unknown as Record<Resource['type'], fc.Arbitrary<Resource>>
 

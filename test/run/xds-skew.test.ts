@@ -3,8 +3,16 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Resource } from '../../src/model/resources.ts'
 import { ClusterRig, type ProxyProcess, stablePort } from '../../src/testing/cluster-rig.ts'
 import { send } from '../../src/testing/http-client.ts'
+import {
+  gateway as gatewayOf,
+  httpRoute,
+  manifest,
+  staticBackend,
+  toBackend,
+} from '../../src/testing/manifests.ts'
 import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
 import { waitFor } from '../../src/testing/wait-for.ts'
+import { BareClient } from '../../src/testing/xds-client.ts'
 import { BareController, type BareResource } from '../../src/testing/xds-controller.ts'
 import { encodeBody } from '../../src/wire/encode.ts'
 
@@ -75,6 +83,8 @@ const policy = (field: string, configVersion: number): Resource => ({
   config: '{}',
 })
 
+const routeOf = httpRoute('app', { rules: [{ backendRefs: [toBackend('a')] }] })
+
 let rig: ClusterRig
 let controller: BareController
 let upstream: Upstream
@@ -138,6 +148,54 @@ describe('a proxy that is older than its controller', () => {
     expect(await statusOf()).toBe(500)
     expect(refusalsOf(await controller.send([], [guard[0]]))).toEqual([])
     expect(await statusOf()).toBe(200)
+  })
+})
+
+describe('a policy that only gives something, and that an older proxy does not know', () => {
+  const given = (field: string, version: number): Resource =>
+    ({ ...policy(field, version), section: 'backend', dispensable: true }) as Resource
+
+  it.each([
+    ['not at all', () => encoded(given('quantumCertificate', 1))],
+    ['in this form', () => encoded(given('gatewayCertificate', 99))],
+  ])('is left out and named where it knows it %s, and nothing is closed', async (_, make) => {
+    const answer = await controller.send([...base(), make()])
+    expect(refusalsOf(answer)).toEqual([
+      {
+        key: make()[0],
+        code: 'resource_partly_known',
+        message: expect.stringMatching(/goes on without it/),
+      },
+    ])
+    expect(await statusOf()).toBe(200)
+  })
+})
+
+describe('a controller that is older than its proxy', () => {
+  it('serves it, and names what it refuses for a reason that the controller does not know', async () => {
+    const manifests = manifest(gatewayOf(port), staticBackend('a', upstream.port), routeOf)
+    rig.write('all.yaml', manifests)
+    const plane = await rig.controlPlane()
+    const client = new BareClient({ address: plane.address })
+    const node = { name: 'newer-1', gateway: edge, addresses: ['10.0.0.1'], version: '99' }
+    // Field 999 of the request, and of the node inside it.
+    const more = Buffer.concat([unknownField(1), unknownField(999)])
+    client.say({ node }, more)
+    const pushed = await client.next()
+    const keys = pushed.upserted.map(({ key }) => key)
+    expect(keys).toEqual(expect.arrayContaining([listenerKey, route().key]))
+    const rejection = { key: route().key, code: 'quantum_failure', message: 'entangled' }
+    const rejected = { rejections: [rejection], omitted: 0, message: 'entangled' }
+    client.say({ nonce: pushed.nonce, rejected }, more)
+    await plane.condition('HTTPRoute', 'app', 'Programmed', 'False', /newer-1.*entangled/)
+    client.accept(pushed)
+    await waitFor('the end of it', async () => {
+      const { parents = [] } = (await plane.status('HTTPRoute', 'app')) as {
+        parents?: { conditions: { type: string }[] }[]
+      }
+      return parents[0]?.conditions.every(({ type }) => type !== 'Programmed')
+    })
+    client.close()
   })
 })
 

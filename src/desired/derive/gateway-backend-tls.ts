@@ -42,5 +42,7 @@ export function gatewayBackendTls(
   }
   const { ref: owner, age } = self
   const of = { owner, age, section: 'backend', field, phase: 'PostRouting' } as const
-  return { view: { failure: null }, resources: [policyResource(of, compiled, self.ref)] }
+  // Without it backends see no certificate, and those that ask for one refuse.
+  const resource = { ...policyResource(of, compiled, self.ref), dispensable: true } as const
+  return { view: { failure: null }, resources: [resource] }
 }

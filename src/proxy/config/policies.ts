@@ -57,6 +57,14 @@ interface BoundPolicy {
   readonly config: unknown
   readonly step: Step | undefined
   readonly closed: string | undefined
+  /** Why it is left out, where that opens nothing. */
+  readonly leftOut?: string
+}
+
+/** What becomes of a policy that cannot be applied as it is. */
+export interface PolicyRefusal {
+  readonly code: 'policy_unenforceable' | 'resource_partly_known'
+  readonly message: string
 }
 
 export class PolicyIndex {
@@ -78,19 +86,24 @@ export class PolicyIndex {
 
   /**
    * Takes a policy in. Returns why it cannot be applied: then it fails closed, because its last good
-   * version may allow what the new one forbids.
+   * version may allow what the new one forbids. One that can be left out is left out.
    */
-  set(resource: PolicyResource): string | undefined {
+  set(resource: PolicyResource): PolicyRefusal | undefined {
     this.remove(resource.key)
     const bound = this.#bind(resource)
     this.#byKey.set(resource.key, bound)
-    if (findPolicy(resource.section, resource.field) === undefined) this.#unknown.add(resource.key)
+    const isKnown = findPolicy(resource.section, resource.field) !== undefined
+    if (!isKnown && bound.leftOut === undefined) this.#unknown.add(resource.key)
     const target = targetKey(resource.target)
     const siblings = this.#byTarget.get(target)
     if (siblings === undefined) this.#byTarget.set(target, [resource])
     else siblings.push(resource)
     this.generation++
-    return resource.unenforceable === undefined ? bound.closed : undefined
+    if (bound.leftOut !== undefined) {
+      return { code: 'resource_partly_known', message: bound.leftOut }
+    }
+    if (resource.unenforceable !== undefined || bound.closed === undefined) return undefined
+    return { code: 'policy_unenforceable', message: bound.closed }
   }
 
   remove(key: string): void {
@@ -176,7 +189,12 @@ export class PolicyIndex {
     })
     if (resource.unenforceable !== undefined) return closed(resource.unenforceable)
     const definition = findPolicy(resource.section, resource.field)
-    if (definition === undefined) return closed('this proxy does not know the policy')
+    const unknown = (why: string): BoundPolicy => {
+      const bound = closed(why)
+      if (resource.dispensable !== true) return bound
+      return { ...bound, closed: undefined, leftOut: `${bound.closed}; it goes on without it` }
+    }
+    if (definition === undefined) return unknown('this proxy does not know the policy')
     const applier = this.#appliers.get(name)
     if (applier === undefined) {
       // Pending: accepted by the schema, not enforced yet. Whatever protects must not be skipped.
@@ -184,7 +202,7 @@ export class PolicyIndex {
       return { resource, config: undefined, step: undefined, closed: undefined }
     }
     if (resource.configVersion !== definition.configVersion) {
-      return closed(`this proxy does not know version ${resource.configVersion} of its form`)
+      return unknown(`this proxy does not know version ${resource.configVersion} of its form`)
     }
     try {
       const config: unknown = JSON.parse(resource.config)

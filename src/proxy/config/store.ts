@@ -174,7 +174,7 @@ export class ConfigStore {
         break
       case 'policy': {
         const problem = this.policies.set(resource)
-        if (problem !== undefined) this.#reject(resource.key, 'policy_unenforceable', problem)
+        if (problem !== undefined) this.#reject(resource.key, problem.code, problem.message)
         break
       }
       case 'listener':
