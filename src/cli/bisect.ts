@@ -7,7 +7,7 @@ import {
   followConditions,
   placeAndType,
 } from './condition-history.ts'
-import { causeText } from './explain-condition.ts'
+import { causeText, hintOf } from './explain-condition.ts'
 import { type OfflineOptions, type Recording, readRecording, tellExtent } from './offline.ts'
 import { exitCode, type Output, type OutputFormat, UsageError } from './output.ts'
 import { objectText, parseObjectPath } from './status.ts'
@@ -93,7 +93,8 @@ export async function bisect(
     const { object, type, value } = expectation
     const had = atFirst ? 'had' : 'never had'
     const { length } = recording.events
-    output.print(`${objectText(object)} ${had} ${type}=${value} in all of ${length} events`)
+    const hint = isHeld ? '' : hintOf(object, recording.events)
+    output.print(`${objectText(object)} ${had} ${type}=${value} in all of ${length} events${hint}`)
   } else {
     for (const turn of turns) output.print(turnText(turn))
   }

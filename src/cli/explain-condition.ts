@@ -1,5 +1,6 @@
 /** `sluice explain condition`: what made each condition of an object what it is, event by event. */
 import type { SluiceEvent } from '../../events/index.ts'
+import type { Recorded } from '../log/index.ts'
 import type { ObjectRef } from '../model/names.ts'
 import { type ConditionChange, followConditions } from './condition-history.ts'
 import { eventDetail, shortType } from './event-text.ts'
@@ -29,6 +30,25 @@ function described({ place, type, state, cause: { position, event } }: Condition
   }
 }
 
+/** Most names that are offered for one that is not known. */
+const mostOffered = 5
+
+/** What else could be meant, where there is no such object in the log. */
+export function hintOf(ref: ObjectRef, events: readonly Recorded[]): string {
+  const known = new Set<string>()
+  for (const { event } of events) {
+    const { kind, namespace, name } = event.data as Partial<ObjectRef>
+    if (kind !== ref.kind || name === undefined) continue
+    if (namespace === ref.namespace && name === ref.name) return ''
+    known.add(namespace ? `${namespace}/${name}` : name)
+  }
+  if (known.size === 0) return `: the log has no ${ref.kind}`
+  const names = [...known].sort()
+  const more = names.length > mostOffered ? ', …' : ''
+  const offered = names.slice(0, mostOffered).join(', ')
+  return `: the log has no such object; of kind ${ref.kind} it has ${offered}${more}`
+}
+
 /** Exit code 1 where the object never had a condition. */
 export async function explainCondition(
   path: string,
@@ -47,7 +67,7 @@ export async function explainCondition(
   if (changes.length === 0) {
     const never =
       extent.state === 'whole' ? 'never had a condition' : 'had no change of a condition'
-    output.report(`${objectText(ref)} ${never}`)
+    output.report(`${objectText(ref)} ${never}${hintOf(ref, events)}`)
     return exitCode.no
   }
   if (format === 'json') {

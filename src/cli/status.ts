@@ -20,9 +20,20 @@ const lists: readonly (readonly [field: string, label: (entry: Json) => string])
   ['ancestors', ({ ancestorRef }) => `ancestor ${refText(ancestorRef)}`],
 ]
 
+/** Of two references to different parents the texts differ: conditions are told apart by them. */
 function refText(ref: unknown): string {
-  const { kind, name, sectionName } = (ref ?? {}) as Record<string, string | undefined>
-  return `${kind ?? ''} ${name ?? ''}${sectionName === undefined ? '' : `#${sectionName}`}`.trim()
+  const { kind = '', namespace, name = '', sectionName, port } = (ref ?? {}) as ParentText
+  const path = namespace === undefined ? name : `${namespace}/${name}`
+  const section = sectionName === undefined ? '' : `#${sectionName}`
+  return `${kind} ${path}${section}${port === undefined ? '' : `:${port}`}`.trim()
+}
+
+interface ParentText {
+  readonly kind?: string
+  readonly namespace?: string
+  readonly name?: string
+  readonly sectionName?: string
+  readonly port?: number
 }
 
 export function placedConditions(status: Json): PlacedCondition[] {

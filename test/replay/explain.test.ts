@@ -65,7 +65,7 @@ describe('sluice explain', () => {
     writeFileSync(path, `${exported}${JSON.stringify({ position, event })}\n`)
     const { stdout } = await sluice('explain', 'Gateway', 'default/edge', '--log-file', path)
     expect(stdout).toContain(
-      `${position}  2026-01-01T00:00:00.000Z  config.rejected   ${key}: port`,
+      `${position}  2026-01-01T00:00:00.000Z  config.rejected   proxy p, ${key}: port`,
     )
     const route = await sluice('explain', 'HTTPRoute', 'default/app', '--log-file', path)
     expect(route.stdout).not.toContain('config.rejected')
