@@ -13,6 +13,7 @@ import {
 } from './cli/output.ts'
 import type { RenderOptions } from './cli/render.ts'
 import { packageVersion } from './cli/version.ts'
+import { GatewayError } from './errors.ts'
 import { LogError } from './log/index.ts'
 import { type ControllerSettingName, controllerSettings } from './settings/controller.ts'
 import { type RemoteSettingName, remoteSettings, type SettingName, settings } from './settings.ts'
@@ -259,7 +260,8 @@ addIdentityProvider(program)
 /** Wrong usage and unreadable input are told in a line; anything else is a bug and shows its stack. */
 function fail(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCode.fine : exitCode.usage
-  if (error instanceof UsageError || error instanceof LogError) {
+  const isPortTaken = error instanceof GatewayError && error.code === 'port_in_use'
+  if (error instanceof UsageError || error instanceof LogError || isPortTaken) {
     output.report(`sluice: ${error.message}`)
     return exitCode.usage
   }
@@ -272,4 +274,6 @@ try {
   await program.parseAsync()
 } catch (error) {
   process.exitCode = fail(error)
+  // What had begun before it failed, such as watching the manifests, must not keep the process.
+  if (!(error instanceof CommanderError)) process.exit()
 }

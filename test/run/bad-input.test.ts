@@ -227,6 +227,18 @@ describe('the command line', () => {
     ])
   })
 
+  it('exits where an address of its own is taken, and says which', async () => {
+    const file = join(folder, 'alone.yaml')
+    writeFileSync(file, manifest(staticBackend('main', 1)))
+    const taken = `127.0.0.1:${upstream.port}`
+    const args = ['run', '-f', file, '--ephemeral', '--readiness-address', taken]
+    const off = ['--admin-address', 'off', '--stats-address', 'off']
+    const { code, stderr } = await sluice(...args, ...off)
+    expect(code).toBe(2)
+    expect(stderr).toContain(`sluice: port is already in use: readiness address ${taken}`)
+    expect(stderr).not.toContain('bug')
+  })
+
   it('ends quietly where nobody reads on', () => {
     const piped = `set -o pipefail; "${launcher}" crds | head -n 1; echo $?`
     const { stdout, stderr } = spawnSync('bash', ['-c', piped], { encoding: 'utf8' })
