@@ -1,4 +1,4 @@
-/** Where values of any shape lead: the Services and GatewayBackends that they name. */
+/** Where values of any shape lead: the Services, GatewayBackends and InferencePools that they name. */
 import type { ObjectName, ObjectRef } from './names.ts'
 
 type Members = Readonly<Record<string, unknown>>
@@ -18,10 +18,13 @@ function destinationOf(value: Members & ObjectName): ObjectRef | undefined {
   if (value.type === 'backend' || value.kind === 'GatewayBackend') {
     return { kind: 'GatewayBackend', namespace, name }
   }
+  if (value.type === 'pool' || value.kind === 'InferencePool') {
+    return { kind: 'InferencePool', namespace, name }
+  }
   return undefined
 }
 
-/** Tells of every Service and GatewayBackend that a value names, at any depth; some more than once. */
+/** Tells of every destination that a value names, at any depth; of some more than once. */
 export function eachDestination(value: unknown, tell: (ref: ObjectRef) => void): void {
   if (Array.isArray(value)) {
     for (const item of value) eachDestination(item, tell)

@@ -38,9 +38,15 @@ const objectNode = (kind: string, { namespace, name }: ObjectName): Node =>
 
 type Members = Readonly<Record<string, unknown>>
 
+const destinationTypes: Readonly<Record<string, string>> = {
+  Service: 'service',
+  GatewayBackend: 'backend',
+  InferencePool: 'pool',
+}
+
 /** Key of the resource that a destination is. */
 function destinationNode({ kind, namespace, name }: ObjectRef): Node {
-  return `${kind === 'Service' ? 'service' : 'backend'}/${namespace}/${name}`
+  return `${destinationTypes[kind]}/${namespace}/${name}`
 }
 
 /** What the resource is a part of. */

@@ -2,14 +2,19 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { ClusterRig, stablePort } from '../../src/testing/cluster-rig.ts'
+import { startEndpointPicker } from '../../src/testing/endpoint-picker.ts'
 import { sluice } from '../../src/testing/gateway.ts'
 import { keepAliveAgent, send } from '../../src/testing/http-client.ts'
 import {
   gateway,
   httpRoute,
+  inferencePool,
   manifest,
+  pod,
+  service,
   staticBackend,
   toBackend,
+  toPool,
 } from '../../src/testing/manifests.ts'
 import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
 import { waitFor } from '../../src/testing/wait-for.ts'
@@ -31,6 +36,8 @@ const age = { creationTimestamp: '2026-01-01T00:00:00Z' }
 
 const routeTo = (backend: string, name = 'app', rule: object = {}) =>
   manifest(httpRoute(name, { rules: [{ backendRefs: [toBackend(backend)], ...rule }] }, age))
+
+const toModel = { backendRefs: [toPool('model')] }
 
 const dated = (object: Readonly<Record<string, unknown>>) => ({
   ...object,
@@ -98,6 +105,19 @@ describe('a proxy of a controller', () => {
     await served(port, 'b')
     rig.remove('route.yaml')
     await waitFor('404', async () => (await send(port)).status === 404)
+  })
+
+  it('[inference.pool] asks the picker of a pool, which it gets with the pool and its Pods', async () => {
+    const picker = await startEndpointPicker(() => ({ endpoints: `127.0.0.1:${b.port}` }))
+    const objects = [
+      inferencePool('model', 'model', [a.port, b.port], { name: 'picker' }),
+      pod('model-0', 'model', '127.0.0.1'),
+      ...service('picker', [picker.port], { appProtocol: 'kubernetes.io/h2c' }),
+    ]
+    const { port } = await startAll({ 'pool.yaml': manifest(...objects.map(dated)) })
+    rig.write('route.yaml', manifest(httpRoute('app', { rules: [toModel] }, age)))
+    await served(port, 'b')
+    await picker.close()
   })
 
   it('goes on without the controller, and resumes with the differences only', async () => {
