@@ -96,9 +96,11 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'what a controller wa
     const kubeconfig = await cluster.account('limited', controllerRules(['httproutes']))
     const one = await make({ kubeconfig }).launch()
     await one.said(/cannot watch httproutes: .*forbidden/)
-    const { status, text } = await one.get('health', '/readyz')
-    expect(status).toBe(503)
-    expect(text).toMatch(/httproutes: .*forbidden/)
+    // Between two tries it says that the kind is being listed.
+    await waitFor('a readiness that names the kind', async () => {
+      const { status, text } = await one.get('health', '/readyz')
+      return status === 503 && /httproutes: .*forbidden/.test(text)
+    })
     await cluster.setRules('limited', controllerRules())
     await one.said(/^ready$/m)
     await cluster.apply(route('permitted', 'edge', 'shop'))
