@@ -20,6 +20,7 @@ import type { PortUse } from './config/listener-tables.ts'
 import { loadPolicyAppliers } from './config/policies.ts'
 import { type ApplyResult, ConfigStore } from './config/store.ts'
 import type { PortChange } from './engine/port-settings.ts'
+import { TicketKeyring } from './engine/session-tickets.ts'
 import type { StreamHandler } from './engine/stream-types.ts'
 import type { RequestHandler, ServerExchange, TlsChoice } from './engine/types.ts'
 import { factsOf } from './facts.ts'
@@ -74,6 +75,8 @@ export interface DataPlaneSettings {
   readonly sessionKey?: Uint8Array
   /** Looks host names up; as the machine does where absent. */
   readonly lookup?: Lookup
+  /** With which TLS sessions are taken up again; those of each listener stand alone where absent. */
+  readonly tickets?: TicketKeyring
 }
 
 export interface DataPlaneParts {
@@ -112,7 +115,9 @@ export async function createDataPlane(parts: DataPlaneParts): Promise<DataPlane>
     callouts,
     bucket: (name: string, spec: RateLimitSpec) => buckets.bucket(name, spec),
   }
-  const config = new ConfigStore(parts.core, await loadPolicyAppliers(), services, locality)
+  const { tickets = new TicketKeyring() } = parts.settings
+  const options = { locality, tickets }
+  const config = new ConfigStore(parts.core, await loadPolicyAppliers(), services, options)
   const hosts = new HostResolver({
     lookup: lookup ?? machineLookup(),
     now,

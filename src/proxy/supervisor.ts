@@ -12,6 +12,7 @@ import { configDump } from './admin/config-dump.ts'
 import { adminRoutes, type LevelControl, readinessRoutes, statsRoutes } from './admin/routes.ts'
 import { type SmallServer, serve } from './admin/server.ts'
 import { Answers } from './answers.ts'
+import { TicketRotation } from './engine/session-tickets.ts'
 import type { StreamLimits } from './engine/types.ts'
 import type { PortName } from './listener-ports.ts'
 import { PortClaims } from './port-claims.ts'
@@ -119,6 +120,9 @@ class Supervisor implements RunningProxy {
   readonly #counts: SharedCounts
   readonly #claims: PortClaims
   readonly #answers: Answers
+  readonly #tickets = new TicketRotation((secrets) => {
+    for (const thread of this.#threads) thread.send({ type: 'tickets', secrets })
+  })
   readonly #servers: Record<'admin' | 'stats' | 'readiness', SmallServer | undefined> = {
     admin: undefined,
     stats: undefined,
@@ -213,6 +217,7 @@ class Supervisor implements RunningProxy {
     switch (message.type) {
       case 'started':
         this.#rateOwners.set(worker, message.rateOwner)
+        this.#threads[worker]?.send({ type: 'tickets', secrets: this.#tickets.secrets })
         break
       case 'claim':
         this.#claim(worker, message.port)
@@ -366,6 +371,7 @@ class Supervisor implements RunningProxy {
 
   async #closeServers(): Promise<void> {
     process.off('exit', this.#flushLogs)
+    this.#tickets.stop()
     const { admin, stats, readiness } = this.#servers
     await Promise.all([admin, stats, readiness].map((server) => server?.close()))
   }

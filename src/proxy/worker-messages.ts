@@ -1,5 +1,6 @@
 /** What the main thread and its workers tell each other. */
 import type { Rejection } from '../wire/channel.ts'
+import type { TicketSecrets } from './engine/session-tickets.ts'
 import type { StreamLimits } from './engine/types.ts'
 import type { PortName } from './listener-ports.ts'
 import type { SharedCounts } from './shared-counts.ts'
@@ -53,6 +54,8 @@ export type ToWorker =
     }
   /** Answer to `claim`: may the port be bound? */
   | { readonly type: 'claimed'; readonly port: PortName; readonly problem?: string }
+  /** In place of those before: what session tickets of TLS are sealed and opened with. */
+  | { readonly type: 'tickets'; readonly secrets: TicketSecrets }
   | { readonly type: 'scrape'; readonly id: number }
   /** The process is about to end: write the access log out, then add one to the gate. */
   | { readonly type: 'flush'; readonly gate: Int32Array<SharedArrayBuffer> }

@@ -9,6 +9,7 @@ import type { ConfigUpdate, Rejection } from '../wire/channel.ts'
 import { type DecodedDelta, decodeDelta } from '../wire/decode.ts'
 import type { PortUse } from './config/listener-tables.ts'
 import type { PortChange } from './engine/port-settings.ts'
+import type { TicketKeyring } from './engine/session-tickets.ts'
 import type { Engine, TlsChoice } from './engine/types.ts'
 import { ListenerPorts, type PortName } from './listener-ports.ts'
 import type { AccessLog } from './telemetry/access-log.ts'
@@ -37,6 +38,7 @@ export interface WorkerParts {
   readonly engine: Engine
   readonly plane: ConfigReceiver
   readonly telemetry: WorkerTelemetry
+  readonly tickets: TicketKeyring
   readonly log: AccessLog
   readonly send: (message: FromWorker) => void
 }
@@ -73,6 +75,9 @@ export class WorkerSession {
         break
       case 'claimed':
         this.#claimed(message.port, message.problem)
+        break
+      case 'tickets':
+        this.#parts.tickets.secrets = message.secrets
         break
       case 'scrape': {
         const snapshot = this.#snapshot()

@@ -9,6 +9,7 @@ import { addressRanges } from './address-ranges.ts'
 import { createDataPlane } from './data-plane.ts'
 import { ConnectionCap } from './engine/connection-cap.ts'
 import { createEngine } from './engine/engine.ts'
+import { TicketKeyring } from './engine/session-tickets.ts'
 import type { Engine } from './engine/types.ts'
 import { trimWhenIdle } from './idle-trim.ts'
 import { RateBuckets } from './rate-buckets.ts'
@@ -40,6 +41,7 @@ async function startWorker(port: NonNullable<typeof parentPort>, settings: Worke
   const core = createIoCore({ memoryPages })
   const head = core.createHead({ maxFields: mostFields, textBytes: headTextBytes })
   const buckets = new RateBuckets(settings.rateMemory)
+  const tickets = new TicketKeyring()
   const plane = await createDataPlane({
     core,
     head,
@@ -47,6 +49,7 @@ async function startWorker(port: NonNullable<typeof parentPort>, settings: Worke
     buckets,
     settings: {
       ...settings,
+      tickets,
       trustedProxies,
       ...(sessionKey && { sessionKey }),
       ...(most !== undefined && { requestCap: new RequestCap(most, counts.requests, index) }),
@@ -68,7 +71,7 @@ async function startWorker(port: NonNullable<typeof parentPort>, settings: Worke
     onTlsHandshake: (port, { place }, seconds) => telemetry.onTlsHandshake(port, place, seconds),
   })
   plane.mcp.caller = engine
-  const session = new WorkerSession({ engine, plane, telemetry, log, send })
+  const session = new WorkerSession({ engine, plane, telemetry, tickets, log, send })
   // Without its core a worker can only refuse. Requests of this turn still get their answers.
   core.onTrap = (trap) => {
     setImmediate(() => {

@@ -2,7 +2,8 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { GatewayError } from '../../src/errors.ts'
 import { ManualClock } from '../../src/proxy/engine/manual-clock.ts'
-import { createListenerContext } from '../../src/proxy/engine/tls-context.ts'
+import { TicketKeyring } from '../../src/proxy/engine/session-tickets.ts'
+import { ListenerContexts } from '../../src/proxy/engine/tls-context.ts'
 import type { ChooseTls, ServerExchange } from '../../src/proxy/engine/types.ts'
 import { Authority } from '../../src/testing/certificates.ts'
 import { handshake } from '../../src/testing/tls-client.ts'
@@ -116,9 +117,9 @@ beforeAll(() => {
   const { certificate, key } = authority.issue([secured.client.servername])
   const pair = { certificate: Buffer.from(certificate), privateKey: Buffer.from(key) }
   const place = { gateway: 'ns/gw', listener: 'a' }
-  const context = createListenerContext({ pairs: [pair] })
+  const contexts = new ListenerContexts({ key: 'a', pairs: [pair] }, {}, new TicketKeyring())
   secured.client.ca = authority.certificate
-  secured.choose = () => ({ listener: 'a', place, carries: 'http', context })
+  secured.choose = () => ({ listener: 'a', place, carries: 'http', contexts })
 })
 afterAll(() => authority.dispose())
 

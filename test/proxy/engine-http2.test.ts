@@ -12,7 +12,8 @@ import {
 import type { AddressInfo } from 'node:net'
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { createListenerContext } from '../../src/proxy/engine/tls-context.ts'
+import { TicketKeyring } from '../../src/proxy/engine/session-tickets.ts'
+import { ListenerContexts } from '../../src/proxy/engine/tls-context.ts'
 import type { ChooseTls } from '../../src/proxy/engine/types.ts'
 import { Authority } from '../../src/testing/certificates.ts'
 import { waitFor } from '../../src/testing/wait-for.ts'
@@ -55,9 +56,9 @@ beforeAll(async () => {
   authority = new Authority()
   const { certificate, key } = authority.issue(['a.example.com'])
   const pair = { certificate: Buffer.from(certificate), privateKey: Buffer.from(key) }
-  const context = createListenerContext({ pairs: [pair] })
+  const contexts = new ListenerContexts({ key: 'a', pairs: [pair] }, {}, new TicketKeyring())
   const place = { gateway: 'ns/gw', listener: 'a' }
-  chooseTls = () => ({ listener: 'a', place, context, carries: 'http' })
+  chooseTls = () => ({ listener: 'a', place, contexts, carries: 'http' })
   server = createServer((request, response) => serve(request, response))
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -5,7 +5,8 @@ import type { AddressInfo } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { ManualClock } from '../../src/proxy/engine/manual-clock.ts'
-import { createListenerContext } from '../../src/proxy/engine/tls-context.ts'
+import { TicketKeyring } from '../../src/proxy/engine/session-tickets.ts'
+import { ListenerContexts } from '../../src/proxy/engine/tls-context.ts'
 import type { ChooseTls } from '../../src/proxy/engine/types.ts'
 import { Authority } from '../../src/testing/certificates.ts'
 import { handshake } from '../../src/testing/tls-client.ts'
@@ -19,9 +20,9 @@ beforeAll(() => {
   authority = new Authority()
   const { certificate, key } = authority.issue(['a.example.com'])
   const pair = { certificate: Buffer.from(certificate), privateKey: Buffer.from(key) }
-  const context = createListenerContext({ pairs: [pair] })
+  const contexts = new ListenerContexts({ key: 'a', pairs: [pair] }, {}, new TicketKeyring())
   const place = { gateway: 'ns/gw', listener: 'a' }
-  const choice = { listener: 'a', place, carries: 'http', context } as const
+  const choice = { listener: 'a', place, carries: 'http', contexts } as const
   choose = (name) => (name === 'a.example.com' ? choice : undefined)
 })
 afterAll(() => authority.dispose())

@@ -107,7 +107,7 @@ describe('what a TLS handshake is for', () => {
     apply([https('a', '', 'second')])
     const after = choiceOf('x')
     expect(after?.listener).toBe(before?.listener)
-    expect(after?.context).not.toBe(before?.context)
+    expect(after?.contexts).not.toBe(before?.contexts)
     apply([https('a', '')])
     expect(plane.chooseTls(port, 'x')).toBeUndefined()
   })

@@ -401,7 +401,7 @@ describe('certificates', () => {
 })
 
 describe('a port', () => {
-  it('turns from plaintext to TLS and back, with both workers', async () => {
+  it('turns from plaintext to TLS and back, with both workers, which share sessions', async () => {
     const turning = await freePort()
     const { certificate, key } = certificates.shop
     const secret = tlsSecret('shop', { certificate, key, fingerprint: '' })
@@ -430,6 +430,17 @@ describe('a port', () => {
       gw.write('all.yaml', all('HTTPS'))
       await waitFor('TLS on every worker', async () => (await plain()) === undefined)
       await waitFor('TLS', async () => (await secure())?.status === 200)
+      const shop = client('shop.example.com')
+      const first = await handshake(turning, shop)
+      const session = new Promise<Buffer>((resolve) => first.resume().once('session', resolve))
+      const again = { session: await session }
+      first.destroy()
+      // The system spreads them: none of so many would meet the other worker once in 30,000 runs.
+      const sockets = await Promise.all(
+        Array.from({ length: 16 }, () => handshake(turning, shop, again)),
+      )
+      expect(sockets.every((socket) => socket.isSessionReused())).toBe(true)
+      for (const socket of sockets) socket.destroy()
       gw.write('all.yaml', all('HTTP'))
       await waitFor('plaintext', async () => (await plain())?.status === 200)
       await waitFor('plaintext on every worker', async () => (await secure()) === undefined)

@@ -1,14 +1,17 @@
 /** Certificates of listeners, from the values of secrets that have been received. */
-import { createHash } from 'node:crypto'
 import type { ClientValidation, ListenerResource, SecretRef } from '../../model/resources.ts'
+import { TicketKeyring } from '../engine/session-tickets.ts'
 import type { ListenerIdentity, TrustedClients } from '../engine/tls-context.ts'
 import type { ReceivedSecrets } from './received-secrets.ts'
 
 export class Certificates {
   readonly #secrets: ReceivedSecrets
+  /** Of the sessions that listeners take up again. */
+  readonly tickets: TicketKeyring
 
-  constructor(secrets: ReceivedSecrets) {
+  constructor(secrets: ReceivedSecrets, tickets = new TicketKeyring()) {
     this.#secrets = secrets
+    this.tickets = tickets
   }
 
   /**
@@ -20,23 +23,24 @@ export class Certificates {
     if (references.length === 0) return undefined
     try {
       return {
+        key,
         pairs: references.map(({ certificate, privateKey }) => ({
           certificate: this.#valueOf(certificate),
           privateKey: this.#valueOf(privateKey),
         })),
-        ...(tls?.clients && { clients: this.#trusted(key, tls.clients) }),
+        ...(tls?.clients && { clients: this.#trusted(tls.clients) }),
       }
     } catch (error) {
       return error instanceof Error ? error.message : String(error)
     }
   }
 
-  #trusted(key: string, { authorities }: ClientValidation): TrustedClients {
+  #trusted({ authorities, required }: ClientValidation): TrustedClients {
     return {
       authorities: authorities.map((authority) =>
         'pem' in authority ? authority.pem : this.#valueOf(authority.secret),
       ),
-      sessions: createHash('sha256').update(key).digest('hex').slice(0, 32),
+      required,
     }
   }
 

@@ -1,8 +1,9 @@
-import type { SecureContext } from 'node:tls'
+import { canonicalJson } from '../../base/canonical.ts'
 import type { ClientTlsSettings } from '../../exchange/connection.ts'
 import type { RoutePlace } from '../../exchange/exchange.ts'
 import type { ListenerResource } from '../../model/resources.ts'
-import { createListenerContext, type ListenerIdentity } from '../engine/tls-context.ts'
+import type { TicketKeyring } from '../engine/session-tickets.ts'
+import { ListenerContexts, type ListenerIdentity } from '../engine/tls-context.ts'
 import type { TlsChoice } from '../engine/types.ts'
 import type { Certificates } from './certificates.ts'
 
@@ -14,6 +15,7 @@ export class ListenerTls {
   readonly #place: RoutePlace
   #resource: ListenerResource | undefined
   #identity: ListenerIdentity | undefined
+  #tickets: TicketKeyring | undefined
   #choice: TlsChoice | undefined
   #settings: ClientTlsSettings | undefined
 
@@ -23,7 +25,7 @@ export class ListenerTls {
 
   /**
    * Takes the certificates of a listener. Returns what is wrong with them: then those from before
-   * stay in use.
+   * stay in use, unless clients are to be asked for other proof than before.
    */
   renew(
     resource: ListenerResource,
@@ -31,40 +33,52 @@ export class ListenerTls {
     settings: ClientTlsSettings | undefined,
   ): string | undefined {
     const identity = certificates.identityOf(resource)
-    if (typeof identity === 'string') return identity
+    if (typeof identity === 'string') return this.#refused(resource, identity)
     try {
-      const context = identity && createListenerContext(identity, settings)
+      const { tickets } = certificates
+      const contexts = identity && new ListenerContexts(identity, settings ?? {}, tickets)
       this.#resource = resource
       this.#identity = identity
+      this.#tickets = tickets
       this.#settings = settings
-      this.#choice = this.#choose(context)
+      this.#choice = this.#choose(contexts)
       return undefined
     } catch (error) {
-      return error instanceof Error ? error.message : String(error)
+      return this.#refused(resource, error instanceof Error ? error.message : String(error))
     }
+  }
+
+  /** Nobody gets in under rules for clients that do not hold any more. */
+  #refused({ tls }: ListenerResource, problem: string): string {
+    const before = this.#resource?.tls?.clients ?? null
+    if (canonicalJson(tls?.clients ?? null) !== canonicalJson(before)) {
+      this.#resource = undefined
+      this.#choice = undefined
+    }
+    return problem
   }
 
   /** Undefined where handshakes fail: no certificate is left. */
   choice(settings: ClientTlsSettings | undefined): TlsChoice | undefined {
     if (settings !== this.#settings && this.#resource !== undefined) {
       this.#settings = settings
-      this.#choice = this.#choose(contextOf(this.#identity, settings))
+      this.#choice = this.#choose(contextsOf(this.#identity, settings, this.#tickets))
     }
     return this.#choice
   }
 
-  #choose(context: SecureContext | undefined): TlsChoice | undefined {
+  #choose(contexts: ListenerContexts | undefined): TlsChoice | undefined {
     const resource = this.#resource
     if (resource === undefined) return undefined
     const passes = resource.protocol === 'TLS' && resource.tls === undefined
-    if (context === undefined && !passes) return undefined
+    if (contexts === undefined && !passes) return undefined
     const { clients } = resource.tls ?? {}
     const alpn = this.#settings?.alpn
     return {
       listener: resource.key,
       place: this.#place,
       carries: resource.protocol === 'HTTPS' ? 'http' : 'bytes',
-      context,
+      contexts,
       ...(alpn !== undefined && { alpn }),
       ...(clients && { clientCertificate: clients.required ? 'required' : 'requested' }),
     }
@@ -72,12 +86,13 @@ export class ListenerTls {
 }
 
 /** Undefined where OpenSSL refuses the settings: then handshakes fail rather than ignore them. */
-function contextOf(
+function contextsOf(
   identity: ListenerIdentity | undefined,
   settings: ClientTlsSettings | undefined,
-): SecureContext | undefined {
+  tickets: TicketKeyring | undefined,
+): ListenerContexts | undefined {
   try {
-    return identity && createListenerContext(identity, settings)
+    return identity && tickets && new ListenerContexts(identity, settings ?? {}, tickets)
   } catch {
     return undefined
   }

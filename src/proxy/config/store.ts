@@ -20,6 +20,7 @@ import type {
   RouteResource,
   VersionedResource,
 } from '../../model/resources.ts'
+import type { TicketKeyring } from '../engine/session-tickets.ts'
 import type { StreamProtocol } from '../engine/stream-types.ts'
 import type { TlsChoice } from '../engine/types.ts'
 import type { BackendTable } from '../upstream/backends.ts'
@@ -64,6 +65,13 @@ const applyOrder: readonly ResourceType[] = [
   'stream',
 ]
 
+export interface StoreOptions {
+  /** Where the process runs; unknown where absent. */
+  readonly locality?: Locality | undefined
+  /** With which TLS sessions are taken up again. */
+  readonly tickets?: TicketKeyring
+}
+
 export class ConfigStore {
   readonly services: ServiceTable
   readonly backends: BackendTable
@@ -75,7 +83,7 @@ export class ConfigStore {
   readonly #core: IoCore
   readonly #destinations: DestinationTables
   readonly #secrets = new ReceivedSecrets()
-  readonly #certificates = new Certificates(this.#secrets)
+  readonly #certificates: Certificates
   readonly #tables = new ListenerTables()
   readonly #resources = new Map<ResourceKey, Resource>()
   readonly #routes = new Map<ResourceKey, InstalledRoute>()
@@ -89,9 +97,10 @@ export class ConfigStore {
     core: IoCore,
     appliers: PolicyAppliers,
     services: PolicyServices,
-    locality?: Locality,
+    { locality, tickets }: StoreOptions = {},
   ) {
     this.#core = core
+    this.#certificates = new Certificates(this.#secrets, tickets)
     this.#destinations = new DestinationTables(locality)
     this.services = this.#destinations.services
     this.backends = this.#destinations.backends

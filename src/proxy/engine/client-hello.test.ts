@@ -34,15 +34,34 @@ const named = [...extension(10, [0, 2, 0, 29]), ...serverName(nameEntry(0, 'a.ex
 describe('the first message of TLS', () => {
   it('names the server, in one record or in many', () => {
     for (const fragment of [16_384, 50, 3, 1]) {
-      expect(readClientHello(hello(named, fragment))).toEqual({ serverName: 'a.example.com' })
+      expect(readClientHello(hello(named, fragment))).toEqual({
+        serverName: 'a.example.com',
+        tickets: [],
+      })
     }
   })
 
   it('may name none', () => {
-    expect(readClientHello(hello(undefined))).toEqual({ serverName: undefined })
-    expect(readClientHello(hello(extension(10, [0, 2, 0, 29])))).toEqual({ serverName: undefined })
+    const unnamed = { serverName: undefined, tickets: [] }
+    expect(readClientHello(hello(undefined))).toEqual(unnamed)
+    expect(readClientHello(hello(extension(10, [0, 2, 0, 29])))).toEqual(unnamed)
     const other = serverName(nameEntry(1, 'ignored'))
-    expect(readClientHello(hello(other))).toEqual({ serverName: undefined })
+    expect(readClientHello(hello(other))).toEqual(unnamed)
+  })
+
+  it('shows tickets of TLS 1.2 and 1.3 by the names of their keys', () => {
+    const ticket = (letter: string) => [...Buffer.from(letter.repeat(40))]
+    const shared = [...vector(2, ticket('c')), 0, 0, 0, 9, ...vector(2, ticket('d')), 0, 0, 0, 9]
+    const extensions = [
+      ...named,
+      ...extension(35, ticket('b')),
+      ...extension(41, vector(2, shared)),
+    ]
+    const tickets = ['b', 'c', 'd'].map((letter) => letter.repeat(16))
+    expect(readClientHello(hello(extensions))).toEqual({ serverName: 'a.example.com', tickets })
+    const empty = extension(35, [])
+    expect(readClientHello(hello(empty))).toEqual({ serverName: undefined, tickets: [''] })
+    expect(readClientHello(hello(extension(41, vector(2, [0, 9, 1]))))).toBe('malformed')
   })
 
   it('is incomplete at every cut, and whole with what follows it', () => {
@@ -51,7 +70,7 @@ describe('the first message of TLS', () => {
       expect(readClientHello(whole.subarray(0, length)), `${length} bytes`).toBe('incomplete')
     }
     const followed = Buffer.concat([whole, Buffer.from([20, 3, 3, 0, 1, 1])])
-    expect(readClientHello(followed)).toEqual({ serverName: 'a.example.com' })
+    expect(readClientHello(followed)).toEqual({ serverName: 'a.example.com', tickets: [] })
   })
 
   it('is refused where it is not TLS, too large, or has lengths that lead nowhere', () => {

@@ -9,9 +9,13 @@
  *   extension   type 2 | <2>         server_name: list <2> of  0 | host name <2>
  * ```
  */
+import { ticketNameBytes } from './session-tickets.ts'
+
 export interface ClientHello {
   /** As the client wrote it; undefined where it names no server. */
   readonly serverName: string | undefined
+  /** How the tickets begin that the client shows, as latin1: the names of their keys (RFC 5077 4). */
+  readonly tickets: readonly string[]
 }
 
 const handshakeRecord = 22
@@ -25,6 +29,10 @@ const largestHello = 16_384
 const mostBytes = 2 * largestHello
 const serverNameExtension = 0
 const hostName = 0
+/** Of TLS 1.2 (RFC 5077) and of 1.3 (RFC 8446 4.2.11). */
+const ticketExtension = 35
+const sharedKeysExtension = 41
+const ticketAgeBytes = 4
 
 /** Reads what has arrived so far; `malformed` is also what is not TLS at all. */
 export function readClientHello(bytes: Buffer): ClientHello | 'incomplete' | 'malformed' {
@@ -32,7 +40,7 @@ export function readClientHello(bytes: Buffer): ClientHello | 'incomplete' | 'ma
   if (message === 'incomplete' && bytes.length > mostBytes) return 'malformed'
   if (typeof message === 'string') return message
   try {
-    return { serverName: serverNameOf(message) }
+    return helloOf(message)
   } catch {
     return 'malformed'
   }
@@ -64,27 +72,47 @@ function fragmentsOf(bytes: Buffer): Buffer | undefined {
 }
 
 /** Throws where a length leads out of the message. */
-function serverNameOf(message: Buffer): string | undefined {
+function helloOf(message: Buffer): ClientHello {
   const hello = new Vectors(message.subarray(2 + 32))
   hello.take(1)
   hello.take(2)
   hello.take(1)
-  if (hello.isEmpty) return undefined
-  const extensions = new Vectors(hello.take(2))
-  while (!extensions.isEmpty) {
+  let serverName: string | undefined
+  const tickets: string[] = []
+  const extensions = new Vectors(hello.isEmpty ? noBytes : hello.take(2))
+  for (let hasName = false; !extensions.isEmpty; ) {
     const type = extensions.number(2)
     const content = extensions.take(2)
-    if (type !== serverNameExtension) continue
-    const names = new Vectors(new Vectors(content).take(2))
-    while (!names.isEmpty) {
-      const isHostName = names.number(1) === hostName
-      const name = names.take(2)
-      if (isHostName) return name.toString('latin1')
-    }
-    return undefined
+    if (type === serverNameExtension && !hasName) {
+      hasName = true
+      serverName = serverNameOf(content)
+    } else if (type === ticketExtension) tickets.push(nameOf(content))
+    else if (type === sharedKeysExtension) readIdentities(content, tickets)
+  }
+  return { serverName, tickets }
+}
+
+function serverNameOf(content: Buffer): string | undefined {
+  const names = new Vectors(new Vectors(content).take(2))
+  while (!names.isEmpty) {
+    const isHostName = names.number(1) === hostName
+    const name = names.take(2)
+    if (isHostName) return name.toString('latin1')
   }
   return undefined
 }
+
+function readIdentities(content: Buffer, tickets: string[]): void {
+  const identities = new Vectors(new Vectors(content).take(2))
+  while (!identities.isEmpty) {
+    tickets.push(nameOf(identities.take(2)))
+    identities.number(ticketAgeBytes)
+  }
+}
+
+const nameOf = (ticket: Buffer): string => ticket.toString('latin1', 0, ticketNameBytes)
+
+const noBytes = Buffer.alloc(0)
 
 /** Numbers, and byte strings with their length before them. */
 class Vectors {

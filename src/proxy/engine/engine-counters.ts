@@ -30,6 +30,7 @@ export function startCounters(
       return tls.sent
     },
     tlsHandshakesFailed: 0,
+    tlsSessionsResumed: 0,
     proxyHeadersRefused: 0,
     connectionsRefused: 0,
     upstreamConnectionsTotal: 0,

@@ -77,8 +77,8 @@ export class TlsHandshake implements TimerOwner {
     const choice = this.#choose(hello.serverName)
     if (choice === 'close') this.#raw.end(() => this.#raw.destroy())
     else if (choice === undefined) this.#raw.end(unrecognizedName, () => this.#raw.destroy())
-    else if (choice.context === undefined) this.#pass(choice, hello.serverName)
-    else this.#begin(choice, choice.context, hello.serverName)
+    else if (choice.contexts === undefined) this.#pass(choice, hello.serverName)
+    else this.#begin(choice, choice.contexts.choose(hello.tickets), hello.serverName)
   }
 
   #pass(choice: TlsChoice, serverName: string | undefined): void {
@@ -126,6 +126,7 @@ export class TlsHandshake implements TimerOwner {
         return
       }
     }
+    if (socket.isSessionReused()) this.#parts.counters.tlsSessionsResumed++
     socket.off('close', this.#failed)
     this.#letGo()
     const seconds = (this.#parts.clock.now() - this.#startedAt) / 1_000
@@ -171,7 +172,10 @@ export class TlsHandshake implements TimerOwner {
 function isVouchedFor(socket: TLSSocket): boolean {
   const { ssl } = socket as { ssl?: { verifyError?: () => unknown } }
   if (typeof ssl?.verifyError !== 'function') return false
-  return socket.getPeerX509Certificate() !== undefined && !ssl.verifyError()
+  const certificate = socket.getPeerX509Certificate()
+  if (certificate === undefined || ssl.verifyError()) return false
+  // A session may be taken up again when the certificate from its beginning has run out.
+  return !socket.isSessionReused() || certificate.validToDate.getTime() > Date.now()
 }
 
 function ignore(): void {}

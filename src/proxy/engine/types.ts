@@ -63,6 +63,12 @@ export interface ForwardOptions {
   readonly requestTimeoutMs: number
 }
 
+/** With what TLS ends. */
+export interface TlsContexts {
+  /** For a client that shows tickets whose keys have these names (latin1), if any. */
+  choose(tickets: readonly string[]): SecureContext
+}
+
 /** Which listener a TLS connection is for. */
 export interface TlsChoice {
   /** Key of the listener. */
@@ -71,7 +77,7 @@ export interface TlsChoice {
   /** What the connection carries: requests, or bytes that are forwarded as they are. */
   readonly carries: 'http' | 'bytes'
   /** Undefined where TLS passes through unread, which only bytes do. */
-  readonly context: SecureContext | undefined
+  readonly contexts: TlsContexts | undefined
   /** Application protocols that are offered, by preference (RFC 7301); h2 and http/1.1 where absent. */
   readonly alpn?: readonly string[]
   /** `required`: without a certificate that an authority of the context vouches for, TLS fails. */
@@ -197,6 +203,8 @@ export interface EngineCounters {
   readonly tlsConnectionsOpen: number
   readonly tlsReceivedBytes: number
   readonly tlsSentBytes: number
+  /** Handshakes that took up a session from before. */
+  tlsSessionsResumed: number
   tlsHandshakesFailed: number
   /** Connections that were dropped for want of a PROXY header. */
   proxyHeadersRefused: number

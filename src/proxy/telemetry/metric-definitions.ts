@@ -165,6 +165,7 @@ export const metricDefinitions = {
   tls_handshakes_failed_total: counter(
     'TLS handshakes with clients that failed, took too long or were given up.',
   ),
+  tls_sessions_resumed_total: counter('TLS handshakes that took up a session of the client.'),
   downstream_http2_connections: gauge('HTTP/2 connections of clients open now.'),
   downstream_http2_streams: gauge('HTTP/2 streams of clients open now.'),
   downstream_http2_floods_total: counter(

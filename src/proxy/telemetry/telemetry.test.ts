@@ -20,6 +20,7 @@ const counters = {
   tlsReceivedBytes: 0,
   tlsSentBytes: 0,
   tlsHandshakesFailed: 0,
+  tlsSessionsResumed: 0,
   proxyHeadersRefused: 0,
   connectionsRefused: 0,
   upstreamConnectionsTotal: 2,

@@ -71,6 +71,7 @@ function engineSeries(engine: Readonly<EngineCounters>): MetricsSnapshot {
     ),
     downstream_sent_bytes_total: byProtocol(engine.sentBytes, engine.tlsSentBytes, tlsTotal),
     tls_handshakes_failed_total: number(engine.tlsHandshakesFailed),
+    tls_sessions_resumed_total: number(engine.tlsSessionsResumed),
     proxy_headers_refused_total: number(engine.proxyHeadersRefused),
     downstream_connections_refused_total: number(engine.connectionsRefused),
     downstream_http2_connections: number(engine.http2Connections),
