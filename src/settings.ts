@@ -16,6 +16,7 @@ import {
   readPath,
   readPositiveDelay,
   readRanges,
+  readServers,
   readWord,
   readWorkers,
 } from './settings/readers.ts'
@@ -113,6 +114,15 @@ export const settings = {
     read: readHost,
     default: 'cluster.local',
     doc: 'Last part of the names of Services.',
+  }),
+  nameServers: row<readonly string[] | undefined>({
+    flag: 'name-servers',
+    env: 'SLUICE_NAME_SERVERS',
+    form: 'addresses, each with `:port` or without, with commas between',
+    read: readServers,
+    default: undefined,
+    defaultText: 'those of the machine',
+    doc: 'DNS servers that are asked for the hosts of backends. Where they are given, nobody else is asked but the hosts file: search domains mean nothing then.',
   }),
   trustedProxies: row<readonly string[]>({
     flag: 'trusted-proxies',

@@ -5,12 +5,15 @@
 import type { GatewayError } from '../errors.ts'
 import type { ResponseHead } from '../exchange/exchange.ts'
 import { forwardingFacts, type RetryPlan } from '../exchange/forwarding.ts'
+import type { UpstreamAddress } from './engine/types.ts'
 import { ejectionOf, isProviderFailure } from './llm/choose-provider.ts'
 import { retryHintMs } from './llm/retry-hint.ts'
 import { retryAfterMs } from './retry-after.ts'
 import type { Telemetry } from './telemetry/types.ts'
+import { moveAttemptSpan } from './tracing.ts'
 import { now } from './upstream/choose.ts'
 import type { UpstreamEndpoint } from './upstream/endpoint.ts'
+import type { RequestCap } from './upstream/request-cap.ts'
 import type { Walk } from './walk.ts'
 
 /** Backoff doubles with every attempt, up to so many times the first. */
@@ -23,6 +26,30 @@ export function endAttempt(walk: Walk): void {
   if (walk.endpoint === undefined) return
   walk.endpoint.end()
   walk.endpoint = undefined
+}
+
+/**
+ * The attempt's connection leads to another address of the name: from now on it is that one's, which
+ * answers or fails. What was asked for first is none the worse.
+ */
+export function moveAttempt(
+  walk: Walk,
+  address: UpstreamAddress,
+  cap: RequestCap | undefined,
+): void {
+  const { endpoint, destination, address: asked } = walk
+  walk.address = address
+  if (walk.trace !== undefined) moveAttemptSpan(walk, address)
+  if (destination === undefined || endpoint === undefined || asked === undefined) return
+  const other = destination.race?.endpointAt(address)
+  // Providers of models are endpoints themselves, whatever their addresses.
+  if (other === undefined || destination.race?.endpointAt(asked) !== endpoint) return
+  // One that has enough to do gets no more: what is under way stays counted where it was.
+  if (cap !== undefined && other.load >= cap.most) return
+  other.begin(cap)
+  endpoint.end()
+  walk.endpoint = other
+  walk.destination = { ...destination, address, endpoint: other }
 }
 
 /** The head of a response is there; telemetry is told where its endpoint is left out from now on. */

@@ -12,7 +12,13 @@ import type { RateLimitSpec } from '../exchange/rate-limits.ts'
 import { sessionKeyRef } from '../model/mcp-targets.ts'
 import type { DesiredDelta } from '../model/resources.ts'
 import { addressRanges } from './address-ranges.ts'
-import { endAttempt, learnFromError, learnFromResponse, retryDelay } from './attempts.ts'
+import {
+  endAttempt,
+  learnFromError,
+  learnFromResponse,
+  moveAttempt,
+  retryDelay,
+} from './attempts.ts'
 import { openCallouts } from './callouts/callouts.ts'
 import { type CollectorPlace, createExporters, placeOf } from './collectors.ts'
 import { portChangeOf } from './config/client-limits.ts'
@@ -22,7 +28,7 @@ import { type ApplyResult, ConfigStore } from './config/store.ts'
 import type { PortChange } from './engine/port-settings.ts'
 import { TicketKeyring } from './engine/session-tickets.ts'
 import type { StreamHandler } from './engine/stream-types.ts'
-import type { RequestHandler, ServerExchange, TlsChoice } from './engine/types.ts'
+import type { RequestHandler, ServerExchange, TlsChoice, UpstreamAddress } from './engine/types.ts'
 import { factsOf } from './facts.ts'
 import { hasAnotherProvider, isProviderFailure } from './llm/choose-provider.ts'
 import { finishModelCall } from './llm/model-facts.ts'
@@ -31,13 +37,7 @@ import { receiveAnswer } from './llm/receive.ts'
 import { LocalExchange } from './local-exchange.ts'
 import { McpHub } from './mcp/hub.ts'
 import { observeGrpc, observeResponse } from './observe.ts'
-import {
-  forwardOptions,
-  modelPhases,
-  type PhaseContext,
-  requestPhases,
-  retryPhases,
-} from './phases.ts'
+import { modelPhases, type PhaseContext, requestPhases, retryPhases } from './phases.ts'
 import { RateBuckets } from './rate-buckets.ts'
 import { type LocalResponse, refusalText, toGatewayError } from './rescue.ts'
 import { changeResponse, changesResponse, forgetResponseChanges } from './response.ts'
@@ -46,7 +46,7 @@ import { SessionTokens } from './session/tokens.ts'
 import { StreamForwarder } from './streams.ts'
 import type { SpanExporters } from './telemetry/otlp/exporters.ts'
 import type { Telemetry } from './telemetry/types.ts'
-import { endAttemptSpan, finishTrace, startAttemptSpan } from './tracing.ts'
+import { endAttemptSpan, finishTrace } from './tracing.ts'
 import { now } from './upstream/choose.ts'
 import { type DestinationRules, destinationFilter } from './upstream/destination-rules.ts'
 import { HostResolver } from './upstream/host-resolver.ts'
@@ -63,6 +63,8 @@ export interface DataPlaneSettings {
   readonly version?: string
   /** Last part of the names of Services; `cluster.local` where absent. */
   readonly clusterDomain?: string
+  /** DNS servers that are asked in place of the machine's. */
+  readonly nameServers?: readonly string[]
   /** Addresses and CIDRs of proxies whose X-Forwarded-For is believed. */
   readonly trustedProxies?: readonly string[]
   /** Of requests under way to one address of a backend; no limit where absent. */
@@ -119,7 +121,7 @@ export async function createDataPlane(parts: DataPlaneParts): Promise<DataPlane>
   const options = { locality, tickets }
   const config = new ConfigStore(parts.core, await loadPolicyAppliers(), services, options)
   const hosts = new HostResolver({
-    lookup: lookup ?? machineLookup(),
+    lookup: lookup ?? machineLookup(parts.settings.nameServers),
     now,
     onLookup: (result) => parts.telemetry.onLookup(result),
   })
@@ -249,20 +251,14 @@ class WalkHandler implements RequestHandler {
       return
     }
     learnFromError(walk, error, this.#telemetry)
-    const [next, ...left] = error.code === 'connect_failed' ? walk.addressesLeft : []
-    if (next !== undefined) {
-      // What comes of another address is nothing that the endpoint should learn from.
-      endAttempt(walk)
-      walk.addressesLeft = left
-      walk.address = next
-      if (walk.trace !== undefined) startAttemptSpan(walk, next)
-      exchange.forward(next, forwardOptions(walk))
-      return
-    }
     if (isLate && this.#askAnother(walk, error)) return
     const delay = retryDelay(walk, error, this.#context.random)
     if (delay === undefined) this.#fail(walk, error)
     else this.#sendAgain(walk, delay)
+  }
+
+  onElsewhere(exchange: ServerExchange, address: UpstreamAddress): void {
+    moveAttempt(walkOf(exchange), address, this.#context.cap)
   }
 
   /**

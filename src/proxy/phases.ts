@@ -218,7 +218,7 @@ async function sendMirrors(walk: Walk, context: PhaseContext): Promise<undefined
     if (context.random() * denominator >= numerator) continue
     try {
       const found = await resolveDestination(context, placement, mirror, exchange.request)
-      if (!walk.over) exchange.mirror(found.address)
+      if (!walk.over) exchange.mirror(found.address, found.race)
     } catch (error) {
       // A mirror never matters to the request; one that cannot be resolved is not sent.
       if (!(error instanceof GatewayError)) throw error
@@ -264,19 +264,19 @@ function forward(walk: Walk, context: PhaseContext): PhaseResult | Promise<Phase
     walk.attemptStartedAt = isFirst ? exchange.startedAt : now()
   }
   walk.address = destination.address
-  walk.addressesLeft = destination.others
   if (walk.trace !== undefined) startAttemptSpan(walk, destination.address)
   exchange.forward(destination.address, forwardOptions(walk))
   return undefined
 }
 
 /** The rule's own timeouts beat those of a policy; an explicit 0 of the rule lifts the policy's. */
-export function forwardOptions({ placement, exchange, destination }: Walk) {
+function forwardOptions({ placement, exchange, destination }: Walk) {
   const rule = placement?.rule.resource
   const settings = destination?.settings
   const byPolicy = exchange.facts.get(forwardingFacts.requestTimeoutMs)
   return {
     connectTimeoutMs: settings?.connectTimeoutMs ?? 0,
+    race: destination?.race,
     // A policy knows its backend; the rule speaks of whatever it leads to.
     attemptTimeoutMs: settings?.requestTimeoutMs ?? rule?.backendTimeoutMs ?? 0,
     requestTimeoutMs: rule?.requestTimeoutMs ?? (typeof byPolicy === 'number' ? byPolicy : 0),

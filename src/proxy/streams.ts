@@ -94,8 +94,16 @@ export class StreamForwarder implements StreamHandler {
     }
     walk.destination = destination
     walk.address = destination.address
-    walk.addressesLeft = destination.others
-    stream.connect(destination.address, destination.settings.connectTimeoutMs ?? 0)
+    if (stream.protocol === 'udp') {
+      // Datagrams make no connection that could be raced: the others are for one that is refused.
+      walk.addressesLeft = destination.race?.rivalsOf(destination.address) ?? []
+    }
+    this.#begin(stream, destination.address, destination)
+  }
+
+  #begin(stream: ServerStream, address: UpstreamAddress, destination: Destination): void {
+    const { race, settings } = destination
+    stream.connect(address, { race, connectTimeoutMs: settings.connectTimeoutMs ?? 0 })
   }
 
   #refuse(stream: ServerStream, walk: StreamWalk, thrown: unknown): void {
@@ -106,13 +114,26 @@ export class StreamForwarder implements StreamHandler {
   onStreamError(stream: ServerStream, error: GatewayError): void {
     const walk = walkOf(stream)
     const [next, ...left] = walk.addressesLeft
-    if (next === undefined) {
+    if (next === undefined || walk.destination === undefined) {
       stream.refuse(error)
       return
     }
     walk.addressesLeft = left
     walk.address = next
-    stream.connect(next, walk.destination?.settings.connectTimeoutMs ?? 0)
+    this.#begin(stream, next, walk.destination)
+  }
+
+  onElsewhere(stream: ServerStream, address: UpstreamAddress): void {
+    const walk = walkOf(stream)
+    walk.address = address
+    const { destination } = walk
+    const other = destination?.race?.endpointAt(address)
+    const { cap } = this.#context
+    if (destination === undefined || other === undefined) return
+    if (cap !== undefined && other.load >= cap.most) return
+    other.begin(cap)
+    destination.endpoint?.end()
+    walk.destination = { ...destination, address, endpoint: other }
   }
 
   isCurrent(stream: ServerStream): boolean {

@@ -62,6 +62,8 @@ export interface ProxyOptions {
   readonly drain?: { readonly minMs: number; readonly maxMs: number }
   readonly destinations: DestinationRules
   readonly clusterDomain?: string
+  /** DNS servers that are asked in place of the machine's. */
+  readonly nameServers?: readonly string[] | undefined
   readonly locality?: Locality
   /** Most requests under way to one address of a backend; no limit where absent. */
   readonly maxBackendRequests?: number

@@ -98,6 +98,13 @@ export function startAttemptSpan(walk: Walk, address: UpstreamAddress): void {
   walk.exchange.request.headers.set('traceparent', trace.header(trace.attempt.spanId))
 }
 
+/** Another address of the name is connected to. */
+export function moveAttemptSpan({ trace }: Walk, { host, port }: UpstreamAddress): void {
+  const attempt = trace?.attempt
+  if (trace !== undefined && attempt !== undefined)
+    trace.attempt = { ...attempt, to: `${host}:${port}` }
+}
+
 /** A response has come, or will not come. */
 export function endAttemptSpan(walk: Walk, status?: number, error?: string): void {
   const { trace, exchange } = walk

@@ -64,8 +64,6 @@ export class Walk {
   retries = 0
   /** Set while the next attempt waits for its time. */
   backoff: NodeJS.Timeout | undefined
-  /** Addresses that are left to try. */
-  addressesLeft: readonly UpstreamAddress[] = []
   /** Filters that have taken effect, and so change the response as well. */
   ruleFilters = false
   backendFilters = false

@@ -31,6 +31,8 @@ export interface WorkerSettings {
   /** What a dynamic forward proxy may reach. */
   readonly destinations: DestinationRules
   readonly clusterDomain?: string
+  /** DNS servers that are asked in place of the machine's. */
+  readonly nameServers?: readonly string[]
   /** Of the product, for spans. */
   readonly version?: string
   /** In which all workers keep their rate limits. */

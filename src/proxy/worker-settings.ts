@@ -13,11 +13,13 @@ interface Options extends Omit<Alike, 'accessLog'> {
 export function workerSettings(options: Options): Alike {
   const { bindAddress, accessLogFd = 1, accessLogFormat = 'text', destinations } = options
   const { clusterDomain, locality, maxBackendRequests, streamLimits, version, edge } = options
+  const { nameServers } = options
   return {
     bindAddress,
     accessLog: { fd: accessLogFd, format: accessLogFormat },
     destinations,
     ...(clusterDomain !== undefined && { clusterDomain }),
+    ...(nameServers !== undefined && { nameServers }),
     ...(locality !== undefined && { locality }),
     ...(maxBackendRequests !== undefined && { maxBackendRequests }),
     ...(streamLimits !== undefined && { streamLimits }),

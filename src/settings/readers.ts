@@ -38,6 +38,21 @@ export function readRanges(text: string): readonly string[] | undefined {
   return ranges.every(isRange) ? ranges : undefined
 }
 
+const serverPattern = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d{1,5}))?$/
+
+/** Addresses of servers, each with a port or without: `192.0.2.53`, `[::1]:5353`, `::1`. */
+export function readServers(text: string): readonly string[] | undefined {
+  const servers = text.split(',').map((part) => part.trim())
+  return servers.every(isServer) ? servers : undefined
+}
+
+function isServer(text: string): boolean {
+  if (isIP(text) !== 0) return true
+  const [, bracketed, plain = '', port = '53'] = serverPattern.exec(text) ?? []
+  const isAddress = bracketed === undefined ? isIP(plain) === 4 : isIP(bracketed) === 6
+  return isAddress && Number(port) > 0 && Number(port) <= 65_535
+}
+
 function isRange(text: string): boolean {
   const [address = '', bits, ...rest] = text.split('/')
   const family = isIP(address)

@@ -73,9 +73,10 @@ async function resolveVendor(
     most: cap?.most ?? Number.POSITIVE_INFINITY,
   })
   if (endpoint === undefined) throw new GatewayError('dns_failed', host)
+  const race = profile.race(endpoints, false)
   return {
     address: profile.address(endpoint.address),
-    others: profile.addresses(endpoints.othersOf(endpoint), false),
+    ...(race && { race }),
     authority: joinAuthority(host, port, profile.scheme),
     isHostname: true,
     settings,

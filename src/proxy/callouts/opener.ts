@@ -51,7 +51,7 @@ export class CalloutOpener {
     const { isGrpc, subtype, target } = request
     const cause = request.cause && causeOf(request.cause)
     const destination = await resolveCallout(this.#context, target, isGrpc, request.isPicker)
-    const { address, others, authority, settings, steps } = destination
+    const { address, race, authority, settings, steps } = destination
     if (isGrpc && address.isHttp2 !== true) {
       throw new GatewayError('callout_failed', 'gRPC needs HTTP/2, which backend.http excludes')
     }
@@ -76,7 +76,7 @@ export class CalloutOpener {
     const { endpoint } = destination
     endpoint?.begin(this.#context.cap)
     const call = this.#context.mcp.call(
-      { address, others, head, body, isOpen, connectTimeoutMs, timeoutMs: 0 },
+      { address, race, head, body, isOpen, connectTimeoutMs, timeoutMs: 0 },
       listener,
     )
     return {

@@ -1,4 +1,5 @@
 import { GatewayError } from '../../errors.ts'
+import type { ConnectOptions } from './connection-race.ts'
 import type { EngineParts } from './engine-parts.ts'
 import type { MessageBody } from './message-body.ts'
 import type { UpstreamAddress } from './types.ts'
@@ -12,7 +13,7 @@ export class Attempt {
   readonly #parts: EngineParts
   readonly #user: Sender
   #address: UpstreamAddress | undefined
-  #connectTimeoutMs = 0
+  #options: ConnectOptions = { connectTimeoutMs: 0 }
   #hasRetried = false
   link: UpstreamLink | undefined
 
@@ -22,10 +23,10 @@ export class Attempt {
   }
 
   /** A new attempt; `onUpstreamReady` follows, perhaps at once. Throws `overloaded`. */
-  start(address: UpstreamAddress, connectTimeoutMs: number): void {
+  start(address: UpstreamAddress, options: ConnectOptions): void {
     this.drop()
     this.#address = address
-    this.#connectTimeoutMs = connectTimeoutMs
+    this.#options = options
     this.#hasRetried = false
     this.#connect(address, false)
   }
@@ -57,9 +58,14 @@ export class Attempt {
   #connect(address: UpstreamAddress, isFresh: boolean): void {
     this.#user.requestBody.rewind()
     const { pools } = this.#parts
-    const link = pools.acquire(address, this.#user, this.#connectTimeoutMs, isFresh)
+    const link = pools.acquire(address, this.#user, this.#options, isFresh)
     this.link = link
     if (link.isIdle) link.use(this.#user)
+  }
+
+  /** Another address of the name answered first: should the connection be made anew, then there. */
+  moved(address: UpstreamAddress): void {
+    this.#address = address
   }
 
   /** The client still reads from the connection's buffer: it must rest. */

@@ -18,13 +18,12 @@ export interface ReadInto {
 }
 
 /**
- * Begins to connect; `onReady` is called once, when bytes of the application may be written.
- * Failures come as the socket's `error` and `close`; `dialError` tells what they mean.
+ * Begins to connect. Failures come as the socket's `error` and `close`; `dialError` tells what they
+ * mean.
  */
-export function dial(
+export function openSocket(
   { host, port, tls, keepalive = defaultKeepalive }: UpstreamAddress,
   onread: ReadInto | undefined,
-  onReady: () => void,
 ): Socket {
   const common = {
     host,
@@ -34,16 +33,17 @@ export function dial(
     highWaterMark: socketHighWaterMark,
     ...(onread && { onread }),
   }
-  if (tls === undefined) {
-    const socket = connectTcp(common as NetConnectOpts)
-    setKeepalive(socket, keepalive)
-    socket.once('connect', onReady)
-    return socket
-  }
-  const socket = connectTls({ ...common, ...handshakeOptions(tls) } as ConnectionOptions)
+  const socket =
+    tls === undefined
+      ? connectTcp(common as NetConnectOpts)
+      : connectTls({ ...common, ...handshakeOptions(tls) } as ConnectionOptions)
   setKeepalive(socket, keepalive)
-  socket.once('secureConnect', onReady)
   return socket
+}
+
+/** Calls once, when bytes of the application may be written. */
+export function whenReady(socket: Socket, { tls }: UpstreamAddress, onReady: () => void): void {
+  socket.once(tls === undefined ? 'connect' : 'secureConnect', onReady)
 }
 
 function handshakeOptions(tls: UpstreamTls): ConnectionOptions {

@@ -371,6 +371,7 @@ class SocketEngine implements Engine {
 const refuseStreams: StreamHandler = {
   onStream: (stream) => stream.refuse(new GatewayError('route_not_found')),
   onStreamError: (stream, error) => stream.refuse(error),
+  onElsewhere: () => {},
   isCurrent: () => true,
   onStreamDone: () => {},
 }

@@ -6,12 +6,14 @@ import type { BodySource } from './body-sink.ts'
 import { certificateOf } from './client-certificate.ts'
 import type { ClientSide } from './client-side.ts'
 import { peerOf } from './connection-ends.ts'
+import type { AddressRace } from './connection-race.ts'
 import { type DetourOwner, ExchangeBody } from './exchange-body.ts'
 import type { HeadReader } from './head-reader.ts'
+import type { MirrorTarget } from './mirror.ts'
 import { type RequestFraming, RequestHeadView } from './request-head.ts'
 import { ResponseHeadView } from './response-head.ts'
 import type { Tunnel } from './tunnel.ts'
-import type { Ending, TlsChoice, TunnelWatcher } from './types.ts'
+import type { Ending, TlsChoice, TunnelWatcher, UpstreamAddress } from './types.ts'
 
 const nowhere: RoutePlace = { gateway: '', listener: '' }
 const nobody: Peer = { address: '', port: 0 }
@@ -42,6 +44,8 @@ export abstract class ExchangeView implements DetourOwner {
   protected tunnel: Tunnel | undefined
   protected tunnelWatcher: TunnelWatcher | undefined
   protected hasResponse = false
+  /** Where copies go that have not left. */
+  protected mirrors: MirrorTarget[] | undefined
   /** Body bytes of an answer of the gateway. */
   protected ownBytes = 0
 
@@ -52,6 +56,13 @@ export abstract class ExchangeView implements DetourOwner {
 
   abstract onOutletFed(): void
   abstract onOutletFailed(error: GatewayError): void
+
+  mirror(address: UpstreamAddress, race?: AddressRace): void {
+    // As it is now: what is added later, such as credentials, is for the one backend alone.
+    const head = this.request.text(this.requestFraming, undefined)
+    this.mirrors ??= []
+    this.mirrors.push({ address, race, head, isChunked: this.isRequestChunked })
+  }
 
   get requestBody(): ExchangeBody {
     return this.requestSource.outgoing

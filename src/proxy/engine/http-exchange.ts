@@ -6,7 +6,7 @@ import type { EngineParts } from './engine-parts.ts'
 import type { ExchangePhase } from './exchange-phase.ts'
 import { ExchangeView } from './exchange-view.ts'
 import type { BodyKind } from './message-body.ts'
-import { type MirrorTarget, startMirror } from './mirror.ts'
+import { startMirror } from './mirror.ts'
 import { writeOwnAnswer } from './own-answer.ts'
 import { beginOwnStream, OwnStream, type ResponseStream } from './own-stream.ts'
 import { frameResponse, type ResponseFraming } from './response-head.ts'
@@ -23,7 +23,6 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
   readonly #deadlines: Deadlines
   /** The response is complete on the upstream's side; the connection rests until the client drained. */
   #isUpstreamDone = false
-  #mirrors: MirrorTarget[] | undefined
   /** onRequest, onResponse and onError told, less the answers to them. */
   #undecided = 0
   /**
@@ -112,21 +111,14 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
     this.#isUpstreamDone = false
     this.#phase = 'forwarding'
     this.#deadlines.begin(options)
-    if (this.#mirrors !== undefined) startMirror(this.#parts, this.#mirrors, this)
-    this.#mirrors = undefined
+    if (this.mirrors !== undefined) startMirror(this.#parts, this.mirrors, this)
+    this.mirrors = undefined
     try {
-      this.#attempt.start(address, options.connectTimeoutMs)
+      this.#attempt.start(address, options)
     } catch (thrown) {
       if (!isOverload(thrown)) throw thrown
       this.#answerError(thrown)
     }
-  }
-
-  mirror(address: UpstreamAddress): void {
-    // As it is now: what is added later, such as credentials, is for the one backend alone.
-    const head = this.request.text(this.requestFraming, undefined)
-    this.#mirrors ??= []
-    this.#mirrors.push({ address, head, isChunked: this.isRequestChunked })
   }
 
   relay(): void {
@@ -185,6 +177,11 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
     } catch (thrown) {
       if (turn === this.#turn) this.#answerError(this.#parts.blame(thrown))
     }
+  }
+
+  onElsewhere(address: UpstreamAddress): void {
+    this.#attempt.moved(address)
+    this.#parts.handler.onElsewhere?.(this, address)
   }
 
   onInterim(): void {
@@ -393,7 +390,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
     this.clear()
     this.#isUpstreamDone = false
     this.#isCloseDelimited = false
-    this.#mirrors = undefined
+    this.mirrors = undefined
     this.#parts.spareExchanges.push(this)
   }
 }

@@ -1,6 +1,7 @@
 import type { GatewayError } from '../../errors.ts'
 import { isOverload } from './attempt.ts'
 import type { BodyTap } from './body-sink.ts'
+import type { AddressRace } from './connection-race.ts'
 import type { EngineParts } from './engine-parts.ts'
 import { MessageBody } from './message-body.ts'
 import { ResponseHeadView } from './response-head.ts'
@@ -16,6 +17,8 @@ const patienceMs = 30_000
 /** Where a copy goes, with the head that it has. */
 export interface MirrorTarget {
   readonly address: UpstreamAddress
+  /** The other addresses of its name, if there are any. */
+  readonly race?: AddressRace | undefined
   /** As HTTP/1.1 has it, with its empty line. */
   readonly head: string
   /** The head says that the body is chunked. */
@@ -77,16 +80,21 @@ class MirrorCopy implements UpstreamUser, TimerOwner {
   #backlogBytes = 0
   isRequestSent = false
 
-  constructor(parts: EngineParts, { address, head, isChunked }: MirrorTarget, isHead: boolean) {
+  constructor(parts: EngineParts, target: MirrorTarget, isHead: boolean) {
+    const { address, race, head, isChunked } = target
     this.#parts = parts
     this.isHead = isHead
     this.#isChunked = isChunked
     this.responseSource = new MessageBody(parts.reader, this)
     this.#head = head
     parts.timers.arm(this.#timer, patienceMs)
-    const link = parts.pools.acquire(address, this, 0, false)
+    const link = parts.pools.acquire(address, this, { connectTimeoutMs: 0, race }, false)
     this.#link = link
     if (link.isIdle) link.use(this)
+  }
+
+  onElsewhere(): void {
+    // Nobody learns anything from a copy.
   }
 
   send(bytes: Buffer, start: number, end: number): void {

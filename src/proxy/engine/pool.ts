@@ -1,3 +1,4 @@
+import type { ConnectOptions } from './connection-race.ts'
 import type { EngineParts } from './engine-parts.ts'
 import { type SessionOwner, UpstreamSession } from './http2/upstream-session.ts'
 import type { PoolState, UpstreamAddress } from './types.ts'
@@ -46,16 +47,27 @@ export class Pool implements SessionOwner {
   begin(
     parts: EngineParts,
     user: UpstreamUser,
-    connectTimeoutMs: number,
+    options: ConnectOptions,
     isFresh: boolean,
   ): UpstreamLink {
     let session = isFresh ? undefined : this.#sessions.find(({ hasRoom }) => hasRoom)
     if (session === undefined) {
-      session = new UpstreamSession(parts, this, connectTimeoutMs)
-      this.#sessions.push(session)
-      this.#openSessions.add(session)
+      session = new UpstreamSession(parts, this, options)
+      this.sessionOpened(session)
     }
     return session.begin(user)
+  }
+
+  sessionOpened(session: UpstreamSession): void {
+    this.#sessions.push(session)
+    this.#openSessions.add(session)
+  }
+
+  sessionMoved(session: UpstreamSession, address: UpstreamAddress): Pool {
+    const pool = this.#pools.at(address)
+    pool.sessionOpened(session)
+    this.sessionClosed(session)
+    return pool
   }
 
   sessionLeft(session: UpstreamSession): void {
@@ -103,33 +115,45 @@ export class Pools {
 
   /**
    * Finds or makes a connection; `onUpstreamReady` follows, at once where one was idle.
-   * `isFresh` asks for a new connection, `isLong` for one that serves nobody else. Returns the connection; throws `overloaded` where none can
+   * `isFresh` asks for a new connection. Returns the connection; throws `overloaded` where none can
    * be made.
    */
   acquire(
     address: UpstreamAddress,
     user: UpstreamUser,
-    connectTimeoutMs: number,
+    options: ConnectOptions,
     isFresh: boolean,
-    isLong = false,
   ): UpstreamLink {
-    let pool = this.#pools.get(address.pool)
-    if (pool === undefined) {
-      pool = new Pool(this, address)
-      this.#pools.set(address.pool, pool)
-    }
+    const pool = this.at(address)
     const isHttp2 = address.isHttp2 === true
-    const idle = isFresh || isLong || isHttp2 ? undefined : pool.takeIdle()
+    const idle = isFresh || options.isLong === true || isHttp2 ? undefined : pool.takeIdle()
     if (idle !== undefined) return idle
     try {
-      if (isHttp2) return pool.begin(this.#parts(), user, connectTimeoutMs, isFresh)
-      const parts = this.#parts()
-      const connection = new UpstreamConnection(parts, pool, user, connectTimeoutMs, isLong)
+      if (isHttp2) return pool.begin(this.#parts(), user, options, isFresh)
+      const connection = new UpstreamConnection(this.#parts(), pool, user, options)
       pool.opened(connection)
       return connection
     } finally {
       pool.dropIfUnused()
     }
+  }
+
+  /** The pool of an address. */
+  at(address: UpstreamAddress): Pool {
+    let pool = this.#pools.get(address.pool)
+    if (pool === undefined) {
+      pool = new Pool(this, address)
+      this.#pools.set(address.pool, pool)
+    }
+    return pool
+  }
+
+  /** A connection of the pool was made to another address. Returns the pool that it belongs to. */
+  move(from: Pool, connection: UpstreamConnection, address: UpstreamAddress): Pool {
+    const pool = this.at(address)
+    pool.opened(connection)
+    from.closed(connection)
+    return pool
   }
 
   states(): PoolState[] {

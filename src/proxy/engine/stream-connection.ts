@@ -4,8 +4,10 @@ import { performance } from 'node:perf_hooks'
 import { GatewayError } from '../../errors.ts'
 import type { Peer } from '../../exchange/exchange.ts'
 import { sourceOf } from './connection-ends.ts'
-import { dial, dialError, lostError } from './dial.ts'
+import type { AddressRace, ConnectOptions } from './connection-race.ts'
+import { dialError, lostError } from './dial.ts'
 import type { EngineParts } from './engine-parts.ts'
+import { type OpeningOwner, openTransport } from './open-transport.ts'
 import type { ServerStream, StreamProtocol } from './stream-types.ts'
 import { Timer, type TimerOwner } from './timer-wheel.ts'
 import { Transport, type TransportOwner } from './transport.ts'
@@ -80,9 +82,10 @@ export class StreamConnection implements ServerStream, TransportOwner, TimerOwne
     return this.#clientMeter.sent
   }
 
-  connect(address: UpstreamAddress, connectTimeoutMs: number): void {
+  connect(address: UpstreamAddress, options: ConnectOptions): void {
     if (this.#isOver) return
-    this.#upstream = new UpstreamSide(this.#parts, address, this)
+    const { connectTimeoutMs } = options
+    this.#upstream = new UpstreamSide(this.#parts, address, options, this)
     const ms = connectTimeoutMs > 0 ? connectTimeoutMs : defaultConnectTimeoutMs
     this.#parts.timers.arm(this.#timer, ms)
   }
@@ -92,6 +95,10 @@ export class StreamConnection implements ServerStream, TransportOwner, TimerOwne
     this.error ??= error
     this.#client.reset()
     this.#over()
+  }
+
+  onElsewhere(address: UpstreamAddress): void {
+    if (!this.#isOver) this.#parts.streamHandler.onElsewhere(this, address)
   }
 
   /** The backend is there. */
@@ -176,7 +183,7 @@ export class StreamConnection implements ServerStream, TransportOwner, TimerOwne
 
   onTimer(): void {
     if (this.#tunnel === undefined) {
-      this.#upstream?.transport.destroy()
+      this.#upstream?.drop()
       this.#upstream = undefined
       this.#parts.streamHandler.onStreamError(this, new GatewayError('connect_timeout'))
     } else if (this.receivedBytes + this.sentBytes !== this.#progress) this.#watch()
@@ -212,37 +219,69 @@ function forBytes(address: UpstreamAddress): UpstreamAddress {
   return tls === undefined ? address : { ...address, tls: { ...tls, alpn: tls.statedAlpn } }
 }
 
+/** The same addresses, as they are connected to for bytes. */
+function raceForBytes(race: AddressRace): AddressRace {
+  return {
+    isPatient: race.isPatient,
+    rivalsOf: (lead) => race.rivalsOf(lead).map(forBytes),
+    won: (winner, beaten) => race.won(winner, beaten),
+  }
+}
+
 /** The connection to the backend of one stream. */
-class UpstreamSide implements TransportOwner {
+class UpstreamSide implements OpeningOwner {
   readonly transport: Transport
   readonly address: UpstreamAddress
   readonly #stream: StreamConnection
   readonly #parts: EngineParts
+  readonly #startedAt: number
   #isOpen = true
 
-  constructor(parts: EngineParts, address: UpstreamAddress, stream: StreamConnection) {
+  constructor(
+    parts: EngineParts,
+    address: UpstreamAddress,
+    { race }: ConnectOptions,
+    stream: StreamConnection,
+  ) {
     this.#parts = parts
     this.address = address
     this.#stream = stream
-    const startedAt = parts.clock.now()
-    const socket = dial(forBytes(address), undefined, () => {
-      parts.onUpstreamConnected((parts.clock.now() - startedAt) / 1_000)
-      stream.onConnected(this)
-    })
-    this.transport = Transport.overEvents(parts, socket, this, parts.upstreamMeter)
+    this.#startedAt = parts.clock.now()
     parts.counters.upstreamConnectionsTotal++
     parts.counters.upstreamConnectionsOpen++
-    socket.once('close', () => this.#gone())
+    this.transport = openTransport(parts, {
+      address: forBytes(address),
+      race: race && raceForBytes(race),
+      into: undefined,
+      owner: this,
+    })
+  }
+
+  onElsewhere(address: UpstreamAddress): void {
+    this.#stream.onElsewhere(address)
+  }
+
+  onReady(): void {
+    const { clock, onUpstreamConnected } = this.#parts
+    onUpstreamConnected((clock.now() - this.#startedAt) / 1_000)
+    this.#stream.onConnected(this)
   }
 
   /** Drops the connection so that the backend sees an error; with TLS, an end without its alert. */
   abort(): void {
+    this.gone()
     if (this.transport.closed) return
     if (this.address.tls === undefined) this.transport.reset()
     else this.transport.destroy()
   }
 
-  #gone(): void {
+  drop(): void {
+    this.gone()
+    this.transport.destroy()
+  }
+
+  /** The connection is no more. */
+  gone(): void {
     if (!this.#isOpen) return
     this.#isOpen = false
     this.#parts.counters.upstreamConnectionsOpen--
@@ -261,6 +300,7 @@ class UpstreamSide implements TransportOwner {
   }
 
   onClose(error: Error | undefined): void {
+    this.gone()
     this.#stream.onUpstreamClose(this, error)
   }
 }

@@ -9,6 +9,7 @@
  */
 import type { GatewayError } from '../../errors.ts'
 import type { Peer } from '../../exchange/exchange.ts'
+import type { ConnectOptions } from './connection-race.ts'
 import type { TlsChoice, UpstreamAddress } from './types.ts'
 
 /** `tls`: also where TLS passes through unread. */
@@ -33,8 +34,8 @@ export interface ServerStream {
   readonly error: GatewayError | undefined
   /** Scratch of the data plane. */
   state: unknown
-  /** Connects to a backend; `connectTimeoutMs` 0 is the engine's default. */
-  connect(address: UpstreamAddress, connectTimeoutMs: number): void
+  /** Connects to a backend. */
+  connect(address: UpstreamAddress, options: ConnectOptions): void
   /** Ends it so that the client sees an error, where its protocol has one. */
   refuse(error: GatewayError): void
 }
@@ -44,6 +45,8 @@ export interface StreamHandler {
   onStream(stream: ServerStream): void
   /** No connection could be made to the address: ends in one more connect, or in refuse. */
   onStreamError(stream: ServerStream, error: GatewayError): void
+  /** The connection is made to another address of the name than the one that was asked for. */
+  onElsewhere(stream: ServerStream, address: UpstreamAddress): void
   /** Asked before a datagram is forwarded: is the session still where it would be made anew? */
   isCurrent(stream: ServerStream): boolean
   /** Everything is over. */

@@ -36,9 +36,10 @@ export interface TransportParts {
  * and a short body leave in one system call.
  */
 export class Transport implements BodySink {
-  readonly socket: Socket
+  /** Undefined until one of several that are being connected is taken. */
+  #socket: Socket | undefined
   /** The TCP socket; another one than `socket` where that is TLS. */
-  readonly #raw: Socket
+  readonly #raw: Socket | undefined
   readonly #meter: ByteMeter
   readonly #parts: TransportParts
   owner: TransportOwner
@@ -51,19 +52,39 @@ export class Transport implements BodySink {
   /** Made for the first write: until it is connected, a socket may change its handle. */
   #writer: SocketWriter | undefined
   #failure: Error | undefined
+  /** What is to be given up with a transport that has no socket yet. */
+  giveUp: (() => void) | undefined
 
+  /** Without a socket nothing can be written before `adopt`. */
   constructor(
     parts: TransportParts,
-    socket: Socket,
+    socket: Socket | undefined,
     owner: TransportOwner,
     meter: ByteMeter,
     raw = socket,
   ) {
     this.#parts = parts
-    this.socket = socket
     this.#raw = raw
     this.owner = owner
     this.#meter = meter
+    if (socket !== undefined) this.adopt(socket)
+  }
+
+  /** No socket has been taken yet. */
+  get isPending(): boolean {
+    return this.#socket === undefined
+  }
+
+  /** Throws where there is none yet, which nobody asks for who has not been told of a connection. */
+  get socket(): Socket {
+    if (this.#socket === undefined) throw new Error('the transport is being connected')
+    return this.#socket
+  }
+
+  /** Takes the socket; for a transport that began without. */
+  adopt(socket: Socket): void {
+    this.#socket = socket
+    this.giveUp = undefined
     socket.on('error', (error) => {
       this.#failure = error
     })
@@ -107,10 +128,15 @@ export class Transport implements BodySink {
     raw = socket,
   ): Transport {
     const transport = new Transport(parts, socket, owner, meter, raw)
-    socket.on('data', (chunk: Buffer) => {
-      transport.received(chunk, 0, chunk.length)
-    })
+    transport.readEvents()
     return transport
+  }
+
+  /** Bytes come as buffers of their own. */
+  readEvents(): void {
+    this.#socket?.on('data', (chunk: Buffer) => {
+      this.received(chunk, 0, chunk.length)
+    })
   }
 
   received(bytes: Buffer, start: number, end: number): void {
@@ -125,7 +151,7 @@ export class Transport implements BodySink {
 
   /** Who may still look at bytes of views that were written, until a drain is told or it is closed. */
   get borrower(): Socket | undefined {
-    return this.#writer?.holdsViews === false ? undefined : this.socket
+    return this.#writer?.holdsViews === false ? undefined : this.#socket
   }
 
   /** Bytes that were written and have not reached the kernel. */
@@ -162,34 +188,40 @@ export class Transport implements BodySink {
   pause(): void {
     if (this.paused) return
     this.paused = true
-    this.socket.pause()
+    this.#socket?.pause()
   }
 
   resume(): void {
     if (!this.paused || this.closed) return
     this.paused = false
-    this.socket.resume()
+    this.#socket?.resume()
   }
 
   /** Sends what is left, then the end of the stream. */
   end(): void {
     if (this.closed) return
     this.flush()
-    if (this.#writer === undefined) this.socket.end()
+    if (this.#writer === undefined) this.#socket?.end()
     else this.#writer.end()
   }
 
   /** Drops the connection; the owner hears nothing more. */
   destroy(): void {
     this.closed = true
-    this.socket.destroy()
+    if (this.#socket === undefined) this.giveUp?.()
+    else this.#socket.destroy()
   }
 
   /** Drops the connection so that the peer sees an error, never a clean end. */
   reset(): void {
+    if (this.#socket === undefined) {
+      this.destroy()
+      return
+    }
     this.closed = true
-    this.#raw.resetAndDestroy()
-    if (this.#raw !== this.socket) this.socket.destroy()
+    const raw = this.#raw ?? this.#socket
+    raw.resetAndDestroy()
+    if (raw !== this.#socket) this.#socket.destroy()
   }
 
   #gatherText(): void {
@@ -208,23 +240,29 @@ export class Transport implements BodySink {
     const text = this.#text
     if (text.length === 0) return
     this.#text = ''
-    if (this.closed) return
+    const writer = this.#openWriter()
+    if (writer === undefined) return
     this.#meter.sent += text.length
-    this.#writer ??= this.#openWriter()
-    this.#writer.writeText(text)
+    writer.writeText(text)
   }
 
   #writeGathered(): void {
     this.#gatherText()
     const parts = this.#gathered ?? []
     this.#gathered = undefined
-    if (this.closed) return
-    this.#writer ??= this.#openWriter()
-    this.#writer.writeParts(parts)
+    this.#openWriter()?.writeParts(parts)
   }
 
-  #openWriter(): SocketWriter {
-    const { socket } = this
+  /** Undefined where there is nothing to write to. */
+  #openWriter(): SocketWriter | undefined {
+    if (this.closed) return undefined
+    if (this.#writer === undefined && this.#socket !== undefined) {
+      this.#writer = this.#makeWriter(this.#socket)
+    }
+    return this.#writer
+  }
+
+  #makeWriter(socket: Socket): SocketWriter {
     const onDrain = (): void => {
       if (!this.closed) this.owner.onDrain()
     }

@@ -13,6 +13,7 @@ import type { SecureContext } from 'node:tls'
 import type { GatewayError } from '../../errors.ts'
 import type { HttpVersion, KeepaliveSettings } from '../../exchange/connection.ts'
 import type { ChosenBackend, Exchange, Peer, RoutePlace } from '../../exchange/exchange.ts'
+import type { AddressRace, ConnectOptions } from './connection-race.ts'
 import type { FloodKind } from './http2/flood-guard.ts'
 import type { Http2Limits } from './http2/limits.ts'
 import type { ResponseStream } from './own-stream.ts'
@@ -54,9 +55,7 @@ export interface UpstreamTls {
   readonly statedAlpn: readonly string[]
 }
 
-export interface ForwardOptions {
-  /** Milliseconds to connect; 0 = the engine's default of 10 s. */
-  readonly connectTimeoutMs: number
+export interface ForwardOptions extends ConnectOptions {
   /** Milliseconds for this attempt, whole response; 0 = none. */
   readonly attemptTimeoutMs: number
   /** Milliseconds for the whole exchange since the first forward, body included; 0 = none. */
@@ -151,7 +150,7 @@ export interface ServerExchange extends Exchange {
   /** Where the request ends in a tunnel: sees what the upstream sends, during the call alone. */
   watchTunnel(watcher: TunnelWatcher): void
   /** Sends a copy of head and body to another address and forgets the answer; before forward. */
-  mirror(address: UpstreamAddress): void
+  mirror(address: UpstreamAddress, race?: AddressRace): void
 }
 
 export interface RequestHandler {
@@ -161,6 +160,11 @@ export interface RequestHandler {
   onResponse(exchange: ServerExchange): void
   /** Nothing has been sent to the client; ends in one respond (or one more forward: a retry). */
   onError(exchange: ServerExchange, error: GatewayError): void
+  /**
+   * The connection for a forward is made to another address of the name than the one that was
+   * asked for. Decides nothing, and must not throw.
+   */
+  onElsewhere?(exchange: ServerExchange, address: UpstreamAddress): void
   /** The exchange is over; also called when it never reached onRequest's end. */
   onDone(exchange: ServerExchange): void
   /** A head that could not be read; the engine answers with the catalogue row and closes. */

@@ -6,6 +6,7 @@ import { GatewayError } from '../../errors.ts'
 import type { HeaderFields } from '../../exchange/exchange.ts'
 import { isOverload } from './attempt.ts'
 import type { BodySink } from './body-sink.ts'
+import type { ConnectOptions } from './connection-race.ts'
 import type { EngineParts } from './engine-parts.ts'
 import { MessageBody } from './message-body.ts'
 import { ResponseHeadView } from './response-head.ts'
@@ -16,25 +17,23 @@ import type { UpstreamLink, UpstreamUser } from './upstream-link.ts'
 /** Bytes that are kept so that a call can be made again on another connection. */
 const replayLimit = 64 * 1024
 
-export interface CallRequest {
+export interface CallRequest extends ConnectOptions {
   readonly address: UpstreamAddress
-  /** Tried in order where no connection to the first can be made; none where absent. */
+  /** Other servers, tried in order where no connection to the first can be made; none where absent. */
   readonly others?: readonly UpstreamAddress[]
   /** As HTTP/1.1 has it, with its empty line; a body has a length there, or HTTP/2 ends it. */
   readonly head: string
   readonly body: Uint8Array | undefined
   /** More of the body is written later. */
   readonly isOpen?: boolean
-  /** Milliseconds to connect; 0 = the engine's default. */
-  readonly connectTimeoutMs: number
   /** Milliseconds for the whole answer; 0 = none. */
   readonly timeoutMs: number
-  /** The answer may take hours and be silent: it gets a connection that holds no read buffer. */
-  readonly isLong?: boolean
 }
 
 /** What becomes of a call. Nothing is told after `onEnd` or `onFailure`. */
 export interface CallListener {
+  /** The connection is made to another address of the name than the one that was asked for. */
+  onElsewhere?(address: UpstreamAddress): void
   /** The fields are readable during the call only. */
   onHead(status: number, headers: HeaderFields): void
   /** A piece of the body, of the listener's own. */
@@ -117,9 +116,7 @@ export class UpstreamCall implements OpenCall, UpstreamUser, BodySink, TimerOwne
   }
 
   #connect(isFresh: boolean): void {
-    const { connectTimeoutMs, isLong = false } = this.#request
-    const { pools } = this.#parts
-    const link = pools.acquire(this.#address, this, connectTimeoutMs, isFresh, isLong)
+    const link = this.#parts.pools.acquire(this.#address, this, this.#request, isFresh)
     this.#link = link
     if (link.isIdle) link.use(this)
   }
@@ -156,6 +153,11 @@ export class UpstreamCall implements OpenCall, UpstreamUser, BodySink, TimerOwne
   #sendEnd(link: UpstreamLink): void {
     link.sink.endBody('')
     link.sink.flush()
+  }
+
+  onElsewhere(address: UpstreamAddress): void {
+    this.#address = address
+    this.#listener.onElsewhere?.(address)
   }
 
   onUpstreamReady(link: UpstreamLink): void {

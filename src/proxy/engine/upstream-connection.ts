@@ -1,14 +1,17 @@
 import { INCOMPLETE } from '../../core/index.ts'
 import { GatewayError } from '../../errors.ts'
-import { dial, dialError, lostError, type ReadInto } from './dial.ts'
+import type { ConnectOptions } from './connection-race.ts'
+import { dialError, lostError, type ReadInto } from './dial.ts'
 import type { EngineParts } from './engine-parts.ts'
 import { refusedResponse } from './head-reader.ts'
 import type { BodyKind } from './message-body.ts'
+import { type OpeningOwner, openTransport } from './open-transport.ts'
 import type { Pool } from './pool.ts'
 import { type ReadBuffer, readBufferSize } from './read-buffers.ts'
 import type { ResponseHeadView } from './response-head.ts'
 import { Timer, type TimerOwner } from './timer-wheel.ts'
-import { Transport, type TransportOwner } from './transport.ts'
+import type { Transport } from './transport.ts'
+import type { UpstreamAddress } from './types.ts'
 import type { UpstreamLink, UpstreamUser } from './upstream-link.ts'
 
 type State = 'connecting' | 'idle' | 'head' | 'body' | 'tunnel' | 'closed'
@@ -19,9 +22,9 @@ const defaultConnectTimeoutMs = 10_000
 export const idleTimeoutMs = 90_000
 
 /** One HTTP/1.1 connection to an upstream: at most one request at a time, read strictly. */
-export class UpstreamConnection implements UpstreamLink, TransportOwner, TimerOwner {
+export class UpstreamConnection implements UpstreamLink, OpeningOwner, TimerOwner {
   readonly #parts: EngineParts
-  readonly #pool: Pool
+  #pool: Pool
   /** Absent where bytes come as buffers of their own. */
   readonly #buffer: ReadBuffer | undefined
   readonly transport: Transport
@@ -46,13 +49,11 @@ export class UpstreamConnection implements UpstreamLink, TransportOwner, TimerOw
   /** A byte of the current response has arrived. */
   hasAnswered = false
 
-  /** `isLong`: serves this one user, and holds no read buffer while it is silent. */
   constructor(
     parts: EngineParts,
     pool: Pool,
     user: UpstreamUser,
-    connectTimeoutMs: number,
-    isLong = false,
+    { connectTimeoutMs, race, isLong = false }: ConnectOptions,
   ) {
     this.#parts = parts
     this.#pool = pool
@@ -60,10 +61,7 @@ export class UpstreamConnection implements UpstreamLink, TransportOwner, TimerOw
     this.#buffer = isLong ? undefined : parts.readBuffers.lease()
     this.#startedAt = parts.clock.now()
     const into = this.#buffer && this.#readInto(this.#buffer)
-    const socket = dial(pool.address, into, () => this.#onConnect())
-    this.transport = isLong
-      ? Transport.overEvents(parts, socket, this, parts.upstreamMeter)
-      : new Transport(parts, socket, this, parts.upstreamMeter)
+    this.transport = openTransport(parts, { address: pool.address, race, into, owner: this })
     parts.timers.arm(this.#timer, connectTimeoutMs > 0 ? connectTimeoutMs : defaultConnectTimeoutMs)
     parts.counters.upstreamConnectionsTotal++
     parts.counters.upstreamConnectionsOpen++
@@ -109,7 +107,12 @@ export class UpstreamConnection implements UpstreamLink, TransportOwner, TimerOw
     this.#begin(user)
   }
 
-  #onConnect(): void {
+  onElsewhere(address: UpstreamAddress): void {
+    this.#pool = this.#parts.pools.move(this.#pool, this, address)
+    this.#user?.onElsewhere(address)
+  }
+
+  onReady(): void {
     const user = this.#user
     if (this.#state !== 'connecting' || user === undefined) return
     const { clock, onUpstreamConnected, timers } = this.#parts
@@ -312,9 +315,13 @@ export class UpstreamConnection implements UpstreamLink, TransportOwner, TimerOw
   #giveBackBuffer(): void {
     const buffer = this.#buffer
     if (buffer === undefined) return
+    const giveBack = (): void => this.#parts.readBuffers.giveBack(buffer)
+    if (this.transport.isPending) {
+      giveBack()
+      return
+    }
     const isSeen = this.isLent || this.#state === 'tunnel'
     const socket = (isSeen ? this.#user?.borrower : undefined) ?? this.transport.socket
-    const giveBack = (): void => this.#parts.readBuffers.giveBack(buffer)
     if (socket.closed) giveBack()
     else socket.once('close', giveBack)
   }

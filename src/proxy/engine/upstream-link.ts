@@ -4,6 +4,7 @@ import type { BodySink } from './body-sink.ts'
 import type { MessageBody } from './message-body.ts'
 import type { ResponseHeadView } from './response-head.ts'
 import type { TunnelEnd } from './tunnel.ts'
+import type { UpstreamAddress } from './types.ts'
 
 /** Who sent the request that a link answers: an exchange or a mirror. */
 export interface UpstreamUser {
@@ -18,6 +19,8 @@ export interface UpstreamUser {
   readonly borrower: Socket | undefined
   /** The request has been written to its end. */
   readonly isRequestSent: boolean
+  /** The connection is made to another address of the name than the one that was asked for. */
+  onElsewhere(address: UpstreamAddress): void
   onUpstreamReady(link: UpstreamLink): void
   /** A 1xx response other than 101 lies in `responseHead`. */
   onInterim(): void

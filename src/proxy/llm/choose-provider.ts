@@ -1,20 +1,28 @@
 /** From a backend of language models to one provider, and what is learned of providers. */
+import { isIP } from 'node:net'
 import { GatewayError } from '../../errors.ts'
 import { forwardingFacts } from '../../exchange/forwarding.ts'
+import type { BackendAccess } from '../config/backend-access.ts'
 import type { PhaseContext } from '../phases.ts'
 import type { Ejection } from '../telemetry/types.ts'
 import { joinAuthority } from '../upstream/authority.ts'
-import { now } from '../upstream/choose.ts'
-import { chooseProvider, type ModelBackend } from '../upstream/model-providers.ts'
+import { chooseEndpoint, now } from '../upstream/choose.ts'
+import type { UpstreamEndpoint } from '../upstream/endpoint.ts'
+import {
+  chooseProvider,
+  type ModelBackend,
+  type ProviderEndpoint,
+} from '../upstream/model-providers.ts'
+import type { NameEndpoints } from '../upstream/name-endpoints.ts'
 import type { Walk } from '../walk.ts'
 import { ModelCall } from './model-call.ts'
 
 /** Sets the destination of the walk; a later attempt asks a provider that was not asked yet. */
 export function resolveProvider(
   walk: Walk,
-  { random }: PhaseContext,
+  { random, resolver }: PhaseContext,
   backend: ModelBackend,
-): undefined {
+): undefined | Promise<undefined> {
   const { exchange, placement } = walk
   if (placement === undefined) throw new GatewayError('no_backends')
   if (walk.model === undefined) {
@@ -28,22 +36,46 @@ export function resolveProvider(
     provider = chooseProvider(backend.groups, call.tried, { random, now })
   }
   if (provider === undefined) throw new GatewayError('no_endpoints')
-  const { host, port, named, part, address, endpoint } = provider
-  const access = placement.backend(named, () => part)
+  const access = placement.backend(provider.named, () => provider.part)
   if (access.problem !== undefined) {
     throw new GatewayError(access.problem.code, access.problem.detail)
   }
   call.tried.add(provider)
   call.provider = provider
   call.access = access
-  const profile = access.profiles.of(host)
+  const { host, port } = provider
+  if (isIP(host) !== 0) return aim(walk, provider, access, undefined)
+  const aimAt = (found: NameEndpoints): undefined => {
+    const first = chooseEndpoint(found, { random, now })
+    return aim(walk, provider, access, first && { first, found })
+  }
+  const found = resolver.hosts.endpoints(host, port)
+  if (!(found instanceof Promise)) return aimAt(found)
+  // A name that nobody knows fails where it is connected to: that is how another provider is asked.
+  return found.then(aimAt, () => aim(walk, provider, access, undefined))
+}
+
+/** An address of a provider's name, and all of them. */
+interface FoundName {
+  readonly first: UpstreamEndpoint
+  readonly found: NameEndpoints
+}
+
+function aim(
+  walk: Walk,
+  { host, port, address, endpoint }: ProviderEndpoint,
+  { profiles, policies, steps }: BackendAccess,
+  name: FoundName | undefined,
+): undefined {
+  const profile = profiles.of(host)
+  const race = name && profile.race(name.found, false)
   walk.destination = {
-    address: profile.address(address),
-    others: [],
+    address: profile.address(name?.first.address ?? address),
+    ...(race && { race }),
     authority: joinAuthority(host, port, profile.scheme),
     isHostname: true,
-    settings: access.policies.connection,
-    steps: access.steps,
+    settings: policies.connection,
+    steps,
     endpoint,
   }
 }

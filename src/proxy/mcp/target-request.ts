@@ -83,6 +83,7 @@ export async function prepareRequest(
     call: {
       address: place.address,
       others: place.others,
+      race: place.race,
       head: headText(own.request, body),
       body,
       connectTimeoutMs,

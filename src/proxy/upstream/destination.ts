@@ -2,12 +2,13 @@ import type { ConnectionSettings } from '../../exchange/connection.ts'
 import type { Step } from '../../policies/define.ts'
 import type { UpstreamAddress } from '../engine/types.ts'
 import type { UpstreamEndpoint } from './endpoint.ts'
+import type { NameRace } from './name-endpoints.ts'
 
 /** The place where a backend's requests go. */
 export interface Destination {
   readonly address: UpstreamAddress
-  /** Other addresses of the same name, tried where the connection to the first fails. */
-  readonly others: readonly UpstreamAddress[]
+  /** Set where the address is one of a name: connections may be made to the others of that. */
+  readonly race?: NameRace
   /** What `hostRewrite: Auto` sends: the host, and the port unless it is the scheme's default. */
   readonly authority: string
   /** A host name that the user wrote, rather than a Service or an address: Auto by default. */

@@ -8,10 +8,8 @@
  * So a request waits for DNS when a name is new, and hardly ever again.
  */
 import { GatewayError } from '../../errors.ts'
-import type { UpstreamAddress } from '../engine/types.ts'
-import type { EndpointSet } from './choose.ts'
-import { addressText, plainAddress, UpstreamEndpoint } from './endpoint.ts'
 import type { Lookup, Resolution } from './lookup.ts'
+import { NameEndpoints } from './name-endpoints.ts'
 
 const shortestMs = 1_000
 const longestMs = 300_000
@@ -24,11 +22,6 @@ const longestBackoffMs = 5_000
 /** Clients choose names of dynamic destinations. */
 const mostHosts = 10_000
 
-/** Endpoints of a host and port, with the other addresses of each. */
-export interface HostEndpoints extends EndpointSet {
-  othersOf(endpoint: UpstreamEndpoint): readonly UpstreamAddress[]
-}
-
 interface HostEntry {
   addresses: readonly string[]
   freshUntil: number
@@ -38,7 +31,7 @@ interface HostEntry {
   /** Not asked again before; 0 where the last lookup went well. */
   retryAt: number
   error: GatewayError | undefined
-  readonly byPort: Map<number, HostEndpoints>
+  readonly byPort: Map<number, NameEndpoints>
 }
 
 export interface HostResolverOptions {
@@ -70,7 +63,7 @@ export class HostResolver {
   }
 
   /** The same as endpoints, which keep what was learned of them while addresses come and go. */
-  endpoints(host: string, port: number): HostEndpoints | Promise<HostEndpoints> {
+  endpoints(host: string, port: number): NameEndpoints | Promise<NameEndpoints> {
     const addresses = this.addresses(host)
     if (addresses instanceof Promise) {
       return addresses.then((found) => this.#endpointsOf(host, port, found))
@@ -143,42 +136,12 @@ export class HostResolver {
     throw new GatewayError('dns_failed', host, entry.error?.cause)
   }
 
-  #endpointsOf(host: string, port: number, addresses: readonly string[]): HostEndpoints {
+  #endpointsOf(host: string, port: number, addresses: readonly string[]): NameEndpoints {
     const { byPort } = this.#entry(host)
     const known = byPort.get(port)
-    if (known instanceof AddressEndpoints && known.addresses === addresses) return known
-    const fresh = new AddressEndpoints(addresses, port, known?.all ?? [])
+    if (known !== undefined && known.addresses === addresses) return known
+    const fresh = new NameEndpoints(addresses, port, known, this.#options.now)
     byPort.set(port, fresh)
     return fresh
-  }
-}
-
-class AddressEndpoints implements HostEndpoints {
-  readonly addresses: readonly string[]
-  readonly all: readonly UpstreamEndpoint[]
-  readonly #others = new Map<UpstreamEndpoint, readonly UpstreamAddress[]>()
-
-  constructor(addresses: readonly string[], port: number, known: readonly UpstreamEndpoint[]) {
-    this.addresses = addresses
-    const byText = new Map(known.map((endpoint) => [endpoint.address.pool, endpoint]))
-    this.all = addresses.map(
-      (address) =>
-        byText.get(addressText(address, port)) ?? new UpstreamEndpoint(plainAddress(address, port)),
-    )
-    for (const endpoint of this.all) {
-      const others = this.all.filter((other) => other !== endpoint)
-      this.#others.set(
-        endpoint,
-        others.map(({ address }) => address),
-      )
-    }
-  }
-
-  get preferred(): readonly UpstreamEndpoint[] {
-    return this.all
-  }
-
-  othersOf(endpoint: UpstreamEndpoint): readonly UpstreamAddress[] {
-    return this.#others.get(endpoint) ?? []
   }
 }

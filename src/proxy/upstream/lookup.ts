@@ -3,6 +3,7 @@ import { Resolver, lookup as systemLookup } from 'node:dns/promises'
 import { readFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { networkInterfaces } from 'node:os'
+import { interleave } from './name-endpoints.ts'
 
 export interface Resolution {
   /** In the order in which they are to be tried. */
@@ -20,21 +21,28 @@ const systemTtlMs = 30_000
 /**
  * The lookup of this machine. Names of the hosts file and names without a dot are the system's
  * resolver's, as are those that DNS does not know as they stand: search domains may make something
- * of them.
+ * of them. `servers`: asked in place of the machine's, and then of the system's resolver, too.
  */
-export function machineLookup(): Lookup {
+export function machineLookup(servers?: readonly string[]): Lookup {
   const resolver = new Resolver({ timeout: 2_000, tries: 2 })
+  if (servers !== undefined) resolver.setServers(servers)
+  const isOurs = (name: string) => servers !== undefined || name.includes('.')
   return async (host) => {
     const name = host.replace(/\.$/, '')
-    if (!name.includes('.') || (await hostsFile()).has(name.toLowerCase())) return bySystem(host)
+    if ((await hostsFile()).has(name.toLowerCase()) || !isOurs(name)) return bySystem(host)
     const [six, four] = await Promise.allSettled([
       resolver.resolve6(name, { ttl: true }),
       resolver.resolve4(name, { ttl: true }),
     ])
     const ofSix = six.status === 'fulfilled' ? six.value : []
     const ofFour = four.status === 'fulfilled' ? four.value : []
-    const records = hasIpv6() ? interleave(ofSix, ofFour) : [...ofFour, ...ofSix]
-    if (records.length === 0) return bySystem(host)
+    // The family that is to be tried first comes first (RFC 6724, RFC 8305 4).
+    const isSixUsable = hasIpv6() || ofSix.every(({ address }) => address === '::1')
+    const records = isSixUsable ? interleave(ofSix, ofFour) : interleave(ofFour, ofSix)
+    if (records.length === 0) {
+      if (servers === undefined) return bySystem(host)
+      throw four.status === 'rejected' ? four.reason : new Error('no addresses')
+    }
     const ttl = Math.min(...records.map((record) => record.ttl))
     return { addresses: records.map(({ address }) => address), ttlMs: ttl * 1_000 }
   }
@@ -43,15 +51,6 @@ export function machineLookup(): Lookup {
 async function bySystem(host: string): Promise<Resolution> {
   const found = await systemLookup(host, { all: true })
   return { addresses: [...new Set(found.map(({ address }) => address))], ttlMs: systemTtlMs }
-}
-
-/** One family after the other, so that the next address tried is of the other one (RFC 8305 4). */
-function interleave<Item>(first: readonly Item[], second: readonly Item[]): Item[] {
-  const mixed: Item[] = []
-  for (let at = 0; at < Math.max(first.length, second.length); at++) {
-    mixed.push(...first.slice(at, at + 1), ...second.slice(at, at + 1))
-  }
-  return mixed
 }
 
 /** Has the machine an IPv6 address that leads anywhere? */

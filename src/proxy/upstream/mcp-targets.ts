@@ -8,6 +8,7 @@ import type { UpstreamAddress } from '../engine/types.ts'
 import { bareHost, joinAuthority } from './authority.ts'
 import { chooseEndpoint, type EndpointSet, now } from './choose.ts'
 import { plainAddress, UpstreamEndpoint } from './endpoint.ts'
+import { NameEndpoints, type NameRace } from './name-endpoints.ts'
 import type { ResolveContext } from './resolve.ts'
 import { portPart } from './services.ts'
 
@@ -78,6 +79,8 @@ export interface McpPlace {
   readonly address: UpstreamAddress
   /** Asked where no connection can be made: those that do not know a session will say so. */
   readonly others: readonly UpstreamAddress[]
+  /** Set where the address is one of a name. */
+  readonly race?: NameRace
   /** Host and port, as Host names them. */
   readonly authority: string
 }
@@ -99,19 +102,22 @@ export function placeOf(
       ? `${destination.name}.${destination.namespace}.svc.${clusterDomain}`
       : bareHost(destination.host)
   const isHttp2 = versionOf(context, entry, access) === '2'
+  const profile = access.profiles.of(host)
   const choose = (endpoints: EndpointSet): McpPlace => {
-    const endpoint =
-      endpoints.all.find(({ address }) => address.label === pinned) ??
-      chooseEndpoint(endpoints, { random: context.random, now })
+    const kept = endpoints.all.find(({ address }) => address.label === pinned)
+    const endpoint = kept ?? chooseEndpoint(endpoints, { random: context.random, now })
     if (endpoint === undefined) throw new GatewayError('no_endpoints', entry.target.name)
-    const profile = access.profiles.of(host)
-    const others = endpoints.all.filter((one) => one !== endpoint).slice(0, mostOthers)
-    return {
+    const place = {
       endpoint,
       address: profile.address(endpoint.address, isHttp2),
-      others: others.map(({ address }) => profile.address(address, isHttp2)),
       authority: joinAuthority(host, destination.port, profile.scheme),
     }
+    if (endpoints instanceof NameEndpoints) {
+      const race = profile.race(endpoints, isHttp2, kept !== undefined)
+      return { ...place, others: [], ...(race && { race }) }
+    }
+    const others = endpoints.all.filter((one) => one !== endpoint).slice(0, mostOthers)
+    return { ...place, others: others.map(({ address }) => profile.address(address, isHttp2)) }
   }
   if (entry.endpoints !== undefined) return choose(entry.endpoints)
   if (destination.type === 'service') {

@@ -9,6 +9,7 @@ import type {
   TlsSettings,
 } from '../../exchange/connection.ts'
 import type { UpstreamAddress, UpstreamTls } from '../engine/types.ts'
+import { type NameEndpoints, NameRace } from './name-endpoints.ts'
 import { checkNames } from './server-names.ts'
 
 export class UpstreamProfile {
@@ -19,8 +20,8 @@ export class UpstreamProfile {
   readonly #suffix: string
   readonly #addresses = new WeakMap<UpstreamAddress, UpstreamAddress>()
   readonly #http2Addresses = new WeakMap<UpstreamAddress, UpstreamAddress>()
-  readonly #lists = new WeakMap<readonly UpstreamAddress[], readonly UpstreamAddress[]>()
-  readonly #http2Lists = new WeakMap<readonly UpstreamAddress[], readonly UpstreamAddress[]>()
+  readonly #races = noRaces()
+  readonly #http2Races = noRaces()
 
   /** `host`: what the destination is called, which TLS sends and verifies by default. */
   constructor({ tls, keepalive }: ConnectionSettings, host: string) {
@@ -49,18 +50,28 @@ export class UpstreamProfile {
     return address
   }
 
-  /** The same for a list, which must not change. */
-  addresses(plain: readonly UpstreamAddress[], isHttp2: boolean): readonly UpstreamAddress[] {
-    if (plain.length === 0 || (this.#suffix === '' && !isHttp2)) return plain
-    const lists = isHttp2 ? this.#http2Lists : this.#lists
-    let addresses = lists.get(plain)
-    if (addresses === undefined) {
-      addresses = plain.map((one) => this.address(one, isHttp2))
-      lists.set(plain, addresses)
+  /**
+   * The race between addresses of a name; the same object for the same set and version. `isPatient`:
+   * the first address is wanted as long as it can be reached.
+   */
+  race(endpoints: NameEndpoints, isHttp2: boolean, isPatient = false): NameRace | undefined {
+    if (endpoints.all.length < 2) return undefined
+    const known = (isHttp2 ? this.#http2Races : this.#races)[isPatient ? 'patient' : 'eager']
+    let race = known.get(endpoints)
+    if (race === undefined) {
+      race = new NameRace(endpoints, (plain) => this.address(plain, isHttp2), isPatient)
+      known.set(endpoints, race)
     }
-    return addresses
+    return race
   }
 }
+
+interface Races {
+  readonly eager: WeakMap<NameEndpoints, NameRace>
+  readonly patient: WeakMap<NameEndpoints, NameRace>
+}
+
+const noRaces = (): Races => ({ eager: new WeakMap(), patient: new WeakMap() })
 
 /** What is offered where the user does not say. */
 const defaultAlpn = ['h2', 'http/1.1']

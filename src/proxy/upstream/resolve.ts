@@ -11,8 +11,9 @@ import type { StaticDestination } from './backends.ts'
 import { chooseEndpoint, type EndpointSet, endpointAt, now } from './choose.ts'
 import type { Destination } from './destination.ts'
 import { plainAddress, type UpstreamEndpoint } from './endpoint.ts'
-import type { HostEndpoints, HostResolver } from './host-resolver.ts'
+import type { HostResolver } from './host-resolver.ts'
 import { type Asked, wantsHttp2 } from './http-version.ts'
+import type { NameEndpoints } from './name-endpoints.ts'
 import type { RequestCap } from './request-cap.ts'
 import { portPart } from './services.ts'
 
@@ -153,15 +154,12 @@ function atAddress(
   const profile = access.profiles.of(host)
   return {
     address: profile.address(address, isHttp2),
-    others: none,
     authority: joinAuthority(host, port, profile.scheme),
     isHostname,
     settings: access.policies.connection,
     steps: access.steps,
   }
 }
-
-const none: readonly UpstreamAddress[] = []
 
 /** More requests would only wait, here and there; refusing leaves clients a choice. */
 function requireRoom({ cap }: Pick<ResolveContext, 'cap'>, endpoint: UpstreamEndpoint): void {
@@ -171,15 +169,17 @@ function requireRoom({ cap }: Pick<ResolveContext, 'cap'>, endpoint: UpstreamEnd
 function atHost(
   context: ResolveContext,
   place: HostPlace,
-  endpoints: HostEndpoints,
+  endpoints: NameEndpoints,
   options: ResolveOptions,
 ): Destination {
   const endpoint = choose(context, endpoints, options)
   if (endpoint === undefined) throw new GatewayError('dns_failed', place.host)
   requireRoom(context, endpoint)
   const profile = place.access.profiles.of(place.host)
-  const others = profile.addresses(endpoints.othersOf(endpoint), place.isHttp2)
-  return { ...atAddress(place, endpoint.address, true), others, endpoint }
+  // A session stays where it is for as long as that can be reached.
+  const isKept = options.host !== undefined && endpoint.address.host === options.host
+  const race = profile.race(endpoints, place.isHttp2, isKept)
+  return { ...atAddress(place, endpoint.address, true), ...(race && { race }), endpoint }
 }
 
 function resolveService(
@@ -220,7 +220,6 @@ export function atMember(
   const profile = profiles.of(host)
   return {
     address: profile.address(endpoint.address, isHttp2),
-    others: none,
     authority: joinAuthority(host, port, profile.scheme),
     isHostname: false,
     settings: policies.connection,

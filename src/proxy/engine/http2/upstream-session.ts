@@ -1,11 +1,12 @@
-import type { Socket } from 'node:net'
 import { GatewayError } from '../../../errors.ts'
-import { dial, dialError, lostError, protocolOf } from '../dial.ts'
+import type { ConnectOptions } from '../connection-race.ts'
+import { dialError, lostError, protocolOf, type ReadInto } from '../dial.ts'
 import type { EngineParts } from '../engine-parts.ts'
 import type { HeadReader } from '../head-reader.ts'
+import { type OpeningOwner, openTransport } from '../open-transport.ts'
 import { type ReadBuffer, readBufferSize } from '../read-buffers.ts'
 import { Timer, type TimerOwner } from '../timer-wheel.ts'
-import { Transport } from '../transport.ts'
+import type { Transport } from '../transport.ts'
 import type { UpstreamAddress } from '../types.ts'
 import type { UpstreamUser } from '../upstream-link.ts'
 import { ConnectionError, clientPreface, errorCodes, goawayFrame, settingIds } from './frames.ts'
@@ -32,11 +33,13 @@ export interface SessionOwner {
   /** The session takes no more requests. */
   sessionLeft(session: UpstreamSession): void
   sessionClosed(session: UpstreamSession): void
+  /** It is connected to another address of the name. Returns who keeps it from now on. */
+  sessionMoved(session: UpstreamSession, address: UpstreamAddress): SessionOwner
 }
 
 /** One HTTP/2 connection to an upstream, shared by many requests (RFC 9113 9.1). */
-export class UpstreamSession extends Http2Session implements TimerOwner {
-  readonly #owner: SessionOwner
+export class UpstreamSession extends Http2Session implements OpeningOwner, TimerOwner {
+  #owner: SessionOwner
   readonly transport: Transport
   readonly #buffer: ReadBuffer
   readonly #timer = new Timer(this)
@@ -50,28 +53,28 @@ export class UpstreamSession extends Http2Session implements TimerOwner {
   /** Requests that were answered completely. */
   #served = 0
 
-  constructor(parts: EngineParts, owner: SessionOwner, connectTimeoutMs: number) {
+  constructor(parts: EngineParts, owner: SessionOwner, { connectTimeoutMs, race }: ConnectOptions) {
     super(parts, defaultHttp2Limits, parts.limits.maxHeadBytes * 4)
     this.#owner = owner
     this.#fields = new ResponseFields(parts.limits.maxHeadBytes)
     this.#buffer = parts.readBuffers.lease()
     this.#startedAt = parts.clock.now()
-    this.transport = new Transport(parts, this.#dial(), this, parts.upstreamMeter)
+    const { address } = owner
+    this.transport = openTransport(parts, { address, race, into: this.#readInto(), owner: this })
     parts.timers.arm(this.#timer, connectTimeoutMs > 0 ? connectTimeoutMs : defaultConnectTimeoutMs)
     parts.counters.upstreamConnectionsTotal++
     parts.counters.upstreamConnectionsOpen++
   }
 
-  #dial(): Socket {
+  #readInto(): ReadInto {
     const { memory, start } = this.#buffer
-    const into = {
+    return {
       buffer: memory.subarray(start, start + readBufferSize),
       callback: (length: number) => {
         this.transport.received(memory, start, start + length)
         return true
       },
     }
-    return dial(this.#owner.address, into, () => this.#onConnect())
   }
 
   /** Settings of the upstream have come. */
@@ -133,7 +136,12 @@ export class UpstreamSession extends Http2Session implements TimerOwner {
     return stream
   }
 
-  #onConnect(): void {
+  onElsewhere(address: UpstreamAddress): void {
+    this.#owner = this.#owner.sessionMoved(this, address)
+    for (const stream of [...this.#unopened]) stream.elsewhere(address)
+  }
+
+  onReady(): void {
     if (this.#state !== 'connecting') return
     if (this.scheme === 'https' && protocolOf(this.transport.socket) !== 'h2') {
       this.#finish(new GatewayError('upstream_tls_failed', 'HTTP/2 was not agreed on'))
@@ -293,7 +301,7 @@ export class UpstreamSession extends Http2Session implements TimerOwner {
 
   #giveBackBuffer(): void {
     const giveBack = (): void => this.parts.readBuffers.giveBack(this.#buffer)
-    if (this.transport.socket.closed) giveBack()
+    if (this.transport.isPending || this.transport.socket.closed) giveBack()
     else this.transport.socket.once('close', giveBack)
   }
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { GatewayError } from '../../../errors.ts'
 import type { BodyKind, MessageBody } from '../message-body.ts'
 import type { TunnelEnd } from '../tunnel.ts'
+import type { UpstreamAddress } from '../types.ts'
 import type { UpstreamLink, UpstreamUser } from '../upstream-link.ts'
 import { errorCodes } from './frames.ts'
 import type { ResponseFields } from './response-fields.ts'
@@ -67,6 +68,11 @@ export class UpstreamStream extends TunnelStream implements UpstreamLink {
   use(user: UpstreamUser): void {
     this.#user = user
     this.ready()
+  }
+
+  /** The connection leads to another address of the name. */
+  elsewhere(address: UpstreamAddress): void {
+    this.#user?.onElsewhere(address)
   }
 
   /** The connection stands. */

@@ -1,0 +1,141 @@
+/**
+ * Connections to several addresses of one name, of which the first that is made is used: Happy
+ * Eyeballs, version 2 (RFC 8305 5). The caller has resolved and sorted the addresses.
+ *
+ *   0 ms      250 ms      500 ms
+ *   |-- lead ----------------------------------x  closed when another one has won
+ *             |-- second -----> connected: won
+ *                                (third never begins)
+ *
+ * An attempt that fails lets the next one begin at once. The race is decided at TCP's connect: what
+ * TLS says of the winner is said of the name.
+ */
+import type { Socket } from 'node:net'
+import { Timer, type TimerOwner, type TimerWheel } from './timer-wheel.ts'
+import type { UpstreamAddress } from './types.ts'
+
+/**
+ * The Connection Attempt Delay: milliseconds that an attempt has for itself before the next one
+ * begins beside it. RFC 8305 8 recommends this value; it must lie between 100 ms and 2 s.
+ */
+export const connectionAttemptDelayMs = 250
+
+/** The addresses of a name, as a connection to one of them may need the others. */
+export interface AddressRace {
+  /** The next attempt begins when one has failed, and no earlier: the first address is wanted. */
+  readonly isPatient: boolean
+  /** What is tried beside the address, in this order (RFC 8305 4); often nothing. */
+  rivalsOf(lead: UpstreamAddress): readonly UpstreamAddress[]
+  /** A connection was made, while others that had begun before had failed or were slower. */
+  won(winner: UpstreamAddress, beaten: readonly UpstreamAddress[]): void
+}
+
+/** How a connection is made, where none is kept. */
+export interface ConnectOptions {
+  /** Milliseconds until it stands, whatever is tried for it; 0 = the engine's default of 10 s. */
+  readonly connectTimeoutMs: number
+  /** Absent where there is the one address. */
+  readonly race?: AddressRace | undefined
+  /** It serves one request alone, and holds no read buffer while it is silent. */
+  readonly isLong?: boolean
+}
+
+export interface RaceOwner {
+  /** Begins to connect; nothing is read from the socket before it is handed over. */
+  open(address: UpstreamAddress): Socket
+  /** The socket is connected, and nobody listens to it yet. */
+  onWon(address: UpstreamAddress, socket: Socket): void
+  /** No address could be reached; what the first one said. */
+  onLost(error: Error | undefined): void
+}
+
+interface Runner {
+  readonly address: UpstreamAddress
+  readonly socket: Socket
+  isOut: boolean
+}
+
+export class ConnectionRace implements TimerOwner {
+  readonly #timers: TimerWheel
+  readonly #race: AddressRace
+  readonly #owner: RaceOwner
+  readonly #timer = new Timer(this)
+  readonly #addresses: readonly UpstreamAddress[]
+  readonly #runners: Runner[] = []
+  #firstError: Error | undefined
+  #isOver = false
+
+  /** Begins with the lead. */
+  constructor(
+    timers: TimerWheel,
+    race: AddressRace,
+    addresses: readonly UpstreamAddress[],
+    owner: RaceOwner,
+  ) {
+    this.#timers = timers
+    this.#race = race
+    this.#addresses = addresses
+    this.#owner = owner
+    this.#next()
+  }
+
+  #next(): void {
+    const address = this.#addresses[this.#runners.length]
+    if (address === undefined) return
+    const socket = this.#owner.open(address)
+    const runner: Runner = { address, socket, isOut: false }
+    this.#runners.push(runner)
+    // Listens to its end: a socket that nobody listens to would end the process with an error.
+    socket.on('error', (error) => {
+      this.#firstError ??= error
+    })
+    socket.once('connect', () => this.#connected(runner))
+    socket.once('close', () => this.#failed(runner))
+    const isLast = this.#runners.length === this.#addresses.length
+    if (isLast || this.#race.isPatient) this.#timers.disarm(this.#timer)
+    else this.#timers.arm(this.#timer, connectionAttemptDelayMs)
+  }
+
+  /** The attempt that began last takes its time. */
+  onTimer(): void {
+    if (!this.#isOver) this.#next()
+  }
+
+  #connected(winner: Runner): void {
+    if (this.#isOver) return
+    this.#end()
+    const before = this.#runners.slice(0, this.#runners.indexOf(winner))
+    for (const runner of this.#runners) if (runner !== winner) runner.socket.destroy()
+    if (before.length > 0) {
+      this.#race.won(
+        winner.address,
+        before.map(({ address }) => address),
+      )
+    }
+    this.#owner.onWon(winner.address, winner.socket)
+  }
+
+  #failed(runner: Runner): void {
+    if (this.#isOver) return
+    runner.isOut = true
+    if (this.#runners.length < this.#addresses.length) {
+      this.#next()
+      return
+    }
+    if (!this.#runners.every(({ isOut }) => isOut)) return
+    this.#end()
+    this.#owner.onLost(this.#firstError)
+  }
+
+  /** Gives it up; nobody hears anything more. */
+  cancel(): void {
+    if (this.#isOver) return
+    this.#end()
+    for (const { socket } of this.#runners) socket.destroy()
+  }
+
+  #end(): void {
+    this.#isOver = true
+    this.#timers.disarm(this.#timer)
+  }
+}

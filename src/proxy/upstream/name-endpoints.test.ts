@@ -1,0 +1,64 @@
+import { expect, it } from 'vitest'
+import { NameEndpoints } from './name-endpoints.ts'
+
+const six = ['2001:db8::1', '2001:db8::2']
+const four = ['192.0.2.1', '192.0.2.2']
+
+function rig(addresses: readonly string[], before?: NameEndpoints) {
+  let clock = 0
+  const endpoints = new NameEndpoints(addresses, 80, before, () => clock)
+  const hosts = (list: NameEndpoints['all']) => list.map(({ address }) => address.host)
+  return {
+    endpoints,
+    preferred: () => hosts(endpoints.preferred),
+    rivals: (lead: string) => hosts(endpoints.rivalsOf(lead)),
+    at: (ms: number) => {
+      clock = ms
+    },
+  }
+}
+
+it('begins with the family of the first address, and tries the families in turn', () => {
+  const { preferred, rivals } = rig([...six, ...four])
+  expect(preferred()).toEqual(six)
+  expect(rivals('2001:db8::2')).toEqual(['192.0.2.1', '2001:db8::1', '192.0.2.2'])
+})
+
+it('prefers the family that has won for ten minutes, and keeps off the beaten address for one', () => {
+  const { endpoints, preferred, rivals, at } = rig([...six, ...four])
+  endpoints.won('192.0.2.1', ['2001:db8::1'])
+  expect(preferred()).toEqual(four)
+  expect(rivals('192.0.2.2')).toEqual(['2001:db8::2', '192.0.2.1', '2001:db8::1'])
+  at(599_999)
+  expect(preferred()).toEqual(four)
+  at(600_000)
+  expect(preferred()).toEqual(six)
+})
+
+it('keeps off one address of a family that works otherwise', () => {
+  const { endpoints, preferred, at } = rig(four)
+  endpoints.won('192.0.2.2', ['192.0.2.1'])
+  expect(preferred()).toEqual(['192.0.2.2'])
+  at(60_000)
+  expect(preferred()).toEqual(four)
+})
+
+it('takes any address where the last of a family was beaten by one of its own', () => {
+  const { endpoints, preferred } = rig(['2001:db8::1', '192.0.2.1'])
+  endpoints.won('192.0.2.1', ['2001:db8::1'])
+  endpoints.won('2001:db8::1', ['192.0.2.1'])
+  expect(preferred()).toEqual(['2001:db8::1'])
+})
+
+it('remembers over a change of addresses', () => {
+  const before = rig([...six, ...four])
+  before.endpoints.won('192.0.2.1', six)
+  const { preferred } = rig(['2001:db8::3', '192.0.2.3'], before.endpoints)
+  expect(preferred()).toEqual(['192.0.2.3'])
+})
+
+it('races endpoints that are left out last', () => {
+  const { endpoints, rivals } = rig([...four, '192.0.2.3'])
+  endpoints.endpointAt('192.0.2.2')?.record({ kind: 'unreachable' }, () => 0)
+  expect(rivals('192.0.2.1')).toEqual(['192.0.2.3', '192.0.2.2'])
+})
