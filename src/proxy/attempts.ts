@@ -12,6 +12,7 @@ import { retryAfterMs } from './retry-after.ts'
 import type { Telemetry } from './telemetry/types.ts'
 import { moveAttemptSpan } from './tracing.ts'
 import { now } from './upstream/choose.ts'
+import { movedTo } from './upstream/destination.ts'
 import type { UpstreamEndpoint } from './upstream/endpoint.ts'
 import type { RequestCap } from './upstream/request-cap.ts'
 import type { Walk } from './walk.ts'
@@ -37,19 +38,11 @@ export function moveAttempt(
   address: UpstreamAddress,
   cap: RequestCap | undefined,
 ): void {
-  const { endpoint, destination, address: asked } = walk
   walk.address = address
   if (walk.trace !== undefined) moveAttemptSpan(walk, address)
-  if (destination === undefined || endpoint === undefined || asked === undefined) return
-  const other = destination.race?.endpointAt(address)
-  // Providers of models are endpoints themselves, whatever their addresses.
-  if (other === undefined || destination.race?.endpointAt(asked) !== endpoint) return
-  // One that has enough to do gets no more: what is under way stays counted where it was.
-  if (cap !== undefined && other.load >= cap.most) return
-  other.begin(cap)
-  endpoint.end()
-  walk.endpoint = other
-  walk.destination = { ...destination, address, endpoint: other }
+  if (walk.destination === undefined || walk.endpoint === undefined) return
+  walk.destination = movedTo(walk.destination, address, cap)
+  walk.endpoint = walk.destination.endpoint
 }
 
 /** The head of a response is there; telemetry is told where its endpoint is left out from now on. */

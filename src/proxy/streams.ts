@@ -13,7 +13,7 @@ import type { PhaseContext } from './phases.ts'
 import { toGatewayError } from './rescue.ts'
 import type { StreamFacts, Telemetry } from './telemetry/types.ts'
 import { joinAuthority } from './upstream/authority.ts'
-import type { Destination } from './upstream/destination.ts'
+import { type Destination, movedTo } from './upstream/destination.ts'
 import { resolveDestination } from './upstream/resolve.ts'
 
 /** What is known of one stream. */
@@ -126,14 +126,8 @@ export class StreamForwarder implements StreamHandler {
   onElsewhere(stream: ServerStream, address: UpstreamAddress): void {
     const walk = walkOf(stream)
     walk.address = address
-    const { destination } = walk
-    const other = destination?.race?.endpointAt(address)
-    const { cap } = this.#context
-    if (destination === undefined || other === undefined) return
-    if (cap !== undefined && other.load >= cap.most) return
-    other.begin(cap)
-    destination.endpoint?.end()
-    walk.destination = { ...destination, address, endpoint: other }
+    if (walk.destination === undefined) return
+    walk.destination = movedTo(walk.destination, address, this.#context.cap)
   }
 
   isCurrent(stream: ServerStream): boolean {

@@ -10,11 +10,12 @@ import type {
   HostTarget,
   VendorTarget,
 } from '../../exchange/exchange.ts'
+import type { UpstreamAddress } from '../engine/types.ts'
 import type { CallListener, OpenCall } from '../engine/upstream-call.ts'
 import type { PhaseContext } from '../phases.ts'
 import type { Telemetry } from '../telemetry/types.ts'
 import { now } from '../upstream/choose.ts'
-import type { Destination } from '../upstream/destination.ts'
+import { type Destination, movedTo } from '../upstream/destination.ts'
 import { CalloutExchange, type CalloutHead, causeOf } from './callout-exchange.ts'
 import { CalloutSpan } from './callout-span.ts'
 import { resolveCallout } from './destination.ts'
@@ -73,26 +74,28 @@ export class CalloutOpener {
     const startedAt = now()
     const { body } = request
     const isOpen = isGrpc && body === undefined
-    const { endpoint } = destination
-    endpoint?.begin(this.#context.cap)
-    const call = this.#context.mcp.call(
-      { address, race, head, body, isOpen, connectTimeoutMs, timeoutMs: 0 },
-      listener,
-    )
+    destination.endpoint?.begin(this.#context.cap)
+    let at = destination
+    const onElsewhere = (address: UpstreamAddress): void => {
+      at = movedTo(at, address, this.#context.cap)
+    }
+    const options = { address, race, onElsewhere, connectTimeoutMs, timeoutMs: 0 }
+    const call = this.#context.mcp.call({ ...options, head, body, isOpen }, listener)
     return {
       call,
       timeoutMs: settings.requestTimeoutMs,
-      end: this.#ending(destination, startedAt, span),
+      end: this.#ending(() => at, startedAt, span),
     }
   }
 
   /** What the endpoint learns, once. */
-  #ending({ endpoint }: Destination, startedAt: number, span: CalloutSpan): OpenCallout['end'] {
+  #ending(where: () => Destination, startedAt: number, span: CalloutSpan): OpenCallout['end'] {
     let isOver = false
     return (status, error) => {
       if (isOver) return
       isOver = true
       span.end(status, error?.message)
+      const { endpoint } = where()
       if (endpoint === undefined) return
       endpoint.end()
       const isDown = error !== undefined && error.row.source === 'upstream'

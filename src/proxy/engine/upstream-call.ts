@@ -24,6 +24,8 @@ export interface CallRequest extends ConnectOptions {
   /** As HTTP/1.1 has it, with its empty line; a body has a length there, or HTTP/2 ends it. */
   readonly head: string
   readonly body: Uint8Array | undefined
+  /** The connection is made to another address of the name than the one that was asked for. */
+  readonly onElsewhere?: (address: UpstreamAddress) => void
   /** More of the body is written later. */
   readonly isOpen?: boolean
   /** Milliseconds for the whole answer; 0 = none. */
@@ -32,8 +34,6 @@ export interface CallRequest extends ConnectOptions {
 
 /** What becomes of a call. Nothing is told after `onEnd` or `onFailure`. */
 export interface CallListener {
-  /** The connection is made to another address of the name than the one that was asked for. */
-  onElsewhere?(address: UpstreamAddress): void
   /** The fields are readable during the call only. */
   onHead(status: number, headers: HeaderFields): void
   /** A piece of the body, of the listener's own. */
@@ -157,7 +157,7 @@ export class UpstreamCall implements OpenCall, UpstreamUser, BodySink, TimerOwne
 
   onElsewhere(address: UpstreamAddress): void {
     this.#address = address
-    this.#listener.onElsewhere?.(address)
+    this.#request.onElsewhere?.(address)
   }
 
   onUpstreamReady(link: UpstreamLink): void {

@@ -50,8 +50,14 @@ export class SseConnection implements AnswerListener {
     const connection = new SseConnection(path)
     try {
       const headers = [['accept', 'text/event-stream'] as const]
-      const ready = await prepareRequest(exchange, entry, { method: 'GET', headers, isLong: true })
-      connection.label = ready.endpoint.address.label
+      const ready = await prepareRequest(exchange, entry, {
+        method: 'GET',
+        headers,
+        isLong: true,
+        onEndpoint: ({ address }) => {
+          connection.label = address.label
+        },
+      })
       const reader = new AnswerReader(connection)
       const call = exchange.context.mcp.call(ready.call, reader)
       reader.close = () => call.close()

@@ -6,7 +6,7 @@ import type { UpstreamEndpoint } from '../upstream/endpoint.ts'
 import type { McpTargetEntry } from '../upstream/mcp-targets.ts'
 import { type AnswerListener, AnswerReader } from './answer-reader.ts'
 import type { McpExchange } from './mcp-exchange.ts'
-import { prepareRequest, type TargetMessage } from './target-request.ts'
+import { prepareRequest, type ReadyRequest, type TargetMessage } from './target-request.ts'
 import type { Flow, Transport } from './transport.ts'
 
 const both = 'application/json, text/event-stream'
@@ -67,14 +67,20 @@ export class StreamableTransport implements Transport {
     })
   }
 
-  async #send(message: Omit<TargetMessage, 'pinned'>, listener: AnswerListener): Promise<Flow> {
+  async #send(
+    message: Omit<TargetMessage, 'pinned' | 'onEndpoint'>,
+    listener: AnswerListener,
+  ): Promise<Flow> {
     const { context, walk } = this.#exchange
     const pinned = this.#session?.endpoint
-    const ready = await prepareRequest(this.#exchange, this.#entry, { ...message, pinned })
-    this.endpoint = ready.endpoint.address.label
-    walk.address = ready.call.address
+    const onEndpoint = ({ address }: UpstreamEndpoint): void => {
+      this.endpoint = address.label
+      walk.address = address
+    }
+    const sent = { ...message, pinned, onEndpoint }
+    const ready = await prepareRequest(this.#exchange, this.#entry, sent)
     const reader = new AnswerReader(listener)
-    const call = context.mcp.call(ready.call, new Watched(reader, ready.endpoint))
+    const call = context.mcp.call(ready.call, new Watched(reader, ready))
     reader.close = () => call.close()
     return call
   }
@@ -83,12 +89,12 @@ export class StreamableTransport implements Transport {
 /** Lets an endpoint learn from what becomes of a call. */
 class Watched implements CallListener {
   readonly #listener: CallListener
-  readonly #endpoint: UpstreamEndpoint
+  readonly #ready: ReadyRequest
   readonly #startedAt = now()
 
-  constructor(listener: CallListener, endpoint: UpstreamEndpoint) {
+  constructor(listener: CallListener, ready: ReadyRequest) {
     this.#listener = listener
-    this.#endpoint = endpoint
+    this.#ready = ready
   }
 
   onHead(...[status, headers]: Parameters<CallListener['onHead']>): void {
@@ -97,7 +103,7 @@ class Watched implements CallListener {
       status < 500
         ? ({ kind: 'answered', latencyMs } as const)
         : ({ kind: 'failed', retryAfterMs: 0 } as const)
-    this.#endpoint.record(outcome, now)
+    this.#ready.endpoint.record(outcome, now)
     this.#listener.onHead(status, headers)
   }
 
@@ -111,7 +117,7 @@ class Watched implements CallListener {
 
   onFailure(...[error]: Parameters<CallListener['onFailure']>): void {
     if (error.code === 'connect_failed' || error.code === 'connect_timeout') {
-      this.#endpoint.record({ kind: 'unreachable' }, now)
+      this.#ready.endpoint.record({ kind: 'unreachable' }, now)
     }
     this.#listener.onFailure(error)
   }

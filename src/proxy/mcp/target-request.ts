@@ -18,13 +18,16 @@ export interface TargetMessage {
   readonly pinned?: string | undefined
   /** Where it goes, if not to the path of the target. */
   readonly path?: string
+  /** Told of the endpoint, and again where another address of its name is connected to. */
+  readonly onEndpoint?: (endpoint: UpstreamEndpoint) => void
   /** The answer is a stream without an end. */
   readonly isLong?: boolean
 }
 
 export interface ReadyRequest {
   readonly call: CallRequest
-  readonly endpoint: UpstreamEndpoint
+  /** That of the address that is connected to. */
+  endpoint: UpstreamEndpoint
 }
 
 /** The gateway speaks for itself in these, or they are about the client's own connection. */
@@ -78,7 +81,7 @@ export async function prepareRequest(
     if (verdict?.kind === 'respond') throw new GatewayError('policy_unenforceable', verdict.reason)
   }
   const { connectTimeoutMs = 0, requestTimeoutMs } = access.policies.connection
-  return {
+  const ready: ReadyRequest = {
     endpoint: place.endpoint,
     call: {
       address: place.address,
@@ -89,8 +92,14 @@ export async function prepareRequest(
       connectTimeoutMs,
       timeoutMs: message.isLong === true ? 0 : (requestTimeoutMs ?? ruleTimeout(exchange)),
       isLong: message.isLong ?? false,
+      onElsewhere: (address) => {
+        ready.endpoint = place.race?.endpointAt(address) ?? ready.endpoint
+        message.onEndpoint?.(ready.endpoint)
+      },
     },
   }
+  message.onEndpoint?.(ready.endpoint)
+  return ready
 }
 
 /** What the rule or a policy allows a request, until its whole answer is there; 0 = no limit. */
