@@ -7,6 +7,7 @@ import { startController } from '../pipeline/controller/controller.ts'
 import { type ControllerSettingName, readControllerSettings } from '../settings/controller.ts'
 import { OperationalLog } from './operational-log.ts'
 import { exitCode, type Output, UsageError } from './output.ts'
+import { heedSignals } from './signals.ts'
 import { packageVersion } from './version.ts'
 
 /** Runs until SIGINT or SIGTERM; resolves with the exit code. */
@@ -21,8 +22,8 @@ export async function controller(
     )
   }
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => end())
   const log = new OperationalLog(output, settings.value.logLevel)
+  heedSignals(end, log)
   const running = await usage(async () =>
     startController({
       cluster: openCluster(settings.value.kubeconfig),

@@ -18,6 +18,7 @@ import {
 import { OperationalLog } from './operational-log.ts'
 import { exitCode, type Output, UsageError } from './output.ts'
 import { settingTexts } from './proxy-config.ts'
+import { heedSignals } from './signals.ts'
 import { announce, trafficOptions, usageProblems } from './traffic.ts'
 import { packageVersion } from './version.ts'
 
@@ -94,7 +95,7 @@ export async function proxy({ flags }: ProxyCommandOptions, output: Output): Pro
   const unlock = openStateFolder(stateDir)
   const name = nameOf(settings)
   const gatewayName = `${gateway.namespace}/${gateway.name}`
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => end())
+  heedSignals(end, log)
   if (stateDir === undefined) {
     log.write(
       'info',

@@ -8,6 +8,7 @@ import type { SettingName } from '../settings.ts'
 import { formatProblem } from '../watch/index.ts'
 import { OperationalLog } from './operational-log.ts'
 import { exitCode, type Output, UsageError } from './output.ts'
+import { heedSignals } from './signals.ts'
 import { announce, trafficOptions } from './traffic.ts'
 
 export interface RunOptions {
@@ -27,7 +28,7 @@ export async function run(options: RunOptions, output: Output): Promise<number> 
   const log = new OperationalLog(output)
   // On one's own machine the loopback addresses are ordinary destinations.
   const proxy = trafficOptions(options.flags, { log, loopback: true, onQuit: end })
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => end())
+  heedSignals(end, log)
   const pipeline = await start(options, proxy, log)
   if (pipeline.logPath !== undefined) log.write('info', `event log: ${pipeline.logPath}`)
   announce(pipeline.proxy, log)

@@ -17,6 +17,7 @@ import type { StreamLimits } from './engine/types.ts'
 import type { PortName } from './listener-ports.ts'
 import { PortClaims } from './port-claims.ts'
 import { rateTableKeys } from './rate-buckets.ts'
+import { laterPending, startupPending, unservedPorts } from './readiness.ts'
 import { createSharedCounts, forgetWorker, type SharedCounts } from './shared-counts.ts'
 import type { AccessLogFormat } from './telemetry/access-line.ts'
 import type { MetricsSnapshot } from './telemetry/metric-definitions.ts'
@@ -176,7 +177,10 @@ class Supervisor implements RunningProxy {
       quit: () => this.#tell({ type: 'quit-requested' }),
       ...(log && { log }),
     })
-    const readiness = readinessRoutes(() => this.pending())
+    const readiness = readinessRoutes({
+      pending: () => this.pending(),
+      unserved: () => unservedPorts(this.#threads),
+    })
     this.#servers.readiness = await serve('readiness', readinessAddress, readiness)
     this.#servers.stats = await serve(
       'stats',
@@ -248,7 +252,7 @@ class Supervisor implements RunningProxy {
     this.#answers.update(this.#threads.map(({ state }) => state))
     this.#tellRejections()
     this.#tellPorts()
-    if (this.#wasReady || this.#startup().length > 0) return
+    if (this.#wasReady || startupPending(this.#threads).length > 0) return
     this.#wasReady = true
     this.#becomeReady()
     this.#tell({ type: 'ready' })
@@ -286,23 +290,9 @@ class Supervisor implements RunningProxy {
     return [...first].filter((port) => others.every((bound) => bound.has(port)))
   }
 
-  #startup(): string[] {
-    const waiting: string[] = []
-    const unbound = new Set<PortName>()
-    if (this.#threads.length === 0) waiting.push('workers')
-    for (const { index, state } of this.#threads) {
-      if (state === undefined || state.sequence < 0)
-        waiting.push(`configuration of worker ${index}`)
-      for (const port of state?.unbound ?? []) unbound.add(port)
-    }
-    return [...waiting, ...[...unbound].map((port) => `port ${port}`)]
-  }
-
   pending(): string[] {
     if (this.#isDraining) return ['shutdown']
-    // Once ready, a later conflict over one port must not take the other ports out of service.
-    if (!this.#wasReady) return this.#startup()
-    return this.#threads.some(({ isAlive }) => isAlive) ? [] : ['workers']
+    return this.#wasReady ? laterPending(this.#threads) : startupPending(this.#threads)
   }
 
   async metrics(): Promise<string> {
@@ -323,6 +313,7 @@ class Supervisor implements RunningProxy {
       build_info: one(1, [this.#options.version ?? 'unknown']),
       config_sequence: one(this.#answers.watermark),
       config_rejected_resources: [...rejected].flatMap(([code, count]) => one(count, [code])),
+      listener_ports_unbound: one(unservedPorts(this.#threads).length),
       workers: one(this.#threads.filter(({ isAlive }) => isAlive).length),
       worker_restarts_total: one(this.#threads.reduce((sum, { restarts }) => sum + restarts, 0)),
       process_resident_memory_bytes: one(process.memoryUsage.rss()),

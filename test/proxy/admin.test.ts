@@ -24,13 +24,20 @@ async function open(routes: Routes, address = '127.0.0.1:0') {
 describe('readiness', () => {
   it('names what it waits for, then is ready, and takes GET only', async () => {
     let pending = ['configuration of worker 0', 'port 80']
-    const call = await open(readinessRoutes(() => pending))
+    let unserved: string[] = []
+    const parts = { pending: () => pending, unserved: () => unserved }
+    const call = await open(readinessRoutes(parts))
     expect(await call('GET', '/healthz/ready')).toMatchObject({
       status: 500,
       text: 'not ready, pending: configuration of worker 0, port 80\n',
     })
     pending = []
     expect(await call('GET', '/healthz/ready')).toMatchObject({ status: 200, text: 'ready\n' })
+    unserved = ['port 81', 'port 53/udp']
+    expect(await call('GET', '/healthz/ready')).toMatchObject({
+      status: 200,
+      text: 'ready, without: port 81, port 53/udp\n',
+    })
     for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS', 'HEAD']) {
       expect((await call(method, '/healthz/ready')).status).toBe(405)
     }

@@ -219,15 +219,46 @@ describe('ports', () => {
     await running.sendUntil(taken, {}, isFrom('a'))
     await running.condition('Gateway', 'edge', 'Programmed', 'True')
   })
+
+  it('stays ready for the others where a later port is taken, names it, and is not where none is left', async () => {
+    const [port, taken] = await Promise.all([freePort(), freePort()])
+    const squatter: Server = createServer()
+    await new Promise<void>((resolve) => squatter.listen(taken, '127.0.0.1', resolve))
+    const at = (...ports: number[]) => {
+      const listeners = ports.map((each) => ({ name: `p${each}`, port: each, protocol: 'HTTP' }))
+      return manifest(gateway(port, { listeners }))
+    }
+    const gw = await start({
+      'gateway.yaml': at(port),
+      'base.yaml': manifest(staticBackend('a', a.port)),
+      'route.yaml': routeTo('a'),
+    })
+    const probe = /readiness: (http:\S+)/.exec(gw.stderr)?.[1] ?? ''
+    const readiness = async () => {
+      const answer = await fetch(probe)
+      return `${answer.status} ${await answer.text()}`
+    }
+    const becomes = (text: string) => waitFor(text, async () => (await readiness()) === `${text}\n`)
+    expect(await readiness()).toBe('200 ready\n')
+    gw.write('gateway.yaml', at(port, taken))
+    await becomes(`200 ready, without: port ${taken}`)
+    await gw.condition('Gateway', 'edge', 'Programmed', 'False')
+    expect((await send(port)).status).toBe(200)
+    gw.write('gateway.yaml', at(taken))
+    await becomes(`500 not ready, pending: port ${taken}`)
+    await new Promise((resolve) => squatter.close(resolve))
+    await becomes('200 ready')
+    expect((await send(taken)).status).toBe(200)
+  })
 })
 
 describe('the end', () => {
-  it('finishes the request in flight when told to stop, and exits with 0', async () => {
+  it('does not come with SIGHUP; SIGTERM lets the request in flight finish, and exits with 0', async () => {
     const port = await freePort()
     const held = Promise.withResolvers<void>()
     const slow = await startUpstream('slow', (_, response) => {
       held.resolve()
-      setTimeout(() => response.end('done'), 300)
+      setTimeout(() => response.end('done'), 400)
     })
     disposables.push(slow.close)
     const gw = await start({
@@ -236,6 +267,9 @@ describe('the end', () => {
     })
     const answer = send(port)
     await held.promise
+    // Scripts send it to have files read again.
+    gw.signal('SIGHUP')
+    await waitFor('the line', () => gw.stderr.includes('SIGHUP changes nothing'))
     const ended = gw.stop()
     expect(await answer).toMatchObject({ status: 200, body: 'done' })
     expect(await ended).toBe(0)

@@ -9,12 +9,20 @@ export interface LevelControl {
 
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 
-/** `pending` names what startup still waits for; empty when ready. */
-export function readinessRoutes(pending: () => readonly string[]): Routes {
+export interface ReadinessParts {
+  /** Names what is waited for; empty when ready. */
+  pending(): readonly string[]
+  /** Names what is not served although all else is. */
+  unserved(): readonly string[]
+}
+
+export function readinessRoutes({ pending, unserved }: ReadinessParts): Routes {
   const ready: Respond = (_request, response) => {
     const waiting = pending()
-    if (waiting.length === 0) sendText(response, 200, 'ready\n')
-    else sendText(response, 500, `not ready, pending: ${waiting.join(', ')}\n`)
+    const missing = unserved().join(', ')
+    if (waiting.length > 0) {
+      sendText(response, 500, `not ready, pending: ${waiting.join(', ')}\n`)
+    } else sendText(response, 200, missing === '' ? 'ready\n' : `ready, without: ${missing}\n`)
   }
   return { '/healthz/ready': { GET: ready } }
 }

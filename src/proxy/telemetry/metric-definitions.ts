@@ -217,6 +217,7 @@ export const metricDefinitions = {
   controller_position: gauge("Position of the controller's log that is in force."),
   last_good_saves_total: counter('Times that the configuration was written to disk.'),
   last_good_save_failures_total: counter('Times that it could not be.'),
+  listener_ports_unbound: gauge('Ports that listeners want and that are not bound.'),
   workers: gauge('Worker threads that carry traffic.'),
   worker_restarts_total: counter('Worker threads that died and were replaced.'),
   process_resident_memory_bytes: gauge('Resident memory of the process.'),
