@@ -34,12 +34,20 @@ export interface RefusedTarget {
   readonly matchLabels?: Readonly<Record<string, string>>
 }
 
+/** What the cluster remembers of an object whose proxies a log knows nothing of yet. */
+export interface WasProgrammed {
+  readonly generation: number
+  /** Where clients reached it; those of its proxies among them. */
+  readonly addresses: readonly string[]
+}
+
 export interface ResourceAppliedData extends ResourceName {
   readonly uid: string
   readonly resourceVersion: string
   readonly generation: number
   readonly object: Readonly<Record<string, unknown>>
   readonly origin?: Origin
+  readonly programmed?: WasProgrammed
 }
 
 export const resourceApplied = defineEvent<ResourceAppliedData>()({
@@ -57,6 +65,8 @@ export const resourceApplied = defineEvent<ResourceAppliedData>()({
     object:
       'The object without status, secret values, managedFields and the identity fields that stand beside it. A Secret carries `facts` instead of data, a Pod instead of spec.',
     origin: 'File and line, where a file was the source.',
+    programmed:
+      'Of a Gateway or ListenerSet that this log did not know, and that its status in the cluster calls programmed: that generation, and its addresses. It holds until proxies answer, or have been away for 30 s.',
   },
 })
 export type ResourceApplied = EventOf<typeof resourceApplied>

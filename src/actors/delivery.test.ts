@@ -66,6 +66,15 @@ class DeliveryStory extends FoldStory {
     )
   }
 
+  /** First sight of an object whose status in the cluster calls a generation programmed. */
+  remembered(object: StoryObject, generation: number): this {
+    const programmed = { generation, addresses: ['192.0.2.9'] }
+    const { fold, events } = new FoldStory().apply(object)
+    const seen = events[0]?.event
+    if (seen?.type !== 'dev.sluice.resource.applied.v1') throw new Error(`at ${fold.position}`)
+    return this.record(({ time }) => ({ ...seen, time, data: { ...seen.data, programmed } }))
+  }
+
   /** Everything comes to pass that the fold waits for now. */
   elapse(): this {
     for (const data of this.fold.timers()) {
@@ -254,6 +263,57 @@ describe('a Gateway', () => {
     if (first?.type !== 'dev.sluice.resource.applied.v1') throw new Error('no first event')
     story.record(() => ({ ...first, id: 'again', data: { ...first.data, uid: 'another' } }))
     expect(story.programmed()).toEqual(waiting)
+  })
+})
+
+describe('a Gateway of a log that begins anew', () => {
+  const remembered = () => new DeliveryStory().remembered(gateway(), 1)
+
+  it('stays programmed while its proxies come back to the new log', () => {
+    const story = remembered()
+    const address = () => JSON.stringify(story.status('Gateway', 'edge')?.addresses)
+    expect(story.programmed()).toEqual(yes)
+    expect(address()).toContain('192.0.2.9')
+    expect(story.connect('p', 'default/edge').programmed()).toEqual(yes)
+    expect(story.ack('p').programmed()).toEqual(yes)
+    expect(address()).toBe(JSON.stringify([{ type: 'IPAddress', value: '192.0.2.1' }]))
+    expect(story.fold.timers()).toEqual([])
+  })
+
+  it('does not stay so where no proxy comes back', () => {
+    const story = remembered()
+    expect(story.fold.timers()).toMatchObject([
+      { timer: 'absent:default/edge', dueAt: '2026-01-01T00:00:30.000Z' },
+    ])
+    expect(story.elapse().programmed()).toEqual(waiting)
+    expect(story.message()).toBe('no proxy is connected')
+  })
+
+  it('does not stay so where a proxy comes back and does not answer', () => {
+    const story = remembered().connect('p', 'default/edge').elapse().elapse()
+    expect(story.programmed()).toEqual(waiting)
+  })
+
+  it('is not programmed from the moment at which a proxy refuses', () => {
+    const story = remembered().connect('p').reject('p', http, 'taken')
+    expect(story.programmed()).toEqual(['False/NoResources', 'False/PortUnavailable'])
+  })
+
+  it('is programmed for the generation that was, and for no other', () => {
+    expect(new DeliveryStory().remembered(gateway(), 7).programmed()).toEqual(waiting)
+  })
+
+  it('is believed at first sight only: afterwards the log knows better', () => {
+    const story = new DeliveryStory().apply(gateway())
+    const again = { ...gateway(), metadata: { name: 'edge', labels: { a: 'b' } } }
+    expect(story.remembered(again, 1).programmed()).toEqual(waiting)
+  })
+
+  it('keeps its ListenerSets programmed too', () => {
+    const story = remembered().remembered(listenerSet, 1)
+    expect(story.programmed('ListenerSet', 'more')).toEqual(yes)
+    story.elapse()
+    expect(story.programmed('ListenerSet', 'more')[0]).toBe('False/ParentNotProgrammed')
   })
 })
 

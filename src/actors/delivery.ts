@@ -4,7 +4,8 @@
  * generation. It latches for that generation, so that a restarting proxy does not make the condition
  * flap. A rejection stands until a ready proxy no longer has it: that a proxy went away programs
  * nothing. Where no proxy is there for a while, the latch goes. A proxy that owes an answer for too
- * long is named and no longer waited for, until it answers.
+ * long is named and no longer waited for, until it answers. Where a log begins anew, the cluster may
+ * remember that an object was programmed: that latches it as if its proxies had just gone away.
  *
  * Facts: `programmed:<object key>` = the latched generation; `addresses:<ns>/<name>` = addresses
  * that the proxies of a Gateway serve on; `rejected:<resource key>` and
@@ -14,7 +15,7 @@
  * answer, joined by commas; `older:<ns>/<name>` = its proxies that do not know all that they get.
  */
 import { initialTransition, type SnapshotFrom, transition } from 'xstate'
-import type { SluiceEvent } from '../../events/index.ts'
+import type { SluiceEvent, WasProgrammed } from '../../events/index.ts'
 import type { Graph } from '../desired/graph.ts'
 import type { ObjectState } from '../desired/object-state.ts'
 import { gatewayOfSet, type ListenerSetSpec, specOf } from '../desired/shapes.ts'
@@ -92,6 +93,17 @@ export class Delivery {
     if (after === undefined) this.#owners.delete(key)
     else this.#owners.set(key, after)
     this.#setAddresses(ref)
+  }
+
+  /** Takes over what was programmed before this log began to know the object. */
+  remember(key: ObjectKey, { generation, addresses }: WasProgrammed): void {
+    const owner = this.#owners.get(key)
+    if (owner?.generation !== generation) return
+    this.#latch(key, generation)
+    const { kind, namespace, name } = owner.ref
+    const gateway = `${namespace}/${name}`
+    if (kind !== 'Gateway' || addresses.length === 0 || this.#addresses.has(gateway)) return
+    this.#putAddresses(gateway, [...addresses].sort().join(','))
   }
 
   /** Folds a delivery event; false where the event is of another sort. */

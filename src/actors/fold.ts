@@ -246,6 +246,10 @@ export class Fold {
     const before = this.#actors.get(key) ?? absentResource(ref)
     const [after] = transition(resourceMachine, before, input)
     if (after !== before) this.#setActor(key, after)
+    const isFirst = before.context.state?.uid !== after.context.state?.uid
+    if (isFirst && 'programmed' in event.data && event.data.programmed !== undefined) {
+      this.#delivery.remember(key, event.data.programmed)
+    }
     return after !== before
   }
 

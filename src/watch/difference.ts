@@ -12,6 +12,7 @@ import {
   resourceApplied,
   resourceDeleted,
   resourceRefused,
+  type WasProgrammed,
 } from '../../events/index.ts'
 import { subjectOf } from '../log/index.ts'
 import type { Claim, ContentVersion, ObservedContent } from './observed.ts'
@@ -130,16 +131,25 @@ function uidOf({ kind, namespace, name }: ResourceName, incarnation: number): st
   return [...groups, hex.slice(20, 32)].join('-')
 }
 
+/** A version of an object, as a source has seen it. */
+interface Seen {
+  readonly name: ResourceName
+  readonly origin?: Origin
+  readonly programmed?: WasProgrammed
+  readonly content: ObservedContent
+}
+
 /** What is recorded of a version of an object, valid or refused. */
 export function upsertEvent(
   version: ObjectVersion,
-  { name, origin, content }: { name: ResourceName; origin?: Origin; content: ObservedContent },
+  { name, origin, programmed, content }: Seen,
   context: WriterContext,
 ): ResourceEvent {
   const identity = { ...name, ...version, ...(origin && { origin }) }
   if (content.state === 'valid') {
     const address = addressOf({ ...name, ...version }, resourceApplied.type, context)
-    const data = { ...identity, object: content.object }
+    const believed = programmed !== undefined && { programmed }
+    const data = { ...identity, object: content.object, ...believed }
     return createEvent(resourceApplied, context, { ...address, data })
   }
   const { problems, targets, appliesTo } = content

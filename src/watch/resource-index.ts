@@ -66,7 +66,7 @@ export class ResourceIndex {
     if (!this.#gate.admits(event) || event.source !== this.source) return
     switch (event.type) {
       case 'dev.sluice.resource.applied.v1': {
-        const { object: _, ...data } = event.data
+        const { object: _, programmed: __, ...data } = event.data
         this.#put({ ...data, isRefused: false, inForce: data.resourceVersion })
         return
       }

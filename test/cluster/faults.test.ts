@@ -16,6 +16,7 @@ import { apiServerParts, startApiServer } from '../../src/testing/api-server.ts'
 import { gateway, route, TestCluster, type TestObject } from '../../src/testing/cluster.ts'
 import { ProxyProcess, stablePort } from '../../src/testing/cluster-rig.ts'
 import { ControllerProcess } from '../../src/testing/controller.ts'
+import { allConditions, type Status } from '../../src/testing/gateway.ts'
 import { send } from '../../src/testing/http-client.ts'
 import { type NatsServer, startNatsServer } from '../../src/testing/nats-server.ts'
 import { describeWithParts } from '../../src/testing/parts.ts'
@@ -31,17 +32,17 @@ function routeTo(name: string): TestObject {
   return { ...rest, spec: { ...(spec as object), rules: [{ backendRefs }] } }
 }
 
-/** Every version of every route that a client of the API server sees. */
-class RouteHistory {
+/** Every version of every object of a kind that a client of the API server sees. */
+class History {
   readonly versions = new Map<string, KubeObject[]>()
   readonly #stop = new AbortController()
 
-  constructor(kubeconfig: string) {
-    void this.#follow(new KubeClient(openCluster(kubeconfig)))
+  constructor(kubeconfig: string, plural: 'httproutes' | 'gateways') {
+    const path = `apis/gateway.networking.k8s.io/v1/${plural}`
+    void this.#follow(new KubeClient(openCluster(kubeconfig)), path)
   }
 
-  async #follow(client: KubeClient): Promise<void> {
-    const path = 'apis/gateway.networking.k8s.io/v1/httproutes'
+  async #follow(client: KubeClient, path: string): Promise<void> {
     let resourceVersion: string | undefined = '0'
     while (!this.#stop.signal.aborted) {
       try {
@@ -73,11 +74,18 @@ class RouteHistory {
 
   /** Status of the condition Accepted in each version, runs of the same left out. */
   accepted(name: string): string[] {
+    return this.#runsOf(name, 'Accepted')
+  }
+
+  /** The same of Programmed, of the object and each of its listeners. */
+  programmed(name: string): string[] {
+    return this.#runsOf(name, 'Programmed')
+  }
+
+  #runsOf(name: string, wanted: string): string[] {
     const all = (this.versions.get(name) ?? []).map(({ status }) => {
-      const { parents = [] } = (status ?? {}) as {
-        parents?: { conditions: { type: string; status: string }[] }[]
-      }
-      return parents[0]?.conditions.find(({ type }) => type === 'Accepted')?.status ?? 'none'
+      const found = allConditions(status as Status).filter(({ type }) => type === wanted)
+      return found.map((one) => one.status).join(' ') || 'none'
     })
     return all.filter((one, at) => one !== all[at - 1])
   }
@@ -99,7 +107,8 @@ describeWithParts(parts, 'replicas and proxies through faults', () => {
   let upstream: Upstream
   let replicas: ControllerProcess[] = []
   let proxy: ProxyProcess
-  let history: RouteHistory
+  let history: History
+  let gateways: History
   let port = 0
   let sent = 0
   const failures: string[] = []
@@ -162,7 +171,8 @@ describeWithParts(parts, 'replicas and proxies through faults', () => {
     nats = await startNatsServer()
     upstream = await startUpstream()
     cluster = await new TestCluster(await startApiServer()).install()
-    history = new RouteHistory(cluster.server.kubeconfig)
+    history = new History(cluster.server.kubeconfig, 'httproutes')
+    gateways = new History(cluster.server.kubeconfig, 'gateways')
     port = await stablePort()
     const listeners = [
       { name: 'http', port, protocol: 'HTTP', allowedRoutes: { namespaces: { from: 'All' } } },
@@ -205,6 +215,7 @@ describeWithParts(parts, 'replicas and proxies through faults', () => {
     isSending = false
     await sending
     history?.stop()
+    gateways?.stop()
     await proxy?.dispose()
     await Promise.all(replicas.map((one) => one.dispose()))
     await nats?.remove()
@@ -268,7 +279,10 @@ describeWithParts(parts, 'replicas and proxies through faults', () => {
   }, 90_000)
 
   it('survives a stream that somebody deletes: history is lost, and nothing else', async () => {
+    await cluster.condition('Gateway', 'edge', 'Programmed=True')
     const before = history.writes('h-1')
+    const programmed = gateways.programmed('edge')
+    const written = gateways.writes('edge')
     await withManager((manager) => manager.streams.delete('SLUICE_EVENTS'))
     await Promise.all(replicas.map((one) => one.said(/the control plane begins anew/)))
     await applyRoutes('d', 5)
@@ -280,6 +294,9 @@ describeWithParts(parts, 'replicas and proxies through faults', () => {
     })
     await inStep()
     expect(history.writes('h-1')).toBe(before)
+    // The count of its routes was written since; that it is programmed was never taken back.
+    await waitFor('a write after that', () => gateways.writes('edge') > written)
+    expect(gateways.programmed('edge')).toEqual(programmed)
   }, 90_000)
 
   it('goes on serving what it had when the log holds an event of a newer version', async () => {

@@ -49,8 +49,10 @@ export interface LeadershipOptions {
 
 export class Leadership {
   readonly #options: LeadershipOptions
-  /** The lease epoch for which the log was prepared; statuses are written while it lasts. */
+  /** The lease epoch for which the log was prepared. */
   #prepared: number | undefined
+  /** The lease epoch for which everything that is listed is in the log, and folded. */
+  #listed: number | undefined
   /** Counts acquisitions and losses, so that a preparation that was overtaken notices. */
   #turn = 0
   /** A log of its own knows everything that is listed. */
@@ -62,13 +64,19 @@ export class Leadership {
 
   /** The epoch under which the log may be written now. */
   logEpoch(): number | undefined {
-    return this.#options.isShared ? this.writingEpoch() : 0
+    return this.#options.isShared ? this.#held(this.#prepared) : 0
   }
 
-  /** The epoch under which the cluster may be written now. */
+  /**
+   * The epoch under which the cluster may be written now: later than the log, since a status that is
+   * decided from half of the objects would take away what is right.
+   */
   writingEpoch(): number | undefined {
-    const epoch = this.#options.lease().epoch()
-    return epoch !== undefined && epoch === this.#prepared ? epoch : undefined
+    return this.#held(this.#listed)
+  }
+
+  #held(epoch: number | undefined): number | undefined {
+    return epoch === this.#options.lease().epoch() ? epoch : undefined
   }
 
   /** Begins with a log of its own: everything is listed. */
@@ -91,6 +99,7 @@ export class Leadership {
     this.#turn++
     const epoch = this.#prepared
     this.#prepared = undefined
+    this.#listed = undefined
     if (isShared) source.follow()
     onStopped()
     say('info', `no longer holding the lease: ${reason}`)
@@ -113,11 +122,11 @@ export class Leadership {
       await source.lead(this.#copyOfIndex(), epoch)
       await this.#folded()
     } else {
-      // A status that is decided from half of the objects would take away what is right.
       await this.#own.promise
     }
     if (turn !== this.#turn) return
     this.#prepared = epoch
+    this.#listed = epoch
     reconciler().speak()
     onWriting()
   }

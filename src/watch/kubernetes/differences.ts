@@ -50,7 +50,9 @@ function eventsOf(
     before.isRefused === (content.state === 'refused') &&
     known.spec === content.version.spec &&
     known.metadata === content.version.metadata
-  return isKnown ? [] : [upsertEvent(versionOf(before, claim), claim, context)]
+  // Of what the log knows, the log knows better what proxies have in force.
+  const { programmed: _, ...said } = claim
+  return isKnown ? [] : [upsertEvent(versionOf(before, claim), said, context)]
 }
 
 /**

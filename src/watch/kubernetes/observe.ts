@@ -1,5 +1,5 @@
 /** What one object of a cluster says: its identity, and what is recorded of it. */
-import type { ResourceName } from '../../../events/index.ts'
+import type { ResourceName, WasProgrammed } from '../../../events/index.ts'
 import type { KubeObject } from '../../kube/index.ts'
 import { contentOf, type ObservedContent, type ObserveOptions } from '../observed.ts'
 import type { JsonObject } from '../redact.ts'
@@ -15,6 +15,8 @@ export interface ClusterClaim {
   readonly revision: string
   /** Absent for kinds that have none, such as ConfigMap. */
   readonly generation: number | undefined
+  /** As of now. */
+  readonly programmed?: WasProgrammed
   readonly content: ObservedContent
 }
 

@@ -19,7 +19,8 @@ import { Definitions } from './definitions.ts'
 import { clusterDifferences } from './differences.ts'
 import { type KindState, KindWatch } from './kind-watch.ts'
 import { inferenceKinds, pathOf, type WatchedKind, watchedKinds } from './kinds.ts'
-import { observeObject } from './observe.ts'
+import { type ClusterClaim, observeObject } from './observe.ts'
+import { wasProgrammed } from './programmed.ts'
 import { Scope } from './scope.ts'
 import type { KubernetesSourceOptions } from './source-options.ts'
 
@@ -368,7 +369,7 @@ export class KubernetesSource {
       const entry = this.#collection.get(key)
       const known = index.get(key)
       const counts = entry !== undefined && this.#scope.includes(entry)
-      if (counts && entry.claim !== undefined) claims.push(entry.claim)
+      if (counts && entry.claim !== undefined) claims.push(claimNow(entry.claim, entry.live))
       // Counts and could not be fetched yet: what the log has of it stays.
       else if (!counts && known !== undefined) gone.push(known)
     }
@@ -380,4 +381,10 @@ export class KubernetesSource {
     const time = new Date(clock.now()).toISOString()
     return { source: index.source, time, epoch, cluster }
   }
+}
+
+/** With what the status says by now: it changes without the object. */
+function claimNow(claim: ClusterClaim, live: LiveObject | undefined): ClusterClaim {
+  const programmed = wasProgrammed(live)
+  return programmed === undefined ? claim : { ...claim, programmed }
 }

@@ -1,0 +1,58 @@
+import { expect, it } from 'vitest'
+import { Fold } from '../../actors/fold.ts'
+import { createGraph } from '../../desired/derivations.ts'
+import type { Lease } from '../../lease/index.ts'
+import { MemoryLog } from '../../log/index.ts'
+import { waitFor } from '../../testing/wait-for.ts'
+import { ResourceIndex } from '../../watch/resource-index.ts'
+import type { Reconciler } from '../reconciler.ts'
+import { Leadership } from './leadership.ts'
+
+it('may write the log while it lists, and the cluster only when everything is listed', async () => {
+  const log = new MemoryLog()
+  const fold = new Fold(createGraph({ checkRegex: () => undefined }))
+  const listed = Promise.withResolvers<void>()
+  const written: (number | undefined)[] = []
+  let isListing = false
+  let epoch: number | undefined = 7
+  const leadership: Leadership = new Leadership({
+    isShared: true,
+    replica: 'a',
+    keeper: {
+      append: async (_, events) => {
+        await log.append(events)
+        return log.lastPosition()
+      },
+      lastPosition: () => log.lastPosition(),
+    },
+    fold,
+    index: new ResourceIndex('/test'),
+    source: {
+      lead: () => {
+        isListing = true
+        return listed.promise
+      },
+      follow: () => undefined,
+    },
+    reconciler: () =>
+      ({
+        folded: async () => {
+          for await (const recorded of log.read()) fold.apply(recorded)
+        },
+        speak: () => undefined,
+      }) as unknown as Reconciler,
+    lease: () => ({ epoch: () => epoch, resign: async () => undefined }) as unknown as Lease,
+    onWriting: () => written.push(leadership.writingEpoch()),
+    onStopped: () => undefined,
+    say: () => undefined,
+  })
+  leadership.acquired(7)
+  await waitFor('the listing', () => isListing)
+  expect([leadership.logEpoch(), leadership.writingEpoch()]).toEqual([7, undefined])
+  listed.resolve()
+  await waitFor('writing', () => written.length > 0)
+  expect(written).toEqual([7])
+  epoch = undefined
+  expect([leadership.logEpoch(), leadership.writingEpoch()]).toEqual([undefined, undefined])
+  await log.close()
+})
