@@ -55,23 +55,65 @@ test('a kept connection that dies unanswered is replaced once, without the clien
   expect(rig.plane.errors).toEqual([])
 })
 
-test('a short body that was already sent is sent again on the fresh connection', async () => {
-  const client = await RawConnection.connect(rig.port)
-  let requests = 0
+/** Answers the first request with a body, and closes after the second without a word. */
+function closeAtSecond() {
+  const seen = { requests: 0 }
   upstream.onData = (connection) => {
     if (!connection.text.endsWith('hello')) return
-    requests++
+    seen.requests++
     connection.text = ''
-    if (requests === 2) connection.socket.destroy()
+    if (seen.requests === 2) connection.socket.destroy()
     else connection.write(ok)
   }
-  const post = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello'
-  client.write(post)
+  return seen
+}
+
+const withBody = (start: string) => `${start}\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello`
+
+test.each(['PUT / HTTP/1.1', 'POST / HTTP/1.1\r\nIdempotency-Key: "1"'])(
+  'a short body that was already sent is sent again on the fresh connection (%s)',
+  async (start) => {
+    const client = await RawConnection.connect(rig.port)
+    const seen = closeAtSecond()
+    client.write(withBody(start))
+    await client.responses(1)
+    client.write(withBody(start))
+    await client.responses(2)
+    expect(client.text).toBe(ok + ok)
+    expect(seen.requests).toBe(3)
+  },
+)
+
+test('a request that may not be done twice is not sent again once it may have been seen', async () => {
+  const client = await RawConnection.connect(rig.port)
+  const seen = closeAtSecond()
+  client.write(withBody('POST / HTTP/1.1'))
   await client.responses(1)
-  client.write(post)
+  client.write(withBody('POST / HTTP/1.1'))
+  await client.responses(2)
+  expect(client.text).toMatch(/^HTTP\/1\.1 200 [\s\S]*HTTP\/1\.1 503 /)
+  expect(seen.requests).toBe(2)
+  expect(rig.plane.errors).toEqual(['upstream_reset'])
+})
+
+test('a request that may not be done twice is sent again where the upstream had closed before', async () => {
+  const client = await RawConnection.connect(rig.port)
+  const seen = { requests: 0 }
+  upstream.onData = (connection) => {
+    if (!connection.text.endsWith('hello')) return
+    seen.requests++
+    connection.text = ''
+    connection.write(ok)
+  }
+  client.write(withBody('POST / HTTP/1.1'))
+  await client.responses(1)
+  // Both lie in the kernel before the gateway looks: it reads the request first.
+  client.write(withBody('POST / HTTP/1.1'))
+  upstream.connections[0]?.socket.destroy()
   await client.responses(2)
   expect(client.text).toBe(ok + ok)
-  expect(requests).toBe(3)
+  expect(seen.requests).toBe(2)
+  expect(rig.plane.errors).toEqual([])
 })
 
 test('a long body that was partly sent is not sent again', async () => {

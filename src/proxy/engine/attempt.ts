@@ -6,7 +6,13 @@ import type { UpstreamAddress } from './types.ts'
 import type { UpstreamLink, UpstreamUser } from './upstream-link.ts'
 
 /** Who sends a request with a body. */
-type Sender = UpstreamUser & { readonly requestBody: MessageBody }
+interface Sender extends UpstreamUser {
+  readonly requestBody: MessageBody
+  /** The whole request can be sent again. */
+  readonly isReplayable: boolean
+  /** To do it twice is as good as once. */
+  readonly isIdempotent: boolean
+}
 
 /** The link that works for an exchange, from acquiring it to giving it back. */
 export class Attempt {
@@ -15,6 +21,8 @@ export class Attempt {
   #address: UpstreamAddress | undefined
   #options: ConnectOptions = { connectTimeoutMs: 0 }
   #hasRetried = false
+  /** In which a kept connection was taken for a request with a body; -1 for others. */
+  #turn = -1
   link: UpstreamLink | undefined
 
   constructor(parts: EngineParts, user: Sender) {
@@ -33,18 +41,13 @@ export class Attempt {
 
   /**
    * Begins once more on a fresh connection where that is safe: an idle connection may close while
-   * we write to it (RFC 9110 9.2.2, RFC 9112 9.3.1), and HTTP/2 tells what was not looked at
-   * (RFC 9113 8.7). False where it is not.
+   * we write to it, which harms nobody where the request is idempotent (RFC 9110 9.2.2, RFC 9112
+   * 9.3.1) or cannot have been seen, and HTTP/2 tells what was not looked at (RFC 9113 8.7). False
+   * where it is not.
    */
-  retry(died: UpstreamLink, error: GatewayError, isReplayable: boolean): boolean {
-    const wasIdle = error.code === 'upstream_reset' && died.served > 0 && !died.hasAnswered
-    if (
-      !(wasIdle || died.isUnprocessed) ||
-      this.#hasRetried ||
-      !isReplayable ||
-      this.#address === undefined
-    )
-      return false
+  retry(died: UpstreamLink, error: GatewayError): boolean {
+    if (this.#hasRetried || !this.#user.isReplayable || this.#address === undefined) return false
+    if (!died.isUnprocessed && !this.#diedIdle(died, error)) return false
     this.#hasRetried = true
     try {
       this.#connect(this.#address, true)
@@ -55,11 +58,18 @@ export class Attempt {
     }
   }
 
+  #diedIdle(died: UpstreamLink, { code }: GatewayError): boolean {
+    if (code !== 'upstream_reset' || died.served === 0 || died.hasAnswered) return false
+    return this.#user.isIdempotent || this.#turn === this.#parts.turns.current
+  }
+
   #connect(address: UpstreamAddress, isFresh: boolean): void {
-    this.#user.requestBody.rewind()
+    const { requestBody } = this.#user
+    requestBody.rewind()
     const { pools } = this.#parts
     const link = pools.acquire(address, this.#user, this.#options, isFresh)
     this.link = link
+    this.#turn = link.isIdle && requestBody.kind !== 'none' ? this.#parts.turns.current : -1
     if (link.isIdle) link.use(this.#user)
   }
 

@@ -11,6 +11,7 @@ import type { StreamCounters, StreamHandler } from './stream-types.ts'
 import type { EngineClock, TimerWheel } from './timer-wheel.ts'
 import type { SecureSocket } from './tls-handshake.ts'
 import type { ByteMeter, Transport, TransportParts } from './transport.ts'
+import type { Turns } from './turns.ts'
 import type {
   EngineCounters,
   EngineLimits,
@@ -50,6 +51,7 @@ export interface EngineParts extends TransportParts {
   readonly clock: EngineClock
   readonly timers: TimerWheel
   readonly pools: Pools
+  readonly turns: Turns
   readonly readBuffers: ReadBuffers
   readonly limits: EngineLimits
   readonly counters: EngineCounters

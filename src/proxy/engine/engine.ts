@@ -21,6 +21,7 @@ import { type StreamCounters, type StreamHandler, startStreamCounters } from './
 import { setKeepalive } from './tcp-keepalive.ts'
 import { type EngineClock, platformClock, Timer, TimerWheel } from './timer-wheel.ts'
 import { TlsHandshake } from './tls-handshake.ts'
+import { Turns } from './turns.ts'
 import type {
   ChooseTls,
   Engine,
@@ -119,6 +120,7 @@ class SocketEngine implements Engine {
       clock,
       timers: new TimerWheel(clock),
       pools: new Pools(() => this.#parts),
+      turns: new Turns(),
       readBuffers,
       sharedReads: new SharedReads(options.core, takesOver),
       handleWrites: takesOver ? HandleWrites.find() : undefined,

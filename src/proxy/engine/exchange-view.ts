@@ -18,6 +18,8 @@ import type { Ending, TlsChoice, TunnelWatcher, UpstreamAddress } from './types.
 const nowhere: RoutePlace = { gateway: '', listener: '' }
 const nobody: Peer = { address: '', port: 0 }
 
+const idempotentMethods = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE'])
+
 /** 2 MiB, where the Gateway sets no other limit. */
 const defaultBufferLimit = 2_097_152
 
@@ -127,6 +129,12 @@ export abstract class ExchangeView implements DetourOwner {
   /** Whether another forward can still send the whole request. */
   get isReplayable(): boolean {
     return this.requestBody.isReplayable
+  }
+
+  /** By its method (RFC 9110 9.2.2), or because the client has said so. */
+  get isIdempotent(): boolean {
+    const { method, headers } = this.request
+    return idempotentMethods.has(method) || headers.get('idempotency-key') !== undefined
   }
 
   get isHead(): boolean {

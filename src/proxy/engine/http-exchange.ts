@@ -222,7 +222,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
     if (this.#phase === 'relaying') this.#breakOff(error, 'upstream-cut')
     else {
       const isWaiting = this.#phase === 'forwarding'
-      if (isWaiting && this.#attempt.retry(link, error, this.isReplayable)) return
+      if (isWaiting && this.#attempt.retry(link, error)) return
       this.#answerError(error)
     }
   }

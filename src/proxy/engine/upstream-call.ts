@@ -26,6 +26,8 @@ export interface CallRequest extends ConnectOptions {
   readonly body: Uint8Array | undefined
   /** The connection is made to another address of the name than the one that was asked for. */
   readonly onElsewhere?: (address: UpstreamAddress) => void
+  /** To ask twice would do harm: it is not sent again once a server may have seen it. */
+  readonly isOnce?: boolean
   /** More of the body is written later. */
   readonly isOpen?: boolean
   /** Milliseconds for the whole answer; 0 = none. */
@@ -81,6 +83,8 @@ export class UpstreamCall implements OpenCall, UpstreamUser, BodySink, TimerOwne
   #isPaused = false
   #isSlow = false
   #hasRetried = false
+  /** In which a kept connection was taken, where that matters. */
+  #turn = -1
   /** Everything that was written, while it can still be written again; undefined once it cannot. */
   #written: Uint8Array[] | undefined = []
   #writtenBytes = 0
@@ -118,6 +122,7 @@ export class UpstreamCall implements OpenCall, UpstreamUser, BodySink, TimerOwne
   #connect(isFresh: boolean): void {
     const link = this.#parts.pools.acquire(this.#address, this, this.#request, isFresh)
     this.#link = link
+    if (link.isIdle && this.#request.isOnce === true) this.#turn = this.#parts.turns.current
     if (link.isIdle) link.use(this)
   }
 
@@ -255,12 +260,17 @@ export class UpstreamCall implements OpenCall, UpstreamUser, BodySink, TimerOwne
   }
 
   onUpstreamFailure(link: UpstreamLink, error: GatewayError): void {
-    const wasIdle = error.code === 'upstream_reset' && link.served > 0 && !link.hasAnswered
-    const mayRepeat = (wasIdle || link.isUnprocessed) && !this.#hasRetried && !this.#isOver
+    const isSafe = link.isUnprocessed || this.#diedIdle(link, error)
+    const mayRepeat = isSafe && !this.#hasRetried && !this.#isOver
     if (mayRepeat && this.#written !== undefined && this.#repeat(this.#written)) return
     if (error.code === 'connect_failed' && this.#tryNext()) return
     this.responseSource.fail(error)
     this.#fail(error)
+  }
+
+  #diedIdle(link: UpstreamLink, { code }: GatewayError): boolean {
+    if (code !== 'upstream_reset' || link.served === 0 || link.hasAnswered) return false
+    return this.#request.isOnce !== true || this.#turn === this.#parts.turns.current
   }
 
   /** Nothing has left yet: all of it waits still. */

@@ -92,6 +92,8 @@ export async function prepareRequest(
       connectTimeoutMs,
       timeoutMs: message.isLong === true ? 0 : (requestTimeoutMs ?? ruleTimeout(exchange)),
       isLong: message.isLong ?? false,
+      // What tools do is done.
+      isOnce: message.method === 'POST',
       onElsewhere: (address) => {
         ready.endpoint = place.race?.endpointAt(address) ?? ready.endpoint
         message.onEndpoint?.(ready.endpoint)
