@@ -6,6 +6,7 @@ import {
   pingFrame,
   rstStreamFrame,
   settingIds,
+  settingsAck,
   settingsFrame,
   windowUpdateFrame,
 } from '../../src/proxy/engine/http2/frames.ts'
@@ -259,6 +260,23 @@ describe('floods are cut off and counted', () => {
     ],
     ['empty data', 'empty', () => headers(1, post, endHeaders) + many(300, () => data(1, ''))],
     ['unknown frames', 'stray', () => many(1_000, () => frame(200, 0, 0))],
+    ['acknowledgements of settings', 'late', () => many(1_200, () => settingsAck)],
+    ['acknowledgements of pings', 'late', () => many(1_200, () => pingFrame('12345678', true))],
+    [
+      'windows of a stream that is over',
+      'late',
+      () => headers(1, get) + rstStreamFrame(1, 8) + many(1_200, () => windowUpdateFrame(1, 1)),
+    ],
+    [
+      'resets of a stream that is over',
+      'late',
+      () => headers(1, get) + many(1_200, () => rstStreamFrame(1, 8)),
+    ],
+    [
+      'headers of a stream that was reset',
+      'late',
+      () => headers(1, without(':path')) + many(1_200, () => headers(1, get)),
+    ],
     [
       'header blocks without end',
       'continuation',
@@ -292,6 +310,19 @@ describe('floods are cut off and counted', () => {
     const goaway = await client.find(({ type }) => type === frameTypes.goaway)
     expect(goaway?.payload.readUInt32BE(4)).toBe(enhanceYourCalm)
     expect(rig.engine.counters.http2Floods.window).toBe(1)
+  })
+
+  it('but windows of streams that are over are none among requests that are answered', async () => {
+    const client = await FrameClient.connect(rig.port)
+    for (let at = 0; at < 100; at++) {
+      const id = at * 2 + 1
+      client.send(headers(id, get))
+      await client.response(id)
+      client.send(many(20, () => windowUpdateFrame(id, 100)))
+    }
+    client.send(headers(201, get))
+    await client.response(201)
+    expect(client.frames.some(({ type }) => type === frameTypes.goaway)).toBe(false)
   })
 
   it('but pings between data are none', async () => {

@@ -21,6 +21,11 @@ export const floodKinds = {
   window: { burst: 1_024, perSecond: 128 },
   /** Frames of types that nobody knows, or for streams that are over. */
   stray: { burst: 512, perSecond: 64 },
+  /**
+   * What is ignored: WINDOW_UPDATE, RST_STREAM and HEADERS for streams that are over, and
+   * acknowledgements. Each stream that leads somewhere may bring some.
+   */
+  late: { burst: 1_024, perSecond: 128 },
   /** Header blocks that go on and on (CVE-2024-27316). */
   continuation: { burst: 0, perSecond: 0 },
   /** Answers to control frames that the peer does not read (CVE-2019-9512, CVE-2019-9515). */
@@ -74,6 +79,7 @@ export function startFloodCounters(): Record<FloodKind, number> {
     empty: 0,
     window: 0,
     stray: 0,
+    late: 0,
     continuation: 0,
     unread: 0,
   }

@@ -139,7 +139,10 @@ export class ServerSession extends Http2Session implements OpenConnection, Timer
     if ((id & 1) === 0) throw new ConnectionError(errorCodes.protocol, 'stream of a server')
     if (id <= this.#lastStream) {
       const wasReset = this.pastOf(id)
-      if (wasReset === true) return
+      if (wasReset === true) {
+        this.flood('late')
+        return
+      }
       const code = wasReset === false ? errorCodes.streamClosed : errorCodes.protocol
       throw new ConnectionError(code, 'HEADERS on a stream that is over')
     }
@@ -223,8 +226,17 @@ export class ServerSession extends Http2Session implements OpenConnection, Timer
 
   /** Many streams that end so are an attack (CVE-2023-44487). */
   override onReset(id: number, code: number): void {
-    if (this.streams.has(id)) this.flood('reset')
+    this.flood(this.streams.has(id) ? 'reset' : 'late')
     super.onReset(id, code)
+  }
+
+  override onWindowUpdate(id: number, increment: number): void {
+    if (id !== 0 && !this.streams.has(id)) this.flood('late')
+    super.onWindowUpdate(id, increment)
+  }
+
+  override onSettingsAck(): void {
+    this.flood('late')
   }
 
   abortStream(stream: Http2Stream, code: number, detail: string): void {
@@ -241,7 +253,10 @@ export class ServerSession extends Http2Session implements OpenConnection, Timer
   // --- ends ---
 
   exchangeOver(isComplete: boolean): void {
-    if (isComplete) this.guard.refund('reset')
+    if (isComplete) {
+      this.guard.refund('reset')
+      this.guard.forget('late')
+    }
     this.parts.onQuieter()
   }
 
@@ -272,6 +287,7 @@ export class ServerSession extends Http2Session implements OpenConnection, Timer
   }
 
   protected onPong(payload: string): void {
+    this.flood('late')
     if (payload === endPing && this.#waiting === 'close') this.#endSoon()
   }
 
