@@ -1,6 +1,8 @@
 /**
  * Claim: a GET of a client over TLS costs at most 1.4 times the CPU of nginx. HTTP/1.1 on connections
- * that are kept, so that handshakes are not in it; otherwise as in http1.ts.
+ * that are kept, so that handshakes are not in it; otherwise as in http1.ts. Handshakes have rows of
+ * their own: full ones with a P-256 certificate and X25519, the same with ML-KEM-768 in the exchange
+ * (against ours without), and sessions that are taken up by tickets; TLS 1.3.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,13 +10,15 @@ import { join } from 'node:path'
 import { Authority } from '../../src/testing/certificates.ts'
 import { type BenchContext, interleave, pinSelf, type Row } from '../harness.ts'
 import { check, costOf } from './cost.ts'
+import { type HandshakeKind, handshakeCost } from './handshakes.ts'
 import { dialTls, routing, startBenchUpstream } from './load.ts'
 import { nginx } from './peers.ts'
 import { loadCore, type MeasuredProxy, startProxyProcess } from './process.ts'
 import { startSluice } from './sluice.ts'
 
-export default async function tls({ rounds, quick, note }: BenchContext): Promise<Row[]> {
-  if (!pinSelf(loadCore)) note('nothing is pinned: taskset is missing, or there is one core only')
+export default async function tls({ rounds, quick, ...context }: BenchContext): Promise<Row[]> {
+  if (!pinSelf(loadCore))
+    context.note('nothing is pinned: taskset is missing, or there is one core only')
   const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
   const authority = new Authority()
   const upstream = await startBenchUpstream()
@@ -36,6 +40,8 @@ export default async function tls({ rounds, quick, note }: BenchContext): Promis
       (proxy) => [proxy.name, () => cost(proxy, quick ? 0.5 : 1.5)] as const,
     )
     const samples = await interleave(rounds, Object.fromEntries(candidates))
+    const note = absent && { note: `nginx is absent: ${absent}` }
+    const shaken = await handshakes(running, rounds, quick ? 0.5 : 1.5)
     return [
       {
         id: 'proxy.tls.get.nginx',
@@ -43,7 +49,20 @@ export default async function tls({ rounds, quick, note }: BenchContext): Promis
         own: samples.sluice ?? [],
         peer: { name: 'nginx', samples: samples.nginx ?? [] },
         bound: { atMost: 1.4 },
-        ...(absent && { note: `nginx is absent: ${absent}` }),
+        ...note,
+      },
+      ...(['full', 'resumed'] as const).map((kind) => ({
+        id: `proxy.tls.${kind}.nginx`,
+        unit: 'µs',
+        own: shaken[`sluice ${kind}`] ?? [],
+        peer: { name: 'nginx', samples: shaken[`nginx ${kind}`] ?? [] },
+        ...note,
+      })),
+      {
+        id: 'proxy.tls.hybrid.full',
+        unit: 'µs',
+        own: shaken['sluice hybrid'] ?? [],
+        peer: { name: 'sluice, X25519 alone', samples: shaken['sluice full'] ?? [] },
       },
     ]
   } finally {
@@ -52,4 +71,19 @@ export default async function tls({ rounds, quick, note }: BenchContext): Promis
     authority.dispose()
     rmSync(folder, { recursive: true, force: true })
   }
+}
+
+/** Microseconds of each proxy's CPU for each kind of handshake, interleaved. */
+async function handshakes(
+  running: readonly MeasuredProxy[],
+  rounds: number,
+  seconds: number,
+): Promise<Record<string, number[]>> {
+  const kinds: readonly HandshakeKind[] = ['full', 'hybrid', 'resumed']
+  const candidates = running.flatMap((proxy) =>
+    kinds
+      .filter((kind) => kind !== 'hybrid' || proxy.name === 'sluice')
+      .map((kind) => [`${proxy.name} ${kind}`, () => handshakeCost(proxy, kind, seconds)] as const),
+  )
+  return interleave(rounds, Object.fromEntries(candidates))
 }
