@@ -128,11 +128,16 @@ function descend(table: Table, group: Node, start: usize, end: usize): Node {
   }
 }
 
-/** Exact, then prefixes from the longest on. A path that does not begin with `/` has neither. */
+/**
+ * Exact, then prefixes from the longest on. A path that does not begin with `/` has neither, but for
+ * `*`, which asks about the server as a whole (RFC 9110 9.3.7): the prefix `/` stands for all of it.
+ */
 function tryPath(table: Table, group: Node, record: usize): i32 {
   const start = <usize>load<u32>(record + HEAD_PATH)
   const end = <usize>load<u32>(record + HEAD_PATH, 4)
-  if (start < end && load<u8>(start) != 0x2f) return NO_ROUTE
+  if (start < end && load<u8>(start) != 0x2f) {
+    return end - start == 1 && load<u8>(start) == 0x2a ? tryList(group.second, record) : NO_ROUTE
+  }
   let node = descend(table, group, start, end)
   if (isWholePath) {
     const exact = tryList(node.first, record)

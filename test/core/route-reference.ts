@@ -29,7 +29,8 @@ function pathRank({ type, value }: RouteSpec['path'], path: string): number {
   if (type === 'exact') return path === value ? 3e6 : 0
   if (type === 'regex') return new RegExp(`^(?:${value})$`, 's').test(path) ? 1 + value.length : 0
   const prefix = trimSlashes(value)
-  const matches = path === prefix || path.startsWith(`${prefix}/`)
+  const matches =
+    path === prefix || (prefix === '' && path === '*') || path.startsWith(`${prefix}/`)
   return matches ? 2e6 + prefix.length : 0
 }
 

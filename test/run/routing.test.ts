@@ -194,6 +194,14 @@ describe('listeners', () => {
     expect((await running.send(port, { host: 'nobody.test' })).status).toBe(404)
   })
 
+  it('passes OPTIONS * on where a route takes every path', async () => {
+    const asterisk = { method: 'OPTIONS', path: '*' }
+    const { body } = await running.send(other, { host: 'nobody.test', ...asterisk })
+    expect(JSON.parse(body)).toMatchObject({ upstream: 'b', ...asterisk })
+    const refused = await running.send(port, { host: 'x.shop.example.com', ...asterisk })
+    expect(refused.status).toBe(404)
+  })
+
   it('[GatewayBackend.status] [BackendStatus.conditions] shows what is programmed', async () => {
     await running.condition('Gateway', 'edge', 'Programmed', 'True')
     const gatewayStatus = await running.status('Gateway', 'edge')

@@ -16,6 +16,7 @@ const prefixCases = [
   ['/foo', '/foo', '/', '/'],
   ['/a/b', '/', '/x', '/x/a/b'],
   ['/', '/', '/x', '/x/'],
+  ['*', '/', '/x', '*'],
 ] as const
 
 describe('modifyPath', () => {

@@ -30,5 +30,5 @@ export function redirectLocation(
   if (host === undefined || path === undefined) return undefined
   const port = redirect.port ?? (redirect.scheme === undefined ? listenerPort : defaultPort(scheme))
   const query = request.query === undefined ? '' : `?${request.query}`
-  return `${scheme}://${joinAuthority(host, port, scheme)}${path}${query}`
+  return `${scheme}://${joinAuthority(host, port, scheme)}${path === '*' ? '' : path}${query}`
 }
