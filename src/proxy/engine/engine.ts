@@ -171,8 +171,9 @@ class SocketEngine implements Engine {
   }
 
   listenStream(port: number): Promise<number> {
-    return this.#bind(port, this.#settingsOf(port), (socket, bound) => {
-      new StreamConnection(this.#parts, { port: bound, protocol: 'tcp', socket, raw: socket })
+    return this.#bind(port, this.#settingsOf(port), (socket, bound, _server, wasRead = false) => {
+      const stream = { port: bound, protocol: 'tcp', socket, raw: socket, wasRead } as const
+      new StreamConnection(this.#parts, stream)
     })
   }
 
@@ -282,7 +283,7 @@ class SocketEngine implements Engine {
         if (this.#servers.get(port) !== server) connection.closeSoon()
       },
       onPassthrough: (socket, choice, serverName, first) => {
-        const stream = { ...accepted, socket, raw, tls: choice, serverName, first }
+        const stream = { ...accepted, socket, raw, tls: choice, serverName, first, wasRead: true }
         new StreamConnection(this.#parts, stream)
       },
     })

@@ -1,6 +1,7 @@
 import { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import type { IoCore } from '../../core/index.ts'
+import type { ReadInto } from './dial.ts'
 import { readBufferSize } from './read-buffers.ts'
 
 /** What a socket's handle must offer so that a second socket can read from it into our memory. */
@@ -24,8 +25,8 @@ interface TakenOptions {
 }
 
 /**
- * One buffer into which all plaintext clients are read, in the core's memory: no allocation for a
- * read, and heads are parsed where they arrive. Its bytes are good for the length of a callback.
+ * One buffer into which clients are read, and backends whose bytes are forwarded as they are, in the
+ * core's memory: no allocation for a read, and heads are parsed where they arrive. Its bytes are good for the length of a callback.
  *
  * Node reads into a given buffer only for sockets that it connects itself. For accepted ones the
  * handle is handed to a second socket; where a Node does not allow that, `takeOver` returns
@@ -65,6 +66,11 @@ export class SharedReads {
       onread: { buffer: this.#view, callback: onRead },
     }
     return new Socket(options as object)
+  }
+
+  /** For a socket that is about to be connected; undefined where sockets are read by their events. */
+  readsOf(callback: (length: number) => boolean): ReadInto | undefined {
+    return this.#isAllowed ? { buffer: this.#view, callback } : undefined
   }
 
   /**

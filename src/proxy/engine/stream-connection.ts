@@ -25,6 +25,8 @@ export interface AcceptedStream {
   readonly serverName?: string | undefined
   /** Bytes that were read already and belong to the backend. */
   readonly first?: Buffer
+  /** Bytes were read from the socket, and more may wait in it. */
+  readonly wasRead?: boolean
 }
 
 const defaultConnectTimeoutMs = 10_000
@@ -57,14 +59,18 @@ export class StreamConnection implements ServerStream, TransportOwner, TimerOwne
 
   constructor(parts: EngineParts, accepted: AcceptedStream) {
     this.#parts = parts
-    const { port, protocol, socket, raw, tls, serverName, first } = accepted
+    const { port, protocol, socket, raw, tls, serverName, first, wasRead } = accepted
     this.port = port
     this.protocol = protocol
     this.tls = tls
     this.serverName = serverName
     this.#first = first
     this.source = sourceOf(raw)
-    this.#client = Transport.overEvents(parts, socket, this, this.#clientMeter, raw)
+    // A socket whose bytes, or their end, may wait in its stream is read from there.
+    this.#client =
+      wasRead === true
+        ? Transport.overEvents(parts, socket, this, this.#clientMeter, raw)
+        : Transport.overShared(parts, socket, this, this.#clientMeter, raw)
     this.#client.pause()
     if (first !== undefined) this.#clientMeter.received += first.length
     parts.streams.add(this)
@@ -252,7 +258,7 @@ class UpstreamSide implements OpeningOwner {
     this.transport = openTransport(parts, {
       address: forBytes(address),
       race: race && raceForBytes(race),
-      into: undefined,
+      into: parts.sharedReads.readsOf((length) => this.transport.receivedShared(length)),
       owner: this,
     })
   }

@@ -106,13 +106,7 @@ export class Transport implements BodySink {
     meter: ByteMeter,
     raw = socket,
   ): Transport {
-    const { memory, start } = parts.sharedReads
-    const onRead = (length: number): boolean => {
-      // Large pieces are written as views, which must rest until the peer has read them.
-      if (length <= copyLimit) transport.received(memory, start, start + length)
-      else transport.received(Buffer.from(memory.subarray(start, start + length)), 0, length)
-      return !transport.paused
-    }
+    const onRead = (length: number): boolean => transport.receivedShared(length)
     const taken = parts.sharedReads.takeOver(socket, socketHighWaterMark, onRead)
     if (taken === undefined) return Transport.overEvents(parts, socket, owner, meter, raw)
     const transport = new Transport(parts, taken, owner, meter, raw === socket ? taken : raw)
@@ -137,6 +131,15 @@ export class Transport implements BodySink {
     this.#socket?.on('data', (chunk: Buffer) => {
       this.received(chunk, 0, chunk.length)
     })
+  }
+
+  /** So many bytes lie in the shared memory. Returns whether more may come now. */
+  receivedShared(length: number): boolean {
+    const { memory, start } = this.#parts.sharedReads
+    // Large pieces are written as views, which must rest until the peer has read them.
+    if (length <= copyLimit) this.received(memory, start, start + length)
+    else this.received(Buffer.from(memory.subarray(start, start + length)), 0, length)
+    return !this.paused
   }
 
   received(bytes: Buffer, start: number, end: number): void {
