@@ -272,6 +272,11 @@ export class McpHub {
     this.#watch()
   }
 
+  /** Keeping it until the next sweep would keep all that the call has in memory. */
+  ended(flow: Flow): void {
+    this.#lingering.delete(flow)
+  }
+
   /** Called every now and then until it is taken back. */
   onSweep(look: () => void): () => void {
     this.#sweeps.add(look)

@@ -271,6 +271,10 @@ export class SseTransport implements Transport {
     // The connection goes on anyway.
   }
 
+  ended(): void {
+    // Nothing lingers.
+  }
+
   end(): Promise<void> {
     const { name } = this.#entry.target
     heldConnection(this.#held, this.#entry)?.close()

@@ -53,6 +53,10 @@ export class StreamableTransport implements Transport {
     this.#exchange.context.mcp.linger(flow)
   }
 
+  ended(flow: Flow): void {
+    this.#exchange.context.mcp.ended(flow)
+  }
+
   end(): Promise<void> {
     if (this.#session?.id === undefined) return Promise.resolve()
     return new Promise((resolve) => {

@@ -23,6 +23,8 @@ export interface Transport {
   listen(listener: AnswerListener, from: string | undefined): Promise<Flow>
   /** An answer is there, and its end is not: it may come for a while. */
   linger(flow: Flow): void
+  /** The end of what lingered is there too. */
+  ended(flow: Flow): void
   /** Ends the session. Never rejects. */
   end(): Promise<void>
 }
@@ -112,6 +114,11 @@ class Question implements AnswerListener {
     if (this.#flow !== undefined && !this.#hasEnded) this.#transport.linger(this.#flow)
   }
 
+  #end(): void {
+    this.#hasEnded = true
+    if (this.#flow !== undefined && this.#isAnswered) this.#transport.ended(this.#flow)
+  }
+
   onSession(id: string): void {
     this.#session = id
   }
@@ -151,7 +158,7 @@ class Question implements AnswerListener {
   }
 
   onEnd(): void {
-    this.#hasEnded = true
+    this.#end()
     if (this.#isOver) return
     this.#isOver = true
     const message = 'the server has ended without an answer'
@@ -159,7 +166,7 @@ class Question implements AnswerListener {
   }
 
   onFailure(failure: TargetFailure): void {
-    this.#hasEnded = true
+    this.#end()
     if (this.#isOver) return
     this.#isOver = true
     const { message, answer, cause } = failure
