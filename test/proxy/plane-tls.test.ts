@@ -77,18 +77,24 @@ describe('what a TLS handshake is for', () => {
     const names = ['a.example.com', 'A.Example.COM', 'b.example.com', 'x.y.example.com']
     expect(names.map(chosen)).toEqual(['l0', 'l0', 'l1', 'l1'])
     expect(['a.deep.example.com', 'deep.example.com'].map(chosen)).toEqual(['l2', 'l1'])
-    expect(['example.com', 'other.test', '', undefined].map(chosen)).toEqual([
-      'l3',
-      'l3',
-      'l3',
-      'l3',
-    ])
+    // Addresses and names with a last dot are no host names (RFC 6066 3), and no listener's.
+    const others = [
+      'example.com',
+      'other.test',
+      '',
+      '127.0.0.1',
+      '::1',
+      'a.example.com.',
+      undefined,
+    ]
+    expect(others.map(chosen)).toEqual(others.map(() => 'l3'))
   })
 
   it('is nothing where no listener has the name, or none is TLS', () => {
     apply([https('a', 'a.example.com', 'first'), ...values('first', first)])
     apply([listener(port, { section: 'plain', hostname: '' })])
-    expect(['b.example.com', undefined].map(chosen)).toEqual([undefined, undefined])
+    const nobodys = ['b.example.com', 'a.example.com.', '127.0.0.1', undefined]
+    expect(nobodys.map(chosen)).toEqual(nobodys.map(() => undefined))
     expect(plane.chooseTls(80, 'a.example.com')).toBeUndefined()
   })
 
@@ -126,6 +132,18 @@ describe('what a TLS handshake is for', () => {
       },
     ])
     expect(plane.chooseTls(port, 'x')).toBe(before)
+  })
+
+  it('is nothing where clients are to prove themselves in a way that cannot be used', () => {
+    apply([https('a', '', 'first'), ...values('first', first)])
+    expect(chosen('x')).toBe('a')
+    const clients = { required: true, authorities: [{ secret: secretRef('ca.crt', 'unknown') }] }
+    const tls = { certificates: [pair('first')], clients }
+    const asking = listener(port, { section: 'a', hostname: '', protocol: 'HTTPS', tls })
+    expect(apply([asking])).toMatchObject([{ code: 'certificate_unusable' }])
+    expect(plane.chooseTls(port, 'x')).toBeUndefined()
+    apply([https('a', '', 'first')])
+    expect(chosen('x')).toBe('a')
   })
 
   it('comes once the values do, with the listener once more', () => {

@@ -172,7 +172,7 @@ describe('TLS that ends at the gateway', () => {
     expect(response.status).toBe(200)
   })
 
-  it.each(['other.example.com', 'wild.example.com', 'x.shop.example.com', ''])(
+  it.each(['other.example.com', 'wild.example.com', 'x.shop.example.com', 'shop.example.com.', ''])(
     'closes the handshake for the name "%s", which no listener has',
     async (servername) => {
       await expect(handshake(port, client(servername))).rejects.toThrow()

@@ -60,8 +60,11 @@ export class ListenerTls {
 
   /** Undefined where handshakes fail: no certificate is left. */
   choice(settings: ClientTlsSettings | undefined): TlsChoice | undefined {
-    if (settings !== this.#settings && this.#resource !== undefined) {
-      this.#settings = settings
+    const before = this.#settings
+    if (settings === before || this.#resource === undefined) return this.#choice
+    this.#settings = settings
+    // Policies are merged anew with every change of any of them; mostly nothing has changed here.
+    if (canonicalJson(settings ?? null) !== canonicalJson(before ?? null)) {
       this.#choice = this.#choose(contextsOf(this.#identity, settings, this.#tickets))
     }
     return this.#choice
