@@ -3,7 +3,7 @@
  * clock, no randomness, so that for one fold version the same log gives byte-identical results on
  * any machine, in whatever batches it is read.
  */
-import { type SnapshotFrom, transition } from 'xstate'
+import type { SnapshotFrom } from 'xstate'
 import { EpochGate, type SluiceEvent } from '../../events/index.ts'
 import type { Deployment } from '../desired/deployment/index.ts'
 import { gatewayApiVersions } from '../desired/derive/gateway-class.ts'
@@ -20,7 +20,7 @@ import { type ConnectedProxy, Delivery } from './delivery.ts'
 import type { PendingTimer } from './delivery-timers.ts'
 import { DeploymentReports } from './deployment-reports.ts'
 import type { ResourceInput, Sighting } from './resource.machine.ts'
-import { absentResource, resourceMachine } from './resource.machine.ts'
+import { absentResource, nextResource, resourceMachine } from './resource.machine.ts'
 
 /** Changes with every change of what the fold makes of a log; digests compare only within one. */
 export const foldVersion = '8'
@@ -244,7 +244,7 @@ export class Fold {
     const ref = { kind, namespace, name }
     const key = objectKey(ref)
     const before = this.#actors.get(key) ?? absentResource(ref)
-    const [after] = transition(resourceMachine, before, input)
+    const after = nextResource(before, input)
     if (after !== before) this.#setActor(key, after)
     const isFirst = before.context.state?.uid !== after.context.state?.uid
     if (isFirst && 'programmed' in event.data && event.data.programmed !== undefined) {

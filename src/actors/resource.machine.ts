@@ -16,6 +16,7 @@
 import { assign, type SnapshotFrom, setup } from 'xstate'
 import type { ObjectState, ObservedObject, Refusal } from '../desired/object-state.ts'
 import type { Age, ObjectRef } from '../model/names.ts'
+import { stepOf } from './pure-transition.ts'
 
 /** When and where in the log something was seen. */
 export interface Sighting {
@@ -124,8 +125,8 @@ export const resourceMachine = setup({
   },
 }).createMachine({
   id: 'resource',
-  // xstate makes an initial snapshot, without any input, at every pure transition. To throw there
-  // would be caught, but dearly.
+  // xstate makes an initial snapshot, without any input, with every actor. To throw there would be
+  // caught, but dearly.
   context: ({ input }) => nothingKnown(input?.ref ?? noResource),
   initial: 'absent',
   states: {
@@ -165,3 +166,6 @@ export const resourceMachine = setup({
  */
 export const absentResource = (ref: ObjectRef): SnapshotFrom<typeof resourceMachine> =>
   resourceMachine.resolveState({ value: 'absent', context: nothingKnown(ref) })
+
+/** The next snapshot of a resource's actor; its only actions are assignments. */
+export const nextResource = stepOf(resourceMachine)

@@ -1,5 +1,5 @@
 /** How much of its history a log still has, and what stands in for the rest. */
-import type { EventLog, Recorded } from '../log/index.ts'
+import type { EventLog } from '../log/index.ts'
 import { storedFold } from '../pipeline/stored-state.ts'
 import { type FoldSnapshot, foldVersion } from '../replay/index.ts'
 
@@ -14,7 +14,6 @@ export interface LogExtent {
   readonly state: ExtentState
   /** Position of the first event that is there; 1 where there is none. */
   readonly first: number
-  readonly last: number
   /** The state to begin with, as of its position. */
   readonly base?: FoldSnapshot
   /** Did this version of the fold make the base, or is there none? Else its digests prove nothing. */
@@ -26,25 +25,18 @@ export interface LogExtent {
 const relisted =
   'a controller or gateway that runs lists everything again and writes into the log what it lacks'
 
-/** Of events that come without the log that they were in. */
-export function extentOf(events: readonly Recorded[]): LogExtent {
-  const first = events[0]?.position ?? 1
-  const last = events.at(-1)?.position ?? 0
-  if (first <= 1) return { state: 'whole', first, last, isOwn: true }
+/** Of events that come without the log that they were in, by the position of the first. */
+export function extentOf(first = 1): LogExtent {
+  if (first <= 1) return { state: 'whole', first, isOwn: true }
   const notice = `the log begins at position ${first}: what came before was purged, and no stored state stands in for it, so objects that have not changed since are missing here; ${relisted}`
-  return { state: 'partial', first, last, isOwn: true, notice }
+  return { state: 'partial', first, isOwn: true, notice }
 }
 
 /** Of a log; `upTo` is the last position that is asked for, and a later state is of no use to it. */
-export async function extentOfLog(
-  log: EventLog,
-  events: readonly Recorded[],
-  upTo: number,
-): Promise<LogExtent> {
+export async function extentOfLog(log: EventLog, upTo: number): Promise<LogExtent> {
   const lost = await log.lostUpTo()
-  const last = await log.lastPosition()
-  const first = events[0]?.position ?? last + 1
-  if (first === 1 && lost === 0) return { state: 'whole', first, last, isOwn: true }
+  const first = (await firstOf(log)) ?? (await log.lastPosition()) + 1
+  if (first === 1 && lost === 0) return { state: 'whole', first, isOwn: true }
   const who =
     lost > 0
       ? 'somebody has removed what came before, or some of what is between'
@@ -62,10 +54,16 @@ export async function extentOfLog(
         ? 'no state is stored'
         : `the stored state, of position ${snapshot.position}, does not stand in for it`
     const notice = `the log ${from}: ${who}, and ${stored}, so objects that have not changed since are missing here; ${relisted}`
-    return { state: 'partial', first, last, isOwn: true, notice }
+    return { state: 'partial', first, isOwn: true, notice }
   }
   const isOwn = snapshot.foldVersion === foldVersion
   const by = isOwn ? '' : ` by fold version ${snapshot.foldVersion}`
   const notice = `the log ${from}: ${who}; the state up to position ${snapshot.position} is the one that was stored${by}`
-  return { state: 'stored', first, last, base: storedFold(snapshot), isOwn, notice }
+  return { state: 'stored', first, base: storedFold(snapshot), isOwn, notice }
+}
+
+/** Position of the first event that can be read; undefined where there is none. */
+async function firstOf(log: EventLog): Promise<number | undefined> {
+  for await (const { position } of log.read()) return position
+  return undefined
 }

@@ -1,10 +1,9 @@
 /** Reading a state without a running gateway: from manifests, or from a recorded log. */
 import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs'
-import { DatabaseSync } from 'node:sqlite'
 import type { SluiceEvent } from '../../events/index.ts'
 import { systemClock } from '../base/clock.ts'
 import { readExport } from '../log/export.ts'
-import { type EventLog, MemoryLog, openEmbeddedLog, type Recorded } from '../log/index.ts'
+import { type EventLog, MemoryLog, type Recorded, readEmbeddedLog } from '../log/index.ts'
 import { apiBinding, builtInObjects } from '../pipeline/api-binding.ts'
 import { randomDigestKey } from '../watch/digest-key.ts'
 import { FileSource } from '../watch/files.ts'
@@ -33,13 +32,37 @@ export interface Recording {
   readonly problems: readonly SourceProblem[]
 }
 
+/** A recording whose events are read as they are asked for, once: no more than a few are held. */
+export interface OpenRecording extends Omit<Recording, 'events'> {
+  readonly events: AsyncIterable<Recorded>
+  close(): Promise<void>
+}
+
 /** @throws UsageError where nothing, or several things, are named, or the input is unreadable. */
+export async function openRecording(options: OfflineOptions): Promise<OpenRecording> {
+  const moment = options.at === undefined ? undefined : momentOf(options.at)
+  const recording = await openAny(options, moment?.position ?? Number.POSITIVE_INFINITY)
+  const timeMs = moment?.timeMs
+  if (timeMs === undefined) return recording
+  const isUpTo = ({ event }: Recorded) => Date.parse(event.time) <= timeMs
+  return { ...recording, events: filtered(recording.events, isUpTo) }
+}
+
+/** The whole of a recording, for who looks at events in other orders. @throws UsageError as above. */
 export async function readRecording(options: OfflineOptions): Promise<Recording> {
-  const recording = await readAll(options)
-  const { at } = options
-  if (at === undefined) return recording
-  const isUpTo = momentOf(at)
-  return { ...recording, events: recording.events.filter(isUpTo) }
+  const { close, ...recording } = await openRecording(options)
+  try {
+    return { ...recording, events: await Array.fromAsync(recording.events) }
+  } finally {
+    await close()
+  }
+}
+
+async function* filtered(
+  events: AsyncIterable<Recorded>,
+  isWanted: (recorded: Recorded) => boolean,
+): AsyncGenerator<Recorded> {
+  for await (const recorded of events) if (isWanted(recorded)) yield recorded
 }
 
 /** Tells on standard error that a log has not all of its history, and what stands in for it. */
@@ -48,44 +71,54 @@ export function tellExtent({ extent: { notice } }: Recording, output: Output, na
 }
 
 /** @throws UsageError */
-function momentOf(at: string): (recorded: Recorded) => boolean {
-  if (/^\d+$/.test(at)) {
-    const last = Number(at)
-    return ({ position }) => position <= last
-  }
-  const time = /^\d{4}-\d\d-\d\d/.test(at) ? Date.parse(at) : Number.NaN
-  if (Number.isNaN(time)) {
+function momentOf(at: string): { readonly position?: number; readonly timeMs?: number } {
+  if (/^\d+$/.test(at)) return { position: Number(at) }
+  const timeMs = /^\d{4}-\d\d-\d\d/.test(at) ? Date.parse(at) : Number.NaN
+  if (Number.isNaN(timeMs)) {
     throw new UsageError(`--at ${at} is neither a position nor a time such as 2026-01-31T12:00:00Z`)
   }
-  return ({ event }) => Date.parse(event.time) <= time
+  return { timeMs }
 }
 
-async function readAll(options: OfflineOptions): Promise<Recording> {
+async function openAny(options: OfflineOptions, upTo: number): Promise<OpenRecording> {
   const { file, logFile, nats } = options
   if ([file, logFile, nats].filter((input) => input !== undefined).length !== 1) {
     throw new UsageError('name either manifests (-f) or a log (--log-file or --nats)')
   }
-  const upTo = /^\d+$/.test(options.at ?? '') ? Number(options.at) : Number.POSITIVE_INFINITY
-  if (nats !== undefined) return readServer(nats, upTo)
-  if (logFile !== undefined) return readLogFile(logFile, upTo)
-  return listManifests(file ?? [])
+  if (nats !== undefined) return openServer(nats, upTo)
+  if (logFile !== undefined) return openLogFile(logFile, upTo)
+  const { events, ...listed } = await listManifests(file ?? [])
+  return { ...listed, ...streamed(upToPosition(events, upTo)) }
 }
 
 /** @throws LogError where there is no log on the server, which is left as it is. */
-async function readServer(servers: string, upTo: number): Promise<Recording> {
+async function openServer(servers: string, upTo: number): Promise<OpenRecording> {
   const { openNatsLog } = await import('../log/nats.ts')
-  const log = await openNatsLog({ servers, create: false })
+  return openLog(await openNatsLog({ servers, create: false }), upTo)
+}
+
+async function openLog(log: EventLog, upTo: number): Promise<OpenRecording> {
+  const close = () => log.close()
   try {
-    return await readLog(log, upTo)
-  } finally {
-    await log.close()
+    const extent = await extentOfLog(log, upTo)
+    return { events: upToPosition(log.read(), upTo), problems: [], extent, close }
+  } catch (error) {
+    await close()
+    throw error
   }
 }
 
-async function readLog(log: EventLog, upTo: number): Promise<Recording> {
-  const events = await Array.fromAsync(log.read())
-  return { events, problems: [], extent: await extentOfLog(log, events, upTo) }
+async function* upToPosition(
+  events: AsyncIterable<Recorded> | Iterable<Recorded>,
+  last: number,
+): AsyncGenerator<Recorded> {
+  for await (const recorded of events) {
+    if (recorded.position > last) return
+    yield recorded
+  }
 }
+
+const streamed = (events: AsyncIterable<Recorded>) => ({ events, close: async () => undefined })
 
 /** What a first listing of the manifests would record; `-` is standard input. */
 export async function listManifests(given: readonly string[]): Promise<Recording> {
@@ -119,7 +152,7 @@ async function listFiles(paths: readonly string[]): Promise<Recording> {
   await source.close()
   const events = await Array.fromAsync(log.read())
   await log.close()
-  return { events, problems, extent: extentOf(events) }
+  return { events, problems, extent: extentOf() }
 }
 
 const sqliteMagic = 'SQLite format 3\0'
@@ -141,33 +174,16 @@ export function isLogFile(path: string): boolean {
   return startsWith(path, sqliteMagic) || startsWith(path, exportStart)
 }
 
-async function readLogFile(path: string, upTo: number): Promise<Recording> {
+async function openLogFile(path: string, upTo: number): Promise<OpenRecording> {
   if (!existsSync(path) || !statSync(path).isFile()) {
     throw new UsageError(`${path} is not a log file`)
   }
-  if (!startsWith(path, sqliteMagic)) {
-    const events = await Array.fromAsync(readExport(path))
-    return { events, problems: [], extent: extentOf(events) }
-  }
-  assertReadable(path)
-  const { log } = openEmbeddedLog(path)
-  try {
-    return await readLog(log, upTo)
-  } finally {
-    await log.close()
-  }
+  if (startsWith(path, sqliteMagic)) return openLog(readEmbeddedLog(path), upTo)
+  const extent = extentOf(await firstExported(path))
+  return { ...streamed(upToPosition(readExport(path), upTo)), problems: [], extent }
 }
 
-/** A reader must never move a damaged log aside: it may belong to a running gateway. */
-function assertReadable(path: string): void {
-  const database = new DatabaseSync(path, { readOnly: true })
-  try {
-    database.prepare('PRAGMA quick_check(1)').all()
-  } catch (error) {
-    throw new UsageError(
-      `${path} cannot be read: ${error instanceof Error ? error.message : error}`,
-    )
-  } finally {
-    database.close()
-  }
+async function firstExported(path: string): Promise<number | undefined> {
+  for await (const { position } of readExport(path)) return position
+  return undefined
 }

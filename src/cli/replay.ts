@@ -1,7 +1,7 @@
 /** `sluice replay`: folds a recorded log again and compares with what was published at the time. */
 import { regexProblem } from '../pipeline/regex-problem.ts'
-import { type Comparison, replay } from '../replay/index.ts'
-import { type OfflineOptions, readRecording } from './offline.ts'
+import { type Comparison, type FoldSnapshot, type Replay, replay } from '../replay/index.ts'
+import { type OfflineOptions, type OpenRecording, openRecording } from './offline.ts'
 import { exitCode, type Output, type OutputFormat } from './output.ts'
 
 function differenceText({ version, recorded, replayed }: Comparison): string {
@@ -15,14 +15,12 @@ export async function replayLog(
   format: OutputFormat,
   output: Output,
 ): Promise<number> {
-  const recording = await readRecording(options)
+  const recording = await openRecording(options)
   const { extent } = recording
   // A state of another fold version would make another one of what follows.
   const base = extent.isOwn ? extent.base : undefined
-  const result = await replay(recording.events, { checkRegex: regexProblem }, base)
-  const { comparisons, fold, foldVersion } = result
-  const different = comparisons.filter(({ equal }) => equal === false)
-  const incomparable = comparisons.filter(({ equal }) => equal === undefined)
+  const result = await replayOpen(recording, base)
+  const { different, fold, foldVersion, incomparable } = result
   const digests = fold.digests()
   const summary = {
     events: result.events,
@@ -33,9 +31,9 @@ export async function replayLog(
     digests,
     resources: fold.resources().length,
     statuses: fold.statuses().length,
-    published: comparisons.length,
+    published: result.published,
     different,
-    incomparable: incomparable.length,
+    incomparable,
   }
   if (format === 'json') {
     output.print(JSON.stringify(summary, undefined, 2))
@@ -48,11 +46,22 @@ export async function replayLog(
     if (extent.notice !== undefined) output.print(extent.notice)
     if (result.missing > 0) {
       output.print('so these states are not those of the running gateway, and none can be compared')
-    } else if (incomparable.length > 0) {
+    } else if (incomparable > 0) {
       output.print(
-        `${incomparable.length} were published by another fold version than ${foldVersion}; nothing is claimed about them`,
+        `${incomparable} were published by another fold version than ${foldVersion}; nothing is claimed about them`,
       )
     }
   }
   return different.length === 0 && result.missing === 0 ? exitCode.fine : exitCode.no
+}
+
+async function replayOpen(
+  { events, close }: OpenRecording,
+  base: FoldSnapshot | undefined,
+): Promise<Replay> {
+  try {
+    return await replay(events, { checkRegex: regexProblem }, base)
+  } finally {
+    await close()
+  }
 }

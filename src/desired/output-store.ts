@@ -15,18 +15,22 @@ export const entryHash = (entry: string): string => hash('sha256', entry).slice(
 /** A sum of 64 bits of each entry's hash; order does not matter, and entries can be taken out again. */
 export class SumDigest {
   #sum = 0n
+  #text: string | undefined
 
   add(entryHash: string): void {
     this.#sum = BigInt.asUintN(64, this.#sum + partOf(entryHash))
+    this.#text = undefined
   }
 
   remove(entryHash: string): void {
     this.#sum = BigInt.asUintN(64, this.#sum - partOf(entryHash))
+    this.#text = undefined
   }
 
-  /** 16 hex digits. */
+  /** 16 hex digits; the same text until something changes. */
   toString(): string {
-    return this.#sum.toString(16).padStart(16, '0')
+    this.#text ??= this.#sum.toString(16).padStart(16, '0')
+    return this.#text
   }
 }
 

@@ -78,7 +78,8 @@ function findDamage(path: string): string | undefined {
   }
 }
 
-function openDatabase(path: string): DatabaseSync {
+/** Opens the file as it is, with its schema; the tables are made where there are none. */
+export function openDatabase(path: string): DatabaseSync {
   // Another process that reads or writes the same file is waited for.
   const database = new DatabaseSync(path, { timeout: 5000 })
   try {

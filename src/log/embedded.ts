@@ -2,7 +2,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { AnyCloudEvent } from '../../events/index.ts'
 import { fail, type Outcome, succeed } from '../base/outcome.ts'
 import { Arrivals } from './arrivals.ts'
-import { isCorruption, type MovedAside, openLogFile } from './embedded-file.ts'
+import { isCorruption, type MovedAside, openDatabase, openLogFile } from './embedded-file.ts'
 import { decodeEvent, type EncodedEvent, encodeEvents, findConflict } from './encode.ts'
 import {
   type AppendProblem,
@@ -41,6 +41,16 @@ export function openEmbeddedLog(path: string): {
 } {
   const { database, movedAside } = guard(() => openLogFile(path))
   return { log: new EmbeddedLog(database), movedAside }
+}
+
+/**
+ * Opens the log of another process, or of an earlier run, to be read. The file is not checked as a
+ * whole first, and never moved aside: it may be large, and belong to a running gateway. What is
+ * damaged is found when it is read; what is not read (indexes) may be damaged unnoticed.
+ * @throws LogError `foreign`, `corrupt` or `storage`.
+ */
+export function readEmbeddedLog(path: string): EventLog {
+  return new EmbeddedLog(guard(() => openDatabase(path)))
 }
 
 class EmbeddedLog implements EventLog {
@@ -230,7 +240,12 @@ class EmbeddedLog implements EventLog {
   #page(from: number, to: number): Recorded[] {
     this.#assertOpen()
     if (from < this.#first()) throw new LogError('purged', `position ${from} was purged`)
-    return guard(() => this.#statements.page.all(from, to, pageRows)).map(decodeRow)
+    const page = guard(() => this.#statements.page.all(from, to, pageRows)).map(decodeRow)
+    const hole = page.findIndex(({ position }, index) => position !== from + index)
+    if (hole >= 0 || (page.length === 0 && from <= to)) {
+      throw new LogError('corrupt', `the event at position ${from + Math.max(hole, 0)} is missing`)
+    }
+    return page
   }
 
   #transaction<Result>(work: () => Result): Result {

@@ -33,12 +33,9 @@ const readRecording = (name: string): Promise<Recorded[]> =>
 describe.each(names)('the recorded log of %s [design.replay]', (name) => {
   it('replays to every state that was published (else: scripts/record-example.mjs)', async () => {
     const events = await readRecording(name)
-    const { comparisons } = await replay(events, { checkRegex: regexProblem })
-    expect(comparisons.length).toBeGreaterThan(1)
-    for (const comparison of comparisons) {
-      expect(comparison.foldVersion).toBe(foldVersion)
-      expect(comparison.replayed).toEqual(comparison.recorded)
-    }
+    const all = await replay(events, { checkRegex: regexProblem })
+    expect(all.published).toBeGreaterThan(1)
+    expect(all).toMatchObject({ different: [], incomparable: 0, missing: 0, foldVersion })
   })
 
   it('replays to the conditions that were decided', async () => {
