@@ -6,11 +6,9 @@ export function hasSameContent(a: unknown, b: unknown): boolean {
   if (a === b) return true
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false
   if (Array.isArray(a)) {
-    return (
-      Array.isArray(b) &&
-      a.length === b.length &&
-      a.every((item, index) => hasSameContent(item, b[index]))
-    )
+    if (!Array.isArray(b) || a.length !== b.length) return false
+    for (let at = 0; at < a.length; at++) if (!hasSameContent(a[at], b[at])) return false
+    return true
   }
   if (Array.isArray(b)) return false
   const [left, right] = [a as Record<string, unknown>, b as Record<string, unknown>]

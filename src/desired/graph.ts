@@ -106,6 +106,11 @@ export class Graph {
   readonly #relations = new Map<string, Map<string, number>>()
   /** Per stage: nodes that must be derived again. */
   readonly #dirty: readonly Set<ObjectKey>[]
+  /** Per stage: what it reads through; one derivation at a time. */
+  readonly #views: readonly Reader[]
+  /** Of the derivation that is under way. */
+  #reads = new Set<ReadKey>()
+  #asked: KeySetRequest[] = []
 
   constructor(stages: readonly Stage[], indexes: readonly IndexDefinition[]) {
     this.#stages = stages
@@ -113,6 +118,7 @@ export class Graph {
     this.#stageByName = new Map(stages.map((stage, position) => [stage.name, position]))
     this.#nodes = stages.map(() => new Map())
     this.#dirty = stages.map(() => new Set())
+    this.#views = stages.map((_, position) => this.#reader(position))
   }
 
   object(key: ObjectKey): ObjectState | undefined {
@@ -201,15 +207,15 @@ export class Graph {
     }
     const node = before ?? { stage: position, key, reads: new Set(), derived: {}, valueText: '' }
     nodes.set(key, node)
-    const reads = new Set<ReadKey>()
-    const keySets: KeySetRequest[] = []
-    const derived = stage.derive(state, this.#reader(position, reads, keySets))
-    this.keySets.set(`${stage.name}:${key}`, keySets)
-    this.#replace(position, node, derived, reads)
+    this.#reads = new Set()
+    this.#asked = []
+    const derived = stage.derive(state, this.#views[position] as Reader)
+    this.keySets.set(`${stage.name}:${key}`, this.#asked)
+    this.#replace(position, node, derived, this.#reads)
   }
 
   #replace(position: number, node: Node, derived: Derived | undefined, reads: Set<ReadKey>): void {
-    for (const read of node.reads) if (!reads.has(read)) this.#readers.get(read)?.delete(node)
+    for (const read of node.reads) if (!reads.has(read)) this.#forgetReader(read, node)
     for (const read of reads) if (!node.reads.has(read)) this.#readersOf(read).add(node)
     node.reads = reads
     const before = node.derived
@@ -278,8 +284,8 @@ export class Graph {
     if ((before === 0) !== (total === 0)) this.#wake(`relation:${relation}`)
   }
 
-  #reader(position: number, reads: Set<ReadKey>, keySets: KeySetRequest[]): Reader {
-    const see = (key: ReadKey) => void reads.add(key)
+  #reader(position: number): Reader {
+    const see = (key: ReadKey) => void this.#reads.add(key)
     return {
       object: (kind, namespace, name) => {
         const key = objectKey({ kind, namespace, name })
@@ -293,8 +299,9 @@ export class Graph {
       value: <Value>(stage: string, ref: ObjectRef) => {
         const earlier = this.#stageByName.get(stage)
         if (earlier === undefined || earlier >= position) throw new Error(`${stage} is not earlier`)
-        see(`value:${stage}:${objectKey(ref)}`)
-        return this.#nodes[earlier]?.get(objectKey(ref))?.derived.value as Value | undefined
+        const key = objectKey(ref)
+        see(`value:${stage}:${key}`)
+        return this.#nodes[earlier]?.get(key)?.derived.value as Value | undefined
       },
       members: (relation, key) => {
         this.#keepInOrder(relation, { first: position })
@@ -310,7 +317,7 @@ export class Graph {
         see(`fact:${name}`)
         return this.#facts.get(name) as Value | undefined
       },
-      requestKeySet: (request) => void keySets.push(request),
+      requestKeySet: (request) => void this.#asked.push(request),
     }
   }
 
@@ -342,6 +349,13 @@ export class Graph {
     if (members.size === 0) this.#indexed.delete(id)
     else this.#indexed.set(id, members)
     this.#wake(`index:${id}`)
+  }
+
+  /** Keys that nobody reads any more are not kept: names come and go with what users write. */
+  #forgetReader(read: ReadKey, node: Node): void {
+    const readers = this.#readers.get(read)
+    readers?.delete(node)
+    if (readers?.size === 0) this.#readers.delete(read)
   }
 
   #readersOf(read: ReadKey): Set<Node> {

@@ -55,9 +55,11 @@ export class OutputStore {
 
   /** Takes what `owner` gives in place of what it gave before. */
   replaceResources(owner: string, before: readonly Resource[], after: readonly Resource[]): void {
-    const kept = new Set(after.map(({ key }) => key))
-    for (const { key } of before) {
-      if (!kept.has(key) && this.#owners.get(key) === owner) this.#remove(key)
+    if (!hasSameKeys(before, after)) {
+      const kept = new Set(after.map(({ key }) => key))
+      for (const { key } of before) {
+        if (!kept.has(key) && this.#owners.get(key) === owner) this.#remove(key)
+      }
     }
     for (const resource of after) {
       this.#owners.set(resource.key, owner)
@@ -141,4 +143,11 @@ export class OutputStore {
     if (hash !== undefined) this.#digest.remove(hash)
     this.#hashes.delete(key)
   }
+}
+
+/** As nearly always, where an object has changed. */
+function hasSameKeys(a: readonly Resource[], b: readonly Resource[]): boolean {
+  if (a.length !== b.length) return false
+  for (let at = 0; at < a.length; at++) if (a[at]?.key !== b[at]?.key) return false
+  return true
 }

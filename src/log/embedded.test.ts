@@ -16,7 +16,7 @@ import { createInterface } from 'node:readline'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { routeApplied } from '../../test/contract/events.ts'
-import { openEmbeddedLog } from './embedded.ts'
+import { openEmbeddedLog, readEmbeddedLog } from './embedded.ts'
 
 let folder: string
 let file: string
@@ -84,6 +84,29 @@ describe('the file of the embedded log', () => {
     const { log, movedAside } = openEmbeddedLog(file)
     expect(movedAside).toBeDefined()
     await log.close()
+  })
+
+  it('is left alone by who reads it, who finds what is damaged or missing on the way', async () => {
+    const read = async () => {
+      const log = readEmbeddedLog(file)
+      try {
+        return await Array.fromAsync(log.read())
+      } finally {
+        await log.close()
+      }
+    }
+    await fill(500)
+    const whole = readFileSync(file)
+    expect(await read()).toHaveLength(500)
+    const database = new DatabaseSync(file)
+    database.exec('DELETE FROM events WHERE position = 300')
+    database.close()
+    await expect(read()).rejects.toThrow('the event at position 300 is missing')
+    writeFileSync(file, whole.fill(0xa5, 8192, 8192 + 40_960))
+    await expect(read()).rejects.toThrow(expect.objectContaining({ code: 'corrupt' }))
+    expect(readdirSync(join(folder, 'state')).filter((name) => name.includes('corrupt'))).toEqual(
+      [],
+    )
   })
 
   it('is left alone when it is the database of somebody else', () => {

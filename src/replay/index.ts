@@ -79,6 +79,8 @@ export async function replay(
     const same = replayed?.desired === recorded.desired && replayed.status === recorded.status
     const isKnown = base === undefined || version >= base.position
     const equal = writer === foldVersion && missing === 0 && isKnown ? same : undefined
+    // Nobody wants what has changed, and all that ever did would add up.
+    fold.takeChange()
     published++
     if (equal === undefined) incomparable++
     if (equal === false) different.push({ version, recorded, replayed, equal, foldVersion: writer })
