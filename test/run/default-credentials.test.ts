@@ -16,6 +16,7 @@ import {
   signingKeys,
   startFleet,
 } from '../../src/testing/vendors/fleet.ts'
+import { waitFor } from '../../src/testing/wait-for.ts'
 
 let tokens: TokenServer
 let folder: string
@@ -120,7 +121,9 @@ describe('default credentials', () => {
         message: expect.stringMatching(/backend authentication failed/),
       })
     }
-    expect(without.running.stdout).toMatch(/no AWS credentials: neither the environment/)
+    await waitFor('the line of the access log', () =>
+      /no AWS credentials: neither the environment/.test(without.running.stdout),
+    )
   })
 
   it('that are configured and fail refuse requests wherever they go', async () => {
