@@ -2,6 +2,13 @@
 
 type Fields = Readonly<Record<string, unknown>>
 
+/** An object of no namespace that is said: `default` in a cluster and in manifests. */
+type Named = Fields & {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly metadata: { readonly name: string }
+}
+
 export function manifest(...objects: readonly Fields[]): string {
   return objects.map((object) => `${JSON.stringify(object, undefined, 2)}\n`).join('---\n')
 }
@@ -41,7 +48,7 @@ export function grpcRoute(name: string, spec: Fields): Fields {
 }
 
 /** A static GatewayBackend on the loopback address. */
-export function staticBackend(name: string, port: number, policies?: Fields): Fields {
+export function staticBackend(name: string, port: number, policies?: Fields): Named {
   return {
     apiVersion: own,
     kind: 'GatewayBackend',

@@ -18,6 +18,7 @@ import { ProxyProcess, stablePort } from '../../src/testing/cluster-rig.ts'
 import { ControllerProcess } from '../../src/testing/controller.ts'
 import { allConditions, type Status } from '../../src/testing/gateway.ts'
 import { send } from '../../src/testing/http-client.ts'
+import { staticBackend } from '../../src/testing/manifests.ts'
 import { type NatsServer, startNatsServer } from '../../src/testing/nats-server.ts'
 import { describeWithParts } from '../../src/testing/parts.ts'
 import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
@@ -178,12 +179,7 @@ describeWithParts(parts, 'replicas and proxies through faults', () => {
       { name: 'http', port, protocol: 'HTTP', allowedRoutes: { namespaces: { from: 'All' } } },
     ]
     await cluster.applyAll([
-      {
-        apiVersion: 'sluice.dev/v1alpha1',
-        kind: 'GatewayBackend',
-        metadata: { name: 'shop', namespace: 'default' },
-        spec: { static: { host: '127.0.0.1', port: upstream.port } },
-      },
+      staticBackend('shop', upstream.port),
       gateway('edge', 'default', { listeners }),
       routeTo('steady'),
     ])

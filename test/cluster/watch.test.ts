@@ -119,6 +119,8 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'what a controller wa
     ]
     const env = { SLUICE_DISCOVERY_NAMESPACE_SELECTORS: JSON.stringify(selectors) }
     await make({ env }).start()
+    // Two of the Gateway's own namespace, which other cases may have made already.
+    for (const name of ['shop', 'permitted']) await cluster.apply(route(name, 'edge', 'shop'))
     for (const one of ['in', 'out']) {
       await cluster.apply(service('shop', one))
       await cluster.apply(route('inside', 'edge', 'shop', 'inside.example.com', one))

@@ -17,6 +17,7 @@ import { ProxyProcess, stablePort } from '../../src/testing/cluster-rig.ts'
 import { ControllerProcess } from '../../src/testing/controller.ts'
 import { allConditions } from '../../src/testing/gateway.ts'
 import { send } from '../../src/testing/http-client.ts'
+import { staticBackend } from '../../src/testing/manifests.ts'
 import { type NatsServer, startNatsServer } from '../../src/testing/nats-server.ts'
 import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
 import { waitFor } from '../../src/testing/wait-for.ts'
@@ -62,12 +63,7 @@ export class Stage {
     const port = await stablePort()
     const listeners = [{ name: 'http', port, protocol: 'HTTP' }]
     await cluster.applyAll([
-      {
-        apiVersion: 'sluice.dev/v1alpha1',
-        kind: 'GatewayBackend',
-        metadata: { name: 'shop', namespace: 'default' },
-        spec: { static: { host: '127.0.0.1', port: upstream.port } },
-      },
+      staticBackend('shop', upstream.port),
       gateway('edge', 'default', { listeners }),
       routeTo(steadyRoute, 0),
     ])
