@@ -312,6 +312,22 @@ describe('floods are cut off and counted', () => {
     expect(rig.engine.counters.http2Floods.window).toBe(1)
   })
 
+  it('answers that nobody reads', async () => {
+    const large = 'x'.repeat(32 << 20)
+    rig.plane.request = (exchange) => {
+      if (exchange.request.method === 'GET') exchange.respond(200, [], large)
+    }
+    const most = 2 ** 31 - 1
+    const client = await FrameClient.connect(rig.port, [[settingIds.initialWindowSize, most]])
+    client.connection.socket.pause()
+    client.send(windowUpdateFrame(0, most - 65_535), headers(1, get), headers(3, post, endHeaders))
+    await waitFor('the response', () => rig.engine.counters.sentBytes > 1 << 20)
+    // Data between them, so that it is not the pings as such.
+    client.send(many(1_200, () => data(3, 'x') + pingFrame('12345678', false)))
+    await waitFor('the end', () => rig.engine.counters.http2Floods.unread === 1)
+    client.connection.socket.destroy()
+  })
+
   it('but windows of streams that are over are none among requests that are answered', async () => {
     const client = await FrameClient.connect(rig.port)
     for (let at = 0; at < 100; at++) {
