@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import {
   type AddressRace,
@@ -7,6 +6,7 @@ import {
 import { ManualClock } from '../../src/proxy/engine/manual-clock.ts'
 import type { UpstreamAddress } from '../../src/proxy/engine/types.ts'
 import { type Blackhole, startBlackhole } from '../../src/testing/blackhole.ts'
+import { attemptsTo } from '../../src/testing/tcp-table.ts'
 import { waitFor } from '../../src/testing/wait-for.ts'
 import {
   type EngineRig,
@@ -20,21 +20,14 @@ const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 const get = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
 const refused: UpstreamAddress = { host: '127.0.0.1', port: 1, pool: 'refused' }
 
-/** Attempts that wait for an answer to their SYN. */
-function attemptsAt({ port }: { readonly port: number }): number {
-  const suffix = `:${port.toString(16).toUpperCase().padStart(4, '0')}`
-  return readFileSync('/proc/net/tcp', 'utf8')
-    .split('\n')
-    .map((line) => line.trim().split(/\s+/))
-    .filter(([, , to = '', state]) => to.endsWith(suffix) && state === '02').length
-}
+const attemptsAt = ({ port }: UpstreamAddress) => attemptsTo(port)
 
 describe.runIf(process.platform === 'linux')('a connection to one of several addresses', () => {
   let holes: Blackhole[]
   let rig: EngineRig
   let clock: ManualClock
   let upstream: RawUpstream
-  let wins: { winner: string; beaten: string[] }[]
+  let wins: { winner: string; slow: string[]; failed: string[] }[]
 
   const nowhere = (hole: Blackhole | undefined): UpstreamAddress => {
     const port = hole?.port ?? 0
@@ -43,8 +36,9 @@ describe.runIf(process.platform === 'linux')('a connection to one of several add
   const race = (rivals: readonly UpstreamAddress[], isPatient = false): AddressRace => ({
     isPatient,
     rivalsOf: (lead) => rivals.filter(({ pool }) => pool !== lead.pool),
-    won: (winner, beaten) => {
-      wins.push({ winner: winner.pool, beaten: beaten.map(({ pool }) => pool) })
+    won: (winner, { slow, failed }) => {
+      const poolOf = ({ pool }: UpstreamAddress) => pool
+      wins.push({ winner: winner.pool, slow: slow.map(poolOf), failed: failed.map(poolOf) })
     },
   })
   const begin = async (lead: UpstreamAddress, of: AddressRace): Promise<RawConnection> => {
@@ -92,7 +86,7 @@ describe.runIf(process.platform === 'linux')('a connection to one of several add
     clock.advance(20)
     await client.responses(1)
     expect(client.text).toBe(ok)
-    expect(wins).toEqual([{ winner: upstream.address.pool, beaten: [lead.pool] }])
+    expect(wins).toEqual([{ winner: upstream.address.pool, slow: [lead.pool], failed: [] }])
     expect(attemptsAt(lead)).toBe(0)
     // It is kept where it leads to.
     expect(rig.engine.poolStates()).toEqual([
@@ -110,7 +104,8 @@ describe.runIf(process.platform === 'linux')('a connection to one of several add
       await client.responses(1)
       expect(client.text).toBe(ok)
     }
-    expect(wins).toHaveLength(2)
+    const win = { winner: upstream.address.pool, slow: [], failed: ['refused'] }
+    expect(wins).toEqual([win, win])
   })
 
   it('waits for the one that is wanted for as long as a connection may take', async () => {

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Blackhole, startBlackhole } from '../../src/testing/blackhole.ts'
@@ -22,6 +21,7 @@ import {
   type StreamUpstream,
   startTcpUpstream,
 } from '../../src/testing/stream-upstream.ts'
+import { attemptsTo } from '../../src/testing/tcp-table.ts'
 import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
 import { startVersionUpstream, type VersionUpstream } from '../../src/testing/version-upstream.ts'
 import { waitFor } from '../../src/testing/wait-for.ts'
@@ -58,16 +58,6 @@ const routed = (name: string, more: object = {}) =>
     rules: [{ backendRefs: [toBackend(name)], ...more }],
   })
 const get = (name: string, path = '/') => running.send(port, { host: `${name}.example.com`, path })
-
-/** Sockets that wait for an answer to their SYN, from a port of this machine. */
-function waitingFor(remotePort: number): number {
-  const synSent = '02'
-  const suffix = `:${remotePort.toString(16).toUpperCase().padStart(4, '0')}`
-  return ['/proc/net/tcp', '/proc/net/tcp6']
-    .flatMap((table) => readFileSync(table, 'utf8').split('\n'))
-    .map((line) => line.trim().split(/\s+/))
-    .filter(([, , to = '', state]) => to.endsWith(suffix) && state === synSent).length
-}
 
 describe.runIf(process.platform === 'linux')('a backend whose name has several addresses', () => {
   beforeAll(async () => {
@@ -172,8 +162,13 @@ describe.runIf(process.platform === 'linux')('a backend whose name has several a
   })
 
   it('is reached at the other family where the first leads nowhere, and nothing of that stays', async () => {
-    expect((await get('dual')).body).toBe('"web"')
-    await waitFor('the end of the slower attempt', () => waitingFor(web.port) === 0)
+    expect((await get('dual', '/first')).body).toBe('"web"')
+    await waitFor('the line of the log, which names who answered', () =>
+      running.stdout
+        .split('\n')
+        .some((line) => line.includes('/first') && line.includes(`endpoint=${live}:${web.port} `)),
+    )
+    await waitFor('the end of the slower attempt', () => attemptsTo(web.port) === 0)
   })
 
   it('is reached at another address of the same family', async () => {

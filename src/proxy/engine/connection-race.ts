@@ -27,7 +27,12 @@ export interface AddressRace {
   /** What is tried beside the address, in this order (RFC 8305 4); often nothing. */
   rivalsOf(lead: UpstreamAddress): readonly UpstreamAddress[]
   /** A connection was made, while others that had begun before had failed or were slower. */
-  won(winner: UpstreamAddress, beaten: readonly UpstreamAddress[]): void
+  won(winner: UpstreamAddress, beaten: BeatenAddresses): void
+}
+
+export interface BeatenAddresses {
+  readonly failed: readonly UpstreamAddress[]
+  readonly slow: readonly UpstreamAddress[]
 }
 
 /** How a connection is made, where none is kept. */
@@ -107,10 +112,9 @@ export class ConnectionRace implements TimerOwner {
     const before = this.#runners.slice(0, this.#runners.indexOf(winner))
     for (const runner of this.#runners) if (runner !== winner) runner.socket.destroy()
     if (before.length > 0) {
-      this.#race.won(
-        winner.address,
-        before.map(({ address }) => address),
-      )
+      const those = (isOut: boolean) =>
+        before.filter((one) => one.isOut === isOut).map(({ address }) => address)
+      this.#race.won(winner.address, { failed: those(true), slow: those(false) })
     }
     this.#owner.onWon(winner.address, winner.socket)
   }

@@ -26,7 +26,7 @@ it('begins with the family of the first address, and tries the families in turn'
 
 it('prefers the family that has won for ten minutes, and keeps off the beaten address for one', () => {
   const { endpoints, preferred, rivals, at } = rig([...six, ...four])
-  endpoints.won('192.0.2.1', ['2001:db8::1'])
+  endpoints.won('192.0.2.1', ['2001:db8::1'], [])
   expect(preferred()).toEqual(four)
   expect(rivals('192.0.2.2')).toEqual(['2001:db8::2', '192.0.2.1', '2001:db8::1'])
   at(599_999)
@@ -37,22 +37,30 @@ it('prefers the family that has won for ten minutes, and keeps off the beaten ad
 
 it('keeps off one address of a family that works otherwise', () => {
   const { endpoints, preferred, at } = rig(four)
-  endpoints.won('192.0.2.2', ['192.0.2.1'])
+  endpoints.won('192.0.2.2', ['192.0.2.1'], [])
   expect(preferred()).toEqual(['192.0.2.2'])
   at(60_000)
   expect(preferred()).toEqual(four)
 })
 
+it('comes back soon to one that refused', () => {
+  const { endpoints, preferred, at } = rig(four)
+  endpoints.won('192.0.2.2', [], ['192.0.2.1'])
+  expect(preferred()).toEqual(['192.0.2.2'])
+  at(5_000)
+  expect(preferred()).toEqual(four)
+})
+
 it('takes any address where the last of a family was beaten by one of its own', () => {
   const { endpoints, preferred } = rig(['2001:db8::1', '192.0.2.1'])
-  endpoints.won('192.0.2.1', ['2001:db8::1'])
-  endpoints.won('2001:db8::1', ['192.0.2.1'])
+  endpoints.won('192.0.2.1', ['2001:db8::1'], [])
+  endpoints.won('2001:db8::1', ['192.0.2.1'], [])
   expect(preferred()).toEqual(['2001:db8::1'])
 })
 
 it('remembers over a change of addresses', () => {
   const before = rig([...six, ...four])
-  before.endpoints.won('192.0.2.1', six)
+  before.endpoints.won('192.0.2.1', six, [])
   const { preferred } = rig(['2001:db8::3', '192.0.2.3'], before.endpoints)
   expect(preferred()).toEqual(['192.0.2.3'])
 })

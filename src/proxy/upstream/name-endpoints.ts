@@ -3,21 +3,23 @@
  * which a connection is raced (RFC 8305). What connections have shown is remembered for a while, so
  * that an address or a family that leads nowhere is not waited for each time:
  *
- *   a race was lost ----> the beaten address is no first choice for a minute
+ *   a race was lost ----> the slower address is no first choice for a minute, one that refused for
+ *                   |     five seconds: to ask that one again costs nothing
  *                   `---> the family of the winner is first for ten minutes
  *
  * None of it is health: an endpoint to which connections are slow is still used where the better
  * ones are not.
  */
 import { isIPv6 } from 'node:net'
-import type { AddressRace } from '../engine/connection-race.ts'
+import type { AddressRace, BeatenAddresses } from '../engine/connection-race.ts'
 import type { UpstreamAddress } from '../engine/types.ts'
 import type { EndpointSet } from './choose.ts'
 import { addressText, plainAddress, UpstreamEndpoint } from './endpoint.ts'
 
 /** Milliseconds; RFC 6555 4.2 remembers a family for "the order of 10 minutes". */
 const familyMemoryMs = 600_000
-const beatenMemoryMs = 60_000
+const slowMemoryMs = 60_000
+const failedMemoryMs = 5_000
 /** Addresses that one connection is tried with beside the first. */
 const mostRivals = 7
 
@@ -106,15 +108,17 @@ export class NameEndpoints implements EndpointSet {
     return [...inTurns(good, familyOf(host)), ...inTurns(late, familyOf(host))].slice(0, mostRivals)
   }
 
-  won(winner: string, beaten: readonly string[]): void {
+  /** Addresses: who won against whom. */
+  won(winner: string, slow: readonly string[], failed: readonly string[]): void {
     const now = this.#now()
     const family = familyOf(winner)
     const memory = this.#memory
     memory.beaten.delete(winner)
-    for (const host of beaten) memory.beaten.set(host, now + beatenMemoryMs)
+    for (const host of slow) memory.beaten.set(host, now + slowMemoryMs)
+    for (const host of failed) memory.beaten.set(host, now + failedMemoryMs)
     // Addresses may change and be no longer forgotten one by one.
     for (const host of memory.beaten.keys()) if (!this.#byHost.has(host)) memory.beaten.delete(host)
-    if (beaten.some((host) => familyOf(host) !== family)) {
+    if ([...slow, ...failed].some((host) => familyOf(host) !== family)) {
       memory.family = family
       memory.familyUntil = now + familyMemoryMs
     }
@@ -168,16 +172,15 @@ export class NameRace implements AddressRace {
     return rivals === noEndpoints ? noAddresses : rivals.map(({ address }) => this.#reach(address))
   }
 
-  won(winner: UpstreamAddress, beaten: readonly UpstreamAddress[]): void {
-    this.#endpoints.won(
-      winner.host,
-      beaten.map(({ host }) => host),
-    )
+  won(winner: UpstreamAddress, { slow, failed }: BeatenAddresses): void {
+    this.#endpoints.won(winner.host, slow.map(hostOf), failed.map(hostOf))
   }
 
   endpointAt({ host }: UpstreamAddress): UpstreamEndpoint | undefined {
     return this.#endpoints.endpointAt(host)
   }
 }
+
+const hostOf = ({ host }: UpstreamAddress): string => host
 
 const noAddresses: readonly UpstreamAddress[] = []
