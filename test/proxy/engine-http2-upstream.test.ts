@@ -91,6 +91,23 @@ function ask(
 }
 
 describe('an upstream of node:http2', () => {
+  it.each([
+    ['POST', 503, 2],
+    ['PUT', 200, 3],
+  ])(
+    'that closes under a %s: the client gets %i, after %i requests in all',
+    async (method, status, times) => {
+      let seen = 0
+      serve = (stream) => {
+        seen++
+        if (seen === 2) stream.session?.destroy()
+        else stream.respond({ ':status': 200 }, { endStream: true })
+      }
+      expect((await ask({ method }, 'body')).status).toBe(200)
+      expect([(await ask({ method }, 'body')).status, seen]).toEqual([status, times])
+    },
+  )
+
   it('gets requests of HTTP/1.1 as streams of one connection', async () => {
     const seen: IncomingHttpHeaders[] = []
     serve = (stream, headers) => {
