@@ -29,6 +29,7 @@ export interface AccessLogOptions {
 export class AccessLog {
   /** Lines that were lost: the reader is gone, or does not read. */
   droppedLines = 0
+  readonly #fd: number
   readonly #sink: InstanceType<typeof SonicBoom>
   readonly #timer: NodeJS.Timeout
   /** Lines that are not handed over yet, as bytes: a string of many parts is slow to grow. */
@@ -38,6 +39,7 @@ export class AccessLog {
   #isOpen = true
 
   constructor({ fd, isShared }: AccessLogOptions) {
+    this.#fd = fd
     const maxWrite = isShared && fstatSync(fd).isFIFO() ? atomicBytes : batchBytes
     this.#pending = Buffer.allocUnsafeSlow(Math.min(batchBytes, maxWrite))
     this.#sink = new SonicBoom({ fd, maxWrite, maxLength: mostPendingBytes, contentMode: 'buffer' })
@@ -89,10 +91,17 @@ export class AccessLog {
 
   /** For the moment before the process or the thread ends; blocks. */
   flushSync(): void {
-    this.#handOver()
     if (!this.#isOpen) return
+    const rest = this.#pending.subarray(0, this.#pendingBytes)
+    this.#pendingBytes = 0
+    this.#pendingLines = 0
     try {
       this.#sink.flushSync()
+      if (rest.length === 0) return
+      // Handed to the sink it would go to another thread, for which nobody waits any more.
+      const last = new SonicBoom({ fd: this.#fd, sync: true, contentMode: 'buffer' })
+      last.write(rest as Uint8Array as never)
+      last.flushSync()
     } catch {
       // Nobody is left to tell.
     }
