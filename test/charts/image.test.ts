@@ -33,12 +33,13 @@ function stageOf(name: string): Stage {
     ),
   )
   const body = `${bodies.get('base')}${bodies.get(name)}`
-  const lastOf = (word: string) =>
-    [...body.matchAll(new RegExp(`^${word} (.*)$`, 'gm'))].at(-1)?.[1] ?? ''
+  const allOf = (word: string) =>
+    [...body.matchAll(new RegExp(`^${word} (.*)$`, 'gm'))].map(([, value = '']) => value)
+  const lastOf = (word: string) => allOf(word).at(-1) ?? ''
   return {
     env: Object.fromEntries(
-      lastOf('ENV')
-        .split(' ')
+      allOf('ENV')
+        .flatMap((line) => line.split(' '))
         .map((pair) => pair.split('=') as [string, string]),
     ),
     user: lastOf('USER'),
