@@ -53,6 +53,9 @@ export interface Result {
   readonly p10: number
   readonly p90: number
   readonly bound: number | null
+  /** 10th and 90th percentile of the rounds' ratios. */
+  readonly ratioP10?: number
+  readonly ratioP90?: number
   /** Null where nothing is bound, the peer is absent, or the peer's own spread is over 15 %. */
   readonly ok: boolean | null
   /** Does the bound hold the figure from above (`most`) or below (`least`)? */
@@ -122,7 +125,8 @@ export function judge(row: Row): Result {
   const { id, unit, own, bound, note } = row
   const peer = row.peer?.samples.length ? row.peer : undefined
   const value = median(own)
-  const ratio = peer === undefined ? undefined : ratioOf(row, value, median(peer.samples))
+  const ratios = peer === undefined ? [] : ratiosOf(row, peer.samples)
+  const ratio = ratios.length === 0 ? undefined : median(ratios)
   const peerSpread = peer === undefined ? undefined : spreadOf(peer.samples)
   const isOfRatio = row.peer !== undefined && row.boundOf !== 'value'
   const isNoisy = isOfRatio && (peerSpread === undefined || peerSpread > noise)
@@ -139,10 +143,25 @@ export function judge(row: Row): Result {
     bound: bound === undefined ? null : limitOf(bound),
     ok: bound === undefined || figure === undefined || isNoisy ? null : keeps(figure, bound),
     ...(bound && { at: 'atMost' in bound ? 'most' : 'least' }),
+    ...(ratios.length > 1 && {
+      ratioP10: rounded(quantile(ratios, 0.1)),
+      ratioP90: rounded(quantile(ratios, 0.9)),
+    }),
     ...(peer && { peerValue: rounded(median(peer.samples)) }),
     ...(peerSpread !== undefined && { peerSpread: rounded(peerSpread) }),
     ...(note && { note }),
   }
+}
+
+/**
+ * The ratio of every round, whose candidates ran right after each other: a machine that is slow for a
+ * minute is so for both. Where the numbers of samples differ they are no pairs, and the medians are
+ * compared.
+ */
+function ratiosOf(row: Row, peer: readonly number[]): readonly number[] {
+  const { own } = row
+  if (own.length !== peer.length) return [ratioOf(row, median(own), median(peer))]
+  return own.map((value, round) => ratioOf(row, value, peer[round] ?? Number.NaN))
 }
 
 function ratioOf({ unit, as, bound }: Row, own: number, peer: number): number {
@@ -163,7 +182,9 @@ export function describe(result: Result): string {
   const noisy = result.peerSpread === undefined ? '' : `, ±${Math.round(result.peerSpread * 100)} %`
   const against =
     peer === null ? '' : ` against ${peer} ${peerValue ?? 'absent'}${peerValue ? noisy : ''}`
-  const times = ratio === null ? '' : ` = ${ratio} ×`
+  const { ratioP10, ratioP90 } = result
+  const rounds = ratioP10 === undefined ? '' : ` [${ratioP10} … ${ratioP90}]`
+  const times = ratio === null ? '' : ` = ${ratio} ×${rounds}`
   const verdict = { true: 'ok', false: 'MISSED', null: 'inconclusive' }[`${result.ok}`]
   const sign = result.at === 'most' ? '≤' : '≥'
   const bound = result.bound === null ? '' : `  (${sign} ${result.bound}: ${verdict})`
@@ -181,7 +202,9 @@ export function tableOf(results: readonly Result[]): string {
     const against = peer === null ? '' : `${peer}: ${peerValue ?? 'absent'}${spread}`
     const limit = bound === null ? '' : `${signOf(result)} ${bound}`
     const verdict = bound === null ? '' : verdicts[`${ok}`]
-    const cells = [`\`${id}\``, `${value} ${unit}`, `${p10} … ${p90}`, against, ratio ?? '', limit]
+    const { ratioP10, ratioP90 } = result
+    const times = ratioP10 === undefined ? `${ratio ?? ''}` : `${ratio} (${ratioP10} … ${ratioP90})`
+    const cells = [`\`${id}\``, `${value} ${unit}`, `${p10} … ${p90}`, against, times, limit]
     return `| ${[...cells, verdict].join(' | ')} |`
   })
   const head = '| row | ours | p10 … p90 | peer | ratio | bound | |\n|---|---|---|---|---|---|---|'
