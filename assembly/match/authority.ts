@@ -30,7 +30,21 @@ function readPort(start: usize, end: usize): i32 {
   return port <= 65535 ? port : -2
 }
 
-/** Writes AUTHORITY, HOST and PORT of the record; 0, or `code` when the bytes are no authority. */
+/**
+ * Address after the host without the dot that ends an absolute name, which is the same host
+ * (RFC 1034 3.1); 0 where an empty label comes before that dot: `.`, `..`, `a..`.
+ */
+// @ts-ignore: decorator
+@inline
+function nameEnd(start: usize, stop: usize): usize {
+  if (stop == start || load<u8>(stop - 1) != 0x2e) return stop
+  return stop - start > 1 && load<u8>(stop - 2) != 0x2e ? stop - 1 : 0
+}
+
+/**
+ * Writes AUTHORITY, HOST and PORT of the record; 0, or `code` when the bytes are no authority.
+ * AUTHORITY is as it came, HOST without the dot of an absolute name.
+ */
 export function readAuthority(record: usize, start: usize, end: usize, code: i32): i32 {
   if (end - start > <usize>HOST_LIMIT) return refuse(code, start)
   const stop = skipHost(start, end)
@@ -41,10 +55,12 @@ export function readAuthority(record: usize, start: usize, end: usize, code: i32
     port = readPort(stop + 1, end)
     if (port == -2) return refuse(code, stop + 1)
   }
+  const name = nameEnd(start, stop)
+  if (name == 0) return refuse(code, start)
   store<u32>(record + HEAD_AUTHORITY, <u32>start)
   store<u32>(record + HEAD_AUTHORITY, <u32>end, 4)
   store<u32>(record + HEAD_HOST, <u32>start)
-  store<u32>(record + HEAD_HOST, <u32>stop, 4)
+  store<u32>(record + HEAD_HOST, <u32>name, 4)
   store<i32>(record + HEAD_PORT, port)
   return 0
 }

@@ -6,9 +6,11 @@ import {
   HEAD_AUTHORITY,
   HEAD_FIELDS,
   HEAD_FIELD_COUNT,
+  HEAD_HOST,
   HEAD_METHOD,
   HEAD_PATH,
   HEAD_QUERY,
+  HOST_LIMIT,
   PREDICATE_EXACT,
   PREDICATE_KIND,
   PREDICATE_NAME,
@@ -88,6 +90,26 @@ function isTargetMatch(spec: usize, predicate: usize, record: usize): bool {
   return isValueMatch(spec, predicate, start, end)
 }
 
+/** host[:port] without the dot of an absolute name */
+const AUTHORITY: usize = memory.data(264)
+
+/**
+ * The authority names the same host with and without the dot that ends an absolute name, which HOST
+ * leaves out: so it does here.
+ */
+function isAuthorityMatch(spec: usize, predicate: usize, record: usize): bool {
+  const span = record + HEAD_AUTHORITY
+  if (load<i32>(span) < 0) return false
+  const start = <usize>load<u32>(span)
+  const end = <usize>load<u32>(span, 4)
+  const stop = <usize>load<u32>(record + HEAD_HOST, 4)
+  const hasDot = stop > start && stop < end && load<u8>(stop) == 0x2e
+  if (!hasDot || end - start > <usize>HOST_LIMIT) return isValueMatch(spec, predicate, start, end)
+  memory.copy(AUTHORITY, start, stop - start)
+  memory.copy(AUTHORITY + (stop - start), stop + 1, end - stop - 1)
+  return isValueMatch(spec, predicate, AUTHORITY, AUTHORITY + (end - start - 1))
+}
+
 /** Any one of repeated fields may match; commas are not split. */
 function isAnyFieldMatch(spec: usize, predicate: usize, record: usize): bool {
   const name = spec + <usize>load<u32>(predicate + PREDICATE_NAME)
@@ -111,7 +133,7 @@ function isFieldPredicateMet(spec: usize, predicate: usize, record: usize): bool
     case FROM_PATH:
       return isTargetMatch(spec, predicate, record)
     case FROM_AUTHORITY:
-      return isSpanMatch(spec, predicate, record + HEAD_AUTHORITY)
+      return isAuthorityMatch(spec, predicate, record)
     default:
       return isAnyFieldMatch(spec, predicate, record)
   }

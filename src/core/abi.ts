@@ -163,7 +163,7 @@ export const HEAD_PATH = 32
 export const HEAD_QUERY = 40
 /** span, host[:port]: of the absolute-form target, else of Host */
 export const HEAD_AUTHORITY = 48
-/** span of the authority without port; IPv6 keeps its brackets */
+/** span of the authority without port and closing dot; IPv6 keeps its brackets */
 export const HEAD_HOST = 56
 /** f64; -1 when absent */
 export const HEAD_CONTENT_LENGTH = 64

@@ -1,3 +1,4 @@
+import { withoutRootDot } from '../base/root-dot.ts'
 import {
   FIELD_INFO,
   FIELD_NAME,
@@ -55,10 +56,10 @@ export interface AssignedRequest {
   readonly headers: Iterable<readonly [name: string, value: string]>
 }
 
-/** Host without port; an IPv6 address keeps its brackets. */
+/** Host without port and without the dot of an absolute name; an IPv6 address keeps its brackets. */
 function hostLength(authority: string): number {
   const colon = authority.indexOf(':', authority.startsWith('[') ? authority.indexOf(']') : 0)
-  return colon < 0 ? authority.length : colon
+  return withoutRootDot(colon < 0 ? authority : authority.slice(0, colon)).length
 }
 
 /**

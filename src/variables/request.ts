@@ -1,3 +1,4 @@
+import { withoutRootDot } from '../base/root-dot.ts'
 import { type CelResult, CelTimestamp } from '../cel/index.ts'
 import type { RequestHead } from '../exchange/exchange.ts'
 import { bodyField, bodyPrefixField } from './body-field.ts'
@@ -40,13 +41,13 @@ export class RequestView extends ExchangeView {
       case 'path':
         return request.path
       case 'host':
-        return request.authority
+        return withoutRootDot(request.authority)
       case 'scheme':
         return request.scheme
       case 'pathAndQuery':
         return pathAndQuery(request)
       case 'uri':
-        return `${request.scheme}://${request.authority}${pathAndQuery(request)}`
+        return `${request.scheme}://${withoutRootDot(request.authority)}${pathAndQuery(request)}`
       case 'version':
         return `HTTP/${request.version}`
       case 'body':

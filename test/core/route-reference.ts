@@ -19,7 +19,10 @@ function hostRank(hostname: string | undefined, host: string): number {
 }
 
 function hostOf(request: AssignedRequest): string {
-  return request.authority.replace(/:\d*$/, '').toLowerCase()
+  return request.authority
+    .replace(/:\d*$/, '')
+    .replace(/(?<=[^.])\.$/, '')
+    .toLowerCase()
 }
 
 const trimSlashes = (path: string) => path.replace(/\/+$/, '')

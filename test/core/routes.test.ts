@@ -289,9 +289,13 @@ describe('the route table', () => {
       { path: '/p', query: 'q' },
       { path: '/p' },
       { authority: 'h:1' },
+      // The dot of an absolute name makes no other host; two dots do.
+      { authority: 'h.:1' },
+      { authority: 'h..:1' },
+      { authority: 'h.' },
       { authority: 'h', headers: [['host', 'h:1'] as const] },
     ].map((request) => match(table, completeRequest(request)))
-    expect(ids).toEqual([1, 2, 3, 4, 'NO_ROUTE'])
+    expect(ids).toEqual([1, 2, 3, 4, 4, 'NO_ROUTE', 'NO_ROUTE', 'NO_ROUTE'])
     table.free()
   })
 

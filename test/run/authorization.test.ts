@@ -46,6 +46,8 @@ const rules: Readonly<Record<string, readonly ReturnType<typeof rule>[]>> = {
   wrong: [rule('Deny', 'request.headers["n"] + 1 == 2')],
   'wrong-allow': [rule('Allow', 'request.headers["n"] + 1 == 2', '"a"')],
   text: [rule('Deny', '"a text"')],
+  named: [rule('Deny', 'request.host == "named.example.com"')],
+  addressed: [rule('Deny', 'request.uri.startsWith("http://addressed.example.com/")')],
   hidden: [rule('Deny', 'request.headers["x"].startsWith("b") || request.headers["absent"] == 1')],
   cost: [rule('Deny', `request.headers["n"].split(",").all(a, ${nested(4)})`)],
   'cost-allow': [rule('Allow', `request.headers["n"].split(",").all(a, ${nested(4)})`)],
@@ -169,6 +171,9 @@ describe('actions [Traffic.authorization]', () => {
     ['mixed', '/denied', { key: 'k' }, 403],
     ['none', '/', {}, 403],
     ['nothing', '/', {}, 200],
+    ['named', '/', { host: 'named.example.com.' }, 403],
+    ['addressed', '/', { host: 'addressed.example.com.' }, 403],
+    ['open', '/', { host: 'open.example.com.:80' }, 200],
   ])(
     '[Authorization.action] [Authorization.policy.matchExpressions] [error.4] %s %s %o: %i',
     async (name, path, headers, expected) => {

@@ -179,7 +179,18 @@ describe('requests of HTTP/2', () => {
   })
 
   it('for another listener than their connection was made for are misdirected', async () => {
-    const { headers } = await ask(overTls, { ':path': '/', ':authority': 'other.test' })
-    expect(headers[':status']).toBe(421)
+    for (const name of ['other.test', 'other.test.', `OTHER.test.:${securePort}`]) {
+      const { headers } = await ask(overTls, { ':path': '/', ':authority': name })
+      expect(headers[':status'], name).toBe(421)
+    }
+  })
+
+  it('find their route with the dot of an absolute name too, and what refuses them finds them', async () => {
+    const statusOf = async (name: string) =>
+      (await ask(overTls, { ':path': '/', ':authority': name })).headers[':status']
+    expect(await statusOf('http1.example.com.')).toBe(200)
+    expect(await statusOf(`http1.example.com.:${securePort}`)).toBe(200)
+    expect(await statusOf('closed.example.com.')).toBe(403)
+    expect(await statusOf('http1.example.com..')).toBe(400)
   })
 })

@@ -172,7 +172,26 @@ describe('TLS that ends at the gateway', () => {
     expect(response.status).toBe(200)
   })
 
-  it.each(['other.example.com', 'wild.example.com', 'x.shop.example.com', 'shop.example.com.', ''])(
+  it('takes the dot of an absolute name for none, in the handshake and in the Host', async () => {
+    const dotted = client('shop.example.com.')
+    expect(await shownCertificate(port, dotted)).toBe(certificates.shop.fingerprint)
+    for (const host of ['shop.example.com', 'shop.example.com.', `SHOP.example.com.:${port}`]) {
+      const response = await sendTls(port, dotted, { host })
+      expect(response.status, host).toBe(200)
+      // What the client wrote is what the backend reads.
+      expect(JSON.parse(response.body)).toMatchObject({ headers: { host } })
+    }
+    const host = 'both.example.com.'
+    expect((await sendTls(port, client('shop.example.com'), { host })).status).toBe(421)
+    expect((await sendTls(port, dotted, { host: 'a.wild.example.com.' })).status).toBe(421)
+    expect((await sendTls(port, client('a.wild.example.com.'), { host })).status).toBe(421)
+    for (const none of ['.', '..', 'shop.example.com..', 'shop.example.com..:443']) {
+      expect((await sendTls(port, dotted, { host: none })).status, none).toBe(400)
+    }
+  })
+
+  const strangers = ['other.example.com', 'wild.example.com', 'x.shop.example.com']
+  it.each([...strangers, 'shop.example.com..', '.', ''])(
     'closes the handshake for the name "%s", which no listener has',
     async (servername) => {
       await expect(handshake(port, client(servername))).rejects.toThrow()

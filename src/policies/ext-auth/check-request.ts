@@ -3,6 +3,7 @@ import { isUtf8 } from 'node:buffer'
 import { create, type JsonObject } from '@bufbuild/protobuf'
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import { type CheckRequest, CheckRequestSchema } from '../../../proto/gen/called/ext_authz_pb.ts'
+import { withoutRootDot } from '../../base/root-dot.ts'
 import type { Exchange, Peer, RequestHead } from '../../exchange/exchange.ts'
 import type { LearnedRecord } from '../../exchange/learned.ts'
 import type { GrpcAuthorization } from './config.ts'
@@ -39,7 +40,7 @@ export function checkRequest(
           method: request.method,
           headers: headersOf(request, allowedRequestHeaders),
           path: pathAndQuery(request),
-          host: request.authority,
+          host: withoutRootDot(request.authority),
           scheme: request.scheme,
           size: BigInt(body?.length ?? exchange.requestBody.length ?? -1),
           protocol: request.version === '2' ? 'HTTP/2' : `HTTP/${request.version}`,
@@ -80,7 +81,7 @@ function headersOf(
   const found: Record<string, string> = Object.create(null)
   found[':method'] = request.method
   found[':scheme'] = request.scheme
-  found[':authority'] = request.authority
+  found[':authority'] = withoutRootDot(request.authority)
   found[':path'] = pathAndQuery(request)
   for (const [name, value] of request.headers.entries()) {
     const key = name.toLowerCase()

@@ -1,4 +1,5 @@
 /** Authorization over HTTP: 200 lets a request pass, and no other status does. */
+import { withoutRootDot } from '../../base/root-dot.ts'
 import { isCelError } from '../../cel/index.ts'
 import { GatewayError } from '../../errors.ts'
 import {
@@ -89,7 +90,7 @@ export class HttpAuthorizer implements BodyNeeds {
     const { headers, authority } = exchange.request
     const pairs: Pair[] = []
     for (const name of this.#sent) {
-      const values = name === 'host' ? [authority] : headers.getAll(name)
+      const values = name === 'host' ? [withoutRootDot(authority)] : headers.getAll(name)
       for (const value of values) pairs.push([name, value])
     }
     if (withBody) pairs.push(['x-envoy-auth-partial-body', 'false'])

@@ -9,10 +9,14 @@
  *   extension   type 2 | <2>         server_name: list <2> of  0 | host name <2>
  * ```
  */
+import { withoutRootDot } from '../../base/root-dot.ts'
 import { ticketNameBytes } from './session-tickets.ts'
 
 export interface ClientHello {
-  /** As the client wrote it; undefined where it names no server. */
+  /**
+   * As the client wrote it, but for the dot of an absolute name, which RFC 6066 3 leaves out and some
+   * clients send; undefined where it names no server.
+   */
   readonly serverName: string | undefined
   /** How the tickets begin that the client shows, as latin1: the names of their keys (RFC 5077 4). */
   readonly tickets: readonly string[]
@@ -97,7 +101,7 @@ function serverNameOf(content: Buffer): string | undefined {
   while (!names.isEmpty) {
     const isHostName = names.number(1) === hostName
     const name = names.take(2)
-    if (isHostName) return name.toString('latin1')
+    if (isHostName) return withoutRootDot(name.toString('latin1'))
   }
   return undefined
 }

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import { type SecureContext, TLSSocket, type TLSSocketOptions } from 'node:tls'
+import { withoutRootDot } from '../../base/root-dot.ts'
 import { readClientHello } from './client-hello.ts'
 import { inheritSource } from './connection-ends.ts'
 import type { EngineParts } from './engine-parts.ts'
@@ -115,7 +116,7 @@ export class TlsHandshake implements TimerOwner {
   #secured(socket: TLSSocket, choice: TlsChoice, serverName: string | undefined): void {
     const { servername: agreed } = socket as { servername?: unknown }
     // Both readers of the hello must have seen the same name.
-    if (typeof agreed === 'string' && agreed !== serverName) {
+    if (typeof agreed === 'string' && withoutRootDot(agreed) !== serverName) {
       socket.destroy()
       return
     }

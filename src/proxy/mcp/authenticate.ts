@@ -1,4 +1,5 @@
 /** Who a client of an MCP backend is, before anything that it says is read. */
+import { withoutRootDot } from '../../base/root-dot.ts'
 import type { RespondVerdict, Verdict } from '../../exchange/exchange.ts'
 import type { McpAuthenticator } from '../../mcp/auth/authenticator.ts'
 import type { ClientView } from '../../mcp/auth/resource-metadata.ts'
@@ -69,5 +70,5 @@ function clientView({ exchange, original }: Walk, { isTrustedProxy }: PhaseConte
     (said === 'https' || said === 'http') && isTrustedProxy?.(rawSource.address) === true
   const scheme = isTold ? said : request.scheme
   const [path = '/'] = (original?.path ?? request.path).split('?', 1)
-  return { origin: `${scheme}://${original?.host ?? request.authority}`, path }
+  return { origin: `${scheme}://${withoutRootDot(original?.host ?? request.authority)}`, path }
 }
