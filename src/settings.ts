@@ -17,8 +17,10 @@ import {
   readPositiveDelay,
   readRanges,
   readServers,
+  readSessionLifetime,
   readWord,
   readWorkers,
+  sessionLifetimeForm,
 } from './settings/readers.ts'
 import { remoteSettings } from './settings/remote.ts'
 import { row, type SettingProblem, type SettingRow } from './settings/row.ts'
@@ -49,7 +51,7 @@ export const settings = {
     form: addressForm,
     read: readAddress,
     default: '127.0.0.1:15000',
-    doc: 'Serves `/config_dump`, `/logging` and `/quitquitquit`; whoever reaches it can stop the process.',
+    doc: 'Serves `/config_dump`, `/logging`, `/rotate_tls_session_keys` and `/quitquitquit`; whoever reaches it can stop the process.',
   }),
   statsAddress: row({
     flag: 'stats-address',
@@ -174,6 +176,14 @@ export const settings = {
     default: undefined,
     defaultText: 'unknown',
     doc: 'Node that this process runs on; as `SLUICE_ZONE`, for hints that name nodes.',
+  }),
+  tlsSessionLifetimeMs: row({
+    env: 'SLUICE_TLS_SESSION_LIFETIME',
+    form: sessionLifetimeForm,
+    read: readSessionLifetime,
+    default: 3_600_000,
+    defaultText: '`1h`',
+    doc: 'How long a TLS session can be resumed. The keys of session tickets are changed as often, and open what was sealed before for as long again.',
   }),
   sessionKeyFile: row<string | undefined>({
     flag: 'session-key-file',

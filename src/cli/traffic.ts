@@ -62,11 +62,12 @@ export function trafficOptions(
   const { dynamicAllow, dynamicRefuse, accessLog, ...others } = settings.value
   const { trustedProxies, proxyProtocolFrom, maxConnections, ...more } = others
   const { streamIdleMs, udpIdleMs, udpSessions, ...rest } = more
-  const { logLevel: _, logFormat: __, sessionKeyFile, ...remaining } = rest
+  const { logLevel: _, logFormat: __, sessionKeyFile, tlsSessionLifetimeMs, ...remaining } = rest
   const { zone, node, maxBackendRequests, ...proxy } = remaining
   return {
     ...proxy,
     accessLogFormat: accessLog,
+    tlsSessionSeconds: tlsSessionLifetimeMs / 1_000,
     destinations: { allow: dynamicAllow, refuse: dynamicRefuse, loopback },
     edge: {
       trustedProxies,

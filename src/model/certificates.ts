@@ -49,9 +49,14 @@ export function authoritiesOf(
   return { authorities: text }
 }
 
+/** The certificates of a PEM text, each a PEM text of its own; what stands between is left out. */
+export function pemCertificates(text: string): readonly string[] {
+  return text.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? []
+}
+
 /** Why a text is no list of certificates in PEM; undefined where it is one. */
 function pemProblem(text: string): string | undefined {
-  const blocks = text.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? []
+  const blocks = pemCertificates(text)
   if (blocks.length === 0) return 'holds no certificate in PEM'
   for (const [index, block] of blocks.entries()) {
     try {

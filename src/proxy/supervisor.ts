@@ -72,6 +72,8 @@ export interface ProxyOptions {
   readonly streamLimits?: Partial<StreamLimits>
   /** Nobody is believed, and everybody let in, where absent. */
   readonly edge?: EdgeSettings
+  /** How long TLS sessions can be resumed, and how often the keys of their tickets change. */
+  readonly tlsSessionSeconds?: number
   readonly channel: ConfigChannel
   readonly log?: LevelControl
   /** Metrics of whoever started the proxy, beside its own. */
@@ -123,9 +125,7 @@ class Supervisor implements RunningProxy {
   readonly #counts: SharedCounts
   readonly #claims: PortClaims
   readonly #answers: Answers
-  readonly #tickets = new TicketRotation((secrets) => {
-    for (const thread of this.#threads) thread.send({ type: 'tickets', secrets })
-  })
+  readonly #tickets: TicketRotation
   readonly #servers: Record<'admin' | 'stats' | 'readiness', SmallServer | undefined> = {
     admin: undefined,
     stats: undefined,
@@ -144,6 +144,9 @@ class Supervisor implements RunningProxy {
     this.ready = promise
     this.#becomeReady = resolve
     this.#answers = new Answers(options.name ?? 'local', options.channel)
+    this.#tickets = new TicketRotation((secrets) => {
+      for (const thread of this.#threads) thread.send({ type: 'tickets', secrets })
+    }, options.tlsSessionSeconds)
     const workers = workerCount(options.workers)
     this.#claims = new PortClaims(options.bindAddress, workers > 1)
     this.#counts = createSharedCounts(workers, options.maxBackendRequests !== undefined)
@@ -174,6 +177,7 @@ class Supervisor implements RunningProxy {
     const { adminAddress, statsAddress, readinessAddress, log } = this.#options
     const admin = adminRoutes({
       dump: () => this.#dump(),
+      rotateTickets: () => this.#tickets.rotate(),
       quit: () => this.#tell({ type: 'quit-requested' }),
       ...(log && { log }),
     })

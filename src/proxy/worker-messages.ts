@@ -43,6 +43,8 @@ export interface WorkerSettings {
   readonly locality?: Locality
   readonly maxBackendRequests?: number
   readonly streamLimits?: Partial<StreamLimits>
+  /** How long TLS sessions can be resumed. */
+  readonly tlsSessionSeconds?: number
   readonly edge?: EdgeSettings
 }
 

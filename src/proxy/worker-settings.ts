@@ -13,7 +13,7 @@ interface Options extends Omit<Alike, 'accessLog'> {
 export function workerSettings(options: Options): Alike {
   const { bindAddress, accessLogFd = 1, accessLogFormat = 'text', destinations } = options
   const { clusterDomain, locality, maxBackendRequests, streamLimits, version, edge } = options
-  const { nameServers } = options
+  const { nameServers, tlsSessionSeconds } = options
   return {
     bindAddress,
     accessLog: { fd: accessLogFd, format: accessLogFormat },
@@ -24,6 +24,7 @@ export function workerSettings(options: Options): Alike {
     ...(maxBackendRequests !== undefined && { maxBackendRequests }),
     ...(streamLimits !== undefined && { streamLimits }),
     ...(version !== undefined && { version }),
+    ...(tlsSessionSeconds !== undefined && { tlsSessionSeconds }),
     ...(edge !== undefined && { edge }),
   }
 }

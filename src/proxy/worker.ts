@@ -41,7 +41,7 @@ async function startWorker(port: NonNullable<typeof parentPort>, settings: Worke
   const core = createIoCore({ memoryPages })
   const head = core.createHead({ maxFields: mostFields, textBytes: headTextBytes })
   const buckets = new RateBuckets(settings.rateMemory)
-  const tickets = new TicketKeyring()
+  const tickets = new TicketKeyring([], settings.tlsSessionSeconds)
   const plane = await createDataPlane({
     core,
     head,

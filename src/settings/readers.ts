@@ -74,5 +74,16 @@ export function readCount(text: string): number | undefined {
   return /^[0-9]{1,7}$/.test(text) && count >= 1 && count <= 1_000_000 ? count : undefined
 }
 
+/** RFC 8446 4.6.1. */
+const longestSessionMs = 7 * 24 * 3_600_000
+
+/** Whole seconds, as TLS counts them; gives milliseconds. */
+export function readSessionLifetime(text: string): number | undefined {
+  const delay = readDelay(text)
+  const fits = delay !== undefined && delay >= 1_000 && delay <= longestSessionMs
+  return fits && delay % 1_000 === 0 ? delay : undefined
+}
+
+export const sessionLifetimeForm = 'whole seconds, or a duration such as `30m`; a week at most'
 export const addressForm = '`host:port`, `:port` or `off`'
 export const delayForm = 'seconds, or a duration such as `30s`'

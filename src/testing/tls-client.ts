@@ -61,3 +61,38 @@ export function sendTls(
   outgoing.end(body)
   return answerOf(outgoing)
 }
+
+/**
+ * The name of the key that sealed the ticket of a session (RFC 5077 4: its first 16 bytes), as hex.
+ * OpenSSL writes a session as a DER SEQUENCE with the ticket in an OCTET STRING below tag [10]; Node
+ * may put words of its own before it.
+ */
+export function ticketKeyOf(session: Buffer): string {
+  const ticketTag = 0xaa
+  const sequenceTag = 0x30
+  let at = session.indexOf(sequenceTag)
+  while (at >= 0 && contentOf(session, at).end !== session.length) {
+    at = session.indexOf(sequenceTag, at + 1)
+  }
+  if (at < 0) throw new Error('not a session of OpenSSL')
+  at = contentOf(session, at).start
+  while (at < session.length) {
+    const { start, end } = contentOf(session, at)
+    if (session[at] === ticketTag) {
+      const ticket = contentOf(session, start)
+      return session.toString('hex', ticket.start, ticket.start + 16)
+    }
+    at = end
+  }
+  throw new Error('the session has no ticket')
+}
+
+/** Edges of what the DER element at `at` holds. */
+function contentOf(der: Buffer, at: number): { start: number; end: number } {
+  const first = der.readUInt8(at + 1)
+  if (first < 0x80) return { start: at + 2, end: at + 2 + first }
+  const size = first - 0x80
+  const start = at + 2 + size
+  const length = size > 0 && size <= 4 && start <= der.length ? der.readUIntBE(at + 2, size) : NaN
+  return { start, end: start + length }
+}

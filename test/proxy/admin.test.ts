@@ -68,7 +68,7 @@ describe('admin', () => {
   const parts = () => {
     const quits: string[] = []
     const log = { level: 'info' }
-    return { log, quits, dump: () => '{}', quit: () => quits.push('quit') }
+    return { log, quits, dump: () => '{}', rotateTickets: () => {}, quit: () => quits.push('quit') }
   }
 
   it('shows and sets the level of the operational log', async () => {

@@ -7,6 +7,7 @@ import { rotate, TicketKeyring } from '../../src/proxy/engine/session-tickets.ts
 import { ListenerContexts, type ListenerIdentity } from '../../src/proxy/engine/tls-context.ts'
 import type { TlsChoice } from '../../src/proxy/engine/types.ts'
 import { Authority, type Certificate } from '../../src/testing/certificates.ts'
+import { readAll } from '../../src/testing/stream-upstream.ts'
 import { handshake } from '../../src/testing/tls-client.ts'
 import { waitFor } from '../../src/testing/wait-for.ts'
 import { type EngineRig, startEngine } from './engine-rig.ts'
@@ -167,6 +168,73 @@ describe.each(versions)('a session of %s', (version) => {
     serve(keyring, asking(true))
     await isRefused(unproven)
   })
+})
+
+/** Who the other side takes a client of a session for; `refused` where it lets nobody in. */
+async function whoIs(session: Buffer, maxVersion: SecureVersion): Promise<string> {
+  const client = { ca: authority.certificate, servername: 'a.example.com' }
+  try {
+    const socket = await handshake(port, client, { session, maxVersion })
+    // A full handshake without a certificate would prove nothing of the session.
+    expect(socket.isSessionReused()).toBe(true)
+    const answer = await readAll(socket, 'GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n')
+    return answer.slice(answer.lastIndexOf('\n') + 1) || 'refused'
+  } catch (error) {
+    if (error instanceof Error && 'code' in error) return 'refused'
+    throw error
+  }
+}
+
+interface Begun {
+  readonly version: SecureVersion
+  readonly required: boolean
+  readonly believed: string
+  readonly session: Buffer
+}
+
+/** Sessions of clients whose certificates, or whose authority's, end in a moment. */
+async function begunBefore(keyring: TicketKeyring, notAfter: Date): Promise<Begun[]> {
+  const passing = new Authority({ notAfter })
+  const ending = people.issue(['bob'], 'ec', { notAfter })
+  const begun: Begun[] = []
+  for (const [who, believed] of [
+    [ending, people.certificate],
+    [passing.issue(['carol']), passing.certificate],
+  ] as const) {
+    for (const required of [true, false]) {
+      serve(keyring, { ...identity, clients: { authorities: [believed], required } })
+      for (const version of versions) {
+        const more = { cert: who.certificate, key: who.key }
+        begun.push({ version, required, believed, session: await sessionOf(version, more) })
+      }
+    }
+  }
+  passing.dispose()
+  return begun
+}
+
+it('a session proves nothing once a certificate that it stood on has run out', async () => {
+  rig.plane.request = (exchange) =>
+    exchange.respond(200, [], exchange.peerCertificate?.subjectCn ?? 'nobody')
+  const keyring = new TicketKeyring(rotate([]))
+  let begun: Begun[] = []
+  let end = 0
+  // Long enough for the handshakes, however slow the machine is today; dates are whole seconds.
+  for (let seconds = 1; begun.length === 0 && seconds <= 16; seconds *= 2) {
+    end = (Math.ceil(Date.now() / 1_000) + seconds) * 1_000
+    begun = await begunBefore(keyring, new Date(end)).catch(() => [])
+  }
+  serve(keyring, asking(true))
+  const lasting = await sessionOf('TLSv1.3', proof())
+  await waitFor('the end of the certificates', () => Date.now() > end)
+  const found = new Set<string>()
+  for (const { version, required, believed, session } of begun) {
+    serve(keyring, { ...identity, clients: { authorities: [believed], required } })
+    found.add(`${required ? 'required' : 'requested'}: ${await whoIs(session, version)}`)
+  }
+  expect([begun.length, ...found]).toEqual([8, 'required: refused', 'requested: nobody'])
+  serve(keyring, asking(true))
+  expect(await whoIs(lasting, 'TLSv1.3')).toBe('alice')
 })
 
 it('secrets stay two at a time', () => {

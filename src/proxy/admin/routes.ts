@@ -39,11 +39,13 @@ export interface AdminParts {
   dump(): string
   /** Absent where the process has no operational log. */
   readonly log?: LevelControl
+  /** Changes the keys of TLS session tickets at once. */
+  rotateTickets(): void
   /** Somebody asked the process to stop. */
   quit(): void
 }
 
-export function adminRoutes({ dump, log, quit }: AdminParts): Routes {
+export function adminRoutes({ dump, log, rotateTickets, quit }: AdminParts): Routes {
   const original = log?.level
   const show: Respond = (_request, response) => {
     sendText(response, 200, `current log level is ${log?.level ?? 'unknown'}\n`)
@@ -65,6 +67,12 @@ export function adminRoutes({ dump, log, quit }: AdminParts): Routes {
         sendText(response, 200, dump(), 'application/json; charset=utf-8'),
     },
     '/logging': { GET: show, POST: change },
+    '/rotate_tls_session_keys': {
+      POST: (_request, response) => {
+        rotateTickets()
+        sendText(response, 200, 'new keys for session tickets; those before the last are gone\n')
+      },
+    },
     '/quitquitquit': {
       POST: (_request, response) => {
         sendText(response, 200, 'shutting down\n')

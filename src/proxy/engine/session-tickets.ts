@@ -14,8 +14,8 @@
  */
 import { hkdfSync, randomBytes } from 'node:crypto'
 
-/** How long a secret seals and a ticket is good for, in seconds (RFC 8446 4.6.1: a week at most). */
-export const ticketLifetimeSeconds = 3_600
+/** How long a secret seals and a ticket is good for, in seconds, where nobody says otherwise. */
+export const defaultLifetimeSeconds = 3_600
 
 const secretBytes = 32
 /** The one that seals, and the one before it. */
@@ -41,9 +41,12 @@ export function ticketKey(secret: Uint8Array, scope: string): Buffer {
 export class TicketKeyring {
   /** Without any, each context seals with a key that nobody else knows. */
   secrets: TicketSecrets
+  /** How long a ticket is good for (RFC 8446 4.6.1: a week at most). */
+  readonly lifetimeSeconds: number
 
-  constructor(secrets: TicketSecrets = []) {
+  constructor(secrets: TicketSecrets = [], lifetimeSeconds: number = defaultLifetimeSeconds) {
     this.secrets = secrets
+    this.lifetimeSeconds = lifetimeSeconds
   }
 }
 
@@ -51,13 +54,18 @@ export class TicketKeyring {
 export class TicketRotation {
   secrets: TicketSecrets = rotate([])
   readonly #timer: NodeJS.Timeout
+  readonly #tell: (secrets: TicketSecrets) => void
 
   /** `tell` hears of each change. */
-  constructor(tell: (secrets: TicketSecrets) => void) {
-    this.#timer = setInterval(() => {
-      this.secrets = rotate(this.secrets)
-      tell(this.secrets)
-    }, ticketLifetimeSeconds * 1_000).unref()
+  constructor(tell: (secrets: TicketSecrets) => void, lifetimeSeconds = defaultLifetimeSeconds) {
+    this.#tell = tell
+    this.#timer = setInterval(() => this.rotate(), lifetimeSeconds * 1_000).unref()
+  }
+
+  /** Takes a new secret at once: tickets live on that are sealed with the one before, no others. */
+  rotate(): void {
+    this.secrets = rotate(this.secrets)
+    this.#tell(this.secrets)
   }
 
   stop(): void {

@@ -1,11 +1,11 @@
-import { constants, createHash } from 'node:crypto'
-import { createSecureContext, type SecureContext } from 'node:tls'
+import { constants, createHash, type X509Certificate } from 'node:crypto'
+import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls'
 import type { ClientTlsSettings } from '../../exchange/connection.ts'
+import { ClientTrust } from './client-trust.ts'
 import {
   type TicketKeyring,
   type TicketSecrets,
   ticketKey,
-  ticketLifetimeSeconds,
   ticketNameBytes,
 } from './session-tickets.ts'
 
@@ -87,6 +87,7 @@ export class ListenerContexts {
   readonly #settings: ClientTlsSettings
   readonly #keyring: TicketKeyring
   readonly #scope: string
+  readonly #trust: ClientTrust
   #secrets: TicketSecrets
   /** By the names of the ticket keys, as latin1; the first is the one that seals. */
   #contexts = new Map<string, KeyedContext>()
@@ -99,6 +100,7 @@ export class ListenerContexts {
     this.#settings = settings
     this.#keyring = keyring
     this.#scope = scopeOf(identity, settings)
+    this.#trust = new ClientTrust(identity.clients?.authorities ?? [])
     this.#secrets = keyring.secrets
     this.#follow()
     this.choose([])
@@ -112,12 +114,26 @@ export class ListenerContexts {
       if (known !== undefined) return this.#open(known)
     }
     for (const first of this.#contexts.values()) return this.#open(first)
-    this.#lonely ??= createContext(this.#identity, this.#settings, this.#scope, undefined)
+    this.#lonely ??= this.#create(undefined)
     return this.#lonely
   }
 
+  /** At the time of the call; authorities of today, since a change of them ends all sessions. */
+  stillHolds(certificate: X509Certificate): boolean {
+    return this.#trust.stillHolds(certificate, Date.now())
+  }
+
+  #create(ticketKeys: Buffer | undefined): SecureContext {
+    const { lifetimeSeconds } = this.#keyring
+    return createContext(this.#identity, this.#settings, {
+      sessionIdContext: this.#scope,
+      sessionTimeout: lifetimeSeconds,
+      ...(ticketKeys && { ticketKeys }),
+    })
+  }
+
   #open(slot: KeyedContext): SecureContext {
-    slot.context ??= createContext(this.#identity, this.#settings, this.#scope, slot.key)
+    slot.context ??= this.#create(slot.key)
     return slot.context
   }
 
@@ -137,14 +153,11 @@ export class ListenerContexts {
 function createContext(
   { pairs, clients }: ListenerIdentity,
   { minVersion = '1.2', maxVersion = '1.3', ciphers }: ClientTlsSettings,
-  scope: string,
-  ticketKeys: Buffer | undefined,
+  sessions: SecureContextOptions,
 ): SecureContext {
   return createSecureContext({
     ...(clients && { ca: clients.authorities.map((pem) => Buffer.from(pem)) }),
-    sessionIdContext: scope,
-    sessionTimeout: ticketLifetimeSeconds,
-    ...(ticketKeys && { ticketKeys }),
+    ...sessions,
     minVersion: `TLSv${minVersion}`,
     maxVersion: `TLSv${maxVersion}`,
     ciphers: (ciphers ?? defaultCiphers).join(':'),

@@ -5,7 +5,7 @@ import { readClientHello } from './client-hello.ts'
 import { inheritSource } from './connection-ends.ts'
 import type { EngineParts } from './engine-parts.ts'
 import { Timer, type TimerOwner } from './timer-wheel.ts'
-import type { ChooseTls, EngineLimits, TlsChoice } from './types.ts'
+import type { ChooseTls, EngineLimits, TlsChoice, TlsContexts } from './types.ts'
 import { socketHighWaterMark } from './write-limits.ts'
 
 export interface SecureSocket {
@@ -121,7 +121,7 @@ export class TlsHandshake implements TimerOwner {
       return
     }
     if (choice.clientCertificate !== undefined) {
-      socket.authorized = isVouchedFor(socket)
+      socket.authorized = isVouchedFor(socket, choice.contexts)
       if (!socket.authorized && choice.clientCertificate === 'required') {
         socket.destroy()
         return
@@ -170,13 +170,13 @@ export class TlsHandshake implements TimerOwner {
  * OpenSSL tells whether an authority vouches for the client, and leaves it to the caller to care;
  * only a tls.Server would do so by itself. A Node that does not say counts as a no.
  */
-function isVouchedFor(socket: TLSSocket): boolean {
+function isVouchedFor(socket: TLSSocket, contexts: TlsContexts | undefined): boolean {
   const { ssl } = socket as { ssl?: { verifyError?: () => unknown } }
   if (typeof ssl?.verifyError !== 'function') return false
   const certificate = socket.getPeerX509Certificate()
   if (certificate === undefined || ssl.verifyError()) return false
-  // A session may be taken up again when the certificate from its beginning has run out.
-  return !socket.isSessionReused() || certificate.validToDate.getTime() > Date.now()
+  // What a session stands on may have run out since its beginning.
+  return !socket.isSessionReused() || contexts?.stillHolds(certificate) === true
 }
 
 function ignore(): void {}

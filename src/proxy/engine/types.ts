@@ -66,6 +66,8 @@ export interface ForwardOptions extends ConnectOptions {
 export interface TlsContexts {
   /** For a client that shows tickets whose keys have these names (latin1), if any. */
   choose(tickets: readonly string[]): SecureContext
+  /** Does a client certificate that was vouched for when a session began still hold? */
+  stillHolds(certificate: X509Certificate): boolean
 }
 
 /** Which listener a TLS connection is for. */
