@@ -79,6 +79,11 @@ export function block_free(block: usize): void {
   blockFree(block)
 }
 
+/** Copies `size` bytes to `to`; the two may overlap. */
+export function copy(to: usize, from: usize, size: i32): void {
+  memory.copy(to, from, <usize>size)
+}
+
 /** Grows memory to at least `pages` of 64 KiB: 0, or ERROR_MEMORY. */
 export function reserve(pages: i32): i32 {
   return reservePages(pages) ? 0 : ERROR_MEMORY

@@ -18,6 +18,7 @@ export interface CoreExports extends RateExports {
   reset(place: number): void
   block_new(size: number): number
   block_free(block: number): void
+  copy(to: number, from: number, size: number): void
   reserve(pages: number): number
   seal(): void
   untouched(): number

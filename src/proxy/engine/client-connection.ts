@@ -7,6 +7,7 @@ import { HttpExchange } from './http-exchange.ts'
 import { Http1Side } from './http1-side.ts'
 import { handOver } from './http2/open-session.ts'
 import type { MessageBody } from './message-body.ts'
+import type { ResponseFraming, ResponseHeadView } from './response-head.ts'
 import { reasonPhrase } from './status-line.ts'
 import { Timer, type TimerOwner } from './timer-wheel.ts'
 import { Transport, type TransportOwner } from './transport.ts'
@@ -69,6 +70,13 @@ export class ClientConnection
 
   sendHead(head: string, exchange: HttpExchange): void {
     this.transport.appendText(`${head}${this.#connectionField(exchange)}\r\n`)
+  }
+
+  sendResponse(head: ResponseHeadView, framing: ResponseFraming, exchange: HttpExchange): void {
+    this.transport.gather()
+    head.writeTo(this.transport, framing)
+    this.transport.appendText(this.#connectionField(exchange))
+    this.transport.appendText('\r\n')
   }
 
   /** A request is being served. */

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import type { Peer } from '../../exchange/exchange.ts'
 import type { BodySink } from './body-sink.ts'
 import type { HttpExchange } from './http-exchange.ts'
+import type { ResponseFraming, ResponseHeadView } from './response-head.ts'
 import type { TunnelEnd } from './tunnel.ts'
 import type { TlsChoice } from './types.ts'
 
@@ -34,6 +35,8 @@ export interface ClientSide {
   sendInterim(head: string): void
   /** The head of the response, up to but without its empty line; it leaves with `flush`. */
   sendHead(head: string, exchange: HttpExchange): void
+  /** The same for a head that was received. */
+  sendResponse(head: ResponseHeadView, framing: ResponseFraming, exchange: HttpExchange): void
   /** Switches to a tunnel: the head of a 101 and its protocol. */
   startTunnel(head: string, protocol: string): TunnelEnd
   /** The tunnel may now pass the client's bytes. */

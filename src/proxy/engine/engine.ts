@@ -6,6 +6,7 @@ import type { ConnectionCap } from './connection-cap.ts'
 import { DatagramPort } from './datagram-port.ts'
 import { startCounters } from './engine-counters.ts'
 import type { EngineParts } from './engine-parts.ts'
+import { GatherBuffers } from './gather-buffers.ts'
 import { HandleWrites } from './handle-writer.ts'
 import { HeadReader } from './head-reader.ts'
 import { FlushQueue } from './http2/flush-queue.ts'
@@ -124,6 +125,7 @@ class SocketEngine implements Engine {
       readBuffers,
       sharedReads: new SharedReads(options.core, takesOver),
       handleWrites: takesOver ? HandleWrites.find() : undefined,
+      gathers: new GatherBuffers(options.core),
       limits: { ...defaultLimits, ...options.limits },
       counters: startCounters(clientMeter, tlsMeter, readBuffers, () => this.#tlsConnections()),
       clientMeter,

@@ -1,5 +1,6 @@
 import { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
+import type { GatherBuffer } from './gather-buffers.ts'
 import type { SocketWriter, WrittenPart } from './socket-writer.ts'
 import { TlsHandleWriter } from './tls-handle-writer.ts'
 import { socketHighWaterMark } from './write-limits.ts'
@@ -79,8 +80,10 @@ function findRequestClass(): (new () => WriteRequest) | undefined {
 }
 
 function onComplete(this: WriteRequest, status: number): void {
-  const { writer, size = 0 } = this
+  const { writer, gathered, size = 0 } = this
   this.parts = undefined
+  this.gathered = undefined
+  gathered?.release()
   this.writer = undefined
   ;(writer as HandleWriter | undefined)?.completed(size, status)
 }
@@ -121,6 +124,26 @@ export class HandleWriter implements SocketWriter {
     else if (spare.getAsyncId() >= 0) this.#await(size, parts)
   }
 
+  /** What waits already is copied with each write; a buffer would wait with it. */
+  get takesGathered(): boolean {
+    return this.backlog === 0
+  }
+
+  writeGathered(buffer: GatherBuffer): void {
+    if (!this.#socket.writable) {
+      buffer.release()
+      return
+    }
+    const { spare } = this.#writes
+    const status = this.#handle.writeBuffer(spare, buffer.view())
+    if (status === 0 && spare.getAsyncId() >= 0) {
+      this.#await(buffer.length, undefined).gathered = buffer
+      return
+    }
+    buffer.release()
+    if (status !== 0) this.#fail(status)
+  }
+
   end(): void {
     this.#socket.end()
   }
@@ -136,7 +159,7 @@ export class HandleWriter implements SocketWriter {
   }
 
   /** The kernel did not take all: libuv has the rest and tells when it has left. */
-  #await(size: number, parts: readonly WrittenPart[] | undefined): void {
+  #await(size: number, parts: readonly WrittenPart[] | undefined): WriteRequest {
     const request = this.#writes.takeSpare()
     request.oncomplete = onComplete
     request.writer = this
@@ -144,6 +167,7 @@ export class HandleWriter implements SocketWriter {
     request.parts = parts
     this.backlog += size
     if (this.backlog >= socketHighWaterMark) this.needsDrain = true
+    return request
   }
 
   completed(size: number, status: number): void {

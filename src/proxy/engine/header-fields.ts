@@ -1,5 +1,6 @@
 import { GatewayError } from '../../errors.ts'
 import type { HeaderFields } from '../../exchange/exchange.ts'
+import type { HeadOutput } from './head-output.ts'
 import { type HeadReader, infoHop, infoName, type NameBits, nameBit } from './head-reader.ts'
 import { latin1Text } from './latin1.ts'
 
@@ -183,22 +184,23 @@ export class FieldList implements HeaderFields {
    * lines that stay together are copied together. `from` >= 0 starts the copy earlier in the head
    * (a start line that is sent on as it came).
    */
-  text(dropped: NameBits, from: number): string {
-    let out = ''
+  writeTo(out: HeadOutput, dropped: NameBits, from: number): void {
     let start = from
     for (let index = 0; index < this.#count; index++) {
       if (this.#isSent(index, dropped)) {
         if (start < 0) start = this.#span(index, 0)
       } else if (start >= 0) {
-        out += this.#slice(start, this.#span(index, 0))
+        out.appendBytes(this.#bytes, this.#base + start, this.#base + this.#span(index, 0))
         start = -1
       }
     }
-    if (start >= 0) out += this.#slice(start, this.#end)
+    if (start >= 0) out.appendBytes(this.#bytes, this.#base + start, this.#base + this.#end)
     for (let at = 0; at < this.#addedCount; at += 2) {
-      out += `${this.#added[at]}: ${this.#added[at + 1]}\r\n`
+      out.appendText(this.#added[at] ?? '')
+      out.appendText(': ')
+      out.appendText(this.#added[at + 1] ?? '')
+      out.appendText('\r\n')
     }
-    return out
   }
 
   /** Value of the first field of a known name, hop-by-hop or not. */

@@ -58,6 +58,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
     this.headIsFresh = true
     this.#tell(undefined)
     this.headIsFresh = false
+    this.request.settle()
   }
 
   respond(
@@ -137,7 +138,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
     const framing = frameResponse(this.request, head, this.responseBody)
     this.#isCloseDelimited = framing === 'close'
     if (this.#isCloseDelimited) client.mustClose = true
-    client.sendHead(head.text(framing), this)
+    client.sendResponse(head, framing, this)
     this.#phase = 'relaying'
     this.#sendResponseBody(client, framing)
   }
@@ -170,7 +171,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
     const body = this.requestBody
     const framing = this.requestFraming
     const isChunked = this.isRequestChunked && !link.framesBodies
-    link.sendHead(this.request.text(framing, this.upgrade), this.request.sensitiveNames)
+    link.sendRequest(this.request, framing, this.upgrade)
     const turn = this.#turn
     try {
       body.flow(link.sink, isChunked, false)

@@ -20,6 +20,7 @@ import {
 } from '../../core/index.ts'
 import { GatewayError } from '../../errors.ts'
 import type { HeaderFields, RequestHead } from '../../exchange/exchange.ts'
+import { type HeadOutput, HeadText } from './head-output.ts'
 import { type HeadReader, nameBit } from './head-reader.ts'
 import { FieldList } from './header-fields.ts'
 import { latin1Text } from './latin1.ts'
@@ -113,7 +114,14 @@ export class RequestHeadView implements RequestHead {
     this.#lineEdited = false
     this.#authorityEdited = false
     this.#hasHost = reader.word(HEAD_HOST_FIELD) >= 0
-    this.fields.load(reader, this.#bytes, 0)
+    // As long as they stay, the bytes that were read are cheaper to send on than the copy.
+    const stays = bytes !== reader.textBytes || base !== reader.textStart
+    this.fields.load(reader, stays ? bytes : this.#bytes, stays ? base : 0)
+  }
+
+  /** The bytes that were read are about to be overwritten. */
+  settle(): void {
+    this.fields.moved(this.#bytes, 0)
   }
 
   /** Heads of a usual size are copied to the same place, whose bytes outlive the connection's. */
@@ -238,21 +246,31 @@ export class RequestHeadView implements RequestHead {
 
   /** The head for an HTTP/1.1 upstream, with its empty line. */
   text(framing: RequestFraming, upgrade: string | undefined): string {
+    const out = new HeadText()
+    this.writeTo(out, framing, upgrade)
+    return out.text
+  }
+
+  /** Writes what `text` gives. */
+  writeTo(out: HeadOutput, framing: RequestFraming, upgrade: string | undefined): void {
     const isAbsolute = (this.#flags & FLAG_ABSOLUTE_FORM) !== 0
     const keepsHost = !this.#authorityEdited && !isAbsolute && this.#hasHost
     const keepsLine = !this.#lineEdited && this.#minor === 1 && !isAbsolute
     let dropped = expectBit
     if (!keepsHost) dropped |= hostBit
     if (framing !== 'as-is') dropped |= lengthBit
-    let out = keepsHost && keepsLine ? '' : this.#startLine()
-    if (!keepsHost) out += `host: ${this.authority}\r\n`
-    out += this.fields.text(dropped, keepsHost && keepsLine ? this.#methodSpan.start : -1)
+    const keepsStart = keepsHost && keepsLine
+    if (!keepsStart) out.appendText(this.#startLine())
+    if (!keepsHost) out.appendText(`host: ${this.authority}\r\n`)
+    this.fields.writeTo(out, dropped, keepsStart ? this.#methodSpan.start : -1)
     if (framing === 'chunked' || (framing === 'as-is' && this.isChunked)) {
-      out += 'transfer-encoding: chunked\r\n'
-    } else if (typeof framing === 'object') out += `content-length: ${framing.length}\r\n`
-    if ((this.#flags & FLAG_TE_TRAILERS) !== 0) out += 'te: trailers\r\n'
-    if (upgrade !== undefined) out += `connection: upgrade\r\nupgrade: ${upgrade}\r\n`
-    return `${out}\r\n`
+      out.appendText('transfer-encoding: chunked\r\n')
+    } else if (typeof framing === 'object') {
+      out.appendText(`content-length: ${framing.length}\r\n`)
+    }
+    if ((this.#flags & FLAG_TE_TRAILERS) !== 0) out.appendText('te: trailers\r\n')
+    if (upgrade !== undefined) out.appendText(`connection: upgrade\r\nupgrade: ${upgrade}\r\n`)
+    out.appendText('\r\n')
   }
 
   #startLine(): string {

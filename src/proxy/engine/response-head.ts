@@ -7,6 +7,7 @@ import {
 } from '../../core/index.ts'
 import { GatewayError } from '../../errors.ts'
 import type { HeaderFields, ResponseHead } from '../../exchange/exchange.ts'
+import { type HeadOutput, HeadText } from './head-output.ts'
 import { type HeadReader, nameBit } from './head-reader.ts'
 import { checkField, FieldList } from './header-fields.ts'
 import type { MessageBody } from './message-body.ts'
@@ -130,13 +131,20 @@ export class ResponseHeadView implements ResponseHead {
 
   /** The head for an HTTP/1.1 client up to the fields that frame the body; no empty line. */
   text(framing: ResponseFraming): string {
+    const out = new HeadText()
+    this.writeTo(out, framing)
+    return out.text
+  }
+
+  /** Writes what `text` gives. */
+  writeTo(out: HeadOutput, framing: ResponseFraming): void {
     const dropped = framing === 'as-is' ? 0 : lengthBit
     const keepsLine = !this.#statusEdited && this.#minor === 1
-    const out = keepsLine
-      ? this.fields.text(dropped, 0)
-      : `HTTP/1.1 ${this.#status} ${reasonPhrase(this.#status)}\r\n${this.fields.text(dropped, -1)}`
-    if (framing === 'chunked') return `${out}transfer-encoding: chunked\r\n`
-    if (typeof framing === 'object') return `${out}content-length: ${framing.length}\r\n`
-    return out
+    if (!keepsLine) out.appendText(`HTTP/1.1 ${this.#status} ${reasonPhrase(this.#status)}\r\n`)
+    this.fields.writeTo(out, dropped, keepsLine ? 0 : -1)
+    if (framing === 'chunked') out.appendText('transfer-encoding: chunked\r\n')
+    else if (typeof framing === 'object') {
+      out.appendText(`content-length: ${framing.length}\r\n`)
+    }
   }
 }

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import type { GatherBuffer } from './gather-buffers.ts'
 
 /** What is written at once: text of one byte a character, and views that the kernel may read later. */
 export type WrittenPart = string | Uint8Array
@@ -13,6 +14,10 @@ export interface SocketWriter {
   readonly holdsViews: boolean
   /** Latin-1 text. */
   writeText(text: string): void
+  /** Bytes can be gathered for `writeGathered` now. */
+  readonly takesGathered: boolean
+  /** Writes what was gathered, and releases the buffer when it has left. */
+  writeGathered(buffer: GatherBuffer): void
   /** Parts in order, in one system call where they fit. */
   writeParts(parts: readonly WrittenPart[]): void
   /** The end of the stream, behind all that was written. */
@@ -40,6 +45,14 @@ export class StreamWriter implements SocketWriter {
 
   get needsDrain(): boolean {
     return this.#isFull && this.#socket.writableNeedDrain
+  }
+
+  readonly takesGathered = false
+
+  writeGathered(buffer: GatherBuffer): void {
+    const text = buffer.text()
+    buffer.release()
+    this.writeText(text)
   }
 
   writeText(text: string): void {

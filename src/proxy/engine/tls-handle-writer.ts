@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import type { GatherBuffer } from './gather-buffers.ts'
 import type { SocketWriter, WrittenPart } from './socket-writer.ts'
 import { encryptedHighWaterMark } from './write-limits.ts'
 import { type WritableHandle, type WriteRequest, writeError } from './write-request.ts'
@@ -60,6 +61,20 @@ export class TlsHandleWriter implements SocketWriter {
     if (this.#isBusy) this.#queue.push(text)
     else this.#started(this.#handle.writeLatin1String(this.#freeRequest(), text))
     if (this.backlog >= encryptedHighWaterMark) this.needsDrain = true
+  }
+
+  get takesGathered(): boolean {
+    return !this.#isBusy
+  }
+
+  /** What the handle is given it encrypts, or copies, before it returns. */
+  writeGathered(buffer: GatherBuffer): void {
+    if (this.#isBusy) this.writeText(buffer.text())
+    else if (this.#socket.writable) {
+      this.backlog += buffer.length
+      this.#started(this.#handle.writeBuffer(this.#freeRequest(), buffer.view()))
+    }
+    buffer.release()
   }
 
   writeParts(parts: readonly WrittenPart[]): void {

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import type { BodySink } from './body-sink.ts'
+import type { GatherBuffer, GatherBuffers } from './gather-buffers.ts'
 import type { HandleWrites } from './handle-writer.ts'
 import { latin1Text } from './latin1.ts'
 import type { SharedReads } from './shared-reads.ts'
@@ -29,6 +30,7 @@ export interface TransportParts {
   readonly sharedReads: SharedReads
   /** Undefined where sockets are written to as streams. */
   readonly handleWrites: HandleWrites | undefined
+  readonly gathers: GatherBuffers
 }
 
 /**
@@ -47,6 +49,8 @@ export class Transport implements BodySink {
   /** Destroyed by us or closed by the system. */
   closed = false
   #text = ''
+  /** What leaves before `#gathered` and `#text`: bytes side by side. */
+  #gather: GatherBuffer | undefined
   /** Text and views that leave before `#text`, in order. */
   #gathered: WrittenPart[] | undefined
   /** Made for the first write: until it is connected, a socket may change its handle. */
@@ -94,6 +98,7 @@ export class Transport implements BodySink {
     socket.on('close', () => {
       if (this.closed) return
       this.closed = true
+      this.#ungather()
       this.owner.onClose(this.#failure)
     })
   }
@@ -162,12 +167,27 @@ export class Transport implements BodySink {
     return this.#writer?.backlog ?? 0
   }
 
+  /** What is appended from now on to the next flush is little, and mostly bytes as they came. */
+  gather(): void {
+    if (this.#gather !== undefined || this.#gathered !== undefined || this.#text !== '') return
+    if (this.closed || this.#writer?.takesGathered !== true) return
+    this.#gather = this.#parts.gathers.lease()
+  }
+
   appendText(latin1: string): void {
+    if (this.#gather !== undefined) {
+      if (this.#gather.addText(latin1)) return
+      this.#ungather()
+    }
     this.#text += latin1
     if (this.#text.length > copyLimit) this.#write()
   }
 
   appendBytes(bytes: Buffer, start: number, end: number): void {
+    if (this.#gather !== undefined) {
+      if (this.#gather.addBytes(bytes, start, end)) return
+      this.#ungather()
+    }
     if (end - start <= copyLimit) {
       this.appendText(latin1Text(bytes, start, end))
       return
@@ -211,6 +231,7 @@ export class Transport implements BodySink {
   /** Drops the connection; the owner hears nothing more. */
   destroy(): void {
     this.closed = true
+    this.#ungather()
     if (this.#socket === undefined) this.giveUp?.()
     else this.#socket.destroy()
   }
@@ -222,9 +243,30 @@ export class Transport implements BodySink {
       return
     }
     this.closed = true
+    this.#ungather()
     const raw = this.#raw ?? this.#socket
     raw.resetAndDestroy()
     if (raw !== this.#socket) this.#socket.destroy()
+  }
+
+  /** It became more than fits: what is there goes on as text. */
+  #ungather(): void {
+    const gather = this.#gather
+    if (gather === undefined) return
+    this.#gather = undefined
+    this.#text = gather.text()
+    gather.release()
+  }
+
+  #writeGather(gather: GatherBuffer): void {
+    this.#gather = undefined
+    const writer = this.#openWriter()
+    if (writer === undefined || gather.length === 0) {
+      gather.release()
+      return
+    }
+    this.#meter.sent += gather.length
+    writer.writeGathered(gather)
   }
 
   #gatherText(): void {
@@ -236,6 +278,10 @@ export class Transport implements BodySink {
   }
 
   #write(): void {
+    if (this.#gather !== undefined) {
+      this.#writeGather(this.#gather)
+      return
+    }
     if (this.#gathered !== undefined) {
       this.#writeGathered()
       return

@@ -8,6 +8,7 @@ import type { BodyKind } from './message-body.ts'
 import { type OpeningOwner, openTransport } from './open-transport.ts'
 import type { Pool } from './pool.ts'
 import { type ReadBuffer, readBufferSize } from './read-buffers.ts'
+import type { RequestFraming, RequestHeadView } from './request-head.ts'
 import type { ResponseHeadView } from './response-head.ts'
 import { Timer, type TimerOwner } from './timer-wheel.ts'
 import type { Transport } from './transport.ts'
@@ -91,6 +92,15 @@ export class UpstreamConnection implements UpstreamLink, OpeningOwner, TimerOwne
 
   sendHead(head: string): void {
     this.transport.appendText(head)
+  }
+
+  sendRequest(
+    request: RequestHeadView,
+    framing: RequestFraming,
+    upgrade: string | undefined,
+  ): void {
+    this.transport.gather()
+    request.writeTo(this.transport, framing, upgrade)
   }
 
   pause(): void {

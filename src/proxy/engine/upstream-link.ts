@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import type { GatewayError } from '../../errors.ts'
 import type { BodySink } from './body-sink.ts'
 import type { MessageBody } from './message-body.ts'
+import type { RequestFraming, RequestHeadView } from './request-head.ts'
 import type { ResponseHeadView } from './response-head.ts'
 import type { TunnelEnd } from './tunnel.ts'
 import type { UpstreamAddress } from './types.ts'
@@ -66,6 +67,8 @@ export interface UpstreamLink {
    * no table of HPACK.
    */
   sendHead(head: string, sensitiveNames?: ReadonlySet<string>): void
+  /** The same for a head that was received. */
+  sendRequest(request: RequestHeadView, framing: RequestFraming, upgrade: string | undefined): void
   /** The user wants (more of) the body. */
   resumeBody(): void
   /** Reads no more for now. */

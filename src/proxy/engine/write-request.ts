@@ -1,4 +1,5 @@
 import { getSystemErrorName } from 'node:util'
+import type { GatherBuffer } from './gather-buffers.ts'
 import type { SocketWriter, WrittenPart } from './socket-writer.ts'
 
 /** What Node passes to a handle with each write; it is told there when a write that had to wait is over. */
@@ -10,6 +11,8 @@ export interface WriteRequest {
   size?: number
   /** Keeps what the system still reads. */
   parts?: readonly WrittenPart[] | undefined
+  /** The same; somebody waits for it. */
+  gathered?: GatherBuffer | undefined
 }
 
 /** The part of a handle of Node that writes go through. Results are 0 or a negated errno. */

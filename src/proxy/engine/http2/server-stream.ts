@@ -4,6 +4,7 @@ import type { Peer } from '../../../exchange/exchange.ts'
 import type { ClientSide } from '../client-side.ts'
 import type { HttpExchange } from '../http-exchange.ts'
 import type { BodyKind, MessageBody } from '../message-body.ts'
+import type { ResponseFraming, ResponseHeadView } from '../response-head.ts'
 import type { TunnelEnd } from '../tunnel.ts'
 import type { TlsChoice } from '../types.ts'
 import { errorCodes } from './frames.ts'
@@ -124,6 +125,10 @@ export class ServerStream extends TunnelStream implements ClientSide {
 
   sendHead(head: string): void {
     this.setHead(head)
+  }
+
+  sendResponse(head: ResponseHeadView, framing: ResponseFraming): void {
+    this.setHead(head.text(framing))
   }
 
   override onSendDrain(): void {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { GatewayError } from '../../../errors.ts'
 import type { BodyKind, MessageBody } from '../message-body.ts'
+import type { RequestFraming, RequestHeadView } from '../request-head.ts'
 import type { TunnelEnd } from '../tunnel.ts'
 import type { UpstreamAddress } from '../types.ts'
 import type { UpstreamLink, UpstreamUser } from '../upstream-link.ts'
@@ -102,6 +103,14 @@ export class UpstreamStream extends TunnelStream implements UpstreamLink {
     this.#mayEnd = false
     this.#key = keyPattern.exec(head)?.[1] ?? ''
     this.setHead(head.replace(keyPattern, ''))
+  }
+
+  sendRequest(
+    request: RequestHeadView,
+    framing: RequestFraming,
+    upgrade: string | undefined,
+  ): void {
+    this.sendHead(request.text(framing, upgrade), request.sensitiveNames)
   }
 
   override endBody(trailers: string): void {

@@ -1,0 +1,94 @@
+import type { IoCore } from '../../core/index.ts'
+import { latin1Text, writeLatin1 } from './latin1.ts'
+import { copyLimit } from './write-limits.ts'
+
+/** Most buffers: each serves one connection from a head to the flush behind it, nearly always within one read. */
+const mostBuffers = 64
+/** Views that each buffer keeps, by their length: messages come in few lengths. */
+const viewCount = 64
+/** Part of the core's memory that stays for everything else. */
+const reservedBytes = 1024 * 1024
+
+/**
+ * Where a head and what follows it are put side by side, to be written at once. It lies in the
+ * core's memory, as what is read does: what is sent on as it came is copied within that memory, and
+ * no text is made of it.
+ */
+export class GatherBuffer {
+  readonly #owner: GatherBuffers
+  readonly #core: IoCore
+  readonly #start: number
+  readonly #views: (Uint8Array | undefined)[] = new Array(viewCount).fill(undefined)
+  length = 0
+
+  constructor(owner: GatherBuffers, core: IoCore) {
+    this.#owner = owner
+    this.#core = core
+    this.#start = core.allocate(copyLimit)
+  }
+
+  /** False where there is no room. */
+  addText(latin1: string): boolean {
+    if (this.length + latin1.length > copyLimit) return false
+    writeLatin1(this.#core.bytes, latin1, this.#start + this.length)
+    this.length += latin1.length
+    return true
+  }
+
+  /** False where there is no room. */
+  addBytes(bytes: Buffer, start: number, end: number): boolean {
+    const size = end - start
+    if (this.length + size > copyLimit) return false
+    const core = this.#core
+    const to = this.#start + this.length
+    if (bytes === core.bytes) core.exports.copy(to, start, size)
+    else bytes.copy(core.bytes, to, start, end)
+    this.length += size
+    return true
+  }
+
+  /** What was added; the same bytes for whoever asks for the same length again. */
+  view(): Uint8Array {
+    const { length } = this
+    const slot = length % viewCount
+    const kept = this.#views[slot]
+    if (kept?.length === length) return kept
+    const view = new Uint8Array(this.#core.bytes.buffer, this.#start, length)
+    this.#views[slot] = view
+    return view
+  }
+
+  text(): string {
+    return latin1Text(this.#core.bytes, this.#start, this.#start + this.length)
+  }
+
+  /** Nobody looks at its bytes any more. */
+  release(): void {
+    this.#owner.giveBack(this)
+  }
+}
+
+/** The gather buffers of an engine: made when they are needed, as long as the core has memory to spare. */
+export class GatherBuffers {
+  readonly #core: IoCore
+  readonly #spare: GatherBuffer[] = []
+  #count = 0
+
+  constructor(core: IoCore) {
+    this.#core = core
+  }
+
+  /** Undefined where there is none: then what is written is made as text. */
+  lease(): GatherBuffer | undefined {
+    const spare = this.#spare.pop()
+    if (spare !== undefined || this.#count >= mostBuffers) return spare
+    if (this.#core.untouchedBytes < reservedBytes + copyLimit) return undefined
+    this.#count++
+    return new GatherBuffer(this, this.#core)
+  }
+
+  giveBack(buffer: GatherBuffer): void {
+    buffer.length = 0
+    this.#spare.push(buffer)
+  }
+}
