@@ -84,6 +84,51 @@ test.each(['PUT / HTTP/1.1', 'POST / HTTP/1.1\r\nIdempotency-Key: "1"'])(
   },
 )
 
+test('bodies of many requests at once are sent again, each its own, whatever was written since', async () => {
+  const count = 48
+  const clients = await Promise.all(
+    Array.from({ length: count }, () => RawConnection.connect(rig.port)),
+  )
+  let waiting = 0
+  upstream.onData = (connection) => {
+    if (!connection.text.endsWith('hello')) return
+    connection.text = ''
+    // Answered together, so that each has a connection of its own.
+    if (++waiting === count) for (const each of upstream.connections) each.write(ok)
+  }
+  for (const client of clients) client.write(withBody('PUT /first HTTP/1.1'))
+  await Promise.all(clients.map((client) => client.responses(1)))
+  const kept = upstream.connections.length
+  expect(kept).toBe(count)
+  // Every kept connection hears a request with its body, and only then do all of them go.
+  let heard = 0
+  const again = new Map<string, number>()
+  upstream.onData = (connection) => {
+    const match = /^PUT \/(\d+) [\s\S]*\r\n\r\n(x+\d+)$/.exec(connection.text)
+    if (match === null) return
+    connection.text = ''
+    if (upstream.connections.indexOf(connection) >= kept) {
+      again.set(match[2] ?? '', Number(match[1]))
+      connection.write(ok)
+    } else if (++heard === count) {
+      for (const { socket } of upstream.connections.slice(0, kept)) socket.destroy()
+    }
+  }
+  const bodyOf = (index: number) => `${'x'.repeat(1 + 97 * index)}${index}`
+  for (const [index, client] of clients.entries()) {
+    const body = bodyOf(index)
+    client.write(
+      `PUT /${index} HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    )
+  }
+  await Promise.all(clients.map((client) => client.responses(2)))
+  expect(heard).toBe(count)
+  expect([...again].sort(([, a], [, b]) => a - b)).toEqual(
+    clients.map((_, index) => [bodyOf(index), index]),
+  )
+  expect(rig.plane.errors).toEqual([])
+})
+
 test('a request that may not be done twice is not sent again once it may have been seen', async () => {
   const client = await RawConnection.connect(rig.port)
   const seen = closeAtSecond()

@@ -6,6 +6,8 @@ import { copyLimit } from './write-limits.ts'
 const mostBuffers = 64
 /** Views that each buffer keeps, by their length: messages come in few lengths. */
 const viewCount = 64
+/** Most buffers that are kept for what may have to be sent again. */
+const mostKept = 32
 /** Part of the core's memory that stays for everything else. */
 const reservedBytes = 1024 * 1024
 
@@ -20,6 +22,8 @@ export class GatherBuffer {
   readonly #start: number
   readonly #views: (Uint8Array | undefined)[] = new Array(viewCount).fill(undefined)
   length = 0
+  #isKept = false
+  #isReleased = false
 
   constructor(owner: GatherBuffers, core: IoCore) {
     this.#owner = owner
@@ -62,8 +66,29 @@ export class GatherBuffer {
     return latin1Text(this.#core.bytes, this.#start, this.#start + this.length)
   }
 
-  /** Nobody looks at its bytes any more. */
+  /** Bytes [from, to) of what was added, as their own. */
+  copy(from: number, to: number): Buffer {
+    return Buffer.from(this.#core.bytes.subarray(this.#start + from, this.#start + to))
+  }
+
+  /** What was written has left. */
   release(): void {
+    if (this.#isKept) this.#isReleased = true
+    else this.#owner.giveBack(this)
+  }
+
+  /** Its bytes, and so many more that are about to be added, stay until `unkeep`; false where they do not. */
+  keep(size: number): boolean {
+    if (this.#isKept || this.length + size > copyLimit) return false
+    this.#isKept = this.#owner.mayKeep()
+    return this.#isKept
+  }
+
+  unkeep(): void {
+    this.#isKept = false
+    this.#owner.kept--
+    if (!this.#isReleased) return
+    this.#isReleased = false
     this.#owner.giveBack(this)
   }
 }
@@ -73,6 +98,7 @@ export class GatherBuffers {
   readonly #core: IoCore
   readonly #spare: GatherBuffer[] = []
   #count = 0
+  kept = 0
 
   constructor(core: IoCore) {
     this.#core = core
@@ -85,6 +111,13 @@ export class GatherBuffers {
     if (this.#core.untouchedBytes < reservedBytes + copyLimit) return undefined
     this.#count++
     return new GatherBuffer(this, this.#core)
+  }
+
+  /** Counts one more that is kept, unless there are too many. */
+  mayKeep(): boolean {
+    if (this.kept >= mostKept) return false
+    this.kept++
+    return true
   }
 
   giveBack(buffer: GatherBuffer): void {

@@ -2,9 +2,11 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Server, Socket } from 'node:net'
 import { createServer as createSecureServer } from 'node:tls'
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
+import { createIoCore } from '../../core/index.ts'
 import { Authority } from '../../testing/certificates.ts'
 import { handshake } from '../../testing/tls-client.ts'
 import { eventually } from '../../testing/wait-for.ts'
+import { GatherBuffers } from './gather-buffers.ts'
 import { HandleWrites } from './handle-writer.ts'
 import { type SocketWriter, StreamWriter } from './socket-writer.ts'
 
@@ -114,6 +116,36 @@ test.each(ways)(
     // What comes after the end of the wait leaves by itself again.
     writer?.writeText('more')
     await eventually(() => expect(writer?.backlog).toBe(0))
+  },
+)
+
+test.each(ways)(
+  'gathered bytes that wait are left alone until they have left, by way of %s',
+  async (_, open, way) => {
+    await open()
+    const writer = way()
+    const core = createIoCore({ memoryPages: 64 })
+    const gathers = new GatherBuffers(core)
+    const line = (at: number) => `${at}:`.padEnd(8_000, `${at % 7}`)
+    let expected = ''
+    // More than any kernel takes: what it does not take must not be overwritten by what follows.
+    for (let at = 0; at < 1_500; at++) {
+      const buffer = writer?.takesGathered ? gathers.lease() : undefined
+      expected += line(at)
+      if (buffer === undefined) {
+        writer?.writeText(line(at))
+        continue
+      }
+      expect(buffer.addText(line(at))).toBe(true)
+      writer?.writeGathered(buffer)
+    }
+    expect(writer?.backlog).toBeGreaterThan(16_384)
+    expect((await take(expected.length)).toString('latin1') === expected).toBe(true)
+    await eventually(() => expect(writer?.backlog).toBe(0))
+    // Nobody holds one any more: all that can be had are free.
+    const all = Array.from({ length: 64 }, () => gathers.lease())
+    expect(new Set(all).has(undefined)).toBe(false)
+    expect(gathers.lease()).toBeUndefined()
   },
 )
 

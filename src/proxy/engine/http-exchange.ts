@@ -376,6 +376,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
     this.#stream?.close()
     this.#stream = undefined
     this.requestBody.tap?.onAbandon()
+    this.requestBody.stopRecording()
     if (this.ending !== 'complete') this.failBodies()
     this.#parts.activeExchanges--
     this.#parts.handler.onDone(this)

@@ -3,17 +3,13 @@ import type { Body, BodyTransform, BufferedBody } from '../../exchange/exchange.
 import { BodyCopy, type BodyWaiter, boundedBody, copyOf } from './body-copy.ts'
 import type { BodySink, BodySource, BodyTap } from './body-sink.ts'
 import { type ChunkSink, ChunkState, type HeadReader } from './head-reader.ts'
-import { latin1Text } from './latin1.ts'
-import { copyLimit } from './write-limits.ts'
+import { ReplayRecord } from './replay-record.ts'
 
 /**
  * How a body is framed where it comes from (RFC 9112 6.3); `stream`: by HTTP/2, which says when it
  * ends, and perhaps its length beforehand.
  */
 export type BodyKind = 'none' | 'length' | 'chunked' | 'close' | 'stream'
-
-/** Most bytes that are kept so that a request can be sent again. */
-const replayLimit = 64 * 1024
 
 const emptyBody: BufferedBody = { complete: true, bytes: new Uint8Array() }
 
@@ -38,9 +34,7 @@ export class MessageBody implements Body, ChunkSink {
   #isChunkedOut = false
   #held: Buffer[] = []
   #heldBytes = 0
-  /** Pieces that were written as text are kept as that text, which is nobody's to overwrite. */
-  #recorded: (Buffer | string)[] | undefined
-  #recordedBytes = 0
+  readonly #record = new ReplayRecord()
   #transforms: BodyTransform[] | undefined
   #replacement: Buffer | undefined
   #waiter: BodyWaiter | undefined
@@ -85,8 +79,7 @@ export class MessageBody implements Body, ChunkSink {
     this.#hasFailed = false
     if (this.#heldBytes > 0) this.#held = []
     this.#heldBytes = 0
-    this.#recorded = isReplayable && !this.ended ? [] : undefined
-    this.#recordedBytes = 0
+    this.#record.start(isReplayable && !this.ended)
     this.#transforms = undefined
     this.#replacement = undefined
     this.#waiter = undefined
@@ -131,7 +124,7 @@ export class MessageBody implements Body, ChunkSink {
   get isReplayable(): boolean {
     if (this.#hasFailed) return false
     if (!this.#hasFlowed || this.#kind === 'none' || this.#replacement !== undefined) return true
-    return this.#recorded !== undefined && this.#transforms === undefined
+    return this.#record.isWhole && this.#transforms === undefined
   }
 
   /** The framing the body needs when sent: as it came, of a known other length, or unknown. */
@@ -216,19 +209,15 @@ export class MessageBody implements Body, ChunkSink {
 
   /** From now on the body cannot be sent again. */
   stopRecording(): void {
-    this.#recorded = undefined
+    this.#record.stop()
   }
 
   /** Back to before `flow`; the body must be replayable. */
   rewind(): void {
-    if (this.#recorded !== undefined && this.#recorded.length > 0) {
-      const again = this.#recorded.map((piece) =>
-        typeof piece === 'string' ? Buffer.from(piece, 'latin1') : piece,
-      )
+    if (this.#hasFlowed) {
+      const again = this.#record.take()
+      for (const piece of again) this.#heldBytes += piece.length
       this.#held = [...again, ...this.#held]
-      this.#heldBytes += this.#recordedBytes
-      this.#recorded = []
-      this.#recordedBytes = 0
     }
     this.#mode = 'waiting'
     this.#sink = undefined
@@ -318,7 +307,7 @@ export class MessageBody implements Body, ChunkSink {
   /** A chunk that came by itself and is sent as it came, as events of a stream do: as it is framed. */
   #passOn(bytes: Buffer, start: number, end: number): boolean {
     const sink = this.#isChunkedOut && this.#mode === 'flowing' ? this.#sink : undefined
-    if (sink === undefined || this.#transforms || this.#recorded) return false
+    if (sink === undefined || this.#transforms || this.#record.isWhole) return false
     const from = this.#reader.wholeChunk(this.#chunks, bytes, start, end)
     if (from < 0) return false
     this.receivedBytes += end - 2 - from
@@ -356,13 +345,7 @@ export class MessageBody implements Body, ChunkSink {
       this.#push(0, copyOf(bytes, start, end))
       return
     }
-    const text = end - start <= copyLimit ? latin1Text(bytes, start, end) : undefined
-    if (this.#recorded !== undefined) {
-      this.#recordedBytes += end - start
-      if (this.#recordedBytes > replayLimit) this.#recorded = undefined
-      else this.#recorded.push(text ?? copyOf(bytes, start, end))
-    }
-    this.#write(bytes, start, end, text)
+    this.#write(bytes, start, end, this.#record)
   }
 
   #push(index: number, bytes: Uint8Array): void {
@@ -385,15 +368,15 @@ export class MessageBody implements Body, ChunkSink {
     this.sent = true
   }
 
-  /** `text`: the same bytes as Latin-1, where that was made already. */
-  #write(bytes: Buffer, start: number, end: number, text: string | undefined): void {
+  /** `record`: where these bytes are as they came. */
+  #write(bytes: Buffer, start: number, end: number, record: ReplayRecord | undefined): void {
     const length = end - start
     const sink = this.#sink
     if (length === 0 || sink === undefined) return
     this.sentBytes += length
     if (this.#isChunkedOut) sink.appendText(`${length.toString(16)}\r\n`)
-    if (text === undefined) sink.appendBytes(bytes, start, end)
-    else sink.appendText(text)
+    if (record === undefined) sink.appendBytes(bytes, start, end)
+    else record.send(sink, bytes, start, end)
     if (this.#isChunkedOut) sink.appendText('\r\n')
     this.tap?.onSent(bytes, start, end)
   }

@@ -167,6 +167,10 @@ export class Transport implements BodySink {
     return this.#writer?.backlog ?? 0
   }
 
+  get gathering(): GatherBuffer | undefined {
+    return this.#gather
+  }
+
   /** What is appended from now on to the next flush is little, and mostly bytes as they came. */
   gather(): void {
     if (this.#gather !== undefined || this.#gathered !== undefined || this.#text !== '') return
