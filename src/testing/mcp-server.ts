@@ -17,6 +17,8 @@ export interface McpServerOptions {
   /** Answers with JSON where it can. */
   readonly json?: boolean
   readonly eventStore?: () => EventStore
+  /** Paths that have moved, and what is answered (307) for each as its place. */
+  readonly moved?: Readonly<Record<string, string>>
   /** 0: any. */
   readonly port?: number
   readonly instructions?: string
@@ -98,6 +100,11 @@ export class TestMcpServer {
     const body = Buffer.concat(chunks).toString()
     const { method = '', url: path = '', headers } = request
     this.received.push({ method, path, headers, body })
+    const place = this.#options.moved?.[path]
+    if (place !== undefined) {
+      response.writeHead(307, { location: place }).end()
+      return
+    }
     const transport = await this.#transport(headers['mcp-session-id'] as string | undefined)
     if (transport === undefined) {
       response.writeHead(404, { 'content-type': 'application/json' })

@@ -102,6 +102,8 @@ const backends = () => ({
       { name: 'other', static: { host: '127.0.0.1', port: one.port, path: '/elsewhere' } },
     ],
   },
+  moved: { targets: [{ name: 'a', static: { host: '127.0.0.1', port: two.port, path: '/old' } }] },
+  away: { targets: [{ name: 'a', static: { host: '127.0.0.1', port: two.port, path: '/away' } }] },
 })
 
 const services = (more: readonly object[] = []) => [
@@ -152,7 +154,8 @@ const write = (more: readonly object[] = []) => ({
 beforeAll(async () => {
   port = await freePort()
   one = await new TestMcpServer({ offer: offer('one') }).start()
-  two = await new TestMcpServer({ offer: offer('two') }).start()
+  const moved = { '/old': '/new/', '/away': `http://localhost:${one.port}/mcp` }
+  two = await new TestMcpServer({ offer: offer('two'), moved }).start()
   const tls = authority.issue(['localhost'])
   secure = await new TestMcpServer({ offer: offer('secure'), tls }).start()
   gateway = await startGateway({ manifests: write() })
@@ -268,5 +271,18 @@ describe('static targets', () => {
     expect(got?.authorization).toBeUndefined()
     expect(got?.cookie).toBeUndefined()
     expect(got?.['x-other']).toBe('kept')
+  })
+
+  it('are followed to another path of theirs, as clients do, and to no other host', async () => {
+    const before = two.received.length
+    const client = await connectClient(port, '/moved')
+    expect((await client.callTool({ name: 'who' })).content).toMatchObject([{ text: 'two' }])
+    await client.close()
+    const paths = two.received.slice(before).map(({ path }) => path)
+    expect(paths.slice(0, 2)).toEqual(['/old', '/new/'])
+    expect(paths.slice(2)).not.toContain('/old')
+    const reached = one.received.length
+    await expect(connectClient(port, '/away')).rejects.toThrow()
+    expect(one.received.length).toBe(reached)
   })
 })

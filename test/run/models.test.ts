@@ -313,6 +313,34 @@ describe('other formats', () => {
   })
 })
 
+describe('numbers that a double cannot hold', () => {
+  const text = '{"model":"m-1","max_tokens":9,"messages":[{"role":"user","content":"Hello"}]'
+  const limit = '"parameters":{"type":"object","properties":{"id":{"maximum":9223372036854775807}}}'
+  const tool = `"tools":[{"type":"function","function":{"name":"find",${limit}}}]`
+  const send = (name: string, more: string) =>
+    fetch(`${base(name)}/v1/chat/completions`, { method: 'POST', body: `${text},${more}}` })
+
+  it('reach the vendor as they were written, where the body is changed or translated too', async () => {
+    await send('shaped', `"seed":12345678901234567890,"top_p":0.5,"x":[1e400,-0.25]`)
+    expect(lastCall(a)?.text).toContain('"seed":12345678901234567890,"top_p":0.5,"x":[1e400,-0.25]')
+    await send('c', tool)
+    expect(lastCall(c)?.text).toContain('"maximum":9223372036854775807')
+  })
+
+  it('come back so in calls of tools', async () => {
+    c.answer = (_, response) => {
+      const input = '"id":"t","name":"find","input":{"id":1234567890123456789}'
+      const head = '"id":"m","type":"message","role":"assistant","model":"m-1"'
+      const usage = '"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":1}'
+      response.setHeader('content-type', 'application/json')
+      response.end(`{${head},"content":[{"type":"tool_use",${input}}],${usage}}`)
+    }
+    const answer = (await (await send('c', tool)).json()) as OpenAI.ChatCompletion
+    const [call] = answer.choices[0]?.message.tool_calls ?? []
+    expect(call).toMatchObject({ function: { arguments: '{"id":1234567890123456789}' } })
+  })
+})
+
 describe('settings', () => {
   it('[BackendAI.defaults] [BackendAI.overrides] [FieldDefault.field] [FieldDefault.value] fill and overwrite fields', async () => {
     await openai('shaped').chat.completions.create({ ...ask, temperature: 1, user: 'me' })
@@ -470,5 +498,25 @@ describe('guards', () => {
     expect(native).toBe(masked)
     const responses = openai('masked-c').responses.stream({ model: 'm', input: 'Hello' })
     expect((await responses.finalResponse()).output_text).toBe(masked)
+  })
+
+  it('let a vendor see no other text than they have seen', async () => {
+    const twice = '"messages":[{"role":"user","content":"jane@example.com"}],'
+    const last = '"messages":[{"role":"user","content":"Hello"}]'
+    const body = `{"model":"m-1",${twice}${last}}`
+    await fetch(`${base('masked-a')}/v1/chat/completions`, { method: 'POST', body })
+    expect(lastCall(a)?.text).toBe(`{"model":"m-1",${last}}`)
+  })
+
+  it('let nothing of a stream pass that nobody can read', async () => {
+    a.answer = (_, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.end('data: {"choices":[{"delta":{"content":"bob@example.com"}}]\n\ndata: [DONE]\n\n')
+    }
+    const streamed = { method: 'POST', body: JSON.stringify({ ...ask, stream: true }) }
+    const answer = await fetch(`${base('masked-a')}/v1/chat/completions`, streamed)
+    const text = await answer.text()
+    expect(text).toContain('an event of the answer is not JSON')
+    expect(text).not.toContain('bob@example.com')
   })
 })

@@ -5,9 +5,9 @@
  */
 import type { StreamEvent } from '../chat.ts'
 import type { ChatFormat } from '../client-formats.ts'
-import { isObject, type JsonObject, listAt, numberAt, parseJson } from '../json.ts'
+import { type JsonObject, listAt, numberAt } from '../json.ts'
 import type { RoleText } from './slots.ts'
-import { eventReaders, type Reading } from './stream-texts.ts'
+import { eventReaders, type Reading, readGuarded } from './stream-texts.ts'
 import type { TextMap } from './texts.ts'
 
 interface HeldEvent extends StreamEvent {
@@ -34,10 +34,7 @@ export class HeldStream {
 
   constructor(format: ChatFormat, events: readonly StreamEvent[]) {
     this.#format = format
-    this.#events = events.map((event) => {
-      const parsed = parseJson(event.data)
-      return { ...event, parsed: isObject(parsed) ? parsed : undefined }
-    })
+    this.#events = events.map((event) => ({ ...event, parsed: readGuarded(event.data) }))
     for (const { parsed } of this.#events) if (parsed !== undefined) this.#collect(parsed)
     this.#original = new Map(this.#texts)
     for (const { parsed } of this.#events) if (parsed !== undefined) this.#collectRepeated(parsed)

@@ -3,7 +3,7 @@
  * where its text came from, so that a changed text goes back there and what is no text stays.
  */
 import type { ChatFormat } from '../client-formats.ts'
-import { field, isObject, type JsonObject, listAt, objectAt } from '../json.ts'
+import { field, isObject, type JsonObject, listAt, objectAt, parseJson } from '../json.ts'
 import type { ReadRouteType } from '../providers/provider.ts'
 import { putSource, putText, requestFields, sourceText, textOfPart } from './texts.ts'
 
@@ -62,7 +62,7 @@ function withSlots(
   slotsOf: (copy: JsonObject) => Slot[],
   texts: readonly RoleText[],
 ): JsonObject {
-  const copy = structuredClone(body)
+  const copy = parseJson(JSON.stringify(body)) as JsonObject
   for (const [at, { holder, key, content }] of slotsOf(copy).entries()) {
     const text = texts[at]?.content ?? ''
     if (text === content) continue

@@ -7,9 +7,9 @@
 import type { Mask, MaskStream } from '../../core/index.ts'
 import type { StreamEvent } from '../chat.ts'
 import type { ChatFormat } from '../client-formats.ts'
-import { isObject, type JsonObject, numberAt, parseJson } from '../json.ts'
+import { type JsonObject, numberAt, parseJson } from '../json.ts'
 import { LlmError } from '../llm-error.ts'
-import { eventReaders, type Piece, type ReadEvent } from './stream-texts.ts'
+import { eventReaders, type Piece, type ReadEvent, readGuarded } from './stream-texts.ts'
 
 /** A text on its way: a chain of masks, and how its last event looked. */
 interface RunningText {
@@ -33,10 +33,10 @@ export class StreamMasker {
     this.#maxHeld = maxHeld
   }
 
-  /** @throws LlmError 502 where more would have to be held back than is allowed. */
+  /** @throws LlmError 502 where more would have to be held back than is allowed, or nobody can read it. */
   push({ event, data }: StreamEvent): StreamEvent[] {
-    const parsed = parseJson(data)
-    if (!isObject(parsed)) return [...this.finish(), { event, data }]
+    const parsed = readGuarded(data)
+    if (parsed === undefined) return [...this.finish(), { event, data }]
     const { pieces, ends, repeat } = this.#read(parsed)
     const before = ends.flatMap((start) => this.#end(start, pieces))
     let changed: JsonObject = parsed

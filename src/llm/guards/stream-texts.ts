@@ -1,6 +1,15 @@
 /** Where the texts of a streamed answer stand in its events, in the client's format. */
 import type { ChatFormat } from '../client-formats.ts'
-import { isObject, type JsonObject, listAt, numberAt, objectAt, stringAt } from '../json.ts'
+import {
+  isObject,
+  type JsonObject,
+  listAt,
+  numberAt,
+  objectAt,
+  parseJson,
+  stringAt,
+} from '../json.ts'
+import { LlmError } from '../llm-error.ts'
 import { mapAnswerTexts, type TextMap } from './texts.ts'
 
 /** Where a piece of text stands in an event. */
@@ -22,6 +31,17 @@ export interface Reading {
 }
 
 export type ReadEvent = (event: JsonObject) => Reading
+
+/**
+ * An event of an answer that is guarded; undefined where it says nothing. What nobody can read might
+ * hold anything, so it does not pass. @throws LlmError 502
+ */
+export function readGuarded(data: string): JsonObject | undefined {
+  const parsed = parseJson(data)
+  if (isObject(parsed)) return parsed
+  if (data === '[DONE]' || data.trim() === '') return undefined
+  throw new LlmError(502, 'an event of the answer is not JSON')
+}
 
 const nothing: Reading = { pieces: [], ends: [] }
 

@@ -3,7 +3,15 @@
  * defaults, then aliases, then what a format needs on the way. The order is part of the interface.
  */
 import { isUtf8 } from 'node:buffer'
-import { compact, field, isObject, type JsonObject, parseJson, stringAt } from '../json.ts'
+import {
+  compact,
+  field,
+  hasLongNumbers,
+  isObject,
+  type JsonObject,
+  parseJson,
+  stringAt,
+} from '../json.ts'
 import { LlmError } from '../llm-error.ts'
 import type { ReadRouteType } from '../providers/provider.ts'
 import { type Aliases, resolveAlias } from './aliases.ts'
@@ -38,12 +46,19 @@ function textOf({ buffer, byteOffset, length }: Uint8Array): string {
   return text.charCodeAt(0) === byteOrderMark ? text.slice(1) : text
 }
 
+export interface ParsedBody {
+  readonly body: JsonObject
+  /** The same with doubles for all numbers, as expressions see it. */
+  readonly inDoubles: JsonObject
+}
+
 /** JSON text of a request. @throws LlmError 400 where it is no JSON object. */
-export function parseBody(bytes: Uint8Array): JsonObject {
-  const body = isUtf8(bytes) ? parseJson(textOf(bytes)) : undefined
+export function parseBody(bytes: Uint8Array): ParsedBody {
+  const text = isUtf8(bytes) ? textOf(bytes) : ''
+  const body = parseJson(text)
   if (body === undefined) throw new LlmError(400, 'the body is not JSON')
   if (!isObject(body)) throw new LlmError(400, 'the body is not a JSON object')
-  return body
+  return { body, inDoubles: hasLongNumbers(text) ? JSON.parse(text) : body }
 }
 
 export interface SettledBody {

@@ -112,9 +112,10 @@ async function readClientBody(walk: Walk, call: ModelCall) {
   if (!body.complete) throw new LlmError(413, `the body has more than ${bufferLimit} bytes`)
   const coding = request.headers.get('content-encoding')
   call.clientBytes = await decodeBody(body.bytes, coding, bufferLimit, requestStatuses)
-  call.clientBody = parseBody(call.clientBytes)
-  exchange.learned.llmRequest = call.clientBody as LearnedRecord
-  return call.clientBody
+  const { body: parsed, inDoubles } = parseBody(call.clientBytes)
+  call.clientBody = parsed
+  exchange.learned.llmRequest = inDoubles as LearnedRecord
+  return parsed
 }
 
 /** Headers that say how the client's own bytes are to be read, or that bind the answer to them. */

@@ -51,9 +51,12 @@ function needTexts(input: unknown): void {
   throw new LlmError(400, 'input: only texts can be guarded')
 }
 
-/** Only the model may be another than when the guards looked. */
+/**
+ * Only the model may be another than when the guards looked. What they saw is written anew even where
+ * nothing was masked: of a key that is there twice, they and the provider may see different ones.
+ */
 function again(settled: SettledBody, guarded: JsonObject | undefined): SettledBody {
-  if (guarded === undefined) return settled
+  if (guarded === undefined) return { ...settled, isChanged: true }
   return { ...settled, body: { ...guarded, model: settled.model }, isChanged: true }
 }
 

@@ -1,4 +1,5 @@
 /** Streamable HTTP to a target: each message is a request of its own. */
+import { GatewayError } from '../../errors.ts'
 import type { TargetSession } from '../../mcp/session-state.ts'
 import type { CallListener } from '../engine/upstream-call.ts'
 import { now } from '../upstream/choose.ts'
@@ -6,6 +7,7 @@ import type { UpstreamEndpoint } from '../upstream/endpoint.ts'
 import type { McpTargetEntry } from '../upstream/mcp-targets.ts'
 import { type AnswerListener, AnswerReader } from './answer-reader.ts'
 import type { McpExchange } from './mcp-exchange.ts'
+import { MovingFlow, toldPath } from './moved.ts'
 import { prepareRequest, type ReadyRequest, type TargetMessage } from './target-request.ts'
 import type { Flow, Transport } from './transport.ts'
 
@@ -81,12 +83,17 @@ export class StreamableTransport implements Transport {
       this.endpoint = address.label
       walk.address = address
     }
-    const sent = { ...message, pinned, onEndpoint }
-    const ready = await prepareRequest(this.#exchange, this.#entry, sent)
+    const { target } = this.#entry
     const reader = new AnswerReader(listener)
-    const call = context.mcp.call(ready.call, new Watched(reader, ready))
-    reader.close = () => call.close()
-    return call
+    const send = async (path: string | undefined): Promise<void> => {
+      const sent = { ...message, pinned, onEndpoint, ...(path !== undefined && { path }) }
+      const ready = await prepareRequest(this.#exchange, this.#entry, sent)
+      flow.begun(context.mcp.call(ready.call, new Watched(reader, ready, flow)))
+    }
+    const flow = new MovingFlow(target, send)
+    reader.close = () => flow.close()
+    await send(toldPath(target))
+    return flow
   }
 }
 
@@ -94,11 +101,15 @@ export class StreamableTransport implements Transport {
 class Watched implements CallListener {
   readonly #listener: CallListener
   readonly #ready: ReadyRequest
+  readonly #flow: MovingFlow
   readonly #startedAt = now()
+  /** Another call goes on. */
+  #isLeft = false
 
-  constructor(listener: CallListener, ready: ReadyRequest) {
+  constructor(listener: CallListener, ready: ReadyRequest, flow: MovingFlow) {
     this.#listener = listener
     this.#ready = ready
+    this.#flow = flow
   }
 
   onHead(...[status, headers]: Parameters<CallListener['onHead']>): void {
@@ -108,21 +119,26 @@ class Watched implements CallListener {
         ? ({ kind: 'answered', latencyMs } as const)
         : ({ kind: 'failed', retryAfterMs: 0 } as const)
     this.#ready.endpoint.record(outcome, now)
-    this.#listener.onHead(status, headers)
+    this.#isLeft = this.#flow.follows(status, headers, this.#ready, (error) => {
+      this.#listener.onFailure(
+        error instanceof GatewayError ? error : new GatewayError('bug', undefined, error),
+      )
+    })
+    if (!this.#isLeft) this.#listener.onHead(status, headers)
   }
 
   onBytes(bytes: Uint8Array): void {
-    this.#listener.onBytes(bytes)
+    if (!this.#isLeft) this.#listener.onBytes(bytes)
   }
 
   onEnd(): void {
-    this.#listener.onEnd()
+    if (!this.#isLeft) this.#listener.onEnd()
   }
 
   onFailure(...[error]: Parameters<CallListener['onFailure']>): void {
     if (error.code === 'connect_failed' || error.code === 'connect_timeout') {
       this.#ready.endpoint.record({ kind: 'unreachable' }, now)
     }
-    this.#listener.onFailure(error)
+    if (!this.#isLeft) this.#listener.onFailure(error)
   }
 }

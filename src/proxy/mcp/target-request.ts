@@ -26,6 +26,8 @@ export interface TargetMessage {
 
 export interface ReadyRequest {
   readonly call: CallRequest
+  /** Where it goes, by the name that the server is called in it. */
+  readonly url: string
   /** That of the address that is connected to. */
   endpoint: UpstreamEndpoint
 }
@@ -65,7 +67,8 @@ export async function prepareRequest(
   const place = found instanceof Promise ? await found : found
   const body = message.body === undefined ? undefined : Buffer.from(message.body)
   const scheme = place.address.tls === undefined ? 'http' : 'https'
-  const [path = '/', ...query] = (message.path ?? entry.target.path).split('?')
+  const whole = message.path ?? entry.target.path
+  const [path = '/', ...query] = whole.split('?')
   const head = {
     method: message.method,
     scheme,
@@ -83,6 +86,7 @@ export async function prepareRequest(
   const { connectTimeoutMs = 0, requestTimeoutMs } = access.policies.connection
   const ready: ReadyRequest = {
     endpoint: place.endpoint,
+    url: `${scheme}://${own.request.authority}${whole}`,
     call: {
       address: place.address,
       others: place.others,
