@@ -41,6 +41,8 @@ export function startCounters(
     badHeads: 0,
     http2Connections: 0,
     http2Streams: 0,
+    http2StreamsStalled: 0,
+    http2StreamsRefused: 0,
     http2Floods: startFloodCounters(),
     coreTraps: 0,
   }

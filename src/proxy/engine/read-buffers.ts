@@ -63,6 +63,11 @@ export class ReadBuffers {
     return { memory: Buffer.allocUnsafeSlow(readBufferSize), start: 0 }
   }
 
+  /** Three quarters of what may ever be leased outside the core's memory is. */
+  get isScarce(): boolean {
+    return (this.#outside - this.#spareOutside.length) * 4 > this.#mostOutside * 3
+  }
+
   giveBack(buffer: ReadBuffer): void {
     this.inUse--
     if (buffer.memory === this.#core.bytes) this.#spare.push(buffer)

@@ -212,6 +212,9 @@ export interface EngineCounters {
   /** Handshakes that took up a session from before. */
   tlsSessionsResumed: number
   tlsHandshakesFailed: number
+  /** Streams of HTTP/2 that were given up, and refused, because their client did not take responses. */
+  http2StreamsStalled: number
+  http2StreamsRefused: number
   /** Connections that were dropped for want of a PROXY header. */
   proxyHeadersRefused: number
   /** Connections that were dropped because there are as many as may be. */

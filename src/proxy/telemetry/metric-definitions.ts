@@ -168,6 +168,10 @@ export const metricDefinitions = {
   tls_sessions_resumed_total: counter('TLS handshakes that took up a session of the client.'),
   downstream_http2_connections: gauge('HTTP/2 connections of clients open now.'),
   downstream_http2_streams: gauge('HTTP/2 streams of clients open now.'),
+  downstream_http2_streams_stalled_total: counter(
+    'HTTP/2 streams that were given up because their client did not take the response (`reset`), or not begun because too many of its streams stood still (`refused`).',
+    ['action'],
+  ),
   downstream_http2_floods_total: counter(
     'HTTP/2 connections of clients that were cut off because of too much of something.',
     ['kind'],

@@ -76,6 +76,10 @@ function engineSeries(engine: Readonly<EngineCounters>): MetricsSnapshot {
     downstream_connections_refused_total: number(engine.connectionsRefused),
     downstream_http2_connections: number(engine.http2Connections),
     downstream_http2_streams: number(engine.http2Streams),
+    downstream_http2_streams_stalled_total: [
+      ...number(engine.http2StreamsStalled, ['reset']),
+      ...number(engine.http2StreamsRefused, ['refused']),
+    ],
     downstream_http2_floods_total: floodKindNames.flatMap((kind) =>
       number(engine.http2Floods[kind], [kind]),
     ),

@@ -2,7 +2,8 @@ import type { EngineParts } from '../engine-parts.ts'
 import type { SecureSocket } from '../tls-handshake.ts'
 import { Transport } from '../transport.ts'
 import type { EngineLimits } from '../types.ts'
-import { type Http2Accepted, ServerSession } from './server-session.ts'
+import type { Http2Accepted } from './accepted.ts'
+import { ServerSession } from './server-session.ts'
 
 /** A connection whose first bytes have turned out to be HTTP/2; its accounts go on. */
 export function handOver(

@@ -18,6 +18,8 @@ export abstract class SendingStream implements BodySink {
   #pending = ''
   #trailers = ''
   #isEnding = false
+  /** Octets of data that have left. */
+  sentBytes = 0
   /** END_STREAM has been sent, or the stream was reset. */
   isSendClosed = false
   /** The owner was told that the peer is slow, and waits for `onSendDrain`. */
@@ -68,6 +70,7 @@ export abstract class SendingStream implements BodySink {
     if (!this.needsDrain) return true
     this.isAwaitingDrain = true
     this.session.waiting.add(this)
+    this.session.onWait()
     return false
   }
 
@@ -106,6 +109,7 @@ export abstract class SendingStream implements BodySink {
     this.#pending = isWhole ? '' : pending.slice(room)
     const isLast = isWhole && this.#isEnding && this.#trailers === ''
     this.sendWindow -= piece.length
+    this.sentBytes += piece.length
     session.writeData(this.id, piece, isLast)
     if (isLast) this.#sendEnded()
     return true

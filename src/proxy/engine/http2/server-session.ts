@@ -5,6 +5,7 @@ import { HttpExchange } from '../http-exchange.ts'
 import { Timer, type TimerOwner } from '../timer-wheel.ts'
 import type { Transport } from '../transport.ts'
 import type { EngineLimits, TlsChoice } from '../types.ts'
+import type { Http2Accepted } from './accepted.ts'
 import {
   ConnectionError,
   clientPreface,
@@ -21,6 +22,7 @@ import { readHttp2Request } from './read-request.ts'
 import { RequestFields, TrailerFields } from './request-fields.ts'
 import { ServerStream } from './server-stream.ts'
 import { Http2Session } from './session.ts'
+import { StalledStreams, type StallOwner } from './stalled-streams.ts'
 
 /** How long a client may take to read the last frames before its connection is dropped. */
 const lingerMs = 2_000
@@ -28,24 +30,21 @@ const lingerMs = 2_000
 const endPing = 'goodbye!'
 const trailerLimit = 8 * 1024
 
-/** A connection that turned out to speak HTTP/2. */
-export interface Http2Accepted {
-  readonly limits: EngineLimits
-  readonly port: number
-  readonly tls: TlsChoice | undefined
-}
-
 /** What the session's timer waits for. */
 type Waiting = 'preface' | 'block' | 'request' | 'progress' | 'close'
 
 /** One HTTP/2 connection of a client. */
-export class ServerSession extends Http2Session implements OpenConnection, TimerOwner {
+export class ServerSession
+  extends Http2Session
+  implements OpenConnection, TimerOwner, StallOwner<ServerStream>
+{
   readonly port: number
   readonly tls: TlsChoice | undefined
   readonly transport: Transport
   readonly #engineLimits: EngineLimits
   readonly #timer = new Timer(this)
   readonly #keepalive: Keepalive
+  readonly #stalled: StalledStreams<ServerStream>
   #waiting: Waiting = 'preface'
   #prefaceRead = 0
   #lastStream = 0
@@ -68,6 +67,7 @@ export class ServerSession extends Http2Session implements OpenConnection, Timer
     this.#fields = new RequestFields(limits.maxHeadBytes)
     this.transport = open(this)
     this.ends = new ConnectionEnds(this.transport.socket)
+    this.#stalled = new StalledStreams(parts, this)
     this.#keepalive = new Keepalive(parts.timers, limits.http2, this)
     parts.connections.add(this)
     parts.counters.http2Connections++
@@ -151,6 +151,9 @@ export class ServerSession extends Http2Session implements OpenConnection, Timer
     this.#lastStream = id
     if (dependency === id) this.#refuseStream(id, errorCodes.protocol)
     else if (this.streams.size >= this.limits.maxConcurrentStreams) {
+      this.#refuseStream(id, errorCodes.refusedStream)
+    } else if (this.#stalled.isCrowded) {
+      this.parts.counters.http2StreamsRefused++
       this.#refuseStream(id, errorCodes.refusedStream)
     } else this.#onRequest(id, isLast)
   }
@@ -338,6 +341,7 @@ export class ServerSession extends Http2Session implements OpenConnection, Timer
   #gone(): void {
     if (!this.parts.connections.delete(this)) return
     this.#keepalive.stop()
+    this.#stalled.stop()
     this.parts.timers.disarm(this.#timer)
     this.parts.counters.connectionsOpen--
     this.parts.counters.http2Connections--
@@ -360,21 +364,24 @@ export class ServerSession extends Http2Session implements OpenConnection, Timer
 
   onTimer(): void {
     if (this.isOver) this.abort()
-    else if (this.#waiting === 'progress') this.#lookAtProgress()
-    else if (this.#waiting === 'request' || this.#waiting === 'close') this.#endSoon()
+    else if (this.#waiting === 'progress') {
+      this.#stalled.dropMotionless()
+      if (!this.isOver) this.#waitOn()
+    } else if (this.#waiting === 'request' || this.#waiting === 'close') this.#endSoon()
     else this.fail(errorCodes.noError, 'timeout')
   }
 
-  /** Streams whose client does nothing are given up. */
-  #lookAtProgress(): void {
-    for (const stream of [...this.streams.values()]) {
-      if (!(stream instanceof ServerStream)) continue
-      if (stream.awaitsClient && stream.moved === stream.progress) {
-        this.reset(stream, errorCodes.cancel)
-        stream.onReset(errorCodes.cancel)
-      } else stream.progress = stream.moved
-    }
-    if (!this.isOver) this.#waitOn()
+  override onWait(): void {
+    this.#stalled.onWait()
+  }
+
+  *stallingStreams(): Generator<ServerStream> {
+    for (const stream of this.streams.values()) if (stream instanceof ServerStream) yield stream
+  }
+
+  dropStalled(stream: ServerStream): void {
+    this.reset(stream, errorCodes.cancel)
+    stream.onReset(errorCodes.cancel)
   }
 
   // --- keepalive ---

@@ -9,6 +9,7 @@ import type { TunnelEnd } from '../tunnel.ts'
 import type { TlsChoice } from '../types.ts'
 import { errorCodes } from './frames.ts'
 import type { ServerSession } from './server-session.ts'
+import { Stall } from './stalled-streams.ts'
 import { TunnelStream } from './tunnel-stream.ts'
 
 const httpVersion = 'HTTP/1.1'
@@ -23,6 +24,7 @@ export class ServerStream extends TunnelStream implements ClientSide {
   #exchange: HttpExchange | undefined
   /** Octets moved both ways when the session looked last. */
   progress = -1
+  readonly stall: Stall = new Stall()
 
   constructor(session: ServerSession, id: number, sendWindow: number, receiveWindow: number) {
     super(session, id, sendWindow, receiveWindow)

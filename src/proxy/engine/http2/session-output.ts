@@ -111,6 +111,11 @@ export abstract class SessionOutput implements Flushable {
     this.markDirty()
   }
 
+  /** A stream has something to send that may not leave now. */
+  onWait(): void {
+    // For sessions that bound how long that may last.
+  }
+
   /** Bytes were appended: they leave at the end of this turn. */
   markDirty(): void {
     if (this.#isDirty) return

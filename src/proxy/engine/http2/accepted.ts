@@ -1,0 +1,8 @@
+import type { EngineLimits, TlsChoice } from '../types.ts'
+
+/** A connection that turned out to speak HTTP/2. */
+export interface Http2Accepted {
+  readonly limits: EngineLimits
+  readonly port: number
+  readonly tls: TlsChoice | undefined
+}
