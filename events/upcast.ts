@@ -23,19 +23,62 @@ export class UnknownEventTypeError extends Error {
   }
 }
 
+/** What was read is not what any version has written: the log was damaged, or edited. */
+export class DamagedEventError extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'DamagedEventError'
+  }
+}
+
+type Shape = Readonly<Record<string, 'string' | 'number' | 'object'>>
+
+const envelopeShape: Shape = { type: 'string', subject: 'string', time: 'string', data: 'object' }
+
+const nameShape: Shape = { kind: 'string', namespace: 'string', name: 'string' }
+
+/** What the fold reads of an observed object without looking twice. */
+const dataShapes: Readonly<Record<string, Shape>> = {
+  'dev.sluice.resource.applied.v1': {
+    ...nameShape,
+    uid: 'string',
+    resourceVersion: 'string',
+    generation: 'number',
+    object: 'object',
+  },
+  'dev.sluice.resource.deleted.v1': { ...nameShape, uid: 'string' },
+  'dev.sluice.resource.refused.v1': { ...nameShape, problems: 'object' },
+}
+
+/** @throws DamagedEventError */
+function assertShape(value: unknown, shape: Shape, at: string): void {
+  if (typeof value !== 'object' || value === null) {
+    throw new DamagedEventError(`${at} is no object`)
+  }
+  for (const [field, type] of Object.entries(shape)) {
+    const found = (value as Readonly<Record<string, unknown>>)[field]
+    if (typeof found === type && found !== null) continue
+    throw new DamagedEventError(`${at}.${field} is missing or no ${type}`)
+  }
+}
+
 /**
  * The current form of an event as it was read from a log.
  * @throws UnknownEventTypeError where neither the vocabulary nor the table knows the type.
+ * @throws DamagedEventError where something is missing without which there is no such event.
  */
 export function upcast(
   event: AnyCloudEvent,
   table: Readonly<Record<string, Upcaster>> = upcasters,
 ): SluiceEvent {
+  assertShape(event, envelopeShape, 'event')
   let current = event
   while (!currentTypes.has(current.type)) {
     const step = Object.hasOwn(table, current.type) ? table[current.type] : undefined
     if (step === undefined) throw new UnknownEventTypeError(current.type)
     current = step(current)
   }
+  const shape = dataShapes[current.type]
+  if (shape !== undefined) assertShape(current.data, shape, 'event.data')
   return current as SluiceEvent
 }

@@ -1,5 +1,6 @@
 /** The command line. Each command is a function of its options and an output; see src/cli. */
-import { Command, CommanderError, Option } from 'commander'
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
+import { DamagedEventError, UnknownEventTypeError } from '../events/index.ts'
 import type { ProviderOptions } from './cli/explain-providers.ts'
 import type { RequestOptions } from './cli/explain-request.ts'
 import { addIdentityProvider } from './cli/idp/command.ts'
@@ -25,6 +26,12 @@ function perform<Options>(action: Action<Options>): (options: Options) => Promis
   return async (options) => {
     process.exitCode = await action(options)
   }
+}
+
+/** An empty text is what a script's unset variable gives, and never what was meant. */
+function filled(value: string): string {
+  if (value.trim() === '') throw new InvalidArgumentError('It is empty.')
+  return value
 }
 
 const collect = (value: string, before: readonly string[] = []): string[] => [...before, value]
@@ -62,10 +69,14 @@ const runCommand = program
   .description('run a gateway on manifests')
   .addOption(followed().makeOptionMandatory())
   .addOption(
-    new Option('--log-file <path>', 'keep the event log here').conflicts(['ephemeral', 'nats']),
+    new Option('--log-file <path>', 'keep the event log here')
+      .argParser(filled)
+      .conflicts(['ephemeral', 'nats']),
   )
   .addOption(
-    new Option('--nats <url>', 'keep the event log on a NATS server').conflicts('ephemeral'),
+    new Option('--nats <url>', 'keep the event log on a NATS server')
+      .argParser(filled)
+      .conflicts('ephemeral'),
   )
   .option('--ephemeral', 'keep the event log in memory')
 
@@ -166,7 +177,7 @@ offline(
 
 offline(
   program
-    .command('explain <what> [name]')
+    .command('explain <what> [name...]')
     .description(
       'KIND NAMESPACE/NAME: why an object has its conditions; condition KIND/NAMESPACE/NAME: which events led to them; request: which route and policies a request gets; providers [NAMESPACE/NAME]: which providers of language models running proxies leave out, and why',
     ),
@@ -177,9 +188,9 @@ offline(
   .option('--header <field>', "of the request, 'name: value'; may be repeated", collect)
   .option('--port <port>', 'of the listener; all where absent')
   .option('--stats <address>', 'stats address of a running proxy; may be repeated', collect)
-  .action(async (what: string, name: string | undefined, options: Offline & ExplainOptions) => {
+  .action(async (what: string, names: string[], options: Offline & ExplainOptions) => {
     const { explainAny } = await import('./cli/explain-any.ts')
-    process.exitCode = await explainAny(what, name, options, options.output, output)
+    process.exitCode = await explainAny(what, names, options, options.output, output)
   })
 
 offline(program.command('bisect').description('find the event that broke an expectation'))
@@ -193,7 +204,9 @@ offline(program.command('bisect').description('find the event that broke an expe
 
 program
   .command('diff <a> <b>')
-  .description('compare two states, each manifests or a log; exit code 1 when they differ')
+  .description(
+    'compare two states, each manifests (- for standard input), a log file, an export or nats://…, with @POSITION or @TIME behind a log; exit code 1 when they differ',
+  )
   .addOption(format())
   .action(async (a: string, b: string, options: { output: OutputFormat }) => {
     const { diff } = await import('./cli/diff.ts')
@@ -261,7 +274,8 @@ addIdentityProvider(program)
 function fail(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCode.fine : exitCode.usage
   const isPortTaken = error instanceof GatewayError && error.code === 'port_in_use'
-  if (error instanceof UsageError || error instanceof LogError || isPortTaken) {
+  const isUnreadable = error instanceof UnknownEventTypeError || error instanceof DamagedEventError
+  if (error instanceof UsageError || error instanceof LogError || isPortTaken || isUnreadable) {
     output.report(`sluice: ${error.message}`)
     return exitCode.usage
   }

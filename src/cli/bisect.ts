@@ -8,7 +8,7 @@ import {
   placeAndType,
 } from './condition-history.ts'
 import { causeText, hintOf } from './explain-condition.ts'
-import { type OfflineOptions, type Recording, readRecording, tellExtent } from './offline.ts'
+import { type OfflineOptions, type Recording, readRecording, tellRecording } from './offline.ts'
 import { exitCode, type Output, type OutputFormat, UsageError } from './output.ts'
 import { objectText, parseObjectPath } from './status.ts'
 
@@ -76,7 +76,7 @@ export async function bisect(
 ): Promise<number> {
   const expectation = parseExpectation(expect)
   const recording = await readRecording(options)
-  tellExtent(recording, output)
+  tellRecording(recording, output)
   const { atFirst, turns } = turnsOf(recording, expectation)
   const last = turns.at(-1)
   const isHeld = last?.holds ?? atFirst

@@ -1,11 +1,12 @@
 /** `sluice diff A B`: what differs between two states, whatever each of them was read from. */
 import { statSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
+import type { Condition } from '../model/conditions.ts'
 import type { ObjectRef } from '../model/names.ts'
 import { compareText, objectKey } from '../model/names.ts'
 import { regexProblem } from '../pipeline/regex-problem.ts'
 import { type Fold, replay } from '../replay/index.ts'
-import { isLogFile, type OfflineOptions, readRecording, tellExtent } from './offline.ts'
+import { isLogFile, type OfflineOptions, readRecording, tellRecording } from './offline.ts'
 import { exitCode, type Output, type OutputFormat, UsageError } from './output.ts'
 import { objectText, placedConditions } from './status.ts'
 
@@ -25,29 +26,54 @@ interface Difference {
   }
 }
 
-/** Manifests or a log: a log file says itself that it is one. */
-function optionsFor(path: string): OfflineOptions {
-  const found = statSync(path, { throwIfNoEntry: false })
-  if (found === undefined) throw new UsageError(`${path} does not exist`)
-  return found.isFile() && isLogFile(path) ? { logFile: path } : { file: [path] }
+/** Behind the place of a log: the position or time up to which it counts. */
+const moment = /^(.+)@(\d+|\d{4}-\d\d-\d\d[^/@]*)$/
+
+/** Manifests (`-` from standard input) or a log: a log file says itself that it is one. */
+function optionsFor(place: string): OfflineOptions {
+  if (place === '-') return { file: [place] }
+  const found = statSync(place, { throwIfNoEntry: false })
+  if (found?.isFile() && isLogFile(place)) return { logFile: place }
+  if (found !== undefined) return { file: [place] }
+  const [, path, at] = moment.exec(place) ?? []
+  if (path !== undefined && at !== undefined) return { ...optionsFor(path), at }
+  if (/^(nats|tls|wss?):\/\//.test(place)) return { nats: place }
+  throw new UsageError(`${place} does not exist`)
 }
 
-async function stateOf(path: string, output: Output): Promise<Fold> {
-  const recording = await readRecording(optionsFor(path))
+interface ReadState {
+  readonly fold: Fold
+  /** Manifests say nothing of proxies. */
+  readonly hasProxies: boolean
+}
+
+async function stateOf(place: string, output: Output): Promise<ReadState> {
+  const options = optionsFor(place)
+  const recording = await readRecording(options)
   const { events, extent } = recording
   const { fold } = await replay(events, { checkRegex: regexProblem }, extent.base)
-  tellExtent(recording, output, `${path}: `)
-  return fold
+  tellRecording(recording, output, `${place}: `)
+  return { fold, hasProxies: options.file === undefined }
 }
 
 /** Fields that differ between any two runs and say nothing about the state. */
 const passing = new Set(['lastTransitionTime', 'observedGeneration'])
 
-function lasting(value: unknown): unknown {
-  return JSON.parse(JSON.stringify(value, (key, member) => (passing.has(key) ? undefined : member)))
+/** What is known only where proxies are. */
+const ofProxies = new Set(['addresses'])
+const isOfProxies = (member: unknown) => (member as Condition | null)?.type === 'Programmed'
+
+/** A status without what says nothing here; `isBare`: without what proxies have a part in. */
+function lasting(value: unknown, isBare: boolean): unknown {
+  const text = JSON.stringify(value, (key, member: unknown) => {
+    if (passing.has(key) || (isBare && ofProxies.has(key))) return undefined
+    const isList = isBare && key === 'conditions' && Array.isArray(member)
+    return isList ? member.filter((condition) => !isOfProxies(condition)) : member
+  })
+  return JSON.parse(text)
 }
 
-function statusDifferences(a: Fold, b: Fold): StatusDifference[] {
+function statusDifferences(a: Fold, b: Fold, isBare: boolean): StatusDifference[] {
   const before = new Map(a.statuses().map(([ref, status]) => [objectKey(ref), { ref, status }]))
   const after = new Map(b.statuses().map(([ref, status]) => [objectKey(ref), { ref, status }]))
   const differences: StatusDifference[] = []
@@ -56,8 +82,8 @@ function statusDifferences(a: Fold, b: Fold): StatusDifference[] {
     const object = (fresh ?? old)?.ref
     if (object === undefined) continue
     const pair = {
-      before: old === undefined ? undefined : lasting(old.status),
-      after: fresh === undefined ? undefined : lasting(fresh.status),
+      before: old === undefined ? undefined : lasting(old.status, isBare),
+      after: fresh === undefined ? undefined : lasting(fresh.status, isBare),
     }
     if (!isDeepStrictEqual(pair.before, pair.after)) differences.push({ object, ...pair })
   }
@@ -81,12 +107,12 @@ function contents(fold: Fold): Map<string, unknown> {
   )
 }
 
-function differenceOf(a: Fold, b: Fold): Difference {
-  const before = contents(a)
-  const after = contents(b)
+function differenceOf(a: ReadState, b: ReadState): Difference {
+  const before = contents(a.fold)
+  const after = contents(b.fold)
   const sorted = (keys: Iterable<string>) => [...keys].sort(compareText)
   return {
-    statuses: statusDifferences(a, b),
+    statuses: statusDifferences(a.fold, b.fold, a.hasProxies !== b.hasProxies),
     resources: {
       added: sorted([...after.keys()].filter((key) => !before.has(key))),
       removed: sorted([...before.keys()].filter((key) => !after.has(key))),

@@ -12,20 +12,31 @@ const aliases: Readonly<Record<string, string>> = {
   route: 'HTTPRoute',
 }
 
-/** @throws UsageError */
+/**
+ * An object is `KIND NAMESPACE/NAME` or `KIND/NAMESPACE/NAME`, as one likes.
+ * @throws UsageError
+ */
 export function explainAny(
   what: string,
-  name: string | undefined,
+  names: readonly string[],
   options: RequestOptions & ProviderOptions,
   format: OutputFormat,
   output: Output,
 ): Promise<number> {
   if (what === 'request') {
-    if (name !== undefined) throw new UsageError('explain request takes options only')
+    if (names.length > 0) throw new UsageError('explain request takes options only')
     return explainRequest(options, format, output)
   }
-  if (what === 'providers') return explainProviders(name, options, format, output)
-  if (name === undefined) throw new UsageError(`explain ${what} needs a name`)
-  if (what === 'condition') return explainCondition(name, options, format, output)
-  return explain(aliases[what] ?? what, name, options, format, output)
+  if (what === 'providers') {
+    if (names.length > 1) throw new UsageError('explain providers takes one NAMESPACE/NAME')
+    return explainProviders(names[0], options, format, output)
+  }
+  const path = names.join('/')
+  if (what === 'condition') {
+    if (path === '') throw new UsageError('explain condition needs KIND/NAMESPACE/NAME')
+    return explainCondition(path, options, format, output)
+  }
+  const [kind = '', ...rest] = [what, ...names].join('/').split('/')
+  if (rest.length === 0) throw new UsageError(`explain ${what} needs a name: KIND NAMESPACE/NAME`)
+  return explain(aliases[kind] ?? kind, rest.join('/'), options, format, output)
 }

@@ -4,7 +4,7 @@ import type { Recorded } from '../log/index.ts'
 import type { ObjectRef } from '../model/names.ts'
 import { type ConditionChange, followConditions } from './condition-history.ts'
 import { eventDetail, shortType } from './event-text.ts'
-import { type OfflineOptions, readRecording, tellExtent } from './offline.ts'
+import { type OfflineOptions, readRecording, tellRecording } from './offline.ts'
 import { exitCode, type Output, type OutputFormat } from './output.ts'
 import { objectText, parseObjectPath } from './status.ts'
 
@@ -59,7 +59,7 @@ export async function explainCondition(
   const ref = parseObjectPath(path)
   const recording = await readRecording(options)
   const { events, extent } = recording
-  tellExtent(recording, output)
+  tellRecording(recording, output)
   const changes: ReturnType<typeof described>[] = []
   const note = (_: unknown, changed: readonly ConditionChange[]) =>
     void changes.push(...changed.map(described))

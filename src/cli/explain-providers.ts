@@ -35,19 +35,31 @@ export async function explainProviders(
   output: Output,
 ): Promise<number> {
   const backend = name === undefined || name.includes('/') ? name : `default/${name}`
+  for (const address of stats) {
+    if (!/^\S+:\d{1,5}$/.test(address)) throw new UsageError(`--stats ${address} is not HOST:PORT`)
+  }
   const asked = await Promise.allSettled(stats.map((address) => askProxy(address)))
   const found = asked
     .flatMap((one) => (one.status === 'fulfilled' ? one.value : []))
     .filter((one) => backend === undefined || one.backend === backend)
   const problems = asked.flatMap((one, at) =>
-    one.status === 'rejected' ? [`${stats[at]}: ${String(one.reason)}`] : [],
+    one.status === 'rejected' ? [`${stats[at]}: ${reasonText(one.reason)}`] : [],
   )
   if (format === 'json') output.print(JSON.stringify({ providers: found, problems }, null, 2))
   else {
-    output.print(found.length === 0 ? 'no provider was left out' : textOf(found))
-    for (const problem of problems) output.print(problem)
+    for (const problem of problems) output.report(problem)
+    if (found.length > 0) output.print(textOf(found))
+    else if (problems.length < stats.length) output.print('no provider was left out')
   }
   return problems.length === 0 ? exitCode.fine : exitCode.no
+}
+
+/** What the network says stands below what `fetch` says. */
+function reasonText(reason: unknown): string {
+  if (!(reason instanceof Error)) return String(reason)
+  if (reason.name === 'TimeoutError') return 'it does not answer'
+  const { cause } = reason
+  return cause instanceof Error && cause.message !== '' ? cause.message : reason.message
 }
 
 function textOf(found: readonly ExplainedProvider[]): string {
@@ -63,7 +75,6 @@ function textOf(found: readonly ExplainedProvider[]): string {
 }
 
 async function askProxy(address: string): Promise<ExplainedProvider[]> {
-  if (!/^\S+:\d{1,5}$/.test(address)) throw new UsageError(`--stats ${address} is not HOST:PORT`)
   const answer = await fetch(`http://${address}/metrics`, {
     signal: AbortSignal.timeout(timeoutMs),
   })

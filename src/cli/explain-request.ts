@@ -3,7 +3,7 @@ import type { Recorded } from '../log/index.ts'
 import type { ObjectRef } from '../model/names.ts'
 import { regexProblem } from '../pipeline/regex-problem.ts'
 import { type Fold, replay } from '../replay/index.ts'
-import { type OfflineOptions, readRecording, tellExtent } from './offline.ts'
+import { type OfflineOptions, readRecording, tellRecording } from './offline.ts'
 import { exitCode, type Output, type OutputFormat, UsageError } from './output.ts'
 import type { AskedRequest, ExplainedField, ExplainedPolicy, ExplainedWay } from './request-ways.ts'
 import { objectText } from './status.ts'
@@ -137,7 +137,9 @@ function printWay({ port, listener, rule, fields, backends }: AnsweredWay, outpu
   }
   printFields(fields, '  ', output)
   for (const { backend, weight, fields: own } of backends) {
-    output.print(`  to ${backend}, weight ${weight}`)
+    const [, reason] = /^invalid: (.*)$/.exec(backend) ?? []
+    const end = reason === undefined ? `to ${backend}` : `answers 500: ${reason}`
+    output.print(`  ${end}, weight ${weight}`)
     printFields(own, '    ', output)
   }
 }
@@ -152,7 +154,7 @@ export async function explainRequest(
   const recording = await readRecording(options)
   const { events, extent } = recording
   const { fold } = await replay(events, { checkRegex: regexProblem }, extent.base)
-  tellExtent(recording, output)
+  tellRecording(recording, output)
   const { createIoCore } = await import('../core/index.ts')
   const { requestWays } = await import('./request-ways.ts')
   const core = createIoCore({ memoryPages: 1_024 })

@@ -6,7 +6,7 @@ import type { VersionedResource } from '../model/resources.ts'
 import { regexProblem } from '../pipeline/regex-problem.ts'
 import { type Fold, replay } from '../replay/index.ts'
 import { eventDetail, shortType } from './event-text.ts'
-import { type OfflineOptions, readRecording, tellExtent } from './offline.ts'
+import { type OfflineOptions, readRecording, tellRecording } from './offline.ts'
 import { exitCode, type Output, type OutputFormat, table, UsageError } from './output.ts'
 import { objectText, placedConditions } from './status.ts'
 
@@ -153,7 +153,7 @@ export async function explain(
   const recording = await readRecording(options)
   const { events: recorded, extent } = recording
   const { fold } = await replay(recorded, { checkRegex: regexProblem }, extent.base)
-  tellExtent(recording, output)
+  tellRecording(recording, output)
   const ref = parseObject(kind, name, fold)
   const events = recorded
     .filter(({ event }) => isAbout(ref, event))

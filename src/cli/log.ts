@@ -2,7 +2,7 @@
 import type { SluiceEvent } from '../../events/index.ts'
 import { exportLine } from '../log/export.ts'
 import { eventDetail, shortType } from './event-text.ts'
-import { type OfflineOptions, readRecording } from './offline.ts'
+import { type OfflineOptions, readRecording, tellRecording } from './offline.ts'
 import { exitCode, type Output, type OutputFormat, table } from './output.ts'
 
 /** What an event is about, from its subject. */
@@ -16,6 +16,7 @@ export async function printLog(
   output: Output,
 ): Promise<number> {
   const recording = await readRecording(options)
+  tellRecording(recording, output)
   const { subject } = options
   const events = recording.events.filter(
     ({ event }) => subject === undefined || about(event).includes(subject),

@@ -2,13 +2,13 @@
 import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs'
 import type { SluiceEvent } from '../../events/index.ts'
 import { systemClock } from '../base/clock.ts'
-import { readExport } from '../log/export.ts'
+import { isExport, readExport } from '../log/export.ts'
 import { type EventLog, MemoryLog, type Recorded, readEmbeddedLog } from '../log/index.ts'
 import { apiBinding, builtInObjects } from '../pipeline/api-binding.ts'
 import { randomDigestKey } from '../watch/digest-key.ts'
 import { FileSource } from '../watch/files.ts'
 import { ResourceIndex } from '../watch/resource-index.ts'
-import type { SourceProblem } from '../watch/source-problem.ts'
+import { formatProblem, isUnreadable, type SourceProblem } from '../watch/source-problem.ts'
 import { extentOf, extentOfLog, type LogExtent } from './log-extent.ts'
 import { type Output, UsageError } from './output.ts'
 import { withStandardInput } from './standard-input.ts'
@@ -30,6 +30,14 @@ export interface Recording {
   readonly extent: LogExtent
   /** Problems of the manifests; empty where a log was read. */
   readonly problems: readonly SourceProblem[]
+  /** Events that an export lacks between others, found as it is read. */
+  readonly gaps: readonly Gap[]
+}
+
+/** Positions of a log, the last one included. */
+export interface Gap {
+  readonly from: number
+  readonly to: number
 }
 
 /** A recording whose events are read as they are asked for, once: no more than a few are held. */
@@ -65,9 +73,33 @@ async function* filtered(
   for await (const recorded of events) if (isWanted(recorded)) yield recorded
 }
 
-/** Tells on standard error that a log has not all of its history, and what stands in for it. */
-export function tellExtent({ extent: { notice } }: Recording, output: Output, name = ''): void {
+/**
+ * Tells on standard error what an answer does not rest on: objects of the manifests that are refused,
+ * history that a log has not, and what stands in for it. To be called when the events were read.
+ */
+export function tellRecording(
+  { problems, extent: { notice }, gaps }: Recording,
+  output: Output,
+  name = '',
+): void {
+  tellProblems(problems, output)
   if (notice !== undefined) output.report(`${name}${notice}`)
+  if (gaps.length > 0) output.report(`${name}${gapText(gaps)}`)
+}
+
+export function tellProblems(problems: readonly SourceProblem[], output: Output): void {
+  for (const problem of problems) output.report(formatProblem(problem))
+}
+
+/** Most gaps that are named. */
+const shownGaps = 5
+
+export function gapText(gaps: readonly Gap[]): string {
+  const named = gaps
+    .slice(0, shownGaps)
+    .map(({ from, to }) => (from === to ? from : `${from}-${to}`))
+  const more = gaps.length > shownGaps ? ', …' : ''
+  return `the log lacks the events at ${named.join(', ')}${more}: what they changed is missing here`
 }
 
 /** @throws UsageError */
@@ -88,6 +120,8 @@ async function openAny(options: OfflineOptions, upTo: number): Promise<OpenRecor
   if (nats !== undefined) return openServer(nats, upTo)
   if (logFile !== undefined) return openLogFile(logFile, upTo)
   const { events, ...listed } = await listManifests(file ?? [])
+  const unread = listed.problems.filter(isUnreadable)
+  if (unread.length > 0) throw new UsageError(unread.map(formatProblem).join('\n'))
   return { ...listed, ...streamed(upToPosition(events, upTo)) }
 }
 
@@ -101,7 +135,7 @@ async function openLog(log: EventLog, upTo: number): Promise<OpenRecording> {
   const close = () => log.close()
   try {
     const extent = await extentOfLog(log, upTo)
-    return { events: upToPosition(log.read(), upTo), problems: [], extent, close }
+    return { events: upToPosition(log.read(), upTo), problems: [], gaps: [], extent, close }
   } catch (error) {
     await close()
     throw error
@@ -152,35 +186,47 @@ async function listFiles(paths: readonly string[]): Promise<Recording> {
   await source.close()
   const events = await Array.fromAsync(log.read())
   await log.close()
-  return { events, problems, extent: extentOf() }
+  return { events, problems, gaps: [], extent: extentOf() }
 }
 
 const sqliteMagic = 'SQLite format 3\0'
-const exportStart = '{"position":'
 
-function startsWith(path: string, start: string): boolean {
-  const head = Buffer.alloc(start.length)
+function isDatabase(path: string): boolean {
+  const head = Buffer.alloc(sqliteMagic.length)
   const file = openSync(path, 'r')
   try {
     readSync(file, head, 0, head.length, 0)
   } finally {
     closeSync(file)
   }
-  return head.toString('latin1') === start
+  return head.toString('latin1') === sqliteMagic
 }
 
-/** Is a file a log or an export of one? Its first bytes tell. */
+/** Is a file a log or an export of one? What it begins with tells. */
 export function isLogFile(path: string): boolean {
-  return startsWith(path, sqliteMagic) || startsWith(path, exportStart)
+  return isDatabase(path) || isExport(path)
 }
 
 async function openLogFile(path: string, upTo: number): Promise<OpenRecording> {
-  if (!existsSync(path) || !statSync(path).isFile()) {
-    throw new UsageError(`${path} is not a log file`)
-  }
-  if (startsWith(path, sqliteMagic)) return openLog(readEmbeddedLog(path), upTo)
+  const found = statSync(path, { throwIfNoEntry: false })
+  if (found === undefined) throw new UsageError(`${path} does not exist`)
+  if (!found.isFile()) throw new UsageError(`${path} is not a log file`)
+  if (isDatabase(path)) return openLog(readEmbeddedLog(path), upTo)
   const extent = extentOf(await firstExported(path))
-  return { ...streamed(upToPosition(readExport(path), upTo)), problems: [], extent }
+  const gaps: Gap[] = []
+  const events = upToPosition(noteGaps(readExport(path), gaps), upTo)
+  return { ...streamed(events), problems: [], gaps, extent }
+}
+
+/** Somebody may have taken lines out of an export, or asked for some subjects only. */
+async function* noteGaps(events: AsyncIterable<Recorded>, gaps: Gap[]): AsyncGenerator<Recorded> {
+  let last: number | undefined
+  for await (const recorded of events) {
+    const from = (last ?? recorded.position - 1) + 1
+    if (recorded.position > from) gaps.push({ from, to: recorded.position - 1 })
+    last = recorded.position
+    yield recorded
+  }
 }
 
 async function firstExported(path: string): Promise<number | undefined> {

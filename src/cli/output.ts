@@ -12,16 +12,24 @@ export const processOutput: Output = {
 }
 
 /**
- * Whoever read the output may have gone (`| head`, a collector that was stopped). Nothing is owed to
- * them: a command ends as it would have, and a gateway goes on.
+ * Whoever read the output may have gone (`| head`, a collector that was stopped), or the disk that it
+ * goes to is full. Nothing is owed to readers: a command ends as it would have, and a gateway goes on,
+ * whatever becomes of its lines. A command whose answer could not be written says so and ends with 2.
  */
 export function outliveReaders(): void {
-  for (const stream of [process.stdout, process.stderr]) {
-    stream.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EPIPE') throw error
-    })
-  }
+  process.stderr.on('error', () => {})
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE' || isUnwritten) return
+    isUnwritten = true
+    processOutput.report(`sluice: standard output cannot be written: ${error.message}`)
+  })
+  process.on('exit', () => {
+    if (isUnwritten) process.exitCode = exitCode.usage
+  })
 }
+
+/** Has something been lost that was meant for standard output? */
+let isUnwritten = false
 
 /** Exit codes of every command. */
 export const exitCode = { fine: 0, no: 1, usage: 2, bug: 70 } as const

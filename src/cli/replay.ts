@@ -1,7 +1,13 @@
 /** `sluice replay`: folds a recorded log again and compares with what was published at the time. */
 import { regexProblem } from '../pipeline/regex-problem.ts'
 import { type Comparison, type FoldSnapshot, type Replay, replay } from '../replay/index.ts'
-import { type OfflineOptions, type OpenRecording, openRecording } from './offline.ts'
+import {
+  gapText,
+  type OfflineOptions,
+  type OpenRecording,
+  openRecording,
+  tellProblems,
+} from './offline.ts'
 import { exitCode, type Output, type OutputFormat } from './output.ts'
 
 function differenceText({ version, recorded, replayed }: Comparison): string {
@@ -16,15 +22,17 @@ export async function replayLog(
   output: Output,
 ): Promise<number> {
   const recording = await openRecording(options)
-  const { extent } = recording
+  const { extent, gaps, problems } = recording
   // A state of another fold version would make another one of what follows.
   const base = extent.isOwn ? extent.base : undefined
   const result = await replayOpen(recording, base)
   const { different, fold, foldVersion, incomparable } = result
   const digests = fold.digests()
+  const missing = gaps.reduce((sum, { from, to }) => sum + to - from + 1, result.missing)
+  tellProblems(problems, output)
   const summary = {
     events: result.events,
-    missing: result.missing,
+    missing,
     ...(base !== undefined && { from: base.position }),
     position: fold.position,
     foldVersion,
@@ -44,7 +52,8 @@ export async function replayLog(
     output.print(`published  ${summary.published}, of which ${different.length} differ`)
     for (const comparison of different) output.print(differenceText(comparison))
     if (extent.notice !== undefined) output.print(extent.notice)
-    if (result.missing > 0) {
+    if (gaps.length > 0) output.print(gapText(gaps))
+    if (missing > 0) {
       output.print('so these states are not those of the running gateway, and none can be compared')
     } else if (incomparable > 0) {
       output.print(
@@ -52,7 +61,7 @@ export async function replayLog(
       )
     }
   }
-  return different.length === 0 && result.missing === 0 ? exitCode.fine : exitCode.no
+  return different.length === 0 && missing === 0 ? exitCode.fine : exitCode.no
 }
 
 async function replayOpen(

@@ -3,7 +3,7 @@ import type { Condition } from '../model/conditions.ts'
 import type { ObjectRef } from '../model/names.ts'
 import { regexProblem } from '../pipeline/regex-problem.ts'
 import { type Fold, foldVersion, replay } from '../replay/index.ts'
-import { type OfflineOptions, readRecording, tellExtent } from './offline.ts'
+import { type OfflineOptions, readRecording, tellRecording } from './offline.ts'
 import { exitCode, type Output, type OutputFormat, table, UsageError } from './output.ts'
 
 /** Where a condition stands in a status: the object itself, or one of its lists. */
@@ -123,7 +123,7 @@ export async function status(
   const recording = await readRecording(options)
   const { events, extent } = recording
   const { fold } = await replay(events, { checkRegex: regexProblem }, extent.base)
-  tellExtent(recording, output)
+  tellRecording(recording, output)
   const refused = refusals(fold)
   if (format === 'json') {
     const objects = fold.statuses().map(([ref, decided]) => ({ ...ref, status: decided }))

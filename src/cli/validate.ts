@@ -2,7 +2,7 @@
 import { objectKey } from '../model/names.ts'
 import { regexProblem } from '../pipeline/regex-problem.ts'
 import { replay } from '../replay/index.ts'
-import { formatProblem, type SourceProblem } from '../watch/source-problem.ts'
+import { formatProblem, isUnreadable, type SourceProblem } from '../watch/source-problem.ts'
 import { listManifests, type Recording } from './offline.ts'
 import { exitCode, type Output, type OutputFormat } from './output.ts'
 
@@ -45,9 +45,6 @@ function objectsOf({ events, problems }: Recording, statuses: Map<string, unknow
   }
   return [...objects.values()]
 }
-
-/** Has a file given no objects at all? What it would say of them is unknown then. */
-const isUnreadable = ({ reason }: SourceProblem) => reason === 'syntax' || reason === 'unreadable'
 
 /** Exit code 0: all valid; 1: some object is not; 2: a file cannot be read, or is not YAML or JSON. */
 export async function validate(

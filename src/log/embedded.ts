@@ -39,8 +39,8 @@ export function openEmbeddedLog(path: string): {
   readonly log: EventLog
   readonly movedAside: MovedAside | undefined
 } {
-  const { database, movedAside } = guard(() => openLogFile(path))
-  return { log: new EmbeddedLog(database), movedAside }
+  const { database, movedAside } = guard(path, () => openLogFile(path))
+  return { log: new EmbeddedLog(path, database), movedAside }
 }
 
 /**
@@ -50,10 +50,14 @@ export function openEmbeddedLog(path: string): {
  * @throws LogError `foreign`, `corrupt` or `storage`.
  */
 export function readEmbeddedLog(path: string): EventLog {
-  return new EmbeddedLog(guard(() => openDatabase(path)))
+  return new EmbeddedLog(
+    path,
+    guard(path, () => openDatabase(path)),
+  )
 }
 
 class EmbeddedLog implements EventLog {
+  readonly #path: string
   #database: DatabaseSync
   #statements: ReturnType<typeof prepareStatements>
   #pending: PendingAppend[] = []
@@ -61,9 +65,10 @@ class EmbeddedLog implements EventLog {
   #arrivals = new Arrivals()
   #closed = false
 
-  constructor(database: DatabaseSync) {
+  constructor(path: string, database: DatabaseSync) {
+    this.#path = path
     this.#database = database
-    this.#statements = prepareStatements(database)
+    this.#statements = guard(path, () => prepareStatements(database))
   }
 
   async append(
@@ -100,7 +105,9 @@ class EmbeddedLog implements EventLog {
     let from: number = range.from ?? beginning
     while (from <= to) {
       this.#assertOpen()
-      const rows = guard(() => this.#statements.bySubject.all(subject, from, to, pageRows))
+      const rows = guard(this.#path, () =>
+        this.#statements.bySubject.all(subject, from, to, pageRows),
+      )
       const page = rows.map(decodeRow)
       for (const recorded of page) yield recorded
       if (page.length < pageRows) return
@@ -162,7 +169,7 @@ class EmbeddedLog implements EventLog {
 
   async loadSnapshot(): Promise<Snapshot | undefined> {
     this.#assertOpen()
-    const rows = guard(() => this.#statements.chunks.all())
+    const rows = guard(this.#path, () => this.#statements.chunks.all())
     const [first, ...rest] = rows
     if (first === undefined) return undefined
     return {
@@ -204,7 +211,7 @@ class EmbeddedLog implements EventLog {
       for (const [index, { resolve }] of pending.entries()) resolve(results[index] as Appended)
       this.#arrivals.announce()
     } catch (error) {
-      const failure = error instanceof LogError ? error : storageError(error)
+      const failure = error instanceof LogError ? error : storageError(this.#path, error)
       for (const { reject } of pending) reject(failure)
     }
   }
@@ -240,7 +247,9 @@ class EmbeddedLog implements EventLog {
   #page(from: number, to: number): Recorded[] {
     this.#assertOpen()
     if (from < this.#first()) throw new LogError('purged', `position ${from} was purged`)
-    const page = guard(() => this.#statements.page.all(from, to, pageRows)).map(decodeRow)
+    const page = guard(this.#path, () => this.#statements.page.all(from, to, pageRows)).map(
+      decodeRow,
+    )
     const hole = page.findIndex(({ position }, index) => position !== from + index)
     if (hole >= 0 || (page.length === 0 && from <= to)) {
       throw new LogError('corrupt', `the event at position ${from + Math.max(hole, 0)} is missing`)
@@ -249,7 +258,7 @@ class EmbeddedLog implements EventLog {
   }
 
   #transaction<Result>(work: () => Result): Result {
-    return guard(() => {
+    return guard(this.#path, () => {
       this.#database.exec('BEGIN IMMEDIATE')
       try {
         const result = work()
@@ -263,7 +272,7 @@ class EmbeddedLog implements EventLog {
   }
 
   #last(): Position {
-    const newest = guard(() => this.#statements.last.get()?.position)
+    const newest = guard(this.#path, () => this.#statements.last.get()?.position)
     return Math.max(Number(newest ?? 0), this.#purgedUpTo()) as Position
   }
 
@@ -272,7 +281,7 @@ class EmbeddedLog implements EventLog {
   }
 
   #purgedUpTo(): number {
-    return Number(guard(() => this.#statements.purged.get()?.up_to))
+    return Number(guard(this.#path, () => this.#statements.purged.get()?.up_to))
   }
 
   #lastOfSubject(subject: string): Position {
@@ -315,18 +324,18 @@ function decodeRow(row: Record<string, unknown>): Recorded {
   return decodeEvent(Number(row.position), String(row.body))
 }
 
-function guard<Result>(work: () => Result): Result {
+function guard<Result>(path: string, work: () => Result): Result {
   try {
     return work()
   } catch (error) {
     if (error instanceof LogError) throw error
-    throw storageError(error)
+    throw storageError(path, error)
   }
 }
 
-function storageError(cause: unknown): LogError {
+function storageError(path: string, cause: unknown): LogError {
   const message = cause instanceof Error ? cause.message : String(cause)
   return isCorruption(cause)
-    ? new LogError('corrupt', `the log file is damaged: ${message}`, { cause })
-    : new LogError('storage', `the log cannot be read or written: ${message}`, { cause })
+    ? new LogError('corrupt', `the log file ${path} is damaged: ${message}`, { cause })
+    : new LogError('storage', `the log ${path} cannot be read or written: ${message}`, { cause })
 }

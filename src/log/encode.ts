@@ -1,4 +1,9 @@
-import { type AnyCloudEvent, upcast } from '../../events/index.ts'
+import {
+  type AnyCloudEvent,
+  DamagedEventError,
+  UnknownEventTypeError,
+  upcast,
+} from '../../events/index.ts'
 import { fail, type Outcome, succeed } from '../base/outcome.ts'
 import {
   type AppendProblem,
@@ -47,10 +52,19 @@ function tooLarge(event: AnyCloudEvent, bytes: number): AppendProblem {
 
 /**
  * @throws UnknownEventTypeError where a newer version has written the event.
+ * @throws DamagedEventError where it is none.
  * @throws LogError `corrupt` where the text is not JSON.
  */
 export function decodeEvent(position: number, body: string): Recorded {
-  return { position: position as Position, event: upcast(parseBody(position, body)) }
+  const parsed = parseBody(position, body)
+  try {
+    return { position: position as Position, event: upcast(parsed) }
+  } catch (error) {
+    if (error instanceof UnknownEventTypeError || error instanceof DamagedEventError) {
+      error.message = `position ${position} of the log: ${error.message}`
+    }
+    throw error
+  }
 }
 
 function parseBody(position: number, body: string): AnyCloudEvent {

@@ -2,34 +2,77 @@
  * A log as text: one line of JSON for each event, `{"position":1,"event":{…}}`, in order. Made to be
  * attached to a bug report, kept beside an example and replayed on another machine.
  */
-import { createReadStream } from 'node:fs'
+import { closeSync, createReadStream, openSync, readSync } from 'node:fs'
 import { createInterface } from 'node:readline'
-import { type AnyCloudEvent, upcast } from '../../events/index.ts'
+import { type AnyCloudEvent, UnknownEventTypeError, upcast } from '../../events/index.ts'
+import { maxEventBytes } from './encode.ts'
 import { LogError, type Position, type Recorded } from './log.ts'
 
 export function exportLine({ position, event }: Recorded): string {
   return `${JSON.stringify({ position, event })}\n`
 }
 
+/** Room beside an event in its line. */
+const lineBytes = maxEventBytes + 65_536
+
+/** Is a file an export? Its first line tells, however its JSON is written. */
+export function isExport(path: string): boolean {
+  try {
+    parseLine(firstLine(path), path)
+    return true
+  } catch (error) {
+    // An event of a newer version is one all the same.
+    return error instanceof LogError && error.cause instanceof UnknownEventTypeError
+  }
+}
+
+function firstLine(path: string): string {
+  const bytes = Buffer.alloc(lineBytes)
+  const file = openSync(path, 'r')
+  try {
+    const length = readSync(file, bytes, 0, bytes.length, 0)
+    const end = bytes.subarray(0, length).indexOf('\n')
+    return withoutMark(bytes.toString('utf8', 0, end < 0 ? length : end))
+  } finally {
+    closeSync(file)
+  }
+}
+
+/** Some editors put a byte order mark in front. */
+const withoutMark = (text: string) => (text.startsWith('\uFEFF') ? text.slice(1) : text)
+
 /**
  * Reads an export, events lifted to their current version.
- * @throws LogError `foreign` where a line is not an event, naming the line.
+ * @throws LogError `foreign` where a line is not an event or not in its place, naming the line.
  */
 export async function* readExport(path: string): AsyncGenerator<Recorded> {
   let line = 0
+  let last = 0
   for await (const text of createInterface({ input: createReadStream(path, 'utf8') })) {
     line++
-    if (text.trim() === '') continue
-    yield parseLine(text, `${path}:${line}`)
+    const written = line === 1 ? withoutMark(text) : text
+    if (written.trim() === '') continue
+    const place = `${path}:${line}`
+    const recorded = parseLine(written, place)
+    if (recorded.position <= last) {
+      const order = `position ${recorded.position} stands behind position ${last}`
+      throw new LogError('foreign', `${place} is not in its place: ${order}`)
+    }
+    last = recorded.position
+    yield recorded
   }
 }
 
 function parseLine(text: string, place: string): Recorded {
   try {
-    const { position, event } = JSON.parse(text) as { position: Position; event: AnyCloudEvent }
-    if (typeof position !== 'number') throw new TypeError('position is not a number')
-    return { position, event: upcast(event) }
+    const value = JSON.parse(text) as { position?: Position; event?: AnyCloudEvent } | null
+    const { position, event } = value ?? {}
+    if (position === undefined || !Number.isSafeInteger(position) || position < 1) {
+      throw new TypeError('it has no position')
+    }
+    return { position, event: upcast(event as AnyCloudEvent) }
   } catch (cause) {
-    throw new LogError('foreign', `${place} is not an event of a log: ${String(cause)}`, { cause })
+    const why = cause instanceof SyntaxError ? 'it is not JSON' : (cause as Error).message
+    throw new LogError('foreign', `${place} is not an event of a log: ${why}`, { cause })
   }
 }

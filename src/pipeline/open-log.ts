@@ -1,10 +1,11 @@
 /** Which log a run uses, and the guarantee that no other process writes to it. */
 import { createHash, randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
-import { takeFileLock } from '../base/file-lock.ts'
-import { type EventLog, MemoryLog, openEmbeddedLog } from '../log/index.ts'
+import { LockedError, takeFileLock } from '../base/file-lock.ts'
+import { isExport } from '../log/export.ts'
+import { type EventLog, LogError, MemoryLog, openEmbeddedLog } from '../log/index.ts'
 import { type DigestKey, openDigestKey, randomDigestKey } from '../watch/digest-key.ts'
 
 export interface OpenedLog {
@@ -37,10 +38,39 @@ function memoryLog(notices: readonly string[]): OpenedLog {
   return { log, digestKey: randomDigestKey(), path: undefined, notices, close }
 }
 
+/** Files that are somebody's text, and would be moved aside as a damaged log. */
+const textName = /\.(ya?ml|json|jsonl|txt|md)$/i
+
+/** @throws LogError where the path is a manifest or an export: mistaken for a log, not a damaged one. */
+function assertNoText(path: string): void {
+  const found = statSync(path, { throwIfNoEntry: false })
+  if (found === undefined || !found.isFile() || found.size === 0) return
+  if (isExport(path)) {
+    const use = 'sluice replay, status and explain read it'
+    throw new LogError(
+      'foreign',
+      `${path} is an export of a log, which cannot be continued; ${use}`,
+    )
+  }
+  if (textName.test(path)) throw new LogError('foreign', `${path} is not a log; it is left alone`)
+}
+
+/** The lock of a file that is to be written. @throws LockedError, LogError */
+function lockOf(path: string): () => void {
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    return takeFileLock(path)
+  } catch (error) {
+    if (error instanceof LockedError) throw error
+    const why = oneLine(error instanceof Error ? error.message : String(error))
+    throw new LogError('storage', `${path} cannot be written: ${why}`, { cause: error })
+  }
+}
+
 /** @throws LockedError, LogError, or the system's error where the place cannot be written. */
 function fileLog(path: string, digestKey?: DigestKey): OpenedLog {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-  const unlock = takeFileLock(path)
+  assertNoText(path)
+  const unlock = lockOf(path)
   try {
     const { log, movedAside } = openEmbeddedLog(path)
     const notices =
@@ -73,8 +103,7 @@ async function natsLog(
 ): Promise<OpenedLog> {
   const { openNatsLog, placeOf } = await import('../log/nats.ts')
   const local = join(dirname(defaultLogPath(paths)), 'nats')
-  mkdirSync(dirname(local), { recursive: true, mode: 0o700 })
-  const unlock = takeFileLock(local)
+  const unlock = lockOf(local)
   try {
     const log = await openNatsLog({ servers: servers.split(',') })
     const close = async () => {

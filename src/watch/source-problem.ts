@@ -44,3 +44,8 @@ export function formatProblem(problem: SourceProblem): string {
   const parts = [place, object?.trimEnd(), path, message]
   return parts.filter((part) => part !== undefined && part !== '').join(': ')
 }
+
+/** Has a file given no objects at all? What it would say of them is unknown then. */
+export function isUnreadable({ severity, reason }: SourceProblem): boolean {
+  return severity === 'error' && (reason === 'syntax' || reason === 'unreadable')
+}

@@ -1,6 +1,6 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { sluice } from '../../src/testing/gateway.ts'
 import {
@@ -80,9 +80,25 @@ describe('sluice diff', () => {
     ])
   })
 
-  it('ends with 2 where a side does not exist', async () => {
+  it('compares two moments of one log, and leaves proxies aside where only one side has them', async () => {
+    const log = join(import.meta.dirname, '../../examples/weighted-split/recorded.jsonl')
+    const { code, stdout } = await sluice('diff', `${log}@8`, log)
+    expect([code, stdout]).toEqual([1, expect.stringContaining('~ route/HTTPRoute/default/shop/')])
+    expect(stdout).toContain('Programmed=True')
+    const against = await sluice('diff', log, dirname(log))
+    expect(against.stdout).not.toMatch(/Programmed|addresses/)
+  })
+
+  it('ends with 2 where a side does not exist or cannot be read, and says why', async () => {
     const { code, stderr } = await sluice('diff', before, join(folder, 'nowhere'))
     expect(code).toBe(2)
     expect(stderr).toContain('does not exist')
+    const broken = join(folder, 'broken.yaml')
+    writeFileSync(broken, 'spec: [')
+    expect(await sluice('diff', before, broken)).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringMatching(/broken\.yaml:\d+:\d+: not YAML/),
+    })
   })
 })

@@ -78,6 +78,14 @@ describe('sluice explain', () => {
     expect(stdout).toContain('policy/traffic/default/guard/authorization/HTTPRoute/default/app')
   })
 
+  it('takes an object in either form, and tells what is refused beside it', async () => {
+    const told = await sluice('explain', 'HTTPRoute/default/app', '-f', manifests)
+    expect([told.code, told.stdout]).toEqual([0, expect.stringContaining('HTTPRoute default/app:')])
+    expect(told.stderr).toMatch(/manifests\.yaml:\d+:\d+: GatewayPolicy default\/guard: spec/)
+    const args = ['explain', 'condition', 'HTTPRoute', 'default/app', '-f', manifests]
+    expect((await sluice(...args)).stdout).toContain('BackendNotFound')
+  })
+
   it('ends with 1 where nothing is known of the object', async () => {
     const { code, stderr } = await sluice('explain', 'Gateway', 'default/other', '-f', manifests)
     expect(code).toBe(1)

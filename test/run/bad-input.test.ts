@@ -1,5 +1,14 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -167,6 +176,44 @@ describe('the command line', () => {
     ])
     rmSync(broken)
     expect((await sluice('replay', '--log-file', join(folder, 'absent'))).code).toBe(2)
+  })
+
+  it('does not answer from manifests that it cannot read, or a log with holes', async () => {
+    const broken = join(folder, 'broken.yaml')
+    writeFileSync(broken, 'spec: [')
+    const told = await sluice('status', '-f', broken)
+    expect([told.code, told.stdout]).toEqual([2, ''])
+    expect(told.stderr).toMatch(/broken\.yaml:\d+:\d+: not YAML/)
+    rmSync(broken)
+    const example = join(import.meta.dirname, '../../examples/quickstart/recorded.jsonl')
+    const lines = readFileSync(example, 'utf8').trim().split('\n')
+    const holed = join(folder, 'holed.jsonl')
+    writeFileSync(holed, lines.toSpliced(4, 2).join('\n'))
+    const { code, stdout } = await sluice('replay', '--log-file', holed)
+    expect([code, stdout]).toEqual([1, expect.stringContaining('lacks the events at 5-6')])
+  })
+
+  it('keeps no log where something else is, or nothing can be', async () => {
+    const file = join(folder, 'mine.yaml')
+    writeFileSync(file, manifest(staticBackend('good', 1)))
+    const off = ['--admin-address', 'off', '--stats-address', 'off', '--readiness-address', 'off']
+    const keep = (log: string) => sluice('run', '-f', file, '--log-file', log, ...off)
+    const [text, nowhere, empty] = [await keep(file), await keep('/proc/none.db'), await keep('')]
+    expect([text.code, text.stderr]).toEqual([2, expect.stringContaining('it is left alone')])
+    expect(readFileSync(file, 'utf8')).toContain('good')
+    expect([nowhere.code, nowhere.stderr]).toEqual([
+      2,
+      expect.stringMatching(/^sluice: \/proc\/none\.db cannot be written/),
+    ])
+    expect([empty.code, empty.stderr]).toEqual([2, expect.stringContaining('It is empty')])
+  })
+
+  it.runIf(existsSync('/dev/full'))('tells that its answer found no room', () => {
+    const full = spawnSync('bash', ['-c', `"${launcher}" crds > /dev/full`], { encoding: 'utf8' })
+    expect([full.status, full.stderr]).toEqual([
+      2,
+      expect.stringMatching(/^sluice: standard output cannot be written: .*\n$/),
+    ])
   })
 
   it('validates without binding a port, and prints paths and messages as JSON', async () => {

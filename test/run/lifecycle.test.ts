@@ -268,8 +268,11 @@ describe('the end', () => {
     const answer = send(port)
     await held.promise
     // Scripts send it to have files read again.
-    gw.signal('SIGHUP')
-    await waitFor('the line', () => gw.stderr.includes('SIGHUP changes nothing'))
+    for (const signal of ['SIGHUP', 'SIGUSR1', 'SIGUSR2'] as const) {
+      gw.signal(signal)
+      await waitFor('the line', () => gw.stderr.includes(`${signal} changes nothing`))
+    }
+    expect(gw.stderr).not.toContain('Debugger')
     const ended = gw.stop()
     expect(await answer).toMatchObject({ status: 200, body: 'done' })
     expect(await ended).toBe(0)

@@ -41,7 +41,9 @@ async function route(routes: Routes, request: IncomingMessage, response: ServerR
   const methods = Object.hasOwn(routes, url.pathname) ? routes[url.pathname] : undefined
   if (methods === undefined) return sendText(response, 404, 'not found\n')
   const method = request.method ?? ''
-  const respond = Object.hasOwn(methods, method) ? methods[method] : undefined
+  // HEAD is GET without the body (RFC 9110, 9.3.2), which Node leaves out by itself.
+  const asked = method === 'HEAD' ? 'GET' : method
+  const respond = Object.hasOwn(methods, asked) ? methods[asked] : undefined
   if (respond === undefined) {
     response.setHeader('allow', Object.keys(methods).join(', '))
     return sendText(response, 405, 'method not allowed\n')

@@ -1,0 +1,73 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it } from 'vitest'
+import { isExport, readExport } from './export.ts'
+
+const recorded = join(import.meta.dirname, '../../examples/quickstart/recorded.jsonl')
+const lines = readFileSync(recorded, 'utf8').trim().split('\n')
+const folder = mkdtempSync(join(tmpdir(), 'sluice-export-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+function file(...content: readonly string[]): string {
+  const path = join(folder, 'log.jsonl')
+  writeFileSync(path, content.join('\n'))
+  return path
+}
+
+const read = (...content: readonly string[]) => Array.fromAsync(readExport(file(...content)))
+const changed = (change: (line: { event: Record<string, unknown> }) => void): string => {
+  const line = JSON.parse(lines[2] ?? '')
+  change(line)
+  return JSON.stringify(line)
+}
+
+describe('an export of a log', () => {
+  it('is known however its JSON is written, and nothing else is taken for one', () => {
+    const { position, event } = JSON.parse(lines[0] ?? '')
+    for (const line of [
+      { position, event },
+      { event, position },
+    ]) {
+      expect(isExport(file(JSON.stringify(line)))).toBe(true)
+      expect(
+        isExport(file(`\uFEFF${JSON.stringify(line, undefined, ' ').replace(/\n/g, '')}`)),
+      ).toBe(true)
+    }
+    const newer = { position: 1, event: { ...event, type: 'dev.sluice.future.v9' } }
+    expect(isExport(file(JSON.stringify(newer)))).toBe(true)
+    for (const text of [
+      '',
+      'kind: Gateway',
+      '{"position":1}',
+      'null',
+      '{"position":0,"event":{}}',
+    ]) {
+      expect(isExport(file(text))).toBe(false)
+    }
+  })
+
+  it('is read with the line ends, blank lines and mark of other tools', async () => {
+    expect(await read(`\uFEFF${lines.join('\r\n\r\n')}`)).toHaveLength(lines.length)
+  })
+
+  it.each([
+    ['a line that was cut off', [lines[0], '{"position":2,"ev'], ':2 is not an event of a log'],
+    ['lines that changed places', [lines[1], lines[0]], ':2 is not in its place: position 1'],
+    ['a line that is there twice', [lines[0], lines[0]], ':2 is not in its place: position 1'],
+    [
+      'an event of a newer version',
+      [changed(({ event }) => Object.assign(event, { type: 'dev.sluice.future.v9' }))],
+      'dev.sluice.future.v9 is unknown; the log was written by a newer version',
+    ],
+    [
+      'an event without its data',
+      [changed(({ event }) => Object.assign(event, { data: {} }))],
+      'event.data.kind is missing',
+    ],
+    ['an event that is none', [changed((line) => Object.assign(line, { event: 1 }))], 'no object'],
+  ])('that has %s is refused by file and line', async (_, content, message) => {
+    await expect(read(...content.map(String))).rejects.toThrow(message)
+    await expect(read(...content.map(String))).rejects.toThrow(/log\.jsonl:\d/)
+  })
+})
