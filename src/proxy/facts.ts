@@ -1,5 +1,3 @@
-// The global is looked up by an accessor each time.
-import { performance } from 'node:perf_hooks'
 import type { GatewayError } from '../errors.ts'
 import type { PeerCertificate } from '../exchange/exchange.ts'
 import { grpcStatus } from '../variables/index.ts'
@@ -27,7 +25,7 @@ export function factsOf(walk: Walk): RequestFacts {
     model: walk.modelFacts,
     // A client that left early is logged with the status that says so, although it was not sent.
     status: exchange.sentStatus || (error?.row.status ?? 0),
-    durationMs: performance.now() - exchange.startedAt,
+    durationMs: exchange.endedAt - exchange.startedAt,
     retries: walk.retries,
     grpcStatus: walk.isGrpc ? numberOf(grpcStatus(exchange)) : undefined,
     identity: exchange.tls === undefined ? undefined : identityOf(exchange.peerCertificate),

@@ -85,13 +85,13 @@ export class Attempt {
     this.link.pause()
   }
 
-  /** The response is complete and nobody looks at its bytes any more. */
-  release(): void {
+  /** The response is complete and nobody looks at its bytes any more. `now`: where somebody knows. */
+  release(now?: number): void {
     const { link } = this
     if (link === undefined) return
     this.link = undefined
     link.isLent = false
-    link.release()
+    link.release(now)
   }
 
   /** Closes the connection, whatever it was doing. */

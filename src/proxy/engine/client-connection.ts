@@ -275,11 +275,12 @@ export class ClientConnection
       body.discard()
       return
     }
+    const { endedAt } = exchange
     this.#release(exchange)
     if (this.transport.closed) this.#gone()
     else if (this.mustClose) this.close()
     else {
-      this.#parts.timers.arm(this.#timer, this.#limits.idleTimeoutMs)
+      this.#parts.timers.arm(this.#timer, this.#limits.idleTimeoutMs, endedAt)
       this.#pump()
     }
   }

@@ -41,6 +41,7 @@ export abstract class ExchangeView implements DetourOwner {
   answeredBy: 'gateway' | 'upstream' | 'nobody' = 'nobody'
   sentStatus = 0
   startedAt = 0
+  endedAt = 0
   headIsFresh = false
   protected client: ClientSide | undefined
   protected tunnel: Tunnel | undefined
@@ -205,6 +206,7 @@ export abstract class ExchangeView implements DetourOwner {
     this.state = undefined
     this.error = undefined
     this.ending = undefined
+    this.endedAt = 0
     this.answeredBy = 'nobody'
     this.sentStatus = 0
     this.tunnel = undefined

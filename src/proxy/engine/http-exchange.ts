@@ -337,7 +337,8 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
 
   #complete(): void {
     this.ending ??= 'complete'
-    this.#attempt.release()
+    this.endedAt = this.#parts.clock.now()
+    this.#attempt.release(this.endedAt)
     this.#over()
   }
 
@@ -371,6 +372,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
     const client = this.client
     if (client === undefined) return
     this.#phase = 'over'
+    if (this.endedAt === 0) this.endedAt = this.#parts.clock.now()
     this.#deadlines.end()
     this.#attempt.drop()
     this.#stream?.close()

@@ -83,9 +83,8 @@ export class TimerWheel {
     this.#visited = this.#tickOf(clock.now())
   }
 
-  /** Arms or re-arms the timer to be due `ms` from now. */
-  arm(timer: Timer, ms: number): void {
-    const now = this.#clock.now()
+  /** Arms or re-arms the timer to be due `ms` from now, for which somebody may have looked already. */
+  arm(timer: Timer, ms: number, now = this.#clock.now()): void {
     const deadline = Math.max(Math.ceil((now + ms) / this.#tickMs), this.#tickOf(now) + 1)
     if (timer.slot >= 0) {
       // Linked earlier than needed: the visit of that slot moves it on.

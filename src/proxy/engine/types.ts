@@ -115,6 +115,8 @@ export interface ServerExchange extends Exchange {
   /** Whose answer the client got. */
   readonly answeredBy: 'gateway' | 'upstream' | 'nobody'
   readonly ending: Ending | undefined
+  /** When it was over, as `startedAt`; 0 before. */
+  readonly endedAt: number
   /** The error that the exchange met last, if any. */
   readonly error: GatewayError | undefined
   /** Set by the data plane, to an object it shares between requests; reset by the engine. */

@@ -290,7 +290,7 @@ export class UpstreamConnection implements UpstreamLink, OpeningOwner, TimerOwne
    * The user has done with a complete response: back to the pool, or closed where that is not
    * safe (bytes after the body, a request that was not sent to its end, no keep-alive).
    */
-  release(): void {
+  release(now?: number): void {
     const user = this.#user
     if (this.#state === 'closed') return
     const isWhole = user?.responseSource.ended === true && user.isRequestSent
@@ -304,7 +304,7 @@ export class UpstreamConnection implements UpstreamLink, OpeningOwner, TimerOwne
     this.#state = 'idle'
     this.transport.resume()
     this.#pool.keep(this)
-    this.#parts.timers.arm(this.#timer, idleTimeoutMs)
+    this.#parts.timers.arm(this.#timer, idleTimeoutMs, now)
   }
 
   /** Drops the connection; the user hears nothing more. */

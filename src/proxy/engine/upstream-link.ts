@@ -75,8 +75,8 @@ export interface UpstreamLink {
   pause(): void
   /** From now on bytes are copied both ways. */
   startTunnel(): void
-  /** The user has done with a complete response. */
-  release(): void
+  /** The user has done with a complete response. `now`: what the clock says, where somebody knows. */
+  release(now?: number): void
   /** Gives the request up; the user hears nothing more. */
   close(): void
 }

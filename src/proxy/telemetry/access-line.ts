@@ -191,14 +191,14 @@ export const lineFormats: Readonly<Record<AccessLogFormat, LineFormat>> = {
 /** The line of an exchange as its policy wants it; undefined where that wants none. */
 export function requestLine(
   format: LineFormat,
-  clock: { now(): string },
+  clock: { at(monotonicMs: number): string },
   exchange: ServerExchange,
   facts: RequestFacts,
 ): string | undefined {
   const { accessLog } = facts
-  if (accessLog === undefined) return format.request(clock.now(), exchange, facts)
+  if (accessLog === undefined) return format.request(clock.at(exchange.endedAt), exchange, facts)
   if (!accessLog.accepts(exchange)) return undefined
   return accessLog.changes === undefined
-    ? format.request(clock.now(), exchange, facts)
-    : format.shaped(clock.now(), exchange, facts, accessLog.changes)
+    ? format.request(clock.at(exchange.endedAt), exchange, facts)
+    : format.shaped(clock.at(exchange.endedAt), exchange, facts, accessLog.changes)
 }

@@ -39,6 +39,7 @@ const exchange = {
   source: { address: '10.0.0.9', port: 40_000 },
   request: { version: '1.1' },
   port: 8080,
+  endedAt: 5,
   responseBytes: 7,
 } as unknown as ServerExchange
 

@@ -22,11 +22,16 @@ export class Timestamps {
   }
 
   now(): string {
-    let micros = Math.floor((this.#offsetMs + this.#monotonicMs()) * 1_000)
+    return this.at(this.#monotonicMs())
+  }
+
+  /** The same for a moment of the monotonic clock that has just been. */
+  at(monotonicMs: number): string {
+    let micros = Math.floor((this.#offsetMs + monotonicMs) * 1_000)
     let second = Math.floor(micros / 1_000_000)
     if (second !== this.#second) {
       this.#offsetMs = this.#wallMs() - this.#monotonicMs()
-      micros = Math.floor((this.#offsetMs + this.#monotonicMs()) * 1_000)
+      micros = Math.floor((this.#offsetMs + monotonicMs) * 1_000)
       second = Math.floor(micros / 1_000_000)
       this.#second = second
       this.#prefix = new Date(second * 1_000).toISOString().slice(0, 20)
