@@ -96,6 +96,12 @@ beforeAll(async () => {
         policy('limited', 'HTTPRoute/limited', {
           traffic: { rateLimit: { local: [{ tokens: 20, unit: 'Hours' }] } },
         }),
+        ...[28, 29].flatMap((tokens) => [
+          ...reached(`left-at-${tokens}`, { provider: { vendorC: {}, ...at(c) } }),
+          policy(`left-at-${tokens}`, `HTTPRoute/left-at-${tokens}`, {
+            traffic: { rateLimit: { local: [{ tokens, unit: 'Hours' }] } },
+          }),
+        ]),
         ...reached('pinned', { provider: { vendorA: { model: 'pinned-model' }, ...at(a) } }),
         ...reached('fixed', { provider: { vendorA: {}, ...at(a), path: '/v1/chat/completions' } }),
         ...reached('masked-a', { provider: { vendorA: {}, ...at(a) } }, regexGuards('Mask')),
@@ -451,6 +457,32 @@ describe('limits of tokens', () => {
       })
       return answer.status === 429
     })
+  })
+})
+
+describe('limits of tokens where an answer is left before its end', () => {
+  it('charge what was told, and an estimate of what came since', async () => {
+    // 18 tokens are told with the beginning; 39 bytes more are 10.
+    const leave = async (name: string) => {
+      c.next.push((_, response) => {
+        startMessage('m', response)
+        sayPiece('x'.repeat(39), response)
+      })
+      const stream = await openai(name).chat.completions.create({ ...ask, stream: true })
+      for await (const { choices } of stream) if (choices[0]?.delta.content) break
+      stream.controller.abort()
+      await waitFor('the vendor to be left', () => c.aborted > 0)
+      c.aborted = 0
+    }
+    const status = async (name: string) => {
+      const body = JSON.stringify(ask)
+      return (await fetch(`${base(name)}/v1/chat/completions`, { method: 'POST', body })).status
+    }
+    await leave('left-at-28')
+    await leave('left-at-29')
+    c.answer = failsC(400, 'invalid_request_error', 'no')
+    await waitFor('the charge', async () => (await status('left-at-28')) === 429)
+    expect(await status('left-at-29')).toBe(400)
   })
 })
 

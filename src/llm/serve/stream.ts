@@ -26,8 +26,8 @@ export interface ConversionOptions {
   readonly context: AnswerContext
   /** Called for whatever is learned on the way. */
   onFacts(facts: AnswerFacts): void
-  /** Called with every piece of the answer's content. */
-  onContent(): void
+  /** Called with every piece of the answer's content: texts, thoughts, arguments of tools. */
+  onContent(piece: string): void
   /** Called with every event that the client gets, where somebody wants to know what it says. */
   readonly onEvent?: ((event: StreamEvent) => void) | undefined
 }
@@ -224,8 +224,10 @@ class TranslatedConversion implements Conversion {
           break
         case 'text':
         case 'thinking':
+          onContent(event.text)
+          break
         case 'tool-input':
-          onContent()
+          onContent(event.json)
           break
         default:
           break
@@ -262,9 +264,9 @@ class NativeConversion implements Conversion {
     const parsed = parseJson(event.data)
     if (!isObject(parsed)) return [event]
     const { request, onFacts, onContent } = this.#options
+    for (const piece of contentOf(this.#format, parsed)) onContent(piece)
     const facts = factsOfEvent(request.route, parsed)
     if (facts.usage !== undefined || facts.model !== undefined) onFacts(facts)
-    if (hasContent(this.#format, parsed)) onContent()
     if (terminalTypes.has(stringAt(parsed, 'type') ?? '') || parsed.error != null) {
       this.#hasEnded = true
     }
@@ -291,13 +293,26 @@ function withoutUsage(event: StreamEvent, parsed: JsonObject): readonly StreamEv
   return [{ event: event.event, data: JSON.stringify(rest) }]
 }
 
-function hasContent(format: ChatFormat, event: JsonObject): boolean {
-  if (format === 'Completions') {
-    return listAt(event, 'choices').some((choice) => {
-      const delta = objectAt(choice, 'delta')
-      return Boolean(stringAt(delta, 'content')) || listAt(delta, 'tool_calls').length > 0
-    })
+/** Pieces of content in one event. */
+function contentOf(format: ChatFormat, event: JsonObject): string[] {
+  const delta = objectAt(event, 'delta')
+  switch (format) {
+    case 'Completions':
+      return listAt(event, 'choices').flatMap((choice) => {
+        const piece = objectAt(choice, 'delta')
+        const calls = listAt(piece, 'tool_calls').map((call) => objectAt(call, 'function'))
+        return [
+          ...textsAt(piece, ['content', 'refusal', 'reasoning_content']),
+          ...calls.flatMap((call) => textsAt(call, ['name', 'arguments'])),
+        ]
+      })
+    case 'Messages':
+      return textsAt(delta, ['text', 'thinking', 'partial_json'])
+    case 'Responses':
+      return stringAt(event, 'type')?.endsWith('.delta') === true ? textsAt(event, ['delta']) : []
   }
-  const type = stringAt(event, 'type') ?? ''
-  return type === 'content_block_delta' || type.endsWith('.delta')
+}
+
+function textsAt(value: unknown, names: readonly string[]): string[] {
+  return names.flatMap((name) => stringAt(value, name) || [])
 }

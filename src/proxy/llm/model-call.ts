@@ -9,6 +9,7 @@ import type { OutgoingRequest } from '../../llm/serve/request.ts'
 import type { Said } from '../../llm/serve/said.ts'
 import type { AnswerFacts } from '../../llm/serve/usage.ts'
 import type { BackendAccess } from '../config/backend-access.ts'
+import { now } from '../upstream/choose.ts'
 import type { ProviderEndpoint } from '../upstream/model-providers.ts'
 import type { GuardCheck } from './guard-checks.ts'
 
@@ -41,6 +42,8 @@ export class ModelCall {
   /** What the model has said; undefined where nobody writes it down. */
   said: Said | undefined
   facts: AnswerFacts = {}
+  /** Bytes of content that came after the provider last told what was used. */
+  uncountedBytes = 0
   /** Of the first piece of the answer and of the last, in milliseconds of `performance.now()`. */
   firstContentAt: number | undefined
   lastContentAt: number | undefined
@@ -82,7 +85,15 @@ export class ModelCall {
     if (this.#head !== undefined) restoreHead(request, this.#head)
   }
 
+  /** A piece of the answer's content has come. */
+  hear(piece: string): void {
+    this.lastContentAt = now()
+    this.firstContentAt ??= this.lastContentAt
+    this.uncountedBytes += Buffer.byteLength(piece)
+  }
+
   learn(facts: AnswerFacts): void {
+    if (facts.usage !== undefined) this.uncountedBytes = 0
     const usage = facts.usage && laterUsage(this.facts.usage, facts.usage)
     this.facts = { ...this.facts, ...facts, ...(usage && { usage }) }
   }

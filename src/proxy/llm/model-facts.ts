@@ -4,6 +4,7 @@ import { tokenLimitsOf } from '../../exchange/rate-limits.ts'
 import { inputWithCache, type Usage } from '../../llm/chat.ts'
 import { requestTexts } from '../../llm/guards/slots.ts'
 import { type JsonObject, numberAt, stringAt } from '../../llm/json.ts'
+import type { Said } from '../../llm/serve/said.ts'
 import type { ModelFacts, ModelParameters } from '../telemetry/types.ts'
 import { now } from '../upstream/choose.ts'
 import type { Walk } from '../walk.ts'
@@ -61,11 +62,38 @@ export function finishModelCall(walk: Walk): void {
   }
   walk.modelFacts = modelFactsOf(walk, model)
   model.end()
-  const { usage } = model.facts
-  if (usage === undefined || model.outgoing === undefined) return
-  if (model.outgoing.route === 'VendorCTokenCount') return
-  tokenLimitsOf(exchange)?.charge(exchange, inputWithCache(usage) + usage.output)
+  if (model.outgoing === undefined || model.outgoing.route === 'VendorCTokenCount') return
+  const limits = tokenLimitsOf(exchange)
+  const used = limits === undefined ? 0 : usedTokens(model, exchange.response?.status)
+  if (used > 0) limits?.charge(exchange, used)
 }
+
+/** Bytes of text that make a token, where nobody has counted them. */
+const bytesPerToken = 4
+
+/**
+ * Tokens of a request as the provider has told them. Where it has not - it never does, or the client
+ * or the provider went away before the end - what was asked and said since is estimated: nobody
+ * passes a limit by hanging up early.
+ */
+function usedTokens({ facts, asked, said, uncountedBytes }: ModelCall, status = 0): number {
+  const { usage } = facts
+  const told = usage === undefined ? 0 : inputWithCache(usage) + usage.output
+  const hasAnswered = status >= 200 && status < 300
+  if (usage !== undefined || !hasAnswered || asked === undefined) {
+    return told + estimate(uncountedBytes)
+  }
+  const texts = requestTexts(asked.body, asked.route).map(({ content }) => content)
+  const whole = asked.isStream ? [] : [...(said?.completion ?? []), ...argumentsOf(said)]
+  return estimate([...texts, ...whole].reduce(addBytes, uncountedBytes))
+}
+
+const estimate = (bytes: number): number => Math.ceil(bytes / bytesPerToken)
+
+const addBytes = (sum: number, text: string): number => sum + Buffer.byteLength(text)
+
+const argumentsOf = (said: Said | undefined): string[] =>
+  (said?.toolCalls ?? []).map((call) => call.arguments)
 
 function modelFactsOf({ exchange, attemptStartedAt, error }: Walk, call: ModelCall): ModelFacts {
   const { asked, facts, provider, checks, outgoing } = call

@@ -15,7 +15,6 @@ import {
   eventBytes,
 } from '../../llm/serve/stream.ts'
 import type { ServerExchange } from '../engine/types.ts'
-import { now } from '../upstream/choose.ts'
 import type { Walk } from '../walk.ts'
 import { decodeBody } from './content-coding.ts'
 import type { ModelCall } from './model-call.ts'
@@ -82,10 +81,7 @@ function conversionOf(
     limit: exchange.bufferLimit,
     context: contextNow(),
     onFacts: (facts) => call.learn(facts),
-    onContent: () => {
-      call.lastContentAt = now()
-      call.firstContentAt ??= call.lastContentAt
-    },
+    onContent: (piece) => call.hear(piece),
   }
 }
 
