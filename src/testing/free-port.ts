@@ -8,14 +8,28 @@ const highest = 32_000
 
 const given = new Set<number>()
 
-/** A TCP port of 127.0.0.1 that nobody listens on now; never the same twice in one process. */
+/**
+ * A TCP port of 127.0.0.1 that nobody listens on now; never the same twice in one process, nor, on
+ * Linux, in processes that run at the same time: whoever gets it may take a while to bind it.
+ */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = lowest + Math.floor(Math.random() * (highest - lowest))
-    if (given.has(port) || !(await isFree(port))) continue
+    // Noted before anything is waited for: others may be choosing at the same time.
+    if (given.has(port)) continue
     given.add(port)
-    return port
+    if ((await isClaimed(port)) && (await isFree(port))) return port
   }
+}
+
+/** Held until the process ends, by a name of the kernel's that no file is left of. */
+function isClaimed(port: number): Promise<boolean> {
+  if (process.platform !== 'linux') return Promise.resolve(true)
+  return new Promise((resolve) => {
+    const claim = createServer().unref()
+    claim.once('error', () => resolve(false))
+    claim.listen(`\0sluice-test-port-${port}`, () => resolve(true))
+  })
 }
 
 function isFree(port: number): Promise<boolean> {

@@ -191,7 +191,11 @@ export abstract class Http2Session extends SessionOutput implements TransportOwn
   onReset(id: number, code: number): void {
     if (this.isUnused(id)) throw new ConnectionError(errorCodes.protocol, 'reset of an idle stream')
     const stream = this.streams.get(id)
-    if (stream === undefined) return
+    if (stream === undefined) {
+      // Our reset and the peer's have met: it has ended the stream itself, and may send no more on it.
+      if (this.#past.wasReset(id) === true) this.remember(id, false)
+      return
+    }
     stream.closeBoth()
     this.streams.delete(id)
     this.remember(id, false)

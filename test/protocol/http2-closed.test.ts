@@ -1,0 +1,49 @@
+/** Streams that both sides have ended, one just after the other (RFC 9113 5.1, closed). */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { errorCodes, frameTypes, rstStreamFrame } from '../../src/proxy/engine/http2/frames.ts'
+import { answering, type EngineRig, type RawUpstream, startEngine } from '../proxy/engine-rig.ts'
+import { data, endHeaders, FrameClient, get, headers, post } from '../proxy/frame-client.ts'
+
+let rig: EngineRig
+let upstream: RawUpstream
+
+beforeAll(async () => {
+  upstream = await answering('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
+})
+afterAll(() => upstream.close())
+beforeEach(async () => {
+  rig = await startEngine()
+  rig.plane.upstream = upstream.address
+})
+afterEach(() => rig.close())
+
+/** A client that was answered before its request was whole, and told that the rest is not needed. */
+async function answeredEarly(): Promise<FrameClient> {
+  const client = await FrameClient.connect(rig.port)
+  client.send(headers(1, post, endHeaders))
+  const reset = await client.find(({ type }) => type === frameTypes.rstStream)
+  expect(reset?.payload.readUInt32BE(0)).toBe(errorCodes.noError)
+  client.frames.length = 0
+  return client
+}
+
+describe('a stream that we have reset', () => {
+  it('may still bring what was on its way', async () => {
+    const client = await answeredEarly()
+    client.send(data(1, 'late'), headers(3, get))
+    expect((await client.response(3)).body).toBe('ok')
+    expect(client.frames.filter(({ stream }) => stream === 1)).toEqual([])
+  })
+
+  it('brings nothing more once the client has reset it too: data is an error of the stream', async () => {
+    const client = await answeredEarly()
+    client.send(rstStreamFrame(1, errorCodes.cancel), data(1, 'too late'))
+    expect(await client.refusal()).toBe(`stream 1: ${errorCodes.streamClosed}`)
+  })
+
+  it('brings nothing more once the client has reset it too: a head is an error of the connection', async () => {
+    const client = await answeredEarly()
+    client.send(rstStreamFrame(1, errorCodes.cancel), headers(1, get))
+    expect(await client.refusal()).toBe(`connection: ${errorCodes.streamClosed}`)
+  })
+})
