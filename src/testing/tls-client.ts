@@ -1,5 +1,7 @@
 /** TLS clients for tests: handshakes alone, single requests, and connections that are kept. */
+import { once } from 'node:events'
 import { request } from 'node:https'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls'
 import { answerOf, type TestRequest, type TestResponse } from './http-client.ts'
 
@@ -29,6 +31,20 @@ export function handshake(
     socket.once('error', reject)
     socket.once('close', () => reject(new Error('closed before the handshake was over')))
   })
+}
+
+/** The first bytes of a client that asks for a name. */
+export async function clientHello(servername: string): Promise<Buffer> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const client = connect({ port, host: '127.0.0.1', servername })
+  client.on('error', () => {})
+  const [socket] = (await once(server, 'connection')) as [Socket]
+  const [hello] = (await once(socket, 'data')) as [Buffer]
+  socket.destroy()
+  server.close()
+  return hello
 }
 
 /** SHA-256 of the certificate that the server shows for a name. */

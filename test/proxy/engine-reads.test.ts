@@ -94,6 +94,41 @@ describe.each(reads)('clients that are read into %s', (_, takesOverSockets) => {
     )
   })
 
+  test('send requests together with a PROXY header, or behind it, wherever that is cut', async () => {
+    const own = await startEngine({ takesOverSockets, expectsProxyHeader: () => true })
+    const body = bodyOf('q', 200_000)
+    const whole: string[] = []
+    upstream.onData = (connection) => {
+      const { text } = connection
+      if (!text.endsWith(text.startsWith('PUT') ? `\r\n\r\n${body}` : '\r\n\r\n')) return
+      whole.push(text)
+      connection.text = ''
+      connection.write(ok)
+    }
+    const sources: string[] = []
+    own.plane.request = (exchange) => {
+      sources.push(exchange.source.address)
+      exchange.forward(upstream.address, own.plane.options)
+    }
+    const header = 'PROXY TCP4 192.0.2.7 192.0.2.1 4711 443\r\n'
+    const get = 'GET /a HTTP/1.1\r\nHost: a\r\n\r\n'
+    const put = `PUT /b HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+    const all = header + get + get + put + get
+    for (const cut of [0, 10, header.length, header.length + 20, header.length + 2 * get.length]) {
+      const client = await RawConnection.connect(own.port)
+      client.write(all.slice(0, cut))
+      await eventually(() => client.socket.writableLength === 0)
+      client.write(all.slice(cut))
+      expect(await client.responses(4)).toEqual([ok, ok, ok, ok])
+      client.socket.destroy()
+    }
+    expect(new Set(sources)).toEqual(new Set(['192.0.2.7']))
+    const messages = [get, get, put, get]
+    const isEach = whole.map((text, at) => text === messages[at % 4])
+    expect(isEach).toEqual(new Array(20).fill(true))
+    await own.close()
+  })
+
   test('get all of a body again that was sent to a connection which had died', async () => {
     const client = await RawConnection.connect(rig.port)
     upstream.onData = (connection) => connection.write(ok)

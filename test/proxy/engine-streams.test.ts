@@ -2,6 +2,8 @@ import { once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { ServerStream, StreamHandler } from '../../src/proxy/engine/stream-types.ts'
+import type { TlsChoice } from '../../src/proxy/engine/types.ts'
+import { clientHello } from '../../src/testing/tls-client.ts'
 import { waitFor } from '../../src/testing/wait-for.ts'
 import { type EngineRig, startEngine } from './engine-rig.ts'
 
@@ -11,6 +13,7 @@ const ways = [
 ] as const
 
 const megabyte = 1024 * 1024
+const bodyOf = (length: number) => 'abcdefg\n'.repeat(Math.ceil(length / 8)).slice(0, length)
 
 describe.each(ways)('connections that are forwarded, %s,', (_, takesOverSockets) => {
   let rig: EngineRig
@@ -156,6 +159,63 @@ describe.each(ways)('connections that are forwarded, %s,', (_, takesOverSockets)
     expect(await cut).toMatchObject([{ code: 'ECONNRESET' }])
     await waitFor('both ends', () => over.length === 2)
     expect(rig.engine.counters.upstreamConnectionsOpen).toBe(0)
+  })
+
+  /** A port on which TLS passes through unread. */
+  const passing = () => {
+    const choice: TlsChoice = {
+      listener: 'pass',
+      place: { gateway: 'ns/gw', listener: 'pass' },
+      carries: 'bytes',
+      contexts: undefined,
+    }
+    return rig.engine.listen(0, undefined, () => choice)
+  }
+
+  it.each([
+    ['after a hello in one piece', [1]],
+    ['after a hello in three pieces', [0.01, 0.5]],
+  ])('pass TLS through whose name was read %s, and lose nothing', async (_title, cuts) => {
+    port = await passing()
+    const hello = await clientHello('a.example.com')
+    const more = Buffer.from(bodyOf(3 * megabyte))
+    const all = Buffer.concat([hello, more])
+    const client = await open()
+    client.setNoDelay(true)
+    let at = 0
+    for (const cut of cuts) {
+      const end = Math.ceil(hello.length * cut)
+      client.write(all.subarray(at, end))
+      at = end
+      // Whoever reads the hello has seen this piece alone.
+      await waitFor('the piece', () => client.bytesWritten === at && client.writableLength === 0)
+    }
+    client.end(all.subarray(at))
+    const one = await backend()
+    const got: Buffer[] = []
+    one.on('data', (chunk: Buffer) => got.push(chunk))
+    await once(one, 'end')
+    expect(Buffer.concat(got).equals(all)).toBe(true)
+    expect(streams[0]).toMatchObject({ protocol: 'tls', serverName: 'a.example.com' })
+    one.end('back')
+    expect(await textOf(client)).toBe('back')
+    await waitFor('the end', () => over.length === 1)
+    expect(over[0]).toMatchObject({ receivedBytes: all.length, sentBytes: 4 })
+  })
+
+  it('pass TLS through of a client that ends right after its hello', async () => {
+    port = await passing()
+    const hello = await clientHello('a.example.com')
+    const client = await open()
+    client.end(hello)
+    const one = await backend()
+    const got: Buffer[] = []
+    one.on('data', (chunk: Buffer) => got.push(chunk))
+    await once(one, 'end')
+    expect(Buffer.concat(got).equals(hello)).toBe(true)
+    one.resetAndDestroy()
+    const [error] = await once(client, 'error')
+    expect(error).toMatchObject({ code: 'ECONNRESET' })
   })
 
   it('tell whose they are by a PROXY header, whose bytes stay here', async () => {

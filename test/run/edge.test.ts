@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Authority } from '../../src/testing/certificates.ts'
@@ -15,6 +15,7 @@ import {
   toBackend,
 } from '../../src/testing/manifests.ts'
 import { echo, type StreamUpstream, startTcpUpstream } from '../../src/testing/stream-upstream.ts'
+import { clientHello } from '../../src/testing/tls-client.ts'
 import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
 import { waitFor } from '../../src/testing/wait-for.ts'
 
@@ -46,21 +47,6 @@ async function answer(to: number, ...parts: string[]): Promise<string> {
     await new Promise((resolve) => setImmediate(resolve))
   }
   return over
-}
-
-/** The first bytes of a client that asks for a.example.com. */
-async function clientHello(): Promise<Buffer> {
-  const server = createServer()
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port: to } = server.address() as AddressInfo
-  const client = connectTls({ port: to, host: '127.0.0.1', servername: 'a.example.com' })
-  client.on('error', () => {})
-  const [socket] = (await once(server, 'connection')) as [Socket]
-  const [hello] = (await once(socket, 'data')) as [Buffer]
-  socket.destroy()
-  server.close()
-  return hello
 }
 
 async function start(args: string[]): Promise<[RunningGateway, typeof port]> {
@@ -233,7 +219,7 @@ describe('a PROXY header', () => {
   })
 
   it('comes before TLS that passes through, of which no byte is lost', async () => {
-    const hello = await clientHello()
+    const hello = await clientHello('a.example.com')
     const socket = connect({ port: port.pass, host: '127.0.0.1' })
     const chunks: Buffer[] = []
     socket.on('data', (chunk: Buffer) => chunks.push(chunk))

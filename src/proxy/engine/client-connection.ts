@@ -7,6 +7,7 @@ import { HttpExchange } from './http-exchange.ts'
 import { Http1Side } from './http1-side.ts'
 import { handOver } from './http2/open-session.ts'
 import type { MessageBody } from './message-body.ts'
+import { overReadSocket } from './read-socket.ts'
 import type { ResponseFraming, ResponseHeadView } from './response-head.ts'
 import { reasonPhrase } from './status-line.ts'
 import { Timer, type TimerOwner } from './timer-wheel.ts'
@@ -61,7 +62,7 @@ export class ClientConnection
     this.transport =
       wasRead !== true
         ? Transport.overShared(parts, socket, this, meter, secure?.raw)
-        : Transport.overEvents(parts, socket, this, meter, secure?.raw)
+        : overReadSocket(parts, socket, this, meter)
     parts.connections.add(this)
     parts.counters.connectionsTotal++
     parts.counters.connectionsOpen++

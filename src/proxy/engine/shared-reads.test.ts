@@ -5,6 +5,8 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createIoCore } from '../../core/index.ts'
 import { Authority } from '../../testing/certificates.ts'
 import { handshake } from '../../testing/tls-client.ts'
+import { waitFor } from '../../testing/wait-for.ts'
+import { takeWaiting } from './read-socket.ts'
 import { SharedReads } from './shared-reads.ts'
 
 const server = createServer()
@@ -39,6 +41,40 @@ test('an accepted socket is read into the memory of the core', async () => {
   const length = await arrived
   expect(reads.memory).toBe(core.bytes)
   expect(core.bytes.toString('latin1', reads.start, reads.start + length)).toBe('some bytes')
+})
+
+test('a socket that was read from gives what waits in it, and is then read into that memory too', async () => {
+  const core = createIoCore({ memoryPages: 32 })
+  const reads = new SharedReads(core, true)
+  client.write('first second')
+  await once(accepted, 'readable')
+  const read = String(accepted.read())
+  accepted.unshift(Buffer.from(read.slice('first'.length)))
+  expect(String(takeWaiting(accepted))).toBe(' second')
+  const arrived = new Promise<number>((resolve) => {
+    const taken = reads.takeOver(accepted, 16_384, (length) => {
+      resolve(length)
+      return true
+    })
+    if (taken === undefined) throw new Error('not taken over')
+    accepted = taken
+  })
+  client.write('third')
+  const length = await arrived
+  expect(core.bytes.toString('latin1', reads.start, reads.start + length)).toBe('third')
+})
+
+test('a socket in which the end of the stream waits is left to its events', async () => {
+  client.end('all')
+  await once(accepted, 'readable')
+  const pieces: string[] = []
+  await waitFor('the end', () => {
+    const waiting = takeWaiting(accepted)
+    pieces.push(String(waiting ?? ''))
+    return waiting === undefined
+  })
+  pieces.push(String((await accepted.toArray()).map(String).join('')))
+  expect(pieces.join('')).toBe('all')
 })
 
 test('a TLS socket is read into the memory of the core once its handshake is over', async () => {

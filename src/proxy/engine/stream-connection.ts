@@ -8,6 +8,7 @@ import type { AddressRace, ConnectOptions } from './connection-race.ts'
 import { dialError, lostError } from './dial.ts'
 import type { EngineParts } from './engine-parts.ts'
 import { type OpeningOwner, openTransport } from './open-transport.ts'
+import { takeWaiting } from './read-socket.ts'
 import type { ServerStream, StreamProtocol } from './stream-types.ts'
 import { Timer, type TimerOwner } from './timer-wheel.ts'
 import { Transport, type TransportOwner } from './transport.ts'
@@ -29,6 +30,7 @@ export interface AcceptedStream {
   readonly wasRead?: boolean
 }
 
+const nothing = Buffer.alloc(0)
 const defaultConnectTimeoutMs = 10_000
 
 /**
@@ -64,15 +66,17 @@ export class StreamConnection implements ServerStream, TransportOwner, TimerOwne
     this.protocol = protocol
     this.tls = tls
     this.serverName = serverName
-    this.#first = first
     this.source = sourceOf(raw)
-    // A socket whose bytes, or their end, may wait in its stream is read from there.
+    const waiting = wasRead === true ? takeWaiting(socket) : nothing
+    // A socket in whose stream the end may wait is read from there.
     this.#client =
-      wasRead === true
+      waiting === undefined
         ? Transport.overEvents(parts, socket, this, this.#clientMeter, raw)
         : Transport.overShared(parts, socket, this, this.#clientMeter, raw)
     this.#client.pause()
-    if (first !== undefined) this.#clientMeter.received += first.length
+    const early = Buffer.concat([first ?? nothing, waiting ?? nothing])
+    if (early.length > 0) this.#first = early
+    this.#clientMeter.received += early.length
     parts.streams.add(this)
     const { total, open } = parts.streamCounters
     total[protocol]++
