@@ -15,7 +15,7 @@ import { type ObjectRef, parseObjectKey } from '../model/names.ts'
 import { regexProblem } from '../pipeline/regex-problem.ts'
 import { type Fold, replay } from '../replay/index.ts'
 import { type ControllerSettings, readControllerSettings } from '../settings/controller.ts'
-import { formatProblem } from '../watch/source-problem.ts'
+import { formatProblem, isUnreadable } from '../watch/source-problem.ts'
 import { listManifests } from './offline.ts'
 import { exitCode, type Output, UsageError } from './output.ts'
 import { usageProblems } from './traffic.ts'
@@ -105,7 +105,10 @@ function whyHeld(fold: Fold, ref: ObjectRef): string {
   return conditions.find(({ type }) => type === 'Accepted')?.message ?? 'not accepted'
 }
 
-/** Exit code 1 where an object is invalid or a Gateway cannot be rendered; what can be is printed. */
+/**
+ * Exit code 1 where an object is invalid or a Gateway cannot be rendered, 2 where a file cannot be
+ * read; what can be rendered is printed.
+ */
 export async function render(options: RenderOptions, output: Output): Promise<number> {
   const environment = environmentOf(options)
   const recording = await listManifests(options.file)
@@ -121,5 +124,6 @@ export async function render(options: RenderOptions, output: Output): Promise<nu
     const documents = objects.map((object) => stringify(object, yamlForm))
     if (documents.length > 0) output.print(documents.join('---\n').trimEnd())
   }
+  if (errors.some(isUnreadable)) return exitCode.usage
   return errors.length + problems.length === 0 ? exitCode.fine : exitCode.no
 }

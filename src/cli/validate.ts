@@ -1,7 +1,9 @@
 /** `sluice validate`: what would the cluster, and the control plane, say of these manifests? */
+import type { ResourceApplied, SluiceEvent } from '../../events/index.ts'
 import { objectKey } from '../model/names.ts'
 import { regexProblem } from '../pipeline/regex-problem.ts'
 import { replay } from '../replay/index.ts'
+import { builtInFile } from '../watch/claim-book.ts'
 import { formatProblem, isUnreadable, type SourceProblem } from '../watch/source-problem.ts'
 import { listManifests, type Recording } from './offline.ts'
 import { exitCode, type Output, type OutputFormat } from './output.ts'
@@ -11,17 +13,30 @@ interface ValidatedObject {
   readonly namespace: string
   readonly name: string
   readonly status: unknown
-  readonly errors: readonly { readonly path: string; readonly message: string }[]
+  readonly errors: readonly ValidationError[]
+}
+
+/** Lines and columns begin at 1; absent where the problem is of the file as a whole. */
+interface ValidationError {
+  readonly path: string
+  readonly message: string
+  readonly file: string
+  readonly line?: number
+  readonly column?: number
+}
+
+/** Is it an object of a file, and not one that exists without any? */
+function isWritten(event: SluiceEvent): event is ResourceApplied {
+  if (event.type !== 'dev.sluice.resource.applied.v1') return false
+  const { origin } = event.data
+  return origin?.line !== undefined && origin.file !== builtInFile
 }
 
 const isError = ({ severity }: SourceProblem) => severity === 'error'
 
 /** Problems of a file that belong to no object stand under an object without a kind. */
 function objectsOf({ events, problems }: Recording, statuses: Map<string, unknown>) {
-  const objects = new Map<
-    string,
-    ValidatedObject & { errors: { path: string; message: string }[] }
-  >()
+  const objects = new Map<string, ValidatedObject & { errors: ValidationError[] }>()
   const find = (kind: string, namespace: string, name: string) => {
     const key = objectKey({ kind, namespace, name })
     const known = objects.get(key)
@@ -31,19 +46,21 @@ function objectsOf({ events, problems }: Recording, statuses: Map<string, unknow
     return fresh
   }
   for (const { event } of events) {
-    if (event.type !== 'dev.sluice.resource.applied.v1') continue
-    if (event.data.origin?.line !== undefined && !event.data.origin.file.startsWith('(')) {
-      find(event.data.kind, event.data.namespace, event.data.name)
-    }
+    if (isWritten(event)) find(event.data.kind, event.data.namespace, event.data.name)
   }
   for (const problem of problems.filter(isError)) {
-    const { kind = '', namespace = '', name = '', path = '', message } = problem
-    find(kind, namespace, name).errors.push({
-      path,
-      message: kind === '' ? formatProblem(problem) : message,
-    })
+    const { kind = '', namespace = '', name = '', path = '', file, line, column } = problem
+    const message = kind === '' ? formatProblem(problem) : problem.message
+    const place = line === undefined ? {} : { line, ...(column !== undefined && { column }) }
+    find(kind, namespace, name).errors.push({ path, message, file, ...place })
   }
   return [...objects.values()]
+}
+
+/** A folder that was mistyped is not the same as one whose objects are fine. */
+function verdictOn({ events }: Recording): string {
+  const isFound = events.some(({ event }) => isWritten(event))
+  return isFound ? 'every object is valid' : 'no object was found'
 }
 
 /** Exit code 0: all valid; 1: some object is not; 2: a file cannot be read, or is not YAML or JSON. */
@@ -60,7 +77,7 @@ export async function validate(
     output.print(JSON.stringify({ objects: objectsOf(recording, statuses) }, undefined, 2))
   } else {
     for (const problem of recording.problems) output.print(formatProblem(problem))
-    if (errors.length === 0) output.report('every object is valid')
+    if (errors.length === 0) output.report(verdictOn(recording))
   }
   if (errors.some(isUnreadable)) return exitCode.usage
   return errors.length === 0 ? exitCode.fine : exitCode.no

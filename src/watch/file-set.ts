@@ -3,6 +3,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { basename, dirname, normalize, sep } from 'node:path'
 import { ClaimBook } from './claim-book.ts'
 import { isFolder, isLink, isManifestName, listFolder, unreadable } from './file-tree.ts'
+import { LinkTargets } from './link-targets.ts'
 import { parseManifest } from './manifest.ts'
 import { type Claim, type ObserveOptions, observe } from './observed.ts'
 import type { IndexEntry } from './resource-index.ts'
@@ -45,6 +46,7 @@ export class FileSet {
   #roots: readonly string[]
   #files = new Map<string, FileState>()
   #folders = new Set<string>()
+  #targets = new LinkTargets()
   /** The files of which something is wrong; few, where the files may be many. */
   #troubled = new Map<string, readonly SourceProblem[]>()
   /** Problems of folders and of roots that are not there. */
@@ -57,7 +59,8 @@ export class FileSet {
 
   /** Folders in which something may appear, those around the given paths included. */
   folders(): ReadonlySet<string> {
-    return new Set([...this.#roots.map((root) => dirname(root)), ...this.#folders])
+    const around = this.#roots.map((root) => dirname(root))
+    return new Set([...around, ...this.#folders, ...this.#targets.folders()])
   }
 
   /** Everything that is wrong at present, by file. */
@@ -70,6 +73,7 @@ export class FileSet {
   concerns(path: string): boolean {
     const folder = dirname(path)
     if (this.#roots.includes(path) || this.#folders.has(folder)) return true
+    if (this.#targets.linksTo(path).size > 0) return true
     return basename(path).startsWith('.') && this.#roots.some((root) => dirname(root) === folder)
   }
 
@@ -89,6 +93,7 @@ export class FileSet {
 
   #refreshPath(path: string, change: Change): void {
     const folder = dirname(path)
+    for (const file of this.#targets.linksTo(path)) this.#refreshFile(file, change)
     if (this.#roots.includes(path)) {
       this.#refreshRoot(path, change)
     } else if (this.#files.has(path) && !isFolder(path)) {
@@ -147,6 +152,7 @@ export class FileSet {
   }
 
   #refreshFile(file: string, change: Change): void {
+    if (this.#targets.note(file)) change.mayHaveMoved = true
     const before = this.#files.get(file)
     const read = readFile(file, before)
     switch (read.outcome) {
@@ -155,10 +161,13 @@ export class FileSet {
       case 'touched':
         if (before !== undefined) this.#files.set(file, { ...before, stamp: read.stamp })
         return
-      case 'gone':
-        if (before === undefined || (before.claims.length > 0 && !change.isSettled(file))) return
-        this.#replace(file, undefined, change)
+      case 'gone': {
+        const isDangling = isLink(file) && !this.#roots.includes(file)
+        if (before === undefined && !isDangling) return
+        if (before !== undefined && before.claims.length > 0 && !change.isSettled(file)) return
+        this.#replace(file, isDangling ? danglingState(file) : undefined, change)
         return
+      }
       case 'unreadable': {
         const claims = before?.claims ?? this.#retainedClaims(file)
         const problems = [unreadable(file, read.error)]
@@ -166,8 +175,8 @@ export class FileSet {
         return
       }
       case 'read': {
-        const { stamp, hash, text } = read
-        const state = { stamp, hash, ...this.#parse(text, file, before) }
+        const { stamp, hash, content } = read
+        const state = { stamp, hash, ...this.#parse(content, file, before) }
         if (losesObjects(before, state) && !change.isSettled(file)) return
         this.#replace(file, state, change)
       }
@@ -175,11 +184,11 @@ export class FileSet {
   }
 
   #parse(
-    text: string,
+    content: Uint8Array,
     file: string,
     before: FileState | undefined,
   ): Omit<FileState, 'stamp' | 'hash'> {
-    const parsed = parseManifest(text, file)
+    const parsed = parseManifest(content, file)
     if (!parsed.ok) {
       return { claims: before?.claims ?? this.#retainedClaims(file), problems: parsed.problems }
     }
@@ -245,6 +254,12 @@ class Change implements Refreshed {
   }
 }
 
+/** A link to nothing has no objects, and is told: somebody expects them. */
+function danglingState(file: string): FileState {
+  const problems = [unreadable(file, { message: 'a link that leads nowhere' })]
+  return { stamp: 'dangling', hash: '', claims: [], problems }
+}
+
 const nothingListed = { files: [], folders: [], unreadable: [], problems: [] }
 
 type Read =
@@ -256,7 +271,7 @@ type Read =
       readonly outcome: 'read'
       readonly stamp: string
       readonly hash: string
-      readonly text: string
+      readonly content: Uint8Array
     }
 
 function readFile(file: string, before: FileState | undefined): Read {
@@ -267,7 +282,7 @@ function readFile(file: string, before: FileState | undefined): Read {
     const bytes = readFileSync(file)
     const hash = createHash('sha256').update(bytes).digest('base64')
     if (hash === before?.hash) return { outcome: 'touched', stamp }
-    return { outcome: 'read', stamp, hash, text: bytes.toString() }
+    return { outcome: 'read', stamp, hash, content: bytes }
   } catch (error) {
     const isGone = (error as NodeJS.ErrnoException).code === 'ENOENT'
     return isGone ? { outcome: 'gone' } : { outcome: 'unreadable', error }

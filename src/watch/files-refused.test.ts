@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, rmSync, symlinkSync, unlinkSync } from 'node:fs'
+import { chmodSync, mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { ResourceEvent } from '../../events/index.ts'
@@ -45,7 +45,9 @@ describe('a broken file', () => {
     const broken = `${route('a').replace('HTTPRoute', 'HTTPRute')}---\n${route('b', 'b.example')}`
     write('a.yaml', broken)
     await expectNews(source, ['applied b generation 2'])
-    expect(source.problems[0]).toMatch(/^a\.yaml:2:1: kind: HTTPRute is not a kind of .*HTTPRoute/)
+    expect(source.problems[0]).toMatch(
+      /^a\.yaml:2:1: HTTPRute a: kind: HTTPRute is not a kind of .*HTTPRoute/,
+    )
     await source.source.close()
     const again = await run()
     expect(again.news()).toEqual(['relist started', 'relist finished with 2'])
@@ -162,7 +164,8 @@ describe('an object beyond measure', () => {
       'applied good generation 1',
       'relist finished with 1',
     ])
-    const nameless = /^b\.json:1:\d+: metadata\.name: must have at most 253 characters$/
+    const nameless =
+      /^b\.json:1:\d+: GatewayPolicy: metadata\.name: must have at most 253 characters$/
     expect(source.problems).toContainEqual(expect.stringMatching(nameless))
   })
 })
@@ -197,15 +200,24 @@ describe('two definitions of one object', () => {
 })
 
 describe('a change that no notification told of', () => {
-  it('is found by looking at everything, between the marks of a relist', async () => {
+  /** A link to a link in a folder that nobody watches, which is to lead elsewhere. */
+  function chain(): () => void {
     write('v1/a.yaml', route('a'))
-    write('v2/a.yaml', route('b'))
-    mkdirSync(join(folder, 'given'))
-    symlinkSync('../v1/a.yaml', join(folder, 'given', 'a.yaml'))
+    write('v2/a.yaml', route('a', 'b.example'))
+    for (const name of ['given', 'between']) mkdirSync(join(folder, name))
+    symlinkSync('../v1/a.yaml', join(folder, 'between', 'a.yaml'))
+    symlinkSync('../between/a.yaml', join(folder, 'given', 'a.yaml'))
+    return () => {
+      symlinkSync('../v2/a.yaml', join(folder, 'between', 'next'))
+      renameSync(join(folder, 'between', 'next'), join(folder, 'between', 'a.yaml'))
+    }
+  }
+
+  it('is found by looking at everything, between the marks of a relist', async () => {
+    const change = chain()
     const source = await run([join(folder, 'given')])
     source.news()
-    // The link stays, and what it leads to is in a folder that nobody watches.
-    write('v1/a.yaml', route('a', 'b.example'))
+    change()
     await source.source.rescan()
     expect(source.news()).toEqual([
       'relist started',
@@ -217,12 +229,10 @@ describe('a change that no notification told of', () => {
   })
 
   it('is found in time without being asked for', async () => {
-    write('elsewhere/a.yaml', route('a'))
-    mkdirSync(join(folder, 'given'))
-    symlinkSync('../elsewhere/a.yaml', join(folder, 'given', 'a.yaml'))
+    const change = chain()
     const source = await run([join(folder, 'given')], { timing: { rescanMs: 20 } })
     source.news()
-    write('elsewhere/a.yaml', route('a', 'b.example'))
+    change()
     await expectNews(source, ['relist started', 'applied a generation 2', 'relist finished with 1'])
   })
 })

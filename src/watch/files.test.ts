@@ -258,6 +258,24 @@ describe('files that come and go', () => {
     await expectNews(source, ['applied a generation 3'])
   })
 
+  it('are found where a link leads, and where it leads nowhere that is told', async () => {
+    write('shared/a.yaml', route('a'))
+    write('mine/b.yaml', route('b'))
+    symlinkSync('../shared/a.yaml', join(folder, 'mine/a.yaml'))
+    const source = await run([join(folder, 'mine')])
+    expect(source.news()).toContain('relist finished with 2')
+    write('shared/a.yaml', route('a', 'edited.example'))
+    await expectNews(source, ['applied a generation 2'])
+    symlinkSync('../shared/c.yaml', join(folder, 'mine/c.yaml'))
+    await eventually(() =>
+      expect(source.problems).toEqual(['mine/c.yaml: cannot be read: a link that leads nowhere']),
+    )
+    write('shared/c.yaml', route('c'))
+    await source.source.rescan()
+    expect(source.news()).toContain('applied c generation 1')
+    expect(source.source.problems()).toEqual([])
+  })
+
   it('are read once although links lead in a circle', async () => {
     write('a.yaml', route('a'))
     symlinkSync('.', join(folder, 'circle'))

@@ -86,12 +86,55 @@ describe('a manifest', () => {
     }
   })
 
-  it('refuses aliases that grow without bound', () => {
-    const bomb = ['a0: &a0 [x, x, x, x, x, x, x, x, x, x]']
+  it.each([
+    ['lists', '[x]', (aliases: string) => `[${aliases}]`],
+    ['merges', '{x: y}', (aliases: string) => `{<<: [${aliases}]}`],
+  ])('refuses aliases in %s that grow without bound', (_, seed, levelOf) => {
+    const bomb = [`a0: &a0 ${seed}`]
     for (let level = 1; level < 9; level++) {
       const previous = Array.from({ length: 10 }, () => `*a${level - 1}`).join(', ')
-      bomb.push(`a${level}: &a${level} [${previous}]`)
+      bomb.push(`a${level}: &a${level} ${levelOf(previous)}`)
     }
     expect(parse(bomb.join('\n'))[0]).toMatchObject({ message: 'has too many aliases' })
+  })
+
+  it('takes merge keys, as kubectl does, but none that goes round', () => {
+    const [object] = objects('a: &a {x: 1, y: 2}\nb: {<<: *a, y: 3}\n')
+    expect(object?.value).toEqual({ a: { x: 1, y: 2 }, b: { x: 1, y: 3 } })
+    expect(object?.placeOf('b.x')).toEqual({ line: 2, column: 1 })
+    expect(parse('a: &a {<<: *a}\n')[0]).toMatchObject({ message: 'has too many aliases' })
+  })
+
+  it('reads JSON objects one after another, each with its place', () => {
+    const list = objects('{"kind": "A", "b": "}"}\n\n{\n  "kind": "B"}\n')
+    expect(list.map(({ value }) => (value as { kind: string }).kind)).toEqual(['A', 'B'])
+    expect(list[1]?.placeOf('kind')).toEqual({ line: 4, column: 3 })
+    expect(parse('{"kind": "A"}\n{"kind": }\n}')[0]).toMatchObject({ line: 2 })
+  })
+
+  it('reads UTF-16 with its mark, and names the line of what is no text', () => {
+    const bytes = Buffer.from('\uFEFFkind: Grüße\n', 'utf16le')
+    for (const content of [bytes, Buffer.from(bytes).swap16()]) {
+      expect(parseManifest(content, 'a.yaml')).toMatchObject({
+        value: [{ value: { kind: 'Grüße' } }],
+      })
+    }
+    for (const [text, message] of [
+      ['kind: A\nname: caf\xe9\n', 'not text in UTF-8'],
+      ['kind: A\nname: \0\n', 'not text: it holds a NUL character'],
+    ] as const) {
+      expect(parseManifest(Buffer.from(text, 'latin1'), 'a.yaml')).toMatchObject({
+        problems: [{ reason: 'syntax', line: 2, message }],
+      })
+    }
+  })
+
+  it('names what a template left behind, and nesting without end', () => {
+    expect(parse('metadata:\n  name: {{ .Release.Name }}\n')).toMatchObject([
+      { line: 2, column: 10, message: expect.stringContaining('template') },
+    ])
+    expect(parse(`a: ${'['.repeat(20_000)}`)[0]).toMatchObject({
+      message: 'not YAML: nested too deeply',
+    })
   })
 })

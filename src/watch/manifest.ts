@@ -6,11 +6,12 @@ import {
   isSeq,
   LineCounter,
   parseAllDocuments,
-  visit,
   type YAMLError,
 } from 'yaml'
 import { expandList } from '../api/validate.ts'
-import { failAll, type Outcome, succeed } from '../base/outcome.ts'
+import { fail, failAll, type Outcome, succeed } from '../base/outcome.ts'
+import { nodeProblem, startOf } from './manifest-nodes.ts'
+import { decodeManifest, jsonTexts } from './manifest-text.ts'
 import type { SourceProblem } from './source-problem.ts'
 
 /** A place in a file; both begin at 1. */
@@ -30,76 +31,85 @@ export interface ManifestObject {
   placeOf(path: string): Place
 }
 
+/** A document and where its text begins in the file. */
+interface PlacedDocument {
+  readonly document: Document.Parsed
+  readonly start: number
+}
+
+type PlaceAt = (offset: number) => Place
+
 /**
  * The objects of a YAML or JSON file, in order: each document is one, and lists of objects are
  * taken apart. A syntax error anywhere refuses the file as a whole, since it may have moved the
  * border between documents. Messages never repeat what was written: it may be secret.
  */
 export function parseManifest(
-  text: string,
+  content: string | Uint8Array,
   file: string,
 ): Outcome<readonly ManifestObject[], SourceProblem> {
-  const lineCounter = new LineCounter()
-  const documents = [...parseAllDocuments(text, { lineCounter, prettyErrors: false })]
-  const placeAt = (offset: number): Place => {
-    const { line, col } = lineCounter.linePos(offset)
-    return { line: Math.max(line, 1), column: Math.max(col, 1) }
+  const syntax = (place: Place, message: string): SourceProblem => {
+    return { severity: 'error', reason: 'syntax', file, ...place, message }
   }
-  const errors = documents.flatMap((document) => document.errors)
-  if (errors.length > 0) return failAll(errors.map((error) => syntaxProblem(error, file, placeAt)))
+  const text = typeof content === 'string' ? content : decodeManifest(content)
+  if (typeof text !== 'string') return fail(syntax({ line: text.line, column: 1 }, text.message))
+  const { documents, placeAt } = parseDocuments(text)
+  // What follows the first error of a document is mostly its echo.
+  const errors = documents.flatMap(
+    ({
+      document: {
+        errors: [error],
+      },
+      start,
+    }) => (error === undefined ? [] : [syntax(placeAt(start + error.pos[0]), messageOf(error))]),
+  )
+  if (errors.length > 0) return failAll(errors)
   const objects: ManifestObject[] = []
-  for (const document of documents) {
-    const missing = missingAnchor(document)
-    if (missing !== undefined) {
-      const message = 'not YAML: an alias names an anchor that is not set before it'
-      return failAll([{ severity: 'error', reason: 'syntax', file, ...placeAt(missing), message }])
-    }
+  for (const { document, start } of documents) {
+    const placed: PlaceAt = (offset) => placeAt(start + offset)
+    const problem = nodeProblem(document)
+    if (problem !== undefined) return fail(syntax(placed(problem.offset), problem.message))
     try {
-      objects.push(...objectsOf(document, placeAt))
+      objects.push(...objectsOf(document, placed))
     } catch {
       // The only failure left is the guard against aliases that grow without bound.
-      const place = placeAt(document.contents?.range[0] ?? document.range[0])
-      return failAll([
-        { severity: 'error', reason: 'syntax', file, ...place, message: 'has too many aliases' },
-      ])
+      return fail(syntax(placed(startOf(document)), 'has too many aliases'))
     }
   }
   return succeed(objects)
 }
 
-function syntaxProblem(
-  error: YAMLError,
-  file: string,
-  placeAt: (offset: number) => Place,
-): SourceProblem {
-  // What follows ': "' is a piece of the file.
-  const message = error.message.replace(/:? ?["'].*$/s, '').replace(/\s+/g, ' ')
-  return {
-    severity: 'error',
-    reason: 'syntax',
-    file,
-    ...placeAt(error.pos[0]),
-    message: `not YAML: ${message}`,
+/** Merge keys (`<<`) are no part of YAML 1.2, but what kubectl takes. */
+const parseOptions = { prettyErrors: false, merge: true } as const
+
+function parseDocuments(text: string): { documents: PlacedDocument[]; placeAt: PlaceAt } {
+  const lineCounter = new LineCounter()
+  const whole = [...parseAllDocuments(text, { ...parseOptions, lineCounter })]
+  const placeAt: PlaceAt = (offset) => {
+    const { line, col } = lineCounter.linePos(offset)
+    return { line: Math.max(line, 1), column: Math.max(col, 1) }
   }
+  const isWhole = whole.every(({ errors }) => errors.length === 0)
+  const pieces = isWhole || !/^\s*\{/.test(text) ? [] : jsonTexts(text)
+  if (pieces.length < 2) {
+    return { documents: whole.map((document) => ({ document, start: 0 })), placeAt }
+  }
+  const documents = pieces.flatMap((piece) =>
+    [...parseAllDocuments(piece.text, parseOptions)].map((document) => ({
+      document,
+      start: piece.start,
+    })),
+  )
+  return { documents, placeAt }
 }
 
-/** Offset of the first alias without an anchor. */
-function missingAnchor(document: Document.Parsed): number | undefined {
-  let offset: number | undefined
-  visit(document, {
-    Alias(_, alias) {
-      if (alias.resolve(document) !== undefined) return undefined
-      offset = alias.range?.[0] ?? document.range[0]
-      return visit.BREAK
-    },
-  })
-  return offset
+function messageOf({ message }: YAMLError): string {
+  if (message.includes('call stack')) return 'not YAML: nested too deeply'
+  // What follows ': "' is a piece of the file.
+  return `not YAML: ${message.replace(/:? ?["'].*$/s, '').replace(/\s+/g, ' ')}`
 }
 
-function objectsOf(
-  document: Document.Parsed,
-  placeAt: (offset: number) => Place,
-): ManifestObject[] {
+function objectsOf(document: Document.Parsed, placeAt: PlaceAt): ManifestObject[] {
   const value: unknown = document.toJS({ maxAliasCount: 100 })
   if (value === null || value === undefined) return []
   return expandList(value).map(({ input, path }) =>
@@ -111,9 +121,9 @@ function objectAt(
   document: Document.Parsed,
   prefix: readonly PathStep[],
   value: unknown,
-  placeAt: (offset: number) => Place,
+  placeAt: PlaceAt,
 ): ManifestObject {
-  const start = document.contents?.range[0] ?? document.range[0]
+  const start = startOf(document)
   const placeOfSteps = (steps: readonly PathStep[]) =>
     placeAt(offsetOf(document.contents, [...prefix, ...steps]) ?? start)
   return {

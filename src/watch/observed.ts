@@ -85,7 +85,9 @@ export function observe(written: ManifestObject, file: string, options: ObserveO
     const [problem] = identity.problems as [IdentityProblem]
     const place = written.placeOf(problem.path)
     const isIgnored = problem.reason === 'ignored'
-    return { problems: [{ severity: isIgnored ? 'warning' : 'error', file, ...place, ...problem }] }
+    const named = isIgnored ? {} : namesOf(written.value)
+    const severity = isIgnored ? 'warning' : 'error'
+    return { problems: [{ severity, file, ...place, ...named, ...problem }] }
   }
   const { name, object } = identity.value
   const content = contentOf(object, options)
@@ -109,6 +111,23 @@ export function observe(written: ManifestObject, file: string, options: ObserveO
   return { claim, problems }
 }
 
+const isShort = (value: unknown): value is string => isName(value) && value.length <= longestName
+
+function noObject(value: unknown): string {
+  const what = Array.isArray(value) ? 'a list; a List has kind and items' : `a ${typeof value}`
+  return `must be an object with apiVersion, kind and metadata, not ${what}`
+}
+
+/** What an object without an identity says of itself all the same. */
+function namesOf(value: unknown): Partial<ResourceName> {
+  if (!isObject(value) || !isName(value.kind)) return {}
+  const { name, namespace } = isObject(value.metadata) ? value.metadata : {}
+  return {
+    kind: cut(value.kind),
+    ...(isShort(name) && { name, namespace: isShort(namespace) ? namespace : '' }),
+  }
+}
+
 interface IdentityProblem extends FieldProblem {
   readonly reason: 'invalid' | 'ignored'
 }
@@ -125,7 +144,7 @@ function identify(
     ok: false,
     problems: [{ reason: 'invalid', path, message }],
   })
-  if (!isObject(value)) return error('', 'must be an object')
+  if (!isObject(value)) return error('', noObject(value))
   const { apiVersion, kind } = value
   const row = isName(apiVersion) && isName(kind) ? findKind(apiVersion, kind) : undefined
   if (isForeign(value)) {
