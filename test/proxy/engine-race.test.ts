@@ -88,6 +88,8 @@ describe.runIf(process.platform === 'linux')('a connection to one of several add
     expect(client.text).toBe(ok)
     expect(wins).toEqual([{ winner: upstream.address.pool, slow: [lead.pool], failed: [] }])
     expect(attemptsAt(lead)).toBe(0)
+    const { upstreamRaceAttempts, upstreamRacesWon } = rig.engine.counters
+    expect([upstreamRaceAttempts, upstreamRacesWon]).toEqual([1, { ipv4: 1, ipv6: 0 }])
     // It is kept where it leads to.
     expect(rig.engine.poolStates()).toEqual([
       { endpoint: upstream.address.pool, idle: 1, busy: 0, streams: 0 },
@@ -132,6 +134,8 @@ describe.runIf(process.platform === 'linux')('a connection to one of several add
     expect([attemptsAt(first), attemptsAt(second)]).toEqual([0, 0])
     const { upstreamConnectionsOpen, readBuffersInUse } = rig.engine.counters
     expect([upstreamConnectionsOpen, readBuffersInUse]).toEqual([0, 0])
+    const { upstreamRaceAttempts, upstreamRacesWon } = rig.engine.counters
+    expect([upstreamRaceAttempts, upstreamRacesWon]).toEqual([1, { ipv4: 0, ipv6: 0 }])
   })
 
   it('fails once where every address refuses', async () => {

@@ -223,6 +223,19 @@ describe.runIf(process.platform === 'linux')('a backend whose name has several a
     )
     await waitFor('the family that comes first', async () => (await get('fresh')).body === 'six')
     for (let count = 0; count < 4; count++) expect((await get('dual')).body).toBe('"web"')
+    // The metrics tell of both families, and of attempts that the dead ones have cost.
+    const scrape = await (await fetch(`http://${stats}/metrics`)).text()
+    const counted = (series: string) =>
+      Number(
+        scrape
+          .split('\n')
+          .find((line) => line.startsWith(`${series} `))
+          ?.split(' ')[1],
+      )
+    expect(counted('sluice_upstream_race_attempts_total')).toBeGreaterThan(0)
+    for (const family of ['ipv4', 'ipv6']) {
+      expect(counted(`sluice_upstream_races_won_total{family="${family}"}`)).toBeGreaterThan(0)
+    }
     six.closeAllConnections()
     await new Promise((resolve) => six.close(resolve))
     // Refused now: the other one at once, on a connection of its own.

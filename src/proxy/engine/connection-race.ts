@@ -10,7 +10,7 @@
  * An attempt that fails lets the next one begin at once. The race is decided at TCP's connect: what
  * TLS says of the winner is said of the name.
  */
-import type { Socket } from 'node:net'
+import { isIPv6, type Socket } from 'node:net'
 import { Timer, type TimerOwner, type TimerWheel } from './timer-wheel.ts'
 import type { UpstreamAddress } from './types.ts'
 
@@ -54,6 +54,19 @@ export interface RaceOwner {
   onLost(error: Error | undefined): void
 }
 
+/** What races come to; counted only where a name has several addresses. */
+export interface RaceCounters {
+  /** Attempts that began beside the first one, or in its place. */
+  upstreamRaceAttempts: number
+  /** Races by the family of the address that was connected to. */
+  readonly upstreamRacesWon: { ipv4: number; ipv6: number }
+}
+
+interface RaceParts {
+  readonly timers: TimerWheel
+  readonly counters: RaceCounters
+}
+
 interface Runner {
   readonly address: UpstreamAddress
   readonly socket: Socket
@@ -64,6 +77,7 @@ export class ConnectionRace implements TimerOwner {
   readonly #timers: TimerWheel
   readonly #race: AddressRace
   readonly #owner: RaceOwner
+  readonly #counters: RaceCounters
   readonly #timer = new Timer(this)
   readonly #addresses: readonly UpstreamAddress[]
   readonly #runners: Runner[] = []
@@ -72,12 +86,13 @@ export class ConnectionRace implements TimerOwner {
 
   /** Begins with the lead. */
   constructor(
-    timers: TimerWheel,
+    { timers, counters }: RaceParts,
     race: AddressRace,
     addresses: readonly UpstreamAddress[],
     owner: RaceOwner,
   ) {
     this.#timers = timers
+    this.#counters = counters
     this.#race = race
     this.#addresses = addresses
     this.#owner = owner
@@ -87,6 +102,7 @@ export class ConnectionRace implements TimerOwner {
   #next(): void {
     const address = this.#addresses[this.#runners.length]
     if (address === undefined) return
+    if (this.#runners.length > 0) this.#counters.upstreamRaceAttempts++
     const socket = this.#owner.open(address)
     const runner: Runner = { address, socket, isOut: false }
     this.#runners.push(runner)
@@ -109,6 +125,7 @@ export class ConnectionRace implements TimerOwner {
   #connected(winner: Runner): void {
     if (this.#isOver) return
     this.#end()
+    this.#counters.upstreamRacesWon[isIPv6(winner.address.host) ? 'ipv6' : 'ipv4']++
     const before = this.#runners.slice(0, this.#runners.indexOf(winner))
     for (const runner of this.#runners) if (runner !== winner) runner.socket.destroy()
     if (before.length > 0) {

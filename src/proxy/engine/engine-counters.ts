@@ -35,6 +35,8 @@ export function startCounters(
     connectionsRefused: 0,
     upstreamConnectionsTotal: 0,
     upstreamConnectionsOpen: 0,
+    upstreamRaceAttempts: 0,
+    upstreamRacesWon: { ipv4: 0, ipv6: 0 },
     get readBuffersInUse() {
       return readBuffers.inUse
     },

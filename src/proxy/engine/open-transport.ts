@@ -56,7 +56,7 @@ function raced(
     transport.closed = true
     owner.onClose(error)
   }
-  const runners = new ConnectionRace(parts.timers, race, addresses, {
+  const runners = new ConnectionRace(parts, race, addresses, {
     open: (address) => openSocket(address, into),
     onWon: won,
     onLost: lost,

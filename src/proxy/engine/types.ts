@@ -13,7 +13,7 @@ import type { SecureContext } from 'node:tls'
 import type { GatewayError } from '../../errors.ts'
 import type { HttpVersion, KeepaliveSettings } from '../../exchange/connection.ts'
 import type { ChosenBackend, Exchange, Peer, RoutePlace } from '../../exchange/exchange.ts'
-import type { AddressRace, ConnectOptions } from './connection-race.ts'
+import type { AddressRace, ConnectOptions, RaceCounters } from './connection-race.ts'
 import type { FloodKind } from './http2/flood-guard.ts'
 import type { Http2Limits } from './http2/limits.ts'
 import type { ResponseStream } from './own-stream.ts'
@@ -201,7 +201,7 @@ export interface StreamLimits {
 }
 
 /** Counters the engine keeps; read when metrics are scraped. */
-export interface EngineCounters {
+export interface EngineCounters extends RaceCounters {
   connectionsTotal: number
   connectionsOpen: number
   receivedBytes: number

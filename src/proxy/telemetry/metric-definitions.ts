@@ -182,6 +182,13 @@ export const metricDefinitions = {
   downstream_connections_refused_total: counter(
     'Client connections that were reset because the proxy had as many as it may have.',
   ),
+  upstream_race_attempts_total: counter(
+    'Further attempts to connect to a backend whose name has several addresses: another one failed, or took longer than 250 ms.',
+  ),
+  upstream_races_won_total: counter(
+    'Connections to backends whose names have several addresses, by the family of the one that was connected to.',
+    ['family'],
+  ),
   upstream_connections_total: counter('Connections to backends that were made.'),
   upstream_pool_connections: gauge(
     'Connections to an address of backends open now, `idle` or `busy`; beyond 1,000 addresses, those of the others together.',

@@ -29,6 +29,8 @@ const counters = {
   badHeads: 0,
   http2Connections: 0,
   http2Streams: 0,
+  upstreamRaceAttempts: 0,
+  upstreamRacesWon: { ipv4: 0, ipv6: 0 },
   http2StreamsStalled: 0,
   http2StreamsRefused: 0,
   http2Floods: startFloodCounters(),

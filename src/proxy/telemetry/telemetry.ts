@@ -83,6 +83,11 @@ function engineSeries(engine: Readonly<EngineCounters>): MetricsSnapshot {
     downstream_http2_floods_total: floodKindNames.flatMap((kind) =>
       number(engine.http2Floods[kind], [kind]),
     ),
+    upstream_race_attempts_total: number(engine.upstreamRaceAttempts),
+    upstream_races_won_total: [
+      ...number(engine.upstreamRacesWon.ipv4, ['ipv4']),
+      ...number(engine.upstreamRacesWon.ipv6, ['ipv6']),
+    ],
     upstream_connections_total: number(engine.upstreamConnectionsTotal),
     upstream_connections: number(engine.upstreamConnectionsOpen),
     read_buffers: number(engine.readBuffersInUse),
