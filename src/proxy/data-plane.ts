@@ -53,7 +53,7 @@ import { HostResolver } from './upstream/host-resolver.ts'
 import type { Locality } from './upstream/locality.ts'
 import { type Lookup, machineLookup } from './upstream/lookup.ts'
 import type { RequestCap } from './upstream/request-cap.ts'
-import { Walk, walkOf } from './walk.ts'
+import { nameRetry, Walk, walkOf } from './walk.ts'
 import { warmUp } from './warm-up.ts'
 
 export interface DataPlaneSettings {
@@ -277,7 +277,7 @@ class WalkHandler implements RequestHandler {
   #sendAgain(walk: Walk, delayMs: number): void {
     endAttempt(walk)
     walk.retries++
-    walk.exchange.request.headers.set('x-retry-attempt', `${walk.retries}`)
+    nameRetry(walk)
     const phases = walk.model === undefined ? retryPhases : modelPhases
     if (delayMs === 0) {
       this.#walk(walk, 0, phases)

@@ -102,3 +102,8 @@ export function originalOf({ request }: ServerExchange): OriginalRequest {
   const { method, authority, path, query } = request
   return { method, host: authority, path: query === undefined ? path : `${path}?${query}` }
 }
+
+/** Tells the upstream which retry of a request this is. */
+export function nameRetry({ exchange, retries }: Walk): void {
+  if (retries > 0) exchange.request.headers.set('x-retry-attempt', `${retries}`)
+}

@@ -80,6 +80,10 @@ beforeAll(async () => {
           ],
           [{ name: 'two', vendorC: {}, ...at(second) }],
         ]),
+        ...reached('again', [[{ name: 'one', vendorA: {}, ...at(first) }]]),
+        policy('again', 'HTTPRoute/again', {
+          traffic: { retry: { codes: [503], attempts: 2, backoff: '1ms' } },
+        }),
         policy('of-one', 'GatewayBackend/named#one', { backend: { auth: { key: 'policy-key' } } }),
         policy('of-two', 'GatewayBackend/named#two', { backend: { auth: { key: 'policy-key' } } }),
       ),
@@ -125,6 +129,13 @@ describe('groups of providers', () => {
     // The second provider got a request of its own format, made anew from the client's.
     expect(second.calls.at(-1)?.body).toMatchObject({ max_tokens: 100, stream: true })
     expect(second.calls.at(-1)?.headers['anthropic-version']).toBe('2023-06-01')
+  })
+
+  it('are asked again as a retry policy says, and told which attempt it is', async () => {
+    first.next.push(failsA(503, 'once'), failsA(503, 'twice'))
+    expect(await textOf('again')).toBe('from the first')
+    const attempts = first.calls.map(({ headers }) => headers['x-retry-attempt'])
+    expect(attempts).toEqual([undefined, '1', '2'])
   })
 
   it('leave a provider alone for as long as it asks', async () => {

@@ -14,7 +14,7 @@ import {
   type ProviderEndpoint,
 } from '../upstream/model-providers.ts'
 import type { NameEndpoints } from '../upstream/name-endpoints.ts'
-import type { Walk } from '../walk.ts'
+import { nameRetry, type Walk } from '../walk.ts'
 import { ModelCall } from './model-call.ts'
 
 /** Sets the destination of the walk; a later attempt asks a provider that was not asked yet. */
@@ -27,7 +27,10 @@ export function resolveProvider(
   if (placement === undefined) throw new GatewayError('no_backends')
   if (walk.model === undefined) {
     walk.model = new ModelCall(exchange.request, mayRepeat(walk, backend))
-  } else walk.model.restore(exchange.request)
+  } else {
+    walk.model.restore(exchange.request)
+    nameRetry(walk)
+  }
   const call = walk.model
   let provider = chooseProvider(backend.groups, call.tried, { random, now })
   if (provider === undefined) {
