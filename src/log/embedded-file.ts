@@ -1,6 +1,7 @@
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync, renameSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { pathToFileURL } from 'node:url'
 import { LogError } from './log.ts'
 
 /** 'SLUI' in ASCII: tells our files from anybody else's SQLite database. */
@@ -92,20 +93,56 @@ export function openDatabase(path: string): DatabaseSync {
   }
 }
 
+/**
+ * Opens a log that is only read. One that cannot be written, as evidence on read-only media, is taken
+ * as it lies there; what a process that was killed has left in the file beside it (`-wal`) would be
+ * missing then, so that such a log must be copied first.
+ */
+export function openToRead(path: string): DatabaseSync {
+  try {
+    return openDatabase(path)
+  } catch (error) {
+    const code = codeOf(error)
+    if (code === undefined || !unwritable.includes(code)) throw error
+    if (existsSync(`${path}-wal`)) {
+      const what = 'its last events are in the -wal file beside it, which takes a place to write'
+      throw new LogError('storage', `${path} cannot be read here: ${what}; copy both`)
+    }
+  }
+  const place = pathToFileURL(path)
+  place.searchParams.set('immutable', '1')
+  const database = new DatabaseSync(place, { readOnly: true })
+  try {
+    if (!isOurs(database, path)) throw new LogError('foreign', `${path} is no log`)
+    return database
+  } catch (error) {
+    database.close()
+    throw error
+  }
+}
+
+/** Is there a log of ours, or nothing yet? @throws LogError for anything else */
+function isOurs(database: DatabaseSync, path: string): boolean {
+  const id = numberOf(database, 'PRAGMA application_id')
+  const version = numberOf(database, 'PRAGMA user_version')
+  const tables = numberOf(database, 'SELECT count(*) FROM sqlite_schema')
+  if (id === 0 && version === 0 && tables === 0) return false
+  if (id !== applicationId) {
+    throw new LogError('foreign', `${path} is a database, but not a log of Sluice`)
+  }
+  if (version !== schemaVersion) {
+    throw new LogError('foreign', `${path} was written by a newer version (${version})`)
+  }
+  return true
+}
+
 function prepareSchema(database: DatabaseSync, path: string): void {
   database.exec('BEGIN IMMEDIATE')
   try {
-    const id = numberOf(database, 'PRAGMA application_id')
-    const version = numberOf(database, 'PRAGMA user_version')
-    const tables = numberOf(database, 'SELECT count(*) FROM sqlite_schema')
-    if (id === 0 && version === 0 && tables === 0) {
+    if (!isOurs(database, path)) {
       database.exec(schema)
       database.exec(`PRAGMA application_id = ${applicationId}`)
       database.exec(`PRAGMA user_version = ${schemaVersion}`)
-    } else if (id !== applicationId) {
-      throw new LogError('foreign', `${path} is a database, but not a log of Sluice`)
-    } else if (version !== schemaVersion) {
-      throw new LogError('foreign', `${path} was written by a newer version (${version})`)
     }
     database.exec('COMMIT')
   } catch (error) {
@@ -129,10 +166,19 @@ export function moveLogAside(path: string): string {
   return aside
 }
 
-/** SQLITE_CORRUPT (11) and SQLITE_NOTADB (26), with or without an extended code. */
+/** SQLITE_CORRUPT (11) and SQLITE_NOTADB (26). */
 export function isCorruption(error: unknown): boolean {
+  const code = codeOf(error)
+  return code !== undefined && [11, 26].includes(code)
+}
+
+/** SQLITE_READONLY and SQLITE_CANTOPEN. */
+const unwritable: readonly number[] = [8, 14]
+
+/** SQLite's code of an error, without what extends it. */
+function codeOf(error: unknown): number | undefined {
   const code = (error as { errcode?: unknown }).errcode
-  return typeof code === 'number' && [11, 26].includes(code & 0xff)
+  return typeof code === 'number' ? code & 0xff : undefined
 }
 
 function messageOf(error: unknown): string {

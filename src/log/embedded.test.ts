@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
+  chmodSync,
   existsSync,
   mkdtempSync,
   readdirSync,
@@ -107,6 +108,16 @@ describe('the file of the embedded log', () => {
     expect(readdirSync(join(folder, 'state')).filter((name) => name.includes('corrupt'))).toEqual(
       [],
     )
+  })
+
+  it.skipIf(process.getuid?.() === 0)('is read where nothing can be written', async () => {
+    await fill(3)
+    chmodSync(file, 0o444)
+    chmodSync(join(folder, 'state'), 0o555)
+    const log = readEmbeddedLog(file)
+    expect(await Array.fromAsync(log.read())).toHaveLength(3)
+    await log.close()
+    chmodSync(join(folder, 'state'), 0o755)
   })
 
   it('is left alone when it is the database of somebody else', () => {

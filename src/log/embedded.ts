@@ -2,7 +2,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { AnyCloudEvent } from '../../events/index.ts'
 import { fail, type Outcome, succeed } from '../base/outcome.ts'
 import { Arrivals } from './arrivals.ts'
-import { isCorruption, type MovedAside, openDatabase, openLogFile } from './embedded-file.ts'
+import { isCorruption, type MovedAside, openLogFile, openToRead } from './embedded-file.ts'
 import { decodeEvent, type EncodedEvent, encodeEvents, findConflict } from './encode.ts'
 import {
   type AppendProblem,
@@ -52,7 +52,7 @@ export function openEmbeddedLog(path: string): {
 export function readEmbeddedLog(path: string): EventLog {
   return new EmbeddedLog(
     path,
-    guard(path, () => openDatabase(path)),
+    guard(path, () => openToRead(path)),
   )
 }
 
