@@ -4,7 +4,7 @@ import { askOnce, type Dial, type Load, type ScenarioName, scenarios, startLoad 
 import type { MeasuredProxy } from './process.ts'
 
 /** Connections that are kept busy. */
-const connections = 32
+export const connections = 32
 
 /** Every proxy must do the same before it is measured. */
 export async function check({ name, port }: MeasuredProxy, dial?: Dial): Promise<void> {

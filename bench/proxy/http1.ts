@@ -9,9 +9,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type BenchContext, type Bound, interleave, pinSelf, type Row } from '../harness.ts'
 import { check, costOf } from './cost.ts'
+import type { BenchUpstream } from './event-upstream.ts'
 import { type ScenarioName, scenarios, startBenchUpstream } from './load.ts'
 import { findPeers } from './peers.ts'
 import { loadCore, type MeasuredProxy, type ProxyCommand, startProxyProcess } from './process.ts'
+import { slicedCosts } from './slices.ts'
 import { startSluice } from './sluice.ts'
 
 /** At most so many times nginx. */
@@ -44,6 +46,22 @@ function rowsOf(
   })
 }
 
+/** Streams are opened anew for each sample, and cannot rest. */
+async function streamCosts(
+  running: readonly MeasuredProxy[],
+  upstream: BenchUpstream,
+  rounds: number,
+  quick: boolean,
+): Promise<number[][]> {
+  for (const proxy of running) await costOf(proxy, 'sse', upstream, quick ? 1 : 4)
+  const seconds = quick ? 0.5 : 1.2
+  const candidates = running.map(
+    (proxy) => [proxy.name, () => costOf(proxy, 'sse', upstream, seconds)] as const,
+  )
+  const samples = await interleave(rounds, Object.fromEntries(candidates))
+  return running.map(({ name }) => samples[name] ?? [])
+}
+
 export default async function http1({ rounds, quick, note }: BenchContext): Promise<Row[]> {
   if (!pinSelf(loadCore)) note('nothing is pinned: taskset is missing, or there is one core only')
   const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
@@ -68,15 +86,17 @@ export default async function http1({ rounds, quick, note }: BenchContext): Prom
     const rows: Row[] = []
     for (const scenario of Object.keys(scenarios) as ScenarioName[]) {
       note(scenarios[scenario].name)
-      // Compilers need some ten thousand requests before they are done.
-      for (const proxy of running) await costOf(proxy, scenario, upstream, quick ? 1 : 4)
-      const candidates = Object.fromEntries(
-        running.map((proxy) => [
-          proxy.name,
-          () => costOf(proxy, scenario, upstream, quick ? 0.5 : 1.2),
-        ]),
-      )
-      rows.push(...rowsOf(scenario, await interleave(rounds, candidates), absent))
+      const samples =
+        scenario === 'sse'
+          ? await streamCosts(running, upstream, rounds, quick)
+          : await slicedCosts(running, {
+              scenario: scenarios[scenario],
+              rounds,
+              seconds: quick ? 0.6 : 1.5,
+              warmUpSeconds: quick ? 2 : 5,
+            })
+      const named = running.map(({ name }, index) => [name, samples[index] ?? []] as const)
+      rows.push(...rowsOf(scenario, Object.fromEntries(named), absent))
     }
     return rows
   } finally {

@@ -145,16 +145,33 @@ export interface Load {
   stop(): Promise<void>
 }
 
+export interface PausableLoad extends Load {
+  /** Sends no more; resolves when all that was sent is answered. */
+  pause(): Promise<void>
+  /** Every connection sends its next request. */
+  resume(): void
+}
+
 /** Keeps `connections` busy: each sends its next request when its response is whole. */
 export function startLoad(
   port: number,
   scenario: Scenario,
   connections: number,
   dial: Dial = dialPlain,
-): Load {
+): PausableLoad {
   let responses = 0
   let isStopped = false
   let failure: Error | undefined
+  const resting: Socket[] = []
+  let paused: (() => void) | undefined
+  const goOn = (socket: Socket) => {
+    if (paused === undefined) {
+      socket.write(scenario.request)
+      return
+    }
+    resting.push(socket)
+    if (resting.length === connections) paused()
+  }
   const open = Array.from({ length: connections }, () => {
     const socket = dial(port)
     const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
@@ -168,17 +185,25 @@ export function startLoad(
     readResponses(socket, scenario.response === undefined, (status) => {
       if (status !== '200') failure ??= new Error(`the proxy answered ${status} under load`)
       responses++
-      if (!isStopped) socket.write(scenario.request)
+      if (!isStopped) goOn(socket)
     })
     return { socket, closed }
   })
+  const pause = () =>
+    new Promise<void>((resolve, reject) => {
+      paused = () => (failure === undefined ? resolve() : reject(failure))
+    })
+  const resume = () => {
+    paused = undefined
+    for (const socket of resting.splice(0)) socket.write(scenario.request)
+  }
   const stop = async () => {
     isStopped = true
     for (const { socket } of open) socket.destroy()
     await Promise.all(open.map(({ closed }) => closed))
     if (failure !== undefined) throw failure
   }
-  return { responses: () => responses, stop }
+  return { responses: () => responses, pause, resume, stop }
 }
 
 /** Calls back with the status of each whole response. A stream ends with its last chunk. */

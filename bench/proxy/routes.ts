@@ -2,10 +2,11 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type BenchContext, interleave, pinSelf, type Row } from '../harness.ts'
-import { check, costOf } from './cost.ts'
-import { startBenchUpstream } from './load.ts'
+import { type BenchContext, pinSelf, type Row } from '../harness.ts'
+import { check } from './cost.ts'
+import { scenarios, startBenchUpstream } from './load.ts'
 import { loadCore, type MeasuredProxy } from './process.ts'
+import { slicedCosts } from './slices.ts'
 import { startSluice } from './sluice.ts'
 
 export default async function routes({ rounds, quick, note }: BenchContext): Promise<Row[]> {
@@ -13,27 +14,23 @@ export default async function routes({ rounds, quick, note }: BenchContext): Pro
   const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
   const upstream = await startBenchUpstream()
   const running: MeasuredProxy[] = []
-  const seconds = quick ? 0.5 : 2
   const many = 10_000
   try {
-    const few = await startSluice(folder, upstream.port, 10)
-    running.push(few)
-    const full = await startSluice(folder, upstream.port, many)
-    running.push(full)
-    for (const proxy of running) {
-      await check(proxy)
-      await costOf(proxy, 'get', upstream, 2 * seconds)
-    }
-    const samples = await interleave(rounds, {
-      few: () => costOf(few, 'get', upstream, seconds),
-      full: () => costOf(full, 'get', upstream, seconds),
+    running.push(await startSluice(folder, upstream.port, 10))
+    running.push(await startSluice(folder, upstream.port, many))
+    for (const proxy of running) await check(proxy)
+    const [withFew = [], withMany = []] = await slicedCosts(running, {
+      scenario: scenarios.get,
+      rounds,
+      seconds: quick ? 0.6 : 2,
+      warmUpSeconds: quick ? 2 : 5,
     })
     return [
       {
         id: `proxy.http1.get.${many}-routes`,
         unit: 'µs',
-        own: samples.full,
-        peer: { name: 'the same with 10 routes', samples: samples.few },
+        own: withMany,
+        peer: { name: 'the same with 10 routes', samples: withFew },
         bound: { atMost: 1.1 },
       },
     ]

@@ -9,11 +9,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Authority } from '../../src/testing/certificates.ts'
 import { type BenchContext, interleave, pinSelf, type Row } from '../harness.ts'
-import { check, costOf } from './cost.ts'
+import { check } from './cost.ts'
 import { type HandshakeKind, handshakeCost } from './handshakes.ts'
-import { dialTls, routing, startBenchUpstream } from './load.ts'
+import { dialTls, routing, scenarios, startBenchUpstream } from './load.ts'
 import { nginx } from './peers.ts'
 import { loadCore, type MeasuredProxy, startProxyProcess } from './process.ts'
+import { slicedCosts } from './slices.ts'
 import { startSluice } from './sluice.ts'
 
 export default async function tls({ rounds, quick, ...context }: BenchContext): Promise<Row[]> {
@@ -30,24 +31,22 @@ export default async function tls({ rounds, quick, ...context }: BenchContext): 
     const peer = await nginx(folder, upstream.port, certificate)
     if ('absent' in peer) absent = peer.absent
     else running.push(await startProxyProcess(peer.command))
-    const cost = (proxy: MeasuredProxy, seconds: number) =>
-      costOf(proxy, 'get', upstream, seconds, dialTls)
-    for (const proxy of running) {
-      await check(proxy, dialTls)
-      await cost(proxy, quick ? 1 : 4)
-    }
-    const candidates = running.map(
-      (proxy) => [proxy.name, () => cost(proxy, quick ? 0.5 : 1.5)] as const,
-    )
-    const samples = await interleave(rounds, Object.fromEntries(candidates))
+    for (const proxy of running) await check(proxy, dialTls)
+    const [own = [], peers = []] = await slicedCosts(running, {
+      scenario: scenarios.get,
+      rounds,
+      seconds: quick ? 0.6 : 1.5,
+      warmUpSeconds: quick ? 2 : 5,
+      dial: dialTls,
+    })
     const note = absent && { note: `nginx is absent: ${absent}` }
     const shaken = await handshakes(running, rounds, quick ? 0.5 : 1.5)
     return [
       {
         id: 'proxy.tls.get.nginx',
         unit: 'µs',
-        own: samples.sluice ?? [],
-        peer: { name: 'nginx', samples: samples.nginx ?? [] },
+        own,
+        peer: { name: 'nginx', samples: peers },
         bound: { atMost: 1.4 },
         ...note,
       },

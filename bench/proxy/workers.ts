@@ -9,10 +9,11 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type BenchContext, interleave, pinSelf, type Row } from '../harness.ts'
-import { check, costOf } from './cost.ts'
+import { check } from './cost.ts'
 import type { BenchUpstream } from './event-upstream.ts'
 import { scenarios, startBenchUpstream, startLoad } from './load.ts'
 import { loadCore, type MeasuredProxy } from './process.ts'
+import { slicedCosts } from './slices.ts'
 import { startSluice } from './sluice.ts'
 
 const spreadConnections = 256
@@ -40,31 +41,32 @@ export default async function workers({ rounds, quick, note }: BenchContext): Pr
   const running: MeasuredProxy[] = []
   const seconds = quick ? 0.5 : 1.5
   try {
-    const one = await startSluice(folder, upstream.port, 10)
-    running.push(one)
+    running.push(await startSluice(folder, upstream.port, 10))
     const two = await startSluice(folder, upstream.port, 10, { workers: 2 })
     running.push(two)
-    for (const proxy of running) {
-      await check(proxy)
-      await costOf(proxy, 'get', upstream, 3 * seconds)
-    }
-    const samples = await interleave(rounds, {
-      one: () => costOf(one, 'get', upstream, seconds),
-      two: () => costOf(two, 'get', upstream, seconds),
+    for (const proxy of running) await check(proxy)
+    const [withOne = [], withTwo = []] = await slicedCosts(running, {
+      scenario: scenarios.get,
+      rounds,
+      seconds: quick ? 0.6 : 1.5,
+      // Each of two workers gets half of it.
+      warmUpSeconds: quick ? 3 : 6,
+    })
+    const { spread } = await interleave(rounds, {
       spread: () => busierShare(two, upstream, seconds),
     })
     return [
       {
         id: 'proxy.http1.get.two-workers',
         unit: 'µs',
-        own: samples.two,
-        peer: { name: 'one worker', samples: samples.one },
+        own: withTwo,
+        peer: { name: 'one worker', samples: withOne },
         bound: { atMost: 1.1 },
       },
       {
         id: 'proxy.workers.busier-share',
         unit: '%',
-        own: samples.spread,
+        own: spread,
         bound: { atMost: 65 },
         note: '50 is even',
       },

@@ -1,0 +1,64 @@
+/**
+ * CPU time per response of several proxies, measured in turn in slices of a tenth of a second: a
+ * virtual machine can be half as fast for some seconds, and must be so for all of them alike.
+ * Connections stay open from slice to slice.
+ */
+import { connections } from './cost.ts'
+import { type Dial, type Scenario, startLoad } from './load.ts'
+import type { MeasuredProxy } from './process.ts'
+
+const sliceMs = 100
+
+export interface SliceOptions {
+  readonly scenario: Scenario
+  readonly rounds: number
+  /** What each proxy gets of a round. */
+  readonly seconds: number
+  /** What each gets before the first: compilers need some ten thousand requests. */
+  readonly warmUpSeconds: number
+  readonly dial?: Dial
+}
+
+/** Microseconds per response, once a round, in the order of the proxies. */
+export async function slicedCosts(
+  proxies: readonly MeasuredProxy[],
+  { scenario, rounds, seconds, warmUpSeconds, dial }: SliceOptions,
+): Promise<number[][]> {
+  const loads = proxies.map(({ port }) => startLoad(port, scenario, connections, dial))
+  await Promise.all(loads.map((load) => load.pause()))
+  const turn = async (index: number, sum: Sum) => {
+    const proxy = proxies[index]
+    const load = loads[index]
+    if (proxy === undefined || load === undefined) return
+    const before = { cpu: proxy.cpuTime(), done: load.responses() }
+    load.resume()
+    await new Promise((resolve) => setTimeout(resolve, sliceMs))
+    await load.pause()
+    sum.cpu += proxy.cpuTime() - before.cpu
+    sum.done += load.responses() - before.done
+  }
+  const round = async (length: number) => {
+    const sums = proxies.map(() => ({ cpu: 0, done: 0 }))
+    const slices = Math.max(1, Math.round((length * 1000) / sliceMs))
+    for (let slice = 0; slice < slices; slice++) {
+      // Nobody always follows the same one.
+      for (let at = 0; at < sums.length; at++) {
+        const index = (at + slice) % sums.length
+        await turn(index, sums[index] ?? { cpu: 0, done: 0 })
+      }
+    }
+    return sums.map(({ cpu, done }) => cpu / 1000 / done)
+  }
+  await round(warmUpSeconds)
+  const samples: number[][] = proxies.map(() => [])
+  for (let count = 0; count < rounds; count++) {
+    for (const [index, cost] of (await round(seconds)).entries()) samples[index]?.push(cost)
+  }
+  await Promise.all(loads.map((load) => load.stop()))
+  return samples
+}
+
+interface Sum {
+  cpu: number
+  done: number
+}
