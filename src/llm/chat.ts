@@ -4,6 +4,8 @@
  * holds what at least two formats can say; a pair of equal formats does not pass through it.
  */
 
+import type { JsonObject } from './json.ts'
+
 /** Where an image or a document is. */
 export type MediaSource =
   | { readonly type: 'data'; readonly mediaType: string /** Base64. */; readonly data: string }
@@ -115,6 +117,8 @@ export interface Chat {
   readonly reasoning?: Reasoning
   readonly output?: OutputFormat
   readonly user?: string
+  /** What only vendorD knows, by its own names; others do not get it. */
+  readonly ofVendorD?: JsonObject
   readonly stream: boolean
 }
 
@@ -148,11 +152,17 @@ export function inputWithCache({ uncachedInput, cacheRead = 0, cacheWrite = 0 }:
   return uncachedInput + cacheRead + cacheWrite
 }
 
-export interface Answer {
-  readonly id: string
-  readonly model: string
+/** One of the answers that were asked for. */
+export interface Choice {
   readonly blocks: readonly (TextBlock | ToolCallBlock | ThinkingBlock)[]
   readonly stop: StopReason
+}
+
+export interface Answer extends Choice {
+  readonly id: string
+  readonly model: string
+  /** Choices behind the first one, for clients that asked for several. */
+  readonly others?: readonly Choice[]
   /** The sequence that ended it, where the provider says so. */
   readonly stopSequence?: string
   readonly usage?: Usage

@@ -25,6 +25,7 @@ import {
 import { LlmError } from '../../llm-error.ts'
 import { given } from '../given.ts'
 import { sourceOfUrl } from '../media.ts'
+import { readVendorD } from '../vendor-d-fields.ts'
 
 /** Text of a message's content: a string, or the text parts of a list. */
 function textsOf(content: unknown): string[] {
@@ -191,6 +192,7 @@ export function readCompletionsRequest(body: unknown): Chat {
       reasoning: readReasoning(body),
       output: readOutput(body),
       user: stringAt(body, 'user'),
+      ofVendorD: readVendorD(body),
     }),
   }
 }

@@ -1,5 +1,5 @@
 /** Whole chat completions, read from a provider and written for a client. */
-import type { Answer, ProviderError, StopReason } from '../../chat.ts'
+import type { Answer, Choice, ProviderError, StopReason } from '../../chat.ts'
 import {
   compact,
   field,
@@ -71,7 +71,18 @@ export function readCompletion(body: unknown): Answer {
 
 /** `created`: seconds since the epoch. */
 export function writeCompletion(answer: Answer, created: number): JsonObject {
-  const { id, model, blocks, stop, usage } = answer
+  const { id, model, others = [], usage } = answer
+  return compact({
+    id,
+    object: 'chat.completion',
+    created,
+    model,
+    choices: [answer, ...others].map(writeChoice),
+    usage: usage && writeCompletionsUsage(usage),
+  })
+}
+
+function writeChoice({ blocks, stop }: Choice, index: number): JsonObject {
   const texts = blocks.flatMap((block) => (block.type === 'text' ? [block.text] : []))
   const thinking = blocks.findLast((block) => block.type === 'thinking')
   const calls = blocks.flatMap((block) =>
@@ -93,14 +104,7 @@ export function writeCompletion(answer: Answer, created: number): JsonObject {
     reasoning_signature: thinking?.signature,
     tool_calls: calls.length === 0 ? undefined : calls,
   })
-  return compact({
-    id,
-    object: 'chat.completion',
-    created,
-    model,
-    choices: [{ index: 0, message, logprobs: null, finish_reason: writeFinishReason(stop) }],
-    usage: usage && writeCompletionsUsage(usage),
-  })
+  return { index, message, logprobs: null, finish_reason: writeFinishReason(stop) }
 }
 
 /** `{error: {message, type, code}}`, the shape of vendorA and of all that imitate it. */

@@ -3,6 +3,7 @@ import type {
   Answer,
   AnswerEvent,
   AnswerReader,
+  Choice,
   ProviderError,
   StopReason,
   StreamEvent,
@@ -87,23 +88,26 @@ function joined(parts: readonly Part[]): Part[] {
 
 /** @throws LlmError 502 where there is neither an answer nor the reason for its absence. */
 export function readGenerateContent(body: unknown, model: string, newId: () => string): Answer {
-  const [candidate] = listAt(body, 'candidates')
+  const [first, ...others] = listAt(body, 'candidates').map((one) => readCandidate(one, newId))
   const blocked = stringAt(objectAt(body, 'promptFeedback'), 'blockReason')
-  if (candidate === undefined && blocked === undefined) {
+  if (first === undefined && blocked === undefined) {
     throw new LlmError(502, 'the answer has no candidates')
   }
-  const parts = listAt(objectAt(candidate, 'content'), 'parts')
-  const blocks = joined(parts.flatMap((part) => readPart(part, newId)))
-  const hasCalls = blocks.some(({ type }) => type === 'tool-call')
   const usage = readUsageMetadata(field(body, 'usageMetadata'))
   return {
     id: stringAt(body, 'responseId') ?? `chatcmpl-${newId()}`,
     model: stringAt(body, 'modelVersion') ?? model,
-    blocks,
-    stop:
-      candidate === undefined ? 'filter' : stopOf(stringAt(candidate, 'finishReason'), hasCalls),
+    ...(first ?? { blocks: [], stop: 'filter' }),
+    ...(others.length > 0 && { others }),
     ...(usage !== undefined && { usage }),
   }
+}
+
+function readCandidate(candidate: unknown, newId: () => string): Choice {
+  const parts = listAt(objectAt(candidate, 'content'), 'parts')
+  const blocks = joined(parts.flatMap((part) => readPart(part, newId)))
+  const hasCalls = blocks.some(({ type }) => type === 'tool-call')
+  return { blocks, stop: stopOf(stringAt(candidate, 'finishReason'), hasCalls) }
 }
 
 /** Each event is a piece of an answer; nothing marks the last one but its finish reason. */
@@ -133,7 +137,7 @@ export class GenerateContentReader implements AnswerReader {
       const id = stringAt(chunk, 'responseId') ?? `chatcmpl-${this.#newId()}`
       events.push({ type: 'start', id, model: stringAt(chunk, 'modelVersion') ?? this.#model })
     }
-    const [candidate] = listAt(chunk, 'candidates')
+    const candidate = listAt(chunk, 'candidates').find((one) => (numberAt(one, 'index') ?? 0) === 0)
     for (const part of listAt(objectAt(candidate, 'content'), 'parts')) {
       for (const block of readPart(part, this.#newId)) this.#emit(block, events)
     }

@@ -168,7 +168,8 @@ function generationConfig(chat: Chat): JsonObject {
     presencePenalty: chat.presencePenalty,
     maxOutputTokens: chat.maxTokens,
     stopSequences: chat.stop,
-    candidateCount: chat.choices,
+    // Of a stream the first one is told: nobody is to pay for others.
+    candidateCount: chat.stream ? undefined : chat.choices,
     seed: chat.seed,
     responseMimeType: output === undefined ? undefined : 'application/json',
     responseSchema: output?.type === 'schema' ? cleanSchema(output.schema) : undefined,
@@ -182,11 +183,15 @@ export function writeGenerateContentRequest(chat: Chat): JsonObject {
   for (const turn of chat.turns) contents.add(turn)
   const system = chat.system.map(({ text }) => text).join('\n')
   const config = generationConfig(chat)
+  const own = chat.ofVendorD ?? {}
+  // What is cached has them already, and the vendor refuses them beside it.
+  const isCached = own.cachedContent !== undefined
   return compact({
     contents: contents.all(),
-    systemInstruction: system === '' ? undefined : { parts: [{ text: system }] },
-    tools: tools(chat),
-    toolConfig: chat.tools.length === 0 ? undefined : toolConfig(chat),
+    systemInstruction: system === '' || isCached ? undefined : { parts: [{ text: system }] },
+    tools: isCached ? undefined : tools(chat),
+    toolConfig: chat.tools.length === 0 || isCached ? undefined : toolConfig(chat),
     generationConfig: Object.keys(config).length === 0 ? undefined : config,
+    ...own,
   })
 }

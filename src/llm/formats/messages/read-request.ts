@@ -25,6 +25,7 @@ import {
 } from '../../json.ts'
 import { LlmError } from '../../llm-error.ts'
 import { given } from '../given.ts'
+import { readVendorD } from '../vendor-d-fields.ts'
 
 /** `cache_control` on a block, in the common form. */
 function cacheOf(block: unknown): { cache: true } | Record<never, never> {
@@ -202,6 +203,7 @@ export function readMessagesRequest(body: unknown): Chat {
       reasoning: readReasoning(body),
       output: readOutput(body),
       user: stringAt(objectAt(body, 'metadata'), 'user_id'),
+      ofVendorD: readVendorD(body),
     }),
   }
 }

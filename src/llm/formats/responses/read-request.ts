@@ -14,6 +14,7 @@ import { booleanAt, field, listAt, numberAt, objectAt, parseJson, stringAt } fro
 import { LlmError } from '../../llm-error.ts'
 import { given } from '../given.ts'
 import { sourceOfUrl } from '../media.ts'
+import { readVendorD } from '../vendor-d-fields.ts'
 
 function imageBlock(part: unknown): Block[] {
   const url = stringAt(part, 'image_url')
@@ -197,6 +198,7 @@ export function readResponsesRequest(body: unknown): Chat {
       reasoning: readEffort(body),
       output: readOutput(body),
       user: stringAt(body, 'user'),
+      ofVendorD: readVendorD(body),
     }),
   }
 }
