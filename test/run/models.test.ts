@@ -538,6 +538,12 @@ describe('guards', () => {
     const body = `{"model":"m-1",${twice}${last}}`
     await fetch(`${base('masked-a')}/v1/chat/completions`, { method: 'POST', body })
     expect(lastCall(a)?.text).toBe(`{"model":"m-1",${last}}`)
+    const other = `{"model":"m-1",${last},${twice.replace('messages', 'Messages').slice(0, -1)}}`
+    const init = { method: 'POST', body: other }
+    const refused = await fetch(`${base('masked-a')}/v1/chat/completions`, init)
+    expect(refused.status).toBe(400)
+    expect(await refused.text()).toContain('must be messages')
+    expect((await fetch(`${base('a')}/v1/chat/completions`, init)).status).toBe(200)
   })
 
   it('let nothing of a stream pass that nobody can read', async () => {

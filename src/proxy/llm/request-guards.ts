@@ -5,6 +5,7 @@
  */
 import type { RespondVerdict } from '../../exchange/exchange.ts'
 import type { Guard, WebhookGuard } from '../../llm/guards/bound.ts'
+import { needPlainKeys } from '../../llm/guards/plain-keys.ts'
 import { requestTexts, withRequestTexts } from '../../llm/guards/slots.ts'
 import { mapRequestTexts } from '../../llm/guards/texts.ts'
 import type { JsonObject } from '../../llm/json.ts'
@@ -30,6 +31,7 @@ export async function guardRequest(
   if (before !== undefined && before.policy === policy && before.route === route) {
     return again(settled, before.body)
   }
+  needPlainKeys(settled.body, route)
   if (route === 'Embeddings') needTexts(settled.body.input)
   let body = settled.body
   for (const guard of guards) {
