@@ -163,6 +163,14 @@ describe('extProc [Traffic.extProc]', () => {
     expect(fieldsOf(third.request.value)).toMatchObject({ ':status': '200', 'x-from': 'upstream' })
   })
 
+  it('tells the name of a host without the dot of its absolute form', async () => {
+    expect((await ask('plain', { host: `${at('plain')}.` })).status).toBe(200)
+    const first = server.streams.at(-1)?.messages[0]
+    if (first?.request.case !== 'requestHeaders') throw new Error('a head was expected')
+    expect(fieldsOf(first.request.value)[':authority']).toBe(at('plain'))
+    expect(received()?.headers.host).toBe(`${at('plain')}.`)
+  })
+
   it('says where there is no body', async () => {
     answer = (_, response) => response.writeHead(204).end()
     expect((await ask('plain')).status).toBe(204)

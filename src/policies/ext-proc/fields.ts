@@ -1,6 +1,7 @@
 /** Header fields between a processor's messages and heads. */
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import type { HeaderMapSchema, HeaderMutation } from '../../../proto/gen/called/ext_proc_pb.ts'
+import { withoutRootDot } from '../../base/root-dot.ts'
 import type { HeaderFields, RequestHead, ResponseHead } from '../../exchange/exchange.ts'
 import { FieldPairs } from '../../exchange/memory-message.ts'
 import { changeFields, fieldChanges } from '../ext-auth/field-changes.ts'
@@ -16,7 +17,7 @@ export function requestFields(request: RequestHead): HeaderMap {
     headers: [
       entry(':method', method),
       entry(':scheme', scheme),
-      entry(':authority', authority),
+      entry(':authority', withoutRootDot(authority)),
       entry(':path', query === undefined ? path : `${path}?${query}`),
       ...plainFields(request.headers.entries()),
     ],
