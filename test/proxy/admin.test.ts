@@ -22,7 +22,7 @@ async function open(routes: Routes, address = '127.0.0.1:0') {
 }
 
 describe('readiness', () => {
-  it('names what it waits for, then is ready, and takes GET only', async () => {
+  it('names what it waits for, then is ready, and takes GET and HEAD only', async () => {
     let pending = ['configuration of worker 0', 'port 80']
     let unserved: string[] = []
     const parts = { pending: () => pending, unserved: () => unserved }
@@ -38,9 +38,10 @@ describe('readiness', () => {
       status: 200,
       text: 'ready, without: port 81, port 53/udp\n',
     })
-    for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS', 'HEAD']) {
+    for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS']) {
       expect((await call(method, '/healthz/ready')).status).toBe(405)
     }
+    expect(await call('HEAD', '/healthz/ready')).toMatchObject({ status: 200, text: '' })
     expect((await call('GET', '/')).status).toBe(404)
     expect((await call('GET', '/constructor')).status).toBe(404)
   })

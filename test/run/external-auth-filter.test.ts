@@ -106,6 +106,10 @@ describe('an ExternalAuth filter over HTTP', () => {
     const received = upstream.received.at(-1)
     expect(received?.body).toBe('hi')
     expect(received?.headers).toMatchObject({ 'x-user': 'ann', host: 'plain.example.com' })
+    // Told without the dot of an absolute name, which would lead around a rule; sent on as it came.
+    await ask('plain', { host: 'plain.example.com.' })
+    expect(http.received.at(-1)?.headers.host).toBe('plain.example.com')
+    expect(upstream.received.at(-1)?.headers.host).toBe('plain.example.com.')
     expect(received?.headers['content-type']).not.toBe('text/auth')
   })
 
