@@ -245,10 +245,16 @@ program
 
 program
   .command('version')
-  .description('print the version')
+  .description('print the version; as JSON that of the fold too, which recorded digests go by')
+  .addOption(format())
   .action(
-    perform(async () => {
-      output.print(packageVersion())
+    perform(async ({ output: form }: { output: OutputFormat }) => {
+      const version = packageVersion()
+      if (form === 'text') output.print(version)
+      else {
+        const { foldVersion } = await import('./replay/index.ts')
+        output.print(JSON.stringify({ version, foldVersion }))
+      }
       return exitCode.fine
     }),
   )

@@ -82,17 +82,27 @@ export class Reconciler {
   #waiters: { position: number; resolve: () => void }[] = []
   #loop: Promise<void> = Promise.resolve()
 
+  /** Only while it catches up. */
+  #failStart: ((error: unknown) => void) | undefined
+
   constructor(options: ReconcilerOptions) {
     this.#options = options
   }
 
-  /** Folds what the log holds and goes on with what comes; resolves when it has caught up. */
+  /**
+   * Folds what the log holds and goes on with what comes; resolves when it has caught up. Rejects
+   * where the log cannot be read so far, such as one of a newer version, and nobody else is told.
+   */
   async start(from: Position): Promise<void> {
     const { log } = this.#options
     const last = await log.lastPosition()
     this.#snapshotAt = from - 1
+    const isTold = this.#options.onEnd !== undefined
+    const { promise: broken, reject } = Promise.withResolvers<never>()
+    this.#failStart = isTold ? undefined : reject
     this.#loop = this.#run(log.tail(from, { signal: this.#stop.signal }))
-    await this.folded(last)
+    await Promise.race([this.folded(last), broken])
+    this.#failStart = undefined
   }
 
   /** Begins to publish: call it once the first listing of the sources has been folded. */
@@ -118,7 +128,8 @@ export class Reconciler {
       for await (const recorded of events) this.#take(recorded)
     } catch (error) {
       const { onFault, onEnd = onFault } = this.#options
-      if (!this.#stop.signal.aborted) onEnd(error)
+      if (this.#failStart !== undefined) this.#failStart(error)
+      else if (!this.#stop.signal.aborted) onEnd(error)
     }
   }
 

@@ -12,6 +12,7 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { openEmbeddedLog } from '../../src/log/index.ts'
 import {
   freePort,
   launcher,
@@ -30,6 +31,7 @@ import {
 } from '../../src/testing/manifests.ts'
 import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
 import { waitFor } from '../../src/testing/wait-for.ts'
+import { routeApplied } from '../contract/events.ts'
 
 let upstream: Upstream
 beforeAll(async () => {
@@ -167,6 +169,8 @@ describe('the command line', () => {
       code: 0,
       stdout: expect.stringMatching(/^\d+\.\d+\.\d+/),
     })
+    const version = JSON.parse((await sluice('version', '-o', 'json')).stdout)
+    expect(version).toEqual({ version: expect.any(String), foldVersion: expect.any(String) })
     const broken = join(folder, 'broken.yaml')
     writeFileSync(broken, 'spec: [')
     const told = await sluice('validate', '-f', broken)
@@ -206,6 +210,20 @@ describe('the command line', () => {
       expect.stringMatching(/^sluice: \/proc\/none\.db cannot be written/),
     ])
     expect([empty.code, empty.stderr]).toEqual([2, expect.stringContaining('It is empty')])
+  })
+
+  it('leaves a log alone that a newer version wrote, and says so', async () => {
+    const path = join(folder, 'newer.db')
+    const { log } = openEmbeddedLog(path)
+    await log.append([{ ...routeApplied('later'), type: 'dev.sluice.resource.applied.v9' }])
+    await log.close()
+    const off = ['--admin-address', 'off', '--stats-address', 'off', '--readiness-address', 'off']
+    const { code, stderr } = await sluice('run', '-f', folder, '--log-file', path, ...off)
+    expect([code, stderr]).toEqual([
+      2,
+      'sluice: position 1 of the log: event type dev.sluice.resource.applied.v9 is unknown; the log was written by a newer version\n',
+    ])
+    expect(readdirSync(folder).filter((name) => name.includes('corrupt'))).toEqual([])
   })
 
   it.runIf(existsSync('/dev/full'))('tells that its answer found no room', () => {
