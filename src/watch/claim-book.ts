@@ -37,14 +37,18 @@ export class ClaimBook {
     for (const claims of this.#byFile.values()) yield* claims
   }
 
-  /** The claims that are refused because an earlier one is about the same object. */
-  duplicates(): SourceProblem[] {
+  /**
+   * The claims that are refused because an earlier one is about the same object. Of a file that was
+   * moved, the old place is believed in for a moment longer: `isThere` keeps that from being told.
+   */
+  duplicates(isThere: (file: string) => boolean): SourceProblem[] {
     return [...this.#duplicated].flatMap((key) => {
       const [first, ...later] = this.#byKey.get(key) ?? []
       if (first === undefined || first.origin.file === builtInFile) return []
+      if (!isThere(first.origin.file)) return []
       const message = `is defined at ${first.origin.file}:${first.origin.line} already; this one is refused`
       return later
-        .filter(({ origin }) => origin.file !== builtInFile)
+        .filter(({ origin }) => origin.file !== builtInFile && isThere(origin.file))
         .map(({ name, origin, column }) => ({
           severity: 'error' as const,
           reason: 'duplicate' as const,

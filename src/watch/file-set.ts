@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { readFileSync, statSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import { basename, dirname, normalize, sep } from 'node:path'
 import { ClaimBook } from './claim-book.ts'
 import { isFolder, isLink, isManifestName, listFolder, unreadable } from './file-tree.ts'
@@ -66,7 +66,7 @@ export class FileSet {
   /** Everything that is wrong at present, by file. */
   problems(): SourceProblem[] {
     const ofFiles = [...this.#troubled.values()].flat()
-    return [...this.#treeProblems.values(), ...ofFiles, ...this.book.duplicates()]
+    return [...this.#treeProblems.values(), ...ofFiles, ...this.book.duplicates(existsSync)]
   }
 
   /** Could a change of this path matter? The folder around a root may be a busy one. */

@@ -258,6 +258,22 @@ describe('files that come and go', () => {
     await expectNews(source, ['applied a generation 3'])
   })
 
+  it('are not told to be there twice when they are moved', async () => {
+    write('b.yaml', route('a'))
+    const source = await run()
+    const moves = [
+      ['b.yaml', 'a.yaml', 2],
+      ['a.yaml', 'c.yaml', 3],
+    ] as const
+    for (const [from, to, generation] of moves) {
+      renameSync(join(folder, from), join(folder, to))
+      await source.source.rescan()
+      write(to, route('a', `${to}.example`))
+      await eventually(() => expect(source.news()).toContain(`applied a generation ${generation}`))
+    }
+    expect(source.problems).toEqual([])
+  })
+
   it('are found where a link leads, and where it leads nowhere that is told', async () => {
     write('shared/a.yaml', route('a'))
     write('mine/b.yaml', route('b'))
