@@ -17,6 +17,7 @@ import {
   clientPreface,
   frameTypes,
   goawayFrame,
+  pingFrame,
   rstStreamFrame,
   settingsFrame,
 } from '../../src/proxy/engine/http2/frames.ts'
@@ -385,6 +386,31 @@ describe('an upstream that says so frame by frame', () => {
     const { status } = await ask({})
     expect(status).toBe(code === 'upstream_reset' ? 503 : 502)
     expect(rig.plane.done).toMatchObject([{ error: code }])
+  })
+
+  it('a reset behind the end of a response leaves all of it, however late it is taken', async () => {
+    const body = 'x'.repeat(100_000)
+    const pieces = body.match(/.{1,10000}/g) ?? []
+    answer(
+      (_connection, _request, stream) =>
+        headers(stream, ok, endHeaders) +
+        pieces.map((piece) => data(stream, piece)).join('') +
+        data(stream, '', endStream) +
+        rstStreamFrame(stream, 0) +
+        pingFrame('was read', false),
+    )
+    let relay: (() => void) | undefined
+    rig.plane.response = (exchange) => {
+      relay = () => exchange.relay()
+    }
+    const asked = ask({})
+    // Everything has been read when the ping is answered.
+    await waitFor('the answer', () => upstream.connections[0]?.text.endsWith('was read'))
+    relay?.()
+    const got = await asked
+    expect([got.status, got.body.toString() === body]).toEqual([200, true])
+    expect(rig.plane.done).toMatchObject([{ error: undefined, ending: 'complete' }])
+    expect(rig.engine.counters.readBuffersInUse).toBeLessThanOrEqual(1)
   })
 
   it('a request that was refused unread is sent again on another connection', async () => {

@@ -150,6 +150,11 @@ export abstract class Http2Stream extends SendingStream {
     if (waiting > 0) this.session.credit(waiting)
   }
 
+  /** The peer has reset the stream. */
+  closeReset(): void {
+    this.closeBoth()
+  }
+
   /** Nothing is sent or taken any more. */
   closeBoth(): void {
     this.closeSending()

@@ -196,7 +196,7 @@ export abstract class Http2Session extends SessionOutput implements TransportOwn
       if (this.#past.wasReset(id) === true) this.remember(id, false)
       return
     }
-    stream.closeBoth()
+    stream.closeReset()
     this.streams.delete(id)
     this.remember(id, false)
     stream.onReset(code)

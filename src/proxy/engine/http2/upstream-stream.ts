@@ -33,6 +33,8 @@ export class UpstreamStream extends TunnelStream implements UpstreamLink {
   #interims = 0
   /** The final head has come. */
   #hasHead = false
+  /** All of the response had arrived when the stream was reset. */
+  #wasWhole = false
   /** Set where the request asks for a tunnel: the protocol in it, and the key of a WebSocket. */
   #protocol: string | undefined
   #key = ''
@@ -285,10 +287,23 @@ export class UpstreamStream extends TunnelStream implements UpstreamLink {
     this.fail(error)
   }
 
+  /** All of the response has arrived, though some of it may still wait to be taken. */
+  get #isWhole(): boolean {
+    if (!this.#hasHead || this.isTunnel) return false
+    return this.isReceiveClosed || this.#user?.responseSource.ended === true
+  }
+
+  /** A server that needs no more of a request says so by a reset behind its response (RFC 9113 8.1). */
+  override closeReset(): void {
+    this.#wasWhole = this.#isWhole
+    if (this.#wasWhole) this.closeSending()
+    else this.closeBoth()
+  }
+
   onReset(code: number): void {
     this.isUnprocessed = code === errorCodes.refusedStream
     // A response that is complete stays so, whatever becomes of the rest of the request.
-    if (this.#hasHead && this.#user?.responseSource.ended === true) return
+    if (this.#wasWhole) return
     this.fail(new GatewayError('upstream_reset', `stream reset with code ${code}`))
   }
 
