@@ -162,6 +162,8 @@ func (r *routes) match(request Request) (id int32) {
 	if colon > strings.LastIndex(authority, "]") {
 		host = authority[:colon]
 	}
+	// As the head reader does it: without the port, and without the dot of an absolute name.
+	host = strings.TrimSuffix(host, ".")
 	if request.Query != nil {
 		target += "?" + *request.Query
 	}

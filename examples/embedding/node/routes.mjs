@@ -109,7 +109,9 @@ export class Routes {
       const colon = authority.indexOf(':', authority.startsWith('[') ? authority.indexOf(']') : 0)
       place(abi.HEAD_METHOD, method)
       place(abi.HEAD_AUTHORITY, authority)
-      place(abi.HEAD_HOST, colon < 0 ? authority : authority.slice(0, colon))
+      // As the head reader does it: without the port, and without the dot of an absolute name.
+      const host = colon < 0 ? authority : authority.slice(0, colon)
+      place(abi.HEAD_HOST, host.replace(/\.$/, ''))
       place(abi.HEAD_PATH, path)
       place(abi.HEAD_TARGET, query === undefined ? path : `${path}?${query}`)
       if (query !== undefined) place(abi.HEAD_QUERY, query)

@@ -94,7 +94,9 @@ class Routes:
             place(abi["HEAD_METHOD"], request.get("method", "GET"))
             place(abi["HEAD_AUTHORITY"], authority)
             colon = authority.find(":", authority.find("]") if authority.startswith("[") else 0)
-            place(abi["HEAD_HOST"], authority if colon < 0 else authority[:colon])
+            # As the head reader does it: without the port, and without the dot of an absolute name.
+            host = authority if colon < 0 else authority[:colon]
+            place(abi["HEAD_HOST"], host.removesuffix("."))
             place(abi["HEAD_PATH"], path)
             place(abi["HEAD_TARGET"], path if query is None else f"{path}?{query}")
             if query is not None:

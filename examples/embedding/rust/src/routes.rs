@@ -152,6 +152,8 @@ impl Routes {
         let bracket = authority.rfind(']').unwrap_or(0);
         let colon = authority[bracket..].find(':');
         let host = colon.map_or(authority, |colon| &authority[..bracket + colon]);
+        // As the head reader does it: without the port, and without the dot of an absolute name.
+        let host = host.strip_suffix('.').unwrap_or(host);
         let query = request["query"].as_str();
         let target = query.map_or(path.to_string(), |query| format!("{path}?{query}"));
         core.scratch(|core| {
