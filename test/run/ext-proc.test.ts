@@ -457,12 +457,14 @@ describe('extProc [Traffic.extProc]', () => {
       expect(await ask('impatient')).toMatchObject(failed)
     })
 
-    it('where it ends in an error, or before it has answered', async () => {
-      for (const status of [13, undefined]) {
-        for (const part of ['requestHeaders', 'requestBody', 'responseHeaders']) {
-          processor = except(part, (_, stream) => stream.end(status))
-          expect(await post('plain', 'hello')).toMatchObject(failed)
-        }
+    it('where it ends in an error, or before it has answered the request', async () => {
+      const ends = ['requestHeaders', 'requestBody', 'responseHeaders'].flatMap((part) =>
+        [13, undefined].map((status) => ({ part, status })),
+      )
+      for (const { part, status } of ends) {
+        if (part === 'responseHeaders' && status === undefined) continue
+        processor = except(part, (_, stream) => stream.end(status))
+        expect(await post('plain', 'hello')).toMatchObject(failed)
       }
     })
 
@@ -519,6 +521,15 @@ describe('extProc [Traffic.extProc]', () => {
     }
     expect((await ask('plain')).status).toBe(200)
     expect(parts()).toEqual(['requestHeaders'])
+  })
+
+  it('passes a response on as it is when the processor ends well without a word on it', async () => {
+    processor = except('responseHeaders', (_, stream) => stream.end())
+    const body = 'some of it '.repeat(30_000)
+    answer = (_, response) => response.setHeader('x-from', 'upstream').end(body)
+    const response = await ask('plain')
+    expect(response).toMatchObject({ status: 200, body })
+    expect(response.headers['x-from']).toBe('upstream')
   })
 
   it('is named by explain', async () => {

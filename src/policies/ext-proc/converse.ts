@@ -2,6 +2,7 @@
 import type { JsonObject } from '@bufbuild/protobuf'
 import type { CommonResponse } from '../../../proto/gen/called/ext_proc_pb.ts'
 import type { Body, Exchange, ResponseHead } from '../../exchange/exchange.ts'
+import { BodyLedger } from './body-ledger.ts'
 import { changeRequest, changeResponse, requestFields, responseFields } from './fields.ts'
 import { bodyModes } from './modes.ts'
 import type { Processing } from './processing.ts'
@@ -48,7 +49,8 @@ export async function sendResponse(
   processing.beginResponse()
   const hasBody = responseBody.length !== 0 && response.status !== 101
   if (processing.modes.sendsHeaders) {
-    await sendHead(response, responseBody, processing, { hasBody, metadata })
+    const { bufferLimit } = exchange
+    await sendHead(response, responseBody, processing, { hasBody, metadata, bufferLimit })
   }
   if (hasBody && !processing.isOver && !processing.response.isReplaced) {
     await sendBody(exchange, responseBody, processing)
@@ -62,12 +64,21 @@ function sendHead(
   {
     hasBody,
     metadata,
-  }: { readonly hasBody: boolean; readonly metadata: FilterMetadata | undefined },
+    bufferLimit,
+  }: {
+    readonly hasBody: boolean
+    readonly metadata: FilterMetadata | undefined
+    readonly bufferLimit: number
+  },
 ): Promise<void> {
   const side = processing.response
+  // Until the processor has said something, it may have ended without having seen the response.
+  const { ledger } = side
+  side.ledger ??= new BodyLedger(bufferLimit)
   const value = { headers: responseFields(response), endOfStream: !hasBody }
   processing.send({ case: 'responseHeaders', value }, metadata)
   const answered = side.headersSent((common) => {
+    side.ledger = ledger
     changeResponse(response, common?.headerMutation)
     const bytes = replacement(common)
     if (bytes !== undefined) side.replaceBody(responseBody, bytes)

@@ -248,11 +248,28 @@ export class MessageSide implements BodyDetour {
     if (this.#outlet === undefined) return true
     const rest = this.ledger?.rest()
     if (rest === undefined) return false
+    this.#sendAlone(this.#outlet, rest)
+    return true
+  }
+
+  /**
+   * The processor has ended well without a word on this message: it goes on as it is. False where
+   * there was one, or more of the body is away than is kept.
+   */
+  goOnUnseen(): boolean {
+    const outlet = this.#outlet
+    const rest = outlet === undefined ? [] : this.ledger?.rest()
+    if (this.#state !== 'headers' || this.#isWhole || rest === undefined) return false
+    this.#settle(undefined)
+    if (outlet !== undefined) this.#sendAlone(outlet, rest)
+    return true
+  }
+
+  #sendAlone(outlet: BodyOutlet, rest: readonly Uint8Array[]): void {
     this.#state = 'alone'
     this.#pieces = undefined
-    for (const piece of rest) this.#outlet.write(piece)
+    for (const piece of rest) outlet.write(piece)
     if (this.#isSent) this.#finish(this.#trailers)
-    else this.#outlet.resume()
-    return true
+    else outlet.resume()
   }
 }

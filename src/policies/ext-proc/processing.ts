@@ -211,11 +211,18 @@ export class Processing implements Conversation, GrpcStreamListener {
     this.#fail(new GatewayError(this.#failure, detail))
   }
 
-  /** A clean end is the processor's right where it owes nothing. */
+  /**
+   * A clean end is the processor's right where it owes nothing. A response of which it has said
+   * nothing may have crossed that end, and goes the same way as one that comes after it.
+   */
   onEnd(error: GatewayError | undefined): void {
-    if (error !== undefined) this.#fail(new GatewayError(this.#failure, error.message, error))
-    else if (this.request.isDone && this.response.isDone) this.isOver = true
-    else this.#fail(new GatewayError(this.#failure, 'it ended before it had answered'))
+    if (error !== undefined) {
+      this.#fail(new GatewayError(this.#failure, error.message, error))
+      return
+    }
+    this.isOver = this.request.isDone
+    if (this.isOver && (this.response.isDone || this.response.goOnUnseen())) return
+    this.#fail(new GatewayError(this.#failure, 'it ended before it had answered'))
   }
 
   #fail(error: GatewayError): void {
