@@ -11,13 +11,12 @@ import { join } from 'node:path'
 import { TokenVerifier } from '../src/auth/jwt/verifier.ts'
 import { policy } from '../src/testing/manifests.ts'
 import { type BenchContext, cpuNanoseconds, interleave, pinSelf, type Row } from './harness.ts'
-import { cpuPerResponse } from './proxy/cost.ts'
-import { askOnce, type Scenario, scenarios, startBenchUpstream, startLoad } from './proxy/load.ts'
+import { askOnce, type Scenario, scenarios, startBenchUpstream } from './proxy/load.ts'
 import { loadCore, type MeasuredProxy } from './proxy/process.ts'
+import { slicedCosts } from './proxy/slices.ts'
 import { startSluice } from './proxy/sluice.ts'
 
 const issuer = 'https://idp.example.com'
-const connections = 32
 const pair = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const jwk = {
   ...(pair.publicKey.export({ format: 'jwk' }) as Record<string, string>),
@@ -82,19 +81,17 @@ async function proxies({ rounds, quick, note }: BenchContext): Promise<Row> {
     if (!head.startsWith('HTTP/1.1 200') || !refused.startsWith('HTTP/1.1 401')) {
       throw new Error(`the policies do not hold:\n${head}\n\n${refused}`)
     }
-    const cost = (proxy: MeasuredProxy, seconds: number) =>
-      cpuPerResponse(proxy, startLoad(proxy.port, scenario, connections), upstream, seconds)
-    for (const proxy of running) await cost(proxy, quick ? 1 : 4)
-    const seconds = quick ? 0.5 : 1.2
-    const samples = await interleave(rounds, {
-      full: () => cost(full, seconds),
-      plain: () => cost(plain, seconds),
+    const [withPolicies = [], without = []] = await slicedCosts([full, plain], {
+      scenario,
+      rounds,
+      seconds: quick ? 0.6 : 1.5,
+      warmUpSeconds: quick ? 2 : 5,
     })
     return {
       id: 'policies.request',
       unit: 'µs',
-      own: samples.full,
-      peer: { name: 'the plain proxy', samples: samples.plain },
+      own: withPolicies,
+      peer: { name: 'the plain proxy', samples: without },
       bound: { atMost: 1.6 },
     }
   } finally {

@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type BenchContext, interleave, median, pinSelf, type Row } from '../harness.ts'
 import { loadCore, type MeasuredProxy } from '../proxy/process.ts'
+import { type SlicedLoad, slicedLoads } from '../proxy/slices.ts'
 import { McpBenchClient } from './client.ts'
 import { startMcpSluice } from './sluice.ts'
 import { startMcpBenchUpstream } from './upstream.ts'
@@ -25,27 +26,32 @@ async function openAll(port: number, path: string, count: number): Promise<McpBe
   return clients
 }
 
-/** Microseconds of the proxy's CPU for a call; every connection sends the next one at once. */
-async function cpuPerCall(proxy: MeasuredProxy, path: string, seconds: number): Promise<number> {
+/** Calls through a proxy; every connection sends the next one at once. */
+async function callsThrough(proxy: MeasuredProxy, path: string): Promise<SlicedLoad> {
   const clients = await openAll(proxy.port, path, connections)
   let calls = 0
-  let isOver = false
-  const loops = clients.map(async (client) => {
+  let isPaused = false
+  const loop = async (client: McpBenchClient) => {
     const bytes = client.call
-    while (!isOver) {
+    while (!isPaused) {
       await client.send(bytes)
       calls++
     }
-  })
-  await delay(200)
-  const before = { cpu: proxy.cpuTime(), calls }
-  await delay(seconds * 1000)
-  const spent = proxy.cpuTime() - before.cpu
-  const made = calls - before.calls
-  isOver = true
-  await Promise.all(loops)
-  for (const client of clients) client.close()
-  return spent / 1000 / made
+  }
+  let loops = clients.map(loop)
+  const pause = async () => {
+    isPaused = true
+    await Promise.all(loops)
+  }
+  const resume = () => {
+    isPaused = false
+    loops = clients.map(loop)
+  }
+  const stop = async () => {
+    await pause()
+    for (const client of clients) client.close()
+  }
+  return { proxy, load: { responses: () => calls, pause, resume, stop } }
 }
 
 /** Median milliseconds of a call, when calls come at a fixed rate. */
@@ -83,10 +89,11 @@ export default async function calls({ rounds, quick, note }: BenchContext): Prom
   const proxy = await startMcpSluice(folder, [upstream.port])
   const seconds = quick ? 0.5 : 1.5
   try {
-    for (const path of ['/mcp', '/plain']) await cpuPerCall(proxy, path, quick ? 1 : 4)
-    const cpu = await interleave(rounds, {
-      mcp: () => cpuPerCall(proxy, '/mcp', seconds),
-      plain: () => cpuPerCall(proxy, '/plain', seconds),
+    const loads = [await callsThrough(proxy, '/mcp'), await callsThrough(proxy, '/plain')]
+    const [known = [], plain = []] = await slicedLoads(loads, {
+      rounds,
+      seconds: quick ? 0.6 : 1.5,
+      warmUpSeconds: quick ? 2 : 5,
     })
     const latency = await interleave(rounds, {
       mcp: () => medianOfCalls(proxy.port, '/mcp', seconds),
@@ -98,8 +105,8 @@ export default async function calls({ rounds, quick, note }: BenchContext): Prom
       {
         id: 'mcp.call.cpu',
         unit: 'µs',
-        own: cpu.mcp,
-        peer: { name: 'the plain proxy', samples: cpu.plain },
+        own: known,
+        peer: { name: 'the plain proxy', samples: plain },
         bound: { atMost: 4 },
       },
       {

@@ -4,31 +4,45 @@
  * Connections stay open from slice to slice.
  */
 import { connections } from './cost.ts'
-import { type Dial, type Scenario, startLoad } from './load.ts'
+import { type Dial, type PausableLoad, type Scenario, startLoad } from './load.ts'
 import type { MeasuredProxy } from './process.ts'
 
 const sliceMs = 100
 
 export interface SliceOptions {
-  readonly scenario: Scenario
   readonly rounds: number
-  /** What each proxy gets of a round. */
+  /** What each load gets of a round. */
   readonly seconds: number
   /** What each gets before the first: compilers need some ten thousand requests. */
   readonly warmUpSeconds: number
-  readonly dial?: Dial
 }
 
-/** Microseconds per response, once a round, in the order of the proxies. */
-export async function slicedCosts(
+/** A load that is under way, and the proxy that it is put on. */
+export interface SlicedLoad {
+  readonly proxy: MeasuredProxy
+  readonly load: PausableLoad
+}
+
+/** Microseconds per response of one scenario, once a round, in the order of the proxies. */
+export function slicedCosts(
   proxies: readonly MeasuredProxy[],
-  { scenario, rounds, seconds, warmUpSeconds, dial }: SliceOptions,
+  { scenario, dial, ...options }: SliceOptions & { scenario: Scenario; dial?: Dial },
 ): Promise<number[][]> {
-  const loads = proxies.map(({ port }) => startLoad(port, scenario, connections, dial))
-  await Promise.all(loads.map((load) => load.pause()))
+  const loads = proxies.map((proxy) => ({
+    proxy,
+    load: startLoad(proxy.port, scenario, connections, dial),
+  }))
+  return slicedLoads(loads, options)
+}
+
+/** The same for loads of any kind; stops them. */
+export async function slicedLoads(
+  loads: readonly SlicedLoad[],
+  { rounds, seconds, warmUpSeconds }: SliceOptions,
+): Promise<number[][]> {
+  await Promise.all(loads.map(({ load }) => load.pause()))
   const turn = async (index: number, sum: Sum) => {
-    const proxy = proxies[index]
-    const load = loads[index]
+    const { proxy, load } = loads[index] ?? {}
     if (proxy === undefined || load === undefined) return
     const before = { cpu: proxy.cpuTime(), done: load.responses() }
     load.resume()
@@ -38,7 +52,7 @@ export async function slicedCosts(
     sum.done += load.responses() - before.done
   }
   const round = async (length: number) => {
-    const sums = proxies.map(() => ({ cpu: 0, done: 0 }))
+    const sums = loads.map(() => ({ cpu: 0, done: 0 }))
     const slices = Math.max(1, Math.round((length * 1000) / sliceMs))
     for (let slice = 0; slice < slices; slice++) {
       // Nobody always follows the same one.
@@ -50,11 +64,11 @@ export async function slicedCosts(
     return sums.map(({ cpu, done }) => cpu / 1000 / done)
   }
   await round(warmUpSeconds)
-  const samples: number[][] = proxies.map(() => [])
+  const samples: number[][] = loads.map(() => [])
   for (let count = 0; count < rounds; count++) {
     for (const [index, cost] of (await round(seconds)).entries()) samples[index]?.push(cost)
   }
-  await Promise.all(loads.map((load) => load.stop()))
+  await Promise.all(loads.map(({ load }) => load.stop()))
   return samples
 }
 
