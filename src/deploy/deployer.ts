@@ -73,6 +73,8 @@ export class Deployer {
   readonly #due = new Map<ObjectKey, number>()
   readonly #busy = new Map<ObjectKey, Promise<void>>()
   /** Gateway -> what was last put in place, and when since then it had to be again. */
+  /** Gateway -> the internal error that the API server last answered, and how many times in turn. */
+  readonly #internalErrors = new Map<ObjectKey, { readonly text: string; readonly times: number }>()
   readonly #heals = new Map<ObjectKey, { readonly deployment: Deployment; times: number[] }>()
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
@@ -136,6 +138,7 @@ export class Deployer {
     if (!this.#mayWrite || !owned.isListed) return
     if (deployment === undefined) {
       this.#heals.delete(key)
+      this.#internalErrors.delete(key)
       return
     }
     if (deployment.state === 'held') return
@@ -149,6 +152,7 @@ export class Deployer {
     }
     try {
       const changes = await this.#put(deployment)
+      this.#internalErrors.delete(key)
       if (changes.length > 0) this.#noteHeal(key, deployment)
       if (changes.length > 0 || problem(key) !== undefined) onApplied(key, uid, changes)
     } catch (error) {
@@ -179,12 +183,20 @@ export class Deployer {
     else this.#heals.set(key, { deployment, times: [] })
   }
 
+  #isLasting(key: ObjectKey, error: unknown, text: string): boolean {
+    if (!(error instanceof RefusedObjectError) || error.error.status !== 500) return false
+    const known = this.#internalErrors.get(key)
+    const times = known?.text === text ? known.times + 1 : 1
+    this.#internalErrors.set(key, { text, times })
+    return times >= lastingAnswers
+  }
+
   #fail(key: ObjectKey, uid: string, error: unknown): void {
     const { problem, onFailed, onTrouble } = this.#options
     const { retryMs, refusedMs } = this.#timing
     if (error instanceof NotWritingError) return
     const text = error instanceof Error ? error.message : String(error)
-    if (isPassing(error)) {
+    if (isPassing(error) && !this.#isLasting(key, error, text)) {
       onTrouble(`${key}: ${text}`)
       this.#postpone(key, retryMs)
       return
@@ -193,6 +205,12 @@ export class Deployer {
     this.#postpone(key, refusedMs)
   }
 }
+
+/**
+ * The API server answers 500 also to what it can never take: an applied object whose fields have other
+ * types than the schema's is one. What it says three times over is about the object.
+ */
+const lastingAnswers = 3
 
 /** No answer, or one that says that another may come. */
 function isPassing(error: unknown): boolean {

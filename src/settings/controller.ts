@@ -20,6 +20,14 @@ const readText = (text: string) => (text.trim() === '' ? undefined : text)
 const readNamespace = (text: string) =>
   /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(text) ? text : undefined
 
+const natsForm = '`nats://host:port`, or `tls://`'
+
+/** Another scheme would be taken for the name of a host, and asked for again and again. */
+function readServer(text: string): string | undefined {
+  const isServer = /^(?:nats|tls):\/\/[^\s/]+$/.test(text) && URL.canParse(text)
+  return isServer ? text : undefined
+}
+
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -109,8 +117,8 @@ export const controllerSettings = {
   nats: row<string | undefined>({
     flag: 'nats',
     env: 'SLUICE_NATS',
-    form: '`nats://host:port`',
-    read: readText,
+    form: natsForm,
+    read: readServer,
     default: undefined,
     defaultText: 'none',
     doc: 'Keep the event log on a NATS server, where any number of replicas share it.',

@@ -308,7 +308,33 @@ describeWithParts(['helm'], 'the values of the chart', () => {
       expect(await refusal(two)).toContain('the event log has one place')
       const disk = { controller: { nats: url, persistence: { enabled: true } } }
       expect(await refusal(disk)).toContain('keeps nothing on disk')
+      const shared = { controller: { persistence: { enabled: true }, replicaCount: 2 } }
+      expect(await refusal(shared)).toContain('keeps the log of a single replica')
     })
+  })
+
+  it('refuses what the API server or the controller would refuse after the installation', async () => {
+    const refused: readonly (readonly [object, string])[] = [
+      [{ controller: { service: { ports: { agwGrpc: 9093 } } } }, 'three different ports'],
+      [{ controller: { strategy: { type: 'Slow' } } }, '/controller/strategy/type'],
+      [
+        { controller: { strategy: { type: 'Recreate', rollingUpdate: { maxSurge: 1 } } } },
+        '/controller/strategy',
+      ],
+      [
+        { controller: { podDisruptionBudget: { minAvailable: 1, maxUnavailable: 1 } } },
+        '/controller/podDisruptionBudget',
+      ],
+      [{ controller: { podDisruptionBudget: { minimum: 1 } } }, "'minimum'"],
+      [
+        { discoveryNamespaceSelectors: [{ matchExpressions: [{ key: 'a', operator: 'In' }] }] },
+        '/discoveryNamespaceSelectors/0/matchExpressions/0',
+      ],
+      [{ fullnameOverride: 'Not_A_Name' }, '/fullnameOverride'],
+      [{ nameOverride: 'Not_A_Name' }, '/nameOverride'],
+    ]
+    const answers = await Promise.all(refused.map(([values]) => refusal(values)))
+    for (const [position, [, text]] of refused.entries()) expect(answers[position]).toContain(text)
   })
 
   it('refuses a value that does not exist, and names it', async () => {

@@ -379,6 +379,16 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'deployed proxies', (
       expect(await deployed.versions('tuned')).toEqual(before)
       const { stdout } = await sluice('log', '--log-file', controller.logFile)
       expect(stdout).toContain('deployment.failed')
+      // To a field of another type the API server answers 500, as to troubles that pass.
+      const mistyped = {
+        spec: { template: { spec: { containers: [{ name: 'more', image: true }] } } },
+      }
+      await cluster.apply(parameters('tuned', { deployment: mistyped, service }))
+      await waitFor('the name of the mistyped field', async () => {
+        const { message } = await cluster.condition('Gateway', 'tuned', failed)
+        return message.includes('.image: expected string')
+      })
+      expect(await deployed.versions('tuned')).toEqual(before)
       await cluster.apply(parameters('tuned', { service }))
       await deployed.until('Service', 'tuned', (one) => one.spec.externalTrafficPolicy === 'Local')
       await waitFor('the end of the failure', async () => {

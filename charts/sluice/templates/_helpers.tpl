@@ -79,6 +79,18 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if and (include "sluice.usesNats" .) .Values.controller.persistence.enabled -}}
 {{- fail "controller.persistence is for the log in a file; with NATS the controller keeps nothing on disk" -}}
 {{- end -}}
+{{- if and .Values.controller.persistence.enabled (gt (int .Values.controller.replicaCount) 1) -}}
+{{- fail "controller.persistence keeps the log of a single replica; for controller.replicaCount above 1 give nats.enabled or controller.nats.url" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* A Service cannot have two ports of one number, nor can a pod listen on one twice. */}}
+{{- define "sluice.checkPorts" -}}
+{{- $ports := .Values.controller.service.ports -}}
+{{- $numbers := list (int $ports.agwGrpc) (int $ports.health) (int $ports.metrics) -}}
+{{- if ne (len (uniq $numbers)) (len $numbers) -}}
+{{- fail "controller.service.ports: agwGrpc, health and metrics must be three different ports" -}}
+{{- end -}}
 {{- end -}}
 
 {{/* A scalar as text; whole numbers never in the form 1e+06. */}}

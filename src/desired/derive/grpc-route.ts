@@ -70,13 +70,13 @@ function badPattern(
   index: number,
   checkRegex: CheckRegex,
 ): Failure | undefined {
-  for (const { method } of matches) {
+  for (const [position, { method }] of matches.entries()) {
     if (method?.type !== 'RegularExpression') continue
     for (const part of ['service', 'method'] as const) {
       const value = method[part]
       const problem = value === undefined ? undefined : checkRegex(value)
       if (problem === undefined) continue
-      const message = `spec.rules[${index}].matches.method.${part}: ${problem}`
+      const message = `spec.rules[${index}].matches[${position}].method.${part}: ${problem}`
       return { reason: 'UnsupportedValue', message }
     }
   }

@@ -57,6 +57,7 @@ function refuse(context: Context, reason: string, message: string): void {
 function namedMatches(
   specs: readonly NamedMatchSpec[] | undefined,
   field: string,
+  at: string,
   context: Context,
 ): NamedMatch[] {
   const seen = new Set<string>()
@@ -66,7 +67,7 @@ function namedMatches(
     const identity = field === 'headers' ? name.toLowerCase() : name
     if (seen.has(identity)) continue
     seen.add(identity)
-    if (type === 'RegularExpression') checkPattern(value, `matches.${field}[${name}]`, context)
+    if (type === 'RegularExpression') checkPattern(value, `${at}.${field}[${name}]`, context)
     matches.push({ name: identity, type, value })
   }
   return matches
@@ -77,15 +78,15 @@ function checkPattern(pattern: string, field: string, context: Context): void {
   if (problem !== undefined) refuse(context, 'UnsupportedValue', `${field}: ${problem}`)
 }
 
-function viewMatch(spec: HttpMatchSpec, context: Context): RouteMatch {
+function viewMatch(spec: HttpMatchSpec, at: string, context: Context): RouteMatch {
   const type = spec.path?.type ?? 'PathPrefix'
   const value = spec.path?.value ?? '/'
-  if (type === 'RegularExpression') checkPattern(value, 'matches.path', context)
+  if (type === 'RegularExpression') checkPattern(value, `${at}.path`, context)
   return {
     path: { type, value },
     ...(spec.method !== undefined && { method: spec.method }),
-    headers: namedMatches(spec.headers, 'headers', context),
-    query: namedMatches(spec.queryParams, 'queryParams', context),
+    headers: namedMatches(spec.headers, 'headers', at, context),
+    query: namedMatches(spec.queryParams, 'queryParams', at, context),
   }
 }
 
@@ -205,7 +206,9 @@ export function viewRule(
   const empty = { unusable: undefined, refs: [], notes: [] }
   const context: Context = { path, from, read, checkRegex, ...empty }
   const given = spec.matches ?? []
-  const matches = (given.length === 0 ? [{}] : given).map((match) => viewMatch(match, context))
+  const matches = (given.length === 0 ? [{}] : given).map((match, position) =>
+    viewMatch(match, `matches[${position}]`, context),
+  )
   const filters = viewFilters(spec.filters, context)
   const backends = (spec.backendRefs ?? []).map((reference): WeightedBackend => {
     const { target, failure } = resolveRouteBackend(reference, from, read, useOf(from))
