@@ -32,10 +32,40 @@ const labelSelector = {
           operator: { enum: ['In', 'NotIn', 'Exists', 'DoesNotExist'] },
           values: { type: 'array', items: { type: 'string' } },
         },
+        if: { properties: { operator: { enum: ['In', 'NotIn'] } } },
+        // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+        then: { required: ['values'], properties: { values: { minItems: 1 } } },
+        else: { properties: { values: { maxItems: 0 } } },
       },
     },
   },
 }
+
+/** Of a Deployment (apps/v1); only a rolling update has a pace. */
+const strategy = {
+  type: 'object',
+  properties: {
+    type: { enum: ['RollingUpdate', 'Recreate'] },
+    rollingUpdate: { type: 'object' },
+  },
+  not: { properties: { type: { const: 'Recreate' } }, required: ['type', 'rollingUpdate'] },
+}
+
+const amount = { type: ['integer', 'string'] }
+/** Of a PodDisruptionBudget (policy/v1), without the selector, which is the chart's. */
+const budget = {
+  type: 'object',
+  additionalProperties: false,
+  properties: {
+    minAvailable: amount,
+    maxUnavailable: amount,
+    unhealthyPodEvictionPolicy: { enum: ['IfHealthyBudget', 'AlwaysAllow'] },
+  },
+  not: { required: ['minAvailable', 'maxUnavailable'] },
+}
+
+/** Names of objects begin with it, those of Services included (RFC 1123 labels). */
+const label = { maxLength: 63, pattern: '^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$' }
 
 const parametersRef = {
   type: 'object',
@@ -94,10 +124,12 @@ const controller = {
     environment,
     'More variables of its container: name to a scalar, to `{value}` or to `{valueFrom}`. One that the chart sets itself is replaced.',
   ),
-  strategy: freeObject(
+  strategy: value(
+    strategy,
     'Strategy of the Deployment; empty: the default of Kubernetes, a rolling update with 25 % surge and 25 % unavailable (`Recreate` where `controller.persistence` is on).',
   ),
-  podDisruptionBudget: freeObject(
+  podDisruptionBudget: value(
+    budget,
     'Spec of a PodDisruptionBudget of the controller; empty: none. It does not affect proxies.',
   ),
   service: {
@@ -160,10 +192,8 @@ export const chartValues = {
     pullPolicy: value({ type: 'string', enum: ['', ...pullPolicies] }, 'Pull policy.'),
   },
   imagePullSecrets: objects('Secrets with which images are pulled: list of `{name}`.'),
-  nameOverride: text('Takes the place of the name of the chart in names: `RELEASE-NAME`.', {
-    maxLength: 63,
-  }),
-  fullnameOverride: text('The whole name of every object.', { maxLength: 63 }),
+  nameOverride: text('Takes the place of the name of the chart in names: `RELEASE-NAME`.', label),
+  fullnameOverride: text('The whole name of every object.', label),
   serviceAccount: {
     create: flag('Make a service account.'),
     name: value(optionalName, 'Its name; empty: the full name where one is made, else `default`.'),
