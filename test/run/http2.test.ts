@@ -43,6 +43,8 @@ beforeAll(async () => {
     http2: toBackend('http2'),
     secure: toBackend('secure'),
     'secure-http2': toBackend('secure-http2'),
+    'offers-http1': toBackend('offers-http1'),
+    'offers-http2': toBackend('offers-http2'),
     h2c: { name: 'h2c', port: 80 },
     'says-http': { name: 'says-http', port: 80 },
   }
@@ -80,6 +82,10 @@ beforeAll(async () => {
         staticBackend('http2', plain.port, { http: { version: 'HTTP2' } }),
         staticBackend('secure', secure.port, { tls }),
         staticBackend('secure-http2', secure.port, { tls, http: { version: 'HTTP2' } }),
+        staticBackend('offers-http1', secure.port, {
+          tls: { ...tls, alpnProtocols: ['http/1.1'] },
+        }),
+        staticBackend('offers-http2', secure.port, { tls: { ...tls, alpnProtocols: ['h2'] } }),
         ...service('h2c', [plain.port], { appProtocol: 'kubernetes.io/h2c' }),
         ...service('says-http', [plain.port], { appProtocol: 'http' }),
         ...Object.entries(backends).map(([name, backend]) =>
@@ -152,6 +158,13 @@ describe('the version that a backend is spoken to', () => {
     expect(await overHttp1('secure-http2')).toBe('2.0')
     expect(await overHttp1('http2')).toBe('2.0')
     expect(await overHttp1('secure')).toBe('1.1')
+  })
+
+  it('[BackendTLS.alpnProtocols] is the only one that TLS may offer, whatever the client speaks', async () => {
+    expect(await versionOf(overPlain, 'secure')).toBe('2.0')
+    expect(await versionOf(overPlain, 'offers-http1')).toBe('1.1')
+    expect(await overHttp1('offers-http2')).toBe('2.0')
+    expect(await versionOf(overTls, 'offers-http2')).toBe('2.0')
   })
 
   it('[BackendHTTP.version.default] follows appProtocol, then gRPC, then the client', async () => {

@@ -1,4 +1,4 @@
-import type { HttpVersion } from '../../exchange/connection.ts'
+import type { ConnectionSettings, HttpVersion } from '../../exchange/connection.ts'
 import type { RequestHead } from '../../exchange/exchange.ts'
 import { isGrpc } from '../grpc.ts'
 
@@ -19,6 +19,24 @@ const versions: Readonly<Record<string, HttpVersion>> = {
 /** The version that the appProtocol of a Service port names (GEP-1911); undefined where it names none. */
 export function versionOfAppProtocol(appProtocol: string | undefined): HttpVersion | undefined {
   return appProtocol === undefined ? undefined : versions[appProtocol.toLowerCase()]
+}
+
+/**
+ * The version that is settled before any request: what a policy says; else the only one that the
+ * protocols of its TLS leave (`alpnProtocols`); else what the port of the Service says.
+ */
+export function statedVersion(
+  { version, tls }: ConnectionSettings,
+  ofPort?: HttpVersion,
+): HttpVersion | undefined {
+  return version ?? onlyVersion(tls?.alpn) ?? ofPort
+}
+
+/** The only version that a list of offered protocols leaves; undefined where it leaves both. */
+function onlyVersion(alpn: readonly string[] | undefined): HttpVersion | undefined {
+  if (alpn === undefined) return undefined
+  if (!alpn.includes('h2')) return '1.1'
+  return alpn.includes('http/1.1') ? undefined : '2'
 }
 
 /**

@@ -8,6 +8,7 @@ import type { UpstreamAddress } from '../engine/types.ts'
 import { bareHost, joinAuthority } from './authority.ts'
 import { chooseEndpoint, type EndpointSet, now } from './choose.ts'
 import { plainAddress, UpstreamEndpoint } from './endpoint.ts'
+import { statedVersion } from './http-version.ts'
 import { NameEndpoints, type NameRace } from './name-endpoints.ts'
 import type { ResolveContext } from './resolve.ts'
 import { portPart } from './services.ts'
@@ -130,7 +131,8 @@ export function placeOf(
 
 function versionOf({ config }: ResolveContext, { target }: McpTargetEntry, access: BackendAccess) {
   const { destination } = target
-  const stated = access.policies.connection.version
-  if (stated !== undefined || destination.type === 'static') return stated
-  return config.services.version(`${destination.namespace}/${destination.name}`, destination.port)
+  const { connection } = access.policies
+  if (destination.type === 'static') return statedVersion(connection)
+  const { namespace, name, port } = destination
+  return statedVersion(connection, config.services.version(`${namespace}/${name}`, port))
 }

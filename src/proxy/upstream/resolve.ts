@@ -12,7 +12,7 @@ import { chooseEndpoint, type EndpointSet, endpointAt, now } from './choose.ts'
 import type { Destination } from './destination.ts'
 import { plainAddress, type UpstreamEndpoint } from './endpoint.ts'
 import type { HostResolver } from './host-resolver.ts'
-import { type Asked, wantsHttp2 } from './http-version.ts'
+import { type Asked, statedVersion, wantsHttp2 } from './http-version.ts'
 import type { NameEndpoints } from './name-endpoints.ts'
 import type { RequestCap } from './request-cap.ts'
 import { portPart } from './services.ts'
@@ -97,7 +97,7 @@ function atStatic(
 ): Destination | Promise<Destination> {
   const { host, port, endpoint } = backend
   // The request may be over by the time of the lookup.
-  const isHttp2 = wantsHttp2(access.policies.connection.version, request)
+  const isHttp2 = wantsHttp2(statedVersion(access.policies.connection), request)
   if (endpoint !== undefined) {
     requireRoom(context, endpoint)
     return keptDestination(backend, endpoint, access, isHttp2)
@@ -198,7 +198,7 @@ function resolveService(
   const endpoint = choose(context, endpoints, options)
   if (endpoint === undefined) throw new GatewayError('no_endpoints', `${name}:${port}`)
   const host = `${service.name}.${service.namespace}.svc.${resolver.clusterDomain}`
-  const stated = access.policies.connection.version ?? config.services.version(name, port)
+  const stated = statedVersion(access.policies.connection, config.services.version(name, port))
   return atMember(context, access, { host, port, endpoint, isHttp2: wantsHttp2(stated, request) })
 }
 
@@ -244,7 +244,7 @@ export async function resolveDynamic(
   const { host } = target
   const port = target.port ?? defaultPort(access.profiles.of(host).scheme)
   // The request may be over by the time of the lookup.
-  const isHttp2 = wantsHttp2(access.policies.connection.version, request)
+  const isHttp2 = wantsHttp2(statedVersion(access.policies.connection), request)
   const place = { host, port, access, isHttp2 }
   if (isIP(host) !== 0) {
     if (!isAllowed(host)) throw new GatewayError('destination_refused')
