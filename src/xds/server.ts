@@ -140,7 +140,7 @@ class GrpcXdsServer implements XdsServer {
     const bound = await new Promise<number>((resolve, reject) => {
       this.#server.bindAsync(`${host}:${port}`, this.#credentials(), (error, number) => {
         if (error === null) resolve(number)
-        else reject(error)
+        else reject(new Error(`${host}:${port} cannot be bound: ${error.message}`))
       })
     })
     this.#address = `${host}:${bound}`

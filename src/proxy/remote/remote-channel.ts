@@ -57,7 +57,8 @@ export class RemoteChannel implements ConfigChannel {
   #position = -1
   #lastNonce: string | undefined
   #isAnswerDue = false
-  #lastFailure = ''
+  /** Address -> what was last told of it since there was a controller. */
+  readonly #lastFailures = new Map<string, string>()
   #saveTimer: NodeJS.Timeout | undefined
   #saving: Promise<void> = Promise.resolve()
   #savedAt = Number.NEGATIVE_INFINITY
@@ -111,18 +112,18 @@ export class RemoteChannel implements ConfigChannel {
     this.#connection++
     this.#connects++
     this.#lastNonce = undefined
-    this.#lastFailure = ''
+    this.#lastFailures.clear()
     this.#options.onNotice('info', `connected to the controller at ${address}`)
   }
 
-  /** The same failure again and again is told once. */
+  /** The same failure of an address again and again is told once. */
   #ended(address: string, why: string, wasOpen: boolean): void {
     this.#failures++
     const text = wasOpen
       ? `lost the controller at ${address}: ${why}`
       : `the controller at ${address} cannot be used: ${why}`
-    if (text !== this.#lastFailure) this.#options.onNotice('warn', text)
-    this.#lastFailure = text
+    if (this.#lastFailures.get(address) !== text) this.#options.onNotice('warn', text)
+    this.#lastFailures.set(address, text)
   }
 
   #receive({ nonce, position, upserted, removed }: ReceivedChange): void {
