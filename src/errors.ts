@@ -339,6 +339,10 @@ export const errorCatalogue = {
     'port is already in use',
     'A listener port cannot be bound; the listener is not programmed.',
   ),
+  address_unusable: unanswered(
+    'address cannot be listened on',
+    'An address of the process itself, such as its admin address, cannot be bound; the process ends.',
+  ),
   certificate_unusable: unanswered(
     'certificate cannot be used',
     'A certificate of a listener is refused by OpenSSL or has not arrived; a new one leaves the one before it in use, else handshakes fail.',

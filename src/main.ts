@@ -14,7 +14,7 @@ import {
 } from './cli/output.ts'
 import type { RenderOptions } from './cli/render.ts'
 import { packageVersion } from './cli/version.ts'
-import { GatewayError } from './errors.ts'
+import { isAboutAddress } from './errors/listening.ts'
 import { LogError } from './log/index.ts'
 import { type ControllerSettingName, controllerSettings } from './settings/controller.ts'
 import { type RemoteSettingName, remoteSettings, type SettingName, settings } from './settings.ts'
@@ -279,9 +279,9 @@ addIdentityProvider(program)
 /** Wrong usage and unreadable input are told in a line; anything else is a bug and shows its stack. */
 function fail(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCode.fine : exitCode.usage
-  const isPortTaken = error instanceof GatewayError && error.code === 'port_in_use'
   const isUnreadable = error instanceof UnknownEventTypeError || error instanceof DamagedEventError
-  if (error instanceof UsageError || error instanceof LogError || isPortTaken || isUnreadable) {
+  const isTheirs = error instanceof UsageError || error instanceof LogError || isUnreadable
+  if (isTheirs || isAboutAddress(error)) {
     output.report(`sluice: ${error.message}`)
     return exitCode.usage
   }

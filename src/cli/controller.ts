@@ -54,7 +54,6 @@ async function usage<Value>(work: () => Promise<Value>): Promise<Value> {
       error instanceof ClusterConfigError ||
       error instanceof LockedError ||
       error instanceof LogError ||
-      code === 'EADDRINUSE' ||
       code === 'EACCES'
     if (isTheirs && error instanceof Error) throw new UsageError(error.message)
     throw error

@@ -31,6 +31,7 @@ import {
   resourceTypeUrl,
 } from '../wire/discovery.ts'
 import type { ProxyAnswers } from './answers.ts'
+import { bind } from './bind.ts'
 import { RenewableCredentials, type TlsSource, tlsProblem } from './credentials.ts'
 import { gatewayRoot } from './edges.ts'
 import { writeXdsMetrics, XdsCounters } from './metrics.ts'
@@ -122,7 +123,6 @@ class GrpcXdsServer implements XdsServer {
   }
 
   async start(): Promise<void> {
-    const [host, port] = splitAddress(this.#options.address)
     const raw = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     const method = {
       path: deltaMethodPath,
@@ -137,13 +137,7 @@ class GrpcXdsServer implements XdsServer {
       { deltaAggregatedResources: method },
       { deltaAggregatedResources: (call: Call) => this.#open(call) },
     )
-    const bound = await new Promise<number>((resolve, reject) => {
-      this.#server.bindAsync(`${host}:${port}`, this.#credentials(), (error, number) => {
-        if (error === null) resolve(number)
-        else reject(new Error(`${host}:${port} cannot be bound: ${error.message}`))
-      })
-    })
-    this.#address = `${host}:${bound}`
+    this.#address = await bind(this.#server, this.#options.address, this.#credentials())
     this.#watch = setInterval(() => this.#dropSilent(), watchMs)
     this.#watch.unref()
   }
@@ -375,16 +369,10 @@ function bearerToken(metadata: Metadata): string | undefined {
   return match?.[1]
 }
 
-/** `:9978` is all addresses; an IPv6 address stands in brackets. */
-function splitAddress(address: string): readonly [host: string, port: string] {
-  const place = address.lastIndexOf(':')
-  const host = address.slice(0, place)
-  return [host === '' ? '[::]' : host, address.slice(place + 1)]
-}
-
 /**
- * Starts the server; resolves when it listens. Rejects where the address cannot be bound, or TLS is
- * asked for and the certificate cannot be used.
+ * Starts the server; resolves when it listens. Rejects with `port_in_use` or
+ * `address_unusable` where the address cannot be bound, and where TLS is asked for and the certificate
+ * cannot be used.
  */
 export async function startXdsServer(options: XdsServerOptions): Promise<XdsServer> {
   const server = new GrpcXdsServer(options)

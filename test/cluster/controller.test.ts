@@ -277,6 +277,31 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'a controller in a cl
     expect(after.metadata.resourceVersion).toBe(before.metadata.resourceVersion)
   })
 
+  it('exits where an address of its own is taken, and says which', async () => {
+    const taken = await controller.xdsAddress()
+    const { kubeconfig } = cluster.server
+    const started = (...addresses: string[]) => {
+      const log = ['--log-file', `${controller.logFile}.other`]
+      return sluice('controller', '--kubeconfig', kubeconfig, ...log, ...addresses)
+    }
+    const others = ['--health-address', '127.0.0.1:0', '--metrics-address', '127.0.0.1:0']
+    const { code, stderr } = await started('--xds-address', taken, ...others)
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringMatching(
+        new RegExp(
+          `^health: .*\nmetrics: .*\nsluice: port is already in use: xds address ${taken}\n$`,
+        ),
+      ),
+    ])
+    // An address of nobody: reserved for documentation (RFC 5737).
+    expect(await started('--health-address', '192.0.2.1:1')).toMatchObject({
+      code: 2,
+      stderr:
+        'sluice: address cannot be listened on: health address 192.0.2.1:1: this machine does not have that address\n',
+    })
+  })
+
   it('replays what it has written down to the same digests', async () => {
     const replayed = await sluice('replay', '--log-file', controller.logFile)
     expect(replayed.stdout).toMatch(/of which 0 differ/)

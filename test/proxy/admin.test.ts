@@ -115,6 +115,12 @@ describe('addresses', () => {
       code: 'port_in_use',
       message: `port is already in use: readiness address ${address}`,
     })
+    // Reserved for documentation (RFC 5737).
+    await expect(serve('stats', '192.0.2.1:1', {})).rejects.toMatchObject({
+      code: 'address_unusable',
+      message:
+        'address cannot be listened on: stats address 192.0.2.1:1: this machine does not have that address',
+    })
   })
 })
 

@@ -6,6 +6,7 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { LockedError } from '../../base/file-lock.ts'
+import { isAboutAddress } from '../../errors/listening.ts'
 import {
   type Cluster,
   findInstallOwners,
@@ -45,7 +46,7 @@ export interface RunningController {
 
 const prometheusType = 'text/plain; version=0.0.4; charset=utf-8'
 
-/** @throws the system's error where an address cannot be bound */
+/** @throws `port_in_use` or `address_unusable` where an address cannot be bound */
 export async function startController(options: ControllerOptions): Promise<RunningController> {
   const controller = new Controller(options)
   await controller.listen()
@@ -65,6 +66,8 @@ class Controller implements RunningController {
   #running: Promise<void> = Promise.resolve()
   readonly #ending = new AbortController()
   #isStopped = false
+  /** What has worked once may work again, whatever keeps it from it now. */
+  #hasServed = false
   /** Chosen by the system where the setting leaves it open; kept for the sessions to come. */
   #xdsAddress: string
 
@@ -90,8 +93,10 @@ class Controller implements RunningController {
 
   async listen(): Promise<void> {
     const { settings } = this.#options
-    const health = await serveEndpoint(settings.healthAddress, (path) => this.#health.answer(path))
-    const metrics = await serveEndpoint(settings.metricsAddress, (path) => {
+    const health = await serveEndpoint('health', settings.healthAddress, (path) =>
+      this.#health.answer(path),
+    )
+    const metrics = await serveEndpoint('metrics', settings.metricsAddress, (path) => {
       if (path !== '/metrics') return undefined
       const text = `${this.#metrics.text()}${this.#session?.xdsMetrics() ?? ''}`
       return { status: 200, text, contentType: prometheusType }
@@ -115,7 +120,7 @@ class Controller implements RunningController {
       const began = performance.now()
       const reason = await this.#runSession().catch((error) => error)
       if (this.#isStopped) break
-      if (isHopeless(reason)) {
+      if (!this.#hasServed && isHopeless(reason)) {
         this.#start.reject(reason)
         return
       }
@@ -148,6 +153,7 @@ class Controller implements RunningController {
       this.#xdsAddress = session.xdsAddress
       if (opened.path !== undefined) say('info', `event log: ${opened.path}`)
       say('info', `xds: ${session.xdsAddress}${settings.xdsTls ? ' (TLS)' : ''}`)
+      this.#hasServed = true
       this.#start.resolve()
       return await Promise.race([session.ended, this.#stop.promise])
     } finally {
@@ -233,7 +239,7 @@ class Controller implements RunningController {
 function isHopeless(reason: unknown): boolean {
   if (reason instanceof LockedError) return true
   if (reason instanceof LogError) return reason.code === 'foreign' || reason.code === 'unsupported'
+  if (isAboutAddress(reason)) return true
   if (reason instanceof KubeError) return false
-  const { code } = (reason ?? {}) as { code?: string }
-  return code === 'EADDRINUSE' || code === 'EACCES'
+  return (reason as { code?: string } | null)?.code === 'EACCES'
 }

@@ -2,6 +2,7 @@
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createServer } from '../../base/node-http.ts'
+import { cannotListen } from '../../errors/listening.ts'
 
 export interface EndpointAnswer {
   readonly status: number
@@ -15,8 +16,12 @@ export interface Endpoint {
   close(): Promise<void>
 }
 
-/** `host:port` or `:port`; rejects with the system's error where it cannot be bound. */
+/**
+ * `host:port` or `:port`. Rejects with `port_in_use` or `address_unusable` where it cannot be bound;
+ * `name` says which of the servers that is.
+ */
 export async function serveEndpoint(
+  name: string,
   address: string,
   answer: (path: string) => EndpointAnswer | undefined,
 ): Promise<Endpoint> {
@@ -33,7 +38,9 @@ export async function serveEndpoint(
     })
     response.end(request.method === 'HEAD' ? undefined : text)
   })
-  await listen(server, host, Number(address.slice(colon + 1)))
+  await listen(server, host, Number(address.slice(colon + 1))).catch((error) => {
+    throw cannotListen(name, address, error)
+  })
   const { port } = server.address() as AddressInfo
   return {
     address: `${host.includes(':') ? `[${host}]` : host}:${port}`,

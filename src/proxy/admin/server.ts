@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createServer } from '../../base/node-http.ts'
-import { GatewayError } from '../../errors.ts'
+import { cannotListen } from '../../errors/listening.ts'
 
 /** Answers one request; what it throws becomes a 500 without details. */
 export type Respond = (
@@ -53,7 +53,7 @@ async function route(routes: Routes, request: IncomingMessage, response: ServerR
 
 /**
  * Serves the routes on an address; undefined where the address is `off`. Rejects with `port_in_use`
- * where it cannot be bound; `name` says which of the servers that is.
+ * or `address_unusable` where it cannot be bound; `name` says which of the servers that is.
  */
 export async function serve(
   name: string,
@@ -69,9 +69,7 @@ export async function serve(
     })
   })
   await new Promise<void>((resolve, reject) => {
-    server.once('error', (error) =>
-      reject(new GatewayError('port_in_use', `${name} address ${address}`, error)),
-    )
+    server.once('error', (error) => reject(cannotListen(name, address, error)))
     server.listen(splitAddress(address), () => resolve())
   })
   const { address: host, port, family } = server.address() as AddressInfo
