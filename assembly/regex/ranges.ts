@@ -2,7 +2,7 @@
 // items are appended as they are read, then sorted, merged, folded and complemented in place.
 import { MAX_CODE_POINT } from './codes'
 import { Vector, vectorPush, vectorStart } from './vector'
-import { firstFold, foldEnd } from './unicode'
+import { firstFold, foldEnd } from './fold-table'
 
 const ranges = changetype<Vector>(memory.data(16))
 

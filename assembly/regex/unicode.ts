@@ -1,7 +1,8 @@
-// Unicode properties by name, and the folding table, out of the packed tables of unicode-data.ts.
+// Unicode properties by name, out of the packed tables of unicode-data.ts.
 import { MAX_CODE_POINT } from './codes'
+import { readAt, readFrom, readNumber } from './packed-numbers'
 import { addRange } from './ranges'
-import { CATEGORY_BYTES, CATEGORY_RUNS, FOLD_COUNT, FOLD_RUNS, SCRIPT_BYTES, SCRIPT_COUNT, SCRIPT_NAMES, SCRIPT_RUNS } from './unicode-data'
+import { CATEGORY_BYTES, CATEGORY_RUNS, SCRIPT_BYTES, SCRIPT_COUNT, SCRIPT_NAMES, SCRIPT_RUNS } from './unicode-data'
 
 // A property is a number: a mask of category bits; or a script's number under IS_SCRIPT; or ANY.
 const IS_SCRIPT: i32 = 1 << 30
@@ -58,20 +59,6 @@ export function findProperty(name: usize, length: i32): i32 {
   return mask == 0 ? scriptNumber(name, length) : mask
 }
 
-let readAt: usize = 0
-
-/** The next number in base 128, low digits first. */
-function readNumber(): u32 {
-  let value: u32 = 0
-  let shift: u32 = 0
-  while (true) {
-    const byte = <u32>load<u8>(readAt++)
-    value |= (byte & 127) << shift
-    if (byte < 128) return value
-    shift += 7
-  }
-}
-
 /** Appends the ranges of a property; takes a walk over its whole table. */
 export function addProperty(property: i32): void {
   if (property == ANY) {
@@ -79,7 +66,7 @@ export function addProperty(property: i32): void {
     return
   }
   const isScript = (property & IS_SCRIPT) != 0
-  readAt = isScript ? SCRIPT_RUNS : CATEGORY_RUNS
+  readFrom(isScript ? SCRIPT_RUNS : CATEGORY_RUNS)
   const end = isScript ? SCRIPT_RUNS + SCRIPT_BYTES : CATEGORY_RUNS + CATEGORY_BYTES
   let low: u32 = 0
   while (readAt < end) {
@@ -89,43 +76,4 @@ export function addProperty(property: i32): void {
     if (isScript ? value == (property & 255) : ((property >> value) & 1) != 0) addRange(low, high)
     low = high + 1
   }
-}
-
-// --- folding ---------------------------------------------------------------------------------
-
-/** low u32 | high u32 | stride u32 | delta i32, unpacked at first use. */
-const FOLD_TABLE = memory.data(FOLD_COUNT * 16)
-let isUnpacked: bool = false
-
-function unpack(): void {
-  isUnpacked = true
-  readAt = FOLD_RUNS
-  for (let i: u32 = 0; i < FOLD_COUNT; i++) {
-    const at = FOLD_TABLE + (<usize>i << 4)
-    const low = readNumber()
-    const count = readNumber()
-    const stride = readNumber() + 1
-    const zigzag = readNumber()
-    store<u32>(at, low)
-    store<u32>(at, low + count * stride, 4)
-    store<u32>(at, stride, 8)
-    store<i32>(at, <i32>(zigzag >> 1) ^ -<i32>(zigzag & 1), 12)
-  }
-}
-
-/** Address of the first folding run that ends at `point` or later; runs end at `foldEnd()`. */
-export function firstFold(point: u32): usize {
-  if (!isUnpacked) unpack()
-  let low: u32 = 0
-  let high = FOLD_COUNT
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (load<u32>(FOLD_TABLE + (<usize>middle << 4), 4) < point) low = middle + 1
-    else high = middle
-  }
-  return FOLD_TABLE + (<usize>low << 4)
-}
-
-export function foldEnd(): usize {
-  return FOLD_TABLE + (<usize>FOLD_COUNT << 4)
 }

@@ -32,7 +32,7 @@ import {
   INFO_HOP,
 } from './abi.ts'
 import { CoreError } from './errors.ts'
-import type { IoCore } from './io-core.ts'
+import type { CoreInstance } from './instance.ts'
 
 /** Offsets (HEAD_*) of a record's spans; `start` and `end` take one. */
 export type HeadSpan =
@@ -70,7 +70,7 @@ function hostLength(authority: string): number {
 export class HeadRecord {
   readonly address: number
   readonly maxFields: number
-  readonly #core: IoCore
+  readonly #core: CoreInstance
   readonly #words: Int32Array
   readonly #base: number
   readonly #textSize: number
@@ -78,7 +78,7 @@ export class HeadRecord {
   #written = 0
 
   /** Made by `IoCore.createHead`. */
-  constructor(core: IoCore, maxFields: number, textBytes: number) {
+  constructor(core: CoreInstance, maxFields: number, textBytes: number) {
     this.#core = core
     this.maxFields = maxFields
     this.#textSize = textBytes

@@ -52,3 +52,8 @@ export class PatternPool {
     this.#core.exports.regex_free(present.handle)
   }
 }
+
+/** A core whose route tables share their regexes. */
+export interface CoreWithPatterns extends CoreInstance {
+  readonly patterns: PatternPool
+}

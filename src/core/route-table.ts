@@ -2,8 +2,7 @@ import { fail, type Outcome, succeed } from '../base/outcome.ts'
 import { ERROR_ARGUMENT, NO_LISTENER, NO_ROUTE } from './abi.ts'
 import { CoreError, nameOfCode } from './errors.ts'
 import type { HeadRecord } from './head-record.ts'
-import type { IoCore } from './io-core.ts'
-import type { CoreProblem } from './pattern-pool.ts'
+import type { CoreProblem, CoreWithPatterns } from './pattern-pool.ts'
 import { encodeRoute, hostKey, type RouteSpec, regexSources } from './route-spec.ts'
 
 export interface RouteTableOptions {
@@ -22,7 +21,7 @@ const noSources: readonly string[] = []
  * the table's size. `match` and its parts make no string and no garbage.
  */
 export class RouteTable {
-  readonly #core: IoCore
+  readonly #core: CoreWithPatterns
   readonly #handle: number
   /** By id. An array: a Map of this size pays several microseconds for each entry that goes. */
   readonly #present: (RouteSpec | readonly string[] | undefined)[] = []
@@ -31,7 +30,7 @@ export class RouteTable {
   readonly #listeners = new Map<string, number>()
 
   /** Made by `IoCore.createRouteTable`. Throws CoreError without room. */
-  constructor(core: IoCore, { keepsSpecs = true }: RouteTableOptions = {}) {
+  constructor(core: CoreWithPatterns, { keepsSpecs = true }: RouteTableOptions = {}) {
     this.#core = core
     this.#keepsSpecs = keepsSpecs
     this.#handle = core.run('table_new', (exports) => exports.table_new())
@@ -164,9 +163,9 @@ export class RouteTable {
    * The same listeners and routes in another core, as after a trap. Throws CoreError, also where
    * specs are not kept.
    */
-  copyTo(core: IoCore): RouteTable {
+  copyTo(core: CoreWithPatterns): RouteTable {
     if (!this.#keepsSpecs) throw new CoreError(ERROR_ARGUMENT, 'copying a table without its specs')
-    const copy = core.createRouteTable()
+    const copy = new RouteTable(core)
     const outcomes = [
       ...[...this.#listeners].map(([hostname, scope]) => copy.addListener(hostname, scope)),
       ...this.#specs().map((spec) => copy.addRoute(spec)),

@@ -2,7 +2,7 @@
 import type { DirectTarget } from '../model/resources.ts'
 import type { ListenerPlacement } from './config/placement.ts'
 import { nameTarget } from './config/rules.ts'
-import type { PhaseContext } from './phases.ts'
+import type { PhaseContext } from './phase-context.ts'
 import { SpanExporters, type TracedPlace } from './telemetry/otlp/exporters.ts'
 import type { Telemetry } from './telemetry/types.ts'
 import { resolveDestination } from './upstream/resolve.ts'

@@ -19,12 +19,9 @@ import type { DesiredDelta, ListenerResource, ResourceKey } from '../model/resou
 import type { PortUse } from './config/listener-tables.ts'
 import type { PortChange } from './engine/port-settings.ts'
 import type { Engine, TlsChoice } from './engine/types.ts'
-import type { WorkerRejection } from './worker-messages.ts'
+import type { PortName, WorkerRejection } from './worker-messages.ts'
 
 const retryMs = 1_000
-
-/** A TCP port by its number, a UDP port by its number and the word. */
-export type PortName = number | `${number}/udp`
 
 function useOf(protocol: ListenerResource['protocol']): PortUse {
   return protocol === 'HTTPS' ? 'TLS' : protocol

@@ -3,13 +3,13 @@
  * GatewayError, or passes on by returning nothing; the last one forwards. Responses go back through
  * `response.ts`.
  */
+
 import { GatewayError } from '../errors.ts'
-import type { Callouts, RespondVerdict, Verdict } from '../exchange/exchange.ts'
+import type { RespondVerdict, Verdict } from '../exchange/exchange.ts'
 import { forwardingFacts } from '../exchange/forwarding.ts'
 import type { Step } from '../policies/define.ts'
 import { chosenBackend } from './chosen-backend.ts'
 import { pickBackend } from './config/rules.ts'
-import type { ConfigStore } from './config/store.ts'
 import { editRequest } from './filters/edit.ts'
 import { redirectLocation } from './filters/redirect.ts'
 import { forwardedClient } from './forwarded-client.ts'
@@ -17,34 +17,16 @@ import { resolvePool } from './inference/resolve-pool.ts'
 import { resolveProvider } from './llm/choose-provider.ts'
 import { adaptModelHeaders, prepareModelRequest } from './llm/prepare.ts'
 import { authenticateMcp } from './mcp/authenticate.ts'
-import type { McpHub } from './mcp/hub.ts'
 import { findMetadataRoute } from './mcp/metadata-route.ts'
 import { isMcpBackend, serveMcp } from './mcp/serve.ts'
 import { observeRequest } from './observe.ts'
-import { findListener, findRoute, type MatchableHeads } from './route.ts'
+import type { PhaseContext } from './phase-context.ts'
+import { findListener, findRoute } from './route.ts'
 import { resumeSession } from './session/persistence.ts'
-import type { SessionTokens } from './session/tokens.ts'
 import { startAttemptSpan, startTrace } from './tracing.ts'
 import { now } from './upstream/choose.ts'
-import type { RequestCap } from './upstream/request-cap.ts'
-import { type DestinationResolver, resolveDestination } from './upstream/resolve.ts'
+import { resolveDestination } from './upstream/resolve.ts'
 import type { Walk } from './walk.ts'
-
-/** What phases may use besides the walk. */
-export interface PhaseContext {
-  readonly config: ConfigStore
-  readonly heads: MatchableHeads
-  readonly resolver: DestinationResolver
-  /** Is what this peer says of the client believed? Absent: nobody is. */
-  readonly isTrustedProxy?: (address: string) => boolean
-  /** Uniform in [0, 1). */
-  readonly random: () => number
-  /** Of requests under way to one address of a backend; no limit where absent. */
-  readonly cap?: RequestCap
-  readonly mcp: McpHub
-  readonly sessions: SessionTokens
-  readonly callouts: Callouts
-}
 
 type PhaseResult = RespondVerdict | undefined
 type Phase = (walk: Walk, context: PhaseContext) => PhaseResult | Promise<PhaseResult>

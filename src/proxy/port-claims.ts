@@ -5,7 +5,7 @@
  */
 import { createSocket } from 'node:dgram'
 import { createServer, isIPv6 } from 'node:net'
-import type { PortName } from './listener-ports.ts'
+import type { PortName } from './worker-messages.ts'
 
 interface Claim {
   readonly holders: Set<number>

@@ -4,8 +4,7 @@
  * other ports out of service: readiness stays, and names it. Where no port is left that could be
  * served, nothing is ready.
  */
-import type { PortName } from './listener-ports.ts'
-import type { WorkerState } from './worker-messages.ts'
+import type { PortName, WorkerState } from './worker-messages.ts'
 
 export interface WorkerView {
   readonly index: number

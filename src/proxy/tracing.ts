@@ -2,66 +2,16 @@
  * Spans of requests (W3C Trace Context): one for the request, one for each attempt to send it on. A
  * request that is not sampled costs one look at its headers, and without a policy nothing at all.
  */
-import { randomBytes } from 'node:crypto'
+
 import { performance } from 'node:perf_hooks'
-import type { Exchange } from '../exchange/exchange.ts'
 import type { Attribute } from '../exchange/observe.ts'
 import type { UpstreamAddress } from './engine/types.ts'
 import { operationOf } from './llm/model-call.ts'
+import { newSpanId, RequestTrace, rememberTrace } from './request-trace.ts'
 import { accessFields } from './telemetry/access-fields.ts'
 import type { FinishedSpan } from './telemetry/otlp/span.ts'
 import type { RequestFacts } from './telemetry/types.ts'
 import type { Walk } from './walk.ts'
-
-/** The trace that a request belongs to, and its spans so far. */
-export class RequestTrace {
-  readonly traceId: string
-  readonly spanId = newId(8)
-  readonly parentId: string | undefined
-  readonly flags: number
-  /** Spans of attempts that are over. */
-  readonly finished: FinishedSpan[] = []
-  attempt: Attempt | undefined
-
-  constructor(parent: TraceParent | undefined) {
-    this.traceId = parent?.traceId ?? newId(16)
-    this.parentId = parent?.spanId
-    this.flags = parent?.flags ?? 1
-  }
-
-  /** What a span of this trace tells whom it calls. */
-  header(spanId: string): string {
-    return `00-${this.traceId}-${spanId}-${this.flags.toString(16).padStart(2, '0')}`
-  }
-
-  /** The caller has decided that nothing of this trace is kept: ids go on, spans do not. */
-  get isExported(): boolean {
-    return (this.flags & 1) === 1
-  }
-}
-
-interface Attempt {
-  readonly spanId: string
-  readonly startedAt: number
-  readonly to: string
-}
-
-interface TraceParent {
-  readonly traceId: string
-  readonly spanId: string
-  readonly flags: number
-}
-
-const newId = (bytes: number) => randomBytes(bytes).toString('hex')
-
-export const childSpanId = (): string => newId(8)
-
-const traceFact = 'trace'
-
-/** The trace of an exchange, for those who call others on its behalf. */
-export function traceOf({ facts }: Exchange): RequestTrace | undefined {
-  return facts.size === 0 ? undefined : (facts.get(traceFact) as RequestTrace | undefined)
-}
 
 const form = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
 
@@ -84,7 +34,7 @@ export function startTrace(walk: Walk, random: () => number): void {
   if (random() >= tracing.share(walk.exchange, parent !== undefined)) return
   const trace = new RequestTrace(parent)
   walk.trace = trace
-  walk.exchange.facts.set(traceFact, trace)
+  rememberTrace(walk.exchange, trace)
   headers.set('traceparent', trace.header(trace.spanId))
 }
 
@@ -94,7 +44,7 @@ export function startAttemptSpan(walk: Walk, address: UpstreamAddress): void {
   if (trace === undefined) return
   endAttemptSpan(walk)
   const to = `${address.host}:${address.port}`
-  trace.attempt = { spanId: newId(8), startedAt: performance.now(), to }
+  trace.attempt = { spanId: newSpanId(), startedAt: performance.now(), to }
   walk.exchange.request.headers.set('traceparent', trace.header(trace.attempt.spanId))
 }
 
@@ -169,7 +119,7 @@ export function startCallSpan(
 ): CallSpan | undefined {
   const { trace } = walk
   if (trace === undefined) return undefined
-  const spanId = newId(8)
+  const spanId = newSpanId()
   const startedAt = performance.now()
   return {
     header: trace.header(spanId),

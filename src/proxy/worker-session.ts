@@ -3,6 +3,7 @@
  * its ports are bound, and the state that follows is told. Whatever is wrong with a change set, the
  * worker lives on and names what it does not have in force.
  */
+
 import { GatewayError } from '../errors.ts'
 import type { DesiredDelta, ResourceKey } from '../model/resources.ts'
 import type { ConfigUpdate, Rejection } from '../wire/channel.ts'
@@ -11,11 +12,12 @@ import type { PortUse } from './config/listener-tables.ts'
 import type { PortChange } from './engine/port-settings.ts'
 import type { TicketKeyring } from './engine/session-tickets.ts'
 import type { Engine, TlsChoice } from './engine/types.ts'
-import { ListenerPorts, type PortName } from './listener-ports.ts'
+import { ListenerPorts } from './listener-ports.ts'
 import type { AccessLog } from './telemetry/access-log.ts'
 import type { MetricsSnapshot } from './telemetry/metric-definitions.ts'
 import { poolSeries } from './telemetry/pool-series.ts'
 import type { WorkerTelemetry } from './telemetry/telemetry.ts'
+import type { PortName } from './worker-messages.ts'
 import {
   type FromWorker,
   lastMetrics,

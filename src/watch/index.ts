@@ -3,7 +3,6 @@ export { FileSource, type FileSourceOptions, type FileSourceTiming } from './fil
 export type { Claim, ClaimContent, Examine, ObserveOptions, Validate } from './observed.ts'
 export { type Manifests, readManifests } from './read-manifests.ts'
 export {
-  type JsonObject,
   redact,
   type SecretPaths,
   type SecretSink,

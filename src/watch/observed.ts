@@ -3,11 +3,11 @@ import type { FieldProblem, Origin, RefusedTarget, ResourceName } from '../../ev
 import { findKind } from '../api/kinds.ts'
 import { defaultNamespace, isForeign } from '../api/validate.ts'
 import { canonicalJson } from '../base/canonical.ts'
-import { isObject } from '../base/json-object.ts'
+import { isObject, type JsonObject } from '../base/json-object.ts'
 import type { Outcome } from '../base/outcome.ts'
 import { maxEventBytes } from '../log/index.ts'
 import type { ManifestObject } from './manifest.ts'
-import { type JsonObject, type RedactionOptions, redact, type SecretSink } from './redact.ts'
+import { type RedactionOptions, redact, type SecretSink } from './redact.ts'
 import { keyOf } from './resource-index.ts'
 import type { SourceProblem } from './source-problem.ts'
 

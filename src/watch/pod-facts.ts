@@ -1,6 +1,5 @@
 /** What the log needs to know of a Pod: most of it, and most of its changes, concerns nobody here. */
-import { isObject } from '../base/json-object.ts'
-import type { JsonObject } from './redact.ts'
+import { isObject, type JsonObject } from '../base/json-object.ts'
 
 /** In place of spec and status. */
 export interface PodFacts {

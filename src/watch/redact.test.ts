@@ -4,11 +4,12 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { secretPaths } from '../api/fields.ts'
 import { validateObject } from '../api/validate.ts'
+import type { JsonObject } from '../base/json-object.ts'
 import { openEmbeddedLog } from '../log/index.ts'
 import { eventually } from '../testing/wait-for.ts'
 import { DigestKey, openDigestKey, randomDigestKey } from './digest-key.ts'
 import { FileSource } from './files.ts'
-import { type JsonObject, redact, secretPlaceholder } from './redact.ts'
+import { redact, secretPlaceholder } from './redact.ts'
 import { ResourceIndex } from './resource-index.ts'
 
 const digestKey = new DigestKey(new Uint8Array(32).fill(7))

@@ -1,9 +1,7 @@
+import type { JsonObject } from '../base/json-object.ts'
 import type { DigestKey } from './digest-key.ts'
 import { secretFacts } from './facts.ts'
 import { recordPod } from './pod-facts.ts'
-
-/** An object as JSON has it. */
-export type JsonObject = Readonly<Record<string, unknown>>
 
 /** Takes a secret value out of the object, by its digest; values are kept in memory only. */
 export type SecretSink = (digest: string, value: Uint8Array) => void

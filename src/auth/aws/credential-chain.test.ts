@@ -4,7 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { credentialChain, type Environment } from './credential-chain.ts'
+import type { Environment } from '../access-token.ts'
+import { credentialChain } from './credential-chain.ts'
 
 /** Plays the credential services of AWS on the loopback address. */
 let server: Server

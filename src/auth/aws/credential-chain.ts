@@ -6,20 +6,13 @@
  *   environment -> shared files -> web identity -> container -> instance metadata (IMDSv2)
  */
 import type { Environment } from '../access-token.ts'
-import { type Expiring, Renewed } from '../renewed.ts'
+import { Renewed } from '../renewed.ts'
 import { containerCredentials } from './container-credentials.ts'
+import type { CredentialSource, ExpiringCredentials } from './credential-source.ts'
 import { environmentCredentials } from './environment-credentials.ts'
 import { instanceCredentials } from './instance-credentials.ts'
 import { sharedFileCredentials } from './shared-file-credentials.ts'
-import type { AwsCredentials } from './signature.ts'
 import { webIdentityCredentials } from './web-identity-credentials.ts'
-
-export interface ExpiringCredentials extends AwsCredentials, Expiring {}
-
-export type { Environment } from '../access-token.ts'
-
-/** Undefined where the place is not configured; rejects where it is and gives nothing usable. */
-export type CredentialSource = (env: Environment) => Promise<ExpiringCredentials | undefined>
 
 const sources: readonly CredentialSource[] = [
   environmentCredentials,

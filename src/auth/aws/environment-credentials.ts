@@ -1,4 +1,4 @@
-import type { CredentialSource } from './credential-chain.ts'
+import type { CredentialSource } from './credential-source.ts'
 
 /** `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and, for temporary ones, `AWS_SESSION_TOKEN`. */
 export const environmentCredentials: CredentialSource = async (env) => {

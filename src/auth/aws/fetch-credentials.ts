@@ -1,5 +1,5 @@
 import { readFields } from '../fetch-text.ts'
-import type { ExpiringCredentials } from './credential-chain.ts'
+import type { ExpiringCredentials } from './credential-source.ts'
 
 /** The form in which containers and instances get their credentials. */
 export function parseCredentials(what: string, text: string): ExpiringCredentials {

@@ -1,5 +1,5 @@
 import { fetchText } from '../fetch-text.ts'
-import type { CredentialSource } from './credential-chain.ts'
+import type { CredentialSource } from './credential-source.ts'
 import { parseCredentials } from './fetch-credentials.ts'
 
 const what = 'the metadata service of the instance'

@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import type { CredentialSource, Environment } from './credential-chain.ts'
+import type { Environment } from '../access-token.ts'
+import type { CredentialSource } from './credential-source.ts'
 
 type Profile = Readonly<Record<string, string>>
 

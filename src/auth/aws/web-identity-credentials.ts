@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
+import type { Environment } from '../access-token.ts'
 import { fetchText } from '../fetch-text.ts'
-import type { CredentialSource, Environment } from './credential-chain.ts'
+import type { CredentialSource } from './credential-source.ts'
 
 const what = 'the AWS security token service'
 

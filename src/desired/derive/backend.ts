@@ -1,4 +1,5 @@
 /** GatewayBackend: its destination, its own policies, and whether it can be served. */
+
 import type { McpTarget } from '../../model/mcp-targets.ts'
 import { objectKey } from '../../model/names.ts'
 import type { Destination, PolicyResource } from '../../model/resources.ts'
@@ -6,8 +7,9 @@ import { conditionFalse, conditionTrue } from '../conditions.ts'
 import type { Derived, Reader, Stage } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
 import { type BackendSpec, specOf } from '../shapes.ts'
-import { compileField, type Finding, policyResource } from './compile-policy.ts'
+import { compileField, policyResource } from './compile-policy.ts'
 import { expressionFindings } from './expressions.ts'
+import type { Finding } from './finding.ts'
 import { findMcpTargets } from './mcp-targets.ts'
 import { providerGroups } from './model-providers.ts'
 import { rejectedConditions } from './rejected.ts'

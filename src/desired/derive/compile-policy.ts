@@ -13,21 +13,8 @@ import type { PolicyDefinition, PolicyProblem } from '../../policies/define.ts'
 import { findPolicy } from '../../policies/registry.ts'
 import type { Reader } from '../graph.ts'
 import { expressionFindings } from './expressions.ts'
+import type { Finding } from './finding.ts'
 import { referencesFrom } from './referenced-objects.ts'
-
-/** How bad a finding is for the object that has it. */
-export type Severity =
-  /** A protection is missing: the object is not accepted and what it covers answers 500. */
-  | 'closed'
-  /** The field has no effect. */
-  | 'ineffective'
-  /** Everything works; there is something to know. */
-  | 'note'
-
-export interface Finding {
-  readonly severity: Severity
-  readonly message: string
-}
 
 export interface PolicyField {
   readonly owner: ObjectRef

@@ -1,7 +1,7 @@
 /** Expressions that do not compile, wherever the schema has one. */
 import { expressionPaths } from '../../api/fields.ts'
 import { compileCel, gatewayVariables } from '../../cel/index.ts'
-import type { Finding } from './compile-policy.ts'
+import type { Finding } from './finding.ts'
 
 interface Place {
   /** Field names, `[]` and `{}`, from the top of the object. */

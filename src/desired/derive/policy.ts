@@ -1,4 +1,5 @@
 /** GatewayPolicy: one wire resource per field and target. */
+
 import { eachDestinationOfConfig } from '../../model/destinations.ts'
 import { compareText, objectKey } from '../../model/names.ts'
 import type {
@@ -15,10 +16,10 @@ import { type BackendSpec, type PolicySpec, specOf } from '../shapes.ts'
 import {
   type CompiledField,
   compileField,
-  type Finding,
   type PolicyField,
   policyResource,
 } from './compile-policy.ts'
+import type { Finding } from './finding.ts'
 import { claimsOf, contributionsOf } from './policy-conflicts.ts'
 import { acceptedCondition, type PolicyView } from './policy-status.ts'
 import {

@@ -1,8 +1,8 @@
 /** Calls of policies in traces and metrics. */
 import type { CalloutSubtype } from '../../exchange/exchange.ts'
 import type { Attribute } from '../../exchange/observe.ts'
+import { newSpanId, type RequestTrace } from '../request-trace.ts'
 import type { Telemetry } from '../telemetry/types.ts'
-import { childSpanId, type RequestTrace } from '../tracing.ts'
 import type { CalloutExchange } from './callout-exchange.ts'
 
 /** One call, from the time at which it is known where it goes. */
@@ -30,7 +30,7 @@ export class CalloutSpan {
     this.#exchange = exchange
     this.#trace = trace
     if (this.#trace === undefined) return
-    this.#spanId = childSpanId()
+    this.#spanId = newSpanId()
     exchange.request.headers.set('traceparent', this.#trace.header(this.#spanId))
   }
 

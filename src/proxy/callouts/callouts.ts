@@ -1,6 +1,6 @@
 /** What policies call other services with. */
 import type { Callouts } from '../../exchange/exchange.ts'
-import type { PhaseContext } from '../phases.ts'
+import type { PhaseContext } from '../phase-context.ts'
 import type { Telemetry } from '../telemetry/types.ts'
 import { GrpcCallouts } from './grpc.ts'
 import { HttpCallouts } from './http.ts'

@@ -12,7 +12,7 @@ import type {
 } from '../../exchange/exchange.ts'
 import type { UpstreamAddress } from '../engine/types.ts'
 import type { CallListener, OpenCall } from '../engine/upstream-call.ts'
-import type { PhaseContext } from '../phases.ts'
+import type { PhaseContext } from '../phase-context.ts'
 import type { Telemetry } from '../telemetry/types.ts'
 import { now } from '../upstream/choose.ts'
 import { type Destination, movedTo } from '../upstream/destination.ts'

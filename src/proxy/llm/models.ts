@@ -1,6 +1,6 @@
 /** The list of models: the names that the gateway takes, or what the provider says where any will do. */
 import type { RespondVerdict } from '../../exchange/exchange.ts'
-import type { PhaseContext } from '../phases.ts'
+import type { PhaseContext } from '../phase-context.ts'
 import type { Walk } from '../walk.ts'
 import type { ModelCall } from './model-call.ts'
 import { ownAnswer } from './own-answers.ts'

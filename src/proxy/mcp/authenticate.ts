@@ -5,8 +5,9 @@ import type { McpAuthenticator } from '../../mcp/auth/authenticator.ts'
 import type { ClientView } from '../../mcp/auth/resource-metadata.ts'
 import { readMetadataPath } from '../../mcp/auth/well-known.ts'
 import { mcpStepOf } from '../../mcp/policy/step.ts'
-import type { PhaseContext } from '../phases.ts'
-import { type McpBackend, targetPart } from '../upstream/mcp-targets.ts'
+import type { PhaseContext } from '../phase-context.ts'
+import type { McpBackend } from '../upstream/mcp-targets.ts'
+import { targetPart } from '../upstream/resolve-mcp-target.ts'
 import type { Walk } from '../walk.ts'
 
 type Result = RespondVerdict | undefined

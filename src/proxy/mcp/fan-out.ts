@@ -6,8 +6,15 @@ import type { McpRequest } from '../../mcp/message.ts'
 import type { ListMethod } from '../../mcp/methods.ts'
 import type { McpTargetEntry } from '../upstream/mcp-targets.ts'
 import { toFailure } from './failure.ts'
-import { SessionEnded } from './target-session.ts'
-import type { Turn } from './turn.ts'
+import { type ClientSession, SessionEnded } from './target-session.ts'
+import type { Answered } from './transport.ts'
+
+/** Whoever asks targets for a client, and knows what the client may see. */
+export interface ListTurn {
+  readonly session: ClientSession
+  send(entry: McpTargetEntry, request: Pick<McpRequest, 'text' | 'id'>): Promise<Answered>
+  keeps(entry: McpTargetEntry, method: string, list: ListMethod): (name: string) => boolean
+}
 
 type Outcome = ListPart | 'missing' | SessionEnded
 
@@ -17,12 +24,12 @@ type Outcome = ListPart | 'missing' | SessionEnded
  * error. Rejects with SessionEnded where no server knows the session.
  */
 export async function askLists(
-  turn: Turn,
+  turn: ListTurn,
   request: McpRequest,
   method: ListMethod,
   cursors: ReadonlyMap<string, string> | undefined,
 ): Promise<string> {
-  const asked = turn.exchange.backend.targets.filter(({ target }) => {
+  const asked = turn.session.exchange.backend.targets.filter(({ target }) => {
     if (cursors !== undefined) return cursors.has(target.name)
     return turn.session.can(target.name)?.includes(method.capability) ?? true
   })
@@ -44,7 +51,7 @@ export async function askLists(
 }
 
 async function askOne(
-  turn: Turn,
+  turn: ListTurn,
   request: McpRequest,
   method: ListMethod,
   entry: McpTargetEntry,
@@ -53,9 +60,7 @@ async function askOne(
   const { name } = entry.target
   const text = withCursor(request, cursor)
   try {
-    const { response } = await turn.session.use(entry, (transport) =>
-      turn.ask(entry, transport, { text, id: request.id }),
-    )
+    const { response } = await turn.send(entry, { text, id: request.id })
     if (response.error !== undefined) {
       const code = member(response.error, 'code')
       const isUnknown = code && jsonValue(response.text, code) === codes.methodNotFound

@@ -11,7 +11,6 @@ import {
 import { sessionKeyRef } from '../../model/mcp-targets.ts'
 import type { CallListener, CallRequest, OpenCall } from '../engine/upstream-call.ts'
 import { now } from '../upstream/choose.ts'
-import type { McpExchange } from './mcp-exchange.ts'
 import type { Flow } from './transport.ts'
 
 /** Makes requests; the engine does. */
@@ -33,7 +32,7 @@ export interface StreamClient {
   readonly backend: string
   readonly principal: string | undefined
   /** False where there are too many messages. */
-  receive(messages: readonly McpMessage[], exchange?: McpExchange): boolean
+  receive(messages: readonly McpMessage[]): boolean
 }
 
 /** Messages for such a client, and who wants to know whether they were taken. */

@@ -157,7 +157,8 @@ export async function serveLegacyMessage(
   const { mcp } = exchange.context
   const principal = principalOf(exchange.client)
   const client = mcp.legacyClients.get(id)
-  if (client === undefined) {
+  // Every one of this thread is of this class; the others are only known to their threads.
+  if (!(client instanceof LegacyClient)) {
     const texts = messages.map(({ text }) => text)
     const isTaken = await mcp.passOn({ id, backend: exchange.name, principal, texts })
     return isTaken ? accepted : lostSession()

@@ -101,7 +101,7 @@ export class Turn {
   async #list(request: McpRequest, method: ListMethod): Promise<TurnAnswer> {
     const only = this.#only
     if (only !== undefined) {
-      const { response, mark } = await this.#send(only, request)
+      const { response, mark } = await this.send(only, request)
       const rules = rulesIn(this.exchange.accessOf(only))
       if (rules === undefined) return { text: response.text, mark }
       const keeps = this.keeps(only, request.method, method)
@@ -192,7 +192,7 @@ export class Turn {
     const able = this.#targets.filter(({ target }) => {
       return this.session.can(target.name)?.includes('logging') ?? true
     })
-    const all = await Promise.allSettled(able.map((entry) => this.#send(entry, request)))
+    const all = await Promise.allSettled(able.map((entry) => this.send(entry, request)))
     const done = all.filter(
       (one) => one.status === 'fulfilled' && one.value.response.error === undefined,
     )
@@ -206,7 +206,7 @@ export class Turn {
 
   async #ask(entry: McpTargetEntry, request: Pick<McpRequest, 'text' | 'id'>): Promise<TurnAnswer> {
     try {
-      const { response, mark } = await this.#send(entry, request)
+      const { response, mark } = await this.send(entry, request)
       return { text: this.#seen(entry, response), mark }
     } catch (thrown) {
       if (thrown instanceof SessionEnded || this.#only !== undefined) throw thrown
@@ -221,11 +221,12 @@ export class Turn {
     return this.#only === undefined ? clientResult(target.name, response) : response.text
   }
 
-  #send(entry: McpTargetEntry, request: Pick<McpRequest, 'text' | 'id'>): Promise<Answered> {
-    return this.session.use(entry, (transport) => this.ask(entry, transport, request))
+  /** Rejects as `answer` does. */
+  send(entry: McpTargetEntry, request: Pick<McpRequest, 'text' | 'id'>): Promise<Answered> {
+    return this.session.use(entry, (transport) => this.#askOver(entry, transport, request))
   }
 
-  async ask(
+  async #askOver(
     entry: McpTargetEntry,
     transport: Transport,
     request: Pick<McpRequest, 'text' | 'id'>,

@@ -10,13 +10,6 @@ import type { CompiledBackend, CompiledRule } from '../config/rules.ts'
 import type { Walk } from '../walk.ts'
 import type { SessionOrigin, SessionTokens } from './tokens.ts'
 
-/** The session that a request belongs to, or that its response begins. */
-export interface RequestSession {
-  readonly tokens: SessionTokens
-  /** Undefined where the client has none that counts. */
-  readonly origin: SessionOrigin | undefined
-}
-
 /** Whose token it is: a session of one rule is none of another. */
 function ruleIdentity({ route, ruleName, ruleIndex }: RouteResource, name: string): string {
   return `${objectKey(route)}/${ruleName ?? ruleIndex} ${name}`

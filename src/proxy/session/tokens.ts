@@ -77,3 +77,10 @@ export class SessionTokens {
     return this.#derived.key
   }
 }
+
+/** The session that a request belongs to, or that its response begins. */
+export interface RequestSession {
+  readonly tokens: SessionTokens
+  /** Undefined where the client has none that counts. */
+  readonly origin: SessionOrigin | undefined
+}

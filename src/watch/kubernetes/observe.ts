@@ -1,8 +1,8 @@
 /** What one object of a cluster says: its identity, and what is recorded of it. */
 import type { ResourceName, WasProgrammed } from '../../../events/index.ts'
+import type { JsonObject } from '../../base/json-object.ts'
 import type { KubeObject } from '../../kube/index.ts'
 import { contentOf, type ObservedContent, type ObserveOptions } from '../observed.ts'
-import type { JsonObject } from '../redact.ts'
 import { keyOf } from '../resource-index.ts'
 import type { WatchedKind } from './kinds.ts'
 

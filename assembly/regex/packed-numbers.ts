@@ -1,0 +1,20 @@
+// Numbers as the tables of unicode-data.ts have them, one reading at a time.
+
+/** Address of what is read next. */
+export let readAt: usize = 0
+
+export function readFrom(address: usize): void {
+  readAt = address
+}
+
+/** The next number in base 128, low digits first. */
+export function readNumber(): u32 {
+  let value: u32 = 0
+  let shift: u32 = 0
+  while (true) {
+    const byte = <u32>load<u8>(readAt++)
+    value |= (byte & 127) << shift
+    if (byte < 128) return value
+    shift += 7
+  }
+}

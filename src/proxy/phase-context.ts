@@ -1,0 +1,23 @@
+import type { Callouts } from '../exchange/exchange.ts'
+import type { ConfigStore } from './config/store.ts'
+import type { McpHub } from './mcp/hub.ts'
+import type { MatchableHeads } from './route.ts'
+import type { SessionTokens } from './session/tokens.ts'
+import type { RequestCap } from './upstream/request-cap.ts'
+import type { DestinationResolver } from './upstream/resolve.ts'
+
+/** What phases may use besides the walk. */
+export interface PhaseContext {
+  readonly config: ConfigStore
+  readonly heads: MatchableHeads
+  readonly resolver: DestinationResolver
+  /** Is what this peer says of the client believed? Absent: nobody is. */
+  readonly isTrustedProxy?: (address: string) => boolean
+  /** Uniform in [0, 1). */
+  readonly random: () => number
+  /** Of requests under way to one address of a backend; no limit where absent. */
+  readonly cap?: RequestCap
+  readonly mcp: McpHub
+  readonly sessions: SessionTokens
+  readonly callouts: Callouts
+}
