@@ -2,6 +2,7 @@
  * The data plane: takes configuration in, and answers the engine's callbacks by walking each
  * exchange through `phases.ts` and back through `response.ts`.
  */
+
 import type { HeadRecord } from '../core/head-record.ts'
 import type { IoCore } from '../core/io-core.ts'
 import type { GatewayError } from '../errors.ts'
@@ -25,10 +26,11 @@ import { portChangeOf } from './config/client-limits.ts'
 import type { PortUse } from './config/listener-tables.ts'
 import { loadPolicyAppliers } from './config/policies.ts'
 import { type ApplyResult, ConfigStore } from './config/store.ts'
-import type { PortChange } from './engine/port-settings.ts'
 import { TicketKeyring } from './engine/session-tickets.ts'
 import type { StreamHandler } from './engine/stream-types.ts'
-import type { RequestHandler, ServerExchange, TlsChoice, UpstreamAddress } from './engine/types.ts'
+import type { TlsChoice } from './engine/tls-choice.ts'
+import type { PortChange, RequestHandler, ServerExchange } from './engine/types.ts'
+import type { UpstreamAddress } from './engine/upstream-address.ts'
 import { factsOf } from './facts.ts'
 import { hasAnotherProvider, isProviderFailure } from './llm/choose-provider.ts'
 import { finishModelCall } from './llm/model-facts.ts'

@@ -1,10 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import {
-  type AddressRace,
-  connectionAttemptDelayMs,
-} from '../../src/proxy/engine/connection-race.ts'
+import { connectionAttemptDelayMs } from '../../src/proxy/engine/connection-race.ts'
 import { ManualClock } from '../../src/proxy/engine/manual-clock.ts'
-import type { UpstreamAddress } from '../../src/proxy/engine/types.ts'
+import type { AddressRace, UpstreamAddress } from '../../src/proxy/engine/upstream-address.ts'
 import { type Blackhole, startBlackhole } from '../../src/testing/blackhole.ts'
 import { attemptsTo } from '../../src/testing/tcp-table.ts'
 import { waitFor } from '../../src/testing/wait-for.ts'

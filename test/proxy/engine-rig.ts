@@ -7,8 +7,8 @@ import type {
   ForwardOptions,
   RequestHandler,
   ServerExchange,
-  UpstreamAddress,
 } from '../../src/proxy/engine/types.ts'
+import type { UpstreamAddress } from '../../src/proxy/engine/upstream-address.ts'
 
 /** What the log would say of one exchange. */
 export interface Done {

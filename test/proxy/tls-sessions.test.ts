@@ -1,11 +1,12 @@
 /** Sessions of TLS that clients take up again: across workers, secrets, and changes of a listener. */
+
 import { once } from 'node:events'
 import type { SecureVersion } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ClientTlsSettings } from '../../src/exchange/connection.ts'
 import { rotate, TicketKeyring } from '../../src/proxy/engine/session-tickets.ts'
+import type { TlsChoice } from '../../src/proxy/engine/tls-choice.ts'
 import { ListenerContexts, type ListenerIdentity } from '../../src/proxy/engine/tls-context.ts'
-import type { TlsChoice } from '../../src/proxy/engine/types.ts'
 import { Authority, type Certificate } from '../../src/testing/certificates.ts'
 import { readAll } from '../../src/testing/stream-upstream.ts'
 import { handshake } from '../../src/testing/tls-client.ts'

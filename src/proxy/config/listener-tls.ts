@@ -3,8 +3,8 @@ import type { ClientTlsSettings } from '../../exchange/connection.ts'
 import type { RoutePlace } from '../../exchange/exchange.ts'
 import type { ListenerResource } from '../../model/resources.ts'
 import type { TicketKeyring } from '../engine/session-tickets.ts'
+import type { TlsChoice } from '../engine/tls-choice.ts'
 import { ListenerContexts, type ListenerIdentity } from '../engine/tls-context.ts'
-import type { TlsChoice } from '../engine/types.ts'
 import type { Certificates } from './certificates.ts'
 
 /**

@@ -8,6 +8,7 @@
  *   route --attachments--> listener     --backends--> service | backend | pool (by key, by name)
  *   workload ------------> service          pod ------------> pool            (by name)
  */
+
 import type { IoCore } from '../../core/io-core.ts'
 import type { ErrorCode } from '../../errors.ts'
 import type { ClientSettings } from '../../exchange/connection.ts'
@@ -22,7 +23,7 @@ import type {
 } from '../../model/resources.ts'
 import type { TicketKeyring } from '../engine/session-tickets.ts'
 import type { StreamProtocol } from '../engine/stream-types.ts'
-import type { TlsChoice } from '../engine/types.ts'
+import type { TlsChoice } from '../engine/tls-choice.ts'
 import type { BackendTable } from '../upstream/backends.ts'
 import type { Locality } from '../upstream/locality.ts'
 import type { PoolTable } from '../upstream/pools.ts'

@@ -1,8 +1,7 @@
 import { GatewayError } from '../../errors.ts'
-import type { ConnectOptions } from './connection-race.ts'
 import type { EngineParts } from './engine-parts.ts'
 import type { MessageBody } from './message-body.ts'
-import type { UpstreamAddress } from './types.ts'
+import type { ConnectOptions, UpstreamAddress } from './upstream-address.ts'
 import type { UpstreamLink, UpstreamUser } from './upstream-link.ts'
 
 /** Who sends a request with a body. */

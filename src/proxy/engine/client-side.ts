@@ -3,8 +3,8 @@ import type { Peer } from '../../exchange/exchange.ts'
 import type { BodySink } from './body-sink.ts'
 import type { HttpExchange } from './http-exchange.ts'
 import type { ResponseFraming, ResponseHeadView } from './response-head.ts'
+import type { TlsChoice } from './tls-choice.ts'
 import type { TunnelEnd } from './tunnel.ts'
-import type { TlsChoice } from './types.ts'
 
 /**
  * What an exchange needs of its client, whatever protocol that speaks: a connection of HTTP/1.1

@@ -10,40 +10,16 @@
  * An attempt that fails lets the next one begin at once. The race is decided at TCP's connect: what
  * TLS says of the winner is said of the name.
  */
+
 import { isIPv6, type Socket } from 'node:net'
 import { Timer, type TimerOwner, type TimerWheel } from './timer-wheel.ts'
-import type { UpstreamAddress } from './types.ts'
+import type { AddressRace, UpstreamAddress } from './upstream-address.ts'
 
 /**
  * The Connection Attempt Delay: milliseconds that an attempt has for itself before the next one
  * begins beside it. RFC 8305 8 recommends this value; it must lie between 100 ms and 2 s.
  */
 export const connectionAttemptDelayMs = 250
-
-/** The addresses of a name, as a connection to one of them may need the others. */
-export interface AddressRace {
-  /** The next attempt begins when one has failed, and no earlier: the first address is wanted. */
-  readonly isPatient: boolean
-  /** What is tried beside the address, in this order (RFC 8305 4); often nothing. */
-  rivalsOf(lead: UpstreamAddress): readonly UpstreamAddress[]
-  /** A connection was made, while others that had begun before had failed or were slower. */
-  won(winner: UpstreamAddress, beaten: BeatenAddresses): void
-}
-
-export interface BeatenAddresses {
-  readonly failed: readonly UpstreamAddress[]
-  readonly slow: readonly UpstreamAddress[]
-}
-
-/** How a connection is made, where none is kept. */
-export interface ConnectOptions {
-  /** Milliseconds until it stands, whatever is tried for it; 0 = the engine's default of 10 s. */
-  readonly connectTimeoutMs: number
-  /** Absent where there is the one address. */
-  readonly race?: AddressRace | undefined
-  /** It serves one request alone, and holds no read buffer while it is silent. */
-  readonly isLong?: boolean
-}
 
 export interface RaceOwner {
   /** Begins to connect; nothing is read from the socket before it is handed over. */

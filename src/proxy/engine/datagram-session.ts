@@ -7,7 +7,7 @@ import type { Peer } from '../../exchange/exchange.ts'
 import type { EngineParts } from './engine-parts.ts'
 import type { ServerStream } from './stream-types.ts'
 import { Timer, type TimerOwner } from './timer-wheel.ts'
-import type { UpstreamAddress } from './types.ts'
+import type { UpstreamAddress } from './upstream-address.ts'
 
 /** Datagrams that wait for the backend's address, and bytes that wait in the system to be sent. */
 const waitingLimit = 16

@@ -2,12 +2,13 @@
  * Opens the socket of an upstream connection: TCP, and TLS on top where the address has it. What
  * is spoken on it is the caller's; `protocolOf` says what both sides agreed on.
  */
+
 import { X509Certificate } from 'node:crypto'
 import { connect as connectTcp, type NetConnectOpts, type Socket } from 'node:net'
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls'
 import { GatewayError } from '../../errors.ts'
 import { defaultKeepalive, setKeepalive } from './tcp-keepalive.ts'
-import type { UpstreamAddress, UpstreamTls } from './types.ts'
+import type { UpstreamAddress, UpstreamTls } from './upstream-address.ts'
 import { socketHighWaterMark } from './write-limits.ts'
 
 /** Where bytes go that arrive; the buffer is reused for every read. */

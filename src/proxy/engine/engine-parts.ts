@@ -1,5 +1,5 @@
-import type { Socket } from 'node:net'
 import type { GatewayError } from '../../errors.ts'
+import type { OpenConnection } from './accepted-connection.ts'
 import type { DatagramSession } from './datagram-session.ts'
 import type { HeadReader } from './head-reader.ts'
 import type { HttpExchange } from './http-exchange.ts'
@@ -9,40 +9,10 @@ import type { ReadBuffers } from './read-buffers.ts'
 import type { StreamConnection } from './stream-connection.ts'
 import type { StreamCounters, StreamHandler } from './stream-types.ts'
 import type { EngineClock, TimerWheel } from './timer-wheel.ts'
-import type { SecureSocket } from './tls-handshake.ts'
-import type { ByteMeter, Transport, TransportParts } from './transport.ts'
+import type { TlsChoice } from './tls-choice.ts'
+import type { ByteMeter, TransportParts } from './transport.ts'
 import type { Turns } from './turns.ts'
-import type {
-  EngineCounters,
-  EngineLimits,
-  RequestHandler,
-  StreamLimits,
-  TlsChoice,
-} from './types.ts'
-
-/** A client's connection that can carry requests. */
-export interface AcceptedConnection {
-  readonly limits: EngineLimits
-  readonly port: number
-  readonly socket: Socket
-  /** Set where the socket is TLS. */
-  readonly secure?: SecureSocket
-  /** Bytes were read from the socket, and wait in it. */
-  readonly wasRead?: boolean
-}
-
-/** A client connection as the engine keeps account of it. */
-export interface OpenConnection {
-  readonly port: number
-  readonly tls: TlsChoice | undefined
-  readonly transport: Transport
-  /** The gateway is about to stop: clients should go elsewhere with what they begin. */
-  announceEnd(): void
-  /** Closes now if nothing is served, else after what is under way. */
-  closeSoon(): void
-  /** Drops the connection and whatever is served on it. */
-  abort(): void
-}
+import type { EngineCounters, EngineLimits, RequestHandler, StreamLimits } from './types.ts'
 
 /** What the parts of one engine share. */
 export interface EngineParts extends TransportParts {

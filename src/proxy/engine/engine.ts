@@ -1,6 +1,7 @@
 import { createServer, type Server, type Socket } from 'node:net'
 import { CoreTrap, type HeadRecord, type IoCore } from '../../core/index.ts'
 import { GatewayError } from '../../errors.ts'
+import type { CallListener, CallRequest, OpenCall } from './call.ts'
 import { ClientConnection } from './client-connection.ts'
 import type { ConnectionCap } from './connection-cap.ts'
 import { DatagramPort } from './datagram-port.ts'
@@ -13,7 +14,7 @@ import { FlushQueue } from './http2/flush-queue.ts'
 import { defaultHttp2Limits } from './http2/limits.ts'
 import { overTls } from './http2/open-session.ts'
 import { Pools } from './pool.ts'
-import { type PortChange, PortSettings } from './port-settings.ts'
+import { PortSettings } from './port-settings.ts'
 import { ProxyHeaderReader } from './proxy-header-reader.ts'
 import { ReadBuffers } from './read-buffers.ts'
 import { SharedReads } from './shared-reads.ts'
@@ -21,25 +22,20 @@ import { StreamConnection } from './stream-connection.ts'
 import { type StreamCounters, type StreamHandler, startStreamCounters } from './stream-types.ts'
 import { setKeepalive } from './tcp-keepalive.ts'
 import { type EngineClock, platformClock, Timer, TimerWheel } from './timer-wheel.ts'
+import type { ChooseTls, TlsChoice } from './tls-choice.ts'
 import { TlsHandshake } from './tls-handshake.ts'
 import { Turns } from './turns.ts'
 import type {
-  ChooseTls,
   Engine,
   EngineCounters,
   EngineLimits,
   PoolState,
+  PortChange,
   RequestHandler,
   StreamLimits,
-  TlsChoice,
 } from './types.ts'
 
-import {
-  type CallListener,
-  type CallRequest,
-  type OpenCall,
-  UpstreamCall,
-} from './upstream-call.ts'
+import { UpstreamCall } from './upstream-call.ts'
 import { socketHighWaterMark } from './write-limits.ts'
 export interface EngineOptions {
   /** The I/O instance of the core, of this thread. */

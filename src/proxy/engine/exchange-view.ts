@@ -6,14 +6,15 @@ import type { BodySource } from './body-sink.ts'
 import { certificateOf } from './client-certificate.ts'
 import type { ClientSide } from './client-side.ts'
 import { peerOf } from './connection-ends.ts'
-import type { AddressRace } from './connection-race.ts'
 import { type DetourOwner, ExchangeBody } from './exchange-body.ts'
 import type { HeadReader } from './head-reader.ts'
 import type { MirrorTarget } from './mirror.ts'
 import { type RequestFraming, RequestHeadView } from './request-head.ts'
 import { ResponseHeadView } from './response-head.ts'
+import type { TlsChoice } from './tls-choice.ts'
 import type { Tunnel } from './tunnel.ts'
-import type { Ending, TlsChoice, TunnelWatcher, UpstreamAddress } from './types.ts'
+import type { Ending, TunnelWatcher } from './types.ts'
+import type { AddressRace, UpstreamAddress } from './upstream-address.ts'
 
 const nowhere: RoutePlace = { gateway: '', listener: '' }
 const nobody: Peer = { address: '', port: 0 }

@@ -8,10 +8,11 @@ import { ExchangeView } from './exchange-view.ts'
 import type { BodyKind } from './message-body.ts'
 import { startMirror } from './mirror.ts'
 import { writeOwnAnswer } from './own-answer.ts'
-import { beginOwnStream, OwnStream, type ResponseStream } from './own-stream.ts'
+import { beginOwnStream, OwnStream } from './own-stream.ts'
 import { frameResponse, type ResponseFraming } from './response-head.ts'
 import { Tunnel } from './tunnel.ts'
-import type { Ending, ForwardOptions, ServerExchange, UpstreamAddress } from './types.ts'
+import type { Ending, ForwardOptions, ResponseStream, ServerExchange } from './types.ts'
+import type { UpstreamAddress } from './upstream-address.ts'
 import type { UpstreamLink, UpstreamUser } from './upstream-link.ts'
 
 const spareLimit = 1024

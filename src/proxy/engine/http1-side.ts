@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net'
 import type { Peer } from '../../exchange/exchange.ts'
 import { ConnectionEnds } from './connection-ends.ts'
+import type { TlsChoice } from './tls-choice.ts'
 import type { Transport } from './transport.ts'
-import type { TlsChoice } from './types.ts'
 
 /** What an HTTP/1.1 connection is to the exchange that it serves, as far as its transport tells. */
 export abstract class Http1Side {

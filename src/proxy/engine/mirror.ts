@@ -1,12 +1,11 @@
 import type { GatewayError } from '../../errors.ts'
 import { isOverload } from './attempt.ts'
 import type { BodyTap } from './body-sink.ts'
-import type { AddressRace } from './connection-race.ts'
 import type { EngineParts } from './engine-parts.ts'
 import { MessageBody } from './message-body.ts'
 import { ResponseHeadView } from './response-head.ts'
 import { Timer, type TimerOwner } from './timer-wheel.ts'
-import type { UpstreamAddress } from './types.ts'
+import type { AddressRace, UpstreamAddress } from './upstream-address.ts'
 import type { UpstreamLink, UpstreamUser } from './upstream-link.ts'
 
 /** Bytes that may wait for a mirror; one that falls further behind is given up. */

@@ -1,10 +1,11 @@
 /** From an address, or the addresses of a name, to a transport. */
+
 import type { Socket } from 'node:net'
-import { type AddressRace, ConnectionRace } from './connection-race.ts'
+import { ConnectionRace } from './connection-race.ts'
 import { openSocket, type ReadInto, whenReady } from './dial.ts'
 import type { EngineParts } from './engine-parts.ts'
 import { Transport, type TransportOwner } from './transport.ts'
-import type { UpstreamAddress } from './types.ts'
+import type { AddressRace, UpstreamAddress } from './upstream-address.ts'
 
 /** Whose connection it is to be; `onClose` without `onReady` before says that there is none. */
 export interface OpeningOwner extends TransportOwner {

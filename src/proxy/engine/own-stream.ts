@@ -3,18 +3,7 @@ import type { HttpExchange } from './http-exchange.ts'
 import type { MessageBody } from './message-body.ts'
 import { frameResponse, type ResponseFraming } from './response-head.ts'
 import { httpDate } from './status-line.ts'
-
-/** A response of the gateway's own whose body comes bit by bit. */
-export interface ResponseStream {
-  /** The client reads slowly: what is written waits in memory until `onDrain`. */
-  readonly isSlow: boolean
-  /** The client has read what was written. */
-  onDrain: (() => void) | undefined
-  /** The bytes must stay as they are. Nothing happens once the exchange is over. */
-  write(bytes: Buffer): void
-  /** The response is complete. */
-  end(): void
-}
+import type { ResponseStream } from './types.ts'
 
 const nothing = Buffer.alloc(0)
 

@@ -1,7 +1,7 @@
-import type { ConnectOptions } from './connection-race.ts'
 import type { EngineParts } from './engine-parts.ts'
 import { type SessionOwner, UpstreamSession } from './http2/upstream-session.ts'
-import type { PoolState, UpstreamAddress } from './types.ts'
+import type { PoolState } from './types.ts'
+import type { ConnectOptions, UpstreamAddress } from './upstream-address.ts'
 import { UpstreamConnection } from './upstream-connection.ts'
 import type { UpstreamLink, UpstreamUser } from './upstream-link.ts'
 

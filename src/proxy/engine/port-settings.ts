@@ -1,13 +1,5 @@
-import type { KeepaliveSettings } from '../../exchange/connection.ts'
 import { defaultKeepalive } from './tcp-keepalive.ts'
-import type { EngineLimits } from './types.ts'
-
-/** What may change of a port while it is bound. */
-export interface PortChange {
-  /** What is absent has its default again. */
-  readonly limits: Partial<EngineLimits>
-  readonly keepalive?: KeepaliveSettings
-}
+import type { EngineLimits, PortChange } from './types.ts'
 
 /**
  * Settings of one port. Its connections share the limits, so that a change reaches those that are

@@ -4,16 +4,16 @@ import { performance } from 'node:perf_hooks'
 import { GatewayError } from '../../errors.ts'
 import type { Peer } from '../../exchange/exchange.ts'
 import { sourceOf } from './connection-ends.ts'
-import type { AddressRace, ConnectOptions } from './connection-race.ts'
 import { dialError, lostError } from './dial.ts'
 import type { EngineParts } from './engine-parts.ts'
 import { type OpeningOwner, openTransport } from './open-transport.ts'
 import { takeWaiting } from './read-socket.ts'
 import type { ServerStream, StreamProtocol } from './stream-types.ts'
 import { Timer, type TimerOwner } from './timer-wheel.ts'
+import type { TlsChoice } from './tls-choice.ts'
 import { Transport, type TransportOwner } from './transport.ts'
 import { Tunnel } from './tunnel.ts'
-import type { TlsChoice, UpstreamAddress } from './types.ts'
+import type { AddressRace, ConnectOptions, UpstreamAddress } from './upstream-address.ts'
 
 /** A client's connection whose bytes are forwarded as they are. */
 export interface AcceptedStream {

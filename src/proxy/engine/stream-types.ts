@@ -7,10 +7,11 @@
  *   engine:  no connection to the backend ----> onStreamError ----> connect | refuse
  *   engine:  both sides are gone ----> onStreamDone (exactly once)
  */
+
 import type { GatewayError } from '../../errors.ts'
 import type { Peer } from '../../exchange/exchange.ts'
-import type { ConnectOptions } from './connection-race.ts'
-import type { TlsChoice, UpstreamAddress } from './types.ts'
+import type { TlsChoice } from './tls-choice.ts'
+import type { ConnectOptions, UpstreamAddress } from './upstream-address.ts'
 
 /** `tls`: also where TLS passes through unread. */
 export type StreamProtocol = 'tcp' | 'tls' | 'udp'

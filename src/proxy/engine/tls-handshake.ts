@@ -1,19 +1,14 @@
 import type { Socket } from 'node:net'
 import { type SecureContext, TLSSocket, type TLSSocketOptions } from 'node:tls'
 import { withoutRootDot } from '../../base/root-dot.ts'
+import type { SecureSocket } from './accepted-connection.ts'
 import { readClientHello } from './client-hello.ts'
 import { inheritSource } from './connection-ends.ts'
 import type { EngineParts } from './engine-parts.ts'
 import { Timer, type TimerOwner } from './timer-wheel.ts'
-import type { ChooseTls, EngineLimits, TlsChoice, TlsContexts } from './types.ts'
+import type { ChooseTls, TlsChoice, TlsContexts } from './tls-choice.ts'
+import type { EngineLimits } from './types.ts'
 import { socketHighWaterMark } from './write-limits.ts'
-
-export interface SecureSocket {
-  readonly socket: TLSSocket
-  /** The TCP socket below. */
-  readonly raw: Socket
-  readonly choice: TlsChoice
-}
 
 /** What a listener of HTTPS offers. */
 const httpProtocols = ['h2', 'http/1.1']

@@ -8,52 +8,17 @@
  *   engine:  anything breaks before the response head is sent ----> onError ----> respond
  *   engine:  last byte sent, or the connection is gone ----> onDone (exactly once)
  */
-import type { X509Certificate } from 'node:crypto'
-import type { SecureContext } from 'node:tls'
+
 import type { GatewayError } from '../../errors.ts'
-import type { HttpVersion, KeepaliveSettings } from '../../exchange/connection.ts'
+import type { KeepaliveSettings } from '../../exchange/connection.ts'
 import type { ChosenBackend, Exchange, Peer, RoutePlace } from '../../exchange/exchange.ts'
-import type { AddressRace, ConnectOptions, RaceCounters } from './connection-race.ts'
+import type { CallListener, CallRequest, OpenCall } from './call.ts'
+import type { RaceCounters } from './connection-race.ts'
 import type { FloodKind } from './http2/flood-guard.ts'
 import type { Http2Limits } from './http2/limits.ts'
-import type { ResponseStream } from './own-stream.ts'
-import type { PortChange } from './port-settings.ts'
 import type { StreamCounters } from './stream-types.ts'
-import type { CallListener, CallRequest, OpenCall } from './upstream-call.ts'
-
-/** A concrete address to connect to; equal `pool` means connections can be shared. */
-export interface UpstreamAddress {
-  /** IP literal or host name. */
-  readonly host: string
-  readonly port: number
-  /** Identity of the pool: address and everything that makes connections differ. */
-  readonly pool: string
-  /** HTTP/2 is spoken: by prior knowledge, over TLS where both sides agree (RFC 9113 3). */
-  readonly isHttp2?: boolean
-  /** For logs: `host:port`; `pool` where absent. */
-  readonly label?: string
-  /** Set where the connection is TLS. */
-  readonly tls?: UpstreamTls
-  /** HTTP/1.1 where absent. */
-  readonly version?: HttpVersion
-  /** Probes on silent connections; a default of 180 s, 180 s and 9 where absent. */
-  readonly keepalive?: KeepaliveSettings
-}
-
-/** TLS to one destination. */
-export interface UpstreamTls {
-  readonly context: SecureContext
-  /** Sent to the server (RFC 6066 3); empty where there is only an address. */
-  readonly serverName: string
-  /** The chain must lead to a trusted authority. */
-  readonly requiresTrust: boolean
-  /** Why a certificate with a good chain is not the server's; undefined where it is. */
-  readonly checkName: (certificate: X509Certificate) => string | undefined
-  /** Application protocols that are offered (RFC 7301). */
-  readonly alpn: readonly string[]
-  /** Those that the user stated: what is forwarded unread may speak anything. */
-  readonly statedAlpn: readonly string[]
-}
+import type { ChooseTls, TlsChoice } from './tls-choice.ts'
+import type { AddressRace, ConnectOptions, UpstreamAddress } from './upstream-address.ts'
 
 export interface ForwardOptions extends ConnectOptions {
   /** Milliseconds for this attempt, whole response; 0 = none. */
@@ -62,41 +27,23 @@ export interface ForwardOptions extends ConnectOptions {
   readonly requestTimeoutMs: number
 }
 
-/** With what TLS ends. */
-export interface TlsContexts {
-  /** For a client that shows tickets whose keys have these names (latin1), if any. */
-  choose(tickets: readonly string[]): SecureContext
-  /** Does a client certificate that was vouched for when a session began still hold? */
-  stillHolds(certificate: X509Certificate): boolean
-}
-
-/** Which listener a TLS connection is for. */
-export interface TlsChoice {
-  /** Key of the listener. */
-  readonly listener: string
-  readonly place: RoutePlace
-  /** What the connection carries: requests, or bytes that are forwarded as they are. */
-  readonly carries: 'http' | 'bytes'
-  /** Undefined where TLS passes through unread, which only bytes do. */
-  readonly contexts: TlsContexts | undefined
-  /** Application protocols that are offered, by preference (RFC 7301); h2 and http/1.1 where absent. */
-  readonly alpn?: readonly string[]
-  /** `required`: without a certificate that an authority of the context vouches for, TLS fails. */
-  readonly clientCertificate?: 'required' | 'requested'
-}
-
-/**
- * Chooses by the name that the client asks for (RFC 6066 3; undefined where it names none), at
- * every handshake anew. Undefined refuses the handshake with an alert (RFC 6066 3); `close` says
- * nothing and ends the connection, as TLSRoutes want it of names that no route has.
- */
-export type ChooseTls = (serverName: string | undefined) => TlsChoice | 'close' | undefined
-
 /** Bytes from `start` up to `end`; they belong to the connection and are gone after the call. */
 export type TunnelWatcher = (bytes: Buffer, start: number, end: number) => void
 
 /** How the exchange ended, for the log. */
 export type Ending = 'complete' | 'client-closed' | 'upstream-cut' | 'timeout'
+
+/** A response of the gateway's own whose body comes bit by bit. */
+export interface ResponseStream {
+  /** The client reads slowly: what is written waits in memory until `onDrain`. */
+  readonly isSlow: boolean
+  /** The client has read what was written. */
+  onDrain: (() => void) | undefined
+  /** The bytes must stay as they are. Nothing happens once the exchange is over. */
+  write(bytes: Buffer): void
+  /** The response is complete. */
+  end(): void
+}
 
 /**
  * One request on one connection. Objects are reused between requests of a connection: nothing may
@@ -188,6 +135,13 @@ export interface EngineLimits {
   /** From the accepted connection to the end of the TLS handshake. */
   handshakeTimeoutMs: number
   http2: Http2Limits
+}
+
+/** What may change of a port while it is bound. */
+export interface PortChange {
+  /** What is absent has its default again. */
+  readonly limits: Partial<EngineLimits>
+  readonly keepalive?: KeepaliveSettings
 }
 
 /** Limits of what is forwarded as it is. */

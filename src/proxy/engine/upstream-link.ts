@@ -5,7 +5,7 @@ import type { MessageBody } from './message-body.ts'
 import type { RequestFraming, RequestHeadView } from './request-head.ts'
 import type { ResponseHeadView } from './response-head.ts'
 import type { TunnelEnd } from './tunnel.ts'
-import type { UpstreamAddress } from './types.ts'
+import type { UpstreamAddress } from './upstream-address.ts'
 
 /** Who sent the request that a link answers: an exchange or a mirror. */
 export interface UpstreamUser {

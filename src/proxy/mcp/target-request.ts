@@ -1,9 +1,10 @@
 /** Requests of the gateway to MCP servers: where they go, and with which headers. */
+
 import { GatewayError } from '../../errors.ts'
 import { forwardingFacts } from '../../exchange/forwarding.ts'
 import { FieldPairs } from '../../exchange/memory-message.ts'
+import type { CallRequest } from '../engine/call.ts'
 import { checkField } from '../engine/header-fields.ts'
-import type { CallRequest } from '../engine/upstream-call.ts'
 import type { UpstreamEndpoint } from '../upstream/endpoint.ts'
 import type { McpTargetEntry } from '../upstream/mcp-targets.ts'
 import { type McpPlace, placeOf } from '../upstream/resolve-mcp-target.ts'

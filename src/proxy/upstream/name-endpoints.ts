@@ -10,9 +10,9 @@
  * None of it is health: an endpoint to which connections are slow is still used where the better
  * ones are not.
  */
+
 import { isIPv6 } from 'node:net'
-import type { AddressRace, BeatenAddresses } from '../engine/connection-race.ts'
-import type { UpstreamAddress } from '../engine/types.ts'
+import type { AddressRace, BeatenAddresses, UpstreamAddress } from '../engine/upstream-address.ts'
 import type { EndpointSet } from './choose.ts'
 import { addressText, plainAddress, UpstreamEndpoint } from './endpoint.ts'
 

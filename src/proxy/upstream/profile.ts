@@ -2,13 +2,14 @@
  * How a destination of one name is reached: what its policies settle, applied to addresses. A plain
  * address stays as it is; another one is made once for each address and kept.
  */
+
 import { isIP } from 'node:net'
 import type {
   ConnectionSettings,
   KeepaliveSettings,
   TlsSettings,
 } from '../../exchange/connection.ts'
-import type { UpstreamAddress, UpstreamTls } from '../engine/types.ts'
+import type { UpstreamAddress, UpstreamTls } from '../engine/upstream-address.ts'
 import { type NameEndpoints, NameRace } from './name-endpoints.ts'
 import { checkNames } from './server-names.ts'
 

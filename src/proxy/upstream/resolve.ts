@@ -1,11 +1,12 @@
 /** From a backendRef to an address: the last thing that can go wrong before bytes are sent. */
+
 import { isIP } from 'node:net'
 import { GatewayError } from '../../errors.ts'
 import type { BackendAccess, BackendPart } from '../config/backend-access.ts'
 import type { RulePlacement } from '../config/placement.ts'
 import type { NamedTarget } from '../config/rules.ts'
 import type { ConfigStore } from '../config/store.ts'
-import type { UpstreamAddress } from '../engine/types.ts'
+import type { UpstreamAddress } from '../engine/upstream-address.ts'
 import { defaultPort, joinAuthority, splitAuthority } from './authority.ts'
 import type { StaticDestination } from './backends.ts'
 import { chooseEndpoint, type EndpointSet, endpointAt, now } from './choose.ts'

@@ -1,4 +1,5 @@
-import type { EngineLimits, TlsChoice } from '../types.ts'
+import type { TlsChoice } from '../tls-choice.ts'
+import type { EngineLimits } from '../types.ts'
 
 /** A connection that turned out to speak HTTP/2. */
 export interface Http2Accepted {

@@ -1,5 +1,5 @@
+import type { SecureSocket } from '../accepted-connection.ts'
 import type { EngineParts } from '../engine-parts.ts'
-import type { SecureSocket } from '../tls-handshake.ts'
 import { Transport } from '../transport.ts'
 import type { EngineLimits } from '../types.ts'
 import type { Http2Accepted } from './accepted.ts'

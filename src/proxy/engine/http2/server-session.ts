@@ -1,10 +1,12 @@
 import { GatewayError } from '../../../errors.ts'
+import type { OpenConnection } from '../accepted-connection.ts'
 import { ConnectionEnds } from '../connection-ends.ts'
-import type { EngineParts, OpenConnection } from '../engine-parts.ts'
+import type { EngineParts } from '../engine-parts.ts'
 import { HttpExchange } from '../http-exchange.ts'
 import { Timer, type TimerOwner } from '../timer-wheel.ts'
+import type { TlsChoice } from '../tls-choice.ts'
 import type { Transport } from '../transport.ts'
-import type { EngineLimits, TlsChoice } from '../types.ts'
+import type { EngineLimits } from '../types.ts'
 import type { Http2Accepted } from './accepted.ts'
 import {
   ConnectionError,

@@ -1,10 +1,11 @@
 /** The two ways of OTLP: a POST of protobuf, and a unary call of gRPC. */
+
 import { X509Certificate } from 'node:crypto'
 import type { RequestOptions } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import type { PeerCertificate } from 'node:tls'
 import { Agent as HttpAgent, request as httpRequest } from '../../../base/node-http.ts'
-import type { UpstreamAddress, UpstreamTls } from '../../engine/types.ts'
+import type { UpstreamAddress, UpstreamTls } from '../../engine/upstream-address.ts'
 
 /** Where a collector is just now. */
 export interface CollectorAddress {
