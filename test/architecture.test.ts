@@ -37,6 +37,21 @@ function areaOf(file: string): string | undefined {
     .sort((a, b) => b.length - a.length)[0]
 }
 
+/** In AssemblyScript the ending goes without saying. */
+const kernels = globSync('assembly/**/*.ts', { cwd: root }).sort()
+
+/** Imports, types included, between files that would all be left if those that need nobody went. */
+function circles(imports: readonly (readonly [from: string, to: string])[]): string[] {
+  let rest = imports
+  for (let before = -1; before !== rest.length; ) {
+    before = rest.length
+    const needy = new Set(rest.map(([from]) => from))
+    const needed = new Set(rest.map(([, to]) => to))
+    rest = rest.filter(([from, to]) => needy.has(to) && needed.has(from))
+  }
+  return rest.map(([from, to]) => `${from} -> ${to}`)
+}
+
 const own = production.flatMap(importsOf).filter(({ specifier }) => specifier.startsWith('.'))
 
 describe('boundaries', () => {
@@ -81,6 +96,15 @@ describe('boundaries', () => {
         (next) => next === goal || (!seen.has(next) && reaches(next, goal, seen.add(next))),
       )
     expect([...edges.keys()].filter((area) => reaches(area, area))).toEqual([])
+  })
+
+  it('has no circle of files, so that every file can be read after those that it needs', () => {
+    const ofKernels = kernels
+      .flatMap(importsOf)
+      .map((entry) => [entry.from, `${target(entry)}.ts`] as const)
+    expect(
+      circles([...own.map((entry) => [entry.from, target(entry)] as const), ...ofKernels]),
+    ).toEqual([])
   })
 
   it('keeps the fold free of clocks, randomness and I/O', () => {

@@ -65,8 +65,8 @@ export class Attempt {
   #connect(address: UpstreamAddress, isFresh: boolean): void {
     const { requestBody } = this.#user
     requestBody.rewind()
-    const { pools } = this.#parts
-    const link = pools.acquire(address, this.#user, this.#options, isFresh)
+    const { links } = this.#parts
+    const link = links.acquire(address, this.#user, this.#options, isFresh)
     this.link = link
     this.#turn = link.isIdle && requestBody.kind !== 'none' ? this.#parts.turns.current : -1
     if (link.isIdle) link.use(this.#user)

@@ -1,10 +1,9 @@
 import { HTTP2_PREFACE, INCOMPLETE } from '../../core/index.ts'
 import { GatewayError } from '../../errors.ts'
 import type { AcceptedConnection, OpenConnection } from './accepted-connection.ts'
-import type { ClientSide } from './client-side.ts'
+import type { ClientSide, ClientUser } from './client-side.ts'
 import type { EngineParts } from './engine-parts.ts'
 import { refusedRequest } from './head-reader.ts'
-import { HttpExchange } from './http-exchange.ts'
 import { Http1Side } from './http1-side.ts'
 import { handOver } from './http2/open-session.ts'
 import type { MessageBody } from './message-body.ts'
@@ -39,7 +38,7 @@ export class ClientConnection
   readonly transport: Transport
   readonly #timer = new Timer(this)
   #state: State = 'open'
-  #exchange: HttpExchange | undefined
+  #exchange: ClientUser | undefined
   /** The exchange is over; the rest of its request is read away. */
   #isDiscarding = false
   #discardFrom = 0
@@ -70,11 +69,11 @@ export class ClientConnection
     parts.timers.arm(this.#timer, limits.idleTimeoutMs)
   }
 
-  sendHead(head: string, exchange: HttpExchange): void {
+  sendHead(head: string, exchange: ClientUser): void {
     this.transport.appendText(`${head}${this.#connectionField(exchange)}\r\n`)
   }
 
-  sendResponse(head: ResponseHeadView, framing: ResponseFraming, exchange: HttpExchange): void {
+  sendResponse(head: ResponseHeadView, framing: ResponseFraming, exchange: ClientUser): void {
     this.transport.gather()
     head.writeTo(this.transport, framing)
     this.transport.appendText(this.#connectionField(exchange))
@@ -165,7 +164,7 @@ export class ClientConnection
     this.#isFirst = false
     this.#isHeadTimed = false
     this.#parts.timers.rest(this.#timer)
-    const exchange = this.#parts.spareExchanges.pop() ?? new HttpExchange(this.#parts)
+    const exchange = this.#parts.spareExchanges.take()
     exchange.request.load(reader, this.#unread.bytes, this.#unread.start)
     exchange.request.scheme = this.scheme
     this.#unread.start += reader.headLength
@@ -239,7 +238,7 @@ export class ClientConnection
    * when the rest of the request would have to be read away at length, or may or may not come
    * (a 100 was not sent).
    */
-  #connectionField({ request, requestSource }: HttpExchange): string {
+  #connectionField({ request, requestSource }: ClientUser): string {
     if (this.#parts.isDraining) this.mustClose = true
     if (!requestSource.ended) {
       const { remaining } = requestSource
@@ -268,7 +267,7 @@ export class ClientConnection
   }
 
   /** The exchange has ended; called once for each. */
-  exchangeOver(exchange: HttpExchange): void {
+  exchangeOver(exchange: ClientUser): void {
     const body = exchange.requestSource
     if (!body.ended && !this.mustClose && !this.transport.closed) {
       this.#isDiscarding = true
@@ -298,7 +297,7 @@ export class ClientConnection
     } else if (body.receivedBytes - this.#discardFrom > discardLimit) this.close()
   }
 
-  #release(exchange: HttpExchange): void {
+  #release(exchange: ClientUser): void {
     this.#exchange = undefined
     exchange.recycle()
     this.#parts.onQuieter()

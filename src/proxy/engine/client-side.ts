@@ -1,10 +1,39 @@
 import type { Socket } from 'node:net'
+import type { GatewayError } from '../../errors.ts'
 import type { Peer } from '../../exchange/exchange.ts'
 import type { BodySink } from './body-sink.ts'
-import type { HttpExchange } from './http-exchange.ts'
+import type { BodyKind, MessageBody } from './message-body.ts'
+import type { RequestHeadView } from './request-head.ts'
 import type { ResponseFraming, ResponseHeadView } from './response-head.ts'
 import type { TlsChoice } from './tls-choice.ts'
 import type { TunnelEnd } from './tunnel.ts'
+import type { Ending } from './types.ts'
+
+/** Who serves a request of a client: an exchange. What happens at the client is told to it. */
+export interface ClientUser {
+  readonly request: RequestHeadView
+  readonly responseHead: ResponseHeadView
+  /** Bodies as they come from their ends. */
+  readonly requestSource: MessageBody
+  readonly responseSource: MessageBody
+  /** Bytes of bodies so far, as on the client connection. */
+  readonly requestBytes: number
+  readonly responseBytes: number
+  readonly ending: Ending | undefined
+  /** In milliseconds of the engine's clock; 0 before the end. */
+  readonly endedAt: number
+  /** The head of a request lies in `request`. */
+  begin(client: ClientSide, body: BodyKind): void
+  onBadRequestBody(error: GatewayError): void
+  /** What was written has left. */
+  onClientDrain(): void
+  onClientGone(): void
+  /** Bytes of a tunnel. */
+  onClientTunnelBytes(bytes: Buffer, start: number, end: number): void
+  onClientTunnelEnd(): void
+  /** The client has done with it: it may serve another request. */
+  recycle(): void
+}
 
 /**
  * What an exchange needs of its client, whatever protocol that speaks: a connection of HTTP/1.1
@@ -34,9 +63,9 @@ export interface ClientSide {
   /** A 1xx head, up to but without its empty line. */
   sendInterim(head: string): void
   /** The head of the response, up to but without its empty line; it leaves with `flush`. */
-  sendHead(head: string, exchange: HttpExchange): void
+  sendHead(head: string, exchange: ClientUser): void
   /** The same for a head that was received. */
-  sendResponse(head: ResponseHeadView, framing: ResponseFraming, exchange: HttpExchange): void
+  sendResponse(head: ResponseHeadView, framing: ResponseFraming, exchange: ClientUser): void
   /** Switches to a tunnel: the head of a 101 and its protocol. */
   startTunnel(head: string, protocol: string): TunnelEnd
   /** The tunnel may now pass the client's bytes. */
@@ -46,5 +75,5 @@ export interface ClientSide {
   /** Part of a response was sent and the rest will not come: the client must see that. */
   cut(isCloseDelimited: boolean): void
   /** The exchange has ended; called once for each. */
-  exchangeOver(exchange: HttpExchange): void
+  exchangeOver(exchange: ClientUser): void
 }

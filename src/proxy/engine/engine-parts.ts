@@ -1,18 +1,16 @@
 import type { GatewayError } from '../../errors.ts'
 import type { OpenConnection } from './accepted-connection.ts'
-import type { DatagramSession } from './datagram-session.ts'
 import type { HeadReader } from './head-reader.ts'
-import type { HttpExchange } from './http-exchange.ts'
 import type { FlushQueue } from './http2/flush-queue.ts'
-import type { Pools } from './pool.ts'
 import type { ReadBuffers } from './read-buffers.ts'
-import type { StreamConnection } from './stream-connection.ts'
-import type { StreamCounters, StreamHandler } from './stream-types.ts'
+import type { SpareExchanges } from './spare-exchanges.ts'
+import type { ServerStream, StreamCounters, StreamHandler } from './stream-types.ts'
 import type { EngineClock, TimerWheel } from './timer-wheel.ts'
 import type { TlsChoice } from './tls-choice.ts'
 import type { ByteMeter, TransportParts } from './transport.ts'
 import type { Turns } from './turns.ts'
 import type { EngineCounters, EngineLimits, RequestHandler, StreamLimits } from './types.ts'
+import type { LinkSource } from './upstream-link.ts'
 
 /** What the parts of one engine share. */
 export interface EngineParts extends TransportParts {
@@ -20,7 +18,8 @@ export interface EngineParts extends TransportParts {
   readonly handler: RequestHandler
   readonly clock: EngineClock
   readonly timers: TimerWheel
-  readonly pools: Pools
+  /** Connections to upstreams. */
+  readonly links: LinkSource
   readonly turns: Turns
   readonly readBuffers: ReadBuffers
   readonly limits: EngineLimits
@@ -39,12 +38,11 @@ export interface EngineParts extends TransportParts {
   readonly streamLimits: StreamLimits
   readonly streamCounters: StreamCounters
   /** Connections that are forwarded as they are. */
-  readonly streams: Set<StreamConnection>
-  readonly datagramSessions: Set<DatagramSession>
+  readonly streams: Set<{ cut(): void }>
+  readonly datagramSessions: Set<ServerStream>
   /** Requests that are being served. */
   activeExchanges: number
-  /** Exchanges that are over and may be used again. */
-  readonly spareExchanges: HttpExchange[]
+  readonly spareExchanges: SpareExchanges
   /** Responses tell clients to close. */
   isDraining: boolean
   /** A connection to an upstream was made, in so many seconds. */

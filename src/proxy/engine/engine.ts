@@ -10,6 +10,7 @@ import type { EngineParts } from './engine-parts.ts'
 import { GatherBuffers } from './gather-buffers.ts'
 import { HandleWrites } from './handle-writer.ts'
 import { HeadReader } from './head-reader.ts'
+import { HttpExchange } from './http-exchange.ts'
 import { FlushQueue } from './http2/flush-queue.ts'
 import { defaultHttp2Limits } from './http2/limits.ts'
 import { overTls } from './http2/open-session.ts'
@@ -18,6 +19,7 @@ import { PortSettings } from './port-settings.ts'
 import { ProxyHeaderReader } from './proxy-header-reader.ts'
 import { ReadBuffers } from './read-buffers.ts'
 import { SharedReads } from './shared-reads.ts'
+import { SpareExchanges } from './spare-exchanges.ts'
 import { StreamConnection } from './stream-connection.ts'
 import { type StreamCounters, type StreamHandler, startStreamCounters } from './stream-types.ts'
 import { setKeepalive } from './tcp-keepalive.ts'
@@ -97,6 +99,7 @@ class SocketEngine implements Engine {
   readonly #cap: ConnectionCap | undefined
   readonly #parts: EngineParts
   readonly #servers = new Map<number, Server>()
+  readonly #pools = new Pools(() => this.#parts)
   readonly #settings = new Map<number, PortSettings>()
   readonly #datagramPorts = new Map<number, DatagramPort>()
   readonly #drainTimer = new Timer({ onTimer: () => this.#onDrainTimer() })
@@ -116,7 +119,7 @@ class SocketEngine implements Engine {
       handler: options.handler,
       clock,
       timers: new TimerWheel(clock),
-      pools: new Pools(() => this.#parts),
+      links: this.#pools,
       turns: new Turns(),
       readBuffers,
       sharedReads: new SharedReads(options.core, takesOver),
@@ -135,7 +138,7 @@ class SocketEngine implements Engine {
       streamCounters: startStreamCounters(),
       streams: new Set(),
       datagramSessions: new Set(),
-      spareExchanges: [],
+      spareExchanges: new SpareExchanges(() => new HttpExchange(this.#parts)),
       activeExchanges: 0,
       isDraining: false,
       blame: (thrown) => this.#blame(thrown),
@@ -150,7 +153,7 @@ class SocketEngine implements Engine {
   }
 
   poolStates(): readonly PoolState[] {
-    return this.#parts.pools.states()
+    return this.#pools.states()
   }
 
   get streamCounters(): StreamCounters {
@@ -361,7 +364,7 @@ class SocketEngine implements Engine {
     for (const connection of [...this.#parts.connections]) connection.abort()
     for (const stream of [...this.#parts.streams]) stream.cut()
     for (const port of [...this.#datagramPorts.keys()]) void this.unlistenDatagrams(port)
-    this.#parts.pools.close()
+    this.#pools.close()
     this.#parts.timers.clear()
     const drain = this.#drain
     this.#drain = undefined

@@ -1,6 +1,6 @@
 import { GatewayError } from '../../errors.ts'
 import { Attempt, isOverload } from './attempt.ts'
-import type { ClientSide } from './client-side.ts'
+import type { ClientSide, ClientUser } from './client-side.ts'
 import { Deadlines } from './deadlines.ts'
 import type { EngineParts } from './engine-parts.ts'
 import type { ExchangePhase } from './exchange-phase.ts'
@@ -15,9 +15,8 @@ import type { Ending, ForwardOptions, ResponseStream, ServerExchange } from './t
 import type { UpstreamAddress } from './upstream-address.ts'
 import type { UpstreamLink, UpstreamUser } from './upstream-link.ts'
 
-const spareLimit = 1024
 /** One request and its response: the data plane's view, and the way from socket to socket. */
-export class HttpExchange extends ExchangeView implements ServerExchange, UpstreamUser {
+export class HttpExchange extends ExchangeView implements ServerExchange, ClientUser, UpstreamUser {
   readonly #parts: EngineParts
   #phase: ExchangePhase = 'over'
   readonly #attempt: Attempt
@@ -391,11 +390,11 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Upstre
     this.client = undefined
     // Whoever has not answered yet may do so late, to an exchange that then must be nobody's.
     if (this.#undecided !== 0 || this.ending !== 'complete') return
-    if (this.#parts.spareExchanges.length >= spareLimit) return
+    if (this.#parts.spareExchanges.isFull) return
     this.clear()
     this.#isUpstreamDone = false
     this.#isCloseDelimited = false
     this.mirrors = undefined
-    this.#parts.spareExchanges.push(this)
+    this.#parts.spareExchanges.keep(this)
   }
 }

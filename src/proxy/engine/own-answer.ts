@@ -1,5 +1,4 @@
-import type { ClientSide } from './client-side.ts'
-import type { HttpExchange } from './http-exchange.ts'
+import type { ClientSide, ClientUser } from './client-side.ts'
 import { httpDate } from './status-line.ts'
 
 /**
@@ -9,7 +8,7 @@ import { httpDate } from './status-line.ts'
  */
 export function writeOwnAnswer(
   client: ClientSide,
-  exchange: HttpExchange,
+  exchange: ClientUser,
   status: number,
   headers: readonly (readonly [string, string])[],
   body: string | Uint8Array | undefined,

@@ -1,5 +1,4 @@
-import type { ClientSide } from './client-side.ts'
-import type { HttpExchange } from './http-exchange.ts'
+import type { ClientSide, ClientUser } from './client-side.ts'
 import type { MessageBody } from './message-body.ts'
 import { frameResponse, type ResponseFraming } from './response-head.ts'
 import { httpDate } from './status-line.ts'
@@ -47,7 +46,7 @@ export class OwnStream implements ResponseStream {
  */
 export function beginOwnStream(
   client: ClientSide,
-  exchange: HttpExchange,
+  exchange: ClientUser,
   status: number,
   headers: readonly (readonly [string, string])[],
 ): ResponseFraming {

@@ -2,11 +2,11 @@ import type { EngineParts } from './engine-parts.ts'
 import { type SessionOwner, UpstreamSession } from './http2/upstream-session.ts'
 import type { PoolState } from './types.ts'
 import type { ConnectOptions, UpstreamAddress } from './upstream-address.ts'
-import { UpstreamConnection } from './upstream-connection.ts'
-import type { UpstreamLink, UpstreamUser } from './upstream-link.ts'
+import { type ConnectionOwner, UpstreamConnection } from './upstream-connection.ts'
+import type { LinkSource, UpstreamLink, UpstreamUser } from './upstream-link.ts'
 
 /** Connections to one address. The one that was used last is used next, so that the rest can age. */
-export class Pool implements SessionOwner {
+export class Pool implements ConnectionOwner, SessionOwner {
   readonly address: UpstreamAddress
   readonly #pools: Pools
   /** Those of HTTP/2 that take requests, and all. */
@@ -36,6 +36,13 @@ export class Pool implements SessionOwner {
   forget(connection: UpstreamConnection): void {
     const index = this.#idle.indexOf(connection)
     if (index >= 0) this.#idle.splice(index, 1)
+  }
+
+  moved(connection: UpstreamConnection, address: UpstreamAddress): Pool {
+    const pool = this.#pools.at(address)
+    pool.opened(connection)
+    this.closed(connection)
+    return pool
   }
 
   closed(connection: UpstreamConnection): void {
@@ -105,7 +112,7 @@ export class Pool implements SessionOwner {
 }
 
 /** All pools of an engine, by the identity that makes connections interchangeable. */
-export class Pools {
+export class Pools implements LinkSource {
   readonly #parts: () => EngineParts
   readonly #pools = new Map<string, Pool>()
 
@@ -113,11 +120,6 @@ export class Pools {
     this.#parts = parts
   }
 
-  /**
-   * Finds or makes a connection; `onUpstreamReady` follows, at once where one was idle.
-   * `isFresh` asks for a new connection. Returns the connection; throws `overloaded` where none can
-   * be made.
-   */
   acquire(
     address: UpstreamAddress,
     user: UpstreamUser,
@@ -145,14 +147,6 @@ export class Pools {
       pool = new Pool(this, address)
       this.#pools.set(address.pool, pool)
     }
-    return pool
-  }
-
-  /** A connection of the pool was made to another address. Returns the pool that it belongs to. */
-  move(from: Pool, connection: UpstreamConnection, address: UpstreamAddress): Pool {
-    const pool = this.at(address)
-    pool.opened(connection)
-    from.closed(connection)
     return pool
   }
 

@@ -73,7 +73,7 @@ export class UpstreamCall implements OpenCall, UpstreamUser, BodySink, TimerOwne
   }
 
   #connect(isFresh: boolean): void {
-    const link = this.#parts.pools.acquire(this.#address, this, this.#request, isFresh)
+    const link = this.#parts.links.acquire(this.#address, this, this.#request, isFresh)
     this.#link = link
     if (link.isIdle && this.#request.isOnce === true) this.#turn = this.#parts.turns.current
     if (link.isIdle) link.use(this)

@@ -5,7 +5,6 @@ import type { EngineParts } from './engine-parts.ts'
 import { refusedResponse } from './head-reader.ts'
 import type { BodyKind } from './message-body.ts'
 import { type OpeningOwner, openTransport } from './open-transport.ts'
-import type { Pool } from './pool.ts'
 import { type ReadBuffer, readBufferSize } from './read-buffers.ts'
 import type { RequestFraming, RequestHeadView } from './request-head.ts'
 import type { ResponseHeadView } from './response-head.ts'
@@ -21,10 +20,22 @@ const interimLimit = 32
 const defaultConnectTimeoutMs = 10_000
 export const idleTimeoutMs = 90_000
 
+/** Who keeps the connections to one address. */
+export interface ConnectionOwner {
+  readonly address: UpstreamAddress
+  /** It is idle: the next request may have it. */
+  keep(connection: UpstreamConnection): void
+  /** It is idle no more. */
+  forget(connection: UpstreamConnection): void
+  closed(connection: UpstreamConnection): void
+  /** It is made to another address of the name. Returns who keeps it from now on. */
+  moved(connection: UpstreamConnection, address: UpstreamAddress): ConnectionOwner
+}
+
 /** One HTTP/1.1 connection to an upstream: at most one request at a time, read strictly. */
 export class UpstreamConnection implements UpstreamLink, OpeningOwner, TimerOwner {
   readonly #parts: EngineParts
-  #pool: Pool
+  #owner: ConnectionOwner
   /** Absent where bytes come as buffers of their own. */
   readonly #buffer: ReadBuffer | undefined
   readonly transport: Transport
@@ -51,17 +62,17 @@ export class UpstreamConnection implements UpstreamLink, OpeningOwner, TimerOwne
 
   constructor(
     parts: EngineParts,
-    pool: Pool,
+    owner: ConnectionOwner,
     user: UpstreamUser,
     { connectTimeoutMs, race, isLong = false }: ConnectOptions,
   ) {
     this.#parts = parts
-    this.#pool = pool
+    this.#owner = owner
     this.#user = user
     this.#buffer = isLong ? undefined : parts.readBuffers.lease()
     this.#startedAt = parts.clock.now()
     const into = this.#buffer && this.#readInto(this.#buffer)
-    this.transport = openTransport(parts, { address: pool.address, race, into, owner: this })
+    this.transport = openTransport(parts, { address: owner.address, race, into, owner: this })
     parts.timers.arm(this.#timer, connectTimeoutMs > 0 ? connectTimeoutMs : defaultConnectTimeoutMs)
     parts.counters.upstreamConnectionsTotal++
     parts.counters.upstreamConnectionsOpen++
@@ -117,7 +128,7 @@ export class UpstreamConnection implements UpstreamLink, OpeningOwner, TimerOwne
   }
 
   onElsewhere(address: UpstreamAddress): void {
-    this.#pool = this.#parts.pools.move(this.#pool, this, address)
+    this.#owner = this.#owner.moved(this, address)
     this.#user?.onElsewhere(address)
   }
 
@@ -302,21 +313,21 @@ export class UpstreamConnection implements UpstreamLink, OpeningOwner, TimerOwne
     this.#user = undefined
     this.#state = 'idle'
     this.transport.resume()
-    this.#pool.keep(this)
+    this.#owner.keep(this)
     this.#parts.timers.arm(this.#timer, idleTimeoutMs, now)
   }
 
   /** Drops the connection; the user hears nothing more. */
   close(): void {
     if (this.#state === 'closed') return
-    if (this.#state === 'idle') this.#pool.forget(this)
+    if (this.#state === 'idle') this.#owner.forget(this)
     this.#giveBackBuffer()
     this.#state = 'closed'
     this.#user = undefined
     this.#held = undefined
     this.#parts.timers.disarm(this.#timer)
     this.#parts.counters.upstreamConnectionsOpen--
-    this.#pool.closed(this)
+    this.#owner.closed(this)
     this.transport.destroy()
   }
 
@@ -346,12 +357,12 @@ export class UpstreamConnection implements UpstreamLink, OpeningOwner, TimerOwne
       user.onResponseBody(this)
       return
     }
-    if (this.#state === 'connecting') this.#fail(dialError(this.#pool.address, undefined))
+    if (this.#state === 'connecting') this.#fail(dialError(this.#owner.address, undefined))
     else this.#fail(new GatewayError('upstream_reset'))
   }
 
   onClose(error: Error | undefined): void {
-    if (this.#state === 'connecting') this.#fail(dialError(this.#pool.address, error))
+    if (this.#state === 'connecting') this.#fail(dialError(this.#owner.address, error))
     else this.#fail(lostError(error))
   }
 
@@ -366,7 +377,7 @@ export class UpstreamConnection implements UpstreamLink, OpeningOwner, TimerOwne
 
   #fail(error: GatewayError): void {
     const user = this.#user
-    const { host, port } = this.#pool.address
+    const { host, port } = this.#owner.address
     this.close()
     user?.onUpstreamFailure(this, error.at(`endpoint ${host}:${port}`))
   }

@@ -5,7 +5,7 @@ import type { MessageBody } from './message-body.ts'
 import type { RequestFraming, RequestHeadView } from './request-head.ts'
 import type { ResponseHeadView } from './response-head.ts'
 import type { TunnelEnd } from './tunnel.ts'
-import type { UpstreamAddress } from './upstream-address.ts'
+import type { ConnectOptions, UpstreamAddress } from './upstream-address.ts'
 
 /** Who sent the request that a link answers: an exchange or a mirror. */
 export interface UpstreamUser {
@@ -79,4 +79,18 @@ export interface UpstreamLink {
   release(now?: number): void
   /** Gives the request up; the user hears nothing more. */
   close(): void
+}
+
+/** Where links come from: connections that are kept, and new ones. */
+export interface LinkSource {
+  /**
+   * Finds or makes a connection; `onUpstreamReady` follows, at once where one was idle.
+   * `isFresh` asks for a new connection. Throws `overloaded` where none can be made.
+   */
+  acquire(
+    address: UpstreamAddress,
+    user: UpstreamUser,
+    options: ConnectOptions,
+    isFresh: boolean,
+  ): UpstreamLink
 }

@@ -1,8 +1,7 @@
 import type { GatewayError } from '../../../errors.ts'
 import type { MessageBody } from '../message-body.ts'
 import { errorCodes } from './frames.ts'
-import { SendingStream } from './sending-stream.ts'
-import type { Http2Session } from './session.ts'
+import { SendingStream, type StreamSession } from './sending-stream.ts'
 
 /**
  * A stream with its receiving half: data goes on into a body while that wants it, and else waits
@@ -21,7 +20,7 @@ export abstract class Http2Stream extends SendingStream {
   #uncredited = 0
   #isFinished = false
 
-  constructor(session: Http2Session, id: number, sendWindow: number, receiveWindow: number) {
+  constructor(session: StreamSession, id: number, sendWindow: number, receiveWindow: number) {
     super(session, id, sendWindow)
     this.receiveWindow = receiveWindow
   }

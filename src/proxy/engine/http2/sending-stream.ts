@@ -1,6 +1,35 @@
+import type { GatewayError } from '../../../errors.ts'
 import type { BodySink } from '../body-sink.ts'
 import { latin1Text } from '../latin1.ts'
-import type { Http2Session } from './session.ts'
+import type { Transport } from '../transport.ts'
+import type { HpackEncoder } from './hpack-encoder.ts'
+
+/** What a stream needs of the connection that it is one of. */
+export interface StreamSession {
+  readonly transport: Transport
+  readonly encoder: HpackEncoder
+  /** Streams with something to send, in the order of their turns. */
+  readonly waiting: Set<SendingStream>
+  /** What the peer admits on the whole connection; what we admit to one stream. */
+  readonly sendWindow: number
+  readonly streamWindow: number
+  /** Largest frame that is sent. */
+  readonly peerFrameSize: number
+  writeHeaders(id: number, block: string, isLast: boolean): void
+  writeData(id: number, piece: string, isLast: boolean): void
+  /** A stream has joined those that wait. */
+  onWait(): void
+  /** Data was taken: the connection admits as much again, or one of its streams does. */
+  credit(length: number): void
+  updateWindow(id: number, increment: number): void
+  /** Tells the peer that a stream is over, and forgets it. */
+  reset(stream: SendingStream, code: number): void
+  /** The same for a fault of the peer. */
+  abortStream(stream: SendingStream, code: number, detail: string): void
+  /** Both sides have ended a stream. */
+  forget(stream: SendingStream): void
+  blame(thrown: unknown): GatewayError
+}
 
 /**
  * The sending half of a stream: a head, data under flow control, trailers (RFC 9113 5.1, 5.2). What
@@ -10,7 +39,7 @@ import type { Http2Session } from './session.ts'
 export abstract class SendingStream implements BodySink {
   /** 0 while the stream is not open. */
   id: number
-  protected readonly session: Http2Session
+  protected readonly session: StreamSession
   /** What the peer still admits; below zero where it has lowered its setting. */
   sendWindow: number
   /** Encoded when it leaves: blocks change the table in the order in which they are sent. */
@@ -25,7 +54,7 @@ export abstract class SendingStream implements BodySink {
   /** The owner was told that the peer is slow, and waits for `onSendDrain`. */
   isAwaitingDrain = false
 
-  constructor(session: Http2Session, id: number, sendWindow: number) {
+  constructor(session: StreamSession, id: number, sendWindow: number) {
     this.session = session
     this.id = id
     this.sendWindow = sendWindow

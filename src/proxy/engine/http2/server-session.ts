@@ -2,7 +2,6 @@ import { GatewayError } from '../../../errors.ts'
 import type { OpenConnection } from '../accepted-connection.ts'
 import { ConnectionEnds } from '../connection-ends.ts'
 import type { EngineParts } from '../engine-parts.ts'
-import { HttpExchange } from '../http-exchange.ts'
 import { Timer, type TimerOwner } from '../timer-wheel.ts'
 import type { TlsChoice } from '../tls-choice.ts'
 import type { Transport } from '../transport.ts'
@@ -192,7 +191,7 @@ export class ServerSession
       this.abortStream(stream, errorCodes.protocol, 'no data')
       return
     }
-    const exchange = spareExchanges.pop() ?? new HttpExchange(this.parts)
+    const exchange = spareExchanges.take()
     const { request } = exchange
     request.load(reader, reader.textBytes, reader.textStart)
     request.scheme = this.#scheme

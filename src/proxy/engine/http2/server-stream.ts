@@ -1,32 +1,41 @@
 import type { Socket } from 'node:net'
 import type { GatewayError } from '../../../errors.ts'
 import type { Peer } from '../../../exchange/exchange.ts'
-import type { ClientSide } from '../client-side.ts'
-import type { HttpExchange } from '../http-exchange.ts'
+import type { ClientSide, ClientUser } from '../client-side.ts'
+import type { ConnectionEnds } from '../connection-ends.ts'
 import type { BodyKind, MessageBody } from '../message-body.ts'
 import type { ResponseFraming, ResponseHeadView } from '../response-head.ts'
 import type { TlsChoice } from '../tls-choice.ts'
 import type { TunnelEnd } from '../tunnel.ts'
 import { errorCodes } from './frames.ts'
-import type { ServerSession } from './server-session.ts'
+import type { StreamSession } from './sending-stream.ts'
 import { Stall } from './stalled-streams.ts'
 import { TunnelStream } from './tunnel-stream.ts'
 
 const httpVersion = 'HTTP/1.1'
 
+/** What such a stream needs of its connection besides. */
+export interface ClientSession extends StreamSession {
+  readonly port: number
+  readonly tls: TlsChoice | undefined
+  readonly ends: ConnectionEnds
+  /** The exchange of a stream has ended. */
+  exchangeOver(isComplete: boolean): void
+}
+
 /** One request of a client and its response. */
 export class ServerStream extends TunnelStream implements ClientSide {
-  readonly #server: ServerSession
+  readonly #server: ClientSession
   readonly framesBodies = true
   readonly borrower = undefined
   hasContinued = false
   mustClose = false
-  #exchange: HttpExchange | undefined
+  #exchange: ClientUser | undefined
   /** Octets moved both ways when the session looked last. */
   progress = -1
   readonly stall: Stall = new Stall()
 
-  constructor(session: ServerSession, id: number, sendWindow: number, receiveWindow: number) {
+  constructor(session: ClientSession, id: number, sendWindow: number, receiveWindow: number) {
     super(session, id, sendWindow, receiveWindow)
     this.#server = session
   }
@@ -72,7 +81,7 @@ export class ServerStream extends TunnelStream implements ClientSide {
 
   // --- the request ---
 
-  begin(exchange: HttpExchange, body: BodyKind): void {
+  begin(exchange: ClientUser, body: BodyKind): void {
     this.#exchange = exchange
     if (body === 'stream') this.expect(exchange.request.contentLength)
     exchange.begin(this, body)
@@ -145,7 +154,7 @@ export class ServerStream extends TunnelStream implements ClientSide {
     this.session.reset(this, errorCodes.internal)
   }
 
-  exchangeOver(exchange: HttpExchange): void {
+  exchangeOver(exchange: ClientUser): void {
     const isComplete = exchange.ending === 'complete'
     this.#exchange = undefined
     this.#settle()

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { GatewayError } from '../../../errors.ts'
+import type { HeadReader } from '../head-reader.ts'
 import type { BodyKind, MessageBody } from '../message-body.ts'
 import type { RequestFraming, RequestHeadView } from '../request-head.ts'
 import type { TunnelEnd } from '../tunnel.ts'
@@ -7,8 +8,8 @@ import type { UpstreamAddress } from '../upstream-address.ts'
 import type { UpstreamLink, UpstreamUser } from '../upstream-link.ts'
 import { errorCodes } from './frames.ts'
 import type { ResponseFields } from './response-fields.ts'
+import type { StreamSession } from './sending-stream.ts'
 import { TunnelStream } from './tunnel-stream.ts'
-import type { UpstreamSession } from './upstream-session.ts'
 
 /** Interim responses that one request may get before its final one. */
 const interimLimit = 32
@@ -17,12 +18,32 @@ const interimLimit = 32
 const webSocketGuid = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
 const keyPattern = /^sec-websocket-key:[ \t]*(\S*)[ \t]*\r\n/im
 
+/** What such a stream needs of its connection besides. */
+export interface RequestSession extends StreamSession {
+  readonly scheme: 'http' | 'https'
+  readonly reader: HeadReader
+  readonly maxHeadBytes: number
+  /** Requests can be sent. */
+  readonly isReady: boolean
+  /** Settings of the upstream have come, and whether they take extended CONNECT (RFC 8441 3). */
+  readonly isSettled: boolean
+  readonly admitsConnect: boolean
+  /** A head leaves: the stream gets its number. */
+  open(stream: UpstreamStream): void
+  /** A request was given up before its head left. */
+  leave(stream: UpstreamStream): void
+  /** Request and response are complete. */
+  finished(stream: UpstreamStream): void
+  /** The error, with the place where it happened. */
+  place(error: GatewayError): GatewayError
+}
+
 /**
  * One request to an upstream that speaks HTTP/2, and its response. A request that asks to switch to
  * another protocol becomes an extended CONNECT, and its success the switch (RFC 8441 5).
  */
 export class UpstreamStream extends TunnelStream implements UpstreamLink {
-  readonly #upstream: UpstreamSession
+  readonly #upstream: RequestSession
   readonly framesBodies = true
   isUnprocessed = false
   isLent = false
@@ -41,7 +62,7 @@ export class UpstreamStream extends TunnelStream implements UpstreamLink {
   /** The half to the upstream may end: an extended CONNECT stays open behind its head. */
   #mayEnd = true
 
-  constructor(session: UpstreamSession, user: UpstreamUser, served: number) {
+  constructor(session: RequestSession, user: UpstreamUser, served: number) {
     super(session, 0, 0, session.streamWindow)
     this.#upstream = session
     this.#user = user
