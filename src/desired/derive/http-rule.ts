@@ -1,5 +1,6 @@
 /** One HTTPRoute rule: spec -> wire form, with everything that stands in its way. */
 import { parseDurationMs } from '../../base/duration.ts'
+import { filterProblem } from '../../model/filter-problems.ts'
 import type {
   HeaderChanges,
   NamedMatch,
@@ -158,12 +159,27 @@ function checkAuthorizer({ externalAuth }: FilterSpec, context: Context): void {
   if (failure !== undefined) context.refs.push(failure)
 }
 
-function viewFilters(specs: readonly FilterSpec[] | undefined, context: Context): RouteFilter[] {
+function checkFilter(filter: RouteFilter, at: string, context: Context): void {
+  const problem = filterProblem(filter)
+  if (problem === undefined) return
+  refuse(context, 'UnsupportedValue', `${at}.${problem.path}: ${problem.message}`)
+}
+
+/** `at`: where they stand in the rule, such as `filters`. */
+function viewFilters(
+  specs: readonly FilterSpec[] | undefined,
+  at: string,
+  context: Context,
+): RouteFilter[] {
   // Only one can be asked, and one that is left out would let something through.
   if ((specs ?? []).filter(({ type }) => type === 'ExternalAuth').length > 1) {
     refuse(context, 'UnsupportedValue', 'filters: ExternalAuth cannot be repeated')
   }
-  const filters = (specs ?? []).flatMap((spec) => viewFilter(spec, context))
+  const filters = (specs ?? []).flatMap((spec, index) => {
+    const viewed = viewFilter(spec, context)
+    for (const filter of viewed) checkFilter(filter, `${at}[${index}]`, context)
+    return viewed
+  })
   const has = (type: RouteFilter['type']) => filters.some((filter) => filter.type === type)
   if (has('redirect') && has('rewrite')) {
     const message = 'filters: RequestRedirect and URLRewrite cannot stand in one rule'
@@ -177,6 +193,7 @@ const onRulesOnly = new Set(['RequestRedirect', 'RequestMirror', 'CORS', 'Extern
 /** Filters of one backendRef: just those that edit (Gateway API leaves the others to us). */
 function viewBackendFilters(
   specs: readonly FilterSpec[] | undefined,
+  at: string,
   context: Context,
 ): RouteFilter[] {
   for (const { type } of specs ?? []) {
@@ -184,7 +201,7 @@ function viewBackendFilters(
       refuse(context, 'UnsupportedValue', `backendRefs.filters: ${type} is not supported here`)
     }
   }
-  return viewFilters(specs, context)
+  return viewFilters(specs, at, context)
 }
 
 function timeoutMs(text: string | undefined): number | undefined {
@@ -209,12 +226,13 @@ export function viewRule(
   const matches = (given.length === 0 ? [{}] : given).map((match, position) =>
     viewMatch(match, `matches[${position}]`, context),
   )
-  const filters = viewFilters(spec.filters, context)
-  const backends = (spec.backendRefs ?? []).map((reference): WeightedBackend => {
+  const filters = viewFilters(spec.filters, 'filters', context)
+  const backends = (spec.backendRefs ?? []).map((reference, position): WeightedBackend => {
     const { target, failure } = resolveRouteBackend(reference, from, read, useOf(from))
     if (failure !== undefined) context.refs.push(failure)
     const { weight = 1 } = reference
-    return { weight, target, filters: viewBackendFilters(reference.filters, context) }
+    const at = `backendRefs[${position}].filters`
+    return { weight, target, filters: viewBackendFilters(reference.filters, at, context) }
   })
   const requestTimeoutMs = timeoutMs(spec.timeouts?.request)
   const backendTimeoutMs = timeoutMs(spec.timeouts?.backendRequest)

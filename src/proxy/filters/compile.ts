@@ -1,7 +1,6 @@
 /** The filters of a rule or of a backendRef, sorted by the place where the walk needs them. */
-import { headerProblems } from '../../model/header-changes.ts'
-import type { HeaderChanges, PathModifier, RouteFilter } from '../../model/resources.ts'
-import { isPath } from './path.ts'
+import { filterProblem } from '../../model/filter-problems.ts'
+import type { HeaderChanges, RouteFilter } from '../../model/resources.ts'
 import type { RedirectFilter } from './redirect.ts'
 
 export type RewriteFilter = Extract<RouteFilter, { type: 'rewrite' }>
@@ -44,35 +43,11 @@ export function compileFilters(filters: readonly RouteFilter[]): CompiledFilters
     redirect: filters.find((filter) => filter.type === 'redirect'),
     mirrors: filters.filter((filter) => filter.type === 'mirror'),
     setsHost: edits.some((edit) => edit.type === 'rewrite' && edit.hostname !== undefined),
-    problem: filters.map(problemOf).find((problem) => problem !== undefined),
+    problem: filters.map(problemText).find((problem) => problem !== undefined),
   }
 }
 
-function problemOf(filter: RouteFilter): string | undefined {
-  switch (filter.type) {
-    case 'requestHeaders':
-    case 'responseHeaders':
-      return headerProblem(filter.changes)
-    case 'rewrite':
-      return hostProblem(filter.hostname) ?? pathProblem(filter.path)
-    case 'redirect':
-      return hostProblem(filter.hostname) ?? pathProblem(filter.path)
-    case 'mirror':
-      return undefined
-  }
-}
-
-function headerProblem(changes: HeaderChanges): string | undefined {
-  const [first] = headerProblems(changes)
-  return first && `${first.path} ${first.message}`
-}
-
-function hostProblem(hostname: string | undefined): string | undefined {
-  if (hostname === undefined || /^[0-9A-Za-z.\-_[\]:]+$/.test(hostname)) return undefined
-  return `${JSON.stringify(hostname)} is not a host name`
-}
-
-function pathProblem(path: PathModifier | undefined): string | undefined {
-  if (path === undefined || isPath(path.value)) return undefined
-  return `${JSON.stringify(path.value)} is not a path`
+function problemText(filter: RouteFilter): string | undefined {
+  const problem = filterProblem(filter)
+  return problem && `${problem.path}: ${problem.message}`
 }

@@ -19,11 +19,6 @@ export function modifyPath(
   return withSlash(withoutTrailingSlashes(modifier.value) + rest)
 }
 
-/** Can the text stand as the path of a request target? */
-export function isPath(text: string): boolean {
-  return /^[\x21-\x7e]*$/.test(text) && !/[?#]/.test(text)
-}
-
 function withoutTrailingSlashes(text: string): string {
   let end = text.length
   while (end > 0 && text[end - 1] === '/') end--
