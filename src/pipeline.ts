@@ -29,6 +29,7 @@ import { apiBinding, builtInObjects } from './pipeline/api-binding.ts'
 import { type BeginOptions, beginState, whileHolding } from './pipeline/begin-anew.ts'
 import { DigestCheck } from './pipeline/controller/digest-check.ts'
 import { Effects } from './pipeline/controller/effects.ts'
+import { Halt } from './pipeline/log-end.ts'
 import { contradictLoss } from './pipeline/lost-proxies.ts'
 import type { ManifestFilesOptions } from './pipeline/manifest-files.ts'
 import { type LogOptions, type OpenedLog, openLog } from './pipeline/open-log.ts'
@@ -51,6 +52,8 @@ export interface PipelineOptions extends LogOptions {
   readonly proxy: Omit<ProxyOptions, 'channel' | 'name'>
   onProblem(problem: SourceProblem): void
   onNotice(text: string): void
+  /** No change is taken up any more, and why; what is served goes on to be served. */
+  onHalt(text: string): void
   /** A bug, or storage that failed: the pipeline may be behind from here on. */
   onFault(error: unknown): void
 }
@@ -77,15 +80,13 @@ export async function startPipeline(options: PipelineOptions): Promise<Pipeline>
   const { fold, index } = restored
   const identity = `${opened.shared?.replica ?? soleProxy}_${randomUUID().slice(0, 8)}`
   const post = (events: readonly SluiceEvent[]) => writing.post(events)
+  const halt = new Halt(options, () => writing.yield())
   const recorder = createRecorder(opened, identity, post)
   const channel = createChannel(recorder)
-  const secrets = new SecretStore(() => {
-    const late = secrets.late()
-    if (late !== undefined) channel.publish(late)
-  })
-  keepSessionKey(secrets, opened.digestKey)
+  const secrets = openSecrets((late) => channel.publish(late), opened.digestKey)
   const digests = openDigests(opened, fold, identity, post, options.onNotice)
   const reconciler = createReconciler(opened, restored, options, {
+    onEnd: halt.because,
     publish: (delta) => {
       channel.publish(secrets.join(delta))
       return () => secrets.retain(writing.secretDigests().union(secretDigests(fold)))
@@ -104,6 +105,7 @@ export async function startPipeline(options: PipelineOptions): Promise<Pipeline>
     identity,
     onNotice: options.onNotice,
     onFault: options.onFault,
+    onEnd: halt.because,
   })
   const effects = new Effects({
     fold,
@@ -118,25 +120,53 @@ export async function startPipeline(options: PipelineOptions): Promise<Pipeline>
   const name = connectProxy(opened, fold, recorder, options.proxy.bindAddress)
   await writing.start()
   await caughtUp()
-  // A proxy that starts with the keys refuses nobody in its first moments.
-  effects.update()
-  await Promise.race([effects.settled(), after(firstKeysMs, undefined, { ref: false })])
+  await haveFirstKeys(effects)
   await caughtUp()
   reconciler.open()
-  const proxy = await startProxy({ ...options.proxy, name, channel, moreMetrics: digests.metrics })
+  const proxy = await startProxy({
+    ...options.proxy,
+    name,
+    channel,
+    ...halt.told(digests.metrics),
+  })
   const stop = async () => {
     await writing.endReading()
     await effects.close()
     await proxy.drain()
     recorder.disconnected(name, 'the gateway was stopped')
     recorder.close()
-    await caughtUp()
+    // Nothing more is read where the log has ended.
+    await caughtUp().catch(halt.because)
     await reconciler.stop()
-    if (writing.epoch() !== undefined) await opened.log.saveSnapshot(captureState(fold, index))
-    await writing.close()
-    await opened.close()
+    await closeLog(opened, restored, writing)
   }
   return { proxy, logPath: opened.path, stop }
+}
+
+/** Values that come later than what refers to them are published on their own. */
+function openSecrets(publish: (late: DesiredDelta) => void, key: DigestKey): SecretStore {
+  const secrets = new SecretStore(() => {
+    const late = secrets.late()
+    if (late !== undefined) publish(late)
+  })
+  keepSessionKey(secrets, key)
+  return secrets
+}
+
+/** A proxy that starts with the keys refuses nobody in its first moments. */
+async function haveFirstKeys(effects: Effects): Promise<void> {
+  effects.update()
+  await Promise.race([effects.settled(), after(firstKeysMs, undefined, { ref: false })])
+}
+
+async function closeLog(
+  opened: OpenedLog,
+  { fold, index }: RestoredState,
+  writing: Writing,
+): Promise<void> {
+  if (writing.epoch() !== undefined) await opened.log.saveSnapshot(captureState(fold, index))
+  await writing.close()
+  await opened.close()
 }
 
 /** How the state is found again where somebody has removed events from the log. */
@@ -240,13 +270,14 @@ interface Outlets {
   readonly publish: (delta: DesiredDelta) => () => void
   readonly writing: () => Writing
   readonly onDecided: () => void
+  readonly onEnd: (error: unknown) => void
 }
 
 function createReconciler(
   { log, digestKey }: OpenedLog,
   { fold, index }: RestoredState,
   { onFault, onNotice }: PipelineOptions,
-  { publish, writing, onDecided, onFolded }: Outlets,
+  { publish, writing, onDecided, onFolded, onEnd }: Outlets,
 ): Reconciler {
   let isSecretGone = false
   return new Reconciler({
@@ -270,6 +301,7 @@ function createReconciler(
     onDecided,
     onFolded,
     onFault,
+    onEnd,
   })
 }
 

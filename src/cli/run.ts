@@ -55,6 +55,7 @@ async function start(
       onProblem: (problem) =>
         log.write(problem.severity === 'error' ? 'error' : 'warn', formatProblem(problem)),
       onNotice: (text) => log.write('warn', text),
+      onHalt: (text) => log.write('error', text),
       onFault: (error) =>
         log.write('fatal', error instanceof Error ? String(error.stack) : String(error)),
     })

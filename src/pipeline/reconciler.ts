@@ -46,7 +46,7 @@ export interface ReconcilerOptions {
   /** After an event was folded. */
   readonly onFolded?: (recorded: Recorded) => void
   readonly onFault: (error: unknown) => void
-  /** The log cannot be read on; `onFault` where it is absent. */
+  /** The log cannot be read on after it was read once; `onFault` where it is absent. */
   readonly onEnd?: (error: unknown) => void
 }
 
@@ -79,11 +79,12 @@ export class Reconciler {
   /** The last change set that was published and not said to be. */
   #lastDelta: Omit<DesiredDelta, 'sequence'> | undefined
   #flushScheduled = false
-  #waiters: { position: number; resolve: () => void }[] = []
+  #waiters: { position: number; resolve: () => void; reject: (error: unknown) => void }[] = []
   #loop: Promise<void> = Promise.resolve()
-
-  /** Only while it catches up. */
-  #failStart: ((error: unknown) => void) | undefined
+  /** What the log held when this began to read. */
+  #startsAt = 0
+  /** Why nothing more is read. */
+  #failure: { readonly error: unknown } | undefined
 
   constructor(options: ReconcilerOptions) {
     this.#options = options
@@ -97,12 +98,9 @@ export class Reconciler {
     const { log } = this.#options
     const last = await log.lastPosition()
     this.#snapshotAt = from - 1
-    const isTold = this.#options.onEnd !== undefined
-    const { promise: broken, reject } = Promise.withResolvers<never>()
-    this.#failStart = isTold ? undefined : reject
+    this.#startsAt = last
     this.#loop = this.#run(log.tail(from, { signal: this.#stop.signal }))
-    await Promise.race([this.folded(last), broken])
-    this.#failStart = undefined
+    await this.folded(last)
   }
 
   /** Begins to publish: call it once the first listing of the sources has been folded. */
@@ -111,10 +109,11 @@ export class Reconciler {
     this.#scheduleFlush()
   }
 
-  /** Resolves once the event at a position is folded. */
+  /** Resolves once the event at a position is folded; rejects where the log cannot be read so far. */
   folded(position: number): Promise<void> {
     if (this.#options.fold.position >= position) return Promise.resolve()
-    return new Promise((resolve) => this.#waiters.push({ position, resolve }))
+    if (this.#failure !== undefined) return Promise.reject(this.#failure.error)
+    return new Promise((resolve, reject) => this.#waiters.push({ position, resolve, reject }))
   }
 
   async stop(): Promise<void> {
@@ -127,10 +126,17 @@ export class Reconciler {
     try {
       for await (const recorded of events) this.#take(recorded)
     } catch (error) {
-      const { onFault, onEnd = onFault } = this.#options
-      if (this.#failStart !== undefined) this.#failStart(error)
-      else if (!this.#stop.signal.aborted) onEnd(error)
+      if (!this.#stop.signal.aborted) this.#end(error)
     }
+  }
+
+  #end(error: unknown): void {
+    const { fold, onFault, onEnd = onFault } = this.#options
+    this.#failure = { error }
+    const waiters = this.#waiters
+    this.#waiters = []
+    for (const { reject } of waiters) reject(error)
+    if (fold.position >= this.#startsAt) onEnd(error)
   }
 
   #take(recorded: Recorded): void {

@@ -29,6 +29,8 @@ export interface Writing {
   start(): Promise<void>
   /** Digests of all secret values that the manifests hold at present. */
   secretDigests(): Set<string>
+  /** Leaves the lease to others from now on: what they write is not read here any more. */
+  yield(): void
   /** Reads the manifests no more. */
   endReading(): Promise<void>
   /** Gives up the lease, where there is one. */
@@ -48,6 +50,8 @@ export interface WritingOptions {
   readonly identity: string
   onNotice(text: string): void
   onFault(error: unknown): void
+  /** The log will take nothing any more. */
+  onEnd(error: unknown): void
 }
 
 export function openWriting(options: WritingOptions): Writing {
@@ -69,6 +73,7 @@ function soleWriting({ opened, index, files: options, onFault }: WritingOptions)
     post: (events) => void log.append(events).catch(onFault),
     start: () => files.lead(index.copy(), 0),
     secretDigests: () => files.secretDigests(),
+    yield: () => undefined,
     endReading: () => files.close(),
     close: async () => undefined,
   }
@@ -108,7 +113,7 @@ class SharedWriting implements Writing {
   #robbedUpTo = 0
 
   constructor(options: WritingOptions) {
-    const { opened, fold, index, onNotice, onFault } = options
+    const { opened, fold, index, onNotice, onEnd } = options
     const { log, digestKey, shared = { servers: '', replica: '' } } = opened
     this.#options = options
     this.#keeper = new LogKeeper({
@@ -119,7 +124,7 @@ class SharedWriting implements Writing {
         void this.#lease.resign('the log does not take events')
       },
       onRecovered: () => onNotice('the log takes events again'),
-      onLost: onFault,
+      onLost: onEnd,
       onRobbed: (upTo) => this.#mendLog(upTo),
       isShared: true,
     })
@@ -198,6 +203,10 @@ class SharedWriting implements Writing {
 
   secretDigests(): Set<string> {
     return this.#files.secretDigests()
+  }
+
+  yield(): void {
+    void this.#lease.close()
   }
 
   endReading(): Promise<void> {

@@ -77,6 +77,8 @@ export interface ProxyOptions {
   readonly log?: LevelControl
   /** Metrics of whoever started the proxy, beside its own. */
   readonly moreMetrics?: () => MetricsSnapshot
+  /** What readiness names as absent although the proxy serves. */
+  readonly without?: () => readonly string[]
   readonly onEvent?: (event: ProxyEvent) => void
 }
 
@@ -182,7 +184,7 @@ class Supervisor implements RunningProxy {
     })
     const readiness = readinessRoutes({
       pending: () => this.pending(),
-      unserved: () => unservedPorts(this.#threads),
+      unserved: () => [...unservedPorts(this.#threads), ...(this.#options.without?.() ?? [])],
     })
     this.#servers.readiness = await serve('readiness', readinessAddress, readiness)
     this.#servers.stats = await serve(

@@ -1,6 +1,7 @@
 import { readFileSync, rmSync } from 'node:fs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { SluiceEvent } from '../../events/index.ts'
+import { openEmbeddedLog } from '../../src/log/index.ts'
 import { apiServerParts, startApiServer } from '../../src/testing/api-server.ts'
 import { Authority } from '../../src/testing/certificates.ts'
 import { gateway, route, service, TestCluster, type TestObject } from '../../src/testing/cluster.ts'
@@ -8,6 +9,7 @@ import { ControllerProcess } from '../../src/testing/controller.ts'
 import { sluice } from '../../src/testing/gateway.ts'
 import { describeWithParts } from '../../src/testing/parts.ts'
 import { waitFor } from '../../src/testing/wait-for.ts'
+import { routeApplied } from '../contract/events.ts'
 
 interface RouteStatus {
   readonly parents: readonly {
@@ -300,6 +302,20 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'a controller in a cl
       stderr:
         'sluice: address cannot be listened on: health address 192.0.2.1:1: this machine does not have that address\n',
     })
+  })
+
+  it('is not ready on a log of a newer version, and ends when told', async () => {
+    const logFile = `${controller.logFile}.newer`
+    const { log } = openEmbeddedLog(logFile)
+    await log.append([{ ...routeApplied('later'), type: 'dev.sluice.resource.applied.v9' }])
+    await log.close()
+    const { kubeconfig } = cluster.server
+    const older = await new ControllerProcess({ kubeconfig, logFile }).launch()
+    const reason = `position 1 of the log: event type dev.sluice.resource.applied.v9 is unknown`
+    await older.said(new RegExp(`^error: ${reason}; .*follows no further$`, 'm'))
+    expect((await older.get('health', '/readyz')).text).toContain(`\nlog: ${reason}`)
+    expect(await older.stop()).toBe(0)
+    await older.dispose()
   })
 
   it('replays what it has written down to the same digests', async () => {

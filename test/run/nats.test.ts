@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import { openNatsLog } from '../../src/log/nats.ts'
 import { freePort, type RunningGateway, sluice, startGateway } from '../../src/testing/gateway.ts'
 import {
   gateway,
@@ -10,6 +11,8 @@ import {
 import { type NatsServer, startNatsServer } from '../../src/testing/nats-server.ts'
 import { describeWithParts } from '../../src/testing/parts.ts'
 import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
+import { waitFor } from '../../src/testing/wait-for.ts'
+import { routeApplied } from '../contract/events.ts'
 
 const route = (host: string) =>
   manifest(httpRoute('app', { hostnames: [host], rules: [{ backendRefs: [toBackend('main')] }] }))
@@ -79,6 +82,24 @@ describeWithParts(['nats-server'], 'a gateway whose log is on a NATS server', ()
     expect(replay.code).toBe(0)
     expect(JSON.parse(replay.stdout)).toMatchObject({ events: lines.length, different: [] })
     expect(JSON.parse(replay.stdout).published).toBeGreaterThan(1)
+  })
+
+  it('serves what it had, says so and ends when told, where a newer replica writes what it does not know', async () => {
+    await answers('one.example', 200)
+    const log = await openNatsLog({ servers: server.url })
+    const [position] = await log
+      .append([{ ...routeApplied('later'), type: 'dev.sluice.resource.applied.v9' }])
+      .then((appended) => (appended.ok ? appended.value : []))
+    await log.close()
+    const reason = `position ${position} of the log: event type dev.sluice.resource.applied.v9 is unknown; the log was written by a newer version`
+    const told = `error: ${reason}; until it is upgraded this replica serves what it had and follows no further\n`
+    await waitFor('the reason', () => gw.stderr.includes(told))
+    gw.write('route.yaml', route('two.example'))
+    const [, probe = ''] = /^readiness: (.*)$/m.exec(gw.stderr) ?? []
+    expect(await (await fetch(probe)).text()).toBe(`ready, without: changes (${reason})\n`)
+    expect((await gw.send(port, { headers: { host: 'one.example' } })).status).toBe(200)
+    expect(gw.stderr).not.toMatch(/bug|^ +at /m)
+    expect(await gw.stop()).toBe(0)
   })
 
   it('serves while the server is away, and takes up edits when it is back', async () => {

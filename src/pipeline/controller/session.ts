@@ -31,6 +31,7 @@ import { DeliveryRecorder } from '../../xds/delivery-recorder.ts'
 import type { XdsServer } from '../../xds/server.ts'
 import { apiBinding } from '../api-binding.ts'
 import { robbedText } from '../begin-anew.ts'
+import { tooNewText } from '../log-end.ts'
 import { contradictLoss, watchReplicas } from '../lost-proxies.ts'
 import type { OpenedLog } from '../open-log.ts'
 import { Reconciler } from '../reconciler.ts'
@@ -173,7 +174,10 @@ export class Session {
     const { health, metrics } = this.#options
     health.set('log', 'being read')
     this.#xds = await serveProxies(this.#options, this.#recorder)
-    await this.#reconciler.start(this.#from)
+    const isRead = await this.#reconciler
+      .start(this.#from)
+      .catch((error) => this.#endReading(error))
+    if (isRead === false) return
     this.#digests.begin()
     health.set('log', () => this.#keeper.problem)
     health.set('listing', () => listingProblem(this.#source))
@@ -360,16 +364,14 @@ export class Session {
   }
 
   /** An event of a newer version cannot be folded: what was published goes on to be served. */
-  #endReading(error: unknown): void {
-    if (!(error instanceof UnknownEventTypeError)) {
-      this.#end(error)
-      return
-    }
-    const { health, say } = this.#options
-    const text = `${error.message}; this replica serves what it had and follows no further`
-    health.set('log', text)
-    say('error', text)
-    void this.#lease.close()
+  #endReading(error: unknown): false {
+    if (error instanceof UnknownEventTypeError) {
+      const text = tooNewText(error)
+      this.#options.health.set('log', text)
+      this.#options.say('error', text)
+      void this.#lease.close()
+    } else this.#end(error)
+    return false
   }
 
   #createLeadership(): Leadership {

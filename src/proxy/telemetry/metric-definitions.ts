@@ -220,6 +220,9 @@ export const metricDefinitions = {
     'Where gateways share a log: comparisons of the own state with that of another at the same position (equal, different).',
     ['result'],
   ),
+  log_followed: gauge(
+    'Without a controller: 1 while events of the log are taken up, 0 once it cannot be gone on with.',
+  ),
   controller_connected: gauge('1 while a controller configures the proxy.'),
   controller_connections_total: counter('Configuration streams that a controller has answered.'),
   controller_connection_failures_total: counter(
