@@ -182,14 +182,22 @@ function readTarget(record: usize, p: usize, end: usize, method: i32): i32 {
   return 0
 }
 
-/** `PRI * HTTP/2.0` (RFC 9113 3.4), the one request line of another version with a meaning. */
-function isPreface(method: usize, end: usize): bool {
-  return (
-    end - method >= 14 &&
-    load<u64>(method) == 0x5448202a20495250 &&
-    load<u32>(method + 8) == 0x322f5054 &&
-    load<u16>(method + 12) == 0x302e
-  )
+/** `PRI * HTTP/2.0` */
+const PREFACE: usize = memory.data<u8>([
+  0x50, 0x52, 0x49, 0x20, 0x2a, 0x20, 0x48, 0x54, 0x54, 0x50, 0x2f, 0x32, 0x2e, 0x30,
+])
+
+/**
+ * The one request line of another version with a meaning (RFC 9113 3.4): HTTP2_PREFACE, INCOMPLETE
+ * where it may become that, or 0. The method and its space are there.
+ */
+function checkPreface(method: usize, end: usize): i32 {
+  if (load<u32>(method) != 0x20495250) return 0
+  for (let i: usize = 4; i < 14; i++) {
+    if (method + i >= end) return INCOMPLETE
+    if (load<u8>(method + i) != load<u8>(PREFACE + i)) return 0
+  }
+  return refuse(HTTP2_PREFACE, method)
 }
 
 /** 0 with `afterLine` set, INCOMPLETE, or a refusal. */
@@ -199,7 +207,8 @@ export function readRequestLine(record: usize, start: usize, end: usize): i32 {
   if (length > <usize>METHOD_LIMIT) return refuse(METHOD_TOO_LONG, start)
   if (stop >= end) return INCOMPLETE
   if (length == 0 || load<u8>(stop) != 0x20) return refuse(BAD_METHOD, stop)
-  if (isPreface(start, end)) return refuse(HTTP2_PREFACE, start)
+  const preface = checkPreface(start, end)
+  if (preface != 0) return preface
   const method = methodId(start, length)
   setSpan(record + HEAD_METHOD, start, stop)
   store<i32>(record + HEAD_METHOD_ID, method)
