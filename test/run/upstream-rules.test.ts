@@ -148,6 +148,7 @@ describe('connections that are kept', () => {
     ['GET / HTTP/1.1', '', 3, '200'],
     ['PUT / HTTP/1.1', 'hello', 3, '200'],
     ['POST / HTTP/1.1\r\nIdempotency-Key: "a"', 'hello', 3, '200'],
+    ['PUT / HTTP/1.1\r\nContent-Length: 0', '', 3, '200'],
     ['POST / HTTP/1.1', 'hello', 2, '503'],
     ['PATCH / HTTP/1.1', 'hello', 2, '503'],
   ])(

@@ -124,7 +124,7 @@ export class MessageBody implements Body, ChunkSink {
   get isReplayable(): boolean {
     if (this.#hasFailed) return false
     if (!this.#hasFlowed || this.#kind === 'none' || this.#replacement !== undefined) return true
-    return this.#record.isWhole && this.#transforms === undefined
+    return this.#transforms === undefined && (this.#length === 0 || this.#record.isWhole)
   }
 
   /** The framing the body needs when sent: as it came, of a known other length, or unknown. */
