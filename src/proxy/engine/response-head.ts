@@ -139,7 +139,9 @@ export class ResponseHeadView implements ResponseHead {
   /** Writes what `text` gives. */
   writeTo(out: HeadOutput, framing: ResponseFraming): void {
     const dropped = framing === 'as-is' ? 0 : lengthBit
-    const keepsLine = !this.#statusEdited && this.#minor === 1
+    // The space behind the status may be missing where it comes from, never where we send it (RFC 9112 4).
+    const keepsLine =
+      !this.#statusEdited && this.#minor === 1 && this.#bytes[this.#base + 12] === 0x20
     if (!keepsLine) out.appendText(`HTTP/1.1 ${this.#status} ${reasonPhrase(this.#status)}\r\n`)
     this.fields.writeTo(out, dropped, keepsLine ? 0 : -1)
     if (framing === 'chunked') out.appendText('transfer-encoding: chunked\r\n')
