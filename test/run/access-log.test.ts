@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { connect } from 'node:http2'
+import { connect as connectSocket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
 import type { TestRequest } from '../../src/testing/http-client.ts'
@@ -106,6 +108,7 @@ beforeAll(async () => {
       response.end()
       return
     }
+    if (path === '/silent') return
     response.end(path === '/large' ? 'x'.repeat(100_000) : `you sent ${body}`)
   })
   await start('text')
@@ -151,6 +154,19 @@ describe('the access log without a policy', () => {
       /\tinfo\trequest gateway=default\/plain listener=http route=default\/app endpoint=\S+ src\.addr=127\.0\.0\.1:\d+ http\.method=GET http\.host=\S+ http\.path=\/a\?b http\.version=HTTP\/1\.1 http\.status=200 protocol=http duration=\d+ms$/,
     )
   })
+})
+
+it('names the client of a request that was given up', async () => {
+  const socket = connectSocket(ports.get('text/plain') ?? 0, '127.0.0.1')
+  await once(socket, 'connect')
+  const from = socket.localPort ?? 0
+  socket.write('GET /silent HTTP/1.1\r\nHost: x\r\n\r\n')
+  await waitFor('the request', () => upstream.received.some(({ path }) => path === '/silent'))
+  socket.destroy()
+  const line = await waitFor('the line', () =>
+    running.text?.stdout.split('\n').find((text) => text.includes('http.path=/silent')),
+  )
+  expect(line).toContain(` src.addr=127.0.0.1:${from} `)
 })
 
 describe('gRPC', () => {

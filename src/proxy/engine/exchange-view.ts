@@ -87,8 +87,17 @@ export abstract class ExchangeView implements DetourOwner {
   /** Who a trusted proxy says the client is; set by the data plane. */
   forwardedFor: Peer | undefined
 
+  /** The client as its connection tells. */
+  #clientSource: Peer = nobody
+
+  /** Keeps who the client is: of one that has gone nobody could say it when its request is logged. */
+  protected serve(client: ClientSide): void {
+    this.client = client
+    this.#clientSource = client.source
+  }
+
   get source(): Peer {
-    return this.forwardedFor ?? this.client?.source ?? nobody
+    return this.forwardedFor ?? this.#clientSource
   }
 
   get rawSource(): Peer {
@@ -202,6 +211,7 @@ export abstract class ExchangeView implements DetourOwner {
     if (this.facts.size > 0) this.facts.clear()
     this.place = nowhere
     this.forwardedFor = undefined
+    this.#clientSource = nobody
     this.backend = undefined
     this.bufferLimit = defaultBufferLimit
     this.state = undefined

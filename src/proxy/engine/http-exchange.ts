@@ -49,7 +49,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Client
 
   /** A head has been read: tells the data plane. */
   begin(client: ClientSide, body: BodyKind): void {
-    this.client = client
+    this.serve(client)
     this.#turn++
     this.#phase = 'deciding'
     this.#parts.activeExchanges++
