@@ -1,9 +1,10 @@
 /** `sluice proxy`: the traffic of one Gateway, configured by a controller elsewhere. */
 import { randomBytes } from 'node:crypto'
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { LockedError, takeFileLock } from '../base/file-lock.ts'
+import { makeFolder } from '../base/make-folder.ts'
 import { reachableAddress } from '../base/own-address.ts'
 import { trimWhenIdle } from '../proxy/idle-trim.ts'
 import { LastGood } from '../proxy/remote/last-good.ts'
@@ -53,7 +54,7 @@ function nameOf({ proxyName, stateDir }: RemoteSettings): string {
 function openStateFolder(folder: string | undefined): () => void {
   if (folder === undefined) return () => undefined
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    makeFolder(folder, 0o700)
     chmodSync(folder, 0o700)
     return takeFileLock(join(folder, 'proxy'))
   } catch (error) {

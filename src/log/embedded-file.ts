@@ -1,7 +1,8 @@
-import { chmodSync, closeSync, existsSync, mkdirSync, openSync, renameSync } from 'node:fs'
+import { chmodSync, closeSync, existsSync, openSync, renameSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
+import { makeFolder } from '../base/make-folder.ts'
 import { LogError } from './log.ts'
 
 /** 'SLUI' in ASCII: tells our files from anybody else's SQLite database. */
@@ -47,7 +48,7 @@ export interface LogFile {
  */
 export function openLogFile(path: string): LogFile {
   try {
-    mkdirSync(dirname(path), { recursive: true })
+    makeFolder(dirname(path))
     // Created by us and not by SQLite, for the mode; -wal and -shm inherit it.
     closeSync(openSync(path, 'a', 0o600))
     chmodSync(path, 0o600)

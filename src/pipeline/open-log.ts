@@ -1,9 +1,10 @@
 /** Which log a run uses, and the guarantee that no other process writes to it. */
 import { createHash, randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { LockedError, takeFileLock } from '../base/file-lock.ts'
+import { makeFolder } from '../base/make-folder.ts'
 import { isExport } from '../log/export.ts'
 import { type EventLog, LogError, MemoryLog, openEmbeddedLog } from '../log/index.ts'
 import { type DigestKey, openDigestKey, randomDigestKey } from '../watch/digest-key.ts'
@@ -58,7 +59,7 @@ function assertNoText(path: string): void {
 /** The lock of a file that is to be written. @throws LockedError, LogError */
 function lockOf(path: string): () => void {
   try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    makeFolder(dirname(path), 0o700)
     return takeFileLock(path)
   } catch (error) {
     if (error instanceof LockedError) throw error

@@ -226,6 +226,16 @@ describe('the command line', () => {
     expect(readdirSync(folder).filter((name) => name.includes('corrupt'))).toEqual([])
   })
 
+  it.runIf(existsSync('/proc/self'))('ends where no folder can be made for its log', () => {
+    const path = '/proc/nowhere/events.db'
+    const args = ['run', '-f', folder, '--log-file', path]
+    const { status, stderr } = spawnSync(launcher, args, { encoding: 'utf8', timeout: 20_000 })
+    expect([status, stderr]).toEqual([
+      2,
+      `sluice: ${path} cannot be written: ENOENT: no such file or directory, mkdir '/proc/nowhere'\n`,
+    ])
+  })
+
   it.runIf(existsSync('/dev/full'))('tells that its answer found no room', () => {
     const full = spawnSync('bash', ['-c', `"${launcher}" crds > /dev/full`], { encoding: 'utf8' })
     expect([full.status, full.stderr]).toEqual([

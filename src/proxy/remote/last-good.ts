@@ -9,9 +9,10 @@
  * ```
  */
 import { createHash, hash } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeFolder } from '../../base/make-folder.ts'
 import {
   assembleDelta,
   type EncodedResource,
@@ -99,7 +100,7 @@ export class LastGood {
    * @throws the system's error where that cannot be done.
    */
   constructor(folder: string, gateway: string) {
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    makeFolder(folder, 0o700)
     this.#folder = folder
     this.#path = join(folder, fileName)
     this.#gateway = gateway
