@@ -3,6 +3,7 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import { DamagedEventError, UnknownEventTypeError } from '../events/index.ts'
 import type { ProviderOptions } from './cli/explain-providers.ts'
 import type { RequestOptions } from './cli/explain-request.ts'
+import { addHelp } from './cli/help.ts'
 import { addIdentityProvider } from './cli/idp/command.ts'
 import type { OfflineOptions } from './cli/offline.ts'
 import {
@@ -275,6 +276,7 @@ controllerCommand.action(
 )
 
 addIdentityProvider(program)
+addHelp(program)
 
 /** Wrong usage and unreadable input are told in a line; anything else is a bug and shows its stack. */
 function fail(error: unknown): number {

@@ -159,7 +159,12 @@ describe('the command line', () => {
     const missing = await sluice('validate', '-f', join(folder, 'absent'))
     expect([missing.code, missing.stderr]).toEqual([2, expect.stringContaining('does not exist')])
     expect((await sluice('validate')).code).toBe(2)
-    expect((await sluice('nonsense')).code).toBe(2)
+    const unknown = {
+      code: 2,
+      stderr: expect.stringMatching(/^error: unknown command 'nonsense'\n/),
+    }
+    expect(await sluice('nonsense')).toMatchObject(unknown)
+    expect(await sluice('help', 'nonsense')).toMatchObject(unknown)
     const nowhere = await sluice('run', '-f', folder, '--bind-address', '999.1.1.1', '--ephemeral')
     expect([nowhere.code, nowhere.stderr]).toEqual([
       2,

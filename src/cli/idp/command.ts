@@ -1,5 +1,6 @@
 /** The options of `sluice idp`. */
 import { type Command, Option } from 'commander'
+import { addHelp } from '../help.ts'
 import { processOutput, UsageError } from '../output.ts'
 import type { PrepareOptions } from './prepare.ts'
 
@@ -84,4 +85,5 @@ export function addIdentityProvider(program: Command): void {
     const { prepare } = await import('./prepare.ts')
     process.exitCode = await prepare(options, processOutput)
   })
+  addHelp(group)
 }

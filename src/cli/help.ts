@@ -1,0 +1,23 @@
+/** `help`, for a program and each group of its commands. */
+import type { Command } from 'commander'
+
+/**
+ * Adds `help [command...]` in place of the library's own, which prints the whole help for a name that
+ * it does not know and not a word on that.
+ */
+export function addHelp(group: Command): void {
+  group.helpCommand(false)
+  group
+    .command('help [command...]')
+    .description('display help for command')
+    .action((names: readonly string[]) => helpOn(group, names))
+}
+
+function helpOn(group: Command, [name, ...rest]: readonly string[]): void {
+  // What a command without commands of its own is given are its arguments.
+  if (name === undefined || group.commands.length === 0) group.help()
+  const named = group.commands.find((command) => command.name() === name)
+  if (named !== undefined) helpOn(named, rest)
+  // It is refused as it is without `help`, with a name that is like it.
+  else group.parse([name], { from: 'user' })
+}
