@@ -9,6 +9,7 @@ import { apiVersionOf } from './kind.ts'
 import { type ApiObject, findKind, kinds, ownGroup, splitApiVersion } from './kinds.ts'
 
 export type { FieldProblem } from '../schema/check.ts'
+export { formatPath, type PathStep } from '../schema/path.ts'
 
 /** Namespace of a namespaced object whose manifest names none. */
 export const defaultNamespace = 'default'

@@ -3,12 +3,15 @@ import {
   type Document,
   isAlias,
   isCollection,
+  isMap,
   isNode,
   isPair,
   isScalar,
+  isSeq,
   type Node,
   visit,
 } from 'yaml'
+import { type FieldProblem, formatPath, type PathStep } from '../api/validate.ts'
 
 export interface NodeProblem {
   readonly offset: number
@@ -51,6 +54,44 @@ export function startOf({ contents, range }: Document.Parsed): number {
 
 function problemAt(node: Node, message: string): NodeProblem {
   return { offset: node.range?.[0] ?? 0, message }
+}
+
+/** YAML's own tags for what JSON has too; those of applications leave the text as it is. */
+const ownTags = 'tag:yaml.org,2002:'
+const jsonTags = new Set(['str', 'int', 'float', 'bool', 'null', 'map', 'seq', 'merge'])
+
+/** Values below a node that are said to be what no field of an object can hold, by their fields. */
+export function tagProblems(root: unknown): FieldProblem[] {
+  const problems: FieldProblem[] = []
+  const look = (node: unknown, path: readonly PathStep[]): void => {
+    const name = strangeTag(node)
+    if (name !== undefined) {
+      const message = `has the YAML tag !!${name}, which stands for what no field can hold; write the value without it`
+      problems.push({ path: formatPath(path), message })
+    }
+    for (const [step, part] of partsOf(node)) look(part, [...path, step])
+  }
+  look(root, [])
+  return problems
+}
+
+/** What a node is said to be that JSON does not have. */
+function strangeTag(node: unknown): string | undefined {
+  if (!isScalar(node) && !isCollection(node)) return undefined
+  const { tag } = node
+  if (tag?.startsWith(ownTags) !== true) return undefined
+  const name = tag.slice(ownTags.length)
+  return jsonTags.has(name) ? undefined : name
+}
+
+/** What a map or a list holds; an alias tells nothing that its anchor does not. */
+function partsOf(node: unknown): [PathStep, unknown][] {
+  if (isSeq(node)) return node.items.map((item, index) => [index, item])
+  if (!isMap(node)) return []
+  return node.items.map(({ key, value }) => [
+    isScalar(key) ? String(key.source ?? key.value) : '',
+    value,
+  ])
 }
 
 /** How many values a node stands for, with what its aliases repeat; endless where they go round. */

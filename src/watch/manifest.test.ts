@@ -57,6 +57,21 @@ describe('a manifest', () => {
     expect(list[0]?.placeOf('spec.ports[0]')).toEqual({ line: 4, column: 13 })
   })
 
+  it('names each value that YAML says is what no field can hold', () => {
+    const list = objects(
+      'kind: List\nitems:\n  - kind: A\n    data: {a: !!str 1, b: !mine x}\n  - kind: B\n    a/b: [0, !!binary aGk=]\n    s: !!set {x, y}\n',
+    )
+    const problem = (path: string, tag: string) => ({
+      path,
+      message: `has the YAML tag !!${tag}, which stands for what no field can hold; write the value without it`,
+    })
+    expect(list.map(({ problems = [] }) => problems)).toEqual([
+      [],
+      [problem('["a/b"][1]', 'binary'), problem('s', 'set')],
+    ])
+    expect(list[0]?.value).toMatchObject({ data: { a: '1', b: 'x' } })
+  })
+
   it('keeps versions and times as the text that was written', () => {
     const [object] = objects('time: 2026-01-02T03:04:05Z\nquoted: "1.2"\non: off\n')
     expect(object?.value).toEqual({ time: '2026-01-02T03:04:05Z', quoted: '1.2', on: 'off' })

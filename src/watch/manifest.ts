@@ -8,9 +8,9 @@ import {
   parseAllDocuments,
   type YAMLError,
 } from 'yaml'
-import { expandList } from '../api/validate.ts'
+import { expandList, type FieldProblem, type PathStep } from '../api/validate.ts'
 import { fail, failAll, type Outcome, succeed } from '../base/outcome.ts'
-import { nodeProblem, startOf } from './manifest-nodes.ts'
+import { nodeProblem, startOf, tagProblems } from './manifest-nodes.ts'
 import { decodeManifest, jsonTexts } from './manifest-text.ts'
 import type { SourceProblem } from './source-problem.ts'
 
@@ -24,6 +24,8 @@ export interface Place {
 export interface ManifestObject {
   readonly value: unknown
   readonly place: Place
+  /** What was written in a way that gives no value of a field; absent where there is nothing. */
+  readonly problems?: readonly FieldProblem[]
   /**
    * Where a field such as `spec.rules[0].matches` stands: its name, or the item of a list. A field
    * that is not there gives the place of the closest one around it.
@@ -79,8 +81,11 @@ export function parseManifest(
   return succeed(objects)
 }
 
-/** Merge keys (`<<`) are no part of YAML 1.2, but what kubectl takes. */
-const parseOptions = { prettyErrors: false, merge: true } as const
+/**
+ * Merge keys (`<<`) are no part of YAML 1.2, but what kubectl takes. Values of other types than those
+ * of JSON are left as they are written, and refused by name.
+ */
+const parseOptions = { prettyErrors: false, merge: true, resolveKnownTags: false } as const
 
 function parseDocuments(text: string): { documents: PlacedDocument[]; placeAt: PlaceAt } {
   const lineCounter = new LineCounter()
@@ -124,16 +129,17 @@ function objectAt(
   placeAt: PlaceAt,
 ): ManifestObject {
   const start = startOf(document)
+  const root = prefix.length === 0 ? document.contents : document.getIn(prefix, true)
+  const problems = tagProblems(root)
   const placeOfSteps = (steps: readonly PathStep[]) =>
     placeAt(offsetOf(document.contents, [...prefix, ...steps]) ?? start)
   return {
     value,
     place: placeOfSteps([]),
+    ...(problems.length > 0 && { problems }),
     placeOf: (path) => placeOfSteps(parsePath(path)),
   }
 }
-
-type PathStep = string | number
 
 /** The steps of a path as problems name it: fields by dot, positions in brackets, keys quoted. */
 function parsePath(path: string): PathStep[] {

@@ -90,7 +90,7 @@ export function observe(written: ManifestObject, file: string, options: ObserveO
     return { problems: [{ severity, file, ...place, ...named, ...problem }] }
   }
   const { name, object } = identity.value
-  const content = contentOf(object, options)
+  const content = contentOf(object, options, written.problems)
   const claim = {
     key: keyOf(name),
     name,
@@ -170,10 +170,22 @@ function identify(
   return { ok: true, value: { name: { kind: row.kind, namespace, name: metadata.name }, object } }
 }
 
-/** What is recorded of an object whose identity is known: its valid, redacted form, or its faults. */
-export function contentOf(object: JsonObject, options: ObserveOptions): ObservedContent {
+/**
+ * What is recorded of an object whose identity is known: its valid, redacted form, or its faults.
+ * `found`: faults of how it was written.
+ */
+export function contentOf(
+  object: JsonObject,
+  options: ObserveOptions,
+  found: readonly FieldProblem[] = [],
+): ObservedContent {
   const checked = options.validate(object)
-  if (!checked.ok) return refuse(object, checked.problems, options)
+  if (!checked.ok) {
+    const places = new Set(found.map(({ path }) => path))
+    const others = checked.problems.filter(({ path }) => !places.has(path))
+    return refuse(object, [...found, ...others], options)
+  }
+  if (found.length > 0) return refuse(object, found, options)
   const secrets: string[] = []
   const keepSecret: SecretSink = (digest, value) => {
     secrets.push(digest)
