@@ -10,24 +10,40 @@ const endpoint = (port: number, outstanding = 0): UpstreamEndpoint => {
 }
 const setOf = (...all: UpstreamEndpoint[]) => ({ preferred: all, all })
 const draws = [0, 0.2, 0.49, 0.5, 0.7, 0.99]
-const chance = (draw: number, now = 0) => ({ random: () => draw, now: () => now })
+const pairs = draws.flatMap((first) => draws.map((second) => [first, second]))
+const chance = (pair: readonly number[], now = 0) => {
+  let count = 0
+  return { random: () => pair[count++ % 2] ?? 0, now: () => now }
+}
 
-/** Who is chosen over many draws. */
-const chosen = (set: Parameters<typeof chooseEndpoint>[0], now = 0, avoid?: UpstreamEndpoint) =>
-  new Set(draws.map((draw) => chooseEndpoint(set, chance(draw, now), avoid)))
+/** Who is chosen over all pairs of draws, in order. */
+const choices = (set: Parameters<typeof chooseEndpoint>[0], now = 0, avoid?: UpstreamEndpoint) =>
+  pairs.map((pair) => chooseEndpoint(set, chance(pair, now), avoid))
+const chosen = (...args: Parameters<typeof choices>) => new Set(choices(...args))
+/** How much of all an endpoint gets. */
+const share = (of: UpstreamEndpoint, ...args: Parameters<typeof choices>) =>
+  choices(...args).filter((one) => one === of).length / pairs.length
 
 describe('chooseEndpoint', () => {
   it('takes the less busy of two', () => {
     const idle = endpoint(2)
-    expect(chosen(setOf(endpoint(1, 5), idle))).toEqual(new Set([idle]))
+    expect(share(idle, setOf(endpoint(1, 5), idle))).toBe(0.75)
   })
 
   it('takes the quicker and the healthier of two', () => {
     const [slow, ill, good] = [endpoint(1), endpoint(2), endpoint(3)]
     slow.record({ kind: 'answered', latencyMs: 500 }, () => 0)
     ill.record({ kind: 'failed', retryAfterMs: 0 }, () => 0)
-    expect(chosen(setOf(slow, good))).toEqual(new Set([good]))
-    expect(chosen(setOf(ill, good))).toEqual(new Set([good]))
+    expect(share(good, setOf(slow, good))).toBe(0.75)
+    expect(share(good, setOf(ill, good))).toBe(0.75)
+  })
+
+  it('asks the worst one now and then, which may have become better', () => {
+    const slow = endpoint(1)
+    slow.record({ kind: 'answered', latencyMs: 500 }, () => 0)
+    const set = setOf(slow, endpoint(2), endpoint(3))
+    expect(share(slow, set)).toBeGreaterThan(0)
+    expect(share(slow, set)).toBeLessThan(0.2)
   })
 
   it('takes the only one, or none', () => {

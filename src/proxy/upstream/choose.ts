@@ -60,6 +60,9 @@ function isUsable(
   return one.load < most && !one.isEjected(now)
 }
 
+const drawn = (endpoints: readonly UpstreamEndpoint[], random: () => number) =>
+  endpoints[Math.floor(random() * endpoints.length)]
+
 /**
  * Power of two choices: nearly as even as asking all endpoints, at a constant cost, and workers that
  * cannot see each other's counts do not herd.
@@ -70,10 +73,9 @@ export function betterOfTwo(
 ): UpstreamEndpoint | undefined {
   const count = endpoints.length
   if (count < 2) return endpoints[0]
-  const first = Math.floor(random() * count)
-  // The second is drawn from the others, so that two endpoints are always both looked at.
-  const second = (first + 1 + Math.floor(random() * (count - 1))) % count
-  const [a, b] = [endpoints[first], endpoints[second]]
+  // Both are drawn from all: now and then even the worst meets itself, is asked, and may show that it
+  // has become better. Otherwise one slow answer, such as its first, would keep it idle for good.
+  const [a, b] = [drawn(endpoints, random), drawn(endpoints, random)]
   if (a === undefined || b === undefined) return a ?? b
   if (a.isEjected(now) !== b.isEjected(now)) return a.isEjected(now) ? b : a
   return b.score > a.score ? b : a
