@@ -132,7 +132,7 @@ export const errorCatalogue = {
     'no',
     'NoHealthyBackend',
     'backend does not exist',
-    'The chosen backendRef cannot be resolved or is not permitted.',
+    'The chosen backendRef is of a kind that cannot be used, or is not permitted.',
   ),
   service_not_found: row(
     500,
@@ -140,7 +140,7 @@ export const errorCatalogue = {
     'no',
     'NotFound',
     'service not found',
-    'The chosen backendRef names a Service that does not exist.',
+    'The chosen backendRef names a Service, a port of one, or a GatewayBackend that does not exist.',
   ),
   backend_unsupported: row(
     500,

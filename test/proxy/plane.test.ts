@@ -226,13 +226,7 @@ describe('backends', () => {
       'NoHealthyBackend',
     ],
     ['a missing Service', [toService('gone')], 500, 'service not found', 'NotFound'],
-    [
-      'a missing GatewayBackend',
-      [toBackend('gone')],
-      500,
-      'backend does not exist',
-      'NoHealthyBackend',
-    ],
+    ['a missing GatewayBackend', [toBackend('gone')], 500, 'service not found', 'NotFound'],
     ['an invalid reference', [invalid], 500, 'backend does not exist', 'NoHealthyBackend'],
     [
       'a Service without endpoints',

@@ -214,7 +214,7 @@ describe('a TCPRoute', () => {
     for (const name of ['bad', 'dead', 'none'] as const) {
       await expect(converse(port[name], 'x')).rejects.toThrow('ECONNRESET')
     }
-    await logLine('route=default/bad', 'error="backend does not exist', 'reason=NoHealthyBackend')
+    await logLine('route=default/bad', 'error="service not found', 'reason=NotFound')
     await logLine('route=default/dead', 'reason=UpstreamFailure')
     await logLine('listener=none', 'error="route not found"', 'reason=NotFound')
   })

@@ -66,7 +66,10 @@ export function resolveDestination(
   options: ResolveOptions = {},
 ): Destination | Promise<Destination> {
   const { target, name } = named
-  if (target.type === 'invalid') throw new GatewayError('backend_invalid', target.message)
+  if (target.type === 'invalid') {
+    const isMissing = target.reason === 'BackendNotFound'
+    throw new GatewayError(isMissing ? 'service_not_found' : 'backend_invalid', target.message)
+  }
   // Who is to answer for a pool is asked elsewhere: inference/resolve-pool.ts.
   if (target.type === 'pool') throw new GatewayError('backend_unsupported', wanted.pool)
   if (target.type === 'service') {
@@ -74,7 +77,7 @@ export function resolveDestination(
     return resolveService(context, placement, named, choice)
   }
   const backend = context.config.backends.find(name)
-  if (backend === undefined) throw new GatewayError('backend_invalid', name)
+  if (backend === undefined) throw new GatewayError('service_not_found', name)
   const access = usable(placement, named, whole)
   if (backend.type === 'static') return atStatic(context, backend, access, request, options)
   if (backend.type === 'dynamic') return resolveDynamic(context, access, request, options.avoid)
