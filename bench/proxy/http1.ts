@@ -7,7 +7,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type BenchContext, type Bound, interleave, pinSelf, type Row } from '../harness.ts'
+import { type BenchContext, type Bound, pinSelf, type Row } from '../harness.ts'
 import { check, costOf } from './cost.ts'
 import type { BenchUpstream } from './event-upstream.ts'
 import { type ScenarioName, scenarios, startBenchUpstream } from './load.ts'
@@ -46,20 +46,32 @@ function rowsOf(
   })
 }
 
-/** Streams are opened anew for each sample, and cannot rest. */
+/** How long the streams of the upstream last: a turn is not much longer. */
+const turnSeconds = 0.4
+
+/** Streams cannot rest: they are opened anew at every turn, of which a sample has several. */
 async function streamCosts(
   running: readonly MeasuredProxy[],
   upstream: BenchUpstream,
   rounds: number,
   quick: boolean,
 ): Promise<number[][]> {
-  for (const proxy of running) await costOf(proxy, 'sse', upstream, quick ? 1 : 4)
-  const seconds = quick ? 0.5 : 1.2
-  const candidates = running.map(
-    (proxy) => [proxy.name, () => costOf(proxy, 'sse', upstream, seconds)] as const,
-  )
-  const samples = await interleave(rounds, Object.fromEntries(candidates))
-  return running.map(({ name }) => samples[name] ?? [])
+  const turn = (proxy: MeasuredProxy, seconds: number) => costOf(proxy, 'sse', upstream, seconds)
+  for (const proxy of running) await turn(proxy, quick ? 1 : 8)
+  const samples = running.map((): number[] => [])
+  for (let round = 0; round < rounds; round++) {
+    const sums = running.map(() => 0)
+    const turns = quick ? 2 : 6
+    for (let at = 0; at < turns * running.length; at++) {
+      const index = at % running.length
+      const proxy = running[index]
+      if (proxy !== undefined) sums[index] = (sums[index] ?? 0) + (await turn(proxy, turnSeconds))
+    }
+    samples.forEach((of, index) => {
+      of.push((sums[index] ?? 0) / turns)
+    })
+  }
+  return samples
 }
 
 export default async function http1({ rounds, quick, note }: BenchContext): Promise<Row[]> {
