@@ -71,8 +71,10 @@ export class TokenVerifier {
   }
 
   #keep(digest: string, claims: Claims): void {
-    const [oldest] = this.#kept.keys()
-    if (this.#kept.size >= maxKept && oldest !== undefined) this.#kept.delete(oldest)
+    if (this.#kept.size >= maxKept) {
+      const [oldest] = this.#kept.keys()
+      if (oldest !== undefined) this.#kept.delete(oldest)
+    }
     this.#kept.set(digest, { claims, goodUntilMs: expiryMs(claims) + leewayMs })
   }
 
