@@ -23,7 +23,7 @@ const stamp = join(root, 'dist', '.built')
 
 const entries = {
   main: 'src/main.ts',
-  'proxy-worker': 'src/proxy/worker.ts',
+  'proxy-worker': 'src/proxy/workers/worker.ts',
   'password-thread': 'src/auth/passwords/thread.ts',
   events: 'events/index.ts',
   replay: 'src/replay/index.ts',

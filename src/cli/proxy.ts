@@ -6,10 +6,10 @@ import { join } from 'node:path'
 import { LockedError, takeFileLock } from '../base/file-lock.ts'
 import { makeFolder } from '../base/make-folder.ts'
 import { reachableAddress } from '../base/own-address.ts'
-import { trimWhenIdle } from '../proxy/idle-trim.ts'
 import { LastGood } from '../proxy/remote/last-good.ts'
 import { RemoteChannel } from '../proxy/remote/remote-channel.ts'
-import { startProxy } from '../proxy/supervisor.ts'
+import { trimWhenIdle } from '../proxy/workers/idle-trim.ts'
+import { startProxy } from '../proxy/workers/supervisor.ts'
 import {
   type RemoteSettingName,
   type RemoteSettings,

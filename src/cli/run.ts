@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { LockedError } from '../base/file-lock.ts'
 import { type Pipeline, startPipeline } from '../pipeline.ts'
-import type { ProxyOptions } from '../proxy/supervisor.ts'
+import type { ProxyOptions } from '../proxy/workers/supervisor.ts'
 import { controllerSettings } from '../settings/controller.ts'
 import type { SettingName } from '../settings.ts'
 import { formatProblem } from '../watch/index.ts'

@@ -1,6 +1,6 @@
 /** What the commands that carry traffic have in common: settings, what happens, what was bound. */
 import { readFileSync } from 'node:fs'
-import type { ProxyEvent, ProxyOptions, RunningProxy } from '../proxy/supervisor.ts'
+import type { ProxyEvent, ProxyOptions, RunningProxy } from '../proxy/workers/supervisor.ts'
 import type { SettingTexts } from '../settings/config-file.ts'
 import { drainDeadlines, readSettings, type SettingName, type SettingProblem } from '../settings.ts'
 import type { OperationalLog, Severity } from './operational-log.ts'

@@ -1,8 +1,8 @@
 /** What is told where a log that was read so far cannot be gone on with. */
 import { DamagedEventError, UnknownEventTypeError } from '../../events/index.ts'
 import { LogError } from '../log/index.ts'
-import type { ProxyOptions } from '../proxy/supervisor.ts'
 import type { MetricsSnapshot } from '../proxy/telemetry/metric-definitions.ts'
+import type { ProxyOptions } from '../proxy/workers/supervisor.ts'
 
 /** Of an event that a newer version has written: replicas are upgraded one after the other. */
 export function tooNewText({ message }: UnknownEventTypeError): string {

@@ -5,7 +5,11 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Resource, VersionedResource } from '../../src/model/resources.ts'
-import { type ProxyEvent, type ProxyOptions, startProxy } from '../../src/proxy/supervisor.ts'
+import {
+  type ProxyEvent,
+  type ProxyOptions,
+  startProxy,
+} from '../../src/proxy/workers/supervisor.ts'
 import { createChannel } from '../../src/xds/channel.ts'
 
 export const gateway = { namespace: 'default', name: 'public' }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { Answers } from '../../src/proxy/answers.ts'
-import type { WorkerRejection, WorkerState } from '../../src/proxy/worker-messages.ts'
+import { Answers } from '../../src/proxy/workers/answers.ts'
+import type { WorkerRejection, WorkerState } from '../../src/proxy/workers/worker-messages.ts'
 import { createChannel } from '../../src/xds/channel.ts'
 
 const rejection = (key: string, sequence: number, message = 'taken'): WorkerRejection => ({

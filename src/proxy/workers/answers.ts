@@ -3,8 +3,8 @@
  * the resources that any of them does not have. Told once per change, rejections before the ack
  * that passes them, so that nobody takes a refused resource for a programmed one in between.
  */
-import type { ResourceKey } from '../model/resources.ts'
-import type { ConfigChannel } from '../wire/channel.ts'
+import type { ResourceKey } from '../../model/resources.ts'
+import type { ConfigChannel } from '../../wire/channel.ts'
 import type { WorkerRejection, WorkerState } from './worker-messages.ts'
 
 export class Answers {

@@ -3,8 +3,8 @@ import {
   type ConnectionCounts,
   createConnectionCounts,
   forgetConnections,
-} from './engine/connection-cap.ts'
-import { createRequestCounts, forgetRequests, type RequestCounts } from './upstream/request-cap.ts'
+} from '../engine/connection-cap.ts'
+import { createRequestCounts, forgetRequests, type RequestCounts } from '../upstream/request-cap.ts'
 
 export interface SharedCounts {
   /** Client connections that are open. */

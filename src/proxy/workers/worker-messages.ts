@@ -1,12 +1,12 @@
 /** What the main thread and its workers tell each other. */
-import type { Rejection } from '../wire/channel.ts'
-import type { TicketSecrets } from './engine/session-tickets.ts'
-import type { StreamLimits } from './engine/types.ts'
+import type { Rejection } from '../../wire/channel.ts'
+import type { TicketSecrets } from '../engine/session-tickets.ts'
+import type { StreamLimits } from '../engine/types.ts'
+import type { AccessLogFormat } from '../telemetry/access-line.ts'
+import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'
+import type { DestinationRules } from '../upstream/destination-rules.ts'
+import type { Locality } from '../upstream/locality.ts'
 import type { SharedCounts } from './shared-counts.ts'
-import type { AccessLogFormat } from './telemetry/access-line.ts'
-import type { MetricsSnapshot } from './telemetry/metric-definitions.ts'
-import type { DestinationRules } from './upstream/destination-rules.ts'
-import type { Locality } from './upstream/locality.ts'
 
 /** A TCP port by its number, a UDP port by its number and the word. */
 export type PortName = number | `${number}/udp`

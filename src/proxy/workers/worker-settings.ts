@@ -1,5 +1,5 @@
 /** What every worker of a proxy is told alike when it starts. */
-import type { AccessLogFormat } from './telemetry/access-line.ts'
+import type { AccessLogFormat } from '../telemetry/access-line.ts'
 import type { WorkerSettings } from './worker-messages.ts'
 
 type Alike = Omit<WorkerSettings, 'index' | 'rateMemory' | 'counts' | 'reusePort'>

@@ -3,9 +3,9 @@
  * Each thread gets the full configuration first, whenever it starts.
  */
 import { Worker } from 'node:worker_threads'
-import type { ConfigChannel } from '../wire/channel.ts'
-import type { MetricsSnapshot } from './telemetry/metric-definitions.ts'
-import { sumSnapshots } from './telemetry/prometheus.ts'
+import type { ConfigChannel } from '../../wire/channel.ts'
+import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'
+import { sumSnapshots } from '../telemetry/prometheus.ts'
 import {
   type FromWorker,
   lastMetrics,
