@@ -22,7 +22,7 @@ import { leaseAcquired, type SluiceEvent } from '../events/index.ts'
 import type { Fold } from './actors/fold.ts'
 import { systemClock } from './base/clock.ts'
 import { reachableAddress } from './base/own-address.ts'
-import { SecretStore } from './effects/secret-store.ts'
+import type { SecretStore } from './effects/secret-store.ts'
 import type { Recorded } from './log/index.ts'
 import type { DesiredDelta } from './model/resources.ts'
 import { apiBinding, builtInObjects } from './pipeline/api-binding.ts'
@@ -34,7 +34,7 @@ import { contradictLoss } from './pipeline/lost-proxies.ts'
 import type { ManifestFilesOptions } from './pipeline/manifest-files.ts'
 import { type LogOptions, type OpenedLog, openLog } from './pipeline/open-log.ts'
 import { Reconciler } from './pipeline/reconciler.ts'
-import { keepSessionKey, secretDigests } from './pipeline/secret-digests.ts'
+import { openSecretStore, secretDigests } from './pipeline/secret-digests.ts'
 import { captureState, type RestoredState } from './pipeline/stored-state.ts'
 import { openSharedLease, openWriting, type Writing } from './pipeline/writing.ts'
 import type { MetricsSnapshot } from './proxy/telemetry/metric-definitions.ts'
@@ -83,7 +83,7 @@ export async function startPipeline(options: PipelineOptions): Promise<Pipeline>
   const halt = new Halt(options, () => writing.yield())
   const recorder = createRecorder(opened, identity, post)
   const channel = createChannel(recorder)
-  const secrets = openSecrets((late) => channel.publish(late), opened.digestKey)
+  const secrets = openSecretStore(opened.digestKey, (late) => channel.publish(late))
   const digests = openDigests(opened, fold, identity, post, options.onNotice)
   const reconciler = createReconciler(opened, restored, options, {
     onEnd: halt.because,
@@ -141,16 +141,6 @@ export async function startPipeline(options: PipelineOptions): Promise<Pipeline>
     await closeLog(opened, restored, writing)
   }
   return { proxy, logPath: opened.path, stop }
-}
-
-/** Values that come later than what refers to them are published on their own. */
-function openSecrets(publish: (late: DesiredDelta) => void, key: DigestKey): SecretStore {
-  const secrets = new SecretStore(() => {
-    const late = secrets.late()
-    if (late !== undefined) publish(late)
-  })
-  keepSessionKey(secrets, key)
-  return secrets
 }
 
 /** A proxy that starts with the keys refuses nobody in its first moments. */

@@ -15,26 +15,32 @@ export interface ClassParametersRef {
   readonly name: string
 }
 
+/** Which class, and how often its spec was changed. */
+export interface ClassVersion {
+  readonly uid: string
+  readonly generation: number
+}
+
 /**
- * Makes the default class, or brings its parameters up to date. A class of this name that belongs to
- * another controller is left alone. Resolves with what was done.
+ * Makes the default class, or brings its parameters up to date. Resolves with the version that has
+ * them; undefined where a class of this name belongs to another controller and is left alone.
  * @throws KubeError where the API server refuses it, 404 where the kind is not installed
  */
 export async function ensureDefaultClass(
   client: KubeClient,
   parameters: ClassParametersRef | undefined,
   installation?: OwnerReference,
-): Promise<'applied' | 'foreign'> {
+): Promise<ClassVersion | undefined> {
   const kind = { group: gatewayGroup, version: 'v1', plural: 'gatewayclasses' }
   const path = objectPath(kind, '', defaultClassName)
   const owner = await ownerOf(client, path)
-  if (owner !== undefined && owner !== controllerName) return 'foreign'
+  if (owner !== undefined && owner !== controllerName) return undefined
   const {
     group = ownGroup,
     kind: parametersKind = 'GatewayParameters',
     ...place
   } = parameters ?? {}
-  await client.apply(path, {
+  const { metadata } = await client.apply(path, {
     apiVersion: `${gatewayGroup}/v1`,
     kind: 'GatewayClass',
     metadata: { name: defaultClassName, ...ownedBy(installation) },
@@ -43,7 +49,7 @@ export async function ensureDefaultClass(
       ...(parameters && { parametersRef: { group, kind: parametersKind, ...place } }),
     },
   })
-  return 'applied'
+  return { uid: metadata?.uid ?? '', generation: metadata?.generation ?? 0 }
 }
 
 async function ownerOf(client: KubeClient, path: string): Promise<string | undefined> {

@@ -1,8 +1,9 @@
 /** Which secret values the observed objects still name. */
 import type { Fold } from '../actors/fold.ts'
 import type { SecretFacts } from '../desired/shapes.ts'
-import type { SecretStore } from '../effects/secret-store.ts'
+import { SecretStore } from '../effects/secret-store.ts'
 import { sessionKeyRef } from '../model/mcp-targets.ts'
+import type { DesiredDelta } from '../model/resources.ts'
 import type { DigestKey } from '../watch/digest-key.ts'
 
 /** Digests of the entries of every Secret, as the fold knows them. */
@@ -17,9 +18,18 @@ export function secretDigests(fold: Fold): Set<string> {
 }
 
 /**
- * The key of MCP session ids, made from the key of digests: whoever shares that one, as replicas of a
- * controller do and a run does with the next one, carries on the same sessions.
+ * A store of secret values; those that come later than what refers to them are given to `publish` on
+ * their own. The key of MCP session ids in it is made from the key of digests: whoever shares that
+ * one, as replicas of a controller do and a run does with the next one, carries on the same sessions.
  */
-export function keepSessionKey(secrets: SecretStore, key: DigestKey): void {
+export function openSecretStore(
+  key: DigestKey,
+  publish: (late: DesiredDelta) => void,
+): SecretStore {
+  const secrets = new SecretStore(() => {
+    const late = secrets.late()
+    if (late !== undefined) publish(late)
+  })
   secrets.keepAlways(sessionKeyRef.digest, key.derive('MCP sessions'))
+  return secrets
 }

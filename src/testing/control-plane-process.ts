@@ -8,12 +8,11 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { SluiceEvent } from '../../events/index.ts'
 import { systemClock } from '../base/clock.ts'
-import { SecretStore } from '../effects/secret-store.ts'
 import { Timers } from '../effects/timers.ts'
 import { openEmbeddedLog } from '../log/index.ts'
 import { apiBinding, builtInObjects } from '../pipeline/api-binding.ts'
 import { Reconciler } from '../pipeline/reconciler.ts'
-import { keepSessionKey } from '../pipeline/secret-digests.ts'
+import { openSecretStore } from '../pipeline/secret-digests.ts'
 import { captureState, restoreState } from '../pipeline/stored-state.ts'
 import { openDigestKey } from '../watch/digest-key.ts'
 import { FileSource } from '../watch/index.ts'
@@ -61,12 +60,8 @@ async function main(options: ControlPlaneProcessOptions): Promise<void> {
     ...(answerLimitMs !== undefined && { answerLimitMs }),
     onNotice: (text) => tell(`notice: ${text}`),
   })
-  const secrets = new SecretStore(() => {
-    const late = secrets.late()
-    if (late !== undefined) xds.publish(late)
-  })
   const digestKey = openDigestKey(options.digestKey)
-  keepSessionKey(secrets, digestKey)
+  const secrets = openSecretStore(digestKey, (late) => xds.publish(late))
   const { aheadMs = 0 } = options
   const timers = new Timers({
     clock: { now: () => Date.now() + aheadMs },

@@ -1,5 +1,9 @@
-/** Keeps the default GatewayClass in the cluster while this replica writes. */
-import { ensureDefaultClass } from '../../deploy/default-class.ts'
+/**
+ * Keeps the default GatewayClass in the cluster while this replica writes. What is deployed goes by
+ * its parameters, which the settings of a replica may change: until the fold knows the class as it is
+ * to be, nothing is deployed that would be deployed otherwise a moment later.
+ */
+import { type ClassVersion, ensureDefaultClass } from '../../deploy/default-class.ts'
 import { defaultClassName } from '../../desired/shapes.ts'
 import { type InstallOwners, type KubeClient, KubeError } from '../../kube/index.ts'
 import type { ControllerSettings } from '../../settings/controller.ts'
@@ -9,6 +13,10 @@ export interface ClassKeeperOptions {
   readonly owners: InstallOwners
   readonly settings: Pick<ControllerSettings, 'classParameters'>
   readonly isWriting: () => boolean
+  /** The class as the fold knows it. */
+  readonly known: () => ClassVersion | undefined
+  /** `isInForce` holds again. */
+  readonly onInForce: () => void
   readonly say: (severity: 'warn', text: string) => void
 }
 
@@ -20,6 +28,8 @@ export class ClassKeeper {
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
   #told = ''
+  /** What the fold is to know; `unknown` until the class was made. */
+  #awaited: ClassVersion | 'unknown' | undefined
 
   constructor(options: ClassKeeperOptions) {
     this.#options = options
@@ -27,6 +37,25 @@ export class ClassKeeper {
       if (name === defaultClassName) continue
       options.say('warn', `parameters for GatewayClass ${name}: only ${defaultClassName} is made`)
     }
+  }
+
+  /** Does the fold know the class as it is to be, or will it never? */
+  get isInForce(): boolean {
+    return this.#awaited === undefined
+  }
+
+  /** This replica writes from now on: its settings count. */
+  begin(): void {
+    this.#awaited = 'unknown'
+    this.ensure()
+  }
+
+  /** The fold may know more than before. */
+  look(): void {
+    if (this.#awaited === undefined || this.#awaited === 'unknown') return
+    const known = this.#options.known()
+    if (known?.uid !== this.#awaited.uid || known.generation < this.#awaited.generation) return
+    this.#waitNoMore()
   }
 
   /** It may be missing: looks, and makes it. */
@@ -46,11 +75,11 @@ export class ClassKeeper {
     if (this.#isClosed || !isWriting()) return
     try {
       const parameters = settings.classParameters[defaultClassName]
-      const done = await ensureDefaultClass(client, parameters, owners.clusterWide)
-      this.#tell(
-        done === 'applied' ? '' : `GatewayClass ${defaultClassName} is another controller's`,
-      )
+      const made = await ensureDefaultClass(client, parameters, owners.clusterWide)
+      this.#tell(made ? '' : `GatewayClass ${defaultClassName} is another controller's`)
+      this.#await(made)
     } catch (error) {
+      if (!isPassing(error)) this.#waitNoMore()
       // The kind is not installed; its watch tells when it is.
       if (error instanceof KubeError && error.isNotFound) return
       this.#tell(`GatewayClass ${defaultClassName} cannot be made: ${String(error)}`)
@@ -58,8 +87,31 @@ export class ClassKeeper {
     }
   }
 
+  #await(made: ClassVersion | undefined): void {
+    if (this.#awaited === undefined) return
+    if (made === undefined) {
+      this.#waitNoMore()
+      return
+    }
+    this.#awaited = made
+    this.look()
+  }
+
+  #waitNoMore(): void {
+    if (this.#awaited === undefined) return
+    this.#awaited = undefined
+    this.#options.onInForce()
+  }
+
   #tell(text: string): void {
     if (text !== '' && text !== this.#told) this.#options.say('warn', text)
     this.#told = text
   }
+}
+
+/** No answer, or one that says that another may come; what is forbidden stays so. */
+function isPassing(error: unknown): boolean {
+  if (!(error instanceof KubeError)) return false
+  const { status } = error
+  return status === 0 || status === 409 || status === 429 || status >= 500
 }

@@ -19,7 +19,7 @@ import { UnknownEventTypeError } from '../../../events/index.ts'
 import type { Fold, FoldChange } from '../../actors/fold.ts'
 import { systemClock } from '../../base/clock.ts'
 import { defaultClassName } from '../../desired/shapes.ts'
-import { SecretStore } from '../../effects/secret-store.ts'
+import type { SecretStore } from '../../effects/secret-store.ts'
 import type { Lease, Presence } from '../../lease/index.ts'
 import type { Position } from '../../log/index.ts'
 import { objectKey } from '../../model/names.ts'
@@ -35,7 +35,7 @@ import { tooNewText } from '../log-end.ts'
 import { contradictLoss, watchReplicas } from '../lost-proxies.ts'
 import type { OpenedLog } from '../open-log.ts'
 import { Reconciler } from '../reconciler.ts'
-import { keepSessionKey, secretDigests } from '../secret-digests.ts'
+import { openSecretStore, secretDigests } from '../secret-digests.ts'
 import { captureState, type RestoredState } from '../stored-state.ts'
 import { ClassKeeper } from './class-keeper.ts'
 import { clusterName } from './cluster-name.ts'
@@ -111,11 +111,7 @@ export class Session {
       replica: this.#identity,
       append: (events) => this.#keeper.post('delivery', events),
     })
-    this.#secrets = new SecretStore(() => {
-      const late = this.#secrets.late()
-      if (late !== undefined) this.#xds?.publish(late)
-    })
-    keepSessionKey(this.#secrets, this.#opened.digestKey)
+    this.#secrets = openSecretStore(opened.digestKey, (late) => this.#xds?.publish(late))
     this.#source = this.#createSource()
     this.#reconciler = this.#createReconciler()
     this.#lease = openLease(options, {
@@ -144,14 +140,18 @@ export class Session {
     })
     this.#writer = createStatusWriter(options, this.#fold, this.#source, () => this.#leadership)
     const isWriting = () => this.#leadership.writingEpoch() !== undefined
-    this.#class = new ClassKeeper({ client, owners, settings, isWriting, say })
+    this.#class = new ClassKeeper({
+      ...{ client, owners, settings, isWriting, say },
+      known: () => this.#index.get(classKey),
+      onInForce: () => this.#deployments.markAll(),
+    })
     this.#deployments = new Deployments({
       ...options,
       fold: this.#fold,
       keeper: this.#keeper,
       logEpoch: () => this.#leadership.logEpoch(),
       live: (key) => this.#source.live(key),
-      isWriting,
+      isWriting: () => isWriting() && this.#class.isInForce,
     })
     this.#effects = new Effects({ ...writing, secrets: this.#secrets })
   }
@@ -159,10 +159,6 @@ export class Session {
   /** Where proxies connect, `host:port`. */
   get xdsAddress(): string {
     return this.#xds?.address ?? ''
-  }
-
-  get logPath(): string | undefined {
-    return this.#opened.path
   }
 
   get #isShared(): boolean {
@@ -329,6 +325,7 @@ export class Session {
         metrics.add('fold_seconds', (performance.now() - began) / 1_000)
         if (this.#isShared) this.#digests.folded(recorded)
         contradictLoss(recorded.event, this.#recorder)
+        this.#class.look()
         this.#openIfListed()
       },
       capture: () => captureState(this.#fold, this.#index),
@@ -387,8 +384,7 @@ export class Session {
       lease: () => this.#lease,
       onWriting: () => {
         for (const key of this.#source.liveKeys()) this.#writer.mark(key)
-        this.#class.ensure()
-        this.#deployments.markAll()
+        this.#class.begin()
       },
       onStopped: () => {
         this.#writer.clear()
