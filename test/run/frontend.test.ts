@@ -208,6 +208,15 @@ describe('frontend.http', () => {
       async () => (await status(port.http, 9)) === 431,
     )
     expect(await status(port.http, 8)).toBe(200)
+    // Those of HTTP/2 have a limit of their own, which is one of size.
+    const session = await http2(port.http)
+    const statusOf = async (count: number) => {
+      const request = session.request({ ':path': '/direct', ...manyHeaders(count) })
+      const [head] = await once(request.resume(), 'response')
+      return head[':status']
+    }
+    expect([await statusOf(150), await statusOf(1_000)]).toEqual([200, 431])
+    session.close()
     expect(await status(port.plain, 98)).toBe(200)
     expect(await status(port.plain, 99)).toBe(431)
     await frontend(

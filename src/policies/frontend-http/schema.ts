@@ -10,7 +10,7 @@ const fields = {
     default: 2_097_152,
   }),
   http1MaxHeaders: optional(integer({ min: 1, max: 4096 }), {
-    doc: 'Most header fields of a request; one with more is answered 431.',
+    doc: 'Most header fields of a request of HTTP/1.1; one with more is answered 431. Where it is above 100, heads may be larger too: 16 KiB for each hundred, up to 64 KiB. Of HTTP/2 the size alone counts, which is told to clients as SETTINGS_MAX_HEADER_LIST_SIZE.',
     default: 100,
   }),
   http1IdleTimeout: optional(duration, {

@@ -123,7 +123,7 @@ export interface RequestHandler {
 }
 
 export interface EngineLimits {
-  /** Most header fields of a request head. */
+  /** Most header fields of a request head of HTTP/1.1; of HTTP/2 the bytes alone count. */
   maxHeaders: number
   /** Most bytes of a request or response head. */
   maxHeadBytes: number
