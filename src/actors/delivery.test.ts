@@ -347,6 +347,27 @@ describe('a listener that a proxy refuses', () => {
   })
 })
 
+describe('a Gateway whose proxy refuses a change set as a whole', () => {
+  const whole = 'gateway/default/edge'
+  const refused = () =>
+    new DeliveryStory()
+      .apply(gateway())
+      .connect('p', 'default/edge')
+      .ack('p')
+      .reject('p', whole, 'unreadable')
+      .ack('p', [whole])
+
+  it('is not programmed, and names the proxy and its reason', () => {
+    const text = JSON.stringify(refused().status('Gateway', 'edge'))
+    expect(text).toContain('"reason":"Rejected"')
+    expect(text).toContain('proxy p: unreadable')
+  })
+
+  it('recovers with the next acknowledgement', () => {
+    expect(refused().ack('p').programmed()).toEqual(yes)
+  })
+})
+
 describe('a ListenerSet', () => {
   it('is programmed by itself, not by what its Gateway had before', () => {
     const story = new DeliveryStory().apply(gateway()).connect('p').ack('p').apply(listenerSet)

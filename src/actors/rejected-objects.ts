@@ -16,6 +16,9 @@ function objectOf(key: ResourceKey): ObjectKey | undefined {
     case 'route':
     case 'stream':
       return `${first}/${second}/${third}`
+    case 'gateway':
+      // No resource: a proxy that refuses a change set without saying what of it.
+      return `Gateway/${first}/${second}`
     case 'backend':
       return `GatewayBackend/${first}/${second}`
     case 'pool':

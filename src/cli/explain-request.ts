@@ -40,9 +40,16 @@ interface AnsweredField extends Omit<ExplainedField, 'policies'> {
   readonly policies: readonly WithOrigin<ExplainedPolicy>[]
 }
 
+/** A name or address, with a port or without; RFC 9110, section 7.2, as far as listeners take it. */
+const hostPattern = /^([-\w.~%!$&'()*+,;=]*|\[[\da-fA-F:.]+\])(:\d{1,5})?$/
+/** RFC 9110, section 5.6.2. */
+const tokenPattern = /^[-!#$%&'*+.^`|~\w]+$/
+
 /** @throws UsageError */
 function askedOf({ host, path = '/', method = 'GET', header = [], port }: RequestOptions) {
   if (host === undefined) throw new UsageError('explain request needs --host')
+  if (!hostPattern.test(host)) throw new UsageError(`--host ${host} is not a host`)
+  if (!tokenPattern.test(method)) throw new UsageError(`--method ${method} is not a method`)
   if (!path.startsWith('/')) throw new UsageError(`--path ${path} does not begin with /`)
   if (port !== undefined && !/^\d{1,5}$/.test(port)) {
     throw new UsageError(`--port ${port} is not a port`)

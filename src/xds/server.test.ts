@@ -278,6 +278,17 @@ describe('the xDS server', () => {
     expect(server.metrics()).toMatch(/^sluice_xds_rejects_total 1$/m)
   })
 
+  it('says of the whole Gateway what a proxy refuses without naming it', async () => {
+    const { server, heard } = await start()
+    server.publish(state(listener(edge)))
+    const client = connect(server).hello()
+    const { nonce } = await client.next()
+    client.say({ nonce, rejected: { rejections: [], omitted: 0, message: 'no' } })
+    await heard('reject', 'edge-1', 1, 'gateway/ns/edge', 'resource_unreadable', 'no')
+    client.say({ nonce })
+    await heard('recover', 'edge-1', 1, 'gateway/ns/edge')
+  })
+
   it('refuses a first request without a node', async () => {
     const { server } = await start()
     server.publish(state())

@@ -145,7 +145,7 @@ export class Session {
     this.#rejected = new Map()
     if (refusal === undefined) counters.acks++
     else counters.nacks++
-    for (const { key, code, message } of refusalsOf(refusal)) {
+    for (const { key, code, message } of refusalsOf(refusal, this.#options.node)) {
       this.#rejected.set(key, `${code}\0${message}`)
       if (before.get(key) === `${code}\0${message}`) continue
       counters.rejects++
@@ -206,10 +206,11 @@ export class Session {
   }
 }
 
-/** A foreign proxy may refuse without saying what: then it is said of everything. */
-function refusalsOf(refusal: Refusal | undefined) {
+/** A foreign proxy may refuse without saying what: then it is said of its whole Gateway. */
+function refusalsOf(refusal: Refusal | undefined, { gateway }: ProxyNode) {
   if (refusal === undefined) return []
   const { rejections, message } = refusal
   if (rejections.length > 0) return rejections
-  return [{ key: '', code: 'resource_unreadable', message }]
+  const key = `gateway/${gateway.namespace}/${gateway.name}`
+  return [{ key, code: 'resource_unreadable', message }]
 }

@@ -77,6 +77,8 @@ describe('sluice explain request', () => {
   it.each([
     ['a path without slash', ['--path', 'shop'], '--path shop'],
     ['a header without colon', ['--header', 'x'], '--header x'],
+    ['a method that is none', ['--method', 'G T'], '--method G T'],
+    ['a host that is none', ['--host', 'a b'], '--host a b'],
     ['a port that is none', ['--port', 'http'], '--port http'],
   ])('refuses %s as wrong usage', async (_, args, named) => {
     const { code, stderr } = await request(...args, '-f', folder)

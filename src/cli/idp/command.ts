@@ -1,10 +1,19 @@
 /** The options of `sluice idp`. */
-import { type Command, Option } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import { addHelp } from '../help.ts'
 import { processOutput, UsageError } from '../output.ts'
 import type { PrepareOptions } from './prepare.ts'
 
-const collect = (value: string, before: readonly string[] = []): string[] => [...before, value]
+/** An empty argument is a variable of a script that was not set: nothing is done with it. */
+function filled(value: string): string {
+  if (value.trim() === '') throw new InvalidArgumentError('It must not be empty.')
+  return value
+}
+
+const collect = (value: string, before: readonly string[] = []): string[] => [
+  ...before,
+  filled(value),
+]
 
 /** Arguments are seen by every user of a machine; a value given this way is not repeated either. */
 const refusePassword = (): never => {
@@ -16,24 +25,29 @@ const refusePassword = (): never => {
 function providerOptions(command: Command): void {
   command
     .requiredOption('--url <url>', 'base address of the identity provider')
-    .requiredOption('--realm <name>', 'realm whose tokens the gateway shall accept; it must exist')
-    .requiredOption('--admin-user <name>', 'user that may administrate the realm')
+    .requiredOption(
+      '--realm <name>',
+      'realm whose tokens the gateway shall accept; it must exist',
+      filled,
+    )
+    .requiredOption('--admin-user <name>', 'user that may administrate the realm', filled)
     .option(
       '--admin-password-file <path>',
       'file with the password of that user; else SLUICE_IDP_ADMIN_PASSWORD',
     )
     .addOption(new Option('--admin-password [value]').argParser(refusePassword).hideHelp())
-    .option('--admin-realm <name>', 'realm of that user', 'master')
-    .option('--admin-client <id>', 'client that the user signs in with', 'admin-cli')
+    .option('--admin-realm <name>', 'realm of that user', filled, 'master')
+    .option('--admin-client <id>', 'client that the user signs in with', filled, 'admin-cli')
     .option('--timeout <duration>', 'time for a call', '10s')
 }
 
 function clientOptions(command: Command): void {
   command
-    .requiredOption('--client-id <id>', 'client to register')
+    .requiredOption('--client-id <id>', 'client to register', filled)
     .requiredOption(
       '--client-file <path>',
       'where the id and the secret of the client are kept, for the next run too',
+      filled,
     )
     .option('--service-accounts', 'let the client have a service account')
     .option('--direct-access-grants', 'let users sign in with a password at the client')
@@ -46,6 +60,7 @@ function clientOptions(command: Command): void {
     .option(
       '--registration-policy-type <type>',
       'type of the components that --testing looks through',
+      filled,
       'org.keycloak.services.clientregistration.policy.ClientRegistrationPolicy',
     )
 }

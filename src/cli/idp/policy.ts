@@ -28,6 +28,9 @@ const groups: Readonly<Record<string, string>> = {
   Service: '',
 }
 
+/** RFC 1123 subdomain, as Kubernetes wants it of names. */
+const objectName = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
+
 function reference(option: string, text: string, kinds: readonly string[]): Manifest {
   const [, kind = '', name = '', port] =
     /^([A-Za-z]+)\/([^/:]+)(?::([0-9]{1,5}))?$/.exec(text) ?? []
@@ -35,6 +38,9 @@ function reference(option: string, text: string, kinds: readonly string[]): Mani
   if (!kinds.includes(kind) || (port !== undefined) !== wantsPort) {
     const forms = kinds.map((known) => `${known}/NAME${known === 'Service' ? ':PORT' : ''}`)
     throw new UsageError(`${option}: '${text}' must be ${forms.join(' or ')}`)
+  }
+  if (name.length > 253 || !objectName.test(name)) {
+    throw new UsageError(`${option}: '${name}' is no name of an object`)
   }
   return { group: groups[kind], kind, name, ...(wantsPort && { port: Number(port) }) }
 }

@@ -22,6 +22,7 @@ import { gatewayAddresses } from './gateway-addresses.ts'
 import { type DeploymentView, gatewayDeploymentStage } from './gateway-deployment.ts'
 import { isUsable, type ListenerView } from './listeners.ts'
 import { refusedListenerSet } from './refused-child.ts'
+import { rejectedConditions } from './rejected.ts'
 
 /** What is the same for all listeners of one Gateway or ListenerSet. */
 interface Surroundings {
@@ -165,6 +166,8 @@ interface Progress {
   readonly waiting: Failure
   /** Why the cluster does not take what the Gateway needs. */
   readonly refused?: string | undefined
+  /** A proxy refuses what it gets as a whole. */
+  readonly rejectedWhole?: DecidedCondition | undefined
   /** About proxies that do not answer; empty where all do. */
   readonly note: string
 }
@@ -172,7 +175,7 @@ interface Progress {
 function gatewayProgrammed(
   accepted: DecidedCondition,
   { rejected }: ListenerStatuses,
-  { isProgrammed, waiting, refused, note }: Progress,
+  { isProgrammed, waiting, refused, rejectedWhole, note }: Progress,
   address: Failure | undefined,
 ): DecidedCondition {
   const { status, message, observedGeneration: generation } = accepted
@@ -184,6 +187,7 @@ function gatewayProgrammed(
   if (refused !== undefined) {
     return conditionFalse('Programmed', 'DeploymentFailed', generation, refused)
   }
+  if (rejectedWhole !== undefined) return rejectedWhole
   const failure = isProgrammed ? address : waiting
   if (failure !== undefined) return conditionOf('Programmed', failure, 'Programmed', generation)
   return conditionTrue('Programmed', 'Programmed', generation, note)
@@ -232,7 +236,9 @@ export const gatewayStatusStage: Stage = {
     const spec = specOf<GatewaySpec>(self.object)
     const { addresses, failure: unusable } = gatewayAddresses(name, spec, read)
     const refused = read.fact<string>(`deployment:${objectKey(self.ref)}`)
-    const progress = { isProgrammed, waiting, refused, note: withNotes('', name, read) }
+    const [rejectedWhole] = rejectedConditions(self.ref, generation, read)
+    const note = withNotes('', name, read)
+    const progress = { isProgrammed, waiting, refused, rejectedWhole, note }
     const programmed = gatewayProgrammed(accepted, statuses, progress, unusable)
     const attachedSets = Object.keys(view.listenerSets).filter(
       (set) =>

@@ -4,7 +4,7 @@ import type { ControllerSettings } from '../../settings/controller.ts'
 import type { ProxyAnswers } from '../../xds/answers.ts'
 import { startXdsServer, type XdsServer } from '../../xds/server.ts'
 import { verifyServiceAccount } from './verify.ts'
-import { readAuthorities, servedPair } from './xds-certificate.ts'
+import { servedCertificate } from './xds-certificate.ts'
 
 export interface ServeProxiesOptions {
   readonly client: KubeClient
@@ -19,14 +19,11 @@ export async function serveProxies(
   answers: ProxyAnswers,
 ): Promise<XdsServer> {
   const onProblem = (text: string) => say('warn', text)
-  const { xdsTls, xdsTlsDir } = settings
-  // A server that no proxy can be told to believe is no use, and never plaintext instead.
-  if (xdsTls) readAuthorities(xdsTlsDir)
   return startXdsServer({
     address: settings.xdsAddress,
     answers,
     verify: verifyServiceAccount(client, isInCluster),
-    ...(xdsTls && { tls: servedPair(xdsTlsDir, onProblem) }),
+    ...(settings.xdsTls && { tls: servedCertificate(settings.xdsTlsDir, onProblem) }),
     onNotice: onProblem,
   })
 }

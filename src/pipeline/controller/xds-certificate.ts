@@ -18,9 +18,20 @@ export function readAuthorities(folder: string): string {
   return text
 }
 
-/** The pair that is served, renewed with its files. @throws where it cannot be used now */
-export function servedPair(folder: string, onProblem: (text: string) => void): TlsSource {
-  return tlsFiles(join(folder, 'tls.crt'), join(folder, 'tls.key'), { onProblem })
+/**
+ * The pair that is served, renewed with its files.
+ * @throws where it cannot be used now, or where there are no authorities: a server that no proxy can
+ *   be told to believe is no use, and never plaintext instead
+ */
+export function servedCertificate(folder: string, onProblem: (text: string) => void): TlsSource {
+  try {
+    readAuthorities(folder)
+    return tlsFiles(join(folder, 'tls.crt'), join(folder, 'tls.key'), { onProblem })
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    const needed = `the Secret sluice-xds-cert with tls.crt, tls.key and ca.crt at ${folder}`
+    throw new Error(`configuration over TLS needs ${needed}: ${reason}`, { cause })
+  }
 }
 
 /**

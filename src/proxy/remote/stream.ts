@@ -59,6 +59,20 @@ export interface StreamOptions {
 
 type Duplex = ClientDuplexStream<Uint8Array, Uint8Array>
 
+/** @throws where there is none: without it nobody is believed, and nothing would say why */
+function readToken(file: string): string {
+  const token = readFileSync(file, 'utf8').trim()
+  if (token === '') throw new Error(`${file} holds no token`)
+  return token
+}
+
+/** @throws where there are none, which would look like a certificate that nobody vouches for */
+function readAuthorities(file: string): Buffer {
+  const authorities = readFileSync(file)
+  if (!authorities.includes('-----BEGIN ')) throw new Error(`${file} holds no certificate`)
+  return authorities
+}
+
 /** How long a controller may take to answer the first request. */
 const firstAnswerMs = 15_000
 
@@ -110,8 +124,7 @@ export class ControllerStream {
   #open(address: string): void {
     const { tokenFile, node, versions } = this.#options
     const metadata = new Metadata()
-    const token = tokenFile === undefined ? '' : readFileSync(tokenFile, 'utf8').trim()
-    if (token !== '') metadata.set('authorization', `Bearer ${token}`)
+    if (tokenFile !== undefined) metadata.set('authorization', `Bearer ${readToken(tokenFile)}`)
     const client = new Client(address, this.#credentials(), channelOptions)
     this.#client = client
     const stream: Duplex = client.makeBidiStreamRequest(deltaMethodPath, raw, same, metadata)
@@ -132,7 +145,7 @@ export class ControllerStream {
   #credentials(): ChannelCredentials {
     const { caFile } = this.#options
     if (caFile === undefined) return credentials.createInsecure()
-    return credentials.createSsl(readFileSync(caFile))
+    return credentials.createSsl(readAuthorities(caFile))
   }
 
   #say(request: Partial<DeltaRequest>): void {
