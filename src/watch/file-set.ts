@@ -3,7 +3,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { basename, dirname, normalize, sep } from 'node:path'
 import { ClaimBook } from './claim-book.ts'
 import { isFolder, isLink, isManifestName, listFolder, unreadable } from './file-tree.ts'
-import { LinkTargets } from './link-targets.ts'
+import { LinkWays } from './link-ways.ts'
 import { parseManifest } from './manifest.ts'
 import { type Claim, type ObserveOptions, observe } from './observed.ts'
 import type { IndexEntry } from './resource-index.ts'
@@ -46,7 +46,7 @@ export class FileSet {
   #roots: readonly string[]
   #files = new Map<string, FileState>()
   #folders = new Set<string>()
-  #targets = new LinkTargets()
+  #ways = new LinkWays()
   /** The files of which something is wrong; few, where the files may be many. */
   #troubled = new Map<string, readonly SourceProblem[]>()
   /** Problems of folders and of roots that are not there. */
@@ -60,7 +60,7 @@ export class FileSet {
   /** Folders in which something may appear, those around the given paths included. */
   folders(): ReadonlySet<string> {
     const around = this.#roots.map((root) => dirname(root))
-    return new Set([...around, ...this.#folders, ...this.#targets.folders()])
+    return new Set([...around, ...this.#folders, ...this.#ways.folders()])
   }
 
   /** Everything that is wrong at present, by file. */
@@ -73,7 +73,7 @@ export class FileSet {
   concerns(path: string): boolean {
     const folder = dirname(path)
     if (this.#roots.includes(path) || this.#folders.has(folder)) return true
-    if (this.#targets.linksTo(path).size > 0) return true
+    if (this.#ways.usersOf(path).size > 0) return true
     return basename(path).startsWith('.') && this.#roots.some((root) => dirname(root) === folder)
   }
 
@@ -93,7 +93,7 @@ export class FileSet {
 
   #refreshPath(path: string, change: Change): void {
     const folder = dirname(path)
-    for (const file of this.#targets.linksTo(path)) this.#refreshFile(file, change)
+    this.#refreshUsers(path, change)
     if (this.#roots.includes(path)) {
       this.#refreshRoot(path, change)
     } else if (this.#files.has(path) && !isFolder(path)) {
@@ -106,6 +106,15 @@ export class FileSet {
     }
   }
 
+  /** What is reached through a place, or through one in a folder that was not watched before. */
+  #refreshUsers(place: string, change: Change): void {
+    for (const path of new Set([...this.#ways.usersOf(place), ...this.#ways.usersIn(place)])) {
+      if (this.#roots.includes(path)) this.#refreshRoot(path, change)
+      else if (this.#folders.has(path) || isFolder(path)) this.#refreshFolder(path, change)
+      else this.#refreshFile(path, change)
+    }
+  }
+
   /** A mounted volume swaps a hidden link, and every visible file beside it leads through it. */
   #refreshBeside(folder: string, change: Change): void {
     for (const root of this.#roots) if (dirname(root) === folder) this.#refreshRoot(root, change)
@@ -113,6 +122,7 @@ export class FileSet {
   }
 
   #refreshRoot(root: string, change: Change): void {
+    this.#note(root, change)
     if (isFolder(root) || this.#folders.has(root)) {
       this.#refreshFolder(root, change)
       return
@@ -139,8 +149,12 @@ export class FileSet {
     }
     for (const known of [...this.#folders]) {
       if (isBelow(known, folder) && !isHidden(known)) this.#folders.delete(known)
+      this.#note(known, change)
     }
-    for (const found of [...listing.folders, ...listing.unreadable]) this.#folders.add(found)
+    for (const found of [...listing.folders, ...listing.unreadable]) {
+      this.#folders.add(found)
+      this.#note(found, change)
+    }
     const found = new Set(listing.files)
     for (const file of found) this.#refreshFile(file, change)
     for (const hidden of listing.unreadable) this.#retain(hidden, change)
@@ -151,8 +165,12 @@ export class FileSet {
     }
   }
 
+  #note(path: string, change: Change): void {
+    if (this.#ways.note(path, this.#roots.includes(path))) change.mayHaveMoved = true
+  }
+
   #refreshFile(file: string, change: Change): void {
-    if (this.#targets.note(file)) change.mayHaveMoved = true
+    this.#note(file, change)
     const before = this.#files.get(file)
     const read = readFile(file, before)
     switch (read.outcome) {

@@ -292,6 +292,61 @@ describe('files that come and go', () => {
     expect(source.source.problems()).toEqual([])
   })
 
+  /** Puts a link in place of another in one step, as mounted volumes do. */
+  const relink = (target: string, link: string) => {
+    symlinkSync(target, join(folder, `${link}_tmp`))
+    renameSync(join(folder, `${link}_tmp`), join(folder, link))
+  }
+
+  it('are seen behind a link into a mounted volume elsewhere, which is swapped there', async () => {
+    write('mount/..v1/a.yaml', route('a', 'v1.example'))
+    symlinkSync('..v1', join(folder, 'mount/..data'))
+    symlinkSync('..data/a.yaml', join(folder, 'mount/a.yaml'))
+    write('mine/b.yaml', route('b'))
+    symlinkSync('../mount/a.yaml', join(folder, 'mine/a.yaml'))
+    const source = await run([join(folder, 'mine')])
+    expect(source.news()).toContain('relist finished with 2')
+    for (const version of [2, 3]) {
+      write(`mount/..v${version}/a.yaml`, route('a', `v${version}.example`))
+      relink(`..v${version}`, 'mount/..data')
+      await expectNews(source, [`applied a generation ${version}`])
+    }
+    write('mount/..v3/a.yaml', route('a', 'v4.example'))
+    await expectNews(source, ['applied a generation 4'])
+  })
+
+  it('are seen behind folders that links of links lead to, of a root and below one', async () => {
+    for (const version of [1, 2]) {
+      write(`store/v${version}/a.yaml`, route('a', `v${version}.example`))
+      write(`store/w${version}/sub/b.yaml`, route('b', `w${version}.example`))
+    }
+    symlinkSync('v1', join(folder, 'store/current'))
+    symlinkSync('w1', join(folder, 'store/above'))
+    symlinkSync('store/current', join(folder, 'root'))
+    write('tree/c.yaml', route('c'))
+    symlinkSync('../store/above/sub', join(folder, 'tree/below'))
+    const source = await run([join(folder, 'root'), join(folder, 'tree')])
+    expect(source.news()).toContain('relist finished with 3')
+    relink('v2', 'store/current')
+    await expectNews(source, ['applied a generation 2'])
+    relink('w2', 'store/above')
+    await expectNews(source, ['applied b generation 2'])
+    write('store/v2/a.yaml', route('a', 'v3.example'))
+    await expectNews(source, ['applied a generation 3'])
+    write('store/w2/sub/b.yaml', route('b', 'w3.example'))
+    await expectNews(source, ['applied b generation 3'])
+  })
+
+  it('are seen once a link has somewhere to lead', async () => {
+    write('mine/b.yaml', route('b'))
+    symlinkSync('../late/now/a.yaml', join(folder, 'mine/a.yaml'))
+    const source = await run([join(folder, 'mine')])
+    source.news()
+    write('late/v1/a.yaml', route('a'))
+    symlinkSync('v1', join(folder, 'late/now'))
+    await expectNews(source, ['applied a generation 1'])
+  })
+
   it('are read once although links lead in a circle', async () => {
     write('a.yaml', route('a'))
     symlinkSync('.', join(folder, 'circle'))

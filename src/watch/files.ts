@@ -207,14 +207,16 @@ export class FileSource {
     this.#dirty = new Set()
     this.#settled = new Set()
     this.#isAllDirty = false
-    const looked = isAll ? this.#files.refreshAll(settled) : this.#files.refresh(paths, settled)
-    if (!looked.mayHaveMoved) return looked
-    // What came into a new folder before it was watched was not noticed.
-    const entered = this.#watch.follow(this.#files.folders())
-    if (entered.length === 0) return looked
-    const again = this.#files.refresh(entered, settled)
-    const keys = new Set([...looked.keys, ...again.keys])
-    return { ...again, keys, unsettled: [...looked.unsettled, ...again.unsettled] }
+    let looked = isAll ? this.#files.refreshAll(settled) : this.#files.refresh(paths, settled)
+    while (looked.mayHaveMoved) {
+      // What came into a new folder before it was watched was not noticed.
+      const entered = this.#watch.follow(this.#files.folders())
+      if (entered.length === 0) break
+      const again = this.#files.refresh(entered, settled)
+      const keys = new Set([...looked.keys, ...again.keys])
+      looked = { ...again, keys, unsettled: [...looked.unsettled, ...again.unsettled] }
+    }
+    return looked
   }
 
   #settleLater(files: readonly string[]): void {
