@@ -1,4 +1,5 @@
 /** Following references: does the target exist, is it permitted, can it be served? */
+import { appProtocolOf, knownAppProtocols } from '../../model/app-protocols.ts'
 import type { BackendTarget, DirectTarget } from '../../model/resources.ts'
 import type { Failure } from '../conditions.ts'
 import type { Reader } from '../graph.ts'
@@ -62,11 +63,8 @@ export function invalid(reason: string, message: string): ResolvedBackend {
   return { target: { type: 'invalid', reason, message }, failure: { reason, message } }
 }
 
-/** What a route sends to its backends: requests, connections or datagrams. */
-export type BackendUse = 'http' | 'grpc' | 'tcp' | 'udp'
-
-/** Application protocols that cannot carry gRPC, which needs HTTP/2 (GEP-1911). */
-const http1Protocols = ['http', 'kubernetes.io/ws', 'kubernetes.io/wss']
+/** What a route sends to its backends: requests, connections or datagrams; or what a policy asks. */
+export type BackendUse = 'http' | 'grpc' | 'tcp' | 'udp' | 'call'
 
 /**
  * Resolves a reference to a Service or a GatewayBackend. Existence and permission decide ResolvedRefs; a backend that
@@ -76,7 +74,7 @@ export function resolveBackend(
   reference: BackendRef,
   from: Referrer,
   read: Reader,
-  use: BackendUse = 'http',
+  use: BackendUse = 'call',
 ): ResolvedBackend {
   const { group = '', kind = 'Service', name } = reference
   const namespace = reference.namespace ?? from.namespace
@@ -127,10 +125,23 @@ function resolveService(
     const message = `Service ${namespace}/${name} has no ${transport} port ${port}`
     return invalid('BackendNotFound', message)
   }
-  const protocol = found.appProtocol?.toLowerCase() ?? ''
-  if (use === 'grpc' && http1Protocols.includes(protocol)) {
-    const message = `appProtocol ${found.appProtocol} of Service ${namespace}/${name} port ${port} cannot carry gRPC`
+  const problem = protocolProblem(found.appProtocol, use)
+  if (problem !== undefined) {
+    const message = `appProtocol ${found.appProtocol} of Service ${namespace}/${name} port ${port} ${problem}`
     return invalid('UnsupportedProtocol', message)
   }
   return { target: { type: 'service', namespace, name, port }, failure: undefined }
+}
+
+/** Why requests cannot be sent by the protocol that a Service port has (GEP-1911). */
+function protocolProblem(appProtocol: string | undefined, use: BackendUse): string | undefined {
+  if (use !== 'http' && use !== 'grpc') return undefined
+  // Ours say more of what is spoken in HTTP, such as MCP.
+  if (appProtocol?.toLowerCase().startsWith(`${ownGroup}/`) === true) return undefined
+  const found = appProtocolOf(appProtocol)
+  if (found === undefined) {
+    return `is not known to be spoken in HTTP; known are ${knownAppProtocols.join(', ')}`
+  }
+  // gRPC needs HTTP/2.
+  return use === 'grpc' && found.version === '1.1' ? 'cannot carry gRPC' : undefined
 }

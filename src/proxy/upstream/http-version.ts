@@ -1,24 +1,15 @@
 import type { ConnectionSettings, HttpVersion } from '../../exchange/connection.ts'
 import type { RequestHead } from '../../exchange/exchange.ts'
+import { appProtocolOf } from '../../model/app-protocols.ts'
 import { isGrpc } from '../grpc.ts'
 
 /** What of a request decides how its backend is spoken to; streams that are no requests have less. */
 export type Asked = Pick<RequestHead, 'authority' | 'scheme'> &
   Partial<Pick<RequestHead, 'version' | 'method' | 'headers' | 'upgrade'>>
 
-const versions: Readonly<Record<string, HttpVersion>> = {
-  h2c: '2',
-  'kubernetes.io/h2c': '2',
-  http2: '2',
-  grpc: '2',
-  http: '1.1',
-  'kubernetes.io/ws': '1.1',
-  'kubernetes.io/wss': '1.1',
-}
-
 /** The version that the appProtocol of a Service port names (GEP-1911); undefined where it names none. */
 export function versionOfAppProtocol(appProtocol: string | undefined): HttpVersion | undefined {
-  return appProtocol === undefined ? undefined : versions[appProtocol.toLowerCase()]
+  return appProtocolOf(appProtocol)?.version
 }
 
 /**

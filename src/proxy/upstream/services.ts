@@ -5,6 +5,7 @@
  */
 
 import type { HttpVersion } from '../../exchange/connection.ts'
+import { appProtocolOf } from '../../model/app-protocols.ts'
 import type { ServicePort, ServiceResource, WorkloadResource } from '../../model/resources.ts'
 import type { EndpointSet } from './choose.ts'
 import { addressText, plainAddress, UpstreamEndpoint } from './endpoint.ts'
@@ -158,8 +159,6 @@ function findPort(
   return ports.find(({ port, protocol = 'TCP' }) => port === number && protocol === transport)
 }
 
-const tlsProtocols = ['https', 'kubernetes.io/wss']
-
 /** A Service port as policies may name it, by name and by number, and whether it speaks TLS. */
 export function portPart(
   ports: readonly ServicePort[],
@@ -170,6 +169,6 @@ export function portPart(
   const name = found?.name ?? ''
   return {
     sections: name === '' ? [`${portNumber}`] : [name, `${portNumber}`],
-    needsTls: tlsProtocols.includes(found?.appProtocol?.toLowerCase() ?? ''),
+    needsTls: appProtocolOf(found?.appProtocol)?.isTls === true,
   }
 }
