@@ -9,6 +9,7 @@ import { ControllerProcess } from '../../src/testing/controller.ts'
 import { sluice } from '../../src/testing/gateway.ts'
 import { describeWithParts } from '../../src/testing/parts.ts'
 import { waitFor } from '../../src/testing/wait-for.ts'
+import { BareClient, edgeNode } from '../../src/testing/xds-client.ts'
 import { routeApplied } from '../contract/events.ts'
 
 interface RouteStatus {
@@ -277,6 +278,32 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'a controller in a cl
     await cluster.condition('HTTPRoute', 'fresher', 'Accepted=True')
     const after = await cluster.get('HTTPRoute', 'stays')
     expect(after.metadata.resourceVersion).toBe(before.metadata.resourceVersion)
+  })
+
+  it('warns on a Gateway of what its proxies refuse, and counts how often', async () => {
+    const node = { ...edgeNode, gateway: { namespace: 'default', name: 'edge' } }
+    const client = new BareClient({ address: await controller.xdsAddress() }).hello(node)
+    const { nonce } = await client.next()
+    const key = 'listener/Gateway/default/edge/http'
+    const rejections = [{ key, code: 'port_in_use', message: 'taken' }]
+    const warnings = async (count: number) => {
+      const { body } = await cluster.server.request('GET', '/api/v1/namespaces/default/events')
+      const { items } = body as { items: { reason: string; count: number }[] }
+      return items.find((event) => event.reason === 'GatewayNack' && event.count === count)
+    }
+    const refuse = async (count: number) => {
+      client.say({ nonce, rejected: { rejections, omitted: 0, message: 'taken' } })
+      return waitFor('a warning', () => warnings(count))
+    }
+    const { metadata } = await cluster.get('Gateway', 'edge')
+    expect(await refuse(1)).toMatchObject({
+      type: 'Warning',
+      message: `proxy edge-1 refuses ${key}: taken`,
+      involvedObject: { kind: 'Gateway', name: 'edge', uid: metadata.uid },
+    })
+    client.say({ nonce })
+    await refuse(2)
+    client.close()
   })
 
   it('exits where an address of its own is taken, and says which', async () => {

@@ -6,6 +6,7 @@ import { systemClock } from '../../base/clock.ts'
 import { KeySetFetcher } from '../../effects/key-set-fetcher.ts'
 import type { SecretStore } from '../../effects/secret-store.ts'
 import { Timers } from '../../effects/timers.ts'
+import type { RefusalEvents } from '../../status/refusal-events.ts'
 import { clusterName } from './cluster-name.ts'
 import { DefinitionsRecord } from './definitions.ts'
 import type { AppendStage } from './log-keeper.ts'
@@ -19,6 +20,8 @@ export interface EffectsOptions {
   /** The epoch under which the log may be written now. */
   readonly epoch: () => number | undefined
   readonly onNotice: (text: string) => void
+  /** Absent where there is no cluster. */
+  readonly refusals?: RefusalEvents
 }
 
 export class Effects {
@@ -61,6 +64,11 @@ export class Effects {
     this.#keySets.update(epoch() === undefined ? [] : fold.graph.keySets.all())
   }
 
+  /** Something new is in the log. */
+  folded(event: SluiceEvent): void {
+    if (event.type === 'dev.sluice.config.rejected.v1') this.#options.refusals?.add(event.data)
+  }
+
   /** Versions of the Gateway API that the cluster defines now. */
   noteDefinitions(versions: readonly string[]): void {
     this.#definitions.note(versions)
@@ -74,5 +82,6 @@ export class Effects {
   async close(): Promise<void> {
     this.#timers.close()
     await this.#keySets.close()
+    await this.#options.refusals?.close()
   }
 }

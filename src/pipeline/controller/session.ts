@@ -23,6 +23,7 @@ import type { SecretStore } from '../../effects/secret-store.ts'
 import type { Lease, Presence } from '../../lease/index.ts'
 import type { Position } from '../../log/index.ts'
 import { objectKey } from '../../model/names.ts'
+import { RefusalEvents } from '../../status/refusal-events.ts'
 import type { StatusWriter } from '../../status/writer.ts'
 import type { KindState } from '../../watch/kubernetes/kind-watch.ts'
 import type { WatchedKind } from '../../watch/kubernetes/kinds.ts'
@@ -153,7 +154,8 @@ export class Session {
       live: (key) => this.#source.live(key),
       isWriting: () => isWriting() && this.#class.isInForce,
     })
-    this.#effects = new Effects({ ...writing, secrets: this.#secrets })
+    const refusals = new RefusalEvents({ ...writing, client, isWriting, index: this.#index })
+    this.#effects = new Effects({ ...writing, refusals, secrets: this.#secrets })
   }
 
   /** Where proxies connect, `host:port`. */
@@ -325,6 +327,7 @@ export class Session {
         metrics.add('fold_seconds', (performance.now() - began) / 1_000)
         if (this.#isShared) this.#digests.folded(recorded)
         contradictLoss(recorded.event, this.#recorder)
+        this.#effects.folded(recorded.event)
         this.#class.look()
         this.#openIfListed()
       },
