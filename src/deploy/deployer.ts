@@ -212,10 +212,7 @@ export class Deployer {
  */
 const lastingAnswers = 3
 
-/** No answer, or one that says that another may come. */
 function isPassing(error: unknown): boolean {
   if (error instanceof InTheWayError) return error.isPassing
-  if (!(error instanceof RefusedObjectError)) return false
-  const { status } = error.error
-  return status === 0 || status === 409 || status === 429 || status >= 500
+  return error instanceof RefusedObjectError && error.error.isPassing
 }

@@ -36,6 +36,12 @@ export class KubeError extends Error {
   get isForbidden(): boolean {
     return this.status === 403 || this.status === 401
   }
+
+  /** No answer, or one that says that another may come. */
+  get isPassing(): boolean {
+    const { status } = this
+    return status === 0 || status === 409 || status === 429 || status >= 500
+  }
 }
 
 interface StatusBody {

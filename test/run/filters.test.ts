@@ -104,6 +104,10 @@ beforeAll(async () => {
               filter('ExtensionRef', 'extensionRef', { group: 'x.example', kind: 'X', name: 'x' }),
             ),
             rule('/late', { backendRefs: [toBackend('slow')], timeouts: { request: '100ms' } }),
+            rule(
+              '/queried',
+              rewrite({ path: { type: 'ReplaceFullPath', replaceFullPath: '/new?x=1' } }),
+            ),
           ],
         }),
       ),
@@ -175,11 +179,15 @@ describe('mirrors', () => {
   })
 })
 
-describe('what is not supported yet', () => {
+describe('what cannot be carried out', () => {
   it('answers 500 for the rule and says so, instead of leaving the filter out', async () => {
     expect((await send({ path: '/extended' })).status).toBe(500)
     const condition = await running.condition('HTTPRoute', 'filters', 'PartiallyInvalid', 'True')
     expect(condition.message).toContain('spec.rules[8].filters: ExtensionRef is not supported')
+    expect((await send({ path: '/queried' })).status).toBe(500)
+    expect(condition.message).toContain(
+      'spec.rules[10].filters[0].urlRewrite.path.replaceFullPath: "/new?x=1" is not a path',
+    )
   })
 })
 

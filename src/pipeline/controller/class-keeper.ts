@@ -79,7 +79,8 @@ export class ClassKeeper {
       this.#tell(made ? '' : `GatewayClass ${defaultClassName} is another controller's`)
       this.#await(made)
     } catch (error) {
-      if (!isPassing(error)) this.#waitNoMore()
+      // What is forbidden stays so.
+      if (!(error instanceof KubeError && error.isPassing)) this.#waitNoMore()
       // The kind is not installed; its watch tells when it is.
       if (error instanceof KubeError && error.isNotFound) return
       this.#tell(`GatewayClass ${defaultClassName} cannot be made: ${String(error)}`)
@@ -107,11 +108,4 @@ export class ClassKeeper {
     if (text !== '' && text !== this.#told) this.#options.say('warn', text)
     this.#told = text
   }
-}
-
-/** No answer, or one that says that another may come; what is forbidden stays so. */
-function isPassing(error: unknown): boolean {
-  if (!(error instanceof KubeError)) return false
-  const { status } = error
-  return status === 0 || status === 409 || status === 429 || status >= 500
 }
