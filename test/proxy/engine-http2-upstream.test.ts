@@ -355,6 +355,12 @@ describe('an upstream that says so frame by frame', () => {
 
   it.each<[string, (stream: number) => string, string]>([
     ['no :status', (id) => headers(id, [['x', 'y']]), 'upstream_malformed'],
+    ['data before a head', (id) => data(id, 'x', endStream), 'upstream_malformed'],
+    [
+      'data behind an interim head',
+      (id) => headers(id, [[':status', '103']], endHeaders) + data(id, 'x', endStream),
+      'upstream_malformed',
+    ],
     ['a bad :status', (id) => headers(id, [[':status', '20']]), 'upstream_malformed'],
     ['101', (id) => headers(id, [[':status', '101']]), 'upstream_malformed'],
     ['an upper case name', (id) => headers(id, [...ok, ['X', 'y']]), 'upstream_malformed'],

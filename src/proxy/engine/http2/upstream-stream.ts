@@ -222,6 +222,12 @@ export class UpstreamStream extends TunnelStream implements UpstreamLink {
     return this.#hasHead
   }
 
+  /** Before a final head there is nothing that data could belong to (RFC 9113 8.1). */
+  override onData(bytes: Buffer, start: number, end: number, isLast: boolean): void {
+    if (this.#hasHead || this.#user === undefined) super.onData(bytes, start, end, isLast)
+    else this.broken('data before a head')
+  }
+
   #opensTunnel(status: number): boolean {
     return this.#protocol !== undefined && status >= 200 && status < 300
   }
