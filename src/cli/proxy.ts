@@ -126,7 +126,7 @@ export async function proxy({ flags }: ProxyCommandOptions, output: Output): Pro
     moreMetrics: () => channel.metrics(),
   })
   announce(running, log)
-  trimWhenIdle(() => channel.activity)
+  trimWhenIdle({ taken: () => channel.activity })
   await ended
   log.write('info', 'draining')
   channel.leave()

@@ -1,14 +1,15 @@
 /**
- * Gives memory back to the system when a thread has had nothing to do for a while. V8 keeps what its
- * heap has grown to, and what was taken in with configuration leaves as much garbage as it is large;
- * where nothing is allocated any more nothing would ever collect it.
+ * Gives memory back to the system when a thread has taken configuration in and then has had nothing
+ * to do for a while. What was taken in leaves as much garbage as it is large, and where nothing is
+ * allocated any more V8 takes its time to collect it, or never does.
  *
  * ```
- *   busy ── quiet for 10 s, and much to gain ──► trimmed ── anything happens ──► busy
+ *   configuration ──► busy ── quiet for 10 s, and much to gain ──► trimmed until the next one
  * ```
  *
  * A collection stops its thread, so one is made only where nothing at all happens: a request that
- * comes just then waits for it (some 50 ms with a heap of 50 MB).
+ * comes just then waits for it (some 50 ms with a heap of 50 MB). What requests have left behind is
+ * kept: the next ones need it again, and the compiled code that such a collection throws away.
  */
 import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -34,22 +35,30 @@ function heldBytes(): number {
   return heap + external
 }
 
-/**
- * Trims this thread's heap whenever it is quiet. `activity`: a number that changes with whatever
- * happens. Ends with the thread; holds nothing up.
- */
-export function trimWhenIdle(activity: () => number): void {
-  let last = activity()
+export interface Activity {
+  /** Changes with the configuration that has come. */
+  taken(): number
+  /** Changes with whatever else happens. */
+  carried?(): number
+}
+
+/** Trims this thread's heap once after each time of changes. Ends with the thread; holds nothing up. */
+export function trimWhenIdle({ taken, carried = () => 0 }: Activity): void {
+  let last = taken() + carried()
   let looks = 0
+  let trimmedAt = 0
   let leftBytes = 0
   let collect: Collect | undefined
   const look = (): void => {
-    const now = activity()
+    const configuration = taken()
+    const now = configuration + carried()
     looks = now === last ? looks + 1 : 0
     last = now
-    if (looks !== quietLooks || heldBytes() - leftBytes < worthBytes) return
+    if (looks !== quietLooks || configuration === trimmedAt) return
+    if (heldBytes() - leftBytes < worthBytes) return
     collect ??= findCollector()
     collect?.({ type: 'major', flavor: 'last-resort' })
+    trimmedAt = configuration
     leftBytes = heldBytes()
   }
   setInterval(look, lookEveryMs).unref()

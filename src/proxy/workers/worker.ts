@@ -79,12 +79,12 @@ async function startWorker(port: NonNullable<typeof parentPort>, settings: Worke
       process.exit(trapExitCode)
     })
   }
-  let messages = 0
+  let changeSets = 0
   port.on('message', (message: ToWorker) => {
-    messages++
+    if (message.type === 'config') changeSets++
     session.receive(message)
   })
-  trimWhenIdle(() => messages + carriedBytes(engine))
+  trimWhenIdle({ taken: () => changeSets, carried: () => carriedBytes(engine) })
   send({ type: 'started', rateOwner: buckets.owner })
 }
 
