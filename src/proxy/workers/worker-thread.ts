@@ -2,10 +2,12 @@
  * One place in the row of workers: the thread that holds it now, and the next one when it dies.
  * Each thread gets the full configuration first, whenever it starts.
  */
+
 import { Worker } from 'node:worker_threads'
 import type { ConfigChannel } from '../../wire/channel.ts'
 import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'
 import { sumSnapshots } from '../telemetry/prometheus.ts'
+import { keepYoungRoom } from './idle-trim.ts'
 import {
   type FromWorker,
   lastMetrics,
@@ -18,6 +20,8 @@ import {
 const entry = import.meta.url.endsWith('.ts')
   ? new URL('./worker.ts', import.meta.url)
   : new URL('./proxy-worker.js', import.meta.url)
+
+keepYoungRoom()
 
 const scrapeTimeoutMs = 1_000
 /** A thread that lived this long had a reason of its own to die; the next one starts at once. */
