@@ -12,11 +12,9 @@ export async function bind(
   address: string,
   credentials: ServerCredentials,
 ): Promise<string> {
-  const [host, port] = splitAddress(address)
   // The library writes to standard error itself and keeps the system's code in its text alone.
-  await probe(host, port).catch((error) => {
-    throw cannotListen('xds', address, error)
-  })
+  await assertFree(address)
+  const [host, port] = splitAddress(address)
   const bound = await new Promise<number>((resolve, reject) => {
     server.bindAsync(`${host}:${port}`, credentials, (error, number) => {
       if (error === null) resolve(number)
@@ -26,11 +24,15 @@ export async function bind(
   return `${host}:${bound}`
 }
 
-/** Listens for a moment. Rejects with the system's error. */
-function probe(host: string, port: string): Promise<void> {
+/**
+ * Listens for a moment. Rejects with `port_in_use` or `address_unusable` where the address cannot be
+ * bound.
+ */
+export function assertFree(address: string): Promise<void> {
+  const [host, port] = splitAddress(address)
   const server = createServer()
   return new Promise((resolve, reject) => {
-    server.once('error', reject)
+    server.once('error', (error) => reject(cannotListen('xds', address, error)))
     server.listen(Number(port), host.replace(/^\[|\]$/g, ''), () => server.close(() => resolve()))
   })
 }

@@ -18,6 +18,7 @@ import { LogError } from '../../log/index.ts'
 import type { ControllerSettings } from '../../settings/controller.ts'
 import { Backoff } from '../../watch/kubernetes/backoff.ts'
 import { kubernetesSource } from '../../watch/kubernetes/source.ts'
+import { assertFree } from '../../xds/bind.ts'
 import { beginState, whileHolding } from '../begin-anew.ts'
 import type { OpenedLog } from '../open-log.ts'
 import type { RestoredState } from '../stored-state.ts'
@@ -93,6 +94,8 @@ class Controller implements RunningController {
 
   async listen(): Promise<void> {
     const { settings } = this.#options
+    // The server for proxies comes later, when the log was read: who gave its address is told now.
+    await assertFree(settings.xdsAddress)
     const health = await serveEndpoint('health', settings.healthAddress, (path) =>
       this.#health.answer(path),
     )
