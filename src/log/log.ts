@@ -121,6 +121,7 @@ export interface EventLog {
  * - `corrupt`: the file turned out to be damaged after it was opened; close it, call
  *   `moveLogAside` and open it again.
  * - `storage`: the disk or the server failed; the same call may succeed later.
+ * - `unwritable`: nothing can be made where the log is to be; only who gave the place can repair that.
  * - `unsupported`: the server is too old, or set up so that it cannot keep a log.
  */
 export type LogErrorCode =
@@ -130,6 +131,7 @@ export type LogErrorCode =
   | 'foreign'
   | 'corrupt'
   | 'storage'
+  | 'unwritable'
   | 'unsupported'
 
 /** The log itself failed, or was used against its contract. */

@@ -64,7 +64,7 @@ function lockOf(path: string): () => void {
   } catch (error) {
     if (error instanceof LockedError) throw error
     const why = oneLine(error instanceof Error ? error.message : String(error))
-    throw new LogError('storage', `${path} cannot be written: ${why}`, { cause: error })
+    throw new LogError('unwritable', `${path} cannot be written: ${why}`, { cause: error })
   }
 }
 

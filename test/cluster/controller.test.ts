@@ -1,4 +1,4 @@
-import { readFileSync, rmSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { SluiceEvent } from '../../events/index.ts'
 import { openEmbeddedLog } from '../../src/log/index.ts'
@@ -325,6 +325,20 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'a controller in a cl
       stderr:
         'sluice: address cannot be listened on: health address 192.0.2.1:1: this machine does not have that address\n',
     })
+  })
+
+  it.runIf(existsSync('/proc/self'))('exits where nothing can be made for its log', async () => {
+    const file = '/proc/nowhere/events.db'
+    const addresses = ['xds', 'health', 'metrics'].flatMap((one) => [
+      `--${one}-address`,
+      '127.0.0.1:0',
+    ])
+    const from = ['--kubeconfig', cluster.server.kubeconfig, '--log-file', file]
+    const { code, stderr } = await sluice('controller', ...from, ...addresses)
+    expect([code, stderr.split('\n').at(-2)]).toEqual([
+      2,
+      `sluice: ${file} cannot be written: ENOENT: no such file or directory, mkdir '/proc/nowhere'`,
+    ])
   })
 
   it('is not ready on a log of a newer version, and ends when told', async () => {

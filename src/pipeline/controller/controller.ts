@@ -14,7 +14,7 @@ import {
   KubeClient,
   KubeError,
 } from '../../kube/index.ts'
-import { LogError } from '../../log/index.ts'
+import { LogError, type LogErrorCode } from '../../log/index.ts'
 import type { ControllerSettings } from '../../settings/controller.ts'
 import { Backoff } from '../../watch/kubernetes/backoff.ts'
 import { kubernetesSource } from '../../watch/kubernetes/source.ts'
@@ -238,10 +238,12 @@ class Controller implements RunningController {
   }
 }
 
+const hopelessLogs: readonly LogErrorCode[] = ['foreign', 'unsupported', 'unwritable']
+
 /** What no other session will change: wrong usage, and a log that is not ours to use. */
 function isHopeless(reason: unknown): boolean {
   if (reason instanceof LockedError) return true
-  if (reason instanceof LogError) return reason.code === 'foreign' || reason.code === 'unsupported'
+  if (reason instanceof LogError) return hopelessLogs.includes(reason.code)
   if (isAboutAddress(reason)) return true
   if (reason instanceof KubeError) return false
   return (reason as { code?: string } | null)?.code === 'EACCES'
