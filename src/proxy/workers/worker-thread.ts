@@ -21,8 +21,6 @@ const entry = import.meta.url.endsWith('.ts')
   ? new URL('./worker.ts', import.meta.url)
   : new URL('./proxy-worker.js', import.meta.url)
 
-keepYoungRoom()
-
 const scrapeTimeoutMs = 1_000
 /** A thread that lived this long had a reason of its own to die; the next one starts at once. */
 const healthyMs = 10_000
@@ -76,6 +74,7 @@ export class WorkerThread {
   #start(): void {
     this.#bornAt = Date.now()
     this.state = undefined
+    keepYoungRoom()
     const worker = new Worker(entry, { workerData: this.#options.settings })
     this.#worker = worker
     let failure: Error | undefined
