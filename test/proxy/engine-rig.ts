@@ -2,6 +2,7 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { createIoCore } from '../../src/core/index.ts'
 import type { GatewayError } from '../../src/errors.ts'
 import { createEngine, type EngineOptions } from '../../src/proxy/engine/engine.ts'
+import { ManualClock } from '../../src/proxy/engine/manual-clock.ts'
 import type {
   Engine,
   ForwardOptions,
@@ -251,4 +252,28 @@ export async function answering(response: string): Promise<RawUpstream> {
     answered.set(connection, requests)
   }
   return upstream
+}
+
+export const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
+
+export interface EngineScene {
+  readonly rig: EngineRig
+  /** Answers every head with `ok`, until a test says otherwise. */
+  readonly upstream: RawUpstream
+  /** The engine's. */
+  readonly clock: ManualClock
+}
+
+/** An engine whose time is the test's, and where it sends requests to. */
+export async function startScene(): Promise<EngineScene> {
+  const clock = new ManualClock()
+  const rig = await startEngine({ clock })
+  const upstream = await RawUpstream.start()
+  rig.plane.upstream = upstream.address
+  upstream.onData = (connection) => {
+    if (!connection.text.endsWith('\r\n\r\n')) return
+    connection.text = ''
+    connection.write(ok)
+  }
+  return { rig, upstream, clock }
 }
