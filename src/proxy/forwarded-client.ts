@@ -5,6 +5,7 @@
  */
 import { isIP } from 'node:net'
 import type { Peer, RequestHead } from '../exchange/exchange.ts'
+import { shortestAddress } from './engine/canonical-address.ts'
 
 /** Hops that are followed; a client can make the list as long as a head may be. */
 const mostHops = 32
@@ -32,9 +33,10 @@ export function forwardedClient(
 
 /** `192.0.2.1`, `2001:db8::1`, both with a port as some proxies write it; undefined for all else. */
 function readHop(text: string): Peer | undefined {
-  if (isIP(text) !== 0) return { address: text, port: 0 }
+  if (isIP(text) !== 0) return { address: shortestAddress(text), port: 0 }
   const parts = /^(?:\[([0-9A-Fa-f:.]+)\]|([0-9.]+))(?::([0-9]{1,5}))?$/.exec(text)
   const address = parts?.[1] ?? parts?.[2] ?? ''
   const port = Number(parts?.[3] ?? 0)
-  return isIP(address) === 0 || port > 65_535 ? undefined : { address, port }
+  if (isIP(address) === 0 || port > 65_535) return undefined
+  return { address: shortestAddress(address), port }
 }

@@ -67,6 +67,19 @@ test('IPv6 addresses are bound and reported', async () => {
   await six.close()
 })
 
+test('a client of IPv4 has its IPv4 address where both families are bound', async () => {
+  const both = await startEngine({ bindAddress: '::' })
+  const addresses: string[] = []
+  both.plane.request = ({ source, rawSource, local }) => {
+    addresses.push(source.address, rawSource.address, local.address)
+  }
+  const client = await RawConnection.connect(both.port)
+  client.write(get)
+  await eventually(() => addresses.length > 0)
+  expect(addresses).toEqual(['127.0.0.1', '127.0.0.1', '127.0.0.1'])
+  await both.close()
+})
+
 test('a drain says close, stops accepting after min, waits for the last response', async () => {
   let finish = (): void => {}
   upstream.onData = (connection) => {

@@ -128,6 +128,9 @@ describe('X-Forwarded-For', () => {
     expect(await inside('10.1.2.3')).toBe(200)
     expect(await inside('203.0.113.9')).toBe(403)
     expect(await inside('10.1.2.3:5555')).toBe(200)
+    // Another text for the same address.
+    expect(await inside('::FFFF:10.1.2.3')).toBe(200)
+    expect(await inside('::ffff:203.0.113.9')).toBe(403)
     await waitFor('the log', () => believing.stdout.includes(' src.addr=10.1.2.3:5555 '))
   })
 

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import type { Peer } from '../../exchange/exchange.ts'
+import { canonicalAddress } from './canonical-address.ts'
 
 /** The peer of a socket; its text is asked for again and again. */
 export class SocketPeer implements Peer {
@@ -41,7 +42,7 @@ export function sourceOf(socket: Socket): Peer {
 
 /** The other end of the socket itself. */
 export function peerOf({ remoteAddress, remotePort }: Socket): Peer {
-  return new SocketPeer(remoteAddress ?? '', remotePort ?? 0)
+  return new SocketPeer(canonicalAddress(remoteAddress ?? ''), remotePort ?? 0)
 }
 
 /** The addresses of a connection, asked of the system when somebody wants them, and kept. */
@@ -62,7 +63,7 @@ export class ConnectionEnds {
   get local(): Peer {
     if (this.#local === undefined) {
       const { localAddress, localPort } = this.#socket
-      this.#local = { address: localAddress ?? '', port: localPort ?? 0 }
+      this.#local = { address: canonicalAddress(localAddress ?? ''), port: localPort ?? 0 }
     }
     return this.#local
   }

@@ -1,6 +1,7 @@
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import { isIPv6 } from 'node:net'
 import { GatewayError } from '../../errors.ts'
+import { canonicalAddress } from './canonical-address.ts'
 import { addressKey, DatagramSession } from './datagram-session.ts'
 import type { EngineParts } from './engine-parts.ts'
 
@@ -79,7 +80,7 @@ export class DatagramPort {
     }
     const session = new DatagramSession(this.#parts, {
       port: this.#port,
-      source: { address, port },
+      source: { address: canonicalAddress(address), port },
       reply: (message) => this.#reply(message, address, port),
       onEnd: () => {
         if (this.#sessions.get(key) === session) this.#sessions.delete(key)

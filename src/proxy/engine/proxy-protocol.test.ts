@@ -32,6 +32,10 @@ describe('readProxyHeader', () => {
     expect(readProxyHeader(binary('\x21', '\x21', body))).toMatchObject({
       source: { address: '2001:db8::1', port: 80 },
     })
+    const mapped = `${'\0'.repeat(10)}\xff\xff\xc0\x00\x02\x07`
+    expect(readProxyHeader(binary('\x21', '\x21', `${mapped}${ipv6}\0\x50\0\x50`))).toMatchObject({
+      source: { address: '192.0.2.7' },
+    })
     expect(readProxyHeader(binary('\x20', '\x00', ''))).toEqual({ length: 16, source: undefined })
     expect(readProxyHeader(binary('\x21', '\x31', 'x'.repeat(216)))).toMatchObject({
       source: undefined,

@@ -9,6 +9,7 @@
  */
 import { isIP } from 'node:net'
 import type { Peer } from '../../exchange/exchange.ts'
+import { shortestAddress } from './canonical-address.ts'
 
 export interface ProxyHeader {
   /** Bytes of the header; what follows belongs to the connection. */
@@ -55,8 +56,7 @@ function readBinary(bytes: Buffer): ProxyHeader | 'incomplete' | 'malformed' {
 function addressText(bytes: Buffer): string {
   if (bytes.length === 4) return bytes.join('.')
   const groups = Array.from({ length: 8 }, (_, at) => bytes.readUInt16BE(2 * at).toString(16))
-  // In the shortest form, as everything else writes addresses.
-  return new URL(`http://[${groups.join(':')}]`).hostname.slice(1, -1)
+  return shortestAddress(groups.join(':'))
 }
 
 const linePattern = /^PROXY (?:UNKNOWN(?: .*)?|(TCP[46]) (\S+) (\S+) ([0-9]{1,5}) ([0-9]{1,5}))$/
@@ -71,7 +71,7 @@ function readLine(bytes: Buffer): ProxyHeader | 'incomplete' | 'malformed' {
   if (family === undefined) return { length, source: undefined }
   const port = Number(digits)
   if (isIP(address) !== (family === 'TCP4' ? 4 : 6) || port > 65_535) return 'malformed'
-  return { length, source: { address, port } }
+  return { length, source: { address: shortestAddress(address), port } }
 }
 
 function isBeginning(bytes: Buffer): boolean {
