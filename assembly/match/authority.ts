@@ -7,8 +7,13 @@ import { refuse } from '../refusal'
 function skipHost(start: usize, end: usize): usize {
   if (start < end && load<u8>(start) == 0x5b) {
     let p = start + 1
-    while (p < end && (hexValue(load<u8>(p)) >= 0 || load<u8>(p) == 0x3a || load<u8>(p) == 0x2e)) p++
-    return p < end && p > start + 2 && load<u8>(p) == 0x5d ? p + 1 : 0
+    let colons = 0
+    for (; p < end; p++) {
+      const byte = load<u8>(p)
+      if (byte == 0x3a) colons++
+      else if (hexValue(byte) < 0 && byte != 0x2e) break
+    }
+    return p < end && colons > 1 && load<u8>(p) == 0x5d ? p + 1 : 0
   }
   let p = skipRegName(start, end)
   while (p < end && load<u8>(p) == 0x25) {
