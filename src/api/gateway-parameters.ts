@@ -145,7 +145,7 @@ const mesh = object('MeshSpec', {
   trustDomain: optional(anyText, { doc: 'Trust domain of the mesh.', default: 'cluster.local' }),
 })
 
-const metadataMap = map(text({ max: 262_144 }), { keys: key, max: 256 })
+const metadataMap = map(text({ max: 262_144 }), { keys: key, max: 256, refusesNull: true })
 
 const overlay = object('KubernetesResourceOverlay', {
   metadata: optional(

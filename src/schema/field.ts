@@ -76,6 +76,8 @@ export interface MapNode extends NodeBase {
   readonly values: Node
   readonly keys?: TextNode
   readonly max?: number
+  /** The API server refuses an entry that is null; else it drops it without a word. */
+  readonly refusesNull?: true
 }
 
 export interface ObjectNode extends NodeBase {
@@ -219,7 +221,12 @@ export function list<T>(
 /** An object with free keys. */
 export function map<T>(
   values: Schema<T>,
-  options: { keys?: Schema<string>; max?: number; rules?: readonly Rule[] } = {},
+  options: {
+    keys?: Schema<string>
+    max?: number
+    rules?: readonly Rule[]
+    refusesNull?: true
+  } = {},
 ): Schema<Readonly<Record<string, T>>> {
   const { keys, ...rest } = options
   const keyNode = keys?.node.type === 'text' ? { keys: keys.node } : {}

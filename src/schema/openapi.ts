@@ -15,8 +15,18 @@ export function toOpenApi(node: Node, description?: string): OpenApiSchema {
   return {
     ...(description === undefined || description === '' ? {} : { description }),
     ...shapeOf(node),
-    ...validations(node.rules ?? []),
+    ...validations([
+      ...(node.rules ?? []),
+      ...(node.type === 'map' && node.refusesNull === true ? [withoutNull] : []),
+    ]),
   }
+}
+
+/** Offline validation says it of the entry itself; the server has no path for that. */
+const withoutNull: Rule = {
+  message: 'no entry may be null; leave it out',
+  cel: 'self.all(name, type(self[name]) == string)',
+  holds: (value: object) => !Object.values(value).includes(null),
 }
 
 function shapeOf(node: Node): OpenApiSchema {
@@ -84,7 +94,10 @@ function listShape(node: ListNode): OpenApiSchema {
 const mapShape = (node: MapNode): OpenApiSchema =>
   present({
     type: 'object',
-    additionalProperties: toOpenApi(node.values),
+    additionalProperties: {
+      ...toOpenApi(node.values),
+      ...(node.refusesNull === true && { nullable: true }),
+    },
     maxProperties: node.max,
   })
 

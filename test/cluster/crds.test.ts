@@ -182,6 +182,22 @@ describeWithParts(
       })
     })
 
+    it.each(['labels', 'annotations'])('refuses null in %s of an overlay', async (field) => {
+      const overlay = (entries: object) => ({
+        kind: 'GatewayParameters' as const,
+        spec: { service: { metadata: { [field]: entries } } },
+        written: '',
+      })
+      expect(causesOf((await dryRun(server, overlay({ a: 'b' }))).body)).toEqual([])
+      const { body } = await dryRun(server, overlay({ a: 'b', c: null }))
+      expect(causesOf(body)).toMatchObject([
+        {
+          field: `spec.service.metadata.${field}`,
+          message: expect.stringContaining('no entry may be null'),
+        },
+      ])
+    })
+
     it.each([
       ['gwbe', { static: { host: 'a.example', port: 80 } }, ['NAME', 'ACCEPTED', 'AGE']],
       ['gwpol', examples[1][1], ['NAME', 'ACCEPTED', 'ATTACHED', 'AGE']],
