@@ -165,6 +165,20 @@ describe('frontend.tls', () => {
       async () => (await agreed(port.https, offer))[2] === 'http/1.1',
     )
     expect((await agreed(port.https, { ALPNProtocols: ['h2'] }))[0]).toMatch(/application protocol/)
+    // What is not offered is not spoken either, whether or not something else was agreed on.
+    const begun = async (to: number, options: object) => {
+      const socket = await handshake(to, client(), options)
+      socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0')
+      const [first] = (await once(socket, 'data')) as [Buffer]
+      socket.destroy()
+      return first.toString('latin1', 0, 12)
+    }
+    const http1 = { ALPNProtocols: ['http/1.1'] }
+    expect(await begun(port.https, {})).toBe('HTTP/1.1 505')
+    expect(await begun(port.https, http1)).toBe('HTTP/1.1 505')
+    expect(await begun(port.plainTls, http1)).toBe('HTTP/1.1 505')
+    // SETTINGS of the server.
+    expect((await begun(port.plainTls, {})).charCodeAt(3)).toBe(4)
   })
 
   it('[FrontendTLS.handshakeTimeout] cuts a handshake that takes longer', async () => {

@@ -5,7 +5,7 @@ import type { ClientSide, ClientUser } from './client-side.ts'
 import type { EngineParts } from './engine-parts.ts'
 import { refusedRequest } from './head-reader.ts'
 import { Http1Side } from './http1-side.ts'
-import { handOver } from './http2/open-session.ts'
+import { admitsPreface, handOver } from './http2/open-session.ts'
 import type { MessageBody } from './message-body.ts'
 import { overReadSocket } from './read-socket.ts'
 import type { ResponseFraming, ResponseHeadView } from './response-head.ts'
@@ -43,8 +43,8 @@ export class ClientConnection
   #isDiscarding = false
   #discardFrom = 0
   readonly #unread = new UnreadBytes()
-  /** No head has been read so far. */
-  #isFirst = true
+  /** The preface of HTTP/2 may come: no head has been read so far, and TLS has agreed on nothing else. */
+  #mayBeHttp2: boolean
   #isPumping = false
   #isFeeding = false
   /** Head bytes of the next request have arrived, and its time runs. */
@@ -58,6 +58,7 @@ export class ClientConnection
     super(port, secure?.choice)
     this.#parts = parts
     this.#limits = limits
+    this.#mayBeHttp2 = secure === undefined || admitsPreface(secure)
     const meter = secure === undefined ? parts.clientMeter : parts.tlsMeter
     this.transport =
       wasRead !== true
@@ -157,11 +158,11 @@ export class ClientConnection
     }
     const error = code < 0 ? refusedRequest(code) : unservedHead(reader, this.#limits.maxHeaders)
     if (error !== undefined) {
-      if (code === HTTP2_PREFACE && this.#isFirst) this.#becomeHttp2()
+      if (code === HTTP2_PREFACE && this.#mayBeHttp2) this.#becomeHttp2()
       else this.#refuse(error, code === HTTP2_PREFACE)
       return false
     }
-    this.#isFirst = false
+    this.#mayBeHttp2 = false
     this.#isHeadTimed = false
     this.#parts.timers.rest(this.#timer)
     const exchange = this.#parts.spareExchanges.take()

@@ -5,6 +5,14 @@ import type { EngineLimits } from '../types.ts'
 import type { Http2Accepted } from './accepted.ts'
 import { ServerSession } from './server-session.ts'
 
+/**
+ * May HTTP/2 begin although the handshake did not agree on it (RFC 9113 3.2)? Where the client named no
+ * protocol, and the listener offers HTTP/2.
+ */
+export function admitsPreface({ socket, choice }: SecureSocket): boolean {
+  return typeof socket.alpnProtocol !== 'string' && choice.alpn?.includes('h2') !== false
+}
+
 /** A connection whose first bytes have turned out to be HTTP/2; its accounts go on. */
 export function handOver(
   parts: EngineParts,
