@@ -322,6 +322,27 @@ describe('the xDS server', () => {
     expect(told.map(([what]) => what)).toEqual(['connected', 'connected', 'disconnected'])
   })
 
+  it('tells that a name is said twice, and ends no stream of another Gateway for it', async () => {
+    const notices: string[] = []
+    const { server, told } = await start({ onNotice: (text) => notices.push(text) })
+    server.publish(state(listener(edge), listener(other)))
+    const first = connect(server).hello()
+    await first.next()
+    const stranger = connect(server).hello({ ...edgeNode, gateway: other })
+    expect(await stranger.end()).toMatchObject({
+      code: status.ALREADY_EXISTS,
+      details: expect.stringContaining('SLUICE_PROXY_NAME'),
+    })
+    expect(first.ended).toBeUndefined()
+    await connect(server).hello().next()
+    await first.end()
+    expect(notices).toEqual([
+      expect.stringContaining('the name edge-1 is that of a proxy of another Gateway'),
+      expect.stringContaining('proxy edge-1 has come again, from'),
+    ])
+    expect(told.map(([what]) => what)).toEqual(['connected', 'connected'])
+  })
+
   it('drops a proxy that owes an answer for too long', async () => {
     const { server, heard } = await start({ answerLimitMs: 50 })
     server.publish(state())

@@ -35,6 +35,7 @@ import { bind } from './bind.ts'
 import { RenewableCredentials, type TlsSource, tlsProblem } from './credentials.ts'
 import { gatewayRoot } from './edges.ts'
 import { writeXdsMetrics, XdsCounters } from './metrics.ts'
+import { namesakeOf } from './namesakes.ts'
 import { PublishedState } from './published-state.ts'
 import { Session } from './session.ts'
 import { isAccountOf, type ProxyIdentity, type VerifyProxy, verifyLoopback } from './verifier.ts'
@@ -279,7 +280,11 @@ class GrpcXdsServer implements XdsServer {
     if (this.#state.sequence < 0) {
       return this.#refuse(call, status.UNAVAILABLE, 'not everything is listed yet')
     }
-    return this.#connect(call, node, versions)
+    const namesake = namesakeOf(this.#connected.get(node.name), { node, call })
+    if (namesake !== undefined) this.#options.onNotice?.(namesake.text)
+    return namesake?.isStranger === true
+      ? this.#refuse(call, status.ALREADY_EXISTS, namesake.text)
+      : this.#connect(call, node, versions)
   }
 
   #connect(call: Call, node: ProxyNode, versions: ReadonlyMap<ResourceKey, string>): Connected {
