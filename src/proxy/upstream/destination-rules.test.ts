@@ -31,6 +31,17 @@ describe('destinationFilter', () => {
     (address) => expect(destinationFilter({ ...none, loopback: false })(address)).toBe(false),
   )
 
+  it.each(['0.0.0.0', '::', '::ffff:0.0.0.0'])(
+    'refuses %s where a rule refuses loopback',
+    (address) => {
+      const refusing = (refuse: string[]) =>
+        destinationFilter({ allow: [], refuse, loopback: true })
+      expect(refusing(['127.0.0.0/8', '::1'])(address)).toBe(false)
+      expect(refusing(['127.0.0.1'])(address)).toBe(false)
+      expect(refusing(['10.0.0.0/8'])(address)).toBe(true)
+    },
+  )
+
   it('lets the lists of the setting add and lift', () => {
     const rules = { allow: ['169.254.1.0/24'], refuse: ['10.0.0.0/8', 'fd00::/8'], loopback: true }
     const isAllowed = destinationFilter(rules)

@@ -23,8 +23,9 @@ const alwaysRefused = [
   'fd00:ec2::254',
   'fd20:ce::254',
 ]
-/** 0.0.0.0 and :: connect to the own machine. */
-const loopbackRanges = ['127.0.0.0/8', '0.0.0.0/8', '::1', '::']
+const loopbackRanges = ['127.0.0.0/8', '::1']
+/** These connect to the own machine as well, and so may not be reached where loopback may not. */
+const unspecified = ['0.0.0.0/8', '::']
 
 /** A predicate over IP literals; throws a RangeError where a rule is not an address or CIDR. */
 export function destinationFilter(rules: DestinationRules): (address: string) => boolean {
@@ -34,6 +35,7 @@ export function destinationFilter(rules: DestinationRules): (address: string) =>
     ...(rules.loopback ? [] : loopbackRanges),
     ...rules.refuse,
   ])
+  if (holds(refused, '127.0.0.1') || holds(refused, '::1')) addTo(refused, unspecified)
   return (address) => holds(allowed, address) || !holds(refused, address)
 }
 
@@ -42,9 +44,12 @@ function holds(list: BlockList, address: string): boolean {
   return list.check(bare, isIP(bare) === 4 ? 'ipv4' : 'ipv6')
 }
 
-/** IPv4 entries cover their IPv6 spellings: BlockList knows the mapped ones, NAT64 is added. */
 function blockList(entries: readonly string[]): BlockList {
-  const list = new BlockList()
+  return addTo(new BlockList(), entries)
+}
+
+/** IPv4 entries cover their IPv6 spellings: BlockList knows the mapped ones, NAT64 is added. */
+function addTo(list: BlockList, entries: readonly string[]): BlockList {
   for (const entry of entries) {
     const [address = '', bits] = entry.split('/')
     const family = isIP(address)
