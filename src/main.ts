@@ -3,7 +3,7 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import { DamagedEventError, UnknownEventTypeError } from '../events/index.ts'
 import type { ProviderOptions } from './cli/explain-providers.ts'
 import type { RequestOptions } from './cli/explain-request.ts'
-import { addHelp } from './cli/help.ts'
+import { addHelp, type SettingHelp, settingHelp } from './cli/help.ts'
 import { addIdentityProvider } from './cli/idp/command.ts'
 import type { OfflineOptions } from './cli/offline.ts'
 import {
@@ -85,14 +85,14 @@ type FlagName = SettingName | RemoteSettingName
 
 /** Adds an option for each setting that has a flag. */
 function takeSettings(command: Command, table: Readonly<Record<string, SettingOption>>): void {
-  for (const { flag, doc } of Object.values(table)) {
-    if (flag !== undefined) command.option(`--${flag} <value>`, doc)
+  for (const setting of Object.values(table)) {
+    if (setting.flag !== undefined)
+      command.option(`--${setting.flag} <value>`, settingHelp(setting))
   }
 }
 
-interface SettingOption {
+interface SettingOption extends SettingHelp {
   readonly flag?: string
-  readonly doc: string
 }
 
 /** The texts that were given, by name of the setting. */
@@ -264,9 +264,7 @@ const controllerCommand = program
   .command('controller')
   .description('run the control plane of a cluster')
 
-for (const setting of Object.values(controllerSettings)) {
-  if ('flag' in setting) controllerCommand.option(`--${setting.flag} <value>`, setting.doc)
-}
+takeSettings(controllerCommand, controllerSettings)
 
 controllerCommand.action(
   perform(async (flags: Partial<Record<ControllerSettingName, string>>) => {

@@ -1,3 +1,4 @@
+import { closeSync, openSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 
 /** Another process holds what was to be locked. */
@@ -9,6 +10,7 @@ export class LockedError extends Error {}
  * @throws LockedError where another process has it, or the system's error.
  */
 export function takeFileLock(path: string): () => void {
+  createPrivate(`${path}.lock`)
   const lock = new DatabaseSync(`${path}.lock`)
   try {
     lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
@@ -17,4 +19,13 @@ export function takeFileLock(path: string): () => void {
     throw new LockedError(`${path} is in use by another process`)
   }
   return () => lock.close()
+}
+
+/** Whoever may open the file can hold it, and so keep this process from starting: nobody else may. */
+function createPrivate(path: string): void {
+  try {
+    closeSync(openSync(path, 'ax', 0o600))
+  } catch {
+    // It exists, or cannot be made, which SQLite tells.
+  }
 }

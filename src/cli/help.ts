@@ -1,5 +1,16 @@
-/** `help`, for a program and each group of its commands. */
+/** What the command line says of itself. */
 import type { Command } from 'commander'
+import type { SettingRow } from '../settings/row.ts'
+
+export type SettingHelp = Pick<
+  SettingRow<unknown>,
+  'doc' | 'form' | 'default' | 'defaultText' | 'env'
+>
+
+/** What the help says of a setting with a flag: the row of docs/settings.md, in a paragraph. */
+export function settingHelp({ doc, form, default: value, defaultText, env }: SettingHelp): string {
+  return `${doc} (${form}; default: ${defaultText ?? value}; ${env})`
+}
 
 /**
  * Adds `help [command...]` in place of the library's own, which prints the whole help for a name that

@@ -217,7 +217,7 @@ export const controllerSettings = {
     form: 'a path',
     read: readText,
     default: '/etc/xds-tls',
-    doc: 'Where that Secret is mounted: a folder with `tls.crt`, `tls.key` and `ca.crt`, which are read again when they change.',
+    doc: 'Where the Secret `sluice-xds-cert` is mounted: a folder with `tls.crt`, `tls.key` and `ca.crt`, which are read again when they change.',
   }),
   xdsServiceName: row<string | undefined>({
     env: 'SLUICE_XDS_SERVICE_NAME',

@@ -1,6 +1,14 @@
-/** What a user of the npm package gets: the packed files alone, with nothing installed beside them. */
+/** What a user of the npm package gets: the packed files alone. */
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -39,6 +47,22 @@ export const masked: string | undefined = outcome.ok ? outcome.mask.apply('').te
 export const wrong: RateLimit = { rate: 1, unit: 'Days' }
 `
 
+const folding = `
+import { createEvent } from 'sluice/events'
+import type { PolicyDefinition } from 'sluice/policy'
+import { type RecordedEvent, replay } from 'sluice/replay'
+export type Order = keyof PolicyDefinition
+export async function whoDiffers(events: readonly RecordedEvent[]): Promise<readonly number[]> {
+  const { fold, published, different } = await replay(events, { checkRegex: () => undefined })
+  const shop = { kind: 'HTTPRoute', namespace: 'default', name: 'shop' } as const
+  fold.statusOf(shop)
+  const reads = fold.graph.readsOf('http-route', shop)
+  return published > reads.length ? different.map(({ version }) => version) : []
+}
+// @ts-expect-error: a log has positions
+export const wrong: RecordedEvent = { event: createEvent }
+`
+
 let folder: string
 
 function run(command: string, args: readonly string[], cwd: string): string {
@@ -46,6 +70,21 @@ function run(command: string, args: readonly string[], cwd: string): string {
   if (error !== undefined) throw error
   if (status !== 0) throw new Error(`${command} ${args.join(' ')}: ${stdout}${stderr}`)
   return stdout
+}
+
+/** What the compiler says of a strict program of a host that has these packages beside ours. */
+function problemsOf(source: string, packages: readonly string[]): string {
+  const installed = join(folder, 'node_modules')
+  for (const name of packages) {
+    if (!existsSync(join(installed, name)))
+      symlinkSync(join(root, 'node_modules', name), join(installed, name))
+  }
+  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
+  writeFileSync(join(folder, 'consumer.ts'), source)
+  const options = ['--strict', '--noEmit', '--module', 'nodenext', '--target', 'es2024']
+  const lib = ['--lib', 'esnext,dom', '--types', 'node', '--skipLibCheck', 'false']
+  const tsc = join(root, 'node_modules', '.bin', 'tsc')
+  return run(tsc, [...options, ...lib, 'consumer.ts'], folder)
 }
 
 beforeAll(() => {
@@ -67,12 +106,12 @@ describe('the package with nothing installed beside it [design.embed]', () => {
 
   it('has types for the core', () => {
     // A host of TypeScript brings Node's types; they are its own dependency.
-    symlinkSync(join(root, 'node_modules', '@types'), join(folder, 'node_modules', '@types'))
-    writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
-    writeFileSync(join(folder, 'consumer.ts'), typed)
-    const options = ['--strict', '--noEmit', '--module', 'nodenext', '--target', 'es2024']
-    const lib = ['--lib', 'esnext,dom', '--types', 'node']
-    const tsc = join(root, 'node_modules', '.bin', 'tsc')
-    expect(run(tsc, [...options, ...lib, 'consumer.ts'], folder)).toBe('')
+    expect(problemsOf(typed, ['@types'])).toBe('')
+  })
+})
+
+describe('the package with what it depends on', () => {
+  it('has types for replay, events and policies, declaration files checked too', () => {
+    expect(problemsOf(folding, ['@bufbuild', '@types', 'xstate'])).toBe('')
   })
 })

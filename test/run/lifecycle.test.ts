@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { freePort, RunningGateway, sluice, startGateway } from '../../src/testing/gateway.ts'
@@ -179,6 +180,7 @@ describe('the event log', () => {
     const second = await sluice('run', '-f', gw.manifests, '--log-file', gw.logFile)
     expect(second.code).toBe(2)
     expect(second.stderr).toContain(`${gw.logFile} is in use by another process`)
+    expect(statSync(`${gw.logFile}.lock`).mode & 0o777).toBe(0o600)
   })
 })
 
