@@ -22,6 +22,7 @@ import { leaseAcquired, type SluiceEvent } from '../events/index.ts'
 import type { Fold } from './actors/fold.ts'
 import { systemClock } from './base/clock.ts'
 import { reachableAddress } from './base/own-address.ts'
+import { within } from './base/within.ts'
 import type { SecretStore } from './effects/secret-store.ts'
 import type { Recorded } from './log/index.ts'
 import type { DesiredDelta } from './model/resources.ts'
@@ -61,8 +62,11 @@ export interface PipelineOptions extends LogOptions {
 export interface Pipeline {
   readonly proxy: RunningProxy
   readonly logPath: string | undefined
-  /** Drains the proxy, stores a snapshot and closes the log. */
-  stop(): Promise<void>
+  /**
+   * Drains the proxy, stores a snapshot and closes the log. False where the log does not answer: what
+   * it lacks costs history, and connections to it may still be open.
+   */
+  stop(): Promise<boolean>
 }
 
 /** Name of the cluster in subjects; a standalone gateway is its own. */
@@ -72,6 +76,8 @@ const soleProxy = 'local'
 const defaultLeaseMs = 15_000
 /** How long the start waits for key sets; what comes later is taken in when it comes. */
 const firstKeysMs = 2_000
+/** How long the end waits for a log that has ended or does not answer; a platform that stops processes waits longer. */
+const closeLimitMs = 4_000
 
 export async function startPipeline(options: PipelineOptions): Promise<Pipeline> {
   const opened = await openLog(options.paths, options)
@@ -130,15 +136,15 @@ export async function startPipeline(options: PipelineOptions): Promise<Pipeline>
     ...halt.told(digests.metrics),
   })
   const stop = async () => {
-    await writing.endReading()
-    await effects.close()
+    const reading = writing.endReading().then(() => effects.close())
     await proxy.drain()
-    recorder.disconnected(name, 'the gateway was stopped')
-    recorder.close()
-    // Nothing more is read where the log has ended.
-    await caughtUp().catch(halt.because)
-    await reconciler.stop()
-    await closeLog(opened, restored, writing)
+    return within(closeLimitMs, async () => {
+      await reading.then(() => recorder.disconnected(name, 'the gateway was stopped'))
+      recorder.close()
+      await caughtUp().catch(halt.because)
+      await reconciler.stop()
+      await closeLog(opened, restored, writing)
+    })
   }
   return { proxy, logPath: opened.path, stop }
 }

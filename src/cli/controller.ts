@@ -1,6 +1,7 @@
 /** `sluice controller`: the control plane of a cluster, until a signal ends it. */
 
 import { LockedError } from '../base/file-lock.ts'
+import { within } from '../base/within.ts'
 import { ClusterConfigError, openCluster } from '../kube/index.ts'
 import { LogError } from '../log/index.ts'
 import { startController } from '../pipeline/controller/controller.ts'
@@ -9,6 +10,9 @@ import { OperationalLog } from './operational-log.ts'
 import { exitCode, type Output, UsageError } from './output.ts'
 import { heedSignals } from './signals.ts'
 import { packageVersion } from './version.ts'
+
+/** How long the end waits for a log that does not answer; below the grace period of a pod. */
+const stopLimitMs = 10_000
 
 /** Runs until SIGINT or SIGTERM; resolves with the exit code. */
 export async function controller(
@@ -38,10 +42,14 @@ export async function controller(
     await usage(() => Promise.race([running.started, ended]))
     await ended
     log.write('info', 'stopping')
-  } finally {
+  } catch (error) {
     await running.stop()
+    throw error
   }
-  return exitCode.fine
+  if (await within(stopLimitMs, () => running.stop())) return exitCode.fine
+  log.write('warn', 'the log does not answer: what it lacks by now costs history')
+  // Connections to it would go on being tried.
+  process.exit(exitCode.fine)
 }
 
 /** Turns what only an operator can repair into a line without a stack. */

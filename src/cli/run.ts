@@ -34,8 +34,10 @@ export async function run(options: RunOptions, output: Output): Promise<number> 
   announce(pipeline.proxy, log)
   await ended
   log.write('info', 'draining')
-  await pipeline.stop()
-  return exitCode.fine
+  if (await pipeline.stop()) return exitCode.fine
+  log.write('warn', 'the log does not answer: what it lacks by now costs history')
+  // Connections to it would go on being tried.
+  process.exit(exitCode.fine)
 }
 
 async function start(

@@ -102,6 +102,12 @@ describeWithParts(['nats-server'], 'a gateway whose log is on a NATS server', ()
     expect(await gw.stop()).toBe(0)
   })
 
+  it('ends when told while the server is away', async () => {
+    await server.kill()
+    expect(await gw.stop()).toBe(0)
+    expect(gw.stderr).toContain('the log does not answer')
+  })
+
   it('serves while the server is away, and takes up edits when it is back', async () => {
     await answers('one.example', 200)
     await server.kill()
