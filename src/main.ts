@@ -35,6 +35,13 @@ function filled(value: string): string {
   return value
 }
 
+/** Another scheme would be taken for the name of a host. */
+function natsServer(value: string): string {
+  const scheme = /^(.*):\/\//.exec(filled(value))?.[1] ?? 'nats'
+  if (scheme === 'nats' || scheme === 'tls') return value
+  throw new InvalidArgumentError('It is not nats://HOST:PORT, or tls://HOST:PORT.')
+}
+
 const collect = (value: string, before: readonly string[] = []): string[] => [...before, value]
 
 const followed = () =>
@@ -52,7 +59,7 @@ function offline(command: Command): Command {
   return command
     .addOption(manifests())
     .option('--log-file <path>', 'event log of a run, or an export of one')
-    .option('--nats <url>', 'event log on a NATS server')
+    .option('--nats <url>', 'event log on a NATS server', natsServer)
     .option('--at <position|time>', 'leave out what came after this event or time')
     .addOption(format())
 }
@@ -76,7 +83,7 @@ const runCommand = program
   )
   .addOption(
     new Option('--nats <url>', 'keep the event log on a NATS server')
-      .argParser(filled)
+      .argParser(natsServer)
       .conflicts('ephemeral'),
   )
   .option('--ephemeral', 'keep the event log in memory')

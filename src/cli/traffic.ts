@@ -101,10 +101,10 @@ function readSessionKey(path: string): Uint8Array {
   try {
     key = readFileSync(path)
   } catch (error) {
-    throw new UsageError(`session-key-file: ${error instanceof Error ? error.message : path}`)
+    throw new UsageError(`--session-key-file: ${error instanceof Error ? error.message : path}`)
   }
   if (key.length >= shortestKey) return key
-  throw new UsageError(`session-key-file: ${path} has fewer than ${shortestKey} bytes`)
+  throw new UsageError(`--session-key-file: ${path} has fewer than ${shortestKey} bytes`)
 }
 
 /** Where everything is, so that a port that was chosen by the system can be found. */

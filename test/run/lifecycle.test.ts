@@ -184,6 +184,17 @@ describe('the event log', () => {
   })
 })
 
+describe('options', () => {
+  it.each([
+    ['--nats', 'http://nats.example:4222', 'It is not nats://HOST:PORT, or tls://HOST:PORT'],
+    ['--session-key-file', '/proc/none', '--session-key-file: ENOENT'],
+  ])('%s %s is refused by name', async (option, value, why) => {
+    const { code, stderr } = await sluice('run', '-f', 'examples/quickstart', option, value)
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(why) })
+    expect(stderr).toContain(option)
+  })
+})
+
 describe('ports', () => {
   it('says which port is taken, serves the others, and recovers', async () => {
     const [taken, free] = await Promise.all([freePort(), freePort()])
