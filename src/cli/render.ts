@@ -93,7 +93,8 @@ function renderAll(fold: Fold, environment: ProxyEnvironment, only: string | und
       problems.push(`Gateway ${name}: ${whyHeld(fold, ref)}`)
     }
   }
-  if (only !== undefined && !isFound) problems.push(`Gateway ${only} is not in these manifests`)
+  if (only !== undefined && !isFound)
+    problems.push(`--gateway: Gateway ${only} (namespace/name) is not in these manifests`)
   return { objects, problems, notes }
 }
 

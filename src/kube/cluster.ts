@@ -57,7 +57,8 @@ function loadConfig(kubeconfig: string | undefined): KubeConfig {
   } catch (cause) {
     if (cause instanceof ClusterConfigError) throw cause
     const reason = cause instanceof Error ? cause.message : String(cause)
-    const place = kubeconfig ?? 'the cluster configuration'
+    const place =
+      kubeconfig === undefined ? 'the cluster configuration' : `--kubeconfig: ${kubeconfig}`
     throw new ClusterConfigError(`${place} cannot be read: ${reason}`, { cause })
   }
   return config

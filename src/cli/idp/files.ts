@@ -4,14 +4,16 @@ import { dirname } from 'node:path'
 import { UsageError } from '../output.ts'
 
 /**
- * Reads a file as UTF-8.
- * @throws UsageError where it cannot be read
+ * Reads the file that an option names, as UTF-8.
+ * @throws UsageError naming the option where it cannot be read
  */
-export function readInput(file: string): string {
+export function readInput(option: string, file: string): string {
   try {
     return readFileSync(file, 'utf8')
   } catch (error) {
-    throw new UsageError(`${file}: ${(error as NodeJS.ErrnoException).code ?? 'cannot be read'}`)
+    throw new UsageError(
+      `${option}: ${file}: ${(error as NodeJS.ErrnoException).code ?? 'cannot be read'}`,
+    )
   }
 }
 

@@ -40,7 +40,8 @@ const passwordVariable = 'SLUICE_IDP_ADMIN_PASSWORD'
 
 /** From the file, else from the environment; one line break at the end is not a part of it. */
 function adminPassword({ adminPasswordFile: file }: PrepareOptions): string {
-  const given = file === undefined ? process.env[passwordVariable] : readInput(file)
+  const given =
+    file === undefined ? process.env[passwordVariable] : readInput('--admin-password-file', file)
   const password = given?.replace(/\r?\n$/, '')
   if (password) return password
   throw new UsageError(

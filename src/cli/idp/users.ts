@@ -129,7 +129,7 @@ export function readUsers(file: string, credentials: Credentials): NewUser[] {
 function parseList(file: string): unknown[] {
   let entries: unknown
   try {
-    entries = parse(readInput(file), { prettyErrors: false, logLevel: 'error' })
+    entries = parse(readInput('--users-file', file), { prettyErrors: false, logLevel: 'error' })
   } catch (error) {
     if (error instanceof UsageError) throw error
     // The parser's message quotes the text, and with it perhaps a password.
