@@ -211,12 +211,13 @@ const askC = {
   max_tokens: 100,
   messages: [{ role: 'user' as const, content: 'Hello 42' }],
 }
-const post = (name: string, body: object, headers: Record<string, string> = {}) =>
-  fetch(`${base(name)}/v1/chat/completions`, {
-    method: 'POST',
-    body: JSON.stringify(body),
-    headers,
-  })
+const post = (
+  name: string,
+  body: object,
+  headers: Record<string, string> = {},
+  format = 'chat/completions',
+) => fetch(`${base(name)}/v1/${format}`, { method: 'POST', body: JSON.stringify(body), headers })
+const deep = (levels: number): object => (levels === 0 ? {} : { content: deep(levels - 1) })
 const asked = (path: string) => hook.calls.filter((call) => call.path === path)
 const upstream = () => a.calls.length + c.calls.length
 
@@ -589,6 +590,59 @@ describe('patterns', () => {
       .finalContent()
     expect(streamed).toBe(masked)
     expect(a.calls.at(-1)?.body.messages).toEqual(tell(masked).messages)
+  })
+
+  it('look wherever models find a text, as webhooks do', async () => {
+    const mail = 'jane@example.com'
+    const text = { type: 'text', text: mail }
+    const code = { type: 'code_execution_result', stdout: mail, stderr: mail }
+    const content = [
+      {
+        type: 'document',
+        title: mail,
+        context: mail,
+        source: { type: 'content', content: [text] },
+      },
+      { type: 'document', source: { type: 'content', content: mail } },
+      { type: 'code_execution_tool_result', tool_use_id: 't-1', content: code },
+      { type: null, text: mail },
+      { type: 'image', source: { type: 'url', url: 'http://pictures.test' } },
+      { type: 'text', text: 'I am jane@exam' },
+      { type: 'text', text: 'ple.com' },
+    ]
+    const answer = await post(
+      'mixed',
+      { ...askC, messages: [{ role: 'user', content }] },
+      {},
+      'messages',
+    )
+    expect(answer.status).toBe(200)
+    expect(JSON.stringify(c.calls.at(-1)?.body)).not.toMatch(/jane|ple\.com/)
+    const [seen] = asked('/request')
+    const masked = Array.from({ length: 7 }, () => '<EMAIL_ADDRESS>').join(' ')
+    const all = { role: 'user', content: `${masked} I am <EMAIL_ADDRESS>` }
+    expect(seen && shown(seen)).toEqual([all])
+  })
+
+  it.each<[string, string, object]>([
+    ['other letters below', 'messages', { system: [{ type: 'text', Text: 'x' }] }],
+    [
+      'other letters in a source',
+      'messages',
+      { system: [{ source: { type: 'text', Data: 'x' } }] },
+    ],
+    ['other letters of one part', 'chat/completions', { messages: [{ content: { Text: 'x' } }] }],
+    ['lists in lists', 'chat/completions', { messages: [{ content: [['x']] }] }],
+    [
+      'a text that is none',
+      'chat/completions',
+      { messages: [{ content: [{ text: { value: 'x' } }] }] },
+    ],
+    ['what is too deep', 'chat/completions', { messages: [deep(200)] }],
+  ])('refuse %s', async (_name, format, body) => {
+    const answer = await post('email', { ...ask, ...body }, {}, format)
+    expect(answer.status).toBe(400)
+    expect(upstream()).toBe(0)
   })
 
   it('see nothing of requests that are not read, which status says', async () => {

@@ -5,7 +5,16 @@
 import type { ChatFormat } from '../client-formats.ts'
 import { field, isObject, type JsonObject, listAt, objectAt, parseJson } from '../json.ts'
 import type { ReadRouteType } from '../providers/provider.ts'
-import { putSource, putText, requestFields, sourceText, textOfPart } from './texts.ts'
+import {
+  nestedFields,
+  plainFields,
+  putSource,
+  putText,
+  requestFields,
+  sourceContent,
+  sourceText,
+  textOfPart,
+} from './texts.ts'
 
 /** A text with the role of who says it. */
 export interface RoleText {
@@ -83,7 +92,7 @@ function requestSlots(body: JsonObject, route: ReadRouteType): Slot[] {
     return value.flatMap((message: unknown, at) => {
       if (!isObject(message)) return slotAt(value, at, 'user')
       const role = typeof message.role === 'string' ? message.role : 'tool'
-      return slotAt(message, message.content == null ? 'output' : 'content', role)
+      return [...nestedFields, 'refusal'].flatMap((key) => slotAt(message, key, role))
     })
   })
 }
@@ -125,10 +134,21 @@ function leavesOf(content: unknown): string[] {
   if (isObject(content)) return leavesOf([content])
   if (!Array.isArray(content)) return []
   return content.flatMap((part) => {
-    const text = textOfPart(part) ?? sourceText(part)
-    return text === undefined ? leavesOf(field(part, 'content')) : [text]
+    const text = textOfPart(part)
+    return text === undefined ? leavesBelow(part) : [text]
   })
 }
+
+/** Texts of a part that is none itself. */
+function leavesBelow(part: unknown): string[] {
+  const plain = plainFields.map((name) => field(part, name)).filter(isText)
+  const nested = nestedFields.flatMap((name) => leavesOf(field(part, name)))
+  const data = sourceText(part)
+  const parts = leavesOf(sourceContent(part))
+  return [...plain, ...nested, ...parts, ...(data === undefined ? [] : [data])]
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string'
 
 /** The content with one text: the last part that has a text takes it, and the others go. */
 function withText(content: unknown, text: string): unknown {
@@ -136,10 +156,23 @@ function withText(content: unknown, text: string): unknown {
   let at = -1
   const isLast = () => ++at === last
   const changePart = (part: unknown): unknown[] => {
-    const put = withOwnText(part, text)
-    if (put !== undefined) return isLast() ? [put] : []
-    const hasContent = isObject(part) && 'content' in part
-    return hasContent ? [{ ...part, content: change(part.content) }] : [part]
+    if (textOfPart(part) !== undefined) return isLast() ? [putText(part, text)] : []
+    return isObject(part) ? changeBelow(part) : [part]
+  }
+  const changeFields = (part: JsonObject): JsonObject => {
+    const plain = plainFields.filter((name) => isText(part[name]))
+    const nested = nestedFields.filter((name) => Object.hasOwn(part, name))
+    return Object.fromEntries([
+      ...plain.map((name) => [name, isLast() ? text : '']),
+      ...nested.map((name) => [name, change(part[name])]),
+    ])
+  }
+  const changeBelow = (part: JsonObject): unknown[] => {
+    const changed = { ...part, ...changeFields(part) }
+    const inner = sourceContent(part)
+    if (inner !== undefined) Object.assign(changed, putSource(part, { content: change(inner) }))
+    if (sourceText(part) === undefined) return [changed]
+    return isLast() ? [{ ...changed, ...putSource(part, { data: text }) }] : []
   }
   const change = (value: unknown): unknown => {
     if (typeof value === 'string') return isLast() ? text : ''
@@ -147,13 +180,6 @@ function withText(content: unknown, text: string): unknown {
     return Array.isArray(value) ? value.flatMap(changePart) : value
   }
   return last < 0 ? content : change(content)
-}
-
-/** A part that has a text itself, with another one; undefined for all others. */
-function withOwnText(part: unknown, text: string): unknown {
-  if (textOfPart(part) !== undefined) return putText(part, text)
-  const isDocument = isObject(part) && sourceText(part) !== undefined
-  return isDocument ? { ...part, ...putSource(part, text) } : undefined
 }
 
 const plainRoles = new Set(['system', 'developer', 'user', 'assistant'])
@@ -172,8 +198,10 @@ function rebuilt(
 ): JsonObject | undefined {
   const messages = texts.map(plainMessage)
   switch (route) {
-    case 'Completions':
-      return { ...body, messages }
+    case 'Completions': {
+      const { prediction: _prediction, ...rest } = body
+      return { ...rest, messages }
+    }
     case 'Responses': {
       const { instructions: _instructions, prompt: _prompt, ...rest } = body
       return { ...rest, input: messages }

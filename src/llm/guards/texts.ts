@@ -21,14 +21,16 @@ function mapList(list: readonly unknown[], map: (item: unknown) => unknown): rea
   return mapped.every((item, at) => item === list[at]) ? list : mapped
 }
 
-const textTypes = new Set<unknown>(['text', 'input_text', 'output_text'])
+/** Nobody looks at reasoning: it may be signed. */
+const reasoningTypes = new Set<unknown>(['reasoning_text', 'summary_text'])
 
-/** The field of a part that holds its text; undefined for parts of other kinds. */
+/**
+ * The field of a part that holds its text; undefined for parts of other kinds. Of a type that nobody
+ * knows a text is taken for one: a provider may read it where this does not.
+ */
 function textField(part: unknown): 'text' | 'refusal' | undefined {
   if (!isObject(part)) return undefined
-  if (part.type === undefined || textTypes.has(part.type)) {
-    return typeof part.text === 'string' ? 'text' : undefined
-  }
+  if (typeof part.text === 'string' && !reasoningTypes.has(part.type)) return 'text'
   return part.type === 'refusal' && typeof part.refusal === 'string' ? 'refusal' : undefined
 }
 
@@ -49,15 +51,18 @@ export function putText(part: unknown, text: string): unknown {
 }
 
 /**
- * A text may be spread over neighbouring parts. Each is mapped alone; where they match together as
- * well, the last one takes the whole text and the others go: vendors refuse empty ones.
+ * A text may be spread over neighbouring parts, which models read with or without a space between
+ * them. Each is mapped alone; where they match together as well, the last one takes the whole text
+ * and the others go: vendors refuse empty ones.
  */
 function mapRun(run: readonly unknown[], map: TextMap): readonly unknown[] {
   const texts = run.map((part) => map(textOfPart(part) ?? ''))
-  const whole = texts.join(' ')
-  const mapped = run.length === 1 ? whole : map(whole)
-  if (mapped === whole) return run.map((part, at) => putText(part, texts[at] ?? ''))
-  return run.slice(-1).map((part) => putText(part, mapped))
+  for (const between of run.length === 1 ? [] : [' ', '']) {
+    const whole = texts.join(between)
+    const mapped = map(whole)
+    if (mapped !== whole) return run.slice(-1).map((part) => putText(part, mapped))
+  }
+  return run.map((part, at) => putText(part, texts[at] ?? ''))
 }
 
 function mapParts(parts: readonly unknown[], map: TextMap): readonly unknown[] {
@@ -79,26 +84,49 @@ function mapParts(parts: readonly unknown[], map: TextMap): readonly unknown[] {
   return mapped.every((part, at) => part === parts[at]) ? parts : mapped
 }
 
+/** Fields of messages and parts that hold texts or parts of their own. */
+export const nestedFields = ['content', 'output', 'outputs', 'results'] as const
+/** Fields of parts that are a text each: of documents, and of what commands have written. */
+export const plainFields = ['title', 'context', 'stdout', 'stderr', 'logs'] as const
+
 /** Parts with a content of their own: results of tools, documents, search results. */
 function mapNested(part: unknown, map: TextMap): unknown {
   if (!isObject(part)) return part
-  const source = sourceText(part)
-  return withFields(part, {
-    ...('content' in part && { content: mapContent(part.content, map) }),
-    ...(source !== undefined && putSource(part, map(source))),
+  const data = sourceText(part)
+  const inner = sourceContent(part)
+  const plain = plainFields.flatMap((name) => {
+    const text = part[name]
+    return typeof text === 'string' ? [[name, map(text)]] : []
   })
+  return withFields(part, {
+    ...Object.fromEntries(plain),
+    ...mapFields(part, map),
+    ...(data !== undefined && putSource(part, { data: map(data) })),
+    ...(inner !== undefined && putSource(part, { content: mapContent(inner, map) })),
+  })
+}
+
+function mapFields(holder: JsonObject, map: TextMap): JsonObject {
+  const present = nestedFields.filter((name) => Object.hasOwn(holder, name))
+  return Object.fromEntries(present.map((name) => [name, mapContent(holder[name], map)]))
 }
 
 /** The text of a document that is sent as it is. */
 export function sourceText(part: unknown): string | undefined {
   const source = isObject(part) ? part.source : undefined
-  const isText = isObject(source) && source.type === 'text'
+  const isText = isObject(source) && source.type !== 'base64'
   return isText && typeof source.data === 'string' ? source.data : undefined
 }
 
-/** The source of such a document with another text. */
-export function putSource(part: JsonObject, data: string): { readonly source: unknown } {
-  return { source: isObject(part.source) ? withFields(part.source, { data }) : part.source }
+/** The parts, or the text, that a document is made of. */
+export function sourceContent(part: unknown): unknown {
+  const source = isObject(part) ? part.source : undefined
+  return isObject(source) ? source.content : undefined
+}
+
+/** The source of such a document with other fields. */
+export function putSource(part: JsonObject, fields: JsonObject): { readonly source: unknown } {
+  return { source: isObject(part.source) ? withFields(part.source, fields) : part.source }
 }
 
 /** A text, a list of parts, or one part that stands alone. */
@@ -113,8 +141,7 @@ function mapMessage(message: unknown, map: TextMap): unknown {
   if (typeof message === 'string') return map(message)
   if (!isObject(message)) return message
   return withFields(message, {
-    ...('content' in message && { content: mapContent(message.content, map) }),
-    ...('output' in message && { output: mapContent(message.output, map) }),
+    ...mapFields(message, map),
     ...(typeof message.refusal === 'string' && { refusal: map(message.refusal) }),
   })
 }
@@ -124,7 +151,7 @@ const mapMessages = (list: unknown, map: TextMap): unknown =>
 
 /** Fields of a request whose texts are looked at, by its format. */
 export const requestFields: Readonly<Record<ReadRouteType, readonly string[]>> = {
-  Completions: ['messages'],
+  Completions: ['messages', 'prediction'],
   Messages: ['system', 'messages'],
   VendorCTokenCount: ['system', 'messages'],
   Responses: ['instructions', 'prompt', 'input'],
