@@ -13,7 +13,7 @@ const defaultPorts: Readonly<Record<string, string>> = {
   wss: '443',
 }
 
-const form = /^([a-z][a-z0-9+.-]*):\/\/(\[[0-9a-f:.]+\]|[^/:?#@[\]\s]+)(?::([0-9]{1,5}))?$/
+const form = /^([a-z][a-z0-9+.-]*):\/\/(\[[0-9a-f:.]+\]|[^/:?#@[\]\\%<>^|\s]+)(?::([0-9]{1,5}))?$/
 
 /** Undefined for `null` and for whatever is not an origin. */
 export function parseOrigin(text: string): Origin | undefined {

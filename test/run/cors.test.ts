@@ -144,6 +144,7 @@ describe('cors [Traffic.cors]', () => {
     ['https://a.b.apps.example.com', true],
     ['https://apps.example.com', false],
     ['https://evilapps.example.com', false],
+    ['https://evil.com\\.apps.example.com', false],
     ['https://a.apps.example.com:8443', false],
     ['http://anything.test', true],
     ['http://anything.test:81', false],

@@ -36,7 +36,11 @@ afterAll(async () => {
 })
 
 const host = 'app.example.com'
-async function status(method: string, headers: Record<string, string>, at = host): Promise<number> {
+async function status(
+  method: string,
+  headers: Record<string, string | string[]>,
+  at = host,
+): Promise<number> {
   return (await running.send(port, { method, host: at, headers })).status
 }
 
@@ -90,6 +94,14 @@ describe('csrf [Traffic.csrf]', () => {
       expect(await status('DELETE', { origin, 'sec-fetch-site': 'cross-site' })).toBe(expected)
     },
   )
+
+  it.each([
+    [{ 'sec-fetch-site': ['same-origin', 'cross-site'] }],
+    [{ origin: [`http://${host}`, evil.origin] }],
+    [{ 'sec-fetch-site': 'cross-site', origin: ['https://partner.example.com', evil.origin] }],
+  ])('refuses several lines of which one does not allow: %j', async (headers) => {
+    expect(await status('POST', headers)).toBe(403)
+  })
 
   it('says what failed, and sends nothing on', async () => {
     const before = upstream.received.length

@@ -17,22 +17,26 @@ const refused: RespondVerdict = {
 const apply: PolicyApply<CsrfConfig> = {
   bind({ additionalOrigins }) {
     const listed = new Set(additionalOrigins)
-    const isListed = (header: string | undefined): boolean => {
-      const origin = header === undefined ? undefined : parseOrigin(header)
+    const isListed = (header: string): boolean => {
+      const origin = parseOrigin(header)
       return origin !== undefined && listed.has(originText(origin))
     }
+    const isOwn = (header: string, authority: string): boolean => {
+      const origin = parseOrigin(header)
+      return origin !== undefined && isSameHost(origin, authority)
+    }
+    /** Of several lines nobody knows which one counts: each must allow. */
     const isAllowed = ({ method, authority, headers }: Exchange['request']): boolean => {
       if (safeMethods.has(method)) return true
-      const site = headers.get('sec-fetch-site')
-      const origin = headers.get('origin')
-      if (site !== undefined) {
+      const sites = headers.getAll('sec-fetch-site')
+      const origins = headers.getAll('origin')
+      if (sites.length > 0) {
         // Said by the browser itself, which no page can change.
-        return site === 'same-origin' || site === 'none' || isListed(origin)
+        if (sites.every((site) => site === 'same-origin' || site === 'none')) return true
+        return origins.length > 0 && origins.every(isListed)
       }
       // Neither header: not a browser, or the same origin in an old one.
-      if (origin === undefined) return true
-      const parsed = parseOrigin(origin)
-      return parsed !== undefined && (isSameHost(parsed, authority) || isListed(origin))
+      return origins.every((origin) => isOwn(origin, authority) || isListed(origin))
     }
     return {
       onRequest: ({ request }): Verdict => (isAllowed(request) ? next : refused),

@@ -34,8 +34,8 @@ const expectBit = nameBit(NAME_EXPECT)
 const tokenPattern = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const targetPattern = /^[\x21-\x7e\x80-\xff]*$/
 const authorityPattern = /^[\x21-\x2e\x30-\x7e]+$/
-/** A member of a list of protocols that is a version of HTTP/2, or a draft of one. */
-const http2Upgrade = /(?:^|[\s,])(?:h2|http\/2)/i
+/** A member of a list of protocols that is HTTP itself, also over TLS (RFC 2817), or a draft of it. */
+const httpUpgrade = /(?:^|[\s,])(?:h[23]|http\/|tls\b)/i
 
 /** Known methods are shared constants, so that the common ones make no string. */
 const methodNames = new Map([
@@ -182,13 +182,13 @@ export class RequestHeadView implements RequestHead {
 
   /**
    * The protocols that the client wants to switch to, where that can be passed on: not together
-   * with a body, and never HTTP/2, alone or in a list: requests in such a tunnel would pass no policy.
+   * with a body, and never HTTP, alone or in a list: requests in such a tunnel would pass no policy.
    */
   get upgrade(): string | undefined {
     if ((this.#flags & FLAG_UPGRADE) === 0 || this.hasBody) return undefined
     const wanted = this.#slice(this.#upgradeSpan)
-    if (wanted === undefined || !http2Upgrade.test(wanted)) return wanted
-    const others = wanted.split(',').filter((protocol) => !http2Upgrade.test(protocol))
+    if (wanted === undefined || !httpUpgrade.test(wanted)) return wanted
+    const others = wanted.split(',').filter((protocol) => !httpUpgrade.test(protocol))
     return others.length === 0 ? undefined : others.join(',').trim()
   }
 
