@@ -6,7 +6,7 @@
 import type { GatewayError } from '../errors.ts'
 import type { ResponseHead } from '../exchange/exchange.ts'
 import { forwardingFacts, type RetryPlan } from '../exchange/forwarding.ts'
-import type { UpstreamAddress } from './engine/upstream-address.ts'
+import type { UpstreamAddress } from './engine/upstream/upstream-address.ts'
 import { ejectionOf, isProviderFailure } from './llm/choose-provider.ts'
 import { retryHintMs } from './llm/retry-hint.ts'
 import { retryAfterMs } from './retry-after.ts'

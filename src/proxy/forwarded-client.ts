@@ -5,7 +5,7 @@
  */
 import { isIP } from 'node:net'
 import type { Peer, RequestHead } from '../exchange/exchange.ts'
-import { shortestAddress } from './engine/canonical-address.ts'
+import { shortestAddress } from './engine/socket/canonical-address.ts'
 
 /** Hops that are followed; a client can make the list as long as a head may be. */
 const mostHops = 32

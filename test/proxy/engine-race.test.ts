@@ -1,7 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { connectionAttemptDelayMs } from '../../src/proxy/engine/connection-race.ts'
 import { ManualClock } from '../../src/proxy/engine/manual-clock.ts'
-import type { AddressRace, UpstreamAddress } from '../../src/proxy/engine/upstream-address.ts'
+import { connectionAttemptDelayMs } from '../../src/proxy/engine/socket/connection-race.ts'
+import type {
+  AddressRace,
+  UpstreamAddress,
+} from '../../src/proxy/engine/upstream/upstream-address.ts'
 import { type Blackhole, startBlackhole } from '../../src/testing/blackhole.ts'
 import { attemptsTo } from '../../src/testing/tcp-table.ts'
 import { waitFor } from '../../src/testing/wait-for.ts'

@@ -9,7 +9,7 @@ import type {
   RequestHandler,
   ServerExchange,
 } from '../../src/proxy/engine/types.ts'
-import type { UpstreamAddress } from '../../src/proxy/engine/upstream-address.ts'
+import type { UpstreamAddress } from '../../src/proxy/engine/upstream/upstream-address.ts'
 
 /** What the log would say of one exchange. */
 export interface Done {

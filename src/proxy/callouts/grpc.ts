@@ -8,7 +8,7 @@ import type {
   GrpcStreamListener,
   HeaderFields,
 } from '../../exchange/exchange.ts'
-import type { CallListener } from '../engine/call.ts'
+import type { CallListener } from '../engine/upstream/call.ts'
 import { fieldOf, frameMessage, MessageReader, readStatus } from './grpc-framing.ts'
 import type { CalloutOpener, OpenCallout } from './opener.ts'
 

@@ -2,7 +2,7 @@
 
 import { GatewayError } from '../../errors.ts'
 import type { HeaderFields, HttpCallout, HttpCalloutAnswer } from '../../exchange/exchange.ts'
-import type { CallListener } from '../engine/call.ts'
+import type { CallListener } from '../engine/upstream/call.ts'
 import type { CalloutOpener, OpenCallout } from './opener.ts'
 
 export class HttpCallouts {

@@ -11,8 +11,8 @@ import type {
   HostTarget,
   VendorTarget,
 } from '../../exchange/exchange.ts'
-import type { CallListener, OpenCall } from '../engine/call.ts'
-import type { UpstreamAddress } from '../engine/upstream-address.ts'
+import type { CallListener, OpenCall } from '../engine/upstream/call.ts'
+import type { UpstreamAddress } from '../engine/upstream/upstream-address.ts'
 import type { PhaseContext } from '../phase-context.ts'
 import type { Telemetry } from '../telemetry/types.ts'
 import { now } from '../upstream/choose.ts'

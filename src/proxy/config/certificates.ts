@@ -1,7 +1,7 @@
 /** Certificates of listeners, from the values of secrets that have been received. */
 import type { ClientValidation, ListenerResource, SecretRef } from '../../model/resources.ts'
-import { TicketKeyring } from '../engine/session-tickets.ts'
-import type { ListenerIdentity, TrustedClients } from '../engine/tls-context.ts'
+import { TicketKeyring } from '../engine/tls/session-tickets.ts'
+import type { ListenerIdentity, TrustedClients } from '../engine/tls/tls-context.ts'
 import type { ReceivedSecrets } from './received-secrets.ts'
 
 export class Certificates {

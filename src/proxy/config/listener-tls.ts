@@ -2,9 +2,9 @@ import { canonicalJson } from '../../base/canonical.ts'
 import type { ClientTlsSettings } from '../../exchange/connection.ts'
 import type { RoutePlace } from '../../exchange/exchange.ts'
 import type { ListenerResource } from '../../model/resources.ts'
-import type { TicketKeyring } from '../engine/session-tickets.ts'
-import type { TlsChoice } from '../engine/tls-choice.ts'
-import { ListenerContexts, type ListenerIdentity } from '../engine/tls-context.ts'
+import type { TicketKeyring } from '../engine/tls/session-tickets.ts'
+import type { TlsChoice } from '../engine/tls/tls-choice.ts'
+import { ListenerContexts, type ListenerIdentity } from '../engine/tls/tls-context.ts'
 import type { Certificates } from './certificates.ts'
 
 /**

@@ -14,7 +14,7 @@ import {
   listenerLevels,
   ruleLevels,
 } from '../../policies/merge.ts'
-import type { TlsChoice } from '../engine/tls-choice.ts'
+import type { TlsChoice } from '../engine/tls/tls-choice.ts'
 import { type BackendAccess, type BackendPart, httpAccess, sharedAccess } from './backend-access.ts'
 import type { Certificates } from './certificates.ts'
 import { ListenerTls } from './listener-tls.ts'

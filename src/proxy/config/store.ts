@@ -21,9 +21,9 @@ import type {
   RouteResource,
   VersionedResource,
 } from '../../model/resources.ts'
-import type { TicketKeyring } from '../engine/session-tickets.ts'
-import type { StreamProtocol } from '../engine/stream-types.ts'
-import type { TlsChoice } from '../engine/tls-choice.ts'
+import type { StreamProtocol } from '../engine/streams/stream-types.ts'
+import type { TicketKeyring } from '../engine/tls/session-tickets.ts'
+import type { TlsChoice } from '../engine/tls/tls-choice.ts'
 import type { BackendTable } from '../upstream/backends.ts'
 import type { Locality } from '../upstream/locality.ts'
 import type { PoolTable } from '../upstream/pools.ts'

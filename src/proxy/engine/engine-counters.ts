@@ -1,6 +1,6 @@
+import type { ReadBuffers } from './bytes/read-buffers.ts'
 import { startFloodCounters } from './http2/flood-guard.ts'
-import type { ReadBuffers } from './read-buffers.ts'
-import type { ByteMeter } from './transport.ts'
+import type { ByteMeter } from './socket/transport.ts'
 import type { EngineCounters } from './types.ts'
 
 /** Counters at zero; those that somebody else keeps are read where they are kept. */

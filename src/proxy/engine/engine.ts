@@ -1,32 +1,35 @@
 import { createServer, type Server, type Socket } from 'node:net'
 import { CoreTrap, type HeadRecord, type IoCore } from '../../core/index.ts'
 import { GatewayError } from '../../errors.ts'
-import type { CallListener, CallRequest, OpenCall } from './call.ts'
-import { ClientConnection } from './client-connection.ts'
-import type { ConnectionCap } from './connection-cap.ts'
-import { DatagramPort } from './datagram-port.ts'
+import { GatherBuffers } from './bytes/gather-buffers.ts'
+import { ReadBuffers } from './bytes/read-buffers.ts'
+import { socketHighWaterMark } from './bytes/write-limits.ts'
+import { ClientConnection } from './client/client-connection.ts'
+import { SpareExchanges } from './client/spare-exchanges.ts'
 import { startCounters } from './engine-counters.ts'
 import type { EngineParts } from './engine-parts.ts'
-import { GatherBuffers } from './gather-buffers.ts'
-import { HandleWrites } from './handle-writer.ts'
-import { HeadReader } from './head-reader.ts'
-import { HttpExchange } from './http-exchange.ts'
+import { HttpExchange } from './exchange/http-exchange.ts'
 import { FlushQueue } from './http2/flush-queue.ts'
 import { defaultHttp2Limits } from './http2/limits.ts'
 import { overTls } from './http2/open-session.ts'
-import { Pools } from './pool.ts'
+import { HeadReader } from './message/head-reader.ts'
 import { PortSettings } from './port-settings.ts'
-import { ProxyHeaderReader } from './proxy-header-reader.ts'
-import { ReadBuffers } from './read-buffers.ts'
-import { SharedReads } from './shared-reads.ts'
-import { SpareExchanges } from './spare-exchanges.ts'
-import { StreamConnection } from './stream-connection.ts'
-import { type StreamCounters, type StreamHandler, startStreamCounters } from './stream-types.ts'
-import { setKeepalive } from './tcp-keepalive.ts'
+import type { ConnectionCap } from './socket/connection-cap.ts'
+import { HandleWrites } from './socket/handle-writer.ts'
+import { ProxyHeaderReader } from './socket/proxy-header-reader.ts'
+import { SharedReads } from './socket/shared-reads.ts'
+import { setKeepalive } from './socket/tcp-keepalive.ts'
+import { Turns } from './socket/turns.ts'
+import { DatagramPort } from './streams/datagram-port.ts'
+import { StreamConnection } from './streams/stream-connection.ts'
+import {
+  type StreamCounters,
+  type StreamHandler,
+  startStreamCounters,
+} from './streams/stream-types.ts'
 import { type EngineClock, platformClock, Timer, TimerWheel } from './timer-wheel.ts'
-import type { ChooseTls, TlsChoice } from './tls-choice.ts'
-import { TlsHandshake } from './tls-handshake.ts'
-import { Turns } from './turns.ts'
+import type { ChooseTls, TlsChoice } from './tls/tls-choice.ts'
+import { TlsHandshake } from './tls/tls-handshake.ts'
 import type {
   Engine,
   EngineCounters,
@@ -36,9 +39,9 @@ import type {
   RequestHandler,
   StreamLimits,
 } from './types.ts'
-
-import { UpstreamCall } from './upstream-call.ts'
-import { socketHighWaterMark } from './write-limits.ts'
+import type { CallListener, CallRequest, OpenCall } from './upstream/call.ts'
+import { Pools } from './upstream/pool.ts'
+import { UpstreamCall } from './upstream/upstream-call.ts'
 export interface EngineOptions {
   /** The I/O instance of the core, of this thread. */
   readonly core: IoCore

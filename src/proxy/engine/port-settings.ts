@@ -1,4 +1,4 @@
-import { defaultKeepalive } from './tcp-keepalive.ts'
+import { defaultKeepalive } from './socket/tcp-keepalive.ts'
 import type { EngineLimits, PortChange } from './types.ts'
 
 /**

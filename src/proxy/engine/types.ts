@@ -12,13 +12,13 @@
 import type { GatewayError } from '../../errors.ts'
 import type { KeepaliveSettings } from '../../exchange/connection.ts'
 import type { ChosenBackend, Exchange, Peer, RoutePlace } from '../../exchange/exchange.ts'
-import type { CallListener, CallRequest, OpenCall } from './call.ts'
-import type { RaceCounters } from './connection-race.ts'
 import type { FloodKind } from './http2/flood-guard.ts'
 import type { Http2Limits } from './http2/limits.ts'
-import type { StreamCounters } from './stream-types.ts'
-import type { ChooseTls, TlsChoice } from './tls-choice.ts'
-import type { AddressRace, ConnectOptions, UpstreamAddress } from './upstream-address.ts'
+import type { RaceCounters } from './socket/connection-race.ts'
+import type { StreamCounters } from './streams/stream-types.ts'
+import type { ChooseTls, TlsChoice } from './tls/tls-choice.ts'
+import type { CallListener, CallRequest, OpenCall } from './upstream/call.ts'
+import type { AddressRace, ConnectOptions, UpstreamAddress } from './upstream/upstream-address.ts'
 
 export interface ForwardOptions extends ConnectOptions {
   /** Milliseconds for this attempt, whole response; 0 = none. */

@@ -4,7 +4,7 @@ import type { GatewayError } from '../../errors.ts'
 import type { HeaderFields } from '../../exchange/exchange.ts'
 import { EventReader, EventTooLarge, type McpEvent } from '../../mcp/event-stream.ts'
 import { type McpMessage, MessageRefusal, readMessage, readMessages } from '../../mcp/message.ts'
-import type { CallListener } from '../engine/call.ts'
+import type { CallListener } from '../engine/upstream/call.ts'
 import { type RefusedAnswer, TargetFailure } from './failure.ts'
 
 /** Of an event that brought a message, or none. */

@@ -10,7 +10,7 @@ import {
   type TargetSession,
 } from '../../mcp/session-state.ts'
 import { sessionKeyRef } from '../../model/mcp-targets.ts'
-import type { CallListener, CallRequest, OpenCall } from '../engine/call.ts'
+import type { CallListener, CallRequest, OpenCall } from '../engine/upstream/call.ts'
 import { now } from '../upstream/choose.ts'
 import type { Flow } from './transport.ts'
 

@@ -1,5 +1,5 @@
 /** What texts in the access log look like. */
-import { SocketPeer } from '../engine/connection-ends.ts'
+import { SocketPeer } from '../engine/socket/connection-ends.ts'
 import type { ServerExchange } from '../engine/types.ts'
 import type { RequestFacts } from './types.ts'
 

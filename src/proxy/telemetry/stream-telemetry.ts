@@ -1,5 +1,9 @@
 /** Access log and counters of what is forwarded unread. */
-import type { ServerStream, StreamCounters, StreamProtocol } from '../engine/stream-types.ts'
+import type {
+  ServerStream,
+  StreamCounters,
+  StreamProtocol,
+} from '../engine/streams/stream-types.ts'
 import type { AccessLogFormat } from './access-line.ts'
 import type { AccessLog } from './access-log.ts'
 import {

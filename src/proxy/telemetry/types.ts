@@ -3,7 +3,7 @@ import type { GatewayError } from '../../errors.ts'
 import type { CalloutSubtype, Peer } from '../../exchange/exchange.ts'
 import type { AccessLogRules } from '../../exchange/observe.ts'
 import type { Usage } from '../../llm/chat.ts'
-import type { ServerStream } from '../engine/stream-types.ts'
+import type { ServerStream } from '../engine/streams/stream-types.ts'
 import type { ServerExchange } from '../engine/types.ts'
 import type { GuardCheck } from '../llm/guard-checks.ts'
 

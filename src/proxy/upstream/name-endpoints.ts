@@ -12,7 +12,11 @@
  */
 
 import { isIPv6 } from 'node:net'
-import type { AddressRace, BeatenAddresses, UpstreamAddress } from '../engine/upstream-address.ts'
+import type {
+  AddressRace,
+  BeatenAddresses,
+  UpstreamAddress,
+} from '../engine/upstream/upstream-address.ts'
 import type { EndpointSet } from './choose.ts'
 import { addressText, plainAddress, UpstreamEndpoint } from './endpoint.ts'
 

@@ -9,7 +9,7 @@ import type {
   KeepaliveSettings,
   TlsSettings,
 } from '../../exchange/connection.ts'
-import type { UpstreamAddress, UpstreamTls } from '../engine/upstream-address.ts'
+import type { UpstreamAddress, UpstreamTls } from '../engine/upstream/upstream-address.ts'
 import { type NameEndpoints, NameRace } from './name-endpoints.ts'
 import { checkNames } from './server-names.ts'
 

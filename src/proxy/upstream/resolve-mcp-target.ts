@@ -2,7 +2,7 @@
 
 import { GatewayError } from '../../errors.ts'
 import type { BackendAccess, BackendPart } from '../config/backend-access.ts'
-import type { UpstreamAddress } from '../engine/upstream-address.ts'
+import type { UpstreamAddress } from '../engine/upstream/upstream-address.ts'
 import { bareHost, joinAuthority } from './authority.ts'
 import { chooseEndpoint, type EndpointSet, now } from './choose.ts'
 import type { UpstreamEndpoint } from './endpoint.ts'

@@ -18,7 +18,7 @@ import { GatewayError } from '../../errors.ts'
 import { compareText } from '../../model/names.ts'
 import type { DesiredDelta, ListenerResource, ResourceKey } from '../../model/resources.ts'
 import type { PortUse } from '../config/listener-tables.ts'
-import type { TlsChoice } from '../engine/tls-choice.ts'
+import type { TlsChoice } from '../engine/tls/tls-choice.ts'
 import type { Engine, PortChange } from '../engine/types.ts'
 import type { PortName, WorkerRejection } from './worker-messages.ts'
 

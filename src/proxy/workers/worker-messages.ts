@@ -1,6 +1,6 @@
 /** What the main thread and its workers tell each other. */
 import type { Rejection } from '../../wire/channel.ts'
-import type { TicketSecrets } from '../engine/session-tickets.ts'
+import type { TicketSecrets } from '../engine/tls/session-tickets.ts'
 import type { StreamLimits } from '../engine/types.ts'
 import type { AccessLogFormat } from '../telemetry/access-line.ts'
 import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'

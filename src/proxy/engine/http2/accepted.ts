@@ -1,4 +1,4 @@
-import type { TlsChoice } from '../tls-choice.ts'
+import type { TlsChoice } from '../tls/tls-choice.ts'
 import type { EngineLimits } from '../types.ts'
 
 /** A connection that turned out to speak HTTP/2. */

@@ -1,5 +1,5 @@
 /** HPACK, reading side (RFC 7541). */
-import { latin1Text } from '../latin1.ts'
+import { latin1Text } from '../bytes/latin1.ts'
 import { type HeaderEntry, headerEntry, kindOfName } from './header-entry.ts'
 import { decodeHuffman } from './huffman.ts'
 import { staticFields } from './static-table.ts'

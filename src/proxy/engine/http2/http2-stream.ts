@@ -1,5 +1,5 @@
 import type { GatewayError } from '../../../errors.ts'
-import type { MessageBody } from '../message-body.ts'
+import type { MessageBody } from '../message/message-body.ts'
 import { errorCodes } from './frames.ts'
 import { SendingStream, type StreamSession } from './sending-stream.ts'
 

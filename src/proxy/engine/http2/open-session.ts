@@ -1,6 +1,6 @@
-import type { SecureSocket } from '../accepted-connection.ts'
+import type { SecureSocket } from '../client/accepted-connection.ts'
 import type { EngineParts } from '../engine-parts.ts'
-import { Transport } from '../transport.ts'
+import { Transport } from '../socket/transport.ts'
 import type { EngineLimits } from '../types.ts'
 import type { Http2Accepted } from './accepted.ts'
 import { ServerSession } from './server-session.ts'

@@ -1,5 +1,5 @@
 import type { EngineParts } from '../engine-parts.ts'
-import type { Transport } from '../transport.ts'
+import type { Transport } from '../socket/transport.ts'
 import type { Flushable } from './flush-queue.ts'
 import {
   ConnectionError,

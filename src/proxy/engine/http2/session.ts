@@ -1,7 +1,7 @@
 import type { GatewayError } from '../../../errors.ts'
+import { UnreadBytes } from '../bytes/unread-bytes.ts'
 import type { EngineParts } from '../engine-parts.ts'
-import type { TransportOwner } from '../transport.ts'
-import { UnreadBytes } from '../unread-bytes.ts'
+import type { TransportOwner } from '../socket/transport.ts'
 import { FloodGuard, type FloodKind } from './flood-guard.ts'
 import { type FrameHandler, FrameReader } from './frame-reader.ts'
 import {

@@ -1,4 +1,4 @@
-import type { TunnelEnd } from '../tunnel.ts'
+import type { TunnelEnd } from '../bytes/tunnel.ts'
 import { Http2Stream } from './http2-stream.ts'
 
 /**

@@ -1,0 +1,62 @@
+import type { ClientSide, ClientUser } from '../client/client-side.ts'
+import type { MessageBody } from '../message/message-body.ts'
+import { frameResponse, type ResponseFraming } from '../message/response-head.ts'
+import { httpDate } from '../message/status-line.ts'
+import type { ResponseStream } from '../types.ts'
+
+const nothing = Buffer.alloc(0)
+
+export class OwnStream implements ResponseStream {
+  readonly #body: MessageBody
+  readonly #onFed: () => void
+  #isOver = false
+  onDrain: (() => void) | undefined
+
+  /** `onFed`: the body has got bytes, perhaps the last ones. */
+  constructor(body: MessageBody, onFed: () => void) {
+    this.#body = body
+    this.#onFed = onFed
+  }
+
+  get isSlow(): boolean {
+    return !this.#isOver && this.#body.blocked
+  }
+
+  write(bytes: Buffer): void {
+    if (!this.#isOver) this.#body.feed(bytes, 0, bytes.length)
+  }
+
+  end(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#body.feed(nothing, 0, 0, true)
+    this.#onFed()
+  }
+
+  /** The exchange is over, and its body may belong to another one soon. */
+  close(): void {
+    this.#isOver = true
+    this.onDrain = undefined
+  }
+}
+
+/**
+ * Writes the head of such a response, and says how its body is framed.
+ * @throws GatewayError filter_failed when a header is not HTTP; nothing is written then
+ */
+export function beginOwnStream(
+  client: ClientSide,
+  exchange: ClientUser,
+  status: number,
+  headers: readonly (readonly [string, string])[],
+): ResponseFraming {
+  const { request, responseHead, responseSource } = exchange
+  responseHead.compose(status, headers)
+  responseSource.start('stream', -1, false)
+  const framing = frameResponse(request, responseHead, responseSource)
+  let text = responseHead.text(framing)
+  if (!responseHead.fields.has('date')) text += `date: ${httpDate()}\r\n`
+  if (framing === 'close') client.mustClose = true
+  client.sendHead(text, exchange)
+  return framing
+}
