@@ -61,10 +61,13 @@ export async function beginState(options: BeginOptions): Promise<RestoredState> 
 export const robbedText = (upTo: number): string =>
   `somebody has removed events up to position ${upTo} from the log`
 
-/** Takes a lease for one piece of work, unless another replica holds it. */
+/**
+ * Takes a lease for one piece of work, unless another replica holds it. The lease of a replica that
+ * is gone is free when nobody has renewed it for `durationMs`, so this waits for twice as long.
+ */
 export async function whileHolding(
   open: (options: Omit<LeaseOptions, 'durationMs' | 'onProblem' | 'identity'>) => Lease,
-  withinMs: number,
+  durationMs: number,
   work: () => Promise<void>,
 ): Promise<boolean> {
   const { promise: acquired, resolve } = Promise.withResolvers<boolean>()
@@ -76,7 +79,7 @@ export async function whileHolding(
   })
   lease.start()
   const over = new AbortController()
-  const tooLong = after(withinMs, false, { signal: over.signal }).catch(() => false)
+  const tooLong = after(2 * durationMs, false, { signal: over.signal }).catch(() => false)
   try {
     if (!(await Promise.race([acquired, tooLong]))) return false
     await work()
