@@ -90,16 +90,22 @@ const runCommand = program
 
 type FlagName = SettingName | RemoteSettingName
 
+/** The last one alone would drop, without a word, what the others refuse or trust. */
+const join = (value: string, before?: string): string =>
+  before === undefined ? value : `${before},${value}`
+
 /** Adds an option for each setting that has a flag. */
 function takeSettings(command: Command, table: Readonly<Record<string, SettingOption>>): void {
   for (const setting of Object.values(table)) {
-    if (setting.flag !== undefined)
-      command.option(`--${setting.flag} <value>`, settingHelp(setting))
+    if (setting.flag === undefined) continue
+    const option = new Option(`--${setting.flag} <value>`, settingHelp(setting))
+    command.addOption(setting.isList === true ? option.argParser(join) : option)
   }
 }
 
 interface SettingOption extends SettingHelp {
   readonly flag?: string
+  readonly isList?: true
 }
 
 /** The texts that were given, by name of the setting. */

@@ -62,6 +62,8 @@ export class SessionSeal {
     if (id.length > longestId) return undefined
     const sealed = Buffer.from(id, 'base64url')
     if (sealed.length <= nonceBytes + tagBytes) return undefined
+    // One session, one id: whatever else decodes to the same bytes was not given to anybody.
+    if (sealed.toString('base64url') !== id) return undefined
     try {
       const nonce = sealed.subarray(0, nonceBytes)
       const decipher = createDecipheriv('aes-256-gcm', this.#key, nonce, {

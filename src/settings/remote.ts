@@ -27,6 +27,7 @@ export const remoteSettings = {
     flag: 'xds-address',
     env: 'SLUICE_XDS_ADDRESS',
     form: '`host:port`, several with commas between',
+    isList: true,
     read: readControllers,
     default: undefined,
     defaultText: 'none; required',

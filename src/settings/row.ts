@@ -12,6 +12,8 @@ export interface SettingRow<Value> {
   readonly env: string
   /** What a value looks like, for the docs and for the message that refuses one. */
   readonly form: string
+  /** Several, with commas between: given twice, the option means all of them. */
+  readonly isList?: true
   /** Undefined where the text is not of that form. */
   readonly read: (text: string) => Value | undefined
   readonly default: Value

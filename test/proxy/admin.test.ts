@@ -3,6 +3,7 @@ import type { PolicyResource, VersionedResource } from '../../src/model/resource
 import { configDump } from '../../src/proxy/admin/config-dump.ts'
 import { adminRoutes, readinessRoutes, statsRoutes } from '../../src/proxy/admin/routes.ts'
 import { type Routes, type SmallServer, serve } from '../../src/proxy/admin/server.ts'
+import { send } from '../../src/testing/http-client.ts'
 import { createChannel } from '../../src/xds/channel.ts'
 
 const servers: SmallServer[] = []
@@ -14,10 +15,11 @@ async function open(routes: Routes, address = '127.0.0.1:0') {
   const server = await serve('test', address, routes)
   if (server === undefined) throw new Error('off')
   servers.push(server)
-  return async (method: string, path: string) => {
-    const response = await fetch(`http://${server.address}${path}`, { method })
-    const type = response.headers.get('content-type')
-    return { status: response.status, type, text: await response.text() }
+  return async (method: string, path: string, headers: Record<string, string> = {}) => {
+    const port = Number(server.address.split(':').at(-1))
+    const answer = await send(port, { method, path, headers })
+    const type = answer.headers['content-type']
+    return { status: answer.status, type, text: answer.body }
   }
 }
 
@@ -91,6 +93,24 @@ describe('admin', () => {
     expect(admin.quits).toEqual([])
     expect((await call('POST', '/quitquitquit')).status).toBe(200)
     expect(admin.quits).toEqual(['quit'])
+  })
+})
+
+describe('web pages', () => {
+  it.each<Record<string, string>>([
+    { origin: 'https://evil.example.com' },
+    { 'sec-fetch-site': 'cross-site' },
+    { host: 'rebound.example.com:15000' },
+  ])('are refused: %j', async (headers) => {
+    const quits: string[] = []
+    const quit = () => quits.push('quit')
+    const call = await open(adminRoutes({ dump: () => '{}', rotateTickets: () => {}, quit }))
+    expect((await call('POST', '/quitquitquit', headers)).status).toBe(403)
+    expect((await call('GET', '/config_dump', headers)).status).toBe(403)
+    expect(quits).toEqual([])
+    for (const host of ['localhost:15000', '127.0.0.1', '[::1]:15000']) {
+      expect((await call('GET', '/config_dump', { host })).status).toBe(200)
+    }
   })
 })
 

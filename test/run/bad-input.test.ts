@@ -170,6 +170,9 @@ describe('the command line', () => {
       2,
       expect.stringContaining('--bind-address: "999.1.1.1" is not an IP address'),
     ])
+    const refuse = ['--dynamic-refuse', 'nonsense', '--dynamic-refuse', '10.0.0.0/8']
+    const all = await sluice('run', '-f', folder, '--bind-address', '999.1.1.1', ...refuse)
+    expect(all.stderr).toContain('--dynamic-refuse: "nonsense,10.0.0.0/8" is not addresses')
     expect(await sluice('--version')).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^\d+\.\d+\.\d+/),

@@ -1,4 +1,6 @@
 /** Paths of the readiness, stats and admin servers. */
+import type { IncomingMessage } from 'node:http'
+import { isIP } from 'node:net'
 import { prometheusContentType } from '../telemetry/prometheus.ts'
 import { type Respond, type Routes, sendText } from './server.ts'
 
@@ -45,6 +47,40 @@ export interface AdminParts {
   quit(): void
 }
 
+/**
+ * Is it a web page that asks, in the browser of somebody who can reach the address? It may post to
+ * any address without being asked back, and read answers under a name that it lets lead there.
+ */
+function isPage({ headers, socket }: IncomingMessage): boolean {
+  const site = headers['sec-fetch-site']
+  if (headers.origin !== undefined || (site !== undefined && site !== 'none')) return true
+  return isLoopback(socket.localAddress) && !namesAddress(headers.host)
+}
+
+const isLoopback = (address = ''): boolean => /^(?:::ffff:)?127\.|^::1$/.test(address)
+
+/** Without a name there is nothing that somebody else could have given an address. */
+function namesAddress(host = ''): boolean {
+  const bare = host.replace(/:\d*$/, '').replace(/^\[|\]$/g, '')
+  return bare === '' || bare === 'localhost' || isIP(bare) !== 0
+}
+
+function notForPages(routes: Routes): Routes {
+  const guarded = (respond: Respond): Respond => {
+    return (request, response, url) =>
+      isPage(request)
+        ? sendText(
+            response,
+            403,
+            'not for web pages: ask by address or localhost, without Origin\n',
+          )
+        : respond(request, response, url)
+  }
+  const each = <From, To>(from: Readonly<Record<string, From>>, map: (value: From) => To) =>
+    Object.fromEntries(Object.entries(from).map(([name, value]) => [name, map(value)]))
+  return each(routes, (methods) => each(methods, guarded))
+}
+
 export function adminRoutes({ dump, log, rotateTickets, quit }: AdminParts): Routes {
   const original = log?.level
   const show: Respond = (_request, response) => {
@@ -61,7 +97,7 @@ export function adminRoutes({ dump, log, rotateTickets, quit }: AdminParts): Rou
     }
     return show(request, response, url)
   }
-  return {
+  return notForPages({
     '/config_dump': {
       GET: (_request, response) =>
         sendText(response, 200, dump(), 'application/json; charset=utf-8'),
@@ -79,5 +115,5 @@ export function adminRoutes({ dump, log, rotateTickets, quit }: AdminParts): Rou
         quit()
       },
     },
-  }
+  })
 }
