@@ -13,6 +13,8 @@ describe('destinationFilter', () => {
     '::ffff:a9fe:a9fe',
     '64:ff9b::169.254.169.254',
     '64:ff9b::a9fe:a9fe',
+    '64:ff9b:1::a9fe:a9fe',
+    '2002:a9fe:a9fe::1',
     'fe80::1',
     'fe80::1%eth0',
     'fd00:ec2::254',

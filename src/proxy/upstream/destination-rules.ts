@@ -48,7 +48,16 @@ function blockList(entries: readonly string[]): BlockList {
   return addTo(new BlockList(), entries)
 }
 
-/** IPv4 entries cover their IPv6 spellings: BlockList knows the mapped ones, NAT64 is added. */
+/** Prefixes of NAT64 (RFC 6052, RFC 8215): the last 32 bits are an IPv4 destination. */
+const nat64 = ['64:ff9b::', '64:ff9b:1::']
+
+/** The 6to4 prefix (RFC 3056) of an IPv4 address. */
+function sixToFour(address: string): string {
+  const [a = 0, b = 0, c = 0, d = 0] = address.split('.').map(Number)
+  return `2002:${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}::`
+}
+
+/** IPv4 entries cover their IPv6 spellings: BlockList knows the mapped ones, others are added. */
 function addTo(list: BlockList, entries: readonly string[]): BlockList {
   for (const entry of entries) {
     const [address = '', bits] = entry.split('/')
@@ -56,8 +65,9 @@ function addTo(list: BlockList, entries: readonly string[]): BlockList {
     if (family === 0) throw new RangeError(`${entry} is not an IP address or CIDR`)
     const length = bits === undefined ? (family === 4 ? 32 : 128) : Number(bits)
     list.addSubnet(address, length, family === 4 ? 'ipv4' : 'ipv6')
-    // RFC 6052 well-known prefix: the last 32 bits are an IPv4 destination.
-    if (family === 4) list.addSubnet(`64:ff9b::${address}`, 96 + length, 'ipv6')
+    if (family !== 4) continue
+    for (const prefix of nat64) list.addSubnet(`${prefix}${address}`, 96 + length, 'ipv6')
+    list.addSubnet(sixToFour(address), 16 + length, 'ipv6')
   }
   return list
 }
