@@ -97,3 +97,21 @@ it('refuses to hold back more than it may', () => {
     streamOf('Completions', ['a'.repeat(2000)]).flatMap((event) => masker.push(event))
   expect(push).toThrow('undecided')
 })
+
+it('does not tell one choice again when the rest of another comes', () => {
+  const mask = compileGuardMask(config)
+  const masker = new StreamMasker([mask], 'Completions', 1 << 16)
+  const choice = (index: number, content: string) => ({ index, delta: { content } })
+  const event = { choices: [choice(0, 'a sécret'), choice(1, 'x sécret-42 y')] }
+  const events = [
+    ...masker.push({ event: undefined, data: JSON.stringify(event) }),
+    ...masker.finish(),
+  ]
+  masker.dispose()
+  mask.dispose()
+  const texts = ['', '']
+  for (const { data } of events) {
+    for (const { index, delta } of JSON.parse(data).choices) texts[index] += delta.content ?? ''
+  }
+  expect(texts).toEqual(['a sécret', 'x <masked> y'])
+})

@@ -109,9 +109,17 @@ export class StreamMasker {
       const rest = endOf(running.streams, '')
       this.#forget(key, running)
       if (rest === '') continue
-      events.push({ event: running.event, data: JSON.stringify(running.last.put(rest)) })
+      const told = this.#alone(running.last.put(rest), key)
+      events.push({ event: running.event, data: JSON.stringify(told) })
     }
     return events
+  }
+
+  /** What other texts of the event said has been told, masked, when the event came. */
+  #alone(event: JsonObject, key: string): JsonObject {
+    return this.#read(event)
+      .pieces.filter((piece) => piece.key !== key)
+      .reduce((changed, piece) => this.#merge(changed, piece, ''), event)
   }
 
   #forget(key: string, { streams }: RunningText): void {
