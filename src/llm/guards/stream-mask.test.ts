@@ -115,3 +115,16 @@ it('does not tell one choice again when the rest of another comes', () => {
   }
   expect(texts).toEqual(['a sécret', 'x <masked> y'])
 })
+
+it.each([
+  ['Completions', { choices: [{ index: 0, delta: { content: [{ type: 'text', text }] } }] }],
+  ['Messages', { type: 'message_start', message: { content: [{ type: 'text', text }] } }],
+] as const)('reads texts that come as parts in a %s stream', (format, event) => {
+  const mask = compileGuardMask(config)
+  const masker = new StreamMasker([mask], format, 1 << 16)
+  const pushed = masker.push({ event: undefined, data: JSON.stringify(event) })
+  const told = JSON.stringify([...pushed, ...masker.finish()])
+  masker.dispose()
+  mask.dispose()
+  expect(told).not.toMatch(/bob@|sécret|4111/)
+})

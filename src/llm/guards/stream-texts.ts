@@ -10,7 +10,7 @@ import {
   stringAt,
 } from '../json.ts'
 import { LlmError } from '../llm-error.ts'
-import { mapAnswerTexts, type TextMap } from './texts.ts'
+import { mapAnswerTexts, putText, type TextMap, textOfPart } from './texts.ts'
 
 /** Where a piece of text stands in an event. */
 export interface Piece {
@@ -58,6 +58,15 @@ const readCompletionsEvent: ReadEvent = (event) => {
       const put = (replaced: string) => putChoice(event, at, { ...delta, [name]: replaced })
       pieces.push({ key: `${index}/${name}`, text, put })
     }
+    for (const [place, part] of listAt(delta, 'content').entries()) {
+      const text = textOfPart(part) ?? ''
+      if (text === '') continue
+      const put = (replaced: string) => {
+        const content = listAt(delta, 'content').with(place, putText(part, replaced))
+        return putChoice(event, at, { ...delta, content })
+      }
+      pieces.push({ key: `${index}/content/${place}`, text, put })
+    }
     if (isObject(choice) && choice.finish_reason != null) ends.push(`${index}/`)
   }
   return { pieces, ends }
@@ -73,6 +82,14 @@ function putChoice(event: JsonObject, at: number, delta: JsonObject): JsonObject
 const readMessagesEvent: ReadEvent = (event) => {
   const index = numberAt(event, 'index') ?? 0
   const key = `${index}/`
+  if (event.type === 'message_start') {
+    const message = objectAt(event, 'message') ?? {}
+    const repeat = (map: TextMap) => ({
+      ...event,
+      message: mapAnswerTexts(message, 'Messages', map),
+    })
+    return listAt(message, 'content').length === 0 ? nothing : { pieces: [], ends: [], repeat }
+  }
   if (event.type === 'content_block_stop') return { pieces: [], ends: [key] }
   if (event.type === 'content_block_start') {
     // Empty as a rule; a text that is there belongs to what follows.
