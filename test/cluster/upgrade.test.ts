@@ -111,7 +111,7 @@ describeWithParts(parts, 'an installation', () => {
     controller: {
       persistence: { enabled: true },
       xds: { tls: { enabled: true } },
-      extraEnv: { SLUICE_LEASE_DURATION: '2s' },
+      extraEnv: { SLUICE_LEASE_DURATION: '4s' },
     },
     gatewayClassParametersRefs: { agentgateway: { name: 'all', namespace } },
   }
@@ -330,7 +330,7 @@ describeWithParts(parts, 'an installation', () => {
         replicaCount: 2,
         nats: { url: nats.url },
         xds: { tls: { enabled: true } },
-        extraEnv: { SLUICE_LEASE_DURATION: '2s' },
+        extraEnv: { SLUICE_LEASE_DURATION: '4s' },
       },
     }
     const was = await deployed.versions('edge')
