@@ -6,6 +6,7 @@
  *     directory: 0x1100 addresses (u32) of 256 class bytes each; blocks of one class are shared
  */
 import { arenaAlloc, arenaMark, arenaReset, blockAlloc, blockFree } from '../arena'
+import { readAt, readFrom, readNumber } from '../regex/packed-numbers'
 import { CATEGORY_BYTES, CATEGORY_RUNS } from '../regex/unicode-data'
 import { DIFFERENCES, DIFFERENCE_COUNT } from './unicode-16'
 
@@ -38,22 +39,9 @@ let directory: usize = 0
 /** Class bytes of the first 256 code points. */
 let latin: usize = 0
 
-let readAt: usize = 0
-
-function readNumber(): u32 {
-  let value: u32 = 0
-  let shift: u32 = 0
-  while (true) {
-    const byte = <u32>load<u8>(readAt++)
-    value |= (byte & 127) << shift
-    if (byte < 128) return value
-    shift += 7
-  }
-}
-
 /** One class byte for each code point at `flat`. */
 function unpackFlat(flat: usize): void {
-  readAt = CATEGORY_RUNS
+  readFrom(CATEGORY_RUNS)
   const end = CATEGORY_RUNS + CATEGORY_BYTES
   let point: usize = 0
   while (readAt < end) {

@@ -13,6 +13,7 @@
  * where nobody has it does everything begin at nothing, as on a new log.
  */
 import { setTimeout as after } from 'node:timers/promises'
+import { within } from '../base/within.ts'
 import type { Lease, LeaseOptions } from '../lease/index.ts'
 import { type EventLog, LogError } from '../log/index.ts'
 import { nothingKnownAt, type RestoredState, restoreState } from './stored-state.ts'
@@ -70,22 +71,19 @@ export async function whileHolding(
   durationMs: number,
   work: () => Promise<void>,
 ): Promise<boolean> {
-  const { promise: acquired, resolve } = Promise.withResolvers<boolean>()
+  const { promise: acquired, resolve } = Promise.withResolvers<void>()
   const lease = open({
     highestEpoch: () => 0,
     isFit: () => true,
-    onAcquired: () => resolve(true),
+    onAcquired: () => resolve(),
     onLost: () => undefined,
   })
   lease.start()
-  const over = new AbortController()
-  const tooLong = after(2 * durationMs, false, { signal: over.signal }).catch(() => false)
   try {
-    if (!(await Promise.race([acquired, tooLong]))) return false
+    if (!(await within(2 * durationMs, () => acquired))) return false
     await work()
     return true
   } finally {
-    over.abort()
     await lease.close()
   }
 }
