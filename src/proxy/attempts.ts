@@ -2,7 +2,6 @@
  * Attempts to get a response for one request: what endpoints learn from them, and whether another
  * one is made.
  */
-
 import type { GatewayError } from '../errors.ts'
 import type { ResponseHead } from '../exchange/exchange.ts'
 import { forwardingFacts, type RetryPlan } from '../exchange/forwarding.ts'

@@ -2,7 +2,6 @@
  * The data plane: takes configuration in, and answers the engine's callbacks by walking each
  * exchange through `phases.ts` and back through `response.ts`.
  */
-
 import type { HeadRecord } from '../core/head-record.ts'
 import type { IoCore } from '../core/io-core.ts'
 import type { GatewayError } from '../errors.ts'

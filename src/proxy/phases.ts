@@ -3,7 +3,6 @@
  * GatewayError, or passes on by returning nothing; the last one forwards. Responses go back through
  * `response.ts`.
  */
-
 import { GatewayError } from '../errors.ts'
 import type { RespondVerdict, Verdict } from '../exchange/exchange.ts'
 import { forwardingFacts } from '../exchange/forwarding.ts'

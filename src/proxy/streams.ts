@@ -2,7 +2,6 @@
  * The way of a connection that is forwarded unread: listener, route, backend, address. It is as long
  * as the way of requests in `phases.ts`, without anything that needs a request to be read.
  */
-
 import { performance } from 'node:perf_hooks'
 import { GatewayError } from '../errors.ts'
 import type { RoutePlace } from '../exchange/exchange.ts'

@@ -1,5 +1,4 @@
 /** Sessions of TLS that clients take up again: across workers, secrets, and changes of a listener. */
-
 import { once } from 'node:events'
 import type { SecureVersion } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

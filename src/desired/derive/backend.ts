@@ -1,5 +1,4 @@
 /** GatewayBackend: its destination, its own policies, and whether it can be served. */
-
 import type { McpTarget } from '../../model/mcp-targets.ts'
 import { objectKey } from '../../model/names.ts'
 import type { Destination, PolicyResource } from '../../model/resources.ts'

@@ -1,5 +1,4 @@
 /** GatewayPolicy: one wire resource per field and target. */
-
 import { eachDestinationOfConfig } from '../../model/destinations.ts'
 import { compareText, objectKey } from '../../model/names.ts'
 import type {

@@ -1,5 +1,4 @@
 /** gRPC calls of policies to backends: unary ones, and streams of messages both ways. */
-
 import { GatewayError } from '../../errors.ts'
 import type {
   GrpcCallout,

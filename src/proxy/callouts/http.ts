@@ -1,5 +1,4 @@
 /** HTTP calls of policies to backends, written once and answered once. */
-
 import { GatewayError } from '../../errors.ts'
 import type { HeaderFields, HttpCallout, HttpCalloutAnswer } from '../../exchange/exchange.ts'
 import type { CallListener } from '../engine/upstream/call.ts'

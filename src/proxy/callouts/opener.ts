@@ -2,7 +2,6 @@
  * How calls of policies leave: to an endpoint of the backend that they name, in the version of HTTP
  * and with the TLS, the credentials and the time limits that policies of that backend settle.
  */
-
 import { GatewayError } from '../../errors.ts'
 import type {
   CalloutSubtype,

@@ -2,7 +2,6 @@
  * Where requests land: a listener, or a rule on a listener. Policies are merged here, on the first
  * request after a change, and kept until the next one.
  */
-
 import type { RoutePlace } from '../../exchange/exchange.ts'
 import { targetObject } from '../../model/inference-pools.ts'
 import type { ObjectRef } from '../../model/names.ts'

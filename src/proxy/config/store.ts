@@ -8,7 +8,6 @@
  *   route --attachments--> listener     --backends--> service | backend | pool (by key, by name)
  *   workload ------------> service          pod ------------> pool            (by name)
  */
-
 import type { IoCore } from '../../core/io-core.ts'
 import type { ErrorCode } from '../../errors.ts'
 import type { ClientSettings } from '../../exchange/connection.ts'

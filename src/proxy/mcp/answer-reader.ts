@@ -1,5 +1,4 @@
 /** What a server sends on one connection: JSON, or events with one message each. */
-
 import type { GatewayError } from '../../errors.ts'
 import type { HeaderFields } from '../../exchange/exchange.ts'
 import { EventReader, EventTooLarge, type McpEvent } from '../../mcp/event-stream.ts'

@@ -1,5 +1,4 @@
 /** What the MCP backends of one thread share: the key of sessions, what is known of them, one clock. */
-
 import { BroadcastChannel } from 'node:worker_threads'
 import { GatewayError } from '../../errors.ts'
 import { type McpMessage, readMessage } from '../../mcp/message.ts'

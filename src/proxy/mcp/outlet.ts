@@ -1,5 +1,4 @@
 /** The way back to a client: one message as JSON, or as many as there are as events. */
-
 import type { RespondVerdict } from '../../exchange/exchange.ts'
 import { eventText } from '../../mcp/event-stream.ts'
 import type { ResponseStream } from '../engine/types.ts'

@@ -1,5 +1,4 @@
 /** Streamable HTTP to a target: each message is a request of its own. */
-
 import { GatewayError } from '../../errors.ts'
 import type { TargetSession } from '../../mcp/session-state.ts'
 import type { CallListener } from '../engine/upstream/call.ts'

@@ -1,5 +1,4 @@
 /** Requests of the gateway to MCP servers: where they go, and with which headers. */
-
 import { GatewayError } from '../../errors.ts'
 import { forwardingFacts } from '../../exchange/forwarding.ts'
 import { FieldPairs } from '../../exchange/memory-message.ts'

@@ -10,7 +10,6 @@
  * None of it is health: an endpoint to which connections are slow is still used where the better
  * ones are not.
  */
-
 import { isIPv6 } from 'node:net'
 import type {
   AddressRace,

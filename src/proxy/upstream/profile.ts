@@ -2,7 +2,6 @@
  * How a destination of one name is reached: what its policies settle, applied to addresses. A plain
  * address stays as it is; another one is made once for each address and kept.
  */
-
 import { isIP } from 'node:net'
 import type {
   ConnectionSettings,

@@ -1,5 +1,4 @@
 /** From a target of an MCP backend to an address. */
-
 import { GatewayError } from '../../errors.ts'
 import type { BackendAccess, BackendPart } from '../config/backend-access.ts'
 import type { UpstreamAddress } from '../engine/upstream/upstream-address.ts'

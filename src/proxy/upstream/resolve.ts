@@ -1,5 +1,4 @@
 /** From a backendRef to an address: the last thing that can go wrong before bytes are sent. */
-
 import { isIP } from 'node:net'
 import { GatewayError } from '../../errors.ts'
 import type { BackendAccess, BackendPart } from '../config/backend-access.ts'

@@ -13,7 +13,6 @@
  * UDP ports are numbered by themselves. Where listeners of several Gateways disagree, the one with
  * the smallest key decides, and those of the other protocols are rejected.
  */
-
 import { GatewayError } from '../../errors.ts'
 import { compareText } from '../../model/names.ts'
 import type { DesiredDelta, ListenerResource, ResourceKey } from '../../model/resources.ts'

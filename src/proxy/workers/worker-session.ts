@@ -3,7 +3,6 @@
  * its ports are bound, and the state that follows is told. Whatever is wrong with a change set, the
  * worker lives on and names what it does not have in force.
  */
-
 import { GatewayError } from '../../errors.ts'
 import type { DesiredDelta, ResourceKey } from '../../model/resources.ts'
 import type { ConfigUpdate, Rejection } from '../../wire/channel.ts'

@@ -2,7 +2,6 @@
  * One place in the row of workers: the thread that holds it now, and the next one when it dies.
  * Each thread gets the full configuration first, whenever it starts.
  */
-
 import { Worker } from 'node:worker_threads'
 import type { ConfigChannel } from '../../wire/channel.ts'
 import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'

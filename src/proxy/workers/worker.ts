@@ -2,7 +2,6 @@
  * The entry of a worker thread. Everything that carries traffic is made here, once a thread: the
  * WASM core, the engine on its sockets, the data plane on its configuration, the telemetry.
  */
-
 import { parentPort, workerData } from 'node:worker_threads'
 import { createIoCore } from '../../core/index.ts'
 import { addressRanges } from '../address-ranges.ts'

@@ -2,7 +2,6 @@
  * The engine's hand on the WASM core: heads and chunked bodies are read in the core's memory,
  * results are numbers in its records. No string is made here.
  */
-
 import type { ChunkedBody, HeadRecord, IoCore } from '../../../core/index.ts'
 import {
   BODY_CONSUMED,

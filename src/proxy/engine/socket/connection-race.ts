@@ -10,7 +10,6 @@
  * An attempt that fails lets the next one begin at once. The race is decided at TCP's connect: what
  * TLS says of the winner is said of the name.
  */
-
 import { isIPv6, type Socket } from 'node:net'
 import { Timer, type TimerOwner, type TimerWheel } from '../timer-wheel.ts'
 import type { AddressRace, UpstreamAddress } from '../upstream/upstream-address.ts'

@@ -2,7 +2,6 @@
  * Opens the socket of an upstream connection: TCP, and TLS on top where the address has it. What
  * is spoken on it is the caller's; `protocolOf` says what both sides agreed on.
  */
-
 import { X509Certificate } from 'node:crypto'
 import { connect as connectTcp, type NetConnectOpts, type Socket } from 'node:net'
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls'

@@ -1,5 +1,4 @@
 /** From an address, or the addresses of a name, to a transport. */
-
 import type { Socket } from 'node:net'
 import type { EngineParts } from '../engine-parts.ts'
 import type { AddressRace, UpstreamAddress } from '../upstream/upstream-address.ts'

@@ -7,7 +7,6 @@
  *   engine:  no connection to the backend ----> onStreamError ----> connect | refuse
  *   engine:  both sides are gone ----> onStreamDone (exactly once)
  */
-
 import type { GatewayError } from '../../../errors.ts'
 import type { Peer } from '../../../exchange/exchange.ts'
 import type { TlsChoice } from '../tls/tls-choice.ts'

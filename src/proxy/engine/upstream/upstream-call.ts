@@ -2,7 +2,6 @@
  * A request of the gateway's own to an upstream, over the same pools, protocols and TLS as requests
  * of clients: what policies ask other services goes this way.
  */
-
 import { GatewayError } from '../../../errors.ts'
 import type { BodySink } from '../bytes/body-sink.ts'
 import type { EngineParts } from '../engine-parts.ts'

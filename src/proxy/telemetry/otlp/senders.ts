@@ -1,5 +1,4 @@
 /** The two ways of OTLP: a POST of protobuf, and a unary call of gRPC. */
-
 import { X509Certificate } from 'node:crypto'
 import type { RequestOptions } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
