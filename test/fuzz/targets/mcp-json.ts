@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict'
+import { JsonRefusal, jsonValue, scanJson } from '../../../src/mcp/json/scan.ts'
+import { defineTarget } from '../support/target.ts'
+
+function parsed(text: string): { readonly value: unknown } | undefined {
+  try {
+    return { value: JSON.parse(text) }
+  } catch {
+    return undefined
+  }
+}
+
+const mayDiffer = /is there twice|too deep/
+
+export default defineTarget({
+  about:
+    'the JSON scanner of MCP accepts what JSON.parse accepts, except double keys and deep nesting',
+  samples: [
+    '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a_b","arguments":{"x":[1,2.5e3,-0]}}}',
+    '[{"jsonrpc":"2.0","id":"a","result":{"\\u00e9\\n":[null,true,false,"\\\\"]}}]',
+    ' {"a" : "\\ud83d\\ude00 é" , "b":{"c":{"d":[[[[]]]]}}}\r\n',
+    `${'['.repeat(70)}${']'.repeat(70)}`,
+  ],
+  words: [
+    '{',
+    '}',
+    '[',
+    ']',
+    ':',
+    ',',
+    '"',
+    '\\',
+    '\\u',
+    '\\u0000',
+    '"a":',
+    'null',
+    '1e9',
+    '-',
+    '.',
+  ],
+  start: () => ({
+    check(input) {
+      const text = input.toString()
+      const expected = parsed(text)
+      try {
+        const node = scanJson(text, { maxDepth: 64, keptDepth: 3 })
+        assert.deepEqual({ value: jsonValue(text, node) }, expected)
+      } catch (error) {
+        if (!(error instanceof JsonRefusal)) throw error
+        if (!mayDiffer.test(error.message)) assert.equal(expected, undefined, error.message)
+      }
+    },
+  }),
+})
