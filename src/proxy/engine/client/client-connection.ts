@@ -15,16 +15,15 @@ import type { EngineLimits } from '../types.ts'
 import type { AcceptedConnection, OpenConnection } from './accepted-connection.ts'
 import type { ClientSide, ClientUser } from './client-side.ts'
 import { Http1Side } from './http1-side.ts'
+import { LingeringClose } from './lingering-close.ts'
 
-/** `open`: requests are read. `tunnel`: bytes are copied. `closing`: only the end is awaited. */
-type State = 'open' | 'tunnel' | 'closing' | 'closed'
+/** `open`: requests are read. `tunnel`: bytes are copied. `closed`: gone, or in other hands. */
+type State = 'open' | 'tunnel' | 'closed'
 
 /** Bytes that may wait unread before the socket is paused. */
 const unreadLimit = 16 * 1024
 /** Request body bytes that are read away so that a connection can be kept. */
 const discardLimit = 64 * 1024
-/** How long a client may take to read the last response before its connection is dropped. */
-const lingerMs = 2_000
 /** How long a tunnel may stay open in one direction only. */
 const halfOpenMs = 60_000
 
@@ -180,10 +179,7 @@ export class ClientConnection
   /** The preface of HTTP/2 where a first request was expected (RFC 9113 3.3). */
   #becomeHttp2(): void {
     const { bytes, start, end } = this.#unread
-    this.#unread.clear()
-    this.#state = 'closed'
-    this.#parts.timers.disarm(this.#timer)
-    this.#parts.connections.delete(this)
+    this.#leave()
     const { port, tls, transport } = this
     const session = handOver(this.#parts, { limits: this.#limits, port, tls }, transport)
     session.onBytes(bytes, start, end)
@@ -329,17 +325,22 @@ export class ClientConnection
     else if (this.#unread.size === 0 && this.#state === 'open') this.close()
   }
 
-  /** Sends what is written, then ends; what still comes is read away for a while (RFC 9112 9.6). */
+  /** Sends what is written, then ends; what still comes is read away for a while. */
   close(): void {
-    if (this.#state === 'closing' || this.#state === 'closed') return
-    this.#state = 'closing'
-    this.#unread.clear()
+    if (this.#state === 'closed') return
+    this.#leave()
     this.#isDiscarding = false
     const exchange = this.#exchange
     if (exchange !== undefined) this.#release(exchange)
-    this.transport.end()
-    this.transport.resume()
-    this.#parts.timers.arm(this.#timer, lingerMs)
+    new LingeringClose(this.#parts, this)
+  }
+
+  /** The transport gets another owner. */
+  #leave(): void {
+    this.#state = 'closed'
+    this.#unread.clear()
+    this.#parts.timers.disarm(this.#timer)
+    this.#parts.connections.delete(this)
   }
 
   /** Drops the connection and whatever is served on it. */
@@ -363,7 +364,6 @@ export class ClientConnection
   }
 
   onDrain(): void {
-    if (this.#state === 'closing') return
     const exchange = this.#exchange
     if (exchange !== undefined && !this.#isDiscarding) exchange.onClientDrain()
     this.#pump()
@@ -383,13 +383,10 @@ export class ClientConnection
 
   #gone(): void {
     if (this.#state === 'closed') return
-    this.#state = 'closed'
-    this.#unread.clear()
+    this.#leave()
     const exchange = this.#exchange
     this.#exchange = undefined
     exchange?.recycle()
-    this.#parts.timers.disarm(this.#timer)
-    this.#parts.connections.delete(this)
     this.#parts.counters.connectionsOpen--
     this.#parts.onQuieter()
   }

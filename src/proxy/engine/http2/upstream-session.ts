@@ -51,6 +51,8 @@ export class UpstreamSession extends Http2Session implements OpeningOwner, Timer
   readonly #fields: ResponseFields
   /** Requests that were answered completely. */
   #served = 0
+  lostTurn: number | undefined
+  readonly serial: number
 
   constructor(parts: EngineParts, owner: SessionOwner, { connectTimeoutMs, race }: ConnectOptions) {
     super(parts, defaultHttp2Limits, parts.limits.maxHeadBytes * 4)
@@ -61,7 +63,7 @@ export class UpstreamSession extends Http2Session implements OpeningOwner, Timer
     const { address } = owner
     this.transport = openTransport(parts, { address, race, into: this.#readInto(), owner: this })
     parts.timers.arm(this.#timer, connectTimeoutMs > 0 ? connectTimeoutMs : defaultConnectTimeoutMs)
-    parts.counters.upstreamConnectionsTotal++
+    this.serial = ++parts.counters.upstreamConnectionsTotal
     parts.counters.upstreamConnectionsOpen++
   }
 
@@ -234,14 +236,21 @@ export class UpstreamSession extends Http2Session implements OpeningOwner, Timer
   /** Requests above the last stream were not looked at: they are sent again elsewhere. */
   onGoaway(lastStream: number): void {
     this.#leave()
-    for (const stream of [...this.streams.values()]) {
-      if (stream.id <= lastStream || !(stream instanceof UpstreamStream)) continue
+    for (const stream of [...this.streams.values(), ...this.#unopened]) {
+      if (!(stream instanceof UpstreamStream)) continue
+      if (stream.id !== 0 && stream.id <= lastStream) continue
       this.streams.delete(stream.id)
+      this.#unopened.delete(stream)
       stream.closeBoth()
       stream.isUnprocessed = true
       stream.fail(new GatewayError('upstream_reset', 'the connection is being closed'))
     }
     this.onStreamGone()
+  }
+
+  onWriteLost(): void {
+    this.lostTurn = this.parts.turns.current
+    this.#leave()
   }
 
   protected onPong(): void {
@@ -292,7 +301,7 @@ export class UpstreamSession extends Http2Session implements OpeningOwner, Timer
     this.streams.clear()
     this.#unopened.clear()
     for (const stream of left) {
-      stream.closeBoth()
+      stream.closeReset()
       if (stream instanceof UpstreamStream && stream.id === 0 && !isNew) stream.isUnprocessed = true
       stream.onSessionGone(error)
     }

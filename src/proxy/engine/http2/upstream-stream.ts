@@ -20,6 +20,9 @@ const keyPattern = /^sec-websocket-key:[ \t]*(\S*)[ \t]*\r\n/im
 
 /** What such a stream needs of its connection besides. */
 export interface RequestSession extends StreamSession {
+  /** As of a link. */
+  readonly lostTurn: number | undefined
+  readonly serial: number
   readonly scheme: 'http' | 'https'
   readonly reader: HeadReader
   readonly maxHeadBytes: number
@@ -54,7 +57,7 @@ export class UpstreamStream extends TunnelStream implements UpstreamLink {
   #interims = 0
   /** The final head has come. */
   #hasHead = false
-  /** All of the response had arrived when the stream was reset. */
+  /** All of the response had arrived when the stream was reset, or its connection lost. */
   #wasWhole = false
   /** Set where the request asks for a tunnel: the protocol in it, and the key of a WebSocket. */
   #protocol: string | undefined
@@ -71,6 +74,14 @@ export class UpstreamStream extends TunnelStream implements UpstreamLink {
 
   get sink(): this {
     return this
+  }
+
+  get lostTurn(): number | undefined {
+    return this.#upstream.lostTurn
+  }
+
+  get serial(): number {
+    return this.#upstream.serial
   }
 
   get isIdle(): boolean {
@@ -335,7 +346,7 @@ export class UpstreamStream extends TunnelStream implements UpstreamLink {
   }
 
   onSessionGone(error: GatewayError): void {
-    this.fail(error)
+    if (!this.#wasWhole) this.fail(error)
   }
 
   /** The stream is no more; tells the user. */

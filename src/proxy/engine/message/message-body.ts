@@ -124,7 +124,8 @@ export class MessageBody implements Body, ChunkSink {
   get isReplayable(): boolean {
     if (this.#hasFailed) return false
     if (!this.#hasFlowed || this.#kind === 'none' || this.#replacement !== undefined) return true
-    return this.#transforms === undefined && (this.#length === 0 || this.#record.isWhole)
+    if (this.#transforms !== undefined) return false
+    return this.#length === 0 || this.#record.isWhole || this.#known?.complete === true
   }
 
   /** The framing the body needs when sent: as it came, of a known other length, or unknown. */
@@ -215,7 +216,7 @@ export class MessageBody implements Body, ChunkSink {
   /** Back to before `flow`; the body must be replayable. */
   rewind(): void {
     if (this.#hasFlowed) {
-      const again = this.#record.take()
+      const again = this.#record.isWhole ? this.#record.take() : this.#copyOfKnown()
       for (const piece of again) this.#heldBytes += piece.length
       this.#held = [...again, ...this.#held]
     }
@@ -228,6 +229,12 @@ export class MessageBody implements Body, ChunkSink {
       this.tap?.onAbandon()
       this.tap = undefined
     }
+  }
+
+  /** What somebody has read into memory, for sending it again. */
+  #copyOfKnown(): Buffer[] {
+    const known = this.#known
+    return known?.complete === true ? [Buffer.from(known.bytes)] : []
   }
 
   /** The sink has room again. */

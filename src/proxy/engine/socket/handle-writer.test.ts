@@ -51,12 +51,15 @@ async function secured(): Promise<void> {
   ;[writing] = await accepted
 }
 
-const onDrain = () => {
-  drained++
+const owner = {
+  onWritten: () => {
+    drained++
+  },
+  onWriteError: (error: Error) => writing.destroy(error),
 }
 
-const byHandle = () => HandleWrites.find()?.writerFor(writing, onDrain)
-const byStream = () => new StreamWriter(writing, onDrain)
+const byHandle = () => HandleWrites.find()?.writerFor(writing, owner)
+const byStream = () => new StreamWriter(writing, owner)
 
 type Way = readonly [string, () => Promise<void>, () => SocketWriter | undefined]
 const ways: readonly Way[] = [
@@ -215,9 +218,9 @@ test.each(handles)('a socket is cut although much waits, by way of %s', async (_
 })
 
 test('a socket whose handle cannot be written to is left to its stream', () => {
-  expect(HandleWrites.find()?.writerFor(new Socket(), onDrain)).toBeUndefined()
+  expect(HandleWrites.find()?.writerFor(new Socket(), owner)).toBeUndefined()
   const writeLatin1String = () => 0
   const handle = { writeLatin1String, close: () => {}, readStart: () => 0, readStop: () => 0 }
   const odd = new Socket({ handle } as object)
-  expect(HandleWrites.find()?.writerFor(odd, onDrain)).toBeUndefined()
+  expect(HandleWrites.find()?.writerFor(odd, owner)).toBeUndefined()
 })

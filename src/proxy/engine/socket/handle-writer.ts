@@ -2,7 +2,7 @@ import { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import type { GatherBuffer } from '../bytes/gather-buffers.ts'
 import { socketHighWaterMark } from '../bytes/write-limits.ts'
-import type { SocketWriter, WrittenPart } from './socket-writer.ts'
+import type { SocketWriter, WriterOwner, WrittenPart } from './socket-writer.ts'
 import { TlsHandleWriter } from './tls-handle-writer.ts'
 import { type WritableHandle, type WriteRequest, writeError } from './write-request.ts'
 
@@ -44,14 +44,14 @@ export class HandleWrites {
   }
 
   /** A writer for a socket that is connected; undefined where it cannot be had. */
-  writerFor(socket: Socket, onDrain: () => void): SocketWriter | undefined {
+  writerFor(socket: Socket, owner: WriterOwner): SocketWriter | undefined {
     const handle = (socket as { _handle?: Partial<WritableHandle> | null })._handle
     const has = (method: keyof WritableHandle) => typeof handle?.[method] === 'function'
     if (!has('writeLatin1String') || !has('writeBuffer') || !has('writev')) return undefined
     const writable = handle as WritableHandle
     return socket instanceof TLSSocket
-      ? new TlsHandleWriter(this.#Request, socket, writable, onDrain)
-      : new HandleWriter(this, socket, writable, onDrain)
+      ? new TlsHandleWriter(this.#Request, socket, writable, owner)
+      : new HandleWriter(this, socket, writable, owner)
   }
 }
 
@@ -94,16 +94,16 @@ export class HandleWriter implements SocketWriter {
   readonly #writes: HandleWrites
   readonly #socket: Socket
   readonly #handle: WritableHandle
-  readonly #onDrain: () => void
+  readonly #owner: WriterOwner
   /** Bytes of writes that the kernel did not take at once; whole writes, since views rest as a whole. */
   backlog = 0
   needsDrain = false
 
-  constructor(writes: HandleWrites, socket: Socket, handle: WritableHandle, onDrain: () => void) {
+  constructor(writes: HandleWrites, socket: Socket, handle: WritableHandle, owner: WriterOwner) {
     this.#writes = writes
     this.#socket = socket
     this.#handle = handle
-    this.#onDrain = onDrain
+    this.#owner = owner
   }
 
   writeText(text: string): void {
@@ -175,12 +175,12 @@ export class HandleWriter implements SocketWriter {
     if (status < 0) this.#fail(status)
     else if (this.backlog === 0 && this.needsDrain) {
       this.needsDrain = false
-      this.#onDrain()
+      this.#owner.onWritten()
     }
   }
 
   #fail(status: number): void {
     if (this.#socket.destroyed) return
-    this.#socket.destroy(writeError(status))
+    this.#owner.onWriteError(writeError(status))
   }
 }

@@ -24,6 +24,12 @@ export interface Opening {
 
 /** Begins to connect. Where the transport is destroyed before, whatever was begun is given up. */
 export function openTransport(parts: EngineParts, opening: Opening): Transport {
+  const transport = opened(parts, opening)
+  transport.readsAfterWriteError = true
+  return transport
+}
+
+function opened(parts: EngineParts, opening: Opening): Transport {
   const { address, race, into, owner } = opening
   const rivals = race?.rivalsOf(address)
   if (race === undefined || rivals === undefined || rivals.length === 0) {

@@ -4,6 +4,14 @@ import type { GatherBuffer } from '../bytes/gather-buffers.ts'
 /** What is written at once: text of one byte a character, and views that the kernel may read later. */
 export type WrittenPart = string | Uint8Array
 
+/** Learns what becomes of writes. */
+export interface WriterOwner {
+  /** What waited for the peer has left. */
+  onWritten(): void
+  /** A write has failed: nothing written from now on reaches the peer. */
+  onWriteError(error: Error): void
+}
+
 /** The way of bytes into a socket. */
 export interface SocketWriter {
   /** Bytes that were handed over and that the kernel has not taken. */
@@ -31,11 +39,11 @@ export class StreamWriter implements SocketWriter {
   /** More was written than fits since the last drain: only then the socket has to be asked. */
   #isFull = false
 
-  constructor(socket: Socket, onDrain: () => void) {
+  constructor(socket: Socket, owner: WriterOwner) {
     this.#socket = socket
     socket.on('drain', () => {
       this.#isFull = false
-      onDrain()
+      owner.onWritten()
     })
   }
 
@@ -73,4 +81,16 @@ export class StreamWriter implements SocketWriter {
   end(): void {
     this.#socket.end()
   }
+}
+
+/** The writer of a socket whose peer takes nothing more: drops what it is given. */
+export const deadWriter: SocketWriter = {
+  backlog: 0,
+  needsDrain: false,
+  holdsViews: false,
+  takesGathered: false,
+  writeText: () => {},
+  writeGathered: (buffer) => buffer.release(),
+  writeParts: () => {},
+  end: () => {},
 }

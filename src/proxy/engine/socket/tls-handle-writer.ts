@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { GatherBuffer } from '../bytes/gather-buffers.ts'
 import { encryptedHighWaterMark } from '../bytes/write-limits.ts'
-import type { SocketWriter, WrittenPart } from './socket-writer.ts'
+import type { SocketWriter, WriterOwner, WrittenPart } from './socket-writer.ts'
 import { type WritableHandle, type WriteRequest, writeError } from './write-request.ts'
 
 /**
@@ -12,7 +12,7 @@ import { type WritableHandle, type WriteRequest, writeError } from './write-requ
 export class TlsHandleWriter implements SocketWriter {
   readonly #socket: Socket
   readonly #handle: WritableHandle
-  readonly #onDrain: () => void
+  readonly #owner: WriterOwner
   readonly #Request: new () => WriteRequest
   /** Of the one write. It is Node's until its callback is over, and so two take turns. */
   #request: WriteRequest
@@ -30,11 +30,11 @@ export class TlsHandleWriter implements SocketWriter {
     Request: new () => WriteRequest,
     socket: Socket,
     handle: WritableHandle,
-    onDrain: () => void,
+    owner: WriterOwner,
   ) {
     this.#socket = socket
     this.#handle = handle
-    this.#onDrain = onDrain
+    this.#owner = owner
     this.#Request = Request
     this.#request = this.#newRequest()
   }
@@ -134,14 +134,14 @@ export class TlsHandleWriter implements SocketWriter {
     if (this.#ends) this.#socket.end()
     else if (this.needsDrain) {
       this.needsDrain = false
-      this.#onDrain()
+      this.#owner.onWritten()
     }
   }
 
   #fail(status: number): void {
     this.#queue = []
     this.holdsViews = false
-    if (!this.#socket.destroyed) this.#socket.destroy(writeError(status))
+    if (!this.#socket.destroyed) this.#owner.onWriteError(writeError(status))
   }
 }
 

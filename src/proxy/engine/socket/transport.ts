@@ -5,7 +5,13 @@ import { latin1Text } from '../bytes/latin1.ts'
 import { copyLimit, socketHighWaterMark } from '../bytes/write-limits.ts'
 import type { HandleWrites } from './handle-writer.ts'
 import type { SharedReads } from './shared-reads.ts'
-import { type SocketWriter, StreamWriter, type WrittenPart } from './socket-writer.ts'
+import {
+  deadWriter,
+  type SocketWriter,
+  StreamWriter,
+  type WriterOwner,
+  type WrittenPart,
+} from './socket-writer.ts'
 
 /** What a connection hears from its socket. */
 export interface TransportOwner {
@@ -17,6 +23,8 @@ export interface TransportOwner {
   onClose(error: Error | undefined): void
   /** Everything that was written has reached the kernel. */
   onDrain(): void
+  /** The peer takes nothing more, while what it has sent is still read. */
+  onWriteLost?(): void
 }
 
 /** Bytes moved by all transports of one side. */
@@ -37,7 +45,7 @@ export interface TransportParts {
  * A socket with gathered writes: small parts collect in one string until `flush`, so that a head
  * and a short body leave in one system call.
  */
-export class Transport implements BodySink {
+export class Transport implements BodySink, WriterOwner {
   /** Undefined until one of several that are being connected is taken. */
   #socket: Socket | undefined
   /** The TCP socket; another one than `socket` where that is TLS. */
@@ -56,6 +64,13 @@ export class Transport implements BodySink {
   /** Made for the first write: until it is connected, a socket may change its handle. */
   #writer: SocketWriter | undefined
   #failure: Error | undefined
+  /** The peer has sent the end of its stream. */
+  #hasEnded = false
+  /**
+   * A failed write does not end the connection: what the peer has sent before it closed is read
+   * first. A server that answers a request early and closes makes our writes fail (RFC 9112 9.6).
+   */
+  readsAfterWriteError = false
   /** What is to be given up with a transport that has no socket yet. */
   giveUp: (() => void) | undefined
 
@@ -93,7 +108,11 @@ export class Transport implements BodySink {
       this.#failure = error
     })
     socket.on('end', () => {
-      if (!this.closed) this.owner.onEnd()
+      this.#hasEnded = true
+      if (this.closed) return
+      // The peer is gone, and everything that it has sent was read.
+      if (this.#writer === deadWriter) socket.destroy(this.#failure)
+      else this.owner.onEnd()
     })
     socket.on('close', () => {
       if (this.closed) return
@@ -316,9 +335,25 @@ export class Transport implements BodySink {
   }
 
   #makeWriter(socket: Socket): SocketWriter {
-    const onDrain = (): void => {
-      if (!this.closed) this.owner.onDrain()
+    return this.#parts.handleWrites?.writerFor(socket, this) ?? new StreamWriter(socket, this)
+  }
+
+  onWritten(): void {
+    if (!this.closed) this.owner.onDrain()
+  }
+
+  onWriteError(error: Error): void {
+    const socket = this.#socket
+    if (socket === undefined || socket.destroyed || this.#writer === deadWriter) return
+    if (!this.readsAfterWriteError || this.#hasEnded) {
+      socket.destroy(error)
+      return
     }
-    return this.#parts.handleWrites?.writerFor(socket, onDrain) ?? new StreamWriter(socket, onDrain)
+    this.#failure ??= error
+    const wasWaiting = this.#writer?.needsDrain === true
+    this.#writer = deadWriter
+    this.owner.onWriteLost?.()
+    // Later: the write may be one that the owner is in the midst of.
+    if (wasWaiting) process.nextTick(() => this.onWritten())
   }
 }

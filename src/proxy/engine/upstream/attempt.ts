@@ -1,6 +1,7 @@
 import { GatewayError } from '../../../errors.ts'
 import type { EngineParts } from '../engine-parts.ts'
 import type { MessageBody } from '../message/message-body.ts'
+import { Resends } from './resends.ts'
 import type { ConnectOptions, UpstreamAddress } from './upstream-address.ts'
 import type { UpstreamLink, UpstreamUser } from './upstream-link.ts'
 
@@ -19,14 +20,13 @@ export class Attempt {
   readonly #user: Sender
   #address: UpstreamAddress | undefined
   #options: ConnectOptions = { connectTimeoutMs: 0 }
-  #hasRetried = false
-  /** In which a kept connection was taken for a request with a body; -1 for others. */
-  #turn = -1
+  readonly #resends: Resends
   link: UpstreamLink | undefined
 
   constructor(parts: EngineParts, user: Sender) {
     this.#parts = parts
     this.#user = user
+    this.#resends = new Resends(parts.turns)
   }
 
   /** A new attempt; `onUpstreamReady` follows, perhaps at once. Throws `overloaded`. */
@@ -34,22 +34,16 @@ export class Attempt {
     this.drop()
     this.#address = address
     this.#options = options
-    this.#hasRetried = false
-    this.#connect(address, false)
+    this.#resends.reset()
+    this.#connect(address, undefined)
   }
 
-  /**
-   * Begins once more on a fresh connection where that is safe: an idle connection may close while
-   * we write to it, which harms nobody where the request is idempotent (RFC 9110 9.2.2, RFC 9112
-   * 9.3.1) or cannot have been seen, and HTTP/2 tells what was not looked at (RFC 9113 8.7). False
-   * where it is not.
-   */
+  /** Begins once more on another connection if that is safe; else returns false. */
   retry(died: UpstreamLink, error: GatewayError): boolean {
-    if (this.#hasRetried || !this.#user.isReplayable || this.#address === undefined) return false
-    if (!died.isUnprocessed && !this.#diedIdle(died, error)) return false
-    this.#hasRetried = true
+    if (!this.#user.isReplayable || this.#address === undefined) return false
+    if (!this.#resends.admits(died, error, this.#user.isIdempotent)) return false
     try {
-      this.#connect(this.#address, true)
+      this.#connect(this.#address, died)
       return true
     } catch (thrown) {
       if (isOverload(thrown)) return false
@@ -57,18 +51,13 @@ export class Attempt {
     }
   }
 
-  #diedIdle(died: UpstreamLink, { code }: GatewayError): boolean {
-    if (code !== 'upstream_reset' || died.served === 0 || died.hasAnswered) return false
-    return this.#user.isIdempotent || this.#turn === this.#parts.turns.current
-  }
-
-  #connect(address: UpstreamAddress, isFresh: boolean): void {
+  #connect(address: UpstreamAddress, after: UpstreamLink | undefined): void {
     const { requestBody } = this.#user
     requestBody.rewind()
     const { links } = this.#parts
-    const link = links.acquire(address, this.#user, this.#options, isFresh)
+    const link = links.acquire(address, this.#user, this.#options, after)
     this.link = link
-    this.#turn = link.isIdle && requestBody.kind !== 'none' ? this.#parts.turns.current : -1
+    this.#resends.took(link, requestBody.kind !== 'none')
     if (link.isIdle) link.use(this.#user)
   }
 

@@ -87,7 +87,7 @@ class MirrorCopy implements UpstreamUser, TimerOwner {
     this.responseSource = new MessageBody(parts.reader, this)
     this.#head = head
     parts.timers.arm(this.#timer, patienceMs)
-    const link = parts.links.acquire(address, this, { connectTimeoutMs: 0, race }, false)
+    const link = parts.links.acquire(address, this, { connectTimeoutMs: 0, race }, undefined)
     this.#link = link
     if (link.isIdle) link.use(this)
   }

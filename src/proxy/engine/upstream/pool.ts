@@ -55,9 +55,11 @@ export class Pool implements ConnectionOwner, SessionOwner {
     parts: EngineParts,
     user: UpstreamUser,
     options: ConnectOptions,
-    isFresh: boolean,
+    after: UpstreamLink | undefined,
   ): UpstreamLink {
-    let session = isFresh ? undefined : this.#sessions.find(({ hasRoom }) => hasRoom)
+    // Requests that were lost together share the connection that comes after.
+    const oldest = after?.serial ?? 0
+    let session = this.#sessions.find(({ hasRoom, serial }) => hasRoom && serial > oldest)
     if (session === undefined) {
       session = new UpstreamSession(parts, this, options)
       this.sessionOpened(session)
@@ -124,14 +126,15 @@ export class Pools implements LinkSource {
     address: UpstreamAddress,
     user: UpstreamUser,
     options: ConnectOptions,
-    isFresh: boolean,
+    after: UpstreamLink | undefined,
   ): UpstreamLink {
     const pool = this.at(address)
     const isHttp2 = address.isHttp2 === true
-    const idle = isFresh || options.isLong === true || isHttp2 ? undefined : pool.takeIdle()
+    const isFresh = after !== undefined || options.isLong === true
+    const idle = isFresh || isHttp2 ? undefined : pool.takeIdle()
     if (idle !== undefined) return idle
     try {
-      if (isHttp2) return pool.begin(this.#parts(), user, options, isFresh)
+      if (isHttp2) return pool.begin(this.#parts(), user, options, after)
       const connection = new UpstreamConnection(this.#parts(), pool, user, options)
       pool.opened(connection)
       return connection

@@ -10,6 +10,7 @@ import { ResponseHeadView } from '../message/response-head.ts'
 import { Timer, type TimerOwner } from '../timer-wheel.ts'
 import { isOverload } from './attempt.ts'
 import type { CallListener, CallRequest, OpenCall } from './call.ts'
+import { Resends } from './resends.ts'
 import type { UpstreamAddress } from './upstream-address.ts'
 import type { UpstreamLink, UpstreamUser } from './upstream-link.ts'
 
@@ -34,9 +35,7 @@ export class UpstreamCall implements OpenCall, UpstreamUser, BodySink, TimerOwne
   #isOver = false
   #isPaused = false
   #isSlow = false
-  #hasRetried = false
-  /** In which a kept connection was taken, where that matters. */
-  #turn = -1
+  readonly #resends: Resends
   /** Everything that was written, while it can still be written again; undefined once it cannot. */
   #written: Uint8Array[] | undefined = []
   #writtenBytes = 0
@@ -50,6 +49,7 @@ export class UpstreamCall implements OpenCall, UpstreamUser, BodySink, TimerOwne
     this.#address = request.address
     this.#others = request.others ?? []
     this.#listener = listener
+    this.#resends = new Resends(parts.turns)
     this.responseSource = new MessageBody(parts.reader, this)
     if (request.body !== undefined) this.write(request.body)
     if (request.isOpen !== true) this.end()
@@ -63,7 +63,7 @@ export class UpstreamCall implements OpenCall, UpstreamUser, BodySink, TimerOwne
   /** Connects; what goes wrong is told later, never inside. */
   start(): this {
     try {
-      this.#connect(false)
+      this.#connect(undefined)
     } catch (thrown) {
       if (!isOverload(thrown)) throw thrown
       queueMicrotask(() => this.#fail(thrown))
@@ -71,10 +71,10 @@ export class UpstreamCall implements OpenCall, UpstreamUser, BodySink, TimerOwne
     return this
   }
 
-  #connect(isFresh: boolean): void {
-    const link = this.#parts.links.acquire(this.#address, this, this.#request, isFresh)
+  #connect(after: UpstreamLink | undefined): void {
+    const link = this.#parts.links.acquire(this.#address, this, this.#request, after)
     this.#link = link
-    if (link.isIdle && this.#request.isOnce === true) this.#turn = this.#parts.turns.current
+    this.#resends.took(link, this.#request.isOnce === true)
     if (link.isIdle) link.use(this)
   }
 
@@ -212,17 +212,10 @@ export class UpstreamCall implements OpenCall, UpstreamUser, BodySink, TimerOwne
   }
 
   onUpstreamFailure(link: UpstreamLink, error: GatewayError): void {
-    const isSafe = link.isUnprocessed || this.#diedIdle(link, error)
-    const mayRepeat = isSafe && !this.#hasRetried && !this.#isOver
-    if (mayRepeat && this.#written !== undefined && this.#repeat(this.#written)) return
+    if (this.#written !== undefined && this.#repeat(this.#written, link, error)) return
     if (error.code === 'connect_failed' && this.#tryNext()) return
     this.responseSource.fail(error)
     this.#fail(error)
-  }
-
-  #diedIdle(link: UpstreamLink, { code }: GatewayError): boolean {
-    if (code !== 'upstream_reset' || link.served === 0 || link.hasAnswered) return false
-    return this.#request.isOnce !== true || this.#turn === this.#parts.turns.current
   }
 
   /** Nothing has left yet: all of it waits still. */
@@ -232,7 +225,7 @@ export class UpstreamCall implements OpenCall, UpstreamUser, BodySink, TimerOwne
     this.#others = left
     this.#address = next
     try {
-      this.#connect(false)
+      this.#connect(undefined)
       return true
     } catch (thrown) {
       if (isOverload(thrown)) return false
@@ -240,13 +233,14 @@ export class UpstreamCall implements OpenCall, UpstreamUser, BodySink, TimerOwne
     }
   }
 
-  /** A kept connection may have been closed by the server just now: once more, on another one. */
-  #repeat(written: readonly Uint8Array[]): boolean {
-    this.#hasRetried = true
+  /** Sends all of it once more, on another connection, if that is safe; else returns false. */
+  #repeat(written: readonly Uint8Array[], died: UpstreamLink, error: GatewayError): boolean {
+    if (this.#isOver) return false
+    if (!this.#resends.admits(died, error, this.#request.isOnce !== true)) return false
     this.#isReady = false
     this.#waiting = [...written]
     try {
-      this.#connect(true)
+      this.#connect(died)
       return true
     } catch (thrown) {
       if (isOverload(thrown)) return false

@@ -3,13 +3,12 @@ import { GatewayError } from '../../../errors.ts'
 import { type ReadBuffer, readBufferSize } from '../bytes/read-buffers.ts'
 import type { EngineParts } from '../engine-parts.ts'
 import { refusedResponse } from '../message/head-reader.ts'
-import type { BodyKind } from '../message/message-body.ts'
 import type { RequestFraming, RequestHeadView } from '../message/request-head.ts'
-import type { ResponseHeadView } from '../message/response-head.ts'
 import { dialError, lostError, type ReadInto } from '../socket/dial.ts'
 import { type OpeningOwner, openTransport } from '../socket/open-transport.ts'
 import type { Transport } from '../socket/transport.ts'
 import { Timer, type TimerOwner } from '../timer-wheel.ts'
+import { bodyKind, switchesAsAsked } from './response-kind.ts'
 import type { ConnectOptions, UpstreamAddress } from './upstream-address.ts'
 import type { UpstreamLink, UpstreamUser } from './upstream-link.ts'
 
@@ -59,6 +58,8 @@ export class UpstreamConnection implements UpstreamLink, OpeningOwner, TimerOwne
   isLent = false
   /** A byte of the current response has arrived. */
   hasAnswered = false
+  lostTurn: number | undefined
+  readonly serial: number
 
   constructor(
     parts: EngineParts,
@@ -74,7 +75,7 @@ export class UpstreamConnection implements UpstreamLink, OpeningOwner, TimerOwne
     const into = this.#buffer && this.#readInto(this.#buffer)
     this.transport = openTransport(parts, { address: owner.address, race, into, owner: this })
     parts.timers.arm(this.#timer, connectTimeoutMs > 0 ? connectTimeoutMs : defaultConnectTimeoutMs)
-    parts.counters.upstreamConnectionsTotal++
+    this.serial = ++parts.counters.upstreamConnectionsTotal
     parts.counters.upstreamConnectionsOpen++
   }
 
@@ -304,7 +305,7 @@ export class UpstreamConnection implements UpstreamLink, OpeningOwner, TimerOwne
     const user = this.#user
     if (this.#state === 'closed') return
     const isWhole = user?.responseSource.ended === true && user.isRequestSent
-    const isClean = isWhole && this.#buffer !== undefined
+    const isClean = isWhole && this.#buffer !== undefined && this.lostTurn === undefined
     if (!this.#mayReuse || !isClean || this.#held !== undefined || this.transport.needsDrain) {
       this.close()
       return
@@ -347,27 +348,41 @@ export class UpstreamConnection implements UpstreamLink, OpeningOwner, TimerOwne
   }
 
   onEnd(): void {
-    const user = this.#user
-    if (this.#state === 'tunnel') {
-      user?.onTunnelEnd()
-      return
-    }
-    if (user !== undefined && this.#state === 'body' && user.responseSource.finish()) {
-      this.#mayReuse = false
-      user.onResponseBody(this)
-      return
-    }
-    if (this.#state === 'connecting') this.#fail(dialError(this.#owner.address, undefined))
-    else this.#fail(new GatewayError('upstream_reset'))
+    if (this.#state === 'tunnel') this.#user?.onTunnelEnd()
+    else if (this.#state === 'connecting') this.#fail(dialError(this.#owner.address, undefined))
+    else if (!this.#endsBody()) this.#fail(new GatewayError('upstream_reset'))
   }
 
   onClose(error: Error | undefined): void {
     if (this.#state === 'connecting') this.#fail(dialError(this.#owner.address, error))
-    else this.#fail(lostError(error))
+    else if (!this.#isRefused || !this.#endsBody()) this.#fail(lostError(error))
+  }
+
+  /**
+   * The upstream refuses the request before it has all of it. A server that then closes without
+   * reading the rest resets the connection (RFC 9112 9.6), which may be how its response ends.
+   */
+  get #isRefused(): boolean {
+    const user = this.#user
+    return user !== undefined && !user.isRequestSent && user.responseHead.status >= 400
+  }
+
+  /** The end of the connection is the end of the response; false if it is not. */
+  #endsBody(): boolean {
+    const user = this.#user
+    if (user === undefined || this.#state !== 'body') return false
+    if (!user.responseSource.finish()) return false
+    this.#mayReuse = false
+    user.onResponseBody(this)
+    return true
   }
 
   onDrain(): void {
     this.#user?.onUpstreamDrain()
+  }
+
+  onWriteLost(): void {
+    this.lostTurn = this.#parts.turns.current
   }
 
   onTimer(): void {
@@ -381,19 +396,4 @@ export class UpstreamConnection implements UpstreamLink, OpeningOwner, TimerOwne
     this.close()
     user?.onUpstreamFailure(this, error.at(`endpoint ${host}:${port}`))
   }
-}
-
-/** RFC 9112 6.3, for a final response or 101. */
-function bodyKind(head: ResponseHeadView, isHead: boolean): BodyKind {
-  const { status } = head
-  if (isHead || status === 101 || status === 204 || status === 304) return 'none'
-  if (head.isChunked) return 'chunked'
-  return head.contentLength >= 0 ? 'length' : 'close'
-}
-
-/** A 101 names one of the protocols that were asked for (RFC 9110 7.8: names ignore case). */
-function switchesAsAsked(user: UpstreamUser, head: ResponseHeadView): boolean {
-  const given = head.upgrade?.trim().toLowerCase()
-  const wanted = user.upgrade?.split(',') ?? []
-  return wanted.some((protocol) => protocol.trim().toLowerCase() === given)
 }

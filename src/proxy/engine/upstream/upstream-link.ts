@@ -55,6 +55,10 @@ export interface UpstreamLink {
   readonly served: number
   /** A byte of the current response has arrived. */
   readonly hasAnswered: boolean
+  /** The turn of the event loop in which a write has failed, if one has. */
+  readonly lostTurn: number | undefined
+  /** Connections in the order in which they were begun. */
+  readonly serial: number
   /** Bytes that were written and have not left. */
   readonly backlog: number
   readonly tunnelEnd: TunnelEnd
@@ -84,13 +88,13 @@ export interface UpstreamLink {
 /** Where links come from: connections that are kept, and new ones. */
 export interface LinkSource {
   /**
-   * Finds or makes a connection; `onUpstreamReady` follows, at once where one was idle.
-   * `isFresh` asks for a new connection. Throws `overloaded` where none can be made.
+   * Finds or makes a connection; `onUpstreamReady` follows, at once where one was idle. `after`: the
+   * connection is not to be older than that link's. Throws `overloaded` where none can be made.
    */
   acquire(
     address: UpstreamAddress,
     user: UpstreamUser,
     options: ConnectOptions,
-    isFresh: boolean,
+    after: UpstreamLink | undefined,
   ): UpstreamLink
 }
