@@ -140,11 +140,15 @@ export interface Usage {
   readonly kinds?: Readonly<Record<string, number>>
 }
 
-/** What is known after another report of the same answer: some tell the input first and never again. */
+/**
+ * What is known after another report of the same answer. Counts only grow; a report may leave out
+ * what an earlier one said: some providers report the input once.
+ */
 export function laterUsage(before: Usage | undefined, now: Usage): Usage {
-  if (before === undefined || now.input > 0 || now.uncachedInput > 0) return { ...before, ...now }
-  const { input, uncachedInput } = before
-  return { ...before, ...now, input, uncachedInput }
+  if (before === undefined) return now
+  const { input, uncachedInput } = now.input > 0 || now.uncachedInput > 0 ? now : before
+  const output = now.output > 0 ? now.output : before.output
+  return { ...before, ...now, input, uncachedInput, output }
 }
 
 /** Input with everything that was read from or written to a cache: what limits and logs count. */

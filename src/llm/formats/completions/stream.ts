@@ -1,10 +1,12 @@
 /** Streamed chat completions, read from a provider and written for a client. */
-import type {
-  AnswerEvent,
-  AnswerReader,
-  AnswerWriter,
-  StopReason,
-  StreamEvent,
+import {
+  type AnswerEvent,
+  type AnswerReader,
+  type AnswerWriter,
+  laterUsage,
+  type StopReason,
+  type StreamEvent,
+  type Usage,
 } from '../../chat.ts'
 import {
   compact,
@@ -42,6 +44,7 @@ const firstCall = 2
 export class CompletionsReader implements AnswerReader {
   readonly #calls = new Map<number, OpenCall>()
   #isStarted = false
+  #hasStopped = false
   #isEnded = false
 
   read({ data }: StreamEvent): readonly AnswerEvent[] {
@@ -64,8 +67,9 @@ export class CompletionsReader implements AnswerReader {
     return events
   }
 
+  /** Some providers close the stream after the stop reason, without the last event. */
   finish(): readonly AnswerEvent[] {
-    return []
+    return this.#hasStopped ? this.#end() : []
   }
 
   #end(): readonly AnswerEvent[] {
@@ -82,7 +86,9 @@ export class CompletionsReader implements AnswerReader {
     if (text) events.push({ type: 'text', index: textIndex, text })
     for (const call of listAt(delta, 'tool_calls')) this.#readCall(call, events)
     const reason = stringAt(choice, 'finish_reason')
-    if (reason !== undefined) events.push({ type: 'stop', reason: readFinishReason(reason) })
+    if (reason === undefined) return
+    this.#hasStopped = true
+    events.push({ type: 'stop', reason: readFinishReason(reason) })
   }
 
   #readCall(call: unknown, events: AnswerEvent[]): void {
@@ -112,18 +118,14 @@ export class CompletionsReader implements AnswerReader {
   }
 }
 
-/** What a chunk says beside its delta. */
-interface ChunkMore {
-  readonly finish?: StopReason
-  readonly usage?: JsonObject
-}
-
 export class CompletionsWriter implements AnswerWriter {
   readonly #created: number
   #id = ''
   #model = ''
   #hasRole = false
-  #wantsUsage: boolean
+  readonly #wantsUsage: boolean
+  /** As last reported; the client gets it once, at the end. */
+  #usage: Usage | undefined
   /** Block index -> dense index of a tool call, and whether it has had arguments. */
   readonly #calls = new Map<number, { index: number; isEmpty: boolean }>()
 
@@ -138,6 +140,7 @@ export class CompletionsWriter implements AnswerWriter {
       case 'start':
         this.#id = event.id
         this.#model = event.model
+        this.#usage = event.usage
         return []
       case 'text':
         return [this.#delta({ content: event.text })]
@@ -157,18 +160,21 @@ export class CompletionsWriter implements AnswerWriter {
       case 'block-stop':
         return this.#stopBlock(event.index)
       case 'stop':
-        return [this.#chunk({}, { finish: event.reason })]
+        return [this.#chunk({}, event.reason)]
       case 'usage':
-        return this.#wantsUsage ? [this.#usage(writeCompletionsUsage(event.usage))] : []
-      case 'error':
-        return [{ event: undefined, data: JSON.stringify(writeCompletionsError(event.error)) }]
+        this.#usage = laterUsage(this.#usage, event.usage)
+        return []
+      case 'error': {
+        const data = JSON.stringify(writeCompletionsError(event.error))
+        return [...this.#usageChunk(), { event: undefined, data }]
+      }
       case 'end':
         return []
     }
   }
 
   finish(isClean: boolean): readonly StreamEvent[] {
-    return isClean ? [{ event: undefined, data: '[DONE]' }] : []
+    return isClean ? [...this.#usageChunk(), { event: undefined, data: '[DONE]' }] : []
   }
 
   #startCall(block: number, id: string, name: string): StreamEvent {
@@ -191,10 +197,10 @@ export class CompletionsWriter implements AnswerWriter {
   }
 
   #delta(delta: JsonObject): StreamEvent {
-    return this.#chunk(delta, {})
+    return this.#chunk(delta, undefined)
   }
 
-  #chunk(delta: JsonObject, { finish }: ChunkMore): StreamEvent {
+  #chunk(delta: JsonObject, finish: StopReason | undefined): StreamEvent {
     const role = this.#hasRole ? undefined : 'assistant'
     this.#hasRole = true
     const reason = finish === undefined ? null : writeFinishReason(finish)
@@ -207,8 +213,11 @@ export class CompletionsWriter implements AnswerWriter {
     return this.#event({ choices: [choice] })
   }
 
-  #usage(usage: JsonObject): StreamEvent {
-    return this.#event({ choices: [], usage })
+  #usageChunk(): StreamEvent[] {
+    const usage = this.#usage
+    if (!this.#wantsUsage || usage === undefined) return []
+    this.#usage = undefined
+    return [this.#event({ choices: [], usage: writeCompletionsUsage(usage) })]
   }
 
   #event(more: JsonObject): StreamEvent {

@@ -13,6 +13,7 @@ import {
   booleanAt,
   field,
   isObject,
+  type JsonObject,
   listAt,
   numberAt,
   objectAt,
@@ -20,6 +21,7 @@ import {
   stringAt,
 } from '../../json.ts'
 import { LlmError } from '../../llm-error.ts'
+import { laterCounts } from '../usage-counts.ts'
 import { idWithSignature } from './write-request.ts'
 
 const filtered = new Set([
@@ -117,6 +119,8 @@ export class GenerateContentReader implements AnswerReader {
   #isStarted = false
   #hasCalls = false
   #hasStopped = false
+  /** The counts of all events so far. */
+  #usage: JsonObject = {}
   /** Text is block 0, thoughts block 1, calls follow. */
   #nextCall = 2
 
@@ -142,13 +146,19 @@ export class GenerateContentReader implements AnswerReader {
       for (const block of readPart(part, this.#newId)) this.#emit(block, events)
     }
     this.#stop(chunk, candidate, events)
-    const usage = readUsageMetadata(field(chunk, 'usageMetadata'))
-    if (usage !== undefined) events.push({ type: 'usage', usage })
+    this.#count(objectAt(chunk, 'usageMetadata'), events)
     return events
   }
 
   finish(): readonly AnswerEvent[] {
     return this.#hasStopped ? [{ type: 'end' }] : []
+  }
+
+  #count(counts: JsonObject | undefined, events: AnswerEvent[]): void {
+    if (counts === undefined) return
+    this.#usage = laterCounts(this.#usage, counts)
+    const usage = readUsageMetadata(this.#usage)
+    if (usage !== undefined) events.push({ type: 'usage', usage })
   }
 
   #emit(block: Part, events: AnswerEvent[]): void {

@@ -1,7 +1,16 @@
 /** Streamed answers in the messages format, read from a provider and written for a client. */
-import type { AnswerEvent, AnswerReader, AnswerWriter, StreamEvent, Usage } from '../../chat.ts'
+import {
+  type AnswerEvent,
+  type AnswerReader,
+  type AnswerWriter,
+  laterUsage,
+  type ProviderError,
+  type StreamEvent,
+  type Usage,
+} from '../../chat.ts'
 import { type JsonObject, numberAt, objectAt, parseJson, stringAt } from '../../json.ts'
 import { LlmError } from '../../llm-error.ts'
+import { laterCounts } from '../usage-counts.ts'
 import {
   readMessagesError,
   readStopReason,
@@ -13,6 +22,7 @@ import { readMessagesUsage, writeMessagesUsage } from './usage.ts'
 export class MessagesReader implements AnswerReader {
   /** The counts of the first event, overridden by those of later ones. */
   #usage: JsonObject = {}
+  #hasStopped = false
   #isEnded = false
 
   read({ data }: StreamEvent): readonly AnswerEvent[] {
@@ -62,11 +72,12 @@ export class MessagesReader implements AnswerReader {
     const told = stringAt(delta, 'stop_reason')
     const stopSequence = stringAt(delta, 'stop_sequence')
     const events: AnswerEvent[] = []
-    if (told !== undefined) {
+    if (told !== undefined && !this.#hasStopped) {
+      this.#hasStopped = true
       const reason = readStopReason(told)
       events.push({ type: 'stop', reason, ...(stopSequence !== undefined && { stopSequence }) })
     }
-    this.#usage = { ...this.#usage, ...objectAt(event, 'usage') }
+    this.#usage = laterCounts(this.#usage, objectAt(event, 'usage'))
     const usage = readMessagesUsage(this.#usage)
     if (usage !== undefined) events.push({ type: 'usage', usage })
     return events
@@ -114,8 +125,9 @@ interface OpenBlock {
 }
 
 /**
- * Starts a message, opens and closes blocks around their pieces, and holds the end back until both
- * its reason and the usage are known, because the format tells them in one event.
+ * Starts a message, and opens and closes blocks around their pieces. The stop reason and the usage are
+ * written when the provider has finished: providers that count as they go report the last usage
+ * together with the stop reason, or after it.
  */
 export class MessagesWriter implements AnswerWriter {
   /** By the index of the common form. */
@@ -124,7 +136,8 @@ export class MessagesWriter implements AnswerWriter {
   #isStarted = false
   #stop: { readonly reason: string; readonly sequence: string | null } | undefined
   #usage: Usage | undefined
-  #isUsageKnown = false
+  /** The client has not seen this usage. */
+  #isUsageNew = false
   #isFinished = false
 
   write(event: AnswerEvent): readonly StreamEvent[] {
@@ -156,15 +169,14 @@ export class MessagesWriter implements AnswerWriter {
           reason: writeStopReason(reason, stopSequence),
           sequence: stopSequence ?? null,
         }
-        return this.#settle()
+        return []
       }
       case 'usage':
-        this.#usage = event.usage
-        this.#isUsageKnown = true
-        return this.#settle()
+        this.#usage = laterUsage(this.#usage, event.usage)
+        this.#isUsageNew = true
+        return []
       case 'error':
-        this.#isFinished = true
-        return [named('error', writeMessagesError(event.error))]
+        return this.#fail(event.error)
       case 'end':
         return []
     }
@@ -227,20 +239,28 @@ export class MessagesWriter implements AnswerWriter {
     return [named('content_block_stop', { type: 'content_block_stop', index: open.index })]
   }
 
-  #settle(): StreamEvent[] {
-    return this.#stop !== undefined && this.#isUsageKnown && !this.#isFinished ? this.#end() : []
+  /** An answer that breaks off has used tokens too. */
+  #fail(error: ProviderError): StreamEvent[] {
+    const isKnown = this.#isStarted && !this.#isFinished && this.#isUsageNew
+    this.#isFinished = true
+    const usage = isKnown ? [this.#messageDelta(null, null)] : []
+    return [...usage, named('error', writeMessagesError(error))]
   }
 
   #end(): StreamEvent[] {
     this.#isFinished = true
     const { reason, sequence } = this.#stop ?? { reason: 'end_turn', sequence: null }
-    const delta = { stop_reason: reason, stop_sequence: sequence }
-    const usage = writeMessagesUsage(this.#usage)
     return [
       ...[...this.#open.keys()].flatMap((index) => this.#close(index)),
-      named('message_delta', { type: 'message_delta', delta, usage }),
+      this.#messageDelta(reason, sequence),
       named('message_stop', { type: 'message_stop' }),
     ]
+  }
+
+  #messageDelta(reason: string | null, sequence: string | null): StreamEvent {
+    const delta = { stop_reason: reason, stop_sequence: sequence }
+    const usage = writeMessagesUsage(this.#usage)
+    return named('message_delta', { type: 'message_delta', delta, usage })
   }
 }
 

@@ -2,7 +2,14 @@
  * Streamed answers in the responses format, written for a client. Every event has a number; items
  * and parts are added, filled and done, and the last event holds the whole response again.
  */
-import type { AnswerEvent, AnswerWriter, StopReason, StreamEvent, Usage } from '../../chat.ts'
+import {
+  type AnswerEvent,
+  type AnswerWriter,
+  laterUsage,
+  type StopReason,
+  type StreamEvent,
+  type Usage,
+} from '../../chat.ts'
 import type { JsonObject } from '../../json.ts'
 import {
   callItem,
@@ -49,6 +56,7 @@ export class ResponsesWriter implements AnswerWriter {
   write(event: AnswerEvent): readonly StreamEvent[] {
     switch (event.type) {
       case 'start':
+        this.#usage = event.usage
         return this.#start(event.model)
       case 'text':
         return event.text === '' ? [] : this.#text(event.text)
@@ -64,7 +72,7 @@ export class ResponsesWriter implements AnswerWriter {
         this.#stop = event.reason
         return []
       case 'usage':
-        this.#usage = event.usage
+        this.#usage = laterUsage(this.#usage, event.usage)
         return []
       case 'error':
         return this.#fail(event.error.code ?? event.error.kind ?? null, event.error.message)
@@ -195,7 +203,8 @@ export class ResponsesWriter implements AnswerWriter {
     if (!this.#isStarted) return [error]
     const told = { code: code ?? 'server_error', message }
     const output = this.#output('incomplete')
-    const more = { status: 'failed', error: told, incomplete_details: null, output, usage: null }
+    const usage = writeResponsesUsage(this.#usage)
+    const more = { status: 'failed', error: told, incomplete_details: null, output, usage }
     return [error, this.#event('response.failed', { response: this.#response(more) })]
   }
 
