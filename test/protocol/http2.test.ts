@@ -358,6 +358,7 @@ describe('floods are cut off and counted', () => {
     for (let at = 0; at < 300; at++) {
       client.send(headers(at * 4 + 1, get), headers(at * 4 + 3, get), rstStreamFrame(at * 4 + 1, 8))
       await client.response(at * 4 + 3)
+      clock.advance(20)
     }
     expect(client.frames.some(({ type }) => type === frameTypes.goaway)).toBe(false)
   })

@@ -183,7 +183,7 @@ export interface EngineCounters extends RaceCounters {
   /** Client connections that speak HTTP/2, and their streams, open now. */
   http2Connections: number
   http2Streams: number
-  /** Client connections that were cut off because of too much of something. */
+  /** HTTP/2 connections that were closed because the peer exceeded a limit of this kind. */
   readonly http2Floods: Record<FloodKind, number>
   coreTraps: number
 }

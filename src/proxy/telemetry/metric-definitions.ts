@@ -173,7 +173,7 @@ export const metricDefinitions = {
     ['action'],
   ),
   downstream_http2_floods_total: counter(
-    'HTTP/2 connections of clients that were cut off because of too much of something.',
+    'HTTP/2 connections that were closed because the client, or the upstream, exceeded a limit of this kind.',
     ['kind'],
   ),
   proxy_headers_refused_total: counter(

@@ -27,7 +27,8 @@ export interface ClientUser {
   onBadRequestBody(error: GatewayError): void
   /** What was written has left. */
   onClientDrain(): void
-  onClientGone(): void
+  /** `error`: what the client did wrong, if the gateway has broken off for that. */
+  onClientGone(error?: GatewayError): void
   /** Bytes of a tunnel. */
   onClientTunnelBytes(bytes: Buffer, start: number, end: number): void
   onClientTunnelEnd(): void

@@ -253,12 +253,12 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Client
   }
 
   /** The client has gone, or sends nothing more while it waits. */
-  onClientGone(): void {
+  onClientGone(error?: GatewayError): void {
     if (this.#phase === 'over') return
-    if (this.#phase === 'tunnel') this.ending = 'complete'
+    if (this.#phase === 'tunnel' && error === undefined) this.ending = 'complete'
     else {
       this.ending = 'client-closed'
-      this.error = new GatewayError('client_closed')
+      this.error = error ?? new GatewayError('client_closed')
     }
     this.#over()
   }

@@ -10,7 +10,10 @@ interface Allowance {
 }
 
 export const floodKinds = {
-  /** Streams that are cancelled early (CVE-2023-44487), or that we must reset for the peer's faults. */
+  /**
+   * Streams that the peer resets (CVE-2023-44487), or makes us reset by a fault (CVE-2025-8671).
+   * Nothing is ever granted for them: a request that succeeds would pay for one that is abandoned.
+   */
   reset: { burst: 200, perSecond: 33 },
   settings: { burst: 32, perSecond: 4 },
   ping: { burst: 64, perSecond: 8 },
@@ -22,8 +25,8 @@ export const floodKinds = {
   /** Frames of types that nobody knows, or for streams that are over. */
   stray: { burst: 512, perSecond: 64 },
   /**
-   * What is ignored: WINDOW_UPDATE, RST_STREAM and HEADERS for streams that are over, and
-   * acknowledgements. Each stream that leads somewhere may bring some.
+   * Frames that are ignored: acknowledgements, and frames for streams that are over. Each stream
+   * and each DATA frame that we send may be followed by some.
    */
   late: { burst: 1_024, perSecond: 128 },
   /** Header blocks that go on and on (CVE-2024-27316). */
@@ -33,6 +36,9 @@ export const floodKinds = {
 } as const satisfies Record<string, Allowance>
 
 export type FloodKind = keyof typeof floodKinds
+
+/** Kinds of frames that a peer may send more of, the more it is served. */
+type GrantedKind = 'late' | 'ping'
 
 export const floodKindNames = Object.keys(floodKinds) as readonly FloodKind[]
 
@@ -47,15 +53,12 @@ export class FloodGuard {
     this.#now = now
   }
 
-  /** There is progress that this kind may well belong to: its bucket is full again. */
-  forget(kind: FloodKind): void {
-    if (this.#fullAt.size > 0) this.#fullAt.delete(kind)
-  }
-
-  /** Puts one back: something of this kind has led somewhere after all. */
-  refund(kind: FloodKind): void {
+  /** Puts some back into the bucket: the peer may send as many frames more. */
+  grant(kind: GrantedKind, count: number): void {
+    if (this.#fullAt.size === 0) return
     const fullAt = this.#fullAt.get(kind)
-    if (fullAt !== undefined) this.#fullAt.set(kind, fullAt - 1_000 / floodKinds[kind].perSecond)
+    if (fullAt === undefined) return
+    this.#fullAt.set(kind, fullAt - (count * 1_000) / floodKinds[kind].perSecond)
   }
 
   /** Takes one out of the bucket; false where it is empty. */

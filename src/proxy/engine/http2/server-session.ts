@@ -11,6 +11,7 @@ import {
   ConnectionError,
   clientPreface,
   errorCodes,
+  floodError,
   goawayFrame,
   pingFrame,
   rstStreamFrame,
@@ -30,6 +31,11 @@ const lingerMs = 2_000
 /** Payload of the PING whose answer says that a client has read our GOAWAY. */
 const endPing = 'goodbye!'
 const trailerLimit = 8 * 1024
+/**
+ * Bytes that may wait for a client that begins another request. Data waits for windows and for the
+ * socket, so that more than this can only be heads of responses that the client does not read.
+ */
+const unreadHeadsLimit = 1024 * 1024
 
 /** What the session's timer waits for. */
 type Waiting = 'preface' | 'block' | 'request' | 'progress' | 'close'
@@ -148,8 +154,12 @@ export class ServerSession
       throw new ConnectionError(code, 'HEADERS on a stream that is over')
     }
     // Whoever got the last GOAWAY knows that this is not served, and may ask elsewhere.
-    if (this.#isEnding) return
+    if (this.#isEnding) {
+      this.flood('late')
+      return
+    }
     this.#lastStream = id
+    if (this.transport.backlog > unreadHeadsLimit) throw floodError('unread')
     if (dependency === id) this.#refuseStream(id, errorCodes.protocol)
     else if (this.streams.size >= this.limits.maxConcurrentStreams) {
       this.#refuseStream(id, errorCodes.refusedStream)
@@ -230,23 +240,12 @@ export class ServerSession
 
   /** Many streams that end so are an attack (CVE-2023-44487). */
   override onReset(id: number, code: number): void {
-    this.flood(this.streams.has(id) ? 'reset' : 'late')
+    if (this.streams.has(id)) this.flood('reset')
     super.onReset(id, code)
   }
 
-  override onWindowUpdate(id: number, increment: number): void {
-    if (id !== 0 && !this.streams.has(id)) this.flood('late')
-    super.onWindowUpdate(id, increment)
-  }
-
-  override onSettingsAck(): void {
-    this.flood('late')
-  }
-
-  abortStream(stream: Http2Stream, code: number, detail: string): void {
-    this.flood('reset')
-    this.reset(stream, code)
-    stream.onBroken(new GatewayError('bad_request', detail))
+  protected faultOf(detail: string): GatewayError {
+    return new GatewayError('bad_request', detail)
   }
 
   onGoaway(): void {
@@ -256,11 +255,7 @@ export class ServerSession
 
   // --- ends ---
 
-  exchangeOver(isComplete: boolean): void {
-    if (isComplete) {
-      this.guard.refund('reset')
-      this.guard.forget('late')
-    }
+  exchangeOver(): void {
     this.parts.onQuieter()
   }
 
@@ -291,7 +286,6 @@ export class ServerSession
   }
 
   protected onPong(payload: string): void {
-    this.flood('late')
     if (payload === endPing && this.#waiting === 'close') this.#endSoon()
   }
 

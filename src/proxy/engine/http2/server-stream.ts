@@ -20,7 +20,7 @@ export interface ClientSession extends StreamSession {
   readonly tls: TlsChoice | undefined
   readonly ends: ConnectionEnds
   /** The exchange of a stream has ended. */
-  exchangeOver(isComplete: boolean): void
+  exchangeOver(): void
 }
 
 /** One request of a client and its response. */
@@ -111,7 +111,7 @@ export class ServerStream extends TunnelStream implements ClientSide {
   }
 
   onBroken(error: GatewayError): void {
-    this.#exchange?.onBadRequestBody(error)
+    this.#exchange?.onClientGone(error)
   }
 
   onReset(_code: number): void {
@@ -155,11 +155,10 @@ export class ServerStream extends TunnelStream implements ClientSide {
   }
 
   exchangeOver(exchange: ClientUser): void {
-    const isComplete = exchange.ending === 'complete'
     this.#exchange = undefined
     this.#settle()
     exchange.recycle()
-    this.#server.exchangeOver(isComplete)
+    this.#server.exchangeOver()
   }
 
   /** The response is over, one way or the other: so is the stream. */

@@ -67,14 +67,14 @@ export abstract class SessionOutput implements Flushable {
 
   writeData(id: number, piece: string, isLast: boolean): void {
     this.sendWindow -= piece.length
-    this.onDataMoved()
+    this.onDataSent()
     const flags = isLast ? frameFlags.endStream : 0
     this.transport.appendText(frameHead(piece.length, frameTypes.data, flags, id) + piece)
     this.markDirty()
   }
 
-  /** Data goes one way or the other. */
-  protected abstract onDataMoved(): void
+  /** A DATA frame was written. */
+  protected abstract onDataSent(): void
 
   /** A frame that answers one of the peer's. */
   protected control(frame: string): void {

@@ -27,8 +27,11 @@ import type { Http2Limits } from './limits.ts'
 import { PastStreams } from './past-streams.ts'
 import { SessionOutput } from './session-output.ts'
 
-/** Smaller steps of a window are counted while data waits for it. */
+/** Smaller steps of a window are counted. */
 const smallStep = 256
+/** Frames that may be ignored for each stream that has ended, and for each DATA frame that we send. */
+const lateFramesOfStream = 16
+const lateFramesOfData = 4
 
 /** What both sides of a connection have in common: frames, windows, settings, and how it ends. */
 export abstract class Http2Session extends SessionOutput implements TransportOwner, FrameHandler {
@@ -46,6 +49,8 @@ export abstract class Http2Session extends SessionOutput implements TransportOwn
   #hasSettings = false
   #hasWindowGrown = false
   #isReading = false
+  /** Octets of data that the peer may have sent before it learned of our resets. */
+  #dataUnderWay = 0
 
   constructor(parts: EngineParts, limits: Http2Limits, maxBlockSize: number) {
     super(parts, limits)
@@ -114,12 +119,12 @@ export abstract class Http2Session extends SessionOutput implements TransportOwn
 
   onDataFrame(id: number, flowLength: number): void {
     this.take(flowLength)
-    this.onDataMoved()
     const stream = this.streams.get(id)
     if (stream === undefined) {
-      this.onStray(id)
+      this.#onStray(id, flowLength)
       return
     }
+    if (flowLength > 0) this.guard.grant('ping', 1)
     if (stream.isReceiveClosed) {
       this.abortStream(stream, errorCodes.streamClosed, 'data behind the end')
       return
@@ -129,9 +134,10 @@ export abstract class Http2Session extends SessionOutput implements TransportOwn
       this.abortStream(stream, errorCodes.flowControl, 'window exceeded')
   }
 
-  /** Peers measure the way with pings while data moves (gRPC does): those are no flood. */
-  protected onDataMoved(): void {
-    this.guard.forget('ping')
+  /** Peers measure the round trip with pings while data moves (gRPC does), and give windows back. */
+  protected onDataSent(): void {
+    this.guard.grant('ping', 1)
+    this.guard.grant('late', lateFramesOfData)
   }
 
   onData(id: number, bytes: Buffer, start: number, end: number, isLast: boolean): void {
@@ -144,6 +150,7 @@ export abstract class Http2Session extends SessionOutput implements TransportOwn
     if (length === 0 && !isLast) this.flood('empty')
     const stream = this.streams.get(id)
     if (stream === undefined) {
+      if (length === 0 && isLast) this.flood('late')
       if (padding > 0) this.credit(padding)
       return
     }
@@ -160,11 +167,15 @@ export abstract class Http2Session extends SessionOutput implements TransportOwn
     dependency: number,
   ): void
 
-  /** A stream that does not exist: it was never begun, or it is over. */
-  protected onStray(id: number): void {
+  /** Data on a stream that does not exist: it was never begun, or it is over. */
+  #onStray(id: number, flowLength: number): void {
     if (this.isUnused(id)) throw new ConnectionError(errorCodes.protocol, 'frame on an idle stream')
-    // The peer may not have heard of the reset yet.
-    if (this.#past.wasReset(id) === true) return
+    if (this.#past.wasReset(id) === true) {
+      // The peer may not have learned of the reset yet, but it had no more than its window.
+      this.#dataUnderWay -= flowLength
+      if (this.#dataUnderWay < 0) this.flood('stray')
+      return
+    }
     this.flood('stray')
     this.control(rstStreamFrame(id, errorCodes.streamClosed))
   }
@@ -185,13 +196,16 @@ export abstract class Http2Session extends SessionOutput implements TransportOwn
   onBadFrame(id: number, code: number): void {
     const stream = this.streams.get(id)
     if (stream !== undefined) this.abortStream(stream, code, 'bad frame')
-    else this.control(rstStreamFrame(id, code))
+    // An idle stream cannot be reset (RFC 9113 6.4).
+    else if (this.isUnused(id)) throw new ConnectionError(code, 'bad frame on an idle stream')
+    else this.flood('stray')
   }
 
   onReset(id: number, code: number): void {
     if (this.isUnused(id)) throw new ConnectionError(errorCodes.protocol, 'reset of an idle stream')
     const stream = this.streams.get(id)
     if (stream === undefined) {
+      this.flood('late')
       // Our reset and the peer's have met: it has ended the stream itself, and may send no more on it.
       if (this.#past.wasReset(id) === true) this.remember(id, false)
       return
@@ -240,12 +254,14 @@ export abstract class Http2Session extends SessionOutput implements TransportOwn
     this.sendWaiting()
   }
 
+  /** Nothing waits for it: what we announce holds from the start, where it admits less later on. */
   onSettingsAck(): void {
-    // Nothing waits for it: what we announce holds from the start, where it admits less later on.
+    this.flood('late')
   }
 
   onPing(payload: string, isAck: boolean): void {
     if (isAck) {
+      this.flood('late')
       this.onPong(payload)
       return
     }
@@ -257,28 +273,34 @@ export abstract class Http2Session extends SessionOutput implements TransportOwn
 
   onWindowUpdate(id: number, increment: number): void {
     if (id === 0) {
-      if (increment === 0) throw new ConnectionError(errorCodes.protocol, 'window update by 0')
-      this.sendWindow += increment
-      if (this.sendWindow > windowLimit) {
-        throw new ConnectionError(errorCodes.flowControl, 'window too large')
-      }
-      if (increment < smallStep && this.waiting.size > 0) this.flood('window')
-      this.sendWaiting()
+      this.#growConnectionWindow(increment)
       return
     }
     const stream = this.streams.get(id)
-    if (stream === undefined) {
-      if (this.isUnused(id))
-        throw new ConnectionError(errorCodes.protocol, 'update of an idle stream')
-      return
+    if (stream !== undefined) this.#growWindow(stream, increment)
+    else if (this.isUnused(id)) {
+      throw new ConnectionError(errorCodes.protocol, 'update of an idle stream')
+    } else this.flood('late')
+  }
+
+  #growConnectionWindow(increment: number): void {
+    if (increment === 0) throw new ConnectionError(errorCodes.protocol, 'window update by 0')
+    this.sendWindow += increment
+    if (this.sendWindow > windowLimit) {
+      throw new ConnectionError(errorCodes.flowControl, 'window too large')
     }
+    if (increment < smallStep) this.flood(this.waiting.size > 0 ? 'window' : 'late')
+    this.sendWaiting()
+  }
+
+  #growWindow(stream: Http2Stream, increment: number): void {
     stream.sendWindow += increment
     if (increment === 0) this.abortStream(stream, errorCodes.protocol, 'window update by 0')
     else if (stream.sendWindow > windowLimit) {
       this.abortStream(stream, errorCodes.flowControl, 'window too large')
-    } else if (stream.backlog > 0) {
-      if (increment < smallStep) this.flood('window')
-      this.sendOne(stream)
+    } else {
+      if (increment < smallStep) this.flood(stream.backlog > 0 ? 'window' : 'late')
+      if (stream.backlog > 0) this.sendOne(stream)
     }
   }
 
@@ -299,6 +321,7 @@ export abstract class Http2Session extends SessionOutput implements TransportOwn
   reset(stream: Http2Stream, code: number): void {
     if (this.streams.get(stream.id) !== stream) return
     this.streams.delete(stream.id)
+    if (!stream.isReceiveClosed) this.#dataUnderWay += Math.max(0, stream.receiveWindow)
     stream.closeBoth()
     this.remember(stream.id, true)
     if (!this.isOver) {
@@ -311,6 +334,7 @@ export abstract class Http2Session extends SessionOutput implements TransportOwn
   /** A stream is over; where we have reset it, the peer may still send on it. */
   protected remember(id: number, wasReset: boolean): void {
     this.#past.add(id, wasReset)
+    this.guard.grant('late', lateFramesOfStream)
   }
 
   /** Both sides have ended a stream. */
@@ -322,8 +346,15 @@ export abstract class Http2Session extends SessionOutput implements TransportOwn
     this.onStreamGone()
   }
 
-  /** Resets a stream for a fault of the peer. */
-  abstract abortStream(stream: Http2Stream, code: number, detail: string): void
+  /** Resets a stream for a fault of the peer. Throws where it is one too many. */
+  abortStream(stream: Http2Stream, code: number, detail: string): void {
+    this.flood('reset')
+    this.reset(stream, code)
+    stream.onBroken(this.faultOf(detail))
+  }
+
+  /** The error of a request whose stream the peer has broken. */
+  protected abstract faultOf(detail: string): GatewayError
 
   /** There is one stream less. */
   protected abstract onStreamGone(): void

@@ -9,7 +9,6 @@ import { Timer, type TimerOwner } from '../timer-wheel.ts'
 import type { ConnectOptions, UpstreamAddress } from '../upstream/upstream-address.ts'
 import type { UpstreamUser } from '../upstream/upstream-link.ts'
 import { ConnectionError, clientPreface, errorCodes, goawayFrame, settingIds } from './frames.ts'
-import type { Http2Stream } from './http2-stream.ts'
 import { defaultHttp2Limits } from './limits.ts'
 import { TrailerFields } from './request-fields.ts'
 import { ResponseFields } from './response-fields.ts'
@@ -201,6 +200,7 @@ export class UpstreamSession extends Http2Session implements OpeningOwner, Timer
       this.#decode(bytes, start, end, fields)
       if (stream instanceof UpstreamStream) stream.onHead(fields, isLast)
       else if (this.isUnused(id)) throw new ConnectionError(errorCodes.protocol, 'idle stream')
+      else this.flood('late')
       return
     }
     const trailers = new TrailerFields(trailerLimit)
@@ -228,9 +228,8 @@ export class UpstreamSession extends Http2Session implements OpeningOwner, Timer
     super.onSetting(id, value)
   }
 
-  abortStream(stream: Http2Stream, code: number, detail: string): void {
-    this.reset(stream, code)
-    stream.onBroken(new GatewayError('upstream_malformed', detail))
+  protected faultOf(detail: string): GatewayError {
+    return new GatewayError('upstream_malformed', detail)
   }
 
   /** Requests above the last stream were not looked at: they are sent again elsewhere. */
