@@ -48,6 +48,11 @@ export abstract class FollowingExchange implements Exchange {
   }
 }
 
+export type CopiedFields = Pick<
+  Exchange,
+  'source' | 'rawSource' | 'local' | 'place' | 'backend' | 'bufferLimit' | 'startedAt'
+>
+
 /** Keeps what the other exchange was: that may be over, and its object another request's, by now. */
 export abstract class CopiedExchange implements Exchange {
   abstract readonly request: RequestHead
@@ -66,7 +71,7 @@ export abstract class CopiedExchange implements Exchange {
   readonly bufferLimit: number
   readonly startedAt: number
 
-  constructor(origin: Exchange) {
+  constructor(origin: CopiedFields) {
     this.source = origin.source
     this.rawSource = origin.rawSource
     this.local = origin.local

@@ -20,6 +20,14 @@ export interface LearnedRecord {
   readonly [name: string]: LearnedValue | undefined
 }
 
+/** Whom an external authorization service has let pass. */
+export interface AuthorizedCaller {
+  /** Fields in which the service has named the user. */
+  readonly identity: readonly (readonly [name: string, value: string])[]
+  /** Fields of the client that the service may have judged by; `:query` is the query. */
+  readonly credentials: readonly (readonly [name: string, value: string])[]
+}
+
 export class Learned {
   /** Claims of the token that was verified. */
   jwt: LearnedRecord | undefined
@@ -40,6 +48,8 @@ export class Learned {
    */
   jwtToken: string | undefined
   apiKeyToken: string | undefined
+  /** Set once an external authorization service has let the request pass; hidden as tokens are. */
+  authorizedCaller: AuthorizedCaller | undefined
 
   /** Of a request to a language model. */
   get llm(): LearnedRecord | undefined {
@@ -67,5 +77,6 @@ export class Learned {
     this.mcp = undefined
     this.jwtToken = undefined
     this.apiKeyToken = undefined
+    this.authorizedCaller = undefined
   }
 }

@@ -37,21 +37,28 @@ export interface McpResponse {
 
 export type McpMessage = McpRequest | McpNotification | McpResponse
 
-/** Text that is no message. `id` where that of a request could be read all the same. */
+/** Text that is not a valid message. */
 export class MessageRefusal extends Error {
   override readonly name = 'MessageRefusal'
-  /** Of JSON-RPC: -32700 no JSON, -32600 no message. */
+  /** JSON-RPC error code: -32700 for text that is not JSON, -32600 for JSON that is not a message. */
   readonly code: number
+  /** Method of the message, if it could be read. */
+  readonly method: string | undefined
 
-  constructor(code: number, message: string) {
+  constructor(code: number, message: string, method?: string) {
     super(message)
     this.code = code
+    this.method = method
   }
 }
 
 const members = ['jsonrpc', 'id', 'method', 'params', 'result', 'error']
 /** Members of params that decide who may do what, or where a message goes. */
 const paramMembers = ['name', 'uri', 'ref', 'cursor', 'arguments', '_meta', 'requestId', 'level']
+/** Members of `params.ref` of completion/complete, which name a prompt or a template. */
+const refMembers = ['type', 'name', 'uri']
+/** Only methods below it are notifications; every other method is a request and needs an id. */
+const notificationPrefix = 'notifications/'
 
 /** @throws MessageRefusal */
 export function readMessage(text: string): McpMessage {
@@ -64,6 +71,29 @@ export function readMessages(text: string): McpMessage | readonly McpMessage[] {
   if (root.type !== 'array') return messageAt(text, root)
   if (root.values?.length === 0) throw new MessageRefusal(-32600, 'the batch is empty')
   return (root.values ?? []).map((node) => readMessage(rawOf(text, node)))
+}
+
+/**
+ * Reads a message or a batch of a client. The method, and not a missing id, decides whether a message
+ * is a notification: servers that ignore the difference would carry out a request without an id, which
+ * is judged like a notification. @throws MessageRefusal
+ */
+export function readClientMessages(text: string): McpMessage | readonly McpMessage[] {
+  const found = readMessages(text)
+  for (const message of 'kind' in found ? [found] : found) requireKind(message)
+  return found
+}
+
+function requireKind(message: McpMessage): void {
+  if (message.kind === 'response') return
+  const { kind, method } = message
+  const isNotification = method.startsWith(notificationPrefix)
+  if (kind === 'notification' && !isNotification) {
+    throw new MessageRefusal(-32600, 'a request needs an id', method)
+  }
+  if (kind === 'request' && isNotification) {
+    throw new MessageRefusal(-32600, 'a notification must not have an id', method)
+  }
 }
 
 function scan(text: string): JsonNode {
@@ -96,6 +126,7 @@ function callAt(text: string, root: JsonNode, node: JsonNode): McpRequest | McpN
     throw new MessageRefusal(-32600, 'params must be an object')
   }
   refuseLookalikes(params, paramMembers)
+  refuseLookalikes(member(params, 'ref'), refMembers)
   const id = member(root, 'id')
   if (id === undefined) return { kind: 'notification', text, method, root, params }
   return { kind: 'request', text, method, id: idAt(text, id), root, params }

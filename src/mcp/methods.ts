@@ -4,6 +4,8 @@ import type { McpItemType } from '../exchange/mcp.ts'
 /** A list: every target that has some gives its part. */
 export interface ListMethod {
   readonly kind: 'list'
+  /** The method itself, such as `tools/list`. */
+  readonly name: string
   /** Of the result. */
   readonly member: 'tools' | 'prompts' | 'resources' | 'resourceTemplates'
   /** Of an item: what it is called by. */
@@ -28,17 +30,47 @@ export type McpMethod =
   /** Names a prompt or a template. */
   | { readonly kind: 'complete' }
   | { readonly kind: 'level' }
-  /** Not known here: one target alone gets it as it is. */
+  /** About a task of one server: only a single target gets it. */
+  | { readonly kind: 'task' }
+  /** Unknown to the gateway: only a single target without authorization rules gets it. */
   | { readonly kind: 'other' }
 
 export type Capability = 'tools' | 'prompts' | 'resources' | 'logging' | 'completions'
 
-const list = (
-  type: McpItemType,
-  member: ListMethod['member'],
-  key: ListMethod['key'],
-  capability: Capability,
-): ListMethod => ({ kind: 'list', type, member, key, capability })
+export const listMethods: readonly ListMethod[] = [
+  {
+    kind: 'list',
+    name: 'tools/list',
+    type: 'tool',
+    member: 'tools',
+    key: 'name',
+    capability: 'tools',
+  },
+  {
+    kind: 'list',
+    name: 'prompts/list',
+    type: 'prompt',
+    member: 'prompts',
+    key: 'name',
+    capability: 'prompts',
+  },
+  {
+    kind: 'list',
+    name: 'resources/list',
+    type: 'resource',
+    member: 'resources',
+    key: 'uri',
+    capability: 'resources',
+  },
+  {
+    kind: 'list',
+    name: 'resources/templates/list',
+    type: 'resource',
+    member: 'resourceTemplates',
+    key: 'uriTemplate',
+    capability: 'resources',
+  },
+]
 
 const item = (type: McpItemType, key: ItemMethod['key']): ItemMethod => ({
   kind: 'item',
@@ -49,10 +81,7 @@ const item = (type: McpItemType, key: ItemMethod['key']): ItemMethod => ({
 const methods = new Map<string, McpMethod>([
   ['initialize', { kind: 'initialize' }],
   ['ping', { kind: 'ping' }],
-  ['tools/list', list('tool', 'tools', 'name', 'tools')],
-  ['prompts/list', list('prompt', 'prompts', 'name', 'prompts')],
-  ['resources/list', list('resource', 'resources', 'uri', 'resources')],
-  ['resources/templates/list', list('resource', 'resourceTemplates', 'uriTemplate', 'resources')],
+  ...listMethods.map((method) => [method.name, method] as const),
   ['tools/call', item('tool', 'name')],
   ['prompts/get', item('prompt', 'name')],
   ['resources/read', item('resource', 'uri')],
@@ -60,6 +89,10 @@ const methods = new Map<string, McpMethod>([
   ['resources/unsubscribe', item('resource', 'uri')],
   ['completion/complete', { kind: 'complete' }],
   ['logging/setLevel', { kind: 'level' }],
+  ['tasks/get', { kind: 'task' }],
+  ['tasks/result', { kind: 'task' }],
+  ['tasks/list', { kind: 'task' }],
+  ['tasks/cancel', { kind: 'task' }],
 ])
 
 const other: McpMethod = { kind: 'other' }
@@ -73,6 +106,7 @@ const notifications = new Set([
   'notifications/initialized',
   'notifications/cancelled',
   'notifications/progress',
+  'notifications/tasks/status',
   'notifications/roots/list_changed',
 ])
 

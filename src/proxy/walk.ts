@@ -58,7 +58,8 @@ export class Walk {
   mcp: { close(): void } | undefined
   /** What is told of it once it is over. */
   modelFacts: ModelFacts | undefined
-  mcpFacts: McpFacts | undefined
+  /** One for each message of an MCP client that the request has brought. */
+  mcpFacts: McpFacts[] | undefined
   /** In milliseconds of `performance.now()`. */
   attemptStartedAt = 0
   /** How often the request was sent again. */

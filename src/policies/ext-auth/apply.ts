@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import type { Exchange } from '../../exchange/exchange.ts'
+import type { Exchange, Verdict } from '../../exchange/exchange.ts'
 import type { PolicyApply } from '../define.ts'
+import { CallerReader } from './caller.ts'
 import type { Surroundings } from './check-request.ts'
 import type { ExtAuthConfig } from './config.ts'
 import { GrpcAuthorizer } from './grpc.ts'
@@ -20,15 +21,37 @@ const apply: PolicyApply<ExtAuthConfig> = {
     if (grpc !== undefined) {
       const fact = `extAuth.${policies++}`
       const authorizer = new GrpcAuthorizer(config, grpc, callouts, fact, surroundings)
+      const { allowedRequestHeaders: allowed } = grpc
+      const sent = allowed && new Set(allowed)
       return {
-        onRequest: (exchange: Exchange) => authorizer.authorize(exchange),
+        onRequest: (exchange: Exchange) => ask(authorizer, exchange, sent),
         onResponse: (exchange: Exchange) => authorizer.changeResponse(exchange),
       }
     }
     if (http === undefined) throw new Error('extAuth says neither HTTP nor gRPC')
     const authorizer = new HttpAuthorizer(config, http, callouts)
-    return { onRequest: (exchange: Exchange) => authorizer.authorize(exchange) }
+    const sent = new Set(['authorization', ...http.allowedRequestHeaders])
+    return { onRequest: (exchange: Exchange) => ask(authorizer, exchange, sent) }
   },
 }
 
 export default apply
+
+interface Authorizer {
+  authorize(exchange: Exchange): Promise<Verdict>
+}
+
+/** Asks the service, and remembers whom it has let pass. */
+async function ask(
+  authorizer: Authorizer,
+  exchange: Exchange,
+  sent: ReadonlySet<string> | undefined,
+): Promise<Verdict> {
+  const caller = new CallerReader(exchange, sent)
+  const verdict = await authorizer.authorize(exchange)
+  const { learned, isOver } = exchange
+  if (verdict.kind === 'next' && !isOver) {
+    learned.authorizedCaller = caller.read(exchange, learned.authorizedCaller)
+  }
+  return verdict
+}

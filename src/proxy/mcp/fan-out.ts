@@ -6,14 +6,14 @@ import type { McpRequest } from '../../mcp/message.ts'
 import type { ListMethod } from '../../mcp/methods.ts'
 import type { McpTargetEntry } from '../upstream/mcp-targets.ts'
 import { toFailure } from './failure.ts'
+import { keptItems } from './server-messages.ts'
 import { type ClientSession, SessionEnded } from './target-session.ts'
 import type { Answered } from './transport.ts'
 
-/** Whoever asks targets for a client, and knows what the client may see. */
+/** Asks targets for a client. */
 export interface ListTurn {
   readonly session: ClientSession
   send(entry: McpTargetEntry, request: Pick<McpRequest, 'text' | 'id'>): Promise<Answered>
-  keeps(entry: McpTargetEntry, method: string, list: ListMethod): (name: string) => boolean
 }
 
 type Outcome = ListPart | 'missing' | SessionEnded
@@ -66,7 +66,8 @@ async function askOne(
       const isUnknown = code && jsonValue(response.text, code) === codes.methodNotFound
       return isUnknown === true ? { target: name, items: [], cursor: undefined } : 'missing'
     }
-    return partOf(name, method, response, true, turn.keeps(entry, request.method, method))
+    const keeps = keptItems(turn.session.exchange, entry, method) ?? (() => true)
+    return partOf(name, method, response, true, keeps)
   } catch (thrown) {
     if (thrown instanceof SessionEnded) return thrown
     toFailure(thrown)

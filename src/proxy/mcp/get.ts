@@ -3,7 +3,6 @@ import type { RespondVerdict } from '../../exchange/exchange.ts'
 import { notificationText } from '../../mcp/answers.ts'
 import { eventText, type McpEvent } from '../../mcp/event-stream.ts'
 import type { McpMessage } from '../../mcp/message.ts'
-import { clientMessage } from '../../mcp/results.ts'
 import { newSessionId } from '../../mcp/session-state.ts'
 import type { McpTargetEntry } from '../upstream/mcp-targets.ts'
 import type { EventMark } from './answer-reader.ts'
@@ -12,6 +11,7 @@ import { readPositions, streamKey, writePositions } from './marks.ts'
 import type { McpExchange } from './mcp-exchange.ts'
 import { ExchangeOutlet } from './outlet.ts'
 import { lostSession, verdictOf } from './refusals.ts'
+import { messageForClient } from './server-messages.ts'
 import { findSession } from './session-requests.ts'
 import { type ClientSession, SessionEnded } from './target-session.ts'
 import type { Flow, Transport } from './transport.ts'
@@ -160,7 +160,9 @@ export class ServerStreams {
         resolve()
       },
       onMessage: (message: McpMessage, mark: EventMark | undefined) => {
-        this.#outlet.send(this.#told(name, message), this.#markOf(name, mark))
+        const text = messageForClient(this.#session, entry, message)
+        if (text === undefined) return
+        this.#outlet.send(text, this.#markOf(name, mark))
         this.#slowDown(stream)
       },
       onEvent: (event: McpEvent) => {
@@ -178,10 +180,6 @@ export class ServerStreams {
       if (stream.isGone) flow.close()
     }, reject)
     return promise
-  }
-
-  #told(target: string, message: McpMessage): string {
-    return this.#isOnly ? message.text : clientMessage(target, message)
   }
 
   /** With the last event of every server, so that each can go on where it was. */

@@ -11,6 +11,7 @@ import {
 import { sessionKeyRef } from '../../model/mcp-targets.ts'
 import type { CallListener, CallRequest, OpenCall } from '../engine/upstream/call.ts'
 import { now } from '../upstream/choose.ts'
+import type { ClientRecord } from './client-view.ts'
 import type { Flow } from './transport.ts'
 
 /** Makes requests; the engine does. */
@@ -31,8 +32,8 @@ export interface LiveSession {
 export interface StreamClient {
   readonly backend: string
   readonly principal: string | undefined
-  /** False where there are too many messages. */
-  receive(messages: readonly McpMessage[]): boolean
+  /** Takes messages that another thread has received; false if there are too many. */
+  receiveFrom(client: ClientRecord, messages: readonly McpMessage[]): boolean
 }
 
 /** Messages for such a client, and who wants to know whether they were taken. */
@@ -41,6 +42,8 @@ interface Passed {
   readonly backend: string
   readonly principal: string | undefined
   readonly texts: readonly string[]
+  /** The request that brought them: they are judged by its credentials. */
+  readonly client: ClientRecord
 }
 
 /** What threads tell each other. */
@@ -183,10 +186,10 @@ export class McpHub {
     if ('ended' in news) this.#noteEnd(news.ended)
     else if ('taken' in news) this.#waiting.get(news.taken)?.()
     else {
-      const { id, backend, principal, texts } = news.passed
-      const client = this.legacyClients.get(id)
-      if (client?.backend !== backend || client.principal !== principal) return
-      if (client.receive(texts.map(readMessage))) {
+      const { id, backend, principal, texts, client } = news.passed
+      const found = this.legacyClients.get(id)
+      if (found?.backend !== backend || found.principal !== principal) return
+      if (found.receiveFrom(client, texts.map(readMessage))) {
         this.#toOthers().postMessage({ taken: news.by } satisfies ThreadNews)
       }
     }

@@ -10,7 +10,6 @@ import type { McpTargetEntry } from '../upstream/mcp-targets.ts'
 import { TargetFailure, toFailure } from './failure.ts'
 import type { McpExchange } from './mcp-exchange.ts'
 import { json, jsonRefusal, verdictOf } from './refusals.ts'
-import { principalOf } from './session-requests.ts'
 import type { Held } from './sse-connection.ts'
 import { type Begun, begin, ClientSession, endEverywhere } from './target-session.ts'
 import type { Abandon } from './transport.ts'
@@ -120,7 +119,7 @@ function stateOf(
 ): SessionState {
   const targets: Record<string, TargetSession> = {}
   for (const [target, { session }] of begun) targets[target] = session
-  const principal = principalOf(exchange.client)
+  const { principal } = exchange
   return {
     id: newSessionId(),
     backend: exchange.name,

@@ -3,13 +3,13 @@ import type { RespondVerdict } from '../../exchange/exchange.ts'
 import { codes, errorText } from '../../mcp/answers.ts'
 import type { McpMessage, McpRequest } from '../../mcp/message.ts'
 import { newSessionId, type SessionState } from '../../mcp/session-state.ts'
+import { type ClientRecord, ClientView } from './client-view.ts'
 import { toFailure } from './failure.ts'
 import { ServerStreams } from './get.ts'
 import { beginSession } from './initialize.ts'
 import type { McpExchange } from './mcp-exchange.ts'
 import { ExchangeOutlet } from './outlet.ts'
 import { jsonRefusal, lostSession } from './refusals.ts'
-import { principalOf } from './session-requests.ts'
 import { ClientSession, endEverywhere, SessionEnded } from './target-session.ts'
 import { Turn } from './turn.ts'
 
@@ -29,7 +29,7 @@ export class LegacyClient {
   constructor(exchange: McpExchange) {
     this.#exchange = exchange
     this.#outlet = new ExchangeOutlet(exchange.walk)
-    this.principal = principalOf(exchange.client)
+    this.principal = exchange.principal
   }
 
   /** The stream; undefined settles it as soon as it has begun. */
@@ -68,15 +68,19 @@ export class LegacyClient {
     void endEverywhere(new ClientSession(this.#exchange, this.#state))
   }
 
+  receiveFrom(client: ClientRecord, messages: readonly McpMessage[]): boolean {
+    return this.receive(messages, this.#exchange.passedOn(ClientView.from(client)))
+  }
+
   /**
-   * Takes messages in; answers go to the stream. `exchange`: of the request that brought them, where
-   * it came to this thread. False where there are too many.
+   * Takes messages in; answers go to the stream. `exchange`: the request that brought them. False if
+   * there are too many.
    */
-  receive(messages: readonly McpMessage[], exchange = this.#exchange): boolean {
+  receive(messages: readonly McpMessage[], exchange: McpExchange): boolean {
     if (this.#pending + messages.length > mostPending) return false
     for (const message of messages) {
       this.#pending++
-      void this.#serve(message, exchange)
+      void this.#serve(message, exchange.forMessage())
         .catch((thrown) => this.#refuse(message, thrown))
         .finally(() => {
           this.#pending--
@@ -154,17 +158,21 @@ export async function serveLegacyMessage(
   id: string,
   messages: readonly McpMessage[],
 ): Promise<RespondVerdict> {
-  const { mcp } = exchange.context
-  const principal = principalOf(exchange.client)
-  const client = mcp.legacyClients.get(id)
+  const { principal, context } = exchange
+  const { mcp } = context
+  const found = mcp.legacyClients.get(id)
   // Every one of this thread is of this class; the others are only known to their threads.
-  if (!(client instanceof LegacyClient)) {
+  if (!(found instanceof LegacyClient)) {
     const texts = messages.map(({ text }) => text)
-    const isTaken = await mcp.passOn({ id, backend: exchange.name, principal, texts })
+    for (const message of messages) {
+      if (message.kind !== 'response') exchange.forMessage().tell(message.method)
+    }
+    const client = exchange.client.record()
+    const isTaken = await mcp.passOn({ id, backend: exchange.name, principal, texts, client })
     return isTaken ? accepted : lostSession()
   }
-  if (client.backend !== exchange.name || client.principal !== principal) return lostSession()
-  if (client.receive(messages, exchange)) return accepted
+  if (found.backend !== exchange.name || found.principal !== principal) return lostSession()
+  if (found.receive(messages, exchange)) return accepted
   return jsonRefusal(429, undefined, codes.internal, 'too many requests are under way')
 }
 

@@ -1,7 +1,8 @@
-/** A request of an MCP client, with the backend that it came to. */
+/** One message of an MCP client, with the request that brought it and the backend that it came to. */
 import { GatewayError } from '../../errors.ts'
 import type { LearnedRecord } from '../../exchange/learned.ts'
 import type { McpItem, McpRules } from '../../exchange/mcp.ts'
+import { principalOf } from '../../mcp/principal.ts'
 import type { BackendAccess } from '../config/backend-access.ts'
 import type { RulePlacement } from '../config/placement.ts'
 import type { CompiledBackend } from '../config/rules.ts'
@@ -17,21 +18,43 @@ export class McpExchange {
   readonly context: PhaseContext
   readonly placement: RulePlacement
   readonly chosen: CompiledBackend
-  #client: ClientView | undefined
+  /** The request as policies and targets see it, whatever becomes of the exchange itself. */
+  readonly client: ClientView
+  /** Another thread received the request: the walk is that of the client's stream. */
+  readonly #isPassedOn: boolean
+  #facts: McpFacts | undefined
 
-  constructor(walk: Walk, context: PhaseContext) {
+  constructor(
+    walk: Walk,
+    context: PhaseContext,
+    client = ClientView.of(walk.exchange, () => walk.over),
+    isPassedOn = false,
+  ) {
     const { placement, backend } = walk
     if (placement === undefined || backend === undefined) throw new GatewayError('no_backends')
     this.walk = walk
     this.context = context
     this.placement = placement
     this.chosen = backend
+    this.client = client
+    this.#isPassedOn = isPassedOn
   }
 
-  /** The request as policies and targets see it, whatever becomes of the exchange itself. */
-  get client(): ClientView {
-    this.#client ??= new ClientView(this.walk)
-    return this.#client
+  /** The same request for one message of its batch: each is judged and logged by itself. */
+  forMessage(): McpExchange {
+    const { walk, context, client } = this
+    const copy = ClientView.of(client, () => client.isOver)
+    return new McpExchange(walk, context, copy, this.#isPassedOn)
+  }
+
+  /** For a message of the same client whose request another thread has received. */
+  passedOn(client: ClientView): McpExchange {
+    return new McpExchange(this.walk, this.context, client, true)
+  }
+
+  /** A digest of who the client is; undefined if no credentials were verified. */
+  get principal(): string | undefined {
+    return principalOf(this.client)
   }
 
   /** As it is now: a stream may outlive what the backend was when it began. */
@@ -100,15 +123,31 @@ export class McpExchange {
     this.#learn({ ...common, target, [type]: what })
   }
 
+  /** What the log says of the message. */
+  get facts(): McpFacts | undefined {
+    return this.#facts
+  }
+
   #note(facts: McpFacts): void {
     const session = this.sessionId
-    this.walk.mcpFacts = { ...facts, ...(session !== undefined && { session }) }
+    this.#setFacts({ ...facts, ...(session !== undefined && { session }) })
   }
 
   /** The client gets an error of this code. */
   noteError(errorCode: number): void {
-    const { mcpFacts } = this.walk
-    if (mcpFacts !== undefined) this.walk.mcpFacts = { ...mcpFacts, errorCode }
+    if (this.#facts !== undefined) this.#setFacts({ ...this.#facts, errorCode })
+  }
+
+  #setFacts(facts: McpFacts): void {
+    const before = this.#facts
+    this.#facts = facts
+    // The thread that received the request logs it.
+    if (this.#isPassedOn) return
+    this.walk.mcpFacts ??= []
+    const all = this.walk.mcpFacts
+    const at = before === undefined ? -1 : all.indexOf(before)
+    if (at < 0) all.push(facts)
+    else all[at] = facts
   }
 
   /** Tells rules of an item in a list. */
@@ -121,7 +160,7 @@ export class McpExchange {
   #learn(mcp: LearnedRecord): void {
     this.client.learned.mcp = mcp
     // The access log reads the exchange, which may be another request's once this one is over.
-    if (!this.walk.over) this.walk.exchange.learned.mcp = mcp
+    if (!this.walk.over && !this.#isPassedOn) this.walk.exchange.learned.mcp = mcp
   }
 }
 

@@ -8,8 +8,9 @@ import {
   type McpMessage,
   type McpRequest,
   MessageRefusal,
-  readMessages,
+  readClientMessages,
 } from '../../mcp/message.ts'
+import { methodOf } from '../../mcp/methods.ts'
 import { newSessionId, type SessionState } from '../../mcp/session-state.ts'
 import { assumedVersion, hasBatches, latestVersion } from '../../mcp/versions.ts'
 import { decode } from './answer-reader.ts'
@@ -53,8 +54,8 @@ interface ReadBody {
   readonly isBatch: boolean
 }
 
-async function readBody({ walk }: McpExchange): Promise<ReadBody | RespondVerdict> {
-  const { requestBody, bufferLimit, request } = walk.exchange
+async function readBody(exchange: McpExchange): Promise<ReadBody | RespondVerdict> {
+  const { requestBody, bufferLimit, request } = exchange.walk.exchange
   if ((request.headers.get('content-encoding') ?? 'identity').toLowerCase() !== 'identity') {
     const message = 'Unsupported Media Type: the body must not be compressed'
     return jsonRefusal(415, undefined, codes.invalidRequest, message)
@@ -62,12 +63,14 @@ async function readBody({ walk }: McpExchange): Promise<ReadBody | RespondVerdic
   const body = await requestBody.buffer(bufferLimit)
   if (!body.complete) throw new GatewayError('body_too_large')
   try {
-    const found = readMessages(decode([body.bytes]))
-    return Array.isArray(found)
-      ? { messages: found as readonly McpMessage[], isBatch: true }
-      : { messages: [found as McpMessage], isBatch: false }
+    const found = readClientMessages(decode([body.bytes]))
+    return 'kind' in found
+      ? { messages: [found], isBatch: false }
+      : { messages: found, isBatch: true }
   } catch (error) {
     if (!(error instanceof MessageRefusal)) throw error
+    if (error.method !== undefined) exchange.tell(error.method)
+    exchange.noteError(error.code)
     return jsonRefusal(400, undefined, error.code, error.message)
   }
 }
@@ -97,9 +100,14 @@ function checkMessages(
 }
 
 function agrees(message: McpMessage, headers: HeaderFields): boolean {
-  if (message.kind === 'response') return true
+  // An answer has neither, so whoever believes the headers would take it for something else.
+  if (message.kind === 'response') return !headers.has('mcp-method') && !headers.has('mcp-name')
   const { text, params } = message
-  const named = member(params, 'name') ?? member(params, 'uri')
+  const known = methodOf(message.method)
+  const named =
+    known.kind === 'item'
+      ? member(params, known.key)
+      : (member(params, 'name') ?? member(params, 'uri'))
   const method = headers.get('mcp-method') ?? message.method
   const name = headers.get('mcp-name')
   return method === message.method && (name === undefined || name === textOf(text, named))
@@ -121,9 +129,7 @@ function passingSession(exchange: McpExchange): ClientSession {
     hello,
     targets: {},
   }
-  const session = new ClientSession(exchange, state)
-  exchange.sessionId = undefined
-  return session
+  return new ClientSession(exchange, state)
 }
 
 function serveMessages(session: ClientSession, messages: readonly McpMessage[]): Promise<Result> {
@@ -142,66 +148,72 @@ function serveMessages(session: ClientSession, messages: readonly McpMessage[]):
       outlet.end()
     },
   }
-  const turn = new Turn(session, outlet, abandon)
-  const requests = messages.filter((message) => message.kind === 'request')
-  const others = messages.filter((message) => message.kind !== 'request')
-  const work =
-    requests.length === 0
-      ? tellAll(turn, others, outlet)
-      : answerAll(turn, requests, others, outlet)
-  void work
-    .catch((thrown) => refuseAll(turn, requests[0], thrown, outlet))
+  const turns = turnsOf(session, messages, outlet, abandon)
+  void serveTurns(turns, outlet)
+    .catch((thrown) => refuseAll(turns, thrown, outlet))
     .catch((thrown) => outlet.fail(thrown))
     .finally(() => context.mcp.leave(session.state))
     .finally(() => (backend.isStateless ? endEverywhere(session) : undefined))
   return outlet.result
 }
 
-async function tellAll(
-  turn: Turn,
-  messages: readonly Exclude<McpMessage, McpRequest>[],
-  outlet: ExchangeOutlet,
-): Promise<void> {
-  // Without sessions there is nobody who would still know what it is about.
-  if (!turn.exchange.backend.isStateless) {
-    for (const message of messages) await turn.notify(message)
-  }
-  outlet.answer(202, [], undefined, 'Upstream')
+/** A message with the turn that serves it; each message of a batch is judged and logged by itself. */
+interface MessageTurn<Message extends McpMessage = McpMessage> {
+  readonly turn: Turn
+  readonly message: Message
 }
 
-async function answerAll(
-  turn: Turn,
-  requests: readonly McpRequest[],
-  others: readonly Exclude<McpMessage, McpRequest>[],
+function turnsOf(
+  session: ClientSession,
+  messages: readonly McpMessage[],
+  outlet: ExchangeOutlet,
+  abandon: Abandon,
+): readonly MessageTurn[] {
+  const { exchange, state } = session
+  return messages.map((message, at) => {
+    const own = at === 0 ? session : new ClientSession(exchange.forMessage(), state)
+    return { turn: new Turn(own, outlet, abandon), message }
+  })
+}
+
+const isRequest = (one: MessageTurn): one is MessageTurn<McpRequest> =>
+  one.message.kind === 'request'
+
+async function serveTurns(turns: readonly MessageTurn[], outlet: ExchangeOutlet): Promise<void> {
+  for (const { turn, message } of turns) {
+    if (message.kind !== 'request') await turn.notify(message)
+  }
+  const requests = turns.filter(isRequest)
+  const [only, ...more] = requests
+  if (only === undefined) outlet.answer(202, [], undefined, 'Upstream')
+  else if (more.length === 0) {
+    const { text, mark } = await only.turn.answer(only.message)
+    outlet.finish(text, mark)
+  } else {
+    await Promise.all(requests.map((one) => answerOne(one, outlet)))
+    outlet.end()
+  }
+}
+
+/** One answer of several: an error of one request is none of the others. */
+async function answerOne(
+  { turn, message }: MessageTurn<McpRequest>,
   outlet: ExchangeOutlet,
 ): Promise<void> {
-  for (const message of others) await turn.notify(message)
-  const [only, ...more] = requests
-  if (only !== undefined && more.length === 0) {
-    const { text, mark } = await turn.answer(only)
-    outlet.finish(text, mark)
-    return
-  }
-  await Promise.all(
-    requests.map(async (request) => {
-      const { text, mark } = await turn.answer(request).catch((thrown) => ({
-        text: errorText(request.id, codes.internal, toFailure(thrown).message),
-        mark: undefined,
-      }))
-      outlet.send(text, mark)
-    }),
-  )
-  outlet.end()
+  const { text, mark } = await turn.answer(message).catch((thrown: unknown) => {
+    const { message: why } = toFailure(thrown)
+    turn.exchange.noteError(codes.internal)
+    return { text: errorText(message.id, codes.internal, why), mark: undefined }
+  })
+  outlet.send(text, mark)
 }
 
 /** There is no answer: the client is told why, as far as it can still be. */
-function refuseAll(
-  turn: Turn,
-  request: McpRequest | undefined,
-  thrown: unknown,
-  outlet: ExchangeOutlet,
-): void {
-  if (turn.exchange.walk.over) return
+function refuseAll(turns: readonly MessageTurn[], thrown: unknown, outlet: ExchangeOutlet): void {
+  const found = turns.find(isRequest) ?? turns[0]
+  if (found === undefined || found.turn.exchange.walk.over) return
+  const { turn, message } = found
+  const request = message.kind === 'request' ? message : undefined
   turn.exchange.noteError(codes.internal)
   if (thrown instanceof SessionEnded) {
     turn.exchange.context.mcp.end(turn.session.state)

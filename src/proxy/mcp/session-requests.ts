@@ -1,20 +1,9 @@
 /** Requests that bring a session: whose it is, and how it ends. */
-import type { Exchange, RespondVerdict } from '../../exchange/exchange.ts'
+import type { RespondVerdict } from '../../exchange/exchange.ts'
 import { codes } from '../../mcp/answers.ts'
-import { principalDigest } from '../../mcp/session-state.ts'
 import type { McpExchange } from './mcp-exchange.ts'
 import { jsonRefusal, lostSession } from './refusals.ts'
 import { ClientSession, endEverywhere } from './target-session.ts'
-
-const textIn = (value: unknown): string | undefined =>
-  typeof value === 'string' ? value : undefined
-
-/** Who has shown credentials, as far as sessions are bound to it. */
-export function principalOf({ learned }: Exchange): string | undefined {
-  const { jwt, apiKey, basicAuth } = learned
-  const user = textIn(basicAuth?.username)
-  return principalDigest([textIn(jwt?.iss), textIn(jwt?.sub), textIn(apiKey?.name), user])
-}
 
 /** The session that the request names, or why there is none. */
 export function findSession(exchange: McpExchange): ClientSession | RespondVerdict {
@@ -26,7 +15,7 @@ export function findSession(exchange: McpExchange): ClientSession | RespondVerdi
   }
   const state = context.mcp.open(id, name)
   // A session that somebody else has begun is not told from one that never was.
-  if (state === undefined || state.principal !== principalOf(exchange.client)) return lostSession()
+  if (state === undefined || state.principal !== exchange.principal) return lostSession()
   return new ClientSession(exchange, state)
 }
 
@@ -37,5 +26,5 @@ export async function serveDelete(exchange: McpExchange): Promise<RespondVerdict
   const ends = endEverywhere(session)
   exchange.context.mcp.end(session.state)
   await ends
-  return { kind: 'respond', status: 202, reason: 'Upstream' }
+  return { kind: 'respond', status: 200, reason: 'Upstream' }
 }

@@ -102,7 +102,8 @@ export class ClientSession {
   constructor(exchange: McpExchange, state: SessionState) {
     this.exchange = exchange
     this.state = state
-    exchange.sessionId = state.id
+    // Without sessions the state is of this request alone, and means nothing to anybody else.
+    exchange.sessionId = exchange.backend.isStateless ? undefined : state.id
   }
 
   /** Connections that the session holds. */

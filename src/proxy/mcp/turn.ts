@@ -6,17 +6,18 @@ import type { McpEvent } from '../../mcp/event-stream.ts'
 import { eventText } from '../../mcp/event-stream.ts'
 import { type JsonNode, jsonValue, member, splice, textOf } from '../../mcp/json/scan.ts'
 import { readCursor, withoutItems } from '../../mcp/lists.ts'
-import type { McpMessage, McpNotification, McpRequest, McpResponse } from '../../mcp/message.ts'
+import type { McpNotification, McpRequest, McpResponse } from '../../mcp/message.ts'
 import { type ItemMethod, type ListMethod, methodOf } from '../../mcp/methods.ts'
 import { targetOfId, targetOfName, targetOfUri } from '../../mcp/naming.ts'
-import { clientMessage, clientResult } from '../../mcp/results.ts'
+import { clientResult } from '../../mcp/results.ts'
 import { startCallSpan } from '../tracing.ts'
 import type { McpTargetEntry } from '../upstream/mcp-targets.ts'
 import type { EventMark } from './answer-reader.ts'
 import { toFailure } from './failure.ts'
 import { askLists } from './fan-out.ts'
 import { clientMark } from './marks.ts'
-import { type McpExchange, rulesIn } from './mcp-exchange.ts'
+import type { McpExchange } from './mcp-exchange.ts'
+import { keptItems, messageForClient } from './server-messages.ts'
 import { type ClientSession, SessionEnded, tell } from './target-session.ts'
 import { type Abandon, type Answered, ask, type Relay, type Transport } from './transport.ts'
 
@@ -90,10 +91,22 @@ export class Turn {
         return this.#only === undefined
           ? { text: resultText(request.id, '{}') }
           : this.#ask(this.#only, request)
+      case 'other':
+        // Rules cannot judge what the gateway does not understand.
+        return this.#onlyWithout((entry) => this.exchange.rulesOf(entry) !== undefined, request)
       default:
-        if (this.#only !== undefined) return this.#ask(this.#only, request)
-        return { text: errorText(request.id, codes.methodNotFound, 'Method not found') }
+        return this.#onlyWithout(() => false, request)
     }
+  }
+
+  /** For methods of one server, which several have no way to share. */
+  #onlyWithout(
+    isRefused: (entry: McpTargetEntry) => boolean,
+    request: McpRequest,
+  ): Promise<TurnAnswer> | TurnAnswer {
+    const only = this.#only
+    if (only !== undefined && !isRefused(only)) return this.#ask(only, request)
+    return { text: errorText(request.id, codes.methodNotFound, 'Method not found') }
   }
 
   // --- lists ---
@@ -102,10 +115,11 @@ export class Turn {
     const only = this.#only
     if (only !== undefined) {
       const { response, mark } = await this.send(only, request)
-      const rules = rulesIn(this.exchange.accessOf(only))
-      if (rules === undefined) return { text: response.text, mark }
-      const keeps = this.keeps(only, request.method, method)
-      return { text: withoutItems(method, response, keeps), mark }
+      const keeps = keptItems(this.exchange, only, method)
+      return {
+        text: keeps === undefined ? response.text : withoutItems(method, response, keeps),
+        mark,
+      }
     }
     const cursor = textOf(request.text, member(request.params, 'cursor'))
     const cursors = cursor === undefined ? undefined : readCursor(cursor)
@@ -113,18 +127,6 @@ export class Turn {
       return { text: errorText(request.id, codes.invalidParams, 'Invalid cursor') }
     }
     return { text: await askLists(this, request, method, cursors) }
-  }
-
-  /** Which items of a target the client may see. */
-  keeps(entry: McpTargetEntry, method: string, { type }: ListMethod): (name: string) => boolean {
-    const rules = this.exchange.rulesOf(entry)
-    if (rules === undefined) return () => true
-    const { client } = this.exchange
-    return (name) => {
-      const item: McpItem = { type, target: entry.target.name, name }
-      this.exchange.show(method, item)
-      return rules.allows(client, { method, item, isListed: true })
-    }
   }
 
   // --- items ---
@@ -174,7 +176,12 @@ export class Turn {
 
   #complete(request: McpRequest): Promise<TurnAnswer> {
     const ref = member(request.params, 'ref')
-    const isPrompt = textOf(request.text, member(ref, 'type')) === 'ref/prompt'
+    const type = textOf(request.text, member(ref, 'type'))
+    const isPrompt = type === 'ref/prompt'
+    if (!isPrompt && type !== 'ref/resource') {
+      const message = 'params.ref.type must be ref/prompt or ref/resource'
+      return Promise.resolve({ text: errorText(request.id, codes.invalidParams, message) })
+    }
     const key = isPrompt ? 'name' : 'uri'
     const node = member(ref, key)
     const called = textOf(request.text, node)
@@ -233,7 +240,7 @@ export class Turn {
   ): Promise<Answered> {
     const { walk } = this.exchange
     const { name } = entry.target
-    const { method = '', item } = walk.mcpFacts ?? {}
+    const { method = '', item } = this.exchange.facts ?? {}
     const what = item === undefined ? `${method} ${name}` : `${method} ${name}_${item}`
     const span = startCallSpan(walk, what, [
       ['mcp.method.name', method],
@@ -260,7 +267,8 @@ export class Turn {
     return {
       onStream: () => outlet.open(),
       onMessage: (message, mark) => {
-        outlet.send(this.#told(entry, message), this.#markOf(entry, mark))
+        const text = messageForClient(this.session, entry, message)
+        if (text !== undefined) outlet.send(text, this.#markOf(entry, mark))
       },
       onEvent: (event) => outlet.sendEvent(eventText(this.#marked(entry, event))),
       hold: (resume) => {
@@ -275,15 +283,13 @@ export class Turn {
     return { ...event, id: this.#markOf(entry, { id, retry: undefined })?.id }
   }
 
-  #told({ target }: McpTargetEntry, message: McpMessage): string {
-    return this.#only === undefined ? clientMessage(target.name, message) : message.text
-  }
-
   // --- what needs no answer ---
 
   /** Rejects with SessionEnded, or where the only target refuses. */
   async notify(message: McpNotification | McpResponse): Promise<void> {
     if (message.kind === 'notification') this.exchange.tell(message.method)
+    // Without sessions there is nobody who would still know what it is about.
+    if (this.exchange.backend.isStateless) return
     const only = this.#only
     if (only !== undefined) {
       await this.session.use(only, (transport) => tell(transport, message.text))

@@ -6,7 +6,7 @@ import type { AttributeChanges, AttributeValue } from '../../exchange/observe.ts
 import type { ServerExchange } from '../engine/types.ts'
 import { addressText, quote, statusOf, word } from './access-text.ts'
 import { modelFields } from './model-fields.ts'
-import type { RequestFacts } from './types.ts'
+import type { McpFacts, RequestFacts } from './types.ts'
 
 interface Field {
   readonly name: string
@@ -22,16 +22,29 @@ export function protocolOf({ protocol, model, mcp }: RequestFacts): string {
   return model !== undefined ? 'llm' : mcp !== undefined ? 'mcp' : protocol
 }
 
+type McpRead = (facts: McpFacts) => string | number | undefined
+
+/** A field of messages of MCP clients. For a batch it lists every value once. */
+const mcpField = (name: string, read: McpRead): Field =>
+  field(name, ({ mcp: [first, ...more] = [] }) => {
+    if (first === undefined || more.length === 0) return first && read(first)
+    const values = new Set([first, ...more].map(read).filter((value) => value !== undefined))
+    return [...values].join(',')
+  })
+
+const itemOf = (type: McpFacts['type']) => (facts: McpFacts) =>
+  facts.type === type ? facts.item : undefined
+
 /** Of requests of MCP clients, in this order. */
 const mcpFields: readonly Field[] = [
-  field('mcp.method.name', ({ mcp }) => mcp?.method),
-  field('mcp.session.id', ({ mcp }) => mcp?.session),
-  field('mcp.target', ({ mcp }) => mcp?.target),
-  field('mcp.resource.type', ({ mcp }) => mcp?.type),
-  field('mcp.resource.uri', ({ mcp }) => (mcp?.type === 'resource' ? mcp.item : undefined)),
-  field('gen_ai.tool.name', ({ mcp }) => (mcp?.type === 'tool' ? mcp.item : undefined)),
-  field('gen_ai.prompt.name', ({ mcp }) => (mcp?.type === 'prompt' ? mcp.item : undefined)),
-  field('mcp.error.code', ({ mcp }) => mcp?.errorCode),
+  mcpField('mcp.method.name', ({ method }) => method),
+  mcpField('mcp.session.id', ({ session }) => session),
+  mcpField('mcp.target', ({ target }) => target),
+  mcpField('mcp.resource.type', ({ type }) => type),
+  mcpField('mcp.resource.uri', itemOf('resource')),
+  mcpField('gen_ai.tool.name', itemOf('tool')),
+  mcpField('gen_ai.prompt.name', itemOf('prompt')),
+  mcpField('mcp.error.code', ({ errorCode }) => errorCode),
 ]
 
 /** Of requests to InferencePools, in this order. */

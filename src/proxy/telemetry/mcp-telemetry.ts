@@ -17,7 +17,11 @@ export class McpTelemetry {
   }
 
   /** `request`: the labels of the request, from which the place is taken. */
-  served({ backend }: RequestFacts, facts: McpFacts, request: readonly Label[]): void {
+  served({ backend, mcp = [] }: RequestFacts, request: readonly Label[]): void {
+    for (const facts of mcp) this.#count(backend, facts, request)
+  }
+
+  #count(backend: string | undefined, facts: McpFacts, request: readonly Label[]): void {
     const labels = this.#labels
     labels[0] = backend ?? ''
     labels[1] = knownMethod(facts.method)

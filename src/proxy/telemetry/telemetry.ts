@@ -169,7 +169,7 @@ export function createTelemetry({ log, format, onBug }: TelemetryOptions): Worke
       if (facts.retries > 0) upstream.retried(labels, facts.retries)
       if (facts.model !== undefined) models.record(exchange, facts, facts.model)
       if (facts.pool !== undefined) upstream.picked(facts.pool)
-      if (facts.mcp !== undefined) mcp.served(facts, facts.mcp, labels)
+      if (facts.mcp !== undefined) mcp.served(facts, labels)
     },
 
     onSpans(exported: number, dropped: number): void {

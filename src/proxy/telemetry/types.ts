@@ -67,7 +67,7 @@ export interface PoolFacts {
   readonly problem: string | undefined
 }
 
-/** What a client of MCP servers was at. */
+/** One message of a client of MCP servers. */
 export interface McpFacts {
   readonly method: string
   /** Of these only what the request was about. */
@@ -121,7 +121,8 @@ export interface RequestFacts {
   readonly spanId?: string
   /** What a policy asks of the line; absent where none does. */
   readonly accessLog?: AccessLogRules
-  readonly mcp?: McpFacts
+  /** Messages of an MCP client that the request has brought; at least one. */
+  readonly mcp?: readonly McpFacts[]
   /** Set where the picker of an InferencePool was asked. */
   readonly pool?: PoolFacts
   /** The request as the client sent it, before any rewrite. */

@@ -1,0 +1,94 @@
+/** An MCP server that carries out whatever it can make out, and says what a test tells it to say. */
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+interface Message {
+  readonly id?: unknown
+  readonly method?: string
+  readonly params?: { readonly name?: string; readonly protocolVersion?: string }
+}
+
+export interface LenientServer {
+  readonly port: number
+  /** Bodies of all messages, in order. */
+  readonly received: readonly string[]
+  /** Values of `mcp-protocol-version`, in order. */
+  readonly versions: readonly (string | undefined)[]
+  /** Text of the streams of GET requests. */
+  stream: string
+  /** Results by method. */
+  readonly results: Map<string, object>
+  /** What `tools/call` of `ask` asks the client. */
+  question: object
+  close(): Promise<void>
+}
+
+const json = { 'content-type': 'application/json' }
+const events = { 'content-type': 'text/event-stream' }
+
+/** Starts one on a free loopback port. It echoes whatever version `initialize` names. */
+export async function startLenientServer(): Promise<LenientServer> {
+  const received: string[] = []
+  const versions: (string | undefined)[] = []
+  const waiting = new Map<unknown, (text: string) => void>()
+  const results = new Map<string, object>()
+  const server = { stream: '', question: {} as object, results, received, versions }
+
+  const ask = (response: ServerResponse, id: unknown): void => {
+    const question = { jsonrpc: '2.0', id: 'question', ...server.question }
+    response.writeHead(200, events)
+    response.write(`data: ${JSON.stringify(question)}\n\n`)
+    waiting.set('question', (text) => {
+      const result = { content: [{ type: 'text', text }] }
+      response.end(`data: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`)
+    })
+  }
+
+  const serve = (text: string, response: ServerResponse): void => {
+    const { id, method, params } = JSON.parse(text) as Message
+    if (method === undefined) {
+      waiting.get(id)?.(text)
+      response.writeHead(202).end()
+    } else if (method === 'initialize') {
+      const capabilities = { tools: {}, prompts: {}, resources: {}, logging: {}, completions: {} }
+      const serverInfo = { name: 'lenient', version: '1' }
+      const result = { protocolVersion: params?.protocolVersion, capabilities, serverInfo }
+      response.writeHead(200, { ...json, 'mcp-session-id': `session-${received.length}` })
+      response.end(JSON.stringify({ jsonrpc: '2.0', id, result }))
+    } else if (id === undefined) response.writeHead(202).end()
+    else if (method === 'tools/call' && params?.name?.endsWith('ask')) ask(response, id)
+    else {
+      const result = results.get(method) ?? {}
+      response.writeHead(200, json).end(JSON.stringify({ jsonrpc: '2.0', id, result }))
+    }
+  }
+
+  const http = createServer((request, response) => {
+    versions.push(request.headers['mcp-protocol-version'] as string | undefined)
+    if (request.method === 'GET') {
+      response.writeHead(200, events)
+      response.write(server.stream)
+      return
+    }
+    let text = ''
+    request.on('data', (chunk: Buffer) => {
+      text += chunk.toString()
+    })
+    request.on('end', () => {
+      if (request.method === 'DELETE') response.end()
+      else {
+        received.push(text)
+        serve(text, response)
+      }
+    })
+  })
+  await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve))
+  return Object.assign(server, {
+    port: (http.address() as AddressInfo).port,
+    close: () =>
+      new Promise<void>((resolve) => {
+        http.close(() => resolve())
+        http.closeAllConnections()
+      }),
+  })
+}
