@@ -6,6 +6,9 @@
 
 import type { JsonObject } from './json.ts'
 
+/** What providers speak. */
+export type ProviderFormat = 'completions' | 'messages' | 'converse' | 'generate-content'
+
 /** Where an image or a document is. */
 export type MediaSource =
   | { readonly type: 'data'; readonly mediaType: string /** Base64. */; readonly data: string }
@@ -55,6 +58,12 @@ export interface ThinkingBlock {
   readonly signature?: string
 }
 
+/** Thinking that only its provider can read. */
+export interface RedactedThinkingBlock {
+  readonly type: 'redacted-thinking'
+  readonly data: string
+}
+
 export type Block =
   | TextBlock
   | ImageBlock
@@ -62,6 +71,7 @@ export type Block =
   | ToolCallBlock
   | ToolResultBlock
   | ThinkingBlock
+  | RedactedThinkingBlock
 
 export interface Turn {
   readonly role: 'user' | 'assistant'
@@ -71,8 +81,8 @@ export interface Turn {
 export interface Tool {
   readonly name: string
   readonly description?: string
-  /** JSON Schema of the arguments. */
-  readonly schema: unknown
+  /** JSON Schema of the arguments; its type is `object`. */
+  readonly schema: JsonObject
   readonly cache?: boolean
 }
 
@@ -158,7 +168,7 @@ export function inputWithCache({ uncachedInput, cacheRead = 0, cacheWrite = 0 }:
 
 /** One of the answers that were asked for. */
 export interface Choice {
-  readonly blocks: readonly (TextBlock | ToolCallBlock | ThinkingBlock)[]
+  readonly blocks: readonly (TextBlock | ToolCallBlock | ThinkingBlock | RedactedThinkingBlock)[]
   readonly stop: StopReason
 }
 
@@ -185,6 +195,7 @@ export type AnswerEvent =
       readonly text: string
       readonly signature?: string
     }
+  | { readonly type: 'redacted-thinking'; readonly index: number; readonly data: string }
   | {
       readonly type: 'tool-start'
       readonly index: number

@@ -1,5 +1,9 @@
 /** What providers speak: how a conversation is written for each, and how answers are read. */
-import type { Answer, AnswerReader, Chat, ProviderError } from './chat.ts'
+import type { Answer, AnswerReader, Chat, ProviderError, ProviderFormat } from './chat.ts'
+
+export type { ProviderFormat } from './chat.ts'
+
+import { ClientToolReader, withClientTools } from './formats/client-tools.ts'
 import { readCompletion, readCompletionsError } from './formats/completions/response.ts'
 import { CompletionsReader } from './formats/completions/stream.ts'
 import { writeCompletionsRequest } from './formats/completions/write-request.ts'
@@ -15,9 +19,8 @@ import { writeGenerateContentRequest } from './formats/generate-content/write-re
 import { readMessage, readMessagesError } from './formats/messages/response.ts'
 import { MessagesReader } from './formats/messages/stream.ts'
 import { writeMessagesRequest } from './formats/messages/write-request.ts'
+import { ToolLabels } from './formats/tool-labels.ts'
 import type { JsonObject } from './json.ts'
-
-export type ProviderFormat = 'completions' | 'messages' | 'converse' | 'generate-content'
 
 /** How the pieces of a streamed answer are framed. */
 export type Framing = 'sse' | 'event-stream'
@@ -43,11 +46,26 @@ export function translate(
   format: ProviderFormat,
   options: TranslationOptions,
 ): Translation {
+  const labels = new ToolLabels(format, chat.tools)
+  const written = write(chat, format, options, labels)
+  return {
+    ...written,
+    readAnswer: (body) => withClientTools(written.readAnswer(body), labels),
+    reader: () => new ClientToolReader(written.reader(), labels),
+  }
+}
+
+function write(
+  chat: Chat,
+  format: ProviderFormat,
+  options: TranslationOptions,
+  labels: ToolLabels,
+): Translation {
   const { newId } = options
   switch (format) {
     case 'completions':
       return {
-        body: writeCompletionsRequest(chat),
+        body: writeCompletionsRequest(chat, labels),
         framing: 'sse',
         readAnswer: readCompletion,
         reader: () => new CompletionsReader(),
@@ -55,17 +73,16 @@ export function translate(
       }
     case 'messages':
       return {
-        body: writeMessagesRequest(chat),
+        body: writeMessagesRequest(chat, labels),
         framing: 'sse',
         readAnswer: readMessage,
         reader: () => new MessagesReader(),
         readError: readMessagesError,
       }
     case 'converse': {
-      const { body, toolNames } = writeConverseRequest(chat, options)
-      const known = { id: `msg_${newId()}`, model: chat.model, toolNames }
+      const known = { id: `msg_${newId()}`, model: chat.model }
       return {
-        body,
+        body: writeConverseRequest(chat, options, labels),
         framing: 'event-stream',
         readAnswer: (answer) => readConverse(answer, known),
         reader: () => new ConverseReader(known),
@@ -74,7 +91,7 @@ export function translate(
     }
     case 'generate-content':
       return {
-        body: writeGenerateContentRequest(chat),
+        body: writeGenerateContentRequest(chat, labels),
         framing: 'sse',
         readAnswer: (answer) => readGenerateContent(answer, chat.model, newId),
         reader: () => new GenerateContentReader(chat.model, newId),

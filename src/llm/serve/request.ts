@@ -25,6 +25,7 @@ import {
   settleBody,
 } from '../request/body.ts'
 import { enrich } from '../request/enrichment.ts'
+import { settleHistory } from '../request/history.ts'
 
 export function chatFormatOf(route: ReadRouteType): ChatFormat | undefined {
   return route === 'Embeddings' || route === 'VendorCTokenCount' ? undefined : route
@@ -95,7 +96,7 @@ export function outgoingRequest(
     case 'local-count':
       return { kind: 'local-count', count: () => countLocally(body, model) }
     case 'native': {
-      const completed = completeNative(settled, route)
+      const completed = completeNative(withHistory(settled, route), route)
       const changed = plan.change?.(completed.body) ?? completed.body
       const isChanged = completed.isChanged || changed !== completed.body
       const hidesUsage = route === 'Completions' && isStream && !asksForUsage(body)
@@ -118,8 +119,13 @@ export function outgoingRequest(
       }
     }
     case 'invoke-count':
-      return { ...base, plan, body: invokeCount(body) }
+      return { ...base, plan, body: invokeCount(settleHistory(body, route)) }
   }
+}
+
+function withHistory(settled: SettledBody, route: ReadRouteType): SettledBody {
+  const body = settleHistory(settled.body, route)
+  return body === settled.body ? settled : { ...settled, body, isChanged: true }
 }
 
 /** Beta names that the provider takes among its additional fields. */

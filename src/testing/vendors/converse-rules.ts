@@ -45,6 +45,10 @@ class Rules {
   #points = 0
   #hasToolBlocks = false
 
+  /** Ids of the calls of the message before. */
+  #calls: unknown[] = []
+  readonly #ids = new Set<unknown>()
+
   check(body: Fields): void {
     const unknown = Object.keys(body).find((name) => !topLevel.includes(name))
     if (unknown !== undefined) throw new Error(`unknown member ${unknown}`)
@@ -57,6 +61,7 @@ class Rules {
     this.#tools(body.toolConfig as Fields | undefined)
     this.#inference((body.inferenceConfig ?? {}) as Fields)
     this.#guardrail(body.guardrailConfig as Fields | undefined)
+    this.#checkThinking(body)
     if (this.#points > mostPoints) throw new Error('too many cache points')
   }
 
@@ -75,9 +80,39 @@ class Rules {
         throw new Error(`${where}: roles must alternate between user and assistant`)
       before = role
       if (listOf(content).length === 0) throw new Error(`${where}.content is empty`)
+      this.#pairs(listOf(content), where)
       for (const block of listOf(content)) this.#block(block, where)
     }
     if (before !== 'user') throw new Error('the conversation must end with a user message')
+  }
+
+  /** The calls of a message are answered by the next one, all of them and no others. */
+  #pairs(content: Fields[], where: string): void {
+    const members = (name: string) =>
+      content.flatMap((block) => (block[name] === undefined ? [] : [block[name] as Fields]))
+    const answered = members('toolResult').map(({ toolUseId }) => toolUseId)
+    if (
+      answered.length !== this.#calls.length ||
+      !this.#calls.every((id) => answered.includes(id))
+    ) {
+      throw new Error(`${where}: the number of toolResult blocks is not that of the toolUse blocks`)
+    }
+    this.#calls = members('toolUse').map(({ toolUseId }) => toolUseId)
+    for (const id of this.#calls) {
+      if (!/^[a-zA-Z0-9_-]{1,64}$/.test(String(id))) throw new Error(`${where}: toolUseId ${id}`)
+      if (this.#ids.has(id)) throw new Error(`${where}: toolUseId ${id} comes twice`)
+      this.#ids.add(id)
+    }
+    this.#thinking(members('reasoningContent'), where)
+  }
+
+  #thinking(blocks: Fields[], where: string): void {
+    for (const block of blocks) {
+      if (memberOf(block, ['reasoningText', 'redactedContent'], where) === 'redactedContent')
+        continue
+      const { signature } = block.reasoningText as Fields
+      if (signature !== 'c2ln') throw new Error(`${where}: invalid signature of reasoning`)
+    }
   }
 
   #block(block: Fields, where: string): void {
@@ -118,10 +153,30 @@ class Rules {
       }
       const { name, inputSchema } = tool.toolSpec as { name: string; inputSchema: Fields }
       this.#name(name)
-      if (typeof inputSchema?.json !== 'object') throw new Error(`inputSchema of ${name}`)
+      const { type } = (inputSchema?.json ?? {}) as Fields
+      if (type !== 'object') throw new Error(`inputSchema of ${name}: type must be object`)
     }
     if (config.toolChoice !== undefined) {
       memberOf(config.toolChoice as Fields, ['auto', 'any', 'tool'], 'toolChoice')
+    }
+  }
+
+  /** As models of vendorC's family refuse it. */
+  #checkThinking({ additionalModelRequestFields: more, toolConfig, messages }: Fields): void {
+    const { thinking } = (more ?? {}) as Fields
+    if (thinking === undefined) return
+    const { any, tool } = ((toolConfig as Fields | undefined)?.toolChoice ?? {}) as Fields
+    if (any !== undefined || tool !== undefined) {
+      throw new Error('Thinking may not be enabled when tool_choice forces tool use.')
+    }
+    if ((thinking as Fields).type !== 'enabled') return
+    let first: Fields | undefined
+    for (const { role, content } of listOf(messages).toReversed()) {
+      if (role === 'assistant') [first] = listOf(content)
+      else if (!listOf(content).some(({ toolResult }) => toolResult !== undefined)) break
+    }
+    if (first !== undefined && first.reasoningContent === undefined) {
+      throw new Error('Expected `thinking` or `redacted_thinking`, but found something else')
     }
   }
 

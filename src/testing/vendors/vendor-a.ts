@@ -1,5 +1,7 @@
 /** A simulator of vendorA: chat completions, responses, embeddings. */
 import type { ServerResponse } from 'node:http'
+import { checkChat } from './completions-rules.ts'
+import { checkResponses } from './responses-rules.ts'
 import { json, openStream, sendEvent, startVendor, type Vendor, type VendorCall } from './vendor.ts'
 
 export const answerId = 'chatcmpl-sim'
@@ -16,18 +18,8 @@ function check({ method, path, headers, body, text }: VendorCall): string | unde
   if (Number(headers['content-length']) !== Buffer.byteLength(text)) return 'content-length'
   if (headers['content-encoding'] !== undefined) return 'content-encoding'
   if (typeof body.model !== 'string') return 'you must provide a model parameter'
+  if (only === '/v1/responses') return checkResponses(body)
   return only === '/v1/chat/completions' ? checkChat(body) : undefined
-}
-
-const roles = ['system', 'developer', 'user', 'assistant', 'tool', 'function']
-
-export function checkChat({ messages, stream, stream_options: options }: Record<string, unknown>) {
-  if (!Array.isArray(messages) || messages.length === 0) return 'messages: a non-empty array'
-  for (const message of messages as Record<string, unknown>[]) {
-    if (!roles.includes(String(message.role))) return `messages: role ${String(message.role)}`
-  }
-  if (options !== undefined && stream !== true) return 'stream_options only with stream'
-  return undefined
 }
 
 /** Answers with a text, whole or in pieces, as the request asks. */

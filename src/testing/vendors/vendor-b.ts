@@ -1,6 +1,9 @@
 /** A simulator of vendorB: vendorA's formats below paths that a version of the API decides. */
+
+import { checkChat } from './completions-rules.ts'
+import { checkResponses } from './responses-rules.ts'
 import { type Refusal, startVendor, type Vendor, type VendorCall } from './vendor.ts'
-import { checkChat, completes, errorA } from './vendor-a.ts'
+import { completes, errorA } from './vendor-a.ts'
 
 const dated = /^\d{4}-\d{2}-\d{2}(-preview)?$/
 const tokenOfDirectory = /^Bearer eyJ[\w-]*\.[\w-]+\.[\w-]*$/
@@ -37,6 +40,7 @@ function check({ method, path, headers, body, text }: VendorCall): Refusal {
   if (headers['content-type'] !== 'application/json') return 'content-type'
   if (Number(headers['content-length']) !== Buffer.byteLength(text)) return 'content-length'
   if (!place.isDeployment && typeof body.model !== 'string') return 'model is required'
+  if (place.what === 'responses') return checkResponses(body)
   return place.what === 'chat/completions' ? checkChat(body) : undefined
 }
 

@@ -1,5 +1,6 @@
 /** A simulator of vendorC: messages and token counts. */
 import type { ServerResponse } from 'node:http'
+import { checkConversation } from './messages-rules.ts'
 import { json, openStream, sendEvent, startVendor, type Vendor, type VendorCall } from './vendor.ts'
 import type { ToolCall } from './vendor-a.ts'
 
@@ -52,38 +53,61 @@ export function checkMessages(
       return 'messages: text content blocks must be non-empty'
     }
   }
-  return undefined
+  return checkConversation(body)
 }
 
-/** Asks for a call of a tool, whole or in pieces, as the request asks. */
+/** What comes in front of a call: a thought that is signed, and one that nobody can read. */
+export const thoughtsC = [
+  { type: 'thinking', thinking: 'Hm, so.', signature: 'c2ln' },
+  { type: 'redacted_thinking', data: 'cmVkYWN0ZWQ=' },
+] as const
+
+/** Asks for a call of a tool, whole or in pieces, as the request asks; thinks first if it may. */
 export function callsC({ id, name, input }: ToolCall) {
   return ({ body, path }: VendorCall, response: ServerResponse): void => {
     const model = String(body.model ?? path)
     const usage = { stop_reason: 'tool_use', stop_sequence: null }
+    const thoughts = body.thinking === undefined ? [] : thoughtsC
+    const call = { type: 'tool_use', id, name, input }
     if (body.stream !== true) {
-      const content = [{ type: 'tool_use', id, name, input }]
-      json(response, 200, { ...message(model, ''), ...usage, content })
+      json(response, 200, { ...message(model, ''), ...usage, content: [...thoughts, call] })
       return
     }
-    const block = { type: 'tool_use', id, name, input: {} }
     openStream(response)
-    sendEvent(response, { type: 'message_start', message: message(model, '') }, 'message_start')
-    sendEvent(
-      response,
-      { type: 'content_block_start', index: 0, content_block: block },
-      'content_block_start',
-    )
-    const text = JSON.stringify(input)
-    for (const partial_json of [text.slice(0, 3), text.slice(3)]) {
-      const delta = { type: 'input_json_delta', partial_json }
-      sendEvent(response, { type: 'content_block_delta', index: 0, delta }, 'content_block_delta')
+    const send = (fields: { readonly type: string }) => sendEvent(response, fields, fields.type)
+    send({ type: 'message_start', message: message(model, '') } as { type: string })
+    for (const [index, block] of [...thoughts, call].entries()) {
+      for (const event of eventsOf(block)) send({ ...event, index } as { type: string })
     }
-    sendEvent(response, { type: 'content_block_stop', index: 0 }, 'content_block_stop')
-    const end = { type: 'message_delta', delta: usage, usage: { output_tokens: 5 } }
-    sendEvent(response, end, 'message_delta')
-    sendEvent(response, { type: 'message_stop' }, 'message_stop')
+    send({ type: 'message_delta', delta: usage, usage: { output_tokens: 5 } } as { type: string })
+    send({ type: 'message_stop' })
     response.end()
   }
+}
+
+/** The events of one block, its content in two pieces. */
+function eventsOf(block: (typeof thoughtsC)[number] | object): { readonly type: string }[] {
+  const start = (content_block: object) => ({ type: 'content_block_start', content_block })
+  const delta = (fields: object) => ({ type: 'content_block_delta', delta: fields })
+  const stop = { type: 'content_block_stop' }
+  if ('thinking' in block) {
+    const { thinking, signature } = block
+    return [
+      start({ type: 'thinking', thinking: '', signature: '' }),
+      delta({ type: 'thinking_delta', thinking: thinking.slice(0, 3) }),
+      delta({ type: 'thinking_delta', thinking: thinking.slice(3) }),
+      delta({ type: 'signature_delta', signature }),
+      stop,
+    ]
+  }
+  if (!('input' in block)) return [start(block), stop]
+  const text = JSON.stringify(block.input)
+  return [
+    start({ ...block, input: {} }),
+    delta({ type: 'input_json_delta', partial_json: text.slice(0, 3) }),
+    delta({ type: 'input_json_delta', partial_json: text.slice(3) }),
+    stop,
+  ]
 }
 
 export function says(...pieces: readonly string[]) {

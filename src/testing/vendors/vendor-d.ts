@@ -115,8 +115,23 @@ function checkSchema(schema: Fields | undefined, where: string): string | undefi
   return undefined
 }
 
+/** Signatures that the simulator takes: its own, and what it takes in place of one. */
+const signatures = ['c2ln', 'skip_thought_signature_validator']
+
+/** Models of the third generation want the first call of each of their contents signed. */
+function checkSignatures(contents: readonly Fields[]): string | undefined {
+  for (const [at, { parts }] of contents.entries()) {
+    const call = listOf(parts).find(({ functionCall }) => functionCall !== undefined)
+    if (call !== undefined && !signatures.includes(String(call.thoughtSignature))) {
+      const { name } = call.functionCall as Fields
+      return `Function call is missing a thought_signature in functionCall parts: ${name}, position ${at}`
+    }
+  }
+  return undefined
+}
+
 /** What generateContent refuses of a body. */
-export function checkGenerate(body: Fields): string | undefined {
+export function checkGenerate(body: Fields, path: string): string | undefined {
   const unknown = unknownIn(body, topLevel, '')
   if (unknown !== undefined) return unknown
   const contents = listOf(body.contents)
@@ -125,12 +140,18 @@ export function checkGenerate(body: Fields): string | undefined {
     const problem = checkContent(content, `contents[${at}]`)
     if (problem !== undefined) return problem
   }
+  const unsigned = path.includes('gemini-3') ? checkSignatures(contents) : undefined
+  if (unsigned !== undefined) return unsigned
   const config = (body.generationConfig ?? {}) as Fields
   const inConfig = unknownIn(config, configFields, 'generation_config')
   if (inConfig !== undefined) return inConfig
   for (const { functionDeclarations } of listOf(body.tools)) {
     for (const { name, parameters } of listOf(functionDeclarations)) {
-      if (typeof name !== 'string') return 'tools.function_declarations.name: missing'
+      if (!/^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$/.test(String(name))) {
+        return 'Invalid function name. Must start with a letter or an underscore.'
+      }
+      if ((parameters as Fields | undefined)?.type !== 'object')
+        return `tools.${name}.parameters.type`
       const problem = checkSchema(parameters as Fields, `tools.${name}.parameters`)
       if (problem !== undefined) return problem
     }
@@ -164,7 +185,7 @@ function check({ method, path, headers, body }: VendorCall): Refusal {
   if (verb === undefined) return { status: 404, message: `no method of ${path}` }
   const isSse = searchParams.get('alt') === 'sse'
   if ((verb === 'streamGenerateContent') !== isSse) return 'alt=sse'
-  return checkGenerate(body)
+  return checkGenerate(body, path)
 }
 
 const statusNames: Readonly<Record<number, string>> = {

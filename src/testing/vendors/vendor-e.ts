@@ -1,7 +1,8 @@
 /** A simulator of vendorE: models of three families, each below its publisher's path. */
 import type { ServerResponse } from 'node:http'
+import { checkChat } from './completions-rules.ts'
 import { json, type Refusal, startVendor, type Vendor, type VendorCall } from './vendor.ts'
-import { checkChat, completes } from './vendor-a.ts'
+import { completes } from './vendor-a.ts'
 import { checkMessages, fields, says } from './vendor-c.ts'
 import { checkGenerate, errorD, generates, verbOf } from './vendor-d.ts'
 
@@ -48,7 +49,7 @@ function check({ method, path, headers, body }: VendorCall): Refusal {
     return checkRaw(verb, model, body)
   }
   if (publisher === 'google' && verb === 'predict') return checkPredict(body)
-  if (publisher === 'google' && verbOf(path) !== undefined) return checkGenerate(body)
+  if (publisher === 'google' && verbOf(path) !== undefined) return checkGenerate(body, path)
   return { status: 404, message: `no resource ${path}` }
 }
 

@@ -104,12 +104,20 @@ export function openFrames(response: ServerResponse): void {
 export interface Conversed {
   readonly texts?: readonly string[]
   readonly thoughts?: readonly string[]
+  /** A thought that nobody can read, in base64. */
+  readonly redacted?: string
   readonly call?: ToolCall
   readonly stopReason?: string
 }
 
 /** Frames of a streamed answer, in the documented order; texts have no start. */
-function framesOf({ texts = [], thoughts = [], call, stopReason }: Conversed): Uint8Array[] {
+function framesOf({
+  texts = [],
+  thoughts = [],
+  redacted,
+  call,
+  stopReason,
+}: Conversed): Uint8Array[] {
   const frames = [frame('messageStart', { role: 'assistant' })]
   let contentBlockIndex = 0
   const deltas = (all: readonly object[]) => {
@@ -120,6 +128,7 @@ function framesOf({ texts = [], thoughts = [], call, stopReason }: Conversed): U
   }
   const signature = thoughts.length === 0 ? [] : [{ reasoningContent: { signature: 'c2ln' } }]
   deltas([...thoughts.map((text) => ({ reasoningContent: { text } })), ...signature])
+  if (redacted !== undefined) deltas([{ reasoningContent: { redactedContent: redacted } }])
   deltas(texts.map((text) => ({ text })))
   if (call !== undefined) {
     const start = { toolUse: { toolUseId: call.id, name: call.name } }
@@ -135,12 +144,13 @@ function framesOf({ texts = [], thoughts = [], call, stopReason }: Conversed): U
 const stopOf = (call: ToolCall | undefined): string =>
   call === undefined ? 'end_turn' : 'tool_use'
 
-function whole({ texts = [], thoughts = [], call, stopReason }: Conversed): object {
+function whole({ texts = [], thoughts = [], redacted, call, stopReason }: Conversed): object {
   const content: object[] = []
   if (thoughts.length > 0) {
     const reasoningText = { text: thoughts.join(''), signature: 'c2ln' }
     content.push({ reasoningContent: { reasoningText } })
   }
+  if (redacted !== undefined) content.push({ reasoningContent: { redactedContent: redacted } })
   if (texts.length > 0) content.push({ text: texts.join('') })
   if (call !== undefined) {
     content.push({ toolUse: { toolUseId: call.id, name: call.name, input: call.input } })

@@ -12,20 +12,14 @@ import {
   type ToolResultBlock,
   type Turn,
 } from '../../chat.ts'
-import {
-  booleanAt,
-  field,
-  listAt,
-  needList,
-  numberAt,
-  objectAt,
-  parseJson,
-  stringAt,
-} from '../../json.ts'
+import { booleanAt, field, listAt, needList, numberAt, objectAt, stringAt } from '../../json.ts'
 import { LlmError } from '../../llm-error.ts'
+import { readArguments } from '../arguments.ts'
 import { given } from '../given.ts'
 import { sourceOfUrl } from '../media.ts'
+import { toolSchema } from '../tool-schema.ts'
 import { readVendorD } from '../vendor-d-fields.ts'
+import { readThinking } from './thinking.ts'
 
 /** Text of a message's content: a string, or the text parts of a list. */
 function textsOf(content: unknown): string[] {
@@ -52,12 +46,6 @@ function userBlocks(content: unknown): Block[] {
   })
 }
 
-/** Arguments are text that should be JSON; nothing at all stands for no arguments. */
-export function readArguments(text: string | undefined): unknown {
-  if (text === undefined || text.trim() === '') return {}
-  return parseJson(text) ?? text
-}
-
 function toolCall(call: unknown): ToolCallBlock[] {
   const made = objectAt(call, 'function')
   const custom = objectAt(call, 'custom')
@@ -73,6 +61,7 @@ function toolCall(call: unknown): ToolCallBlock[] {
 function assistantBlocks(message: unknown): Block[] {
   const refusal = stringAt(message, 'refusal')
   return [
+    ...readThinking(message),
     ...textBlocks(field(message, 'content')),
     ...(refusal === undefined || isBlank(refusal)
       ? []
@@ -128,7 +117,7 @@ function readTool(tool: unknown): Tool[] {
     {
       name,
       ...(description !== undefined && { description }),
-      schema: field(made, 'parameters') ?? {},
+      schema: toolSchema(field(made, 'parameters')),
     },
   ]
 }

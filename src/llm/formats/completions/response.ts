@@ -11,9 +11,9 @@ import {
   stringAt,
 } from '../../json.ts'
 import { LlmError } from '../../llm-error.ts'
-import { readArguments } from './read-request.ts'
+import { readArguments, writeArguments } from '../arguments.ts'
+import { writeThinkingBlocks } from './thinking.ts'
 import { readCompletionsUsage, writeCompletionsUsage } from './usage.ts'
-import { writeArguments } from './write-request.ts'
 
 const finishReasons = {
   end: 'stop',
@@ -102,6 +102,7 @@ function writeChoice({ blocks, stop }: Choice, index: number): JsonObject {
     refusal: null,
     reasoning_content: thinking?.text,
     reasoning_signature: thinking?.signature,
+    thinking_blocks: writeThinkingBlocks(blocks),
     tool_calls: calls.length === 0 ? undefined : calls,
   })
   return { index, message, logprobs: null, finish_reason: writeFinishReason(stop) }

@@ -25,6 +25,7 @@ import {
   writeCompletionsError,
   writeFinishReason,
 } from './response.ts'
+import { ThinkingKeeper, writeThinkingBlocks } from './thinking.ts'
 import { readCompletionsUsage, writeCompletionsUsage } from './usage.ts'
 
 /** What is known of a tool call while its pieces come. */
@@ -123,6 +124,7 @@ export class CompletionsWriter implements AnswerWriter {
   #id = ''
   #model = ''
   #hasRole = false
+  readonly #thinking = new ThinkingKeeper()
   readonly #wantsUsage: boolean
   /** As last reported; the client gets it once, at the end. */
   #usage: Usage | undefined
@@ -145,6 +147,7 @@ export class CompletionsWriter implements AnswerWriter {
       case 'text':
         return [this.#delta({ content: event.text })]
       case 'thinking':
+        this.#thinking.add(event.index, event.text, event.signature)
         return [
           this.#delta(
             compact({
@@ -153,14 +156,19 @@ export class CompletionsWriter implements AnswerWriter {
             }),
           ),
         ]
+      case 'redacted-thinking':
+        this.#thinking.addRedacted(event.index, event.data)
+        return []
       case 'tool-start':
         return [this.#startCall(event.index, event.id, event.name)]
       case 'tool-input':
         return event.json === '' ? [] : [this.#argue(event.index, event.json)]
       case 'block-stop':
         return this.#stopBlock(event.index)
-      case 'stop':
-        return [this.#chunk({}, event.reason)]
+      case 'stop': {
+        const thinking_blocks = writeThinkingBlocks(this.#thinking.blocks())
+        return [this.#chunk(compact({ thinking_blocks }), event.reason)]
+      }
       case 'usage':
         this.#usage = laterUsage(this.#usage, event.usage)
         return []

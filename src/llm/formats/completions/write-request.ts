@@ -11,11 +11,9 @@ import {
   textOf,
 } from '../../chat.ts'
 import { compact, type JsonObject } from '../../json.ts'
+import { writeArguments } from '../arguments.ts'
 import { urlOfSource } from '../media.ts'
-
-export function writeArguments(input: unknown): string {
-  return typeof input === 'string' ? input : JSON.stringify(input ?? {})
-}
+import type { ToolLabels } from '../tool-labels.ts'
 
 function part(block: Block): JsonObject[] {
   if (block.type === 'text') return [{ type: 'text', text: block.text }]
@@ -24,32 +22,39 @@ function part(block: Block): JsonObject[] {
 }
 
 /** Results come first: each is a message of its own, right after the calls that it answers. */
-function userMessages(blocks: readonly Block[]): JsonObject[] {
+function userMessages(blocks: readonly Block[], labels: ToolLabels): JsonObject[] {
   const results = blocks.flatMap((block) =>
     block.type === 'tool-result'
-      ? [{ role: 'tool', tool_call_id: block.id, content: textOf(block.content, '\n') }]
+      ? [
+          {
+            role: 'tool',
+            tool_call_id: labels.resultId(block.id),
+            content: textOf(block.content, '\n'),
+          },
+        ]
       : [],
   )
   const parts = blocks.flatMap(part)
   return parts.length === 0 ? results : [...results, { role: 'user', content: parts }]
 }
 
-function writeToolCall({ id, name, input }: ToolCallBlock): JsonObject {
-  return { id, type: 'function', function: { name, arguments: writeArguments(input) } }
+function writeToolCall({ id, name, input }: ToolCallBlock, labels: ToolLabels): JsonObject {
+  const called = { name: labels.name(name), arguments: writeArguments(input) }
+  return { id: labels.callId(id), type: 'function', function: called }
 }
 
-function assistantMessage(blocks: readonly Block[]): JsonObject[] {
+function assistantMessage(blocks: readonly Block[], labels: ToolLabels): JsonObject[] {
   const texts = blocks.filter((block) => block.type === 'text').flatMap(part)
   const calls = blocks.flatMap((block) =>
-    block.type === 'tool-call' ? [writeToolCall(block)] : [],
+    block.type === 'tool-call' ? [writeToolCall(block, labels)] : [],
   )
   if (texts.length === 0 && calls.length === 0) return []
   const content = texts.length === 0 ? null : texts
   return [{ role: 'assistant', content, ...(calls.length > 0 && { tool_calls: calls }) }]
 }
 
-function messagesOf({ role, blocks }: Turn): JsonObject[] {
-  return role === 'user' ? userMessages(blocks) : assistantMessage(blocks)
+function messagesOf({ role, blocks }: Turn, labels: ToolLabels): JsonObject[] {
+  return role === 'user' ? userMessages(blocks, labels) : assistantMessage(blocks, labels)
 }
 
 /** One block is plain text; several keep their borders. */
@@ -60,14 +65,15 @@ function systemMessage({ system }: Chat): JsonObject[] {
   return [{ role: 'system', content }]
 }
 
-function writeTool({ name, description, schema }: Tool): JsonObject {
-  return { type: 'function', function: compact({ name, description, parameters: schema }) }
+function writeTool({ name, description, schema }: Tool, labels: ToolLabels): JsonObject {
+  const made = compact({ name: labels.name(name), description, parameters: schema })
+  return { type: 'function', function: made }
 }
 
-function writeToolChoice(choice: ToolChoice | undefined): unknown {
+function writeToolChoice(choice: ToolChoice | undefined, labels: ToolLabels): unknown {
   if (choice === undefined) return undefined
   if (choice.type !== 'tool') return choice.type
-  return { type: 'function', function: { name: choice.name } }
+  return { type: 'function', function: { name: labels.name(choice.name) } }
 }
 
 /** Models of this family refuse effort together with tools, but for the first ones. */
@@ -101,10 +107,10 @@ function writeOutput(output: OutputFormat | undefined): unknown {
 }
 
 /** Usage is always asked for: limits and logs need it. */
-export function writeCompletionsRequest(chat: Chat): JsonObject {
+export function writeCompletionsRequest(chat: Chat, labels: ToolLabels): JsonObject {
   return compact({
     model: chat.model,
-    messages: [...systemMessage(chat), ...chat.turns.flatMap(messagesOf)],
+    messages: [...systemMessage(chat), ...chat.turns.flatMap((turn) => messagesOf(turn, labels))],
     max_completion_tokens: chat.maxTokens,
     temperature: chat.temperature,
     top_p: chat.topP,
@@ -113,8 +119,8 @@ export function writeCompletionsRequest(chat: Chat): JsonObject {
     frequency_penalty: chat.frequencyPenalty,
     presence_penalty: chat.presencePenalty,
     n: chat.choices,
-    tools: chat.tools.length === 0 ? undefined : chat.tools.map(writeTool),
-    tool_choice: writeToolChoice(chat.toolChoice),
+    tools: chat.tools.length === 0 ? undefined : chat.tools.map((tool) => writeTool(tool, labels)),
+    tool_choice: writeToolChoice(chat.toolChoice, labels),
     parallel_tool_calls: chat.parallelTools,
     reasoning_effort: writeReasoning(chat.reasoning, chat),
     response_format: writeOutput(chat.output),

@@ -2,7 +2,6 @@
 import type { Answer, ProviderError, StopReason, Usage } from '../../chat.ts'
 import { field, listAt, numberAt, objectAt, parseJson, stringAt } from '../../json.ts'
 import { LlmError } from '../../llm-error.ts'
-import type { ToolNames } from './tool-names.ts'
 
 export function readConverseStop(reason: string | undefined): StopReason {
   switch (reason) {
@@ -35,16 +34,19 @@ export function readConverseUsage(usage: unknown): Usage | undefined {
   }
 }
 
-function readBlock(block: unknown, toolNames: ToolNames): Answer['blocks'] {
+function readBlock(block: unknown): Answer['blocks'] {
   const text = stringAt(block, 'text')
   if (text !== undefined) return [{ type: 'text', text }]
   const call = objectAt(block, 'toolUse')
   if (call !== undefined) {
-    const name = toolNames.decode(stringAt(call, 'name') ?? '')
+    const name = stringAt(call, 'name') ?? ''
     const input = field(call, 'input') ?? {}
     return [{ type: 'tool-call', id: stringAt(call, 'toolUseId') ?? '', name, input }]
   }
-  const thought = objectAt(objectAt(block, 'reasoningContent'), 'reasoningText')
+  const reasoning = objectAt(block, 'reasoningContent')
+  const data = stringAt(reasoning, 'redactedContent')
+  if (data !== undefined) return [{ type: 'redacted-thinking', data }]
+  const thought = objectAt(reasoning, 'reasoningText')
   const thinking = stringAt(thought, 'text')
   if (thinking === undefined) return []
   const signature = stringAt(thought, 'signature')
@@ -57,11 +59,7 @@ function readBlock(block: unknown, toolNames: ToolNames): Answer['blocks'] {
  */
 export function readConverse(
   body: unknown,
-  {
-    id,
-    model,
-    toolNames,
-  }: { readonly id: string; readonly model: string; readonly toolNames: ToolNames },
+  { id, model }: { readonly id: string; readonly model: string },
 ): Answer {
   const message = objectAt(objectAt(body, 'output'), 'message')
   if (message === undefined) throw new LlmError(502, 'the answer has no message')
@@ -69,7 +67,7 @@ export function readConverse(
   return {
     id,
     model,
-    blocks: listAt(message, 'content').flatMap((block) => readBlock(block, toolNames)),
+    blocks: listAt(message, 'content').flatMap(readBlock),
     stop: readConverseStop(stringAt(body, 'stopReason')),
     ...(usage !== undefined && { usage }),
   }

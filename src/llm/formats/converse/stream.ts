@@ -3,7 +3,6 @@ import type { AnswerEvent, AnswerReader, StreamEvent } from '../../chat.ts'
 import { field, type JsonObject, numberAt, objectAt, parseJson, stringAt } from '../../json.ts'
 import { LlmError } from '../../llm-error.ts'
 import { readConverseStop, readConverseUsage } from './response.ts'
-import type { ToolNames } from './tool-names.ts'
 
 /** Prefix of the event name of frames whose message type is not `event`. */
 export const exceptionPrefix = 'exception:'
@@ -11,13 +10,11 @@ export const exceptionPrefix = 'exception:'
 export class ConverseReader implements AnswerReader {
   readonly #id: string
   readonly #model: string
-  readonly #toolNames: ToolNames
   #isEnded = false
 
-  constructor({ id, model, toolNames }: { id: string; model: string; toolNames: ToolNames }) {
+  constructor({ id, model }: { readonly id: string; readonly model: string }) {
     this.#id = id
     this.#model = model
-    this.#toolNames = toolNames
   }
 
   read({ event = '', data }: StreamEvent): readonly AnswerEvent[] {
@@ -29,7 +26,7 @@ export class ConverseReader implements AnswerReader {
       case 'messageStart':
         return [{ type: 'start', id: this.#id, model: this.#model }]
       case 'contentBlockStart':
-        return this.#startBlock(index, objectAt(objectAt(body, 'start'), 'toolUse'))
+        return startBlock(index, objectAt(objectAt(body, 'start'), 'toolUse'))
       case 'contentBlockDelta':
         return deltaOf(index, objectAt(body, 'delta'))
       case 'contentBlockStop':
@@ -47,12 +44,6 @@ export class ConverseReader implements AnswerReader {
     return []
   }
 
-  #startBlock(index: number, call: JsonObject | undefined): readonly AnswerEvent[] {
-    if (call === undefined) return []
-    const name = this.#toolNames.decode(stringAt(call, 'name') ?? '')
-    return [{ type: 'tool-start', index, id: stringAt(call, 'toolUseId') ?? '', name }]
-  }
-
   /** The last event of a stream. */
   #metadata(body: unknown): readonly AnswerEvent[] {
     const usage = readConverseUsage(field(body, 'usage'))
@@ -61,6 +52,12 @@ export class ConverseReader implements AnswerReader {
     this.#isEnded = true
     return [...events, { type: 'end' }]
   }
+}
+
+function startBlock(index: number, call: JsonObject | undefined): readonly AnswerEvent[] {
+  if (call === undefined) return []
+  const name = stringAt(call, 'name') ?? ''
+  return [{ type: 'tool-start', index, id: stringAt(call, 'toolUseId') ?? '', name }]
 }
 
 function deltaOf(index: number, delta: unknown): readonly AnswerEvent[] {
@@ -74,9 +71,8 @@ function deltaOf(index: number, delta: unknown): readonly AnswerEvent[] {
   if (thinking !== undefined) return [{ type: 'thinking', index, text: thinking }]
   const signature = stringAt(thought, 'signature')
   if (signature !== undefined) return [{ type: 'thinking', index, text: '', signature }]
-  return stringAt(thought, 'redactedContent') === undefined
-    ? []
-    : [{ type: 'thinking', index, text: '[REDACTED]' }]
+  const data = stringAt(thought, 'redactedContent')
+  return data === undefined ? [] : [{ type: 'redacted-thinking', index, data }]
 }
 
 const statuses: Readonly<Record<string, number>> = {

@@ -1,22 +1,23 @@
 /** The common form -> a Converse request of vendorF. The model stands in the path, not here. */
-import {
-  type Block,
-  type Chat,
-  type ImageBlock,
-  type MediaSource,
-  type OutputFormat,
-  type TextBlock,
-  type Tool,
-  type ToolChoice,
-  type Turn,
-  thinkingBudget,
+import type {
+  Block,
+  Chat,
+  ImageBlock,
+  MediaSource,
+  OutputFormat,
+  TextBlock,
+  Tool,
+  ToolChoice,
+  Turn,
 } from '../../chat.ts'
-import { compact, isObject, type JsonObject } from '../../json.ts'
+import { compact, type JsonObject } from '../../json.ts'
 import { LlmError } from '../../llm-error.ts'
+import { argumentsObject } from '../arguments.ts'
+import { settleThinking, type Thinking } from '../messages/thinking.ts'
 import { defaultMaxTokens } from '../messages/write-request.ts'
+import type { ToolLabels } from '../tool-labels.ts'
 import { type CachePoints, type CachingPolicy, maxCachePoints, policyPoints } from './caching.ts'
 import { DocumentNames, documentFormat } from './documents.ts'
-import { ToolNames } from './tool-names.ts'
 
 export interface ConverseOptions {
   readonly guardrail?: { readonly identifier: string; readonly version: string }
@@ -25,12 +26,6 @@ export interface ConverseOptions {
   readonly requestMetadata?: JsonObject
   /** Further `additionalModelRequestFields`. */
   readonly additional?: JsonObject
-}
-
-export interface ConverseRequest {
-  readonly body: JsonObject
-  /** For reading the answer. */
-  readonly toolNames: ToolNames
 }
 
 const cachePoint = { cachePoint: { type: 'default' } }
@@ -60,9 +55,13 @@ function writeImage({ source }: ImageBlock): JsonObject {
 
 /** Writes one request; counts its cache points, of which the provider takes only so many. */
 class ConverseWriter {
-  readonly toolNames = new ToolNames()
+  readonly #labels: ToolLabels
   readonly #documents = new DocumentNames()
   #points = 0
+
+  constructor(labels: ToolLabels) {
+    this.#labels = labels
+  }
 
   /** A cache point, while there is room for one. */
   point(): JsonObject[] {
@@ -87,7 +86,7 @@ class ConverseWriter {
 
   block(block: Block): JsonObject[] {
     const written = this.#bare(block)
-    const wantsPoint = block.type !== 'thinking' && block.type !== 'text' && block.cache === true
+    const wantsPoint = block.type !== 'text' && 'cache' in block && block.cache === true
     return wantsPoint ? [...written, ...this.point()] : written
   }
 
@@ -104,21 +103,25 @@ class ConverseWriter {
         return [{ document: { format, name, source: { bytes } } }]
       }
       case 'tool-call': {
-        const input = isObject(block.input) ? block.input : {}
-        const name = this.toolNames.encode(block.name)
-        return [{ toolUse: { toolUseId: block.id, name, input } }]
+        const toolUseId = this.#labels.callId(block.id)
+        const name = this.#labels.name(block.name)
+        return [{ toolUse: { toolUseId, name, input: argumentsObject(block.input) } }]
       }
       case 'tool-result': {
         const content = block.content.flatMap((part) =>
           part.type === 'image' ? [writeImage(part)] : [{ text: part.text }],
         )
         const status = block.isError === undefined ? undefined : statusOf(block.isError)
-        return [{ toolResult: compact({ toolUseId: block.id, content, status }) }]
+        const toolUseId = this.#labels.resultId(block.id)
+        return [{ toolResult: compact({ toolUseId, content, status }) }]
       }
       case 'thinking': {
+        // Without its signature the provider refuses it.
         const { text, signature } = block
-        return [{ reasoningContent: { reasoningText: compact({ text, signature }) } }]
+        return signature ? [{ reasoningContent: { reasoningText: { text, signature } } }] : []
       }
+      case 'redacted-thinking':
+        return [{ reasoningContent: { redactedContent: base64Of(block.data) } }]
     }
   }
 
@@ -135,7 +138,7 @@ class ConverseWriter {
     return messages
   }
 
-  toolConfig(chat: Chat, points: CachePoints, forced: boolean): JsonObject | undefined {
+  toolConfig(chat: Chat, points: CachePoints): JsonObject | undefined {
     const tools = chat.tools.flatMap((tool) => this.#tool(tool))
     if (tools.length === 0) {
       // A history with calls needs at least one tool, whatever it is.
@@ -144,13 +147,12 @@ class ConverseWriter {
       return { tools: [{ toolSpec: { name: 'unavailable', inputSchema } }] }
     }
     if (points.tools) tools.push(...this.point())
-    const choice = forced ? ({ type: 'required' } as const) : chat.toolChoice
-    return compact({ tools, toolChoice: this.#choice(choice) })
+    return compact({ tools, toolChoice: this.#choice(chat.toolChoice) })
   }
 
   #tool({ name, description, schema, cache }: Tool): JsonObject[] {
     const spec = compact({
-      name: this.toolNames.encode(name),
+      name: this.#labels.name(name),
       description,
       inputSchema: { json: schema },
     })
@@ -164,7 +166,7 @@ class ConverseWriter {
       case 'required':
         return { any: {} }
       case 'tool':
-        return { tool: { name: this.toolNames.encode(choice.name) } }
+        return { tool: { name: this.#labels.name(choice.name) } }
       default:
         return undefined
     }
@@ -178,13 +180,21 @@ const hasToolBlocks = (turns: readonly Turn[]): boolean =>
     blocks.some(({ type }) => type === 'tool-call' || type === 'tool-result'),
   )
 
-function thinkingOf({ reasoning }: Chat, maxTokens: number): JsonObject | undefined {
-  if (reasoning?.type === 'adaptive') return { type: 'adaptive' }
-  if (reasoning?.type === 'off') return undefined
-  const wanted = thinkingBudget(reasoning)
-  const budget = wanted === undefined ? 0 : Math.min(wanted, maxTokens - 1)
-  return budget < 1024 ? undefined : { type: 'enabled', budget_tokens: budget }
+/** Families whose models know nothing of the field by which those of vendorC's think. */
+const otherFamily =
+  /(?:^|[./])(?:ai21|amazon|cohere|deepseek|google|meta|minimax|mistral|moonshot|nvidia|openai|qwen|stability|twelvelabs|writer|zai)\./
+
+function thinkingOf(chat: Chat, maxTokens: number): Thinking {
+  return otherFamily.test(chat.model)
+    ? { field: undefined, turns: chat.turns }
+    : settleThinking(chat, maxTokens)
 }
+
+const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
+
+/** Bytes travel as base64; what is already in that form came from the provider so. */
+const base64Of = (data: string): string =>
+  base64.test(data) ? data : Buffer.from(data).toString('base64')
 
 function textFormat(output: OutputFormat | undefined): JsonObject | undefined {
   if (output === undefined) return undefined
@@ -202,25 +212,28 @@ const orNothing = (fields: JsonObject): JsonObject | undefined =>
   Object.keys(fields).length === 0 ? undefined : fields
 
 /** @throws LlmError 400 for what the provider cannot take. */
-export function writeConverseRequest(chat: Chat, options: ConverseOptions): ConverseRequest {
-  const writer = new ConverseWriter()
+export function writeConverseRequest(
+  chat: Chat,
+  options: ConverseOptions,
+  labels: ToolLabels,
+): JsonObject {
+  const writer = new ConverseWriter(labels)
   const points = policyPoints(chat, options.caching)
   const maxTokens = chat.maxTokens ?? defaultMaxTokens
-  const thinking = thinkingOf(chat, maxTokens)
+  const { field: thinking, turns } = thinkingOf(chat, maxTokens)
   const samples = thinking === undefined
-  const isMessagesForced = thinking?.type === 'enabled' && chat.toolChoice?.type === 'tool'
   const effort = chat.reasoning?.type === 'adaptive' ? chat.reasoning.effort : undefined
   const { guardrail } = options
-  const body = compact({
+  return compact({
     system: orAbsent(writer.system(chat, points)),
-    messages: writer.messages(chat.turns, points),
+    messages: writer.messages(turns, points),
     inferenceConfig: compact({
       maxTokens,
       temperature: samples ? chat.temperature : undefined,
       topP: samples ? chat.topP : undefined,
       stopSequences: chat.stop,
     }),
-    toolConfig: writer.toolConfig(chat, points, isMessagesForced),
+    toolConfig: writer.toolConfig(chat, points),
     additionalModelRequestFields: orNothing(
       compact({
         top_k: samples ? chat.topK : undefined,
@@ -237,7 +250,6 @@ export function writeConverseRequest(chat: Chat, options: ConverseOptions): Conv
     outputConfig: textFormat(chat.output),
     requestMetadata: options.requestMetadata,
   })
-  return { body, toolNames: writer.toolNames }
 }
 
 const orAbsent = (list: readonly JsonObject[]): readonly JsonObject[] | undefined =>

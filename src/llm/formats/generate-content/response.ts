@@ -7,6 +7,9 @@ import type {
   ProviderError,
   StopReason,
   StreamEvent,
+  TextBlock,
+  ThinkingBlock,
+  ToolCallBlock,
   Usage,
 } from '../../chat.ts'
 import {
@@ -21,8 +24,8 @@ import {
   stringAt,
 } from '../../json.ts'
 import { LlmError } from '../../llm-error.ts'
+import { idWithSignature } from '../thought-signature.ts'
 import { laterCounts } from '../usage-counts.ts'
-import { idWithSignature } from './write-request.ts'
 
 const filtered = new Set([
   'SAFETY',
@@ -57,7 +60,7 @@ export function readUsageMetadata(usage: unknown): Usage | undefined {
   }
 }
 
-type Part = Answer['blocks'][number]
+type Part = TextBlock | ThinkingBlock | ToolCallBlock
 
 /** Calls have no id of their own: `newId` makes one. */
 function readPart(part: unknown, newId: () => string): Part[] {

@@ -4,26 +4,18 @@ import {
   type Chat,
   type MediaSource,
   type Reasoning,
+  type ToolCallBlock,
   type ToolResultBlock,
   type Turn,
   textOf,
   thinkingBudget,
 } from '../../chat.ts'
-import { compact, isObject, type JsonObject } from '../../json.ts'
+import { compact, type JsonObject } from '../../json.ts'
 import { LlmError } from '../../llm-error.ts'
+import { argumentsObject } from '../arguments.ts'
+import { signatureOf, standInSignature } from '../thought-signature.ts'
+import type { ToolLabels } from '../tool-labels.ts'
 import { cleanSchema } from './schema-cleanup.ts'
-
-/** Signatures of thoughts travel inside the ids of tool calls, the only thing clients send back. */
-const signatureMark = '__thought__'
-
-export function idWithSignature(id: string, signature: string | undefined): string {
-  return signature === undefined ? id : `${id}${signatureMark}${signature}`
-}
-
-function signatureOf(id: string): string | undefined {
-  const at = id.indexOf(signatureMark)
-  return at < 0 ? undefined : id.slice(at + signatureMark.length)
-}
 
 const mediaTypes: Readonly<Record<string, string>> = {
   jpg: 'image/jpeg',
@@ -57,15 +49,13 @@ function partsOf(block: Block): JsonObject[] {
     case 'image':
     case 'document':
       return [mediaPart(block.source)]
-    case 'tool-call': {
-      const args = isObject(block.input) ? block.input : {}
-      const call = { functionCall: { name: block.name, args } }
-      return [compact({ ...call, thoughtSignature: signatureOf(block.id) })]
-    }
     default:
       return []
   }
 }
+
+/** Models of these generations refuse calls in a conversation that are not signed. */
+const wantsSignatures = /gemini-(?:[3-9]|\d\d|[a-z-]*latest)/
 
 interface Content {
   readonly role: 'user' | 'model' | 'function'
@@ -78,13 +68,26 @@ class Contents {
   readonly #names = new Map<string, string>()
   /** Ids of the last calls, in their order. */
   #lastCalls: string[] = []
+  readonly #labels: ToolLabels
+  readonly #wantsSignatures: boolean
+
+  constructor(model: string, labels: ToolLabels) {
+    this.#labels = labels
+    this.#wantsSignatures = wantsSignatures.test(model)
+  }
 
   add({ role, blocks }: Turn): void {
     if (role === 'assistant') {
       const calls = blocks.filter((block) => block.type === 'tool-call')
       for (const { id, name } of calls) this.#names.set(id, name)
       if (calls.length > 0) this.#lastCalls = calls.map(({ id }) => id)
-      this.#append('model', blocks.flatMap(partsOf))
+      const [first] = calls
+      this.#append(
+        'model',
+        blocks.flatMap((block) =>
+          block.type === 'tool-call' ? [this.#call(block, block === first)] : partsOf(block),
+        ),
+      )
       return
     }
     const results = blocks.filter((block) => block.type === 'tool-result')
@@ -95,6 +98,15 @@ class Contents {
     }
   }
 
+  /** Only the first one of parallel calls is signed. */
+  #call({ id, name, input }: ToolCallBlock, isFirst: boolean): JsonObject {
+    const standIn = isFirst && this.#wantsSignatures ? standInSignature : undefined
+    return compact({
+      functionCall: { name: this.#labels.name(name), args: argumentsObject(input) },
+      thoughtSignature: signatureOf(id) ?? standIn,
+    })
+  }
+
   #results(results: readonly ToolResultBlock[]): void {
     const position = ({ id }: ToolResultBlock) => {
       const at = this.#lastCalls.indexOf(id)
@@ -103,8 +115,9 @@ class Contents {
     const parts = [...results]
       .sort((a, b) => position(a) - position(b))
       .map((result) => {
-        const name = this.#names.get(result.id) ?? result.id
-        const response = { content: textOf(result.content, '\n') }
+        const name = this.#labels.name(this.#names.get(result.id) ?? result.id)
+        const text = textOf(result.content, '\n')
+        const response = result.isError === true ? { error: text } : { content: text }
         return { functionResponse: { name, response } }
       })
     this.#append('function', parts)
@@ -128,17 +141,18 @@ class Contents {
 
 const modes = { auto: 'AUTO', required: 'ANY', none: 'NONE', tool: 'ANY' } as const
 
-function toolConfig({ toolChoice }: Chat): JsonObject | undefined {
+function toolConfig({ toolChoice }: Chat, labels: ToolLabels): JsonObject | undefined {
   if (toolChoice === undefined) return undefined
-  const allowedFunctionNames = toolChoice.type === 'tool' ? [toolChoice.name] : undefined
+  const allowedFunctionNames =
+    toolChoice.type === 'tool' ? [labels.name(toolChoice.name)] : undefined
   const mode = modes[toolChoice.type]
   return { functionCallingConfig: compact({ mode, allowedFunctionNames }) }
 }
 
-function tools({ tools: all }: Chat): JsonObject[] | undefined {
+function tools({ tools: all }: Chat, labels: ToolLabels): JsonObject[] | undefined {
   if (all.length === 0) return undefined
   const functionDeclarations = all.map(({ name, description, schema }) =>
-    compact({ name, description, parameters: cleanSchema(schema) }),
+    compact({ name: labels.name(name), description, parameters: cleanSchema(schema) }),
   )
   return [{ functionDeclarations }]
 }
@@ -178,8 +192,8 @@ function generationConfig(chat: Chat): JsonObject {
 }
 
 /** @throws LlmError 400 for what the provider cannot take. */
-export function writeGenerateContentRequest(chat: Chat): JsonObject {
-  const contents = new Contents()
+export function writeGenerateContentRequest(chat: Chat, labels: ToolLabels): JsonObject {
+  const contents = new Contents(chat.model, labels)
   for (const turn of chat.turns) contents.add(turn)
   const system = chat.system.map(({ text }) => text).join('\n')
   const config = generationConfig(chat)
@@ -189,8 +203,8 @@ export function writeGenerateContentRequest(chat: Chat): JsonObject {
   return compact({
     contents: contents.all(),
     systemInstruction: system === '' || isCached ? undefined : { parts: [{ text: system }] },
-    tools: isCached ? undefined : tools(chat),
-    toolConfig: chat.tools.length === 0 || isCached ? undefined : toolConfig(chat),
+    tools: isCached ? undefined : tools(chat, labels),
+    toolConfig: chat.tools.length === 0 || isCached ? undefined : toolConfig(chat, labels),
     generationConfig: Object.keys(config).length === 0 ? undefined : config,
     ...own,
   })

@@ -25,6 +25,7 @@ import {
 } from '../../json.ts'
 import { LlmError } from '../../llm-error.ts'
 import { given } from '../given.ts'
+import { toolSchema } from '../tool-schema.ts'
 import { readVendorD } from '../vendor-d-fields.ts'
 
 /** `cache_control` on a block, in the common form. */
@@ -93,6 +94,11 @@ function thinkingBlock(block: unknown): Block[] {
   return [{ type: 'thinking', text, ...(signature !== undefined && { signature }) }]
 }
 
+function redactedBlock(block: unknown): Block[] {
+  const data = stringAt(block, 'data')
+  return data === undefined ? [] : [{ type: 'redacted-thinking', data }]
+}
+
 /** Blocks that have no counterpart elsewhere (search results, server tools) are left out. */
 const blockReaders: Readonly<Record<string, (block: unknown) => readonly Block[]>> = {
   text: (block) => textBlocks([block]),
@@ -101,6 +107,7 @@ const blockReaders: Readonly<Record<string, (block: unknown) => readonly Block[]
   tool_use: toolCall,
   tool_result: (block) => [toolResult(block)],
   thinking: thinkingBlock,
+  redacted_thinking: redactedBlock,
 }
 
 function blocksOf(content: unknown): Block[] {
@@ -131,7 +138,7 @@ function readTool(tool: unknown): Tool[] {
   const type = stringAt(tool, 'type') ?? 'custom'
   if (name === undefined || type !== 'custom') return []
   const description = stringAt(tool, 'description')
-  const schema = field(tool, 'input_schema') ?? {}
+  const schema = toolSchema(field(tool, 'input_schema'))
   return [{ name, ...(description !== undefined && { description }), schema, ...cacheOf(tool) }]
 }
 

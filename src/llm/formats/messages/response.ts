@@ -52,6 +52,10 @@ function readBlock(block: unknown): Answer['blocks'] {
       if (thinking === undefined) return []
       return [{ type: 'thinking', text: thinking, ...(signature && { signature }) }]
     }
+    case 'redacted_thinking': {
+      const data = stringAt(block, 'data')
+      return data === undefined ? [] : [{ type: 'redacted-thinking', data }]
+    }
     default:
       return []
   }
@@ -83,6 +87,8 @@ function writeBlock(block: Answer['blocks'][number]): JsonObject {
     }
     case 'thinking':
       return { type: 'thinking', thinking: block.text, signature: block.signature ?? '' }
+    case 'redacted-thinking':
+      return { type: 'redacted_thinking', data: block.data }
   }
 }
 

@@ -95,6 +95,10 @@ function startOfBlock(index: number, block: unknown): readonly AnswerEvent[] {
       const text = stringAt(block, 'text')
       return text ? [{ type: 'text', index, text }] : []
     }
+    case 'redacted_thinking': {
+      const data = stringAt(block, 'data')
+      return data === undefined ? [] : [{ type: 'redacted-thinking', index, data }]
+    }
     default:
       return []
   }
@@ -115,7 +119,7 @@ function deltaOfBlock(index: number, delta: unknown): readonly AnswerEvent[] {
   }
 }
 
-type BlockKind = 'text' | 'thinking' | 'tool'
+type BlockKind = 'text' | 'thinking' | 'redacted' | 'tool'
 
 /** A block that the client has seen the start of, and not yet the end. */
 interface OpenBlock {
@@ -151,6 +155,11 @@ export class MessagesWriter implements AnswerWriter {
         ]
       case 'thinking':
         return this.#think(event.index, event.text, event.signature)
+      case 'redacted-thinking':
+        return this.#ensure(event.index, 'redacted', {
+          type: 'redacted_thinking',
+          data: event.data,
+        })
       case 'tool-start':
         return this.#ensure(event.index, 'tool', {
           type: 'tool_use',

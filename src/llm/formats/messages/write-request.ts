@@ -1,22 +1,12 @@
 /** The common form -> a request in the messages format. */
-import {
-  type Block,
-  type Chat,
-  type MediaSource,
-  type OutputFormat,
-  type Reasoning,
-  type Tool,
-  type ToolChoice,
-  type Turn,
-  thinkingBudget,
-} from '../../chat.ts'
+import type { Block, Chat, MediaSource, OutputFormat, Tool, ToolChoice, Turn } from '../../chat.ts'
 import { compact, type JsonObject } from '../../json.ts'
+import { argumentsObject } from '../arguments.ts'
+import type { ToolLabels } from '../tool-labels.ts'
+import { settleThinking } from './thinking.ts'
 
 /** The format demands a limit; this one holds where the client names none. */
 export const defaultMaxTokens = 4096
-
-/** The least budget that the format allows. */
-const leastBudget = 1024
 
 const cacheControl = (block: { readonly cache?: boolean }) =>
   block.cache === true ? { type: 'ephemeral' } : undefined
@@ -27,7 +17,7 @@ function source(media: MediaSource): JsonObject {
     : { type: 'base64', media_type: media.mediaType, data: media.data }
 }
 
-function writeBlock(block: Block): JsonObject[] {
+function writeBlock(block: Block, labels: ToolLabels): JsonObject[] {
   switch (block.type) {
     case 'text':
       if (block.text.trim() === '') return []
@@ -53,9 +43,9 @@ function writeBlock(block: Block): JsonObject[] {
       return [
         compact({
           type: 'tool_use',
-          id: block.id,
-          name: block.name,
-          input: block.input,
+          id: labels.callId(block.id),
+          name: labels.name(block.name),
+          input: argumentsObject(block.input),
           cache_control: cacheControl(block),
         }),
       ]
@@ -63,35 +53,37 @@ function writeBlock(block: Block): JsonObject[] {
       return [
         compact({
           type: 'tool_result',
-          tool_use_id: block.id,
-          content: block.content.flatMap(writeBlock),
+          tool_use_id: labels.resultId(block.id),
+          content: block.content.flatMap((part) => writeBlock(part, labels)),
           is_error: block.isError,
           cache_control: cacheControl(block),
         }),
       ]
     case 'thinking':
       // Without its signature the provider refuses it.
-      return block.signature === undefined
-        ? []
-        : [{ type: 'thinking', thinking: block.text, signature: block.signature }]
+      return block.signature
+        ? [{ type: 'thinking', thinking: block.text, signature: block.signature }]
+        : []
+    case 'redacted-thinking':
+      return [{ type: 'redacted_thinking', data: block.data }]
   }
 }
 
-function writeTurn({ role, blocks }: Turn): JsonObject[] {
-  const content = blocks.flatMap(writeBlock)
+function writeTurn({ role, blocks }: Turn, labels: ToolLabels): JsonObject[] {
+  const content = blocks.flatMap((block) => writeBlock(block, labels))
   return content.length === 0 ? [] : [{ role, content }]
 }
 
-function writeSystem({ system }: Chat): unknown {
+function writeSystem({ system }: Chat, labels: ToolLabels): unknown {
   if (system.length === 0) return undefined
   return system.some(({ cache }) => cache === true)
-    ? system.flatMap(writeBlock)
+    ? system.flatMap((block) => writeBlock(block, labels))
     : system.map(({ text }) => text).join('\n')
 }
 
-function writeTool(tool: Tool): JsonObject {
+function writeTool(tool: Tool, labels: ToolLabels): JsonObject {
   return compact({
-    name: tool.name,
+    name: labels.name(tool.name),
     description: tool.description,
     input_schema: tool.schema,
     cache_control: cacheControl(tool),
@@ -100,28 +92,17 @@ function writeTool(tool: Tool): JsonObject {
 
 const choiceTypes = { auto: 'auto', required: 'any', none: 'none', tool: 'tool' } as const
 
-function writeToolChoice({ toolChoice, parallelTools, tools }: Chat): JsonObject | undefined {
+function writeToolChoice(chat: Chat, labels: ToolLabels): JsonObject | undefined {
+  const { toolChoice, parallelTools, tools } = chat
   const choice: ToolChoice | undefined =
     toolChoice ?? (parallelTools !== undefined && tools.length > 0 ? { type: 'auto' } : undefined)
   if (choice === undefined) return undefined
   return compact({
     type: choiceTypes[choice.type],
-    name: choice.type === 'tool' ? choice.name : undefined,
+    name: choice.type === 'tool' ? labels.name(choice.name) : undefined,
     disable_parallel_tool_use:
       parallelTools === undefined || choice.type === 'none' ? undefined : !parallelTools,
   })
-}
-
-function writeThinking(
-  reasoning: Reasoning | undefined,
-  maxTokens: number,
-): JsonObject | undefined {
-  if (reasoning?.type === 'adaptive') return { type: 'adaptive' }
-  if (reasoning?.type === 'off') return undefined
-  const wanted = thinkingBudget(reasoning)
-  if (wanted === undefined) return undefined
-  const budget = Math.min(wanted, maxTokens - 1)
-  return budget < leastBudget ? undefined : { type: 'enabled', budget_tokens: budget }
 }
 
 function writeOutputConfig({ output, reasoning }: Chat): JsonObject | undefined {
@@ -136,22 +117,22 @@ function writeFormat(output: OutputFormat | undefined): JsonObject | undefined {
   return { type: 'json_schema', schema: output.type === 'json' ? any : output.schema }
 }
 
-export function writeMessagesRequest(chat: Chat): JsonObject {
+export function writeMessagesRequest(chat: Chat, labels: ToolLabels): JsonObject {
   const maxTokens = chat.maxTokens ?? defaultMaxTokens
-  const thinking = writeThinking(chat.reasoning, maxTokens)
+  const { field: thinking, turns } = settleThinking(chat, maxTokens)
   // While it thinks, a model takes no sampling parameters.
   const samples = thinking === undefined
   return compact({
     model: chat.model,
     max_tokens: maxTokens,
-    system: writeSystem(chat),
-    messages: chat.turns.flatMap(writeTurn),
+    system: writeSystem(chat, labels),
+    messages: turns.flatMap((turn) => writeTurn(turn, labels)),
     temperature: samples ? chat.temperature : undefined,
     top_p: samples ? chat.topP : undefined,
     top_k: samples ? chat.topK : undefined,
     stop_sequences: chat.stop,
-    tools: chat.tools.length === 0 ? undefined : chat.tools.map(writeTool),
-    tool_choice: writeToolChoice(chat),
+    tools: chat.tools.length === 0 ? undefined : chat.tools.map((tool) => writeTool(tool, labels)),
+    tool_choice: writeToolChoice(chat, labels),
     thinking,
     output_config: writeOutputConfig(chat),
     metadata: chat.user === undefined ? undefined : { user_id: chat.user },

@@ -14,7 +14,9 @@ import { booleanAt, field, listAt, numberAt, objectAt, parseJson, stringAt } fro
 import { LlmError } from '../../llm-error.ts'
 import { given } from '../given.ts'
 import { sourceOfUrl } from '../media.ts'
+import { toolSchema } from '../tool-schema.ts'
 import { readVendorD } from '../vendor-d-fields.ts'
+import { readReasoning } from './reasoning.ts'
 
 function imageBlock(part: unknown): Block[] {
   const url = stringAt(part, 'image_url')
@@ -82,7 +84,7 @@ function resultBlock(item: unknown): Block {
   return { type: 'tool-result', id: stringAt(item, 'call_id') ?? '', content }
 }
 
-/** Puts blocks at the end of the last turn where it has the same role. */
+/** Items of the assistant are one turn until somebody answers; results of tools are one as well. */
 function append(
   turns: { role: Turn['role']; blocks: Block[] }[],
   role: Turn['role'],
@@ -90,7 +92,8 @@ function append(
 ) {
   const last = turns.at(-1)
   const isCallOrResult = ({ type }: Block) => type === 'tool-call' || type === 'tool-result'
-  if (last?.role === role && blocks.every(isCallOrResult)) last.blocks.push(...blocks)
+  const isOneTurn = role === 'assistant' || blocks.every(isCallOrResult)
+  if (last?.role === role && isOneTurn) last.blocks.push(...blocks)
   else if (blocks.length > 0) turns.push({ role, blocks })
 }
 
@@ -107,6 +110,9 @@ function readItem(
       else append(turns, role === 'assistant' ? 'assistant' : 'user', blocks)
       break
     }
+    case 'reasoning':
+      append(turns, 'assistant', readReasoning(item))
+      break
     case 'function_call':
     case 'custom_tool_call':
       append(turns, 'assistant', callBlocks(item))
@@ -133,7 +139,7 @@ function readTool(tool: unknown): Tool[] {
   const name = stringAt(tool, 'name')
   if (stringAt(tool, 'type') !== 'function' || name === undefined) return []
   const description = stringAt(tool, 'description')
-  const schema = field(tool, 'parameters') ?? {}
+  const schema = toolSchema(field(tool, 'parameters'))
   return [{ name, ...(description !== undefined && { description }), schema }]
 }
 

@@ -1,8 +1,9 @@
 /** Whole answers in the responses format, written for a client. */
 import type { Answer, ProviderError, StopReason, Usage } from '../../chat.ts'
 import { compact, type JsonObject } from '../../json.ts'
+import { writeArguments } from '../arguments.ts'
 import { writeCompletionsError } from '../completions/response.ts'
-import { writeArguments } from '../completions/write-request.ts'
+import { reasoningItem } from './reasoning.ts'
 
 export type ItemStatus = 'in_progress' | 'completed' | 'incomplete'
 
@@ -95,13 +96,18 @@ export function writeResponse(answer: Answer, created: number, newId: () => stri
         ]
       : [],
   )
+  const thoughts = answer.blocks.flatMap((block) => {
+    if (block.type === 'thinking') return [reasoningItem(`rs_${newId()}`, block.text, block)]
+    if (block.type !== 'redacted-thinking') return []
+    return [reasoningItem(`rs_${newId()}`, '', { redacted: block.data })]
+  })
   const outcome = outcomeOf(answer.stop)
   const status = outcome.status === 'incomplete' ? 'incomplete' : 'completed'
   const message = texts.length === 0 ? [] : [messageItem(`msg_${newId()}`, texts.join(''), status)]
   const head = { id: `resp_${newId()}`, model: answer.model, created }
   return responseObject(head, {
     ...outcome,
-    output: [...message, ...calls],
+    output: [...thoughts, ...message, ...calls],
     usage: writeResponsesUsage(answer.usage),
   })
 }

@@ -11,6 +11,7 @@ import {
   type Usage,
 } from '../../chat.ts'
 import type { JsonObject } from '../../json.ts'
+import { type Proof, reasoningItem, summaryPart } from './reasoning.ts'
 import {
   callItem,
   type ItemStatus,
@@ -21,12 +22,14 @@ import {
 } from './response.ts'
 
 interface OpenItem {
-  readonly kind: 'message' | 'call'
+  readonly kind: 'reasoning' | 'message' | 'call'
   readonly id: string
   /** Position in the output. */
   readonly position: number
-  /** Text of a message; arguments of a call. */
+  /** Text of a message or of thinking; arguments of a call. */
   text: string
+  /** What the provider added to its thinking. */
+  proof: Proof
   readonly callId: string
   readonly name: string
   isDone: boolean
@@ -77,6 +80,12 @@ export class ResponsesWriter implements AnswerWriter {
       case 'error':
         return this.#fail(event.error.code ?? event.error.kind ?? null, event.error.message)
       case 'thinking':
+        return this.#think(event.index, event.text, event.signature)
+      case 'redacted-thinking': {
+        const { item, events } = this.#reasoning(event.index)
+        item.proof = { redacted: event.data }
+        return events
+      }
       case 'end':
         return []
     }
@@ -104,7 +113,8 @@ export class ResponsesWriter implements AnswerWriter {
     return this.#items.map((item) => this.#itemOf(item, status))
   }
 
-  #itemOf({ kind, id, text, callId, name }: OpenItem, status: ItemStatus): JsonObject {
+  #itemOf({ kind, id, text, proof, callId, name }: OpenItem, status: ItemStatus): JsonObject {
+    if (kind === 'reasoning') return reasoningItem(id, text, proof)
     return kind === 'message'
       ? messageItem(id, text, status)
       : callItem({ id, callId, name, args: text === '' ? '{}' : text }, status)
@@ -128,9 +138,50 @@ export class ResponsesWriter implements AnswerWriter {
 
   #add(kind: OpenItem['kind'], id: string, callId: string, name: string): OpenItem {
     const position = this.#items.length
-    const item: OpenItem = { kind, id, position, text: '', callId, name, isDone: false }
+    const item: OpenItem = { kind, id, position, text: '', proof: {}, callId, name, isDone: false }
     this.#items.push(item)
     return item
+  }
+
+  #reasoning(index: number): { item: OpenItem; events: StreamEvent[] } {
+    const known = this.#byIndex.get(index)
+    if (known !== undefined) return { item: known, events: [] }
+    const item = this.#add('reasoning', `rs_${this.#newId()}`, '', '')
+    this.#byIndex.set(index, item)
+    const empty = { id: item.id, type: 'reasoning', summary: [] }
+    const added = { output_index: item.position, item: empty }
+    return { item, events: [this.#event('response.output_item.added', added)] }
+  }
+
+  #think(index: number, text: string, signature: string | undefined): StreamEvent[] {
+    const { item, events } = this.#reasoning(index)
+    if (signature !== undefined)
+      item.proof = { signature: (item.proof.signature ?? '') + signature }
+    if (text === '') return events
+    if (item.text === '') {
+      const part = this.#at(item, { summary_index: 0, part: summaryPart('') })
+      events.push(this.#event('response.reasoning_summary_part.added', part))
+    }
+    item.text += text
+    const delta = this.#at(item, { summary_index: 0, delta: text })
+    events.push(this.#event('response.reasoning_summary_text.delta', delta))
+    return events
+  }
+
+  #thought(item: OpenItem): StreamEvent[] {
+    const { text } = item
+    if (text === '') return []
+    const part = summaryPart(text)
+    return [
+      this.#event(
+        'response.reasoning_summary_text.done',
+        this.#at(item, { summary_index: 0, text }),
+      ),
+      this.#event(
+        'response.reasoning_summary_part.done',
+        this.#at(item, { summary_index: 0, part }),
+      ),
+    ]
   }
 
   #text(text: string): StreamEvent[] {
@@ -180,6 +231,7 @@ export class ResponsesWriter implements AnswerWriter {
     item.isDone = true
     const whole = { output_index: item.position, item: this.#itemOf(item, status) }
     const last = this.#event.bind(this, 'response.output_item.done', whole)
+    if (item.kind === 'reasoning') return [...this.#thought(item), last()]
     if (item.kind === 'call') {
       const args = item.text === '' ? '{}' : item.text
       const done = this.#at(item, { arguments: args, name: item.name })
