@@ -26,6 +26,7 @@ import { within } from './base/within.ts'
 import type { SecretStore } from './effects/secret-store.ts'
 import type { Recorded } from './log/index.ts'
 import type { DesiredDelta } from './model/resources.ts'
+import { defaultClusterDomain } from './model/service-host.ts'
 import { apiBinding, builtInObjects } from './pipeline/api-binding.ts'
 import { type BeginOptions, beginState, whileHolding } from './pipeline/begin-anew.ts'
 import { DigestCheck } from './pipeline/controller/digest-check.ts'
@@ -114,8 +115,8 @@ export async function startPipeline(options: PipelineOptions): Promise<Pipeline>
     onEnd: halt.because,
   })
   const effects = new Effects({
-    fold,
-    secrets,
+    ...{ fold, secrets },
+    clusterDomain: options.proxy.clusterDomain ?? defaultClusterDomain,
     keeper: { append: (_stage, events) => writing.append(events) },
     epoch: () => writing.epoch(),
     onNotice: options.onNotice,

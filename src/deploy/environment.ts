@@ -1,5 +1,6 @@
 /** What a controller knows that its proxies need: where they find it, and whose image they run. */
 import type { ProxyEnvironment } from '../desired/deployment/index.ts'
+import { serviceHost } from '../model/service-host.ts'
 
 export interface ControllerPlace {
   readonly version: string
@@ -27,7 +28,7 @@ export function proxyEnvironment(place: ControllerPlace): ProxyEnvironment {
       tag: place.imageTag ?? version,
     },
     xds: {
-      host: `${serviceName}.${namespace}.svc.${clusterDomain}`,
+      host: serviceHost(serviceName, namespace, clusterDomain),
       port: servicePort,
       ...(ca !== undefined && { ca }),
     },

@@ -1,8 +1,12 @@
 /** Fetches one JSON Web Key Set over HTTP or HTTPS. */
-import { checkServerIdentity, getCACertificates, type PeerCertificate } from 'node:tls'
-import { Agent, request } from 'undici'
+import { connect, createSecureContext } from 'node:tls'
+import { Agent, type buildConnector, request } from 'undici'
+import { bareHost } from '../base/bare-host.ts'
 import { isObject } from '../base/json-object.ts'
-import type { KeySetAddress, KeySetTls } from './key-set-address.ts'
+import type { BackendTlsConfig } from '../model/backend-tls.ts'
+import { contextOptions, systemAuthorities } from '../tls-client/context.ts'
+import { handshakeOptions, serverIdentity } from '../tls-client/handshake.ts'
+import type { KeySetAddress } from './key-set-address.ts'
 
 /** Value of a secret by its digest; undefined where it is not known. */
 export type SecretLookup = (digest: string) => Uint8Array | undefined
@@ -21,12 +25,13 @@ export async function fetchKeySet(
   address: KeySetAddress,
   path: string,
   secret: SecretLookup,
-  signal: AbortSignal,
+  stop: AbortSignal,
 ): Promise<PublicKeySet> {
   const { host, port, name, tls } = address
+  const signal = AbortSignal.any([stop, AbortSignal.timeout(timeoutMs)])
   const dispatcher = new Agent({
     maxResponseSize: maxBytes,
-    ...(tls && { connect: connectOptions(tls, name, secret) }),
+    ...(tls && { connect: connector(tls, name, secret, signal) }),
   })
   const authority = host.includes(':') ? `[${host}]` : host
   try {
@@ -35,7 +40,7 @@ export async function fetchKeySet(
       {
         dispatcher,
         headers: { host: `${name}:${port}`, accept: 'application/jwk-set+json, application/json' },
-        signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+        signal,
       },
     )
     if (statusCode !== 200) {
@@ -48,38 +53,37 @@ export async function fetchKeySet(
   }
 }
 
-function connectOptions(tls: KeySetTls, name: string, secret: SecretLookup) {
-  const { authorities, authoritiesDigest, certificate, verify, serverName, names } = tls
-  const text = (digest: string): Buffer => {
-    const value = secret(digest)
-    if (value === undefined) throw new Error('the value of a Secret has not arrived')
-    return Buffer.from(value)
-  }
-  const given = authoritiesDigest === undefined ? authorities : text(authoritiesDigest)
-  return {
-    servername: serverName ?? name,
-    ca: given ?? systemAuthorities(),
-    ...(certificate && { cert: text(certificate.chain), key: text(certificate.key) }),
-    rejectUnauthorized: verify !== 'none',
-    checkServerIdentity: (sent: string, peer: PeerCertificate) =>
-      verify === 'full' ? checkNames(names ?? [sent], peer) : undefined,
-  }
-}
+/** Without a choice of the user's, a key set is fetched in HTTP/1.1. */
+const defaultAlpn = ['http/1.1']
 
-/** One of the names is enough. */
-function checkNames(names: readonly string[], peer: PeerCertificate): Error | undefined {
-  let problem: Error | undefined
-  for (const name of names) {
-    problem = checkServerIdentity(name, peer)
-    if (problem === undefined) return undefined
+/** As requests connect to the same backend. */
+function connector(
+  config: BackendTlsConfig,
+  host: string,
+  secret: SecretLookup,
+  signal: AbortSignal,
+): buildConnector.connector {
+  const value = (digest: string): Uint8Array => {
+    const found = secret(digest)
+    if (found === undefined) throw new Error('the value of a Secret has not arrived')
+    return found
   }
-  return problem
-}
-
-/** Those that the machine trusts, or those that come with Node where it has none. */
-function systemAuthorities(): string[] {
-  const found = [...getCACertificates('system'), ...getCACertificates('extra')]
-  return found.length > 0 ? found : [...getCACertificates('bundled')]
+  const tls = {
+    ...serverIdentity(config, host),
+    context: createSecureContext(contextOptions(config, value, systemAuthorities)),
+    alpn: config.alpn ?? defaultAlpn,
+  }
+  return ({ hostname, port }, callback) => {
+    const to = { host: bareHost(hostname), port: Number(port) }
+    const socket = connect({ ...to, ...handshakeOptions(tls) })
+    const failed = (error: Error): void => callback(error, null)
+    socket.once('error', failed)
+    socket.once('secureConnect', () => {
+      socket.off('error', failed)
+      callback(null, socket)
+    })
+    signal.addEventListener('abort', () => socket.destroy(), { once: true })
+  }
 }
 
 /** Members of keys that no verifier needs and that must not be written down (RFC 7518 section 6). */

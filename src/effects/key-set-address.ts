@@ -1,17 +1,9 @@
 /** Where a key set is fetched: the address to connect to, and how to speak there. */
 import { backendPolicy } from '../desired/backend-policy.ts'
+import type { BackendTlsConfig } from '../model/backend-tls.ts'
 import type { KeySetRequest } from '../model/key-sets.ts'
 import type { Resource } from '../model/resources.ts'
-
-/** Client side of TLS, in the words of the `tls` field of backend policies. */
-export interface KeySetTls {
-  readonly authorities?: string
-  readonly authoritiesDigest?: string
-  readonly certificate?: { readonly chain: string; readonly key: string }
-  readonly verify: 'full' | 'issuer' | 'none'
-  readonly serverName?: string
-  readonly names?: readonly string[]
-}
+import { serviceHost } from '../model/service-host.ts'
 
 export interface KeySetAddress {
   /** A name or an IP address. */
@@ -19,13 +11,14 @@ export interface KeySetAddress {
   readonly port: number
   /** What the server is called: in the Host header and, unless `tls` says otherwise, by TLS. */
   readonly name: string
-  readonly tls: KeySetTls | undefined
+  readonly tls: BackendTlsConfig | undefined
 }
 
 /** Throws an Error for people where nothing can be reached, or not in the way that policies ask. */
 export function keySetAddress(
   request: KeySetRequest,
   resources: readonly Resource[],
+  clusterDomain: string,
   random: () => number,
 ): KeySetAddress {
   const { target, address } = request
@@ -36,15 +29,18 @@ export function keySetAddress(
   const endpoints = endpointsOf(resources, namespace, name, port)
   const chosen = endpoints[Math.floor(random() * endpoints.length)]
   if (chosen === undefined) throw new Error(`Service ${namespace}/${name} has no ready endpoint`)
-  return { ...chosen, name: `${name}.${namespace}.svc`, tls }
+  return { ...chosen, name: serviceHost(name, namespace, clusterDomain), tls }
 }
 
-function tlsOf({ target }: KeySetRequest, resources: readonly Resource[]): KeySetTls | undefined {
+function tlsOf(
+  { target }: KeySetRequest,
+  resources: readonly Resource[],
+): BackendTlsConfig | undefined {
   const policy = backendPolicy(resources, target, 'tls')
   if (policy === undefined) return undefined
   // Never in clear instead.
   if (policy.unenforceable !== undefined) throw new Error(policy.unenforceable)
-  return JSON.parse(policy.config) as KeySetTls
+  return JSON.parse(policy.config) as BackendTlsConfig
 }
 
 function endpointsOf(

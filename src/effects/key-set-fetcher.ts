@@ -23,6 +23,8 @@ export interface KeySetFetcherOptions {
   /** The desired state, in which addresses and TLS settings of backends stand. */
   readonly resources: () => readonly Resource[]
   readonly secret: SecretLookup
+  /** Last part of the names of Services. */
+  readonly clusterDomain: string
   /** Digest of the set that the fold has; undefined where it has none. */
   readonly known: (uri: string) => string | undefined
   readonly append: (event: SluiceEvent) => Promise<void>
@@ -97,9 +99,9 @@ export class KeySetFetcher {
 
   async #fetch(fetching: Fetching): Promise<void> {
     const { request } = fetching
-    const { resources, secret, onNotice } = this.#options
+    const { resources, secret, clusterDomain, onNotice } = this.#options
     try {
-      const address = keySetAddress(request, resources(), Math.random)
+      const address = keySetAddress(request, resources(), clusterDomain, Math.random)
       const keySet = await fetchKeySet(address, request.path, secret, this.#end.signal)
       await this.#tell(request.uri, keySet)
       if (fetching.failures > 0) onNotice(`keys are fetched from ${request.uri} again`)

@@ -11,6 +11,7 @@ import { takeAnswer } from '../exchange/interruption.ts'
 import type { RateLimitSpec } from '../exchange/rate-limits.ts'
 import { sessionKeyRef } from '../model/mcp-targets.ts'
 import type { DesiredDelta } from '../model/resources.ts'
+import { defaultClusterDomain } from '../model/service-host.ts'
 import { addressRanges } from './address-ranges.ts'
 import {
   endAttempt,
@@ -141,7 +142,7 @@ export async function createDataPlane(parts: DataPlaneParts): Promise<DataPlane>
     resolver: {
       hosts,
       isAllowed: destinationFilter(destinations),
-      clusterDomain: clusterDomain ?? 'cluster.local',
+      clusterDomain: clusterDomain ?? defaultClusterDomain,
     },
   }
   const exporters = createExporters(context, parts.telemetry, parts.settings.version)

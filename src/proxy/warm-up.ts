@@ -1,10 +1,10 @@
 /** What a new backend needs is looked for when it comes, not when it is first called. */
 import { isIP } from 'node:net'
+import { bareHost } from '../base/bare-host.ts'
 import type { BackendResource, DesiredDelta, Destination } from '../model/resources.ts'
 import { backendLevels } from '../policies/merge.ts'
 import { targetRef } from './config/placement.ts'
 import type { ConfigStore } from './config/store.ts'
-import { bareHost } from './upstream/authority.ts'
 import type { HostResolver } from './upstream/host-resolver.ts'
 
 /** Addresses of names, and credentials of the cloud. */

@@ -1,5 +1,6 @@
 /** What the texts of settings mean; undefined where a text is not of its form. */
 import { isIP } from 'node:net'
+import { bareHost } from '../base/bare-host.ts'
 import { parseDurationMs } from '../base/duration.ts'
 
 const addressPattern = /^(?:\[[0-9A-Fa-f:.]+\]|[^\s:[\]]*):([0-9]{1,5})$/
@@ -21,7 +22,7 @@ export const readPath = (text: string): string => text
 /** Of this machine; brackets around an IPv6 address are taken off. */
 export function readLocalAddress(text: string): string | undefined {
   if (text === 'localhost') return text
-  const bare = text.replace(/^\[(.*)\]$/, '$1')
+  const bare = bareHost(text)
   return isIP(bare) === 0 ? undefined : bare
 }
 

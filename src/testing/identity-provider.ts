@@ -56,6 +56,8 @@ export interface IdentityProvider {
   fetches: number
   /** The last request for them. */
   lastRequest: IncomingMessage | undefined
+  /** The name that each handshake of TLS asked for, and the application protocols that it offered. */
+  readonly handshakes: readonly { readonly serverName: string; readonly offered: string[] }[]
   /** What is served from now on; an error status where it is a number, nothing ever where `hang`. */
   serve(what: unknown | number | 'hang'): void
   close(): Promise<void>
@@ -83,16 +85,22 @@ export async function startIdentityProvider(
     response.writeHead(status, { 'content-type': 'application/json' })
     response.end(typeof served === 'string' ? served : JSON.stringify(served))
   }
+  const handshakes: { serverName: string; offered: string[] }[] = []
+  const ALPNCallback = ({ servername, protocols }: { servername: string; protocols: string[] }) => {
+    handshakes.push({ serverName: servername, offered: protocols })
+    return protocols.includes('http/1.1') ? 'http/1.1' : undefined
+  }
   const clientAuthority = tls?.ca === undefined ? {} : { requestCert: true, ca: tls.ca }
   const server: Server =
     tls === undefined
       ? createPlainServer(answer)
-      : createSecureServer({ ...tls, ...clientAuthority }, answer)
+      : createSecureServer({ ...tls, ...clientAuthority, ALPNCallback }, answer)
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
   const provider: IdentityProvider = {
     port: (server.address() as AddressInfo).port,
     fetches: 0,
     lastRequest: undefined,
+    handshakes,
     serve: (what) => {
       served = what
     },

@@ -32,6 +32,7 @@ let next: SigningKey
 let plain: IdentityProvider
 let rotating: IdentityProvider
 let secure: IdentityProvider
+let named: IdentityProvider
 let late: number
 let authority: Authority
 let stranger: Authority
@@ -64,6 +65,11 @@ beforeAll(async () => {
     path,
     tls: { cert: certificate, key: privateKey },
   })
+  const inCluster = authority.issue(['named.default.svc.cluster.local'])
+  named = await startIdentityProvider(keySetOf(key), {
+    path,
+    tls: { cert: inCluster.certificate, key: inCluster.key },
+  })
   const often = { cacheDuration: '100ms' }
   const configMap = (name: string, pem: string) => ({
     apiVersion: 'v1',
@@ -71,6 +77,10 @@ beforeAll(async () => {
     metadata: { name },
     data: { 'ca.crt': pem },
   })
+  const serviceTls = (name: string, more: object = {}) =>
+    policy(`${name}-tls`, `Service/${name}`, {
+      backend: { tls: { caCertificateRefs: [{ name: 'right' }], ...more } },
+    })
   const tls = (name: string, ca: string) =>
     policy(`${name}-tls`, `GatewayBackend/${name}`, {
       backend: { tls: { caCertificateRefs: [{ name: ca }], sni: 'idp.example.com' } },
@@ -94,6 +104,22 @@ beforeAll(async () => {
         configMap('wrong', stranger.certificate),
         tls('distrusted', 'wrong'),
         ...guarded('distrusted', toBackend('distrusted')),
+        ...service('renamed', [secure.port]),
+        serviceTls('renamed', { sni: 'idp.example.com' }),
+        ...guarded('renamed', { name: 'renamed', port: 80 }),
+        ...service('named', [named.port]),
+        serviceTls('named'),
+        ...guarded('named', { name: 'named', port: 80 }),
+        ...service('offering', [secure.port]),
+        serviceTls('offering', {
+          sni: 'other.example.com',
+          verifySubjectAltNames: ['idp.example.com'],
+          alpnProtocols: ['http/1.1', 'acme/1'],
+        }),
+        ...guarded('offering', { name: 'offering', port: 80 }),
+        ...service('misnamed', [named.port]),
+        serviceTls('misnamed'),
+        ...guarded('misnamed', { name: 'misnamed', port: 80 }),
         staticBackend('in-clear', secure.port),
         ...guarded('in-clear', toBackend('in-clear')),
         staticBackend('late', late),
@@ -108,7 +134,7 @@ afterAll(async () => {
   await running?.dispose()
   authority?.dispose()
   stranger?.dispose()
-  await Promise.all([upstream, plain, rotating, secure].map((server) => server?.close()))
+  await Promise.all([upstream, plain, rotating, secure, named].map((server) => server?.close()))
 })
 
 const request = async (name: string, signer = key) => ({
@@ -159,6 +185,19 @@ describe('keys of a server [Traffic.jwtAuthentication]', () => {
 
   it('are fetched over TLS where a policy of the backend says so', async () => {
     expect(await status('secure')).toBe(200)
+  })
+
+  it('are fetched from a Service under the names that requests would use', async () => {
+    expect(await status('renamed')).toBe(200)
+    expect(await status('named')).toBe(200)
+    expect(await status('offering')).toBe(200)
+    const sent = secure.handshakes.map(({ serverName }) => serverName)
+    expect(sent).toContain('idp.example.com')
+    expect(secure.handshakes).toContainEqual({
+      serverName: 'other.example.com',
+      offered: ['http/1.1', 'acme/1'],
+    })
+    expect(await status('misnamed')).toBe(401)
   })
 
   it('are not taken from a server that cannot be trusted, nor in clear from one that speaks TLS', async () => {

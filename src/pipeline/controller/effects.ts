@@ -14,6 +14,8 @@ import type { AppendStage } from './log-keeper.ts'
 export interface EffectsOptions {
   readonly fold: Fold
   readonly secrets: SecretStore
+  /** Last part of the names of Services. */
+  readonly clusterDomain: string
   readonly keeper: {
     append(stage: AppendStage, events: readonly SluiceEvent[]): Promise<unknown>
   }
@@ -31,7 +33,7 @@ export class Effects {
   readonly #definitions: DefinitionsRecord
 
   constructor(options: EffectsOptions) {
-    const { fold, secrets, keeper, epoch, onNotice } = options
+    const { fold, secrets, clusterDomain, keeper, epoch, onNotice } = options
     this.#options = options
     this.#definitions = new DefinitionsRecord(options)
     this.#timers = new Timers({
@@ -47,6 +49,7 @@ export class Effects {
       epoch: () => epoch() ?? 0,
       resources: () => fold.resources().map(({ resource }) => resource),
       secret: (digest) => secrets.value(digest),
+      clusterDomain,
       known: (uri) => fold.keySetDigest(uri),
       append: async (event: SluiceEvent) => {
         // Another replica fetches; what this one has begun would count for nothing.

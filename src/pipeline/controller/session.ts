@@ -155,7 +155,7 @@ export class Session {
       isWriting: () => isWriting() && this.#class.isInForce,
     })
     const refusals = new RefusalEvents({ ...writing, client, isWriting, index: this.#index })
-    this.#effects = new Effects({ ...writing, refusals, secrets: this.#secrets })
+    this.#effects = new Effects({ ...settings, ...writing, refusals, secrets: this.#secrets })
   }
 
   /** Where proxies connect, `host:port`. */

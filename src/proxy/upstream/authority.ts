@@ -17,11 +17,6 @@ export function splitAuthority(authority: string): HostAndPort | undefined {
   return port >= 1 && port <= 65535 ? { host, port } : undefined
 }
 
-/** A host without the brackets of an IPv6 address. */
-export function bareHost(host: string): string {
-  return host.replace(/^\[(.*)\]$/, '$1')
-}
-
 /** Inverse of splitAuthority; the port is left out where it is the scheme's default. */
 export function joinAuthority(host: string, port: number, scheme: string): string {
   const name = host.includes(':') ? `[${host}]` : host

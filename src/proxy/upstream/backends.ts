@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
+import { bareHost } from '../../base/bare-host.ts'
 import type { BackendResource, Destination } from '../../model/resources.ts'
-import { bareHost } from './authority.ts'
 import { plainAddress, UpstreamEndpoint } from './endpoint.ts'
 import { compileTargets, type McpBackend } from './mcp-targets.ts'
 import { compileProviders, type ModelBackend } from './model-providers.ts'

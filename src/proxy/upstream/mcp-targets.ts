@@ -1,8 +1,8 @@
 /** MCP servers: where they are, and how policies find them. */
 import { isIP } from 'node:net'
+import { bareHost } from '../../base/bare-host.ts'
 import type { McpTarget } from '../../model/mcp-targets.ts'
 import { type NamedTarget, nameTarget } from '../config/rules.ts'
-import { bareHost } from './authority.ts'
 import type { EndpointSet } from './choose.ts'
 import { plainAddress, UpstreamEndpoint } from './endpoint.ts'
 

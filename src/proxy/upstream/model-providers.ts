@@ -1,5 +1,6 @@
 /** Providers of language models: where they are, what is known of each, and which one is asked. */
 
+import { bareHost } from '../../base/bare-host.ts'
 import {
   type DefaultCredentials,
   defaultCredentials,
@@ -10,7 +11,7 @@ import type { ModelProvider, ProviderGroup } from '../../model/model-providers.t
 import type { BackendPart } from '../config/backend-access.ts'
 import { type NamedTarget, nameTarget } from '../config/rules.ts'
 import type { UpstreamAddress } from '../engine/upstream/upstream-address.ts'
-import { bareHost, splitAuthority } from './authority.ts'
+import { splitAuthority } from './authority.ts'
 import { betterOfTwo, type Chance } from './choose.ts'
 import { plainAddress, UpstreamEndpoint } from './endpoint.ts'
 

@@ -2,15 +2,14 @@
  * How a destination of one name is reached: what its policies settle, applied to addresses. A plain
  * address stays as it is; another one is made once for each address and kept.
  */
-import { isIP } from 'node:net'
 import type {
   ConnectionSettings,
   KeepaliveSettings,
   TlsSettings,
 } from '../../exchange/connection.ts'
+import { serverIdentity } from '../../tls-client/handshake.ts'
 import type { UpstreamAddress, UpstreamTls } from '../engine/upstream/upstream-address.ts'
 import { type NameEndpoints, NameRace } from './name-endpoints.ts'
-import { checkNames } from './server-names.ts'
 
 export class UpstreamProfile {
   readonly scheme: 'http' | 'https'
@@ -83,17 +82,8 @@ function withAlpn(tls: UpstreamTls, isHttp2: boolean): UpstreamTls {
 }
 
 function upstreamTls(settings: TlsSettings, host: string): UpstreamTls {
-  const { context, verify, serverName = host, names, alpn = defaultAlpn } = settings
-  const wanted = names ?? [serverName]
-  return {
-    context,
-    // RFC 6066 3: addresses are not sent, and names end without a dot.
-    serverName: isIP(serverName) === 0 ? serverName.replace(/\.$/, '') : '',
-    requiresTrust: verify !== 'none',
-    checkName: (certificate) => (verify === 'full' ? checkNames(certificate, wanted) : undefined),
-    alpn,
-    statedAlpn: settings.alpn ?? [],
-  }
+  const { context, alpn = defaultAlpn } = settings
+  return { ...serverIdentity(settings, host), context, alpn, statedAlpn: settings.alpn ?? [] }
 }
 
 const plain: ConnectionSettings = {}

@@ -1,6 +1,7 @@
 /** From a backendRef to an address: the last thing that can go wrong before bytes are sent. */
 import { isIP } from 'node:net'
 import { GatewayError } from '../../errors.ts'
+import { serviceHost } from '../../model/service-host.ts'
 import type { BackendAccess, BackendPart } from '../config/backend-access.ts'
 import type { RulePlacement } from '../config/placement.ts'
 import type { NamedTarget } from '../config/rules.ts'
@@ -200,7 +201,7 @@ function resolveService(
   const endpoints = config.services.endpoints(name, port, transport)
   const endpoint = choose(context, endpoints, options)
   if (endpoint === undefined) throw new GatewayError('no_endpoints', `${name}:${port}`)
-  const host = `${service.name}.${service.namespace}.svc.${resolver.clusterDomain}`
+  const host = serviceHost(service.name, service.namespace, resolver.clusterDomain)
   const stated = statedVersion(access.policies.connection, config.services.version(name, port))
   return atMember(context, access, { host, port, endpoint, isHttp2: wantsHttp2(stated, request) })
 }

@@ -1,8 +1,8 @@
+import type { BackendTlsConfig, VerifyMode } from '../../../model/backend-tls.ts'
 import { authoritiesOf, certificatePair } from '../../../model/certificates.ts'
 import type { References } from '../../../model/references.ts'
 import type { SecretRef } from '../../../model/resources.ts'
 import type { Compiled, PolicyProblem } from '../../define.ts'
-import type { BackendTlsConfig, VerifyMode } from './config.ts'
 import type { BackendTlsSpec } from './schema.ts'
 
 const verifyModes: Readonly<Record<string, VerifyMode>> = { All: 'none', Hostname: 'issuer' }

@@ -2,12 +2,12 @@
  * Opens the socket of an upstream connection: TCP, and TLS on top where the address has it. What
  * is spoken on it is the caller's; `protocolOf` says what both sides agreed on.
  */
-import { X509Certificate } from 'node:crypto'
 import { connect as connectTcp, type NetConnectOpts, type Socket } from 'node:net'
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls'
 import { GatewayError } from '../../../errors.ts'
+import { handshakeOptions } from '../../../tls-client/handshake.ts'
 import { socketHighWaterMark } from '../bytes/write-limits.ts'
-import type { UpstreamAddress, UpstreamTls } from '../upstream/upstream-address.ts'
+import type { UpstreamAddress } from '../upstream/upstream-address.ts'
 import { defaultKeepalive, setKeepalive } from './tcp-keepalive.ts'
 
 /** Where bytes go that arrive; the buffer is reused for every read. */
@@ -44,19 +44,6 @@ export function openSocket(
 /** Calls once, when bytes of the application may be written. */
 export function whenReady(socket: Socket, { tls }: UpstreamAddress, onReady: () => void): void {
   socket.once(tls === undefined ? 'connect' : 'secureConnect', onReady)
-}
-
-function handshakeOptions(tls: UpstreamTls): ConnectionOptions {
-  return {
-    secureContext: tls.context,
-    servername: tls.serverName,
-    ALPNProtocols: [...tls.alpn],
-    rejectUnauthorized: tls.requiresTrust,
-    checkServerIdentity: (_host, { raw }) => {
-      const problem = tls.checkName(new X509Certificate(raw))
-      return problem === undefined ? undefined : new Error(problem)
-    },
-  }
 }
 
 /** The application protocol that the TLS handshake agreed on; undefined where none, or in plaintext. */

@@ -1,7 +1,6 @@
 /** Where connections to upstreams go, and how they are made. */
-import type { X509Certificate } from 'node:crypto'
-import type { SecureContext } from 'node:tls'
 import type { HttpVersion, KeepaliveSettings } from '../../../exchange/connection.ts'
+import type { ClientTls } from '../../../tls-client/handshake.ts'
 
 /** A concrete address to connect to; equal `pool` means connections can be shared. */
 export interface UpstreamAddress {
@@ -23,16 +22,7 @@ export interface UpstreamAddress {
 }
 
 /** TLS to one destination. */
-export interface UpstreamTls {
-  readonly context: SecureContext
-  /** Sent to the server (RFC 6066 3); empty where there is only an address. */
-  readonly serverName: string
-  /** The chain must lead to a trusted authority. */
-  readonly requiresTrust: boolean
-  /** Why a certificate with a good chain is not the server's; undefined where it is. */
-  readonly checkName: (certificate: X509Certificate) => string | undefined
-  /** Application protocols that are offered (RFC 7301). */
-  readonly alpn: readonly string[]
+export interface UpstreamTls extends ClientTls {
   /** Those that the user stated: what is forwarded unread may speak anything. */
   readonly statedAlpn: readonly string[]
 }

@@ -1,7 +1,7 @@
 /** Is a certificate that of the server that was meant? (RFC 6125, RFC 9525) */
 import type { X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
-import { bareHost } from './authority.ts'
+import { bareHost } from '../base/bare-host.ts'
 
 /**
  * Undefined where the certificate has one of the names as a subject alternative name; else what is

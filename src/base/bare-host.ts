@@ -1,0 +1,4 @@
+/** A host without the brackets of an IPv6 address. */
+export function bareHost(host: string): string {
+  return host.replace(/^\[(.*)\]$/, '$1')
+}
