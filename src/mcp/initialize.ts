@@ -1,8 +1,8 @@
 /** Many servers as one: what `initialize` answers. */
-import { jsonValue, member, rawOf, textOf } from './json/scan.ts'
+import { jsonValue, member, rawOf, splice, textOf } from './json/scan.ts'
 import { unavailableMeta } from './lists.ts'
-import type { McpResponse } from './message.ts'
-import { assumedVersion, knownVersions } from './versions.ts'
+import { type McpRequest, type McpResponse, readMessage } from './message.ts'
+import { assumedVersion, knownVersions, versionFor } from './versions.ts'
 
 /** What the gateway needs to know of the answer of one server. */
 export interface ServerHello {
@@ -25,6 +25,33 @@ export function readHello({ text, result }: McpResponse): ServerHello {
 /** JSON of the params that a client has sent, for servers that are to hear them later. */
 export function helloParams(text: string, params: Parameters<typeof rawOf>[1] | undefined): string {
   return params === undefined ? '{}' : rawOf(text, params)
+}
+
+/** The version that a client asks for; undefined if it names none. */
+export function askedVersion({ text, params }: McpRequest): string | undefined {
+  return textOf(text, member(params, 'protocolVersion'))
+}
+
+/**
+ * The request with a version that the gateway knows. Many servers accept whatever they are asked for,
+ * and the gateway would then refuse every message of the session.
+ */
+export function inKnownVersion(request: McpRequest): McpRequest {
+  const asked = askedVersion(request)
+  const version = versionFor(asked)
+  const node = member(request.params, 'protocolVersion')
+  if (asked === undefined || asked === version || node === undefined) return request
+  const { start, end } = node
+  const changed = readMessage(splice(request.text, [{ start, end, text: JSON.stringify(version) }]))
+  return changed.kind === 'request' ? changed : request
+}
+
+/** The answer of the only server; a version that the gateway does not know becomes `version`. */
+export function helloInVersion({ text, result }: McpResponse, version: string): string {
+  const node = member(result, 'protocolVersion')
+  const stated = textOf(text, node)
+  if (node === undefined || stated === undefined || knownVersions.includes(stated)) return text
+  return splice(text, [{ start: node.start, end: node.end, text: JSON.stringify(version) }])
 }
 
 type Part = Readonly<Record<string, unknown>>
@@ -61,8 +88,8 @@ function mergeCapabilities(all: readonly ServerHello[]): Part {
 export interface GatewayHello {
   /** Of the product. */
   readonly version: string
-  /** What the client has asked for. */
-  readonly asked: string
+  /** What the client has asked for, or the latest version if that is unknown. */
+  readonly wanted: string
   /** Names of targets that did not answer. */
   readonly missing: readonly string[]
 }
@@ -70,12 +97,11 @@ export interface GatewayHello {
 /** The result for several servers, and the version that it settles. */
 export function mergeHellos(
   hellos: ReadonlyMap<string, ServerHello>,
-  { version, asked, missing }: GatewayHello,
+  { version, wanted, missing }: GatewayHello,
 ): { readonly version: string; readonly result: string } {
   const all = [...hellos.values()]
-  const newest = knownVersions.at(-1) ?? assumedVersion
-  const wanted = knownVersions.includes(asked) ? asked : newest
-  const [lowest = wanted] = [wanted, ...all.map((one) => one.version)].sort()
+  const known = all.map((one) => one.version).filter((one) => knownVersions.includes(one))
+  const [lowest = wanted] = [wanted, ...known].sort()
   const instructions = [...hellos].flatMap(([target, hello]) =>
     hello.instructions === undefined || hello.instructions === ''
       ? []

@@ -235,8 +235,10 @@ function applyBackendPolicies(walk: Walk): PhaseResult | Promise<PhaseResult> {
 
 function forward(walk: Walk, context: PhaseContext): PhaseResult | Promise<PhaseResult> {
   const { destination, exchange, backend } = walk
-  if (backend !== undefined && isMcpBackend(backend, context)) return serveMcp(walk, context)
-  if (destination === undefined) throw new GatewayError('no_backends')
+  if (destination === undefined) {
+    if (backend !== undefined && isMcpBackend(backend, context)) return serveMcp(walk, context)
+    throw new GatewayError('no_backends')
+  }
   if (destination.endpoint !== undefined) {
     destination.endpoint.begin(context.cap)
     walk.endpoint = destination.endpoint

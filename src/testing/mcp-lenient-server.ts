@@ -14,6 +14,10 @@ export interface LenientServer {
   readonly received: readonly string[]
   /** Values of `mcp-protocol-version`, in order. */
   readonly versions: readonly (string | undefined)[]
+  /** What is served at other paths than that of messages, by path. */
+  readonly documents: Map<string, object>
+  /** Requests for these, such as `GET /path host`. */
+  readonly asked: readonly string[]
   /** Text of the streams of GET requests. */
   stream: string
   /** Results by method. */
@@ -32,14 +36,17 @@ export async function startLenientServer(): Promise<LenientServer> {
   const versions: (string | undefined)[] = []
   const waiting = new Map<unknown, (text: string) => void>()
   const results = new Map<string, object>()
-  const server = { stream: '', question: {} as object, results, received, versions }
+  const documents = new Map<string, object>()
+  const asked: string[] = []
+  const question: object = {}
+  const server = { stream: '', question, results, documents, asked, received, versions }
 
   const ask = (response: ServerResponse, id: unknown): void => {
-    const question = { jsonrpc: '2.0', id: 'question', ...server.question }
+    const text = JSON.stringify({ jsonrpc: '2.0', id: 'question', ...server.question })
     response.writeHead(200, events)
-    response.write(`data: ${JSON.stringify(question)}\n\n`)
-    waiting.set('question', (text) => {
-      const result = { content: [{ type: 'text', text }] }
+    response.write(`data: ${text}\n\n`)
+    waiting.set('question', (answer) => {
+      const result = { content: [{ type: 'text', text: answer }] }
       response.end(`data: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`)
     })
   }
@@ -64,8 +71,15 @@ export async function startLenientServer(): Promise<LenientServer> {
   }
 
   const http = createServer((request, response) => {
+    const { method = '', url = '' } = request
+    const document = documents.get(url)
+    if (document !== undefined) {
+      asked.push(`${method} ${url} ${request.headers.host}`)
+      response.writeHead(200, json).end(JSON.stringify(document))
+      return
+    }
     versions.push(request.headers['mcp-protocol-version'] as string | undefined)
-    if (request.method === 'GET') {
+    if (method === 'GET') {
       response.writeHead(200, events)
       response.write(server.stream)
       return
@@ -75,7 +89,7 @@ export async function startLenientServer(): Promise<LenientServer> {
       text += chunk.toString()
     })
     request.on('end', () => {
-      if (request.method === 'DELETE') response.end()
+      if (method === 'DELETE') response.end()
       else {
         received.push(text)
         serve(text, response)

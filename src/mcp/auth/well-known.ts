@@ -26,6 +26,18 @@ export function readMetadataPath(path: string): MetadataPath | undefined {
   return { document: 'registration', resource }
 }
 
+const openIdPath = '/.well-known/openid-configuration'
+
+/** Does a client look for metadata there, OpenID Connect Discovery included (MCP authorization)? */
+export function isDiscoveryPath(path: string): boolean {
+  if (!path.includes('/.well-known/o')) return false
+  return (
+    readMetadataPath(path) !== undefined ||
+    path.startsWith(`${openIdPath}/`) ||
+    path.endsWith(openIdPath)
+  )
+}
+
 export function resourceMetadataPath(resource: string): string {
   return `${resourcePrefix}${resource}`
 }

@@ -3,12 +3,13 @@ import { withoutRootDot } from '../../base/root-dot.ts'
 import type { RespondVerdict, Verdict } from '../../exchange/exchange.ts'
 import type { McpAuthenticator } from '../../mcp/auth/authenticator.ts'
 import type { ClientView } from '../../mcp/auth/resource-metadata.ts'
-import { readMetadataPath } from '../../mcp/auth/well-known.ts'
+import { isDiscoveryPath } from '../../mcp/auth/well-known.ts'
 import { mcpStepOf } from '../../mcp/policy/step.ts'
 import type { PhaseContext } from '../phase-context.ts'
 import type { McpBackend } from '../upstream/mcp-targets.ts'
 import { targetPart } from '../upstream/resolve-mcp-target.ts'
 import type { Walk } from '../walk.ts'
+import { forwardDiscovery } from './discovery.ts'
 
 type Result = RespondVerdict | undefined
 
@@ -24,11 +25,10 @@ export function authenticateMcp(walk: Walk, context: PhaseContext): Result | Pro
   const client = clientView(walk, context)
   const authenticators = authenticatorsOf(walk, context, found)
   if (authenticators.size > 0) return askAll(walk, authenticators, client)
-  // Nothing is to be found out here: clients that look for it go on without.
-  return readMetadataPath(client.path) === undefined ? undefined : noMetadata
+  if (!isDiscoveryPath(client.path)) return undefined
+  return forwardDiscovery(walk, context, found.targets, client.path)
 }
 
-const noMetadata: RespondVerdict = { kind: 'respond', status: 404, reason: 'NotFound' }
 const whole = { sections: [], needsTls: false }
 
 function authenticatorsOf(

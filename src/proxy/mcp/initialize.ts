@@ -1,11 +1,16 @@
 /** `initialize`: the beginning of a session, at every target. */
 import type { RespondVerdict } from '../../exchange/exchange.ts'
 import { codes, resultText } from '../../mcp/answers.ts'
-import { helloParams, mergeHellos } from '../../mcp/initialize.ts'
-import { member, textOf } from '../../mcp/json/scan.ts'
+import {
+  askedVersion,
+  helloInVersion,
+  helloParams,
+  inKnownVersion,
+  mergeHellos,
+} from '../../mcp/initialize.ts'
 import type { McpRequest } from '../../mcp/message.ts'
 import { newSessionId, type SessionState, type TargetSession } from '../../mcp/session-state.ts'
-import { latestVersion } from '../../mcp/versions.ts'
+import { knownVersions, versionFor } from '../../mcp/versions.ts'
 import type { McpTargetEntry } from '../upstream/mcp-targets.ts'
 import { TargetFailure, toFailure } from './failure.ts'
 import type { McpExchange } from './mcp-exchange.ts'
@@ -49,10 +54,12 @@ export interface BegunSession {
 /** Begins a session at all targets, or says why there is none. */
 export async function beginSession(
   exchange: McpExchange,
-  request: McpRequest,
+  asked: McpRequest,
   abandon: Abandon,
 ): Promise<BegunSession | RespondVerdict> {
-  exchange.tell(request.method)
+  exchange.tell(asked.method)
+  const request = inKnownVersion(asked)
+  const wanted = versionFor(askedVersion(request))
   const held: Held = new Map()
   const begun = await beginAll(exchange, request, abandon, held)
   const { backend } = exchange
@@ -67,13 +74,16 @@ export async function beginSession(
     const message = `no server could be reached: ${missing.join(', ')}`
     return jsonRefusal(503, request.id, codes.internal, message, { reason: 'NoHealthyBackend' })
   }
-  const asked = textOf(request.text, member(request.params, 'protocolVersion')) ?? latestVersion
   const hellos = new Map([...good].map(([name, { hello }]) => [name, hello]))
   const { mcp } = exchange.context
-  const merged = mergeHellos(hellos, { version: mcp.version, asked, missing })
+  const merged = mergeHellos(hellos, { version: mcp.version, wanted, missing })
   const [only] = backend.targets.length === 1 ? good.values() : []
-  const version = only?.session.version ?? merged.version
-  const text = only?.response.text ?? resultText(request.id, merged.result)
+  const text =
+    only === undefined
+      ? resultText(request.id, merged.result)
+      : helloInVersion(only.response, wanted)
+  const stated = only?.session.version ?? merged.version
+  const version = knownVersions.includes(stated) ? stated : wanted
   const state = stateOf(exchange, request, version, good)
   if (held.size > 0) for (const [name, one] of held) mcp.live(state).held.set(name, one)
   return { text, state }
