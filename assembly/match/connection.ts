@@ -13,6 +13,7 @@ import {
   INFO_HOP,
   NAME_CONNECTION,
   NAME_KEEP_ALIVE,
+  NAME_TRAILER,
   NAME_UPGRADE,
   NOMINATION_LIMIT,
 } from '../abi'
@@ -39,7 +40,8 @@ function readOption(start: usize, end: usize): i32 {
   if (known == NAME_KEEP_ALIVE) return FLAG_KEEP_ALIVE
   if (known == NAME_UPGRADE) return ASKS_UPGRADE
   if (!isNominable(start, length)) return refuse(BAD_CONNECTION, start)
-  if (known >= NAME_CONNECTION && known < NAME_UPGRADE) return 0
+  // Hop-by-hop by themselves; Trailer is not (RFC 9110 6.6.2).
+  if (known >= NAME_CONNECTION && known < NAME_UPGRADE && known != NAME_TRAILER) return 0
   if (nominated == NOMINATION_LIMIT) return refuse(BAD_CONNECTION, start)
   const slot = NOMINATED + (<usize>nominated << 3)
   store<u32>(slot, <u32>start)

@@ -132,7 +132,6 @@ function isHopByHop(known: i32): bool {
     case NAME_KEEP_ALIVE:
     case NAME_PROXY_CONNECTION:
     case NAME_TE:
-    case NAME_TRAILER:
     case NAME_UPGRADE:
       return true
     case NAME_PROXY_AUTHENTICATE:

@@ -52,7 +52,7 @@ test('hop-by-hop and nominated fields stay behind', async () => {
   )
   await client.responses(1)
   expect(headOf(upstream.connections[0]?.text ?? '')).toBe(
-    'GET / HTTP/1.1\r\nHost: x\r\nX-End: 2\r\nte: trailers\r\n\r\n',
+    'GET / HTTP/1.1\r\nHost: x\r\nX-End: 2\r\nte: trailers\r\nconnection: te\r\n\r\n',
   )
 })
 

@@ -18,7 +18,6 @@ const engineFields = new Set([
   'keep-alive',
   'proxy-connection',
   'te',
-  'trailer',
   'transfer-encoding',
   'upgrade',
 ])

@@ -17,6 +17,7 @@ import {
   NAME_CONTENT_LENGTH,
   NAME_EXPECT,
   NAME_HOST,
+  NAME_TRAILER,
 } from '../../../core/index.ts'
 import { GatewayError } from '../../../errors.ts'
 import type { HeaderFields, RequestHead } from '../../../exchange/exchange.ts'
@@ -30,6 +31,7 @@ const hidden = nameBit(NAME_HOST) | nameBit(NAME_EXPECT)
 const hostBit = nameBit(NAME_HOST)
 const lengthBit = nameBit(NAME_CONTENT_LENGTH)
 const expectBit = nameBit(NAME_EXPECT)
+const trailerBit = nameBit(NAME_TRAILER)
 
 const tokenPattern = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const targetPattern = /^[\x21-\x7e\x80-\xff]*$/
@@ -263,6 +265,8 @@ export class RequestHeadView implements RequestHead {
     let dropped = expectBit
     if (!keepsHost) dropped |= hostBit
     if (framing !== 'as-is') dropped |= lengthBit
+    // A body of a length that was settled here has no trailers.
+    if (framing === 'none' || typeof framing === 'object') dropped |= trailerBit
     const keepsStart = keepsHost && keepsLine
     if (!keepsStart) out.appendText(this.#startLine())
     if (!keepsHost) out.appendText(`host: ${this.authority}\r\n`)
@@ -272,7 +276,7 @@ export class RequestHeadView implements RequestHead {
     } else if (typeof framing === 'object') {
       out.appendText(`content-length: ${framing.length}\r\n`)
     }
-    if ((this.#flags & FLAG_TE_TRAILERS) !== 0) out.appendText('te: trailers\r\n')
+    if ((this.#flags & FLAG_TE_TRAILERS) !== 0) out.appendText('te: trailers\r\nconnection: te\r\n')
     if (upgrade !== undefined) out.appendText(`connection: upgrade\r\nupgrade: ${upgrade}\r\n`)
     out.appendText('\r\n')
   }

@@ -4,6 +4,7 @@ import {
   FLAG_UPGRADE,
   HEAD_UPGRADE,
   NAME_CONTENT_LENGTH,
+  NAME_TRAILER,
 } from '../../../core/index.ts'
 import { GatewayError } from '../../../errors.ts'
 import type { HeaderFields, ResponseHead } from '../../../exchange/exchange.ts'
@@ -16,6 +17,7 @@ import { reasonPhrase } from './status-line.ts'
 
 const nothing = Buffer.alloc(0)
 const lengthBit = nameBit(NAME_CONTENT_LENGTH)
+const trailerBit = nameBit(NAME_TRAILER)
 
 /** How the body of a response is framed on the client connection. */
 export type ResponseFraming = 'as-is' | 'none' | 'chunked' | 'close' | { readonly length: number }
@@ -138,7 +140,9 @@ export class ResponseHeadView implements ResponseHead {
 
   /** Writes what `text` gives. */
   writeTo(out: HeadOutput, framing: ResponseFraming): void {
-    const dropped = framing === 'as-is' ? 0 : lengthBit
+    let dropped = framing === 'as-is' ? 0 : lengthBit
+    // Only a chunked body can have trailers behind it.
+    if (dropped !== 0 && framing !== 'chunked') dropped |= trailerBit
     // The space behind the status may be missing where it comes from, never where we send it (RFC 9112 4).
     const keepsLine =
       !this.#statusEdited && this.#minor === 1 && this.#bytes[this.#base + 12] === 0x20
