@@ -109,29 +109,6 @@ test('a long wait for the upstream is no reason to close', async () => {
   expect(client.text).toBe(ok)
 })
 
-test('100 Continue is sent when the body is wanted', async () => {
-  let goOn = (): void => {}
-  rig.plane.request = (exchange) => {
-    goOn = () => exchange.forward(rig.plane.upstream, rig.plane.options)
-  }
-  upstream.onData = (connection) => {
-    if (connection.text.endsWith('hello')) connection.write(ok)
-  }
-  const client = await RawConnection.connect(rig.port)
-  client.write('POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n')
-  await eventually(() => rig.engine.counters.receivedBytes > 0)
-  expect(client.text).toBe('')
-  goOn()
-  await client.until(() => client.text !== '')
-  expect(client.text).toBe('HTTP/1.1 100 Continue\r\n\r\n')
-  client.write('hello')
-  await client.until(() => client.text.endsWith('ok'))
-  expect(client.text).toBe(`HTTP/1.1 100 Continue\r\n\r\n${ok}`)
-  expect(upstream.connections[0]?.text).toBe(
-    'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello',
-  )
-})
-
 test('no 100 Continue is sent for a request that is refused; the connection closes', async () => {
   rig.plane.request = (exchange) => exchange.respond(403, [], 'no')
   const client = await RawConnection.connect(rig.port)

@@ -189,7 +189,9 @@ export class ClientConnection
     const exchange = this.#exchange
     if (exchange === undefined || this.#isFeeding) return false
     const body = exchange.requestSource
-    if (!body.wantsBytes || this.#unread.size === 0) return false
+    if (this.#unread.size === 0) return false
+    if (!body.wantsBytes && exchange.request.expectsContinue) exchange.onUnaskedBody()
+    if (!body.wantsBytes) return false
     this.#isFeeding = true
     const next = this.#feed(body)
     this.#isFeeding = false
@@ -213,17 +215,20 @@ export class ClientConnection
     }
   }
 
+  get awaitsContinue(): boolean {
+    const exchange = this.#exchange
+    if (exchange?.request.expectsContinue !== true || this.hasContinued) return false
+    const { ended, receivedBytes } = exchange.requestSource
+    return !ended && receivedBytes === 0 && this.#unread.size === 0
+  }
+
   /** The body of the request is wanted now. */
   wantBody(): void {
-    const exchange = this.#exchange
-    if (exchange === undefined) return
-    const hasBytes = this.#unread.size > 0 || exchange.requestSource.receivedBytes > 0
-    if (exchange.request.expectsContinue && !hasBytes && !this.hasContinued) {
-      if (!this.#isDiscarding && !this.transport.closed) {
-        this.hasContinued = true
-        this.transport.appendText('HTTP/1.1 100 Continue\r\n\r\n')
-        this.transport.flush()
-      }
+    if (this.#exchange === undefined) return
+    if (this.awaitsContinue && !this.#isDiscarding && !this.transport.closed) {
+      this.hasContinued = true
+      this.transport.appendText('HTTP/1.1 100 Continue\r\n\r\n')
+      this.transport.flush()
     }
     if (!this.#isPumping) this.#pump()
     // Inside the pump the body is fed at once, so that head and body leave together.
@@ -240,9 +245,7 @@ export class ClientConnection
     if (!requestSource.ended) {
       const { remaining } = requestSource
       if (remaining !== undefined && remaining > discardLimit) this.mustClose = true
-      if (request.expectsContinue && !this.hasContinued && requestSource.receivedBytes === 0) {
-        this.mustClose = true
-      }
+      if (this.awaitsContinue) this.mustClose = true
     }
     if (this.mustClose) return 'connection: close\r\n'
     return request.isHttp10 ? 'connection: keep-alive\r\n' : ''

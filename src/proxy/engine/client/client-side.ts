@@ -25,6 +25,8 @@ export interface ClientUser {
   /** The head of a request lies in `request`. */
   begin(client: ClientSide, body: BodyKind): void
   onBadRequestBody(error: GatewayError): void
+  /** The client sends its body although it was not asked for it with 100 (Continue). */
+  onUnaskedBody(): void
   /** What was written has left. */
   onClientDrain(): void
   /** `error`: what the client did wrong, if the gateway has broken off for that. */
@@ -55,8 +57,10 @@ export interface ClientSide {
   readonly needsDrain: boolean
   /** Whoever may still read bytes of an upstream after they were written; undefined: they were copied. */
   readonly borrower: Socket | undefined
-  /** This request's 100 (Continue) has been sent. */
+  /** This request's 100 (Continue) has been sent, or none is to be. */
   hasContinued: boolean
+  /** The client waits for 100 (Continue) before it sends its body. */
+  readonly awaitsContinue: boolean
   /** Nothing follows this response on its connection; only HTTP/1.1 knows that. */
   mustClose: boolean
   /** The body of the request is wanted (again). */

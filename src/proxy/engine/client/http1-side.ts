@@ -12,7 +12,7 @@ export abstract class Http1Side {
   readonly tls: TlsChoice | undefined
   readonly framesBodies = false
   #ends: ConnectionEnds | undefined
-  /** This request's 100 (Continue) has been sent. */
+  /** This request's 100 (Continue) has been sent, or none is to be. */
   hasContinued = false
   /** The response under way is the last one. */
   mustClose = false

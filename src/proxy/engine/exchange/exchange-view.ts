@@ -38,6 +38,11 @@ export abstract class ExchangeView implements DetourOwner {
   readonly responseHead = new ResponseHeadView()
   readonly learned = new Learned()
   readonly facts = new Map<string, unknown>()
+  /**
+   * Counts requests. Any call outwards may end the exchange, and the object may serve the next
+   * request before the call returns.
+   */
+  turn = 0
   place: RoutePlace = nowhere
   backend: ChosenBackend | undefined
   bufferLimit = defaultBufferLimit
@@ -49,7 +54,7 @@ export abstract class ExchangeView implements DetourOwner {
   startedAt = 0
   endedAt = 0
   headIsFresh = false
-  protected client: ClientSide | undefined
+  client: ClientSide | undefined
   protected tunnel: Tunnel | undefined
   protected tunnelWatcher: TunnelWatcher | undefined
   protected hasResponse = false
@@ -180,6 +185,11 @@ export abstract class ExchangeView implements DetourOwner {
     this.client?.limitTunnel()
   }
 
+  onUpstreamDrain(): void {
+    if (this.tunnel !== undefined) this.tunnel.upstreamDrained()
+    else this.requestBody.drained()
+  }
+
   onClientTunnelBytes(bytes: Buffer, start: number, end: number): void {
     this.tunnel?.fromClient(bytes, start, end)
   }
@@ -196,12 +206,12 @@ export abstract class ExchangeView implements DetourOwner {
     this.responseSource.failAll(gone)
   }
 
-  protected get requestFraming(): RequestFraming {
+  get requestFraming(): RequestFraming {
     const { kind, framing } = this.requestBody
     return kind === 'none' && framing === 'chunked' ? 'as-is' : framing
   }
 
-  protected get isRequestChunked(): boolean {
+  get isRequestChunked(): boolean {
     const framing = this.requestFraming
     return framing === 'chunked' || (framing === 'as-is' && this.request.isChunked)
   }

@@ -14,6 +14,7 @@ import type { ExchangePhase } from './exchange-phase.ts'
 import { ExchangeView } from './exchange-view.ts'
 import { writeOwnAnswer } from './own-answer.ts'
 import { beginOwnStream, OwnStream } from './own-stream.ts'
+import { RequestUpload } from './request-upload.ts'
 
 /** One request and its response: the data plane's view, and the way from socket to socket. */
 export class HttpExchange extends ExchangeView implements ServerExchange, ClientUser, UpstreamUser {
@@ -21,15 +22,11 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Client
   #phase: ExchangePhase = 'over'
   readonly #attempt: Attempt
   readonly #deadlines: Deadlines
+  readonly #upload: RequestUpload
   /** The response is complete on the upstream's side; the connection rests until the client drained. */
   #isUpstreamDone = false
   /** onRequest, onResponse and onError told, less the answers to them. */
   #undecided = 0
-  /**
-   * Counts requests. Any call outwards may end the exchange, and the object may serve the next
-   * request before the call returns.
-   */
-  #turn = 0
   #stream: OwnStream | undefined
   #isReadingHead = false
   #isCloseDelimited = false
@@ -42,6 +39,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Client
     super(parts.reader, requestSource, responseSource)
     this.#parts = parts
     this.#attempt = new Attempt(parts, this)
+    this.#upload = new RequestUpload(parts.timers, this)
     this.#deadlines = new Deadlines(parts.timers, (error) => this.#stop(error, 'timeout'))
   }
 
@@ -50,7 +48,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Client
   /** A head has been read: tells the data plane. */
   begin(client: ClientSide, body: BodyKind): void {
     this.serve(client)
-    this.#turn++
+    this.turn++
     this.#phase = 'deciding'
     this.#parts.activeExchanges++
     this.startedAt = this.#parts.clock.now()
@@ -111,6 +109,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Client
     this.hasResponse = false
     this.#isUpstreamDone = false
     this.#phase = 'forwarding'
+    this.#upload.stop()
     this.#deadlines.begin(options)
     if (this.mirrors !== undefined) startMirror(this.#parts, this.mirrors, this)
     this.mirrors = undefined
@@ -140,7 +139,9 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Client
     if (this.#isCloseDelimited) client.mustClose = true
     client.sendResponse(head, framing, this)
     this.#phase = 'relaying'
+    const { turn } = this
     this.#sendResponseBody(client, framing)
+    if (turn === this.turn && this.#phase === 'relaying') this.#upload.answered(head.status)
   }
 
   #sendResponseBody(client: ClientSide, framing: ResponseFraming): void {
@@ -155,29 +156,28 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Client
     }
     const isCoded = framing === 'chunked' || (framing === 'as-is' && body.kind === 'chunked')
     body.passesTrailers = client.framesBodies || this.request.acceptsTrailers
-    const turn = this.#turn
+    const turn = this.turn
     try {
       body.flow(client.sink, isCoded && !client.framesBodies, this.#isReadingHead)
     } catch (thrown) {
       this.#answerBug(thrown, turn)
       return
     }
-    if (turn === this.#turn && body.sent) this.#responseSent()
+    if (turn === this.turn && body.sent) this.#responseSent()
   }
 
   // --- the upstream's side ---
 
   onUpstreamReady(link: UpstreamLink): void {
-    const body = this.requestBody
-    const framing = this.requestFraming
-    const isChunked = this.isRequestChunked && !link.framesBodies
-    link.sendRequest(this.request, framing, this.upgrade)
-    const turn = this.#turn
-    try {
-      body.flow(link.sink, isChunked, false)
-    } catch (thrown) {
-      if (turn === this.#turn) this.#answerError(this.#parts.blame(thrown))
-    }
+    this.#upload.start(link)
+  }
+
+  onUploadFailed(thrown: unknown): void {
+    this.#answerError(this.#parts.blame(thrown))
+  }
+
+  onUnaskedBody(): void {
+    this.#upload.proceed()
   }
 
   onElsewhere(address: UpstreamAddress): void {
@@ -188,7 +188,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Client
   onInterim(): void {
     const client = this.client
     if (client === undefined || this.request.isHttp10 || this.#phase !== 'forwarding') return
-    if (this.responseHead.status === 100 && client.hasContinued) return
+    if (this.responseHead.status === 100 && (this.#upload.proceed() || client.hasContinued)) return
     client.sendInterim(this.responseHead.text('none'))
   }
 
@@ -215,6 +215,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Client
   onUpstreamFailure(link: UpstreamLink, error: GatewayError): void {
     if (link !== this.#attempt.link || this.#isUpstreamDone) return
     this.#attempt.link = undefined
+    this.#upload.stop()
     if (this.#phase === 'tunnel') {
       this.#complete()
       return
@@ -226,11 +227,6 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Client
       if (isWaiting && this.#attempt.retry(link, error)) return
       this.#answerError(error)
     }
-  }
-
-  onUpstreamDrain(): void {
-    if (this.tunnel !== undefined) this.tunnel.upstreamDrained()
-    else this.requestBody.drained()
   }
 
   /** Everything written has left. */
@@ -296,6 +292,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Client
 
   #answerError(error: GatewayError): void {
     this.error = error
+    this.#upload.stop()
     this.#attempt.drop()
     this.responseSource.failAll(error)
     this.hasResponse = false
@@ -306,7 +303,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Client
   /** The data plane's turn: an error, a request or a response, by the phase. */
   #tell(error: GatewayError | undefined): void {
     const { handler } = this.#parts
-    const turn = this.#turn
+    const turn = this.turn
     this.#undecided++
     try {
       if (error !== undefined) handler.onError(this, error)
@@ -319,7 +316,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Client
 
   /** The data plane threw: nobody else will answer. */
   #answerBug(thrown: unknown, turn: number): void {
-    if (turn !== this.#turn) return
+    if (turn !== this.turn) return
     this.error = new GatewayError('bug', undefined, thrown)
     if (this.#isUndecided())
       this.respond(500, [['content-type', 'text/plain']], this.error.row.text)
@@ -374,6 +371,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Client
     this.#phase = 'over'
     if (this.endedAt === 0) this.endedAt = this.#parts.clock.now()
     this.#deadlines.end()
+    this.#upload.stop()
     this.#attempt.drop()
     this.#stream?.close()
     this.#stream = undefined

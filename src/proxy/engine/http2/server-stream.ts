@@ -95,11 +95,29 @@ export class ServerStream extends TunnelStream implements ClientSide {
     this.flush()
   }
 
-  wantBody(): void {
+  get awaitsContinue(): boolean {
+    if (this.#exchange?.request.expectsContinue !== true || this.hasContinued) return false
+    return !this.isReceiveClosed && this.receivedBytes === 0
+  }
+
+  override onData(bytes: Buffer, start: number, end: number, isLast: boolean): void {
+    super.onData(bytes, start, end, isLast)
+    this.#onUnasked()
+  }
+
+  override endReceiving(trailers: string): void {
+    super.endReceiving(trailers)
+    this.#onUnasked()
+  }
+
+  #onUnasked(): void {
     const exchange = this.#exchange
-    if (exchange === undefined) return
-    const isAwaited = exchange.request.expectsContinue && !this.isReceiveClosed
-    if (isAwaited && this.receivedBytes === 0 && !this.hasContinued) {
+    if (exchange?.request.expectsContinue === true) exchange.onUnaskedBody()
+  }
+
+  wantBody(): void {
+    if (this.#exchange === undefined) return
+    if (this.awaitsContinue) {
       this.hasContinued = true
       this.sendInterim(`${httpVersion} 100 \r\n`)
     }

@@ -143,8 +143,9 @@ export class UpstreamStream extends TunnelStream implements UpstreamLink {
     request: RequestHeadView,
     framing: RequestFraming,
     upgrade: string | undefined,
+    expects: boolean,
   ): void {
-    this.sendHead(request.text(framing, upgrade), request.sensitiveNames)
+    this.sendHead(request.text(framing, upgrade, expects), request.sensitiveNames)
   }
 
   override endBody(trailers: string): void {

@@ -251,14 +251,19 @@ export class RequestHeadView implements RequestHead {
   }
 
   /** The head for an HTTP/1.1 upstream, with its empty line. */
-  text(framing: RequestFraming, upgrade: string | undefined): string {
+  text(framing: RequestFraming, upgrade: string | undefined, expects = false): string {
     const out = new HeadText()
-    this.writeTo(out, framing, upgrade)
+    this.writeTo(out, framing, upgrade, expects)
     return out.text
   }
 
-  /** Writes what `text` gives. */
-  writeTo(out: HeadOutput, framing: RequestFraming, upgrade: string | undefined): void {
+  /** Writes what `text` gives. `expects`: the upstream is to ask for the body with 100 (Continue). */
+  writeTo(
+    out: HeadOutput,
+    framing: RequestFraming,
+    upgrade: string | undefined,
+    expects = false,
+  ): void {
     const isAbsolute = (this.#flags & FLAG_ABSOLUTE_FORM) !== 0
     const keepsHost = !this.#authorityEdited && !isAbsolute && this.#hasHost
     const keepsLine = !this.#lineEdited && this.#minor === 1 && !isAbsolute
@@ -277,6 +282,7 @@ export class RequestHeadView implements RequestHead {
       out.appendText(`content-length: ${framing.length}\r\n`)
     }
     if ((this.#flags & FLAG_TE_TRAILERS) !== 0) out.appendText('te: trailers\r\nconnection: te\r\n')
+    if (expects) out.appendText('expect: 100-continue\r\n')
     if (upgrade !== undefined) out.appendText(`connection: upgrade\r\nupgrade: ${upgrade}\r\n`)
     out.appendText('\r\n')
   }

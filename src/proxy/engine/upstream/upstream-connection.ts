@@ -109,9 +109,10 @@ export class UpstreamConnection implements UpstreamLink, OpeningOwner, TimerOwne
     request: RequestHeadView,
     framing: RequestFraming,
     upgrade: string | undefined,
+    expects: boolean,
   ): void {
     this.transport.gather()
-    request.writeTo(this.transport, framing, upgrade)
+    request.writeTo(this.transport, framing, upgrade, expects)
   }
 
   pause(): void {

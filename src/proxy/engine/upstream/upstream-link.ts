@@ -71,8 +71,13 @@ export interface UpstreamLink {
    * no table of HPACK.
    */
   sendHead(head: string, sensitiveNames?: ReadonlySet<string>): void
-  /** The same for a head that was received. */
-  sendRequest(request: RequestHeadView, framing: RequestFraming, upgrade: string | undefined): void
+  /** The same for a head that was received. `expects`: 100 (Continue) before the body is sent. */
+  sendRequest(
+    request: RequestHeadView,
+    framing: RequestFraming,
+    upgrade: string | undefined,
+    expects: boolean,
+  ): void
   /** The user wants (more of) the body. */
   resumeBody(): void
   /** Reads no more for now. */
