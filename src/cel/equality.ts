@@ -20,13 +20,11 @@ import {
   tooDeep,
 } from './value.ts'
 
-/** Are two values equal? Numbers compare by what they are worth, whatever their types. */
+/** Are two values equal? Numbers compare by value, whatever their types; see `isWorth`. */
 export function isEqual(a: CelValue, b: CelValue, frame: Frame, depth = 0): CelResult {
   if (a === b) return true
   if (typeof a !== 'object' && typeof b !== 'object') {
-    // Only numbers of two types remain; JavaScript compares them exactly.
-    // biome-ignore lint/suspicious/noDoubleEquals: 1 == 1n
-    return isNumber(a) && isNumber(b) && a == b
+    return isNumber(a) && isNumber(b) && typeof a !== typeof b && Number(a) === Number(b)
   }
   if (a === null || b === null) return false
   if (a instanceof CelUint) return isWorth(b, a.value)
@@ -40,10 +38,10 @@ function isNumber(value: unknown): value is number | bigint {
   return typeof value === 'number' || typeof value === 'bigint'
 }
 
+/** An integer is rounded to a double before it is compared with one, as in other implementations. */
 function isWorth(value: CelValue, number: bigint): boolean {
   if (value instanceof CelUint) return value.value === number
-  // biome-ignore lint/suspicious/noDoubleEquals: 1 == 1n
-  return isNumber(value) && value == number
+  return typeof value === 'bigint' ? value === number : value === Number(number)
 }
 
 function isScalarEqual(a: CelValue, b: CelValue): boolean {

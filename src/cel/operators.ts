@@ -116,7 +116,7 @@ export function negate(value: CelValue): CelResult {
 }
 
 /** Something that JavaScript's `<` puts into the right order against its like. */
-function ordered(value: CelValue): number | bigint | undefined {
+function ordered(value: CelValue): Ordered | undefined {
   if (typeof value === 'number' || typeof value === 'bigint') return value
   if (value instanceof CelUint) return value.value
   if (typeof value === 'boolean') return Number(value)
@@ -132,10 +132,15 @@ function isComparable(a: CelValue, b: CelValue): boolean {
   return left === right || (isNumber(left) && isNumber(right))
 }
 
+/** An int is rounded to a double before it is compared with one, as in other implementations. */
+type Ordered = number | bigint
+const isBelow = (a: Ordered, b: Ordered) => (typeof a === typeof b ? a < b : Number(a) < Number(b))
+const isAtMost = (a: Ordered, b: Ordered) =>
+  typeof a === typeof b ? a <= b : Number(a) <= Number(b)
+
 export const isLess: Operator = (a, b) => {
   if (typeof a === 'number' || typeof a === 'bigint') {
-    // JavaScript compares the two exactly.
-    if (typeof b === 'number' || typeof b === 'bigint') return a < b
+    if (typeof b === 'number' || typeof b === 'bigint') return isBelow(a, b)
   }
   if (typeof a === 'string' && typeof b === 'string') return compareText(a, b) < 0
   if (a instanceof Uint8Array && b instanceof Uint8Array) return Buffer.compare(a, b) < 0
@@ -143,12 +148,12 @@ export const isLess: Operator = (a, b) => {
   if (left === undefined || right === undefined || !isComparable(a, b)) {
     return unsupported('<', a, b)
   }
-  return left < right
+  return isBelow(left, right)
 }
 
 export const isLessOrEqual: Operator = (a, b) => {
   if (typeof a === 'number' || typeof a === 'bigint') {
-    if (typeof b === 'number' || typeof b === 'bigint') return a <= b
+    if (typeof b === 'number' || typeof b === 'bigint') return isAtMost(a, b)
   }
   if (typeof a === 'string' && typeof b === 'string') return compareText(a, b) <= 0
   if (a instanceof Uint8Array && b instanceof Uint8Array) return Buffer.compare(a, b) <= 0
@@ -156,7 +161,7 @@ export const isLessOrEqual: Operator = (a, b) => {
   if (left === undefined || right === undefined || !isComparable(a, b)) {
     return unsupported('<=', a, b)
   }
-  return left <= right
+  return isAtMost(left, right)
 }
 
 /** By code point; JavaScript's own order goes by UTF-16 units and differs above U+FFFF. */

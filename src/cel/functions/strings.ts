@@ -13,6 +13,7 @@ import {
   optionalFrom,
   wrongTypes,
 } from './define.ts'
+import { format } from './format.ts'
 
 const outside = badValue('the position is outside the text')
 
@@ -186,6 +187,7 @@ export const stringFunctions: FunctionTable = {
       ? replacePattern(frame, text, pattern, by)
       : wrongTypes('regexReplace', text, pattern, by),
   ),
+  format: fixed('method', 2, format),
   charAt: fixed('method', 2, (_, text, at) => charAt(text, at)),
   substring: optionalFrom('method', 2, 3, (_, text, from, to) => substring(text, from, to)),
   indexOf: optionalFrom('method', 2, 3, (_, text, part, from) => indexIn(text, part, from)),

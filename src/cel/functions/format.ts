@@ -1,0 +1,172 @@
+/** `format`: a text with clauses such as `%s` and `%.2f`, which take their values from a list. */
+import { isCelError } from '../error.ts'
+import { type Frame, spend, stepsOfLength } from '../frame.ts'
+import {
+  type CelKey,
+  type CelMapValue,
+  type CelResult,
+  CelType,
+  CelUint,
+  type CelValue,
+  isList,
+  isMap,
+  mapGet,
+  mapKeys,
+  maxValueDepth,
+  tooDeep,
+} from '../value.ts'
+import { toText } from './convert.ts'
+import { badValue, wrongTypes } from './define.ts'
+
+const defaultPrecision = 6
+/** The digits after the point that JavaScript writes exactly. */
+const maxPrecision = 100
+
+const clause = /%(?:%|(?:\.(\d{1,3}))?([a-zA-Z]))|%/g
+
+export function format(frame: Frame, text: CelValue, values: CelValue): CelResult {
+  if (typeof text !== 'string' || !isList(values)) return wrongTypes('format', text, values)
+  const pieces: string[] = []
+  let [next, end] = [0, 0]
+  for (const match of text.matchAll(clause)) {
+    const [whole, precision, letter] = match
+    pieces.push(text.slice(end, match.index))
+    end = match.index + whole.length
+    if (whole === '%%') {
+      pieces.push('%')
+      continue
+    }
+    const value = values[next++]
+    if (letter === undefined) return badValue(`format: "%" without a clause at ${match.index}`)
+    if (value === undefined) return badValue(`format: there is no value for ${whole}`)
+    const digits = precision === undefined ? defaultPrecision : Number(precision)
+    const result = formatValue(frame, letter, value, digits)
+    if (typeof result !== 'string') return result
+    const cost = spend(frame, 1 + stepsOfLength(result.length))
+    if (cost !== undefined) return cost
+    pieces.push(result)
+  }
+  return spend(frame, stepsOfLength(text.length)) ?? pieces.join('') + text.slice(end)
+}
+
+function formatValue(frame: Frame, letter: string, value: CelValue, digits: number): CelResult {
+  switch (letter) {
+    case 's':
+      return readable(frame, value)
+    case 'd':
+      return decimal(value)
+    case 'f':
+    case 'e':
+      return rounded(letter, value, digits)
+    case 'b':
+      return typeof value === 'boolean' ? `${Number(value)}` : inBase(2, letter, value)
+    case 'o':
+      return inBase(8, letter, value)
+    case 'x':
+      return hexadecimal(letter, value)
+    case 'X': {
+      const text = hexadecimal(letter, value)
+      return typeof text === 'string' ? text.toUpperCase() : text
+    }
+    default:
+      return badValue(`format: unknown clause %${letter}`)
+  }
+}
+
+/** `%s` takes values of every type; maps are sorted by the texts of their keys. */
+function readable(frame: Frame, value: CelValue, depth = 0): CelResult {
+  if (depth >= maxValueDepth) return tooDeep
+  if (value === null) return 'null'
+  if (typeof value === 'number') return `${value}`
+  if (value instanceof CelType) return value.name
+  if (isMap(value)) return readableMap(frame, value, depth)
+  if (!isList(value)) return toText(value)
+  const items: string[] = []
+  for (const item of value) {
+    const text = spend(frame, 1) ?? readable(frame, item, depth + 1)
+    if (typeof text !== 'string') return text
+    items.push(text)
+  }
+  return `[${items.join(', ')}]`
+}
+
+function readableMap(frame: Frame, map: CelMapValue, depth: number): CelResult {
+  const entries: [string, string][] = []
+  for (const key of mapKeys(map)) {
+    const text = spend(frame, 1) ?? readableEntry(frame, map, key, depth)
+    if (typeof text !== 'string') return text
+    entries.push([`${key}`, text])
+  }
+  entries.sort(([a], [b]) => (a < b ? -1 : 1))
+  return `{${entries.map(([key, text]) => `${key}: ${text}`).join(', ')}}`
+}
+
+function readableEntry(frame: Frame, map: CelMapValue, key: CelKey, depth: number): CelResult {
+  const value = mapGet(map, key)
+  if (value === undefined || isCelError(value)) return value ?? 'null'
+  return readable(frame, value, depth + 1)
+}
+
+/** Doubles count if they are whole: every number of a JSON text is a double. */
+function toInteger(value: CelValue): bigint | undefined {
+  if (typeof value === 'bigint') return value
+  if (value instanceof CelUint) return value.value
+  return typeof value === 'number' && Number.isInteger(value) ? BigInt(value) : undefined
+}
+
+function decimal(value: CelValue): CelResult {
+  if (typeof value === 'number' && !Number.isFinite(value)) return `${value}`
+  return inBase(10, 'd', value)
+}
+
+function inBase(base: number, letter: string, value: CelValue): CelResult {
+  return toInteger(value)?.toString(base) ?? wrongTypes(`%${letter}`, value)
+}
+
+function hexadecimal(letter: string, value: CelValue): CelResult {
+  if (typeof value === 'string') return Buffer.from(value).toString('hex')
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('hex')
+  return inBase(16, letter, value)
+}
+
+/** `%f` and `%e`, rounded half to even, as C and Go round. */
+function rounded(letter: 'f' | 'e', value: CelValue, digits: number): CelResult {
+  const number = typeof value === 'number' ? value : toInteger(value)
+  if (number === undefined) return wrongTypes(`%${letter}`, value)
+  if (digits > maxPrecision) return badValue(`format: at most ${maxPrecision} digits after a point`)
+  const double = Number(number)
+  if (!Number.isFinite(double)) return `${double}`
+  const sign = double < 0 || Object.is(double, -0) ? '-' : ''
+  const size = Math.abs(double)
+  return sign + (letter === 'f' ? fixedPoint(size, digits) : scientific(size, digits))
+}
+
+function fixedPoint(size: number, digits: number): string {
+  // From 1e21 on `toFixed` has no digits after the point, and every double is whole.
+  const exact =
+    size < 1e21 ? size.toFixed(maxPrecision) : `${BigInt(size)}.${'0'.repeat(maxPrecision)}`
+  return withPoint(cut(exact, digits), digits)
+}
+
+function scientific(size: number, digits: number): string {
+  const [mantissa = '', power] = size.toExponential(maxPrecision).split('e')
+  const kept = cut(mantissa, digits)
+  const isCarried = kept >= 10n ** BigInt(digits + 1)
+  const exponent = Number(power) + Number(isCarried)
+  const text = withPoint(isCarried ? kept / 10n : kept, digits)
+  return `${text}e${exponent < 0 ? '-' : '+'}${`${Math.abs(exponent)}`.padStart(2, '0')}`
+}
+
+/** A decimal number with `maxPrecision` digits after its point, in units of the last digit that is kept. */
+function cut(exact: string, digits: number): bigint {
+  const number = BigInt(exact.replace('.', ''))
+  const unit = 10n ** BigInt(maxPrecision - digits)
+  const [kept, rest] = [number / unit, number % unit]
+  const isUp = rest * 2n > unit || (rest * 2n === unit && kept % 2n === 1n)
+  return isUp ? kept + 1n : kept
+}
+
+function withPoint(number: bigint, digits: number): string {
+  const text = `${number}`.padStart(digits + 1, '0')
+  return digits === 0 ? text : `${text.slice(0, -digits)}.${text.slice(-digits)}`
+}
