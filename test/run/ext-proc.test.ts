@@ -233,6 +233,20 @@ describe('extProc [Traffic.extProc]', () => {
     expect(received()).toMatchObject({ body: 'requestBody: hel' })
   })
 
+  it('sends pieces on unchanged if the processor answers them without a mutation', async () => {
+    const large = 'abcdefg'.repeat(100_000)
+    answer = ({ body }, response) => response.end(body)
+    processor = (message, stream) => {
+      const { case: part } = message.request
+      if (part !== 'requestBody' && part !== 'responseBody') passAll(message, stream)
+      else stream.send({ response: { case: part, value: { response: {} } } })
+    }
+    const response = await post('plain', large)
+    expect(response.status).toBe(200)
+    expect(received()?.body.toString() === large).toBe(true)
+    expect(response.body === large).toBe(true)
+  })
+
   it('waits for a processor that wants to see the body before it answers the headers', async () => {
     const late: Processor = ({ request }, stream) => {
       if (request.case !== 'requestBody' || !request.value.endOfStream) return
@@ -483,6 +497,7 @@ describe('extProc [Traffic.extProc]', () => {
 
     it('where it breaks the protocol', async () => {
       const bodiless: Processor = (_, stream) => {
+        stream.send(streamed('requestBody', Buffer.from('a'), false))
         stream.send({ response: { case: 'requestBody', value: {} } })
       }
       processor = except('requestBody', bodiless)

@@ -40,6 +40,12 @@ interface Answered {
 
 type State = 'before' | 'headers' | 'body' | 'alone' | 'done'
 
+/**
+ * How a processor answers a body: each piece that it is sent with one answer, or with pieces of its
+ * own, whenever it likes. Unknown until its first answer: endpoint pickers do either.
+ */
+type BodyAnswers = 'unknown' | 'by piece' | 'streamed'
+
 export class MessageSide implements BodyDetour {
   readonly name: 'request' | 'response'
   readonly #conversation: Conversation
@@ -55,13 +61,18 @@ export class MessageSide implements BodyDetour {
   #trailers = ''
   /** Whoever takes what comes back is slow. */
   isFull = false
-  /** A body is answered piece by piece: what each piece was, in order. */
-  #pieces: Uint8Array[] | undefined
+  #answers: BodyAnswers = 'unknown'
+  /** The pieces that the processor has not answered, in order; none if its answers are streamed. */
+  #pieces: Uint8Array[] = []
+  #pieceBytes = 0
+  readonly #pieceLimit: number
   #awaited: Answered | undefined
 
-  constructor(name: 'request' | 'response', conversation: Conversation) {
+  /** `pieceLimit`: bytes of a body that are kept until the processor answers them. */
+  constructor(name: 'request' | 'response', conversation: Conversation, pieceLimit: number) {
     this.name = name
     this.#conversation = conversation
+    this.#pieceLimit = pieceLimit
   }
 
   get isDone(): boolean {
@@ -72,7 +83,7 @@ export class MessageSide implements BodyDetour {
   get isOwed(): boolean {
     if (this.#state === 'headers') return true
     if (this.#state !== 'body' || this.#outlet === undefined) return false
-    return this.#isSent || (this.#pieces?.length ?? 0) > 0
+    return this.#isSent || (this.#answers === 'by piece' && this.#pieces.length > 0)
   }
 
   /** The headers are on their way; `apply` is told what the processor says, before its next message. */
@@ -92,7 +103,7 @@ export class MessageSide implements BodyDetour {
 
   /** Sends the body to the processor. `isByPiece`: each piece gets an answer of its own. */
   openBody(body: Body, isByPiece = false): void {
-    if (isByPiece) this.#pieces = []
+    if (isByPiece) this.#answers = 'by piece'
     if (this.#state === 'before' || this.#state === 'done') this.#state = 'body'
     this.#outlet = body.detour?.(this)
   }
@@ -103,10 +114,10 @@ export class MessageSide implements BodyDetour {
     if (this.isReplaced) return true
     if (this.#state === 'alone') return this.#outlet?.write(bytes) !== false
     this.ledger?.sent(bytes)
-    this.#pieces?.push(bytes)
+    this.#keep(bytes)
     const hasRoom = this.#conversation.sendBody(this, bytes, false)
     this.#conversation.moved()
-    return hasRoom && !this.isFull
+    return hasRoom && !this.#isWaiting
   }
 
   end(bytes: Uint8Array, trailers: string): void {
@@ -120,16 +131,37 @@ export class MessageSide implements BodyDetour {
     }
     this.ledger?.sent(bytes)
     if (trailers === '' || bytes.length > 0) {
-      this.#pieces?.push(bytes)
+      this.#keep(bytes)
       this.#conversation.sendBody(this, bytes, trailers === '')
     }
     if (trailers !== '') this.#conversation.sendTrailers(this, trailers)
     this.#conversation.moved()
   }
 
+  #keep(piece: Uint8Array): void {
+    if (this.#answers === 'streamed') return
+    this.#pieces.push(piece)
+    this.#pieceBytes += piece.length
+    // A processor that reads the whole body before it answers must make pieces of its own.
+    const isTooMuch = this.#pieceBytes > this.#pieceLimit
+    if (isTooMuch && this.#answers === 'unknown') this.#forgetPieces()
+  }
+
+  /** The processor's answers are the body from now on. */
+  #forgetPieces(): void {
+    this.#answers = 'streamed'
+    this.#pieces = []
+    this.#pieceBytes = 0
+  }
+
+  /** More of the body must not be sent yet. */
+  get #isWaiting(): boolean {
+    return this.isFull || this.#pieceBytes > this.#pieceLimit
+  }
+
   /** There is room at the processor. */
   resume(): void {
-    if (!this.isFull) this.#outlet?.resume()
+    if (!this.#isWaiting) this.#outlet?.resume()
   }
 
   drained(): void {
@@ -137,7 +169,7 @@ export class MessageSide implements BodyDetour {
     if (!this.isFull) return
     this.isFull = false
     this.#conversation.moved()
-    this.#outlet?.resume()
+    this.resume()
   }
 
   // --- from the processor ---
@@ -184,29 +216,33 @@ export class MessageSide implements BodyDetour {
       return
     }
     const mutation = response?.bodyMutation?.mutation
-    if (this.#pieces !== undefined) this.#answerPiece(this.#pieces, mutation)
-    else if (mutation?.case === 'streamedResponse') {
+    if (this.#answers !== 'by piece' && mutation?.case === 'streamedResponse') {
+      this.#forgetPieces()
       this.#write(mutation.value.body)
       if (mutation.value.endOfStream) this.#finish('')
+    } else if (this.#answers !== 'streamed') {
+      this.#answers = 'by piece'
+      this.#answerPiece(mutation)
     } else {
       this.#conversation.broken(
-        `it answered a ${this.name} body without streamed_response, which full duplex streaming needs`,
+        `it answered a ${this.name} body without streamed_response, but it had streamed before or more than ${this.#pieceLimit} bytes were waiting`,
       )
     }
   }
 
   #answerPiece(
-    pieces: Uint8Array[],
     mutation: NonNullable<CommonResponse['bodyMutation']>['mutation'] | undefined,
   ): void {
-    const piece = pieces.shift()
+    const piece = this.#pieces.shift()
     if (piece === undefined) {
       this.#conversation.broken(`it answered a piece of the ${this.name} body that was not sent`)
       return
     }
+    this.#pieceBytes -= piece.length
     if (mutation?.case === 'body') this.#write(mutation.value)
     else if (mutation?.case !== 'clearBody') this.#write(piece)
-    if (this.#isSent && pieces.length === 0 && this.#trailers === '') this.#finish('')
+    if (this.#isSent && this.#pieces.length === 0 && this.#trailers === '') this.#finish('')
+    else this.resume()
   }
 
   answerTrailers(mutation: HeaderMutation | undefined): void {
@@ -267,7 +303,7 @@ export class MessageSide implements BodyDetour {
 
   #sendAlone(outlet: BodyOutlet, rest: readonly Uint8Array[]): void {
     this.#state = 'alone'
-    this.#pieces = undefined
+    this.#forgetPieces()
     for (const piece of rest) outlet.write(piece)
     if (this.#isSent) this.#finish(this.#trailers)
     else outlet.resume()

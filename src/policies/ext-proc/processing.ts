@@ -65,8 +65,8 @@ export class Processing implements Conversation, GrpcStreamListener {
   readonly #learn: ProcessingOptions['learn']
   readonly #failure: ErrorCode
   readonly #stream: GrpcStream
-  readonly request = new MessageSide('request', this)
-  readonly response = new MessageSide('response', this)
+  readonly request: MessageSide
+  readonly response: MessageSide
   modes: ResponseModes = allOfResponse
   #isFirst = true
   #isSlow = false
@@ -77,6 +77,8 @@ export class Processing implements Conversation, GrpcStreamListener {
 
   constructor({ target, exchange, callouts, learn, isPicker }: ProcessingOptions) {
     this.#exchange = exchange
+    this.request = new MessageSide('request', this, exchange.bufferLimit)
+    this.response = new MessageSide('response', this, exchange.bufferLimit)
     this.#learn = learn
     this.#failure = isPicker ? 'endpoint_picker_failed' : 'ext_proc_failed'
     this.#stream = callouts.stream({
