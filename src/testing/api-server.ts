@@ -25,7 +25,7 @@ export interface ApiAnswer {
 }
 
 export interface ApiServer {
-  /** https://127.0.0.1:PORT */
+  /** https://ADDRESS:PORT */
   readonly url: string
   /** Bearer token of a member of system:masters. */
   readonly token: string
@@ -56,6 +56,8 @@ export interface ApiServer {
 export interface ApiServerOptions {
   /** Write `auditLog`. */
   readonly isAudited?: boolean
+  /** The address that the server binds and that its certificate names. Default 127.0.0.1. */
+  readonly address?: string
 }
 
 const startAttempts = 3
@@ -76,7 +78,10 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
   }
 }
 
-async function startOnce({ isAudited = false }: ApiServerOptions): Promise<ApiServer> {
+async function startOnce({
+  isAudited = false,
+  address = '127.0.0.1',
+}: ApiServerOptions): Promise<ApiServer> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-api-server-'))
   const programs: Program[] = []
   const stop = async () => {
@@ -85,12 +90,12 @@ async function startOnce({ isAudited = false }: ApiServerOptions): Promise<ApiSe
   }
   try {
     const [etcdPort, port] = [await freePort(), await freePort()]
-    const url = `https://127.0.0.1:${port}`
+    const url = `https://${address}:${port}`
     const token = randomBytes(24).toString('hex')
     writeKeys(folder, token)
     programs.push(startEtcd(folder, etcdPort))
     const start = (): Promise<string> => {
-      programs[1] = startKubeApiServer(folder, etcdPort, port, isAudited)
+      programs[1] = startKubeApiServer(folder, etcdPort, new URL(url), isAudited)
       return whenReady(join(folder, 'apiserver.crt'), programs, (certificate) =>
         send({ url, token, ca: certificate }, 'GET', '/readyz'),
       )
@@ -172,16 +177,16 @@ function auditOptions(folder: string): string[] {
 function startKubeApiServer(
   folder: string,
   etcdPort: number,
-  port: number,
+  { hostname, port }: URL,
   isAudited: boolean,
 ): Program {
   return startProgram(
     partPath('kube-apiserver'),
     [
       `--etcd-servers=http://127.0.0.1:${etcdPort}`,
-      '--bind-address=127.0.0.1',
+      `--bind-address=${hostname}`,
       `--secure-port=${port}`,
-      // No certificate is given: the server makes one for 127.0.0.1 and writes it here.
+      // No certificate is given: the server makes one for its address and writes it here.
       `--cert-dir=${folder}`,
       `--token-auth-file=${join(folder, 'tokens.csv')}`,
       '--authorization-mode=RBAC',

@@ -47,7 +47,10 @@ export interface Container {
   readonly image: string
   readonly args?: readonly string[]
   readonly env?: readonly EnvVar[]
-  readonly readinessProbe?: { readonly httpGet?: { readonly path: string; readonly port: number } }
+  readonly readinessProbe?: {
+    readonly httpGet?: { readonly path: string; readonly port: number }
+    readonly grpc?: { readonly port: number; readonly service?: string }
+  }
   readonly volumeMounts?: readonly { readonly name: string; readonly mountPath: string }[]
 }
 

@@ -49,15 +49,19 @@ export class PodSandbox {
     this.address = address
   }
 
-  /** Starts the program and gives the process, whose output the caller reads. */
+  /** Starts a program and gives the process, whose output the caller reads. The first one makes the namespace. */
   async start(
     command: string,
     args: readonly string[],
     env: Readonly<Record<string, string>>,
   ): Promise<ChildProcess> {
     const { PATH = '', HOME = '' } = process.env
+    const options = { env: { PATH, HOME, ...env } }
+    if (this.#process !== undefined) {
+      return spawn('nsenter', ['-t', `${this.#process.pid}`, '-n', command, ...args], options)
+    }
     const words = ['-n', 'sh', '-c', enter, 'sh', this.address, command, ...args]
-    const child = spawn('unshare', words, { env: { PATH, HOME, ...env } })
+    const child = spawn('unshare', words, options)
     this.#process = child
     const cable = `pod${++cables}`
     const namespace = await this.#namespace(child)

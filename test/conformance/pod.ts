@@ -1,12 +1,13 @@
-/** One pod: a process in a network namespace of its own, told to the API server as a kubelet does. */
+/** One pod: its containers are processes in one network namespace. Its status is kept as a kubelet keeps it. */
 import type { ChildProcess } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ApiServer } from '../../src/testing/api-server.ts'
-import { type PodSpec, prepareContainer } from '../../src/testing/pod-spec.ts'
+import { type Container, type PodSpec, prepareContainer } from '../../src/testing/pod-spec.ts'
 import { ContainerLog } from './kubelet.ts'
 import { PodSandbox } from './network.ts'
+import { checkReadiness } from './probe.ts'
 
 export interface PodTemplate {
   readonly metadata?: {
@@ -25,6 +26,8 @@ export interface PodRequest {
   readonly hosts: Readonly<Record<string, string>>
   /** The program that stands for an image. */
   readonly programOf: (image: string) => string
+  /** Variables that the containers of an image get beside their own. */
+  readonly environmentOf: (image: string) => Readonly<Record<string, string>>
 }
 
 export class Pod {
@@ -33,8 +36,8 @@ export class Pod {
   isReady = false
   readonly #request: PodRequest
   readonly #folder = mkdtempSync(join(tmpdir(), 'sluice-pod-'))
-  #process: ChildProcess | undefined
-  #ended: Promise<unknown> = Promise.resolve()
+  readonly #processes: ChildProcess[] = []
+  readonly #ends: Promise<unknown>[] = []
   #isStopping = false
 
   constructor(request: PodRequest) {
@@ -54,37 +57,40 @@ export class Pod {
     return `/api/v1/namespaces/${this.#request.namespace}/pods`
   }
 
-  /** Creates the Pod, starts its process once its volumes are there, and tells when it is ready. */
+  /** Creates the Pod, starts its containers, and marks it as ready once each of them is. */
   async run(): Promise<void> {
-    const { server, namespace, name, address, template, programOf } = this.#request
+    const { namespace, name, template } = this.#request
     const { metadata, spec } = template
-    const [container] = spec.containers
-    if (container === undefined) throw new Error(`${name} has no container`)
     await this.#create({ metadata: { ...metadata, name, namespace }, spec })
-    const facts = { ...this.#request, server, pod: name, ip: address }
+    for (const container of spec.containers) await this.#start(container)
+    for (const { readinessProbe: probe } of spec.containers) {
+      if (probe !== undefined) {
+        await this.#eventually(() => checkReadiness(this.sandbox.address, probe))
+      }
+    }
+    if (!this.#isStopping) await this.#markReady()
+  }
+
+  /** Starts the process of a container once the container's volumes are there. */
+  async #start(container: Container): Promise<void> {
+    const { namespace, name, address, template, programOf, environmentOf } = this.#request
+    const facts = { ...this.#request, pod: name, ip: address }
+    const folder = join(this.#folder, container.name)
+    mkdirSync(folder)
     const prepared = await this.#eventually(() =>
-      prepareContainer(facts, spec, container, this.#folder),
+      prepareContainer(facts, template.spec, container, folder),
     )
     if (prepared === undefined) return
-    const program = programOf(container.image)
-    const child = await this.sandbox.start(program, prepared.args, prepared.env)
+    const env = { ...environmentOf(container.image), ...prepared.env }
+    const child = await this.sandbox.start(programOf(container.image), prepared.args, env)
     child.stdout?.on('data', (chunk: Buffer) => this.log.add(chunk))
     child.stderr?.on('data', (chunk: Buffer) => this.log.add(chunk))
-    this.#process = child
-    this.#ended = new Promise((resolve) => child.once('close', resolve))
+    this.#processes.push(child)
+    this.#ends.push(new Promise((resolve) => child.once('close', resolve)))
     child.once('close', (code, signal) => {
       if (this.#isStopping) return
       console.error(`${namespace}/${name} ended (${code ?? signal})\n${this.tail()}`)
     })
-    const probe = container.readinessProbe?.httpGet
-    if (probe !== undefined) {
-      const url = `http://${address}:${probe.port}${probe.path}`
-      await this.#eventually(async () => {
-        if (!(await fetch(url)).ok) throw new Error('not ready')
-        return true
-      })
-    }
-    if (!this.#isStopping) await this.#tellReady()
   }
 
   /** The last lines that it wrote. */
@@ -99,8 +105,8 @@ export class Pod {
     await this.#request.server.request('DELETE', `${this.#path}/${this.name}`, {
       gracePeriodSeconds: 0,
     })
-    this.#process?.kill('SIGKILL')
-    await this.#ended
+    for (const child of this.#processes) child.kill('SIGKILL')
+    await Promise.all(this.#ends)
     rmSync(this.#folder, { recursive: true, force: true })
   }
 
@@ -111,7 +117,7 @@ export class Pod {
     if (status !== 201) throw new Error(`Pod ${this.name}: ${status} ${body.message}`)
   }
 
-  async #tellReady(): Promise<void> {
+  async #markReady(): Promise<void> {
     const { server, address, template } = this.#request
     const condition = (type: string) => ({ type, status: 'True' })
     const now = new Date().toISOString()

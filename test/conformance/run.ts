@@ -1,13 +1,21 @@
 /**
- * `npm run conformance`: the Gateway API's own conformance suite against a real API server, the
- * controller, and the proxies that it deploys. Everything runs in namespaces of its own; pods have
- * addresses of their own, so nothing of the machine is touched.
+ * `npm run conformance`: the conformance suite of the Gateway API, or that of its Inference Extension,
+ * against a real API server, the controller, and the proxies that it deploys. Everything runs in
+ * namespaces of its own; pods have addresses of their own, so nothing of the machine is touched.
  *
  * Exit code: 0 everything passed, 1 something failed, 2 wrong usage, 75 this machine cannot run it.
  */
 import { execFileSync, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  globSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -26,6 +34,7 @@ import { Workloads } from './workloads.ts'
 
 const help = `npm run conformance -- [options] [-- flags of the suite]
 
+  --inference        run the suite of the Gateway API Inference Extension in place of the Gateway API's
   --test NAME,…      only these tests
   --features NAME,…  claim these too, beside those in the status of the GatewayClass
   --channel NAME     of the Gateway API's CRDs: experimental (default), or standard, which has no retry
@@ -34,11 +43,43 @@ const help = `npm run conformance -- [options] [-- flags of the suite]
 
 const root = join(import.meta.dirname, '..', '..')
 const className = 'agentgateway'
-const profiles = ['HTTP', 'TLS', 'GRPC', 'TCP', 'UDP'].map((name) => `GATEWAY-${name}`)
+
+/** What differs between the suites: the Go package, which gives the program its name, and flags. */
+interface Suite {
+  readonly program: string
+  readonly package: string
+  readonly flags: (features: readonly string[], more: readonly string[]) => readonly string[]
+}
+
+const gatewaySuite: Suite = {
+  program: 'gateway-suite',
+  package: '.',
+  flags: (features, more) => [
+    `--conformance-profiles=${['HTTP', 'TLS', 'GRPC', 'TCP', 'UDP'].map((name) => `GATEWAY-${name}`).join(',')}`,
+    // Without this flag the suite reads the class itself, and its report says so.
+    ...(more.length > 0 ? [`--supported-features=${[...features, ...more].join(',')}`] : []),
+    `--usable-address=${balancerPrefix}250`,
+    '--unusable-address=192.0.2.77',
+  ],
+}
+
+const inferenceSuite: Suite = {
+  program: 'inference-suite',
+  package: './inference',
+  flags: () => [],
+}
+
+/** The programs that stand for images of the suites, and the packages that they are built from. */
+const images = {
+  'echo-basic': 'sigs.k8s.io/gateway-api/conformance/echo-basic',
+  lwepp: 'sigs.k8s.io/gateway-api-inference-extension/cmd/lwepp',
+  dns: './dns',
+}
 const inside = 'SLUICE_CONFORMANCE_INSIDE'
 const namespaces = ['--net', '--pid', '--fork', '--mount-proc', '--kill-child']
 
 interface Options {
+  readonly suite: Suite
   readonly tests: readonly string[]
   readonly features: readonly string[]
   readonly channel: string
@@ -51,6 +92,7 @@ function readOptions(): Options {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
     options: {
+      inference: { type: 'boolean', default: false },
       test: { type: 'string', default: '' },
       features: { type: 'string', default: '' },
       channel: { type: 'string', default: 'experimental' },
@@ -64,6 +106,7 @@ function readOptions(): Options {
   }
   const names = (text: string) => text.split(',').filter((name) => name !== '')
   return {
+    suite: values.inference ? inferenceSuite : gatewaySuite,
     tests: names(values.test),
     features: names(values.features),
     channel: values.channel,
@@ -75,7 +118,7 @@ function readOptions(): Options {
 
 /** Why this machine cannot run the suite; undefined where it can. */
 function obstacle(): string | undefined {
-  const parts = [...apiServerParts, 'gateway-api-crds', 'go'] as const
+  const parts = [...apiServerParts, 'gateway-api-crds', 'inference-crds', 'go'] as const
   for (const name of parts) {
     const part = findPart(name)
     if (!part.found) return `${part.reason}; test/assets/setup makes what is missing`
@@ -84,11 +127,11 @@ function obstacle(): string | undefined {
   return 'network namespaces with a bridge (unshare and ip, as root on Linux) are needed'
 }
 
-/** Builds the echo server, the DNS server and the suite, once for each state of the module. */
+/** Builds the suites and what stands for their images, once for each state of the module. */
 function build(): string {
   const here = import.meta.dirname
   const hash = createHash('sha256')
-  for (const file of ['go.mod', 'go.sum', 'suite_test.go', 'dns/main.go']) {
+  for (const file of globSync(['go.*', '**/*.go'], { cwd: here }).sort()) {
     hash.update(readFileSync(join(here, file)))
   }
   const caches = process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache')
@@ -100,8 +143,10 @@ function build(): string {
   const go = (...args: string[]) =>
     execFileSync(partPath('go'), args, { cwd: here, stdio: 'inherit' })
   mkdirSync(made, { recursive: true })
-  go('build', '-o', made, 'sigs.k8s.io/gateway-api/conformance/echo-basic', './dns')
-  go('test', '-c', '-o', join(made, 'suite'), '.')
+  go('build', '-o', made, ...Object.values(images))
+  for (const { program, package: name } of [gatewaySuite, inferenceSuite]) {
+    go('test', '-c', '-o', join(made, program), name)
+  }
   renameSync(made, folder)
   return folder
 }
@@ -130,6 +175,7 @@ async function outside(): Promise<number> {
 function programOf(programs: string): (image: string) => string {
   return (image) => {
     if (image.includes('/echo-basic:')) return join(programs, 'echo-basic')
+    if (image.includes('/lwepp:')) return join(programs, 'lwepp')
     if (image.includes('/coredns:')) return join(programs, 'dns')
     if (image.includes('/sluice-proxy:')) return join(root, 'bin', 'sluice')
     throw new Error(`no program stands for the image ${image}`)
@@ -151,18 +197,28 @@ async function addNode(server: ApiServer, port: number): Promise<void> {
 async function insideNamespaces(programs: string): Promise<number> {
   const options = readOptions()
   await makeNetwork()
-  const server = await startApiServer()
-  const crds = readCrds(join(partPath('gateway-api-crds'), options.channel))
+  const server = await startApiServer({ address: nodeAddress })
+  const crds = [
+    ...readCrds(join(partPath('gateway-api-crds'), options.channel)),
+    ...readCrds(partPath('inference-crds')),
+  ]
   const cluster = new TestCluster(server)
   await cluster.install([...crds, ...(customResourceDefinitions() as readonly Crd[])])
   const controller = await new ControllerProcess({
     kubeconfig: server.kubeconfig,
     args: ['--xds-address', `${nodeAddress}:0`],
-    env: { SLUICE_XDS_SERVICE_NAME: 'sluice', POD_NAMESPACE: 'default' },
+    env: {
+      SLUICE_XDS_SERVICE_NAME: 'sluice',
+      POD_NAMESPACE: 'default',
+      SLUICE_INFERENCE_EXTENSION_ENABLED: 'true',
+    },
   }).start()
   const workloads = new Workloads({
     server,
     programOf: programOf(programs),
+    // Endpoint pickers watch pools and pods.
+    environmentOf: (image): Readonly<Record<string, string>> =>
+      image.includes('/lwepp:') ? { KUBECONFIG: server.kubeconfig } : {},
     hosts: { 'sluice.default.svc.cluster.local:9978': await controller.xdsAddress() },
   })
   const kubelet = await startKubelet((namespace, name) => workloads.logOf(namespace, name))
@@ -170,7 +226,7 @@ async function insideNamespaces(programs: string): Promise<number> {
   workloads.start()
   try {
     const features = await claimed(cluster)
-    return await runSuite(join(programs, 'suite'), server, features, options)
+    return await runSuite(programs, server, features, options)
   } finally {
     if (options.logs !== undefined) writeLogs(options.logs, controller, workloads)
     await workloads.stop()
@@ -190,16 +246,14 @@ async function claimed(cluster: TestCluster): Promise<readonly string[]> {
 }
 
 function runSuite(
-  program: string,
+  programs: string,
   server: ApiServer,
   features: readonly string[],
-  { tests, features: more, report, flags }: Options,
+  { suite, tests, features: more, report, flags }: Options,
 ): Promise<number> {
   const only = tests.length > 0 ? ['-test.run', `^TestConformance$/^(${tests.join('|')})$`] : []
-  // Without this flag the suite reads the class itself, and its report says so.
-  const given = more.length > 0 ? [`--supported-features=${[...features, ...more].join(',')}`] : []
   const child = spawn(
-    program,
+    join(programs, suite.program),
     [
       '-test.v',
       '-test.timeout=90m',
@@ -207,11 +261,8 @@ function runSuite(
       '-test.parallel=1',
       ...only,
       `--gateway-class=${className}`,
-      `--conformance-profiles=${profiles.join(',')}`,
-      ...given,
+      ...suite.flags(features, more),
       '--cleanup-base-resources=false',
-      `--usable-address=${balancerPrefix}250`,
-      '--unusable-address=192.0.2.77',
       '--organization=sluice-dev',
       '--project=sluice',
       '--url=https://github.com/sluice-dev/sluice',

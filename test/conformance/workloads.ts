@@ -52,7 +52,8 @@ const owned = [
   '/apis/autoscaling/v2/horizontalpodautoscalers',
 ]
 
-export interface ClusterOptions extends Pick<PodRequest, 'server' | 'hosts' | 'programOf'> {}
+export interface ClusterOptions
+  extends Pick<PodRequest, 'server' | 'hosts' | 'programOf' | 'environmentOf'> {}
 
 export class Workloads {
   readonly #options: ClusterOptions
