@@ -219,6 +219,22 @@ describe('extProc [Traffic.extProc]', () => {
     expect(received()?.headers).not.toHaveProperty('x-old')
   })
 
+  it('keeps the last value of a header that the processor sets twice, and every cookie', async () => {
+    const setHeaders = ['x-picked: a', 'x-picked: b', 'set-cookie: c=1', 'set-cookie: d=2'].map(
+      (line) => {
+        const [key = '', value = ''] = line.split(': ')
+        return { header: { key, rawValue: Buffer.from(value) } }
+      },
+    )
+    answer = (_, response) => response.setHeader('set-cookie', 'c=1').end('abcdef')
+    processor = except('responseHeaders', (_, stream) => {
+      const value = { response: { headerMutation: { setHeaders } } }
+      stream.send({ response: { case: 'responseHeaders', value } })
+    })
+    const { headers } = await ask('plain')
+    expect(headers).toMatchObject({ 'x-picked': 'b', 'set-cookie': ['c=1', 'd=2'] })
+  })
+
   it('replaces bodies by whatever pieces come back', async () => {
     processor = (message, stream) => {
       const { case: part, value } = message.request

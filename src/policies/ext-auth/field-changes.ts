@@ -29,16 +29,19 @@ export function fieldChanges(options: readonly HeaderValueOption[]): FieldChange
   })
 }
 
-/** Several values of one name in one list stand beside each other, and cookies always do. */
+/**
+ * A later value of a name overwrites an earlier one, as in Envoy: endpoint pickers list all fields of
+ * a response behind those that they set. Cookies of one list stand beside each other.
+ */
 export function changeFields(fields: HeaderFields, changes: readonly FieldChange[]): void {
-  const written = new Set<string>()
+  let hasCookie = false
   for (const { name, value, action } of changes) {
-    const key = name.toLowerCase()
     const isThere = fields.has(name)
     if (action === 'addIfAbsent' && isThere) continue
     if (action === 'overwriteIfExists' && !isThere) continue
-    if (action === 'append' || written.has(key) || key === 'set-cookie') fields.add(name, value)
+    const isCookie = name.toLowerCase() === 'set-cookie'
+    if (action === 'append' || (isCookie && hasCookie)) fields.add(name, value)
     else fields.set(name, value)
-    written.add(key)
+    hasCookie ||= isCookie
   }
 }

@@ -119,7 +119,12 @@ export class GrpcAuthorizer implements BodyNeeds {
     }
     changeFields(request.headers, fieldChanges(ok.headers))
     changeQuery(request, ok)
-    const forResponse = fieldChanges(ok.responseHeadersToAdd)
+    // Cookies of the service join those of the upstream.
+    const forResponse = fieldChanges(ok.responseHeadersToAdd).map((change) =>
+      change.name.toLowerCase() === 'set-cookie'
+        ? { ...change, action: 'append' as const }
+        : change,
+    )
     if (forResponse.length > 0) exchange.facts.set(this.#fact, forResponse)
   }
 }
