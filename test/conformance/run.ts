@@ -34,7 +34,7 @@ import { Workloads } from './workloads.ts'
 
 const help = `npm run conformance -- [options] [-- flags of the suite]
 
-  --inference        run the suite of the Gateway API Inference Extension in place of the Gateway API's
+  --inference        run the suite of the Gateway API Inference Extension instead
   --test NAME,…      only these tests
   --features NAME,…  claim these too, beside those in the status of the GatewayClass
   --channel NAME     of the Gateway API's CRDs: experimental (default), or standard, which has no retry
