@@ -7,7 +7,7 @@ import { regexCompile, regexFind, regexFindAll, regexFree, regexHold, regexIsFul
 import { heldBack, pushText } from './mask'
 import { addDetector, addPattern, freeSet, newSet, SET_HOLD, setOf } from './set'
 import { work } from './step'
-import { freeStream, newStream, resetStream, S_COUNT, S_OUT, streamOf } from './stream'
+import { freeStream, newStream, resetStream, S_COUNT, S_EDIT_COUNT, S_EDITS, S_OUT, streamOf } from './stream'
 
 /**
  * Compiles `length` bytes of pattern under REGEX_* flags: a handle, or a code, with last_error_offset at
@@ -149,6 +149,23 @@ export function stream_push(stream: i32, text: usize, length: i32, is_end: i32):
 export function stream_output(stream: i32): usize {
   const record = streamOf(stream)
   return record == 0 ? 0 : load<u32>(record, S_OUT)
+}
+
+/**
+ * Address of how the last `stream_push` got from the text to what it gave out, until the next call on the
+ * stream: `stream_edit_count` times three words. First the bytes that came out as they are, then the bytes
+ * of the masked span behind them, then which rule's text stands for the span (0 for the first that was
+ * added; -1: none, or a span that an earlier edit began goes on).
+ */
+export function stream_edits(stream: i32): usize {
+  const record = streamOf(stream)
+  return record == 0 ? 0 : load<u32>(record, S_EDITS)
+}
+
+/** Edits at `stream_edits`, or ERROR_ARGUMENT. */
+export function stream_edit_count(stream: i32): i32 {
+  const record = streamOf(stream)
+  return record == 0 ? ERROR_ARGUMENT : load<i32>(record, S_EDIT_COUNT)
 }
 
 /** Bytes the stream holds back now, or ERROR_ARGUMENT. */

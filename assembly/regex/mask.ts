@@ -14,7 +14,7 @@ import { runBackward } from './run'
 import { beginScan, scan, scanIdle, scanLast, scanMeta, scanPosition } from './scan'
 import { bytesRead } from './step'
 import { MEMBER_DETECT, MEMBER_REGEX, MEMBER_TEXT, MEMBER_TEXT_LENGTH, memberOf, SET_DETECTS, SET_MEMBERS } from './set'
-import { addFound, appendToWindow, failStream, FOUND_BYTES, foundAt, M_FROM, M_HOLD, M_IDLE, M_LAST, M_META, M_POSITION, M_START, M_THREADS, output, progressOf, S_COUNT, S_DETECT_AT, S_DETECT_HOLD, S_EMITTED, S_FAILURE, S_FOUND, S_FOUND_COUNT, S_LENGTH, S_MASKED, S_OUT_LENGTH, S_READ, S_RESUME, S_SET, S_TAKEN, S_WINDOW, sortFound } from './stream'
+import { addEdit, addFound, appendToWindow, failStream, FOUND_BYTES, foundAt, M_FROM, M_HOLD, M_IDLE, M_LAST, M_META, M_POSITION, M_START, M_THREADS, output, progressOf, S_COUNT, S_DETECT_AT, S_DETECT_HOLD, S_EDIT_COUNT, S_EMITTED, S_FAILURE, S_FOUND, S_FOUND_COUNT, S_LENGTH, S_MASKED, S_OUT_LENGTH, S_READ, S_RESUME, S_SET, S_TAKEN, S_WINDOW, sortFound } from './stream'
 
 /** Text is taken in pieces of this size, so that the window stays small where it can. */
 const PIECE: i32 = 1 << 16
@@ -225,6 +225,11 @@ function wholeCharacters(window: usize, end: i32, length: i32): i32 {
   return end
 }
 
+/** Notes plain text and a span, unless both are empty. */
+function noteSpan(stream: usize, plain: i32, masked: i32, member: i32): void {
+  if (plain > 0 || masked > 0) addEdit(stream, plain, max(masked, 0), member)
+}
+
 function giveOut(stream: usize, limit: i32): void {
   const set = <usize>load<u32>(stream, S_SET)
   const window = <usize>load<u32>(stream, S_WINDOW)
@@ -232,23 +237,35 @@ function giveOut(stream: usize, limit: i32): void {
   let emitted = load<i32>(stream, S_EMITTED)
   let masked = load<i32>(stream, S_MASKED)
   sortFound(stream)
+  // The span that is open: of which member (-1: it was begun before), behind how much plain text, and where.
+  let member = -1
+  let before = 0
+  let opened = emitted
   let i = 0
   for (; i < count; i++) {
     const found = foundAt(stream, i)
     const start = load<i32>(found, 4)
     if (start >= limit) break
     if (start >= masked) {
+      noteSpan(stream, before, min(masked, limit) - opened, member)
       const plain = max(emitted, masked)
-      if (start > plain) output(stream, window + plain, start - plain)
-      const member = memberOf(set, load<i32>(found))
-      output(stream, load<u32>(member, MEMBER_TEXT), load<i32>(member, MEMBER_TEXT_LENGTH))
+      before = start - plain
+      if (before > 0) output(stream, window + plain, before)
+      member = load<i32>(found)
+      opened = start
+      const rule = memberOf(set, member)
+      output(stream, load<u32>(rule, MEMBER_TEXT), load<i32>(rule, MEMBER_TEXT_LENGTH))
       store<i32>(stream, load<i32>(stream, S_COUNT) + 1, S_COUNT)
       emitted = start
     }
     masked = max(masked, load<i32>(found, 8))
   }
+  noteSpan(stream, before, min(masked, limit) - opened, member)
   const plain = max(emitted, masked)
-  if (limit > plain) output(stream, window + plain, limit - plain)
+  if (limit > plain) {
+    output(stream, window + plain, limit - plain)
+    noteSpan(stream, limit - plain, 0, -1)
+  }
   memory.copy(load<u32>(stream, S_FOUND), foundAt(stream, i), (count - i) * FOUND_BYTES)
   store<i32>(stream, count - i, S_FOUND_COUNT)
   store<i32>(stream, max(load<i32>(stream, S_EMITTED), limit), S_EMITTED)
@@ -316,6 +333,7 @@ function takePiece(stream: usize, text: usize, length: i32, isEnd: bool): void {
  */
 export function pushText(stream: usize, text: usize, length: i32, isEnd: bool): i32 {
   store<i32>(stream, 0, S_OUT_LENGTH)
+  store<i32>(stream, 0, S_EDIT_COUNT)
   let done = 0
   do {
     const size = min(length - done, PIECE)

@@ -15,7 +15,8 @@
 //   +40 found spans  +44 count       +48 capacity    +52 failure code
 //   +56 detectors' position          +60 their hold  +64 their resume positions (5)
 //   +88 bytes read (u64)             +96 bytes taken (u64)
-//   +104 members, 32 bytes each: from | position | idle | last | start | meta | threads | hold
+//   +104 edits      +108 count      +112 capacity
+//   +120 members, 32 bytes each: from | position | idle | last | start | meta | threads | hold
 import { blockAlloc, blockFree } from '../arena'
 import { ERROR_ARGUMENT, ERROR_MEMORY } from '../abi'
 import { dropHandle, HANDLE_STREAM, newHandle, recordOf } from './handles'
@@ -42,7 +43,10 @@ export const S_DETECT_HOLD: usize = 60
 export const S_RESUME: usize = 64
 export const S_READ: usize = 88
 export const S_TAKEN: usize = 96
-const S_HEAD: usize = 104
+export const S_EDITS: usize = 104
+export const S_EDIT_COUNT: usize = 108
+const S_EDIT_CAPACITY: usize = 112
+const S_HEAD: usize = 120
 export const M_FROM: usize = 0
 export const M_POSITION: usize = 4
 export const M_IDLE: usize = 8
@@ -54,6 +58,8 @@ export const M_HOLD: usize = 28
 
 /** Bytes of a found span: start, end, member. */
 export const FOUND_BYTES: i32 = 12
+/** Bytes of an edit: plain bytes, masked bytes behind them, member. */
+const EDIT_BYTES: i32 = 12
 
 export function streamOf(handle: i32): usize {
   return recordOf(handle, HANDLE_STREAM)
@@ -104,7 +110,8 @@ export function resetStream(stream: usize): void {
   store<u32>(stream, 0, S_COUNT)
   store<u32>(stream, 0, S_FOUND_COUNT)
   store<u32>(stream, 0, S_FAILURE)
-  memory.fill(stream + S_DETECT_AT, 0, S_HEAD - S_DETECT_AT)
+  store<u32>(stream, 0, S_EDIT_COUNT)
+  memory.fill(stream + S_DETECT_AT, 0, S_EDITS - S_DETECT_AT)
   for (let i = 0; i < load<i32>(load<u32>(stream), SET_MEMBERS); i++) {
     const progress = progressOf(stream, i)
     memory.fill(progress, 0, M_THREADS)
@@ -122,6 +129,7 @@ export function freeStream(handle: i32): void {
   blockFree(load<u32>(stream, S_WINDOW))
   blockFree(load<u32>(stream, S_OUT))
   blockFree(load<u32>(stream, S_FOUND))
+  blockFree(load<u32>(stream, S_EDITS))
   blockFree(stream)
 }
 
@@ -168,6 +176,23 @@ export function output(stream: usize, from: usize, length: i32): void {
   }
   memory.copy(load<u32>(stream, S_OUT) + used, from, length)
   store<i32>(stream, used + length, S_OUT_LENGTH)
+}
+
+/**
+ * Notes what was given out: `plain` bytes as they came, then `masked` bytes of a span that is replaced by
+ * the member's text; -1: no span begins, but the last one may go on.
+ */
+export function addEdit(stream: usize, plain: i32, masked: i32, member: i32): void {
+  const count = load<i32>(stream, S_EDIT_COUNT)
+  if (!ensure(stream + S_EDITS, stream + S_EDIT_CAPACITY, count * EDIT_BYTES, (count + 1) * EDIT_BYTES)) {
+    failStream(stream)
+    return
+  }
+  const edit = <usize>load<u32>(stream, S_EDITS) + <usize>(count * EDIT_BYTES)
+  store<i32>(edit, plain)
+  store<i32>(edit, masked, 4)
+  store<i32>(edit, member, 8)
+  store<i32>(stream, count + 1, S_EDIT_COUNT)
 }
 
 /** Notes a found span. */

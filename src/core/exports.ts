@@ -72,6 +72,8 @@ export interface CoreExports extends RateExports {
   stream_reset(stream: number): number
   stream_push(stream: number, text: number, length: number, isEnd: number): number
   stream_output(stream: number): number
+  stream_edits(stream: number): number
+  stream_edit_count(stream: number): number
   stream_held(stream: number): number
   stream_count(stream: number): number
 

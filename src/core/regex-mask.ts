@@ -110,6 +110,11 @@ export class Mask {
     return this.apply(text).count > 0
   }
 
+  /** What a rule puts in the place of its matches. */
+  replacementOf(rule: number): string {
+    return this.#rules[rule]?.replacement ?? ''
+  }
+
   /** A text that arrives in pieces; dispose it before the mask. */
   stream(): MaskStream {
     const host = this.#ready()
@@ -194,6 +199,26 @@ export class MaskStream {
   /** As `end`, in bytes. */
   endBytes(bytes: Uint8Array = new Uint8Array()): Uint8Array {
     return Uint8Array.prototype.slice.call(this.#take(bytes, true))
+  }
+
+  /**
+   * As `pushBytes` and `endBytes`, but reports what is settled instead of writing it: `plain` bytes that
+   * stay as they are, then `masked` bytes that a rule replaces (-1: no match begins; bytes that are masked
+   * nevertheless belong to the match before).
+   */
+  pushEdits(
+    bytes: Uint8Array,
+    isEnd: boolean,
+    onEdit: (plain: number, masked: number, rule: number) => void,
+  ): void {
+    this.#take(bytes, isEnd)
+    const { core } = this.#host
+    const count = core.exports.stream_edit_count(this.#handle)
+    const from = (core.exports.stream_edits(this.#handle) >>> 0) >> 2
+    const { words } = core
+    for (let at = from; at < from + count * 3; at += 3) {
+      onEdit(words[at] ?? 0, words[at + 1] ?? 0, words[at + 2] ?? -1)
+    }
   }
 
   /** Replacements given out so far. */
