@@ -22,6 +22,7 @@ import {
   startModeration,
   startWebhook,
 } from '../../src/testing/vendors/guard-services.ts'
+import { saysSegments } from '../../src/testing/vendors/segments.ts'
 import { json, openStream, sendEvent, type Vendor } from '../../src/testing/vendors/vendor.ts'
 import { chunk, completes, failsA, startVendorA } from '../../src/testing/vendors/vendor-a.ts'
 import { says, startMessage, startVendorC } from '../../src/testing/vendors/vendor-c.ts'
@@ -493,6 +494,22 @@ describe('a webhook for answers', () => {
     const refused = await post('mixed', tell('bob@example.com 123'))
     expect(refused.status).toBe(403)
     expect(shown(asked('/request').at(-1)!).at(-1)?.content).toBe('<EMAIL_ADDRESS> 123')
+  })
+
+  it('masks over the blocks of a held stream as in one that is not held', async () => {
+    const segments = [
+      { kind: 'text', pieces: ['mail bob', '@exa'] },
+      { kind: 'text', pieces: ['mple.com 42'] },
+    ] as const
+    c.answer = saysSegments(segments)
+    hook.answer = masks((text) => text)
+    const streamed = await anthropic('mixed').messages.stream(askC).finalMessage()
+    const whole = await anthropic('mixed').messages.create(askC)
+    const texts = ['mail <EMAIL_ADDRESS>', ' 42'].map((text) => ({ type: 'text', text }))
+    expect(whole.content).toEqual(texts)
+    expect(streamed.content).toEqual(texts)
+    const [first, second] = asked('/response').map((call) => shown(call))
+    expect(first).toEqual(second)
   })
 
   it('does not hold up events that begin no text, and keeps their order', async () => {

@@ -3,12 +3,13 @@
  * would have them, and its events again with the texts that are left. The order of events is kept; the
  * first event of a text tells all of it.
  */
+import type { Mask } from '../../core/index.ts'
 import type { StreamEvent } from '../chat.ts'
 import type { ChatFormat } from '../client-formats.ts'
 import { type JsonObject, listAt, numberAt } from '../json.ts'
 import type { RoleText } from './slots.ts'
+import { StreamMasker } from './stream-mask.ts'
 import { eventReaders, type Reading, readGuarded } from './stream-texts.ts'
-import type { TextMap } from './texts.ts'
 
 interface HeldEvent extends StreamEvent {
   readonly parsed: JsonObject | undefined
@@ -24,20 +25,17 @@ interface Group {
 
 export class HeldStream {
   readonly #format: ChatFormat
-  readonly #events: readonly HeldEvent[]
+  #events: readonly HeldEvent[] = []
   /** What is left of each text, by its identity. */
-  readonly #texts = new Map<string, string>()
-  readonly #original: ReadonlyMap<string, string>
-  readonly #groups = new Map<string, Group>()
+  #texts = new Map<string, string>()
+  #original: ReadonlyMap<string, string> = new Map()
+  #groups = new Map<string, Group>()
   /** Repeated texts that are no streamed ones, and what is left of them. */
-  readonly #repeated = new Map<string, string>()
+  #repeated = new Map<string, string>()
 
   constructor(format: ChatFormat, events: readonly StreamEvent[]) {
     this.#format = format
-    this.#events = events.map((event) => ({ ...event, parsed: readGuarded(event.data) }))
-    for (const { parsed } of this.#events) if (parsed !== undefined) this.#collect(parsed)
-    this.#original = new Map(this.#texts)
-    for (const { parsed } of this.#events) if (parsed !== undefined) this.#collectRepeated(parsed)
+    this.#load(events)
   }
 
   /** Characters of all texts. */
@@ -53,10 +51,16 @@ export class HeldStream {
     }))
   }
 
-  /** Every text by itself. */
-  map(change: TextMap): void {
-    for (const [key, text] of this.#texts) this.#texts.set(key, change(text))
-    for (const [text, left] of this.#repeated) this.#repeated.set(text, change(left))
+  /** Masks the texts as in a stream that is not held; was anything masked? */
+  mask(mask: Mask): boolean {
+    const masker = new StreamMasker([mask], this.#format, Number.POSITIVE_INFINITY)
+    try {
+      const events = this.release().flatMap((event) => masker.push(event))
+      this.#load([...events, ...masker.finish()])
+      return masker.hasMasked
+    } finally {
+      masker.dispose()
+    }
   }
 
   /** Texts for those that were shown; false where there are not as many. */
@@ -80,8 +84,18 @@ export class HeldStream {
     })
   }
 
+  #load(events: readonly StreamEvent[]): void {
+    this.#texts = new Map()
+    this.#groups = new Map()
+    this.#repeated = new Map()
+    this.#events = events.map((event) => ({ ...event, parsed: readGuarded(event.data) }))
+    for (const { parsed } of this.#events) if (parsed !== undefined) this.#collect(parsed)
+    this.#original = new Map(this.#texts)
+    for (const { parsed } of this.#events) if (parsed !== undefined) this.#collectRepeated(parsed)
+  }
+
   #read(event: JsonObject): Reading {
-    return eventReaders[this.#format](event)
+    return eventReaders[this.#format](event, undefined)
   }
 
   #collect(event: JsonObject): void {
@@ -89,7 +103,7 @@ export class HeldStream {
       for (const choice of listAt(event, 'choices'))
         this.#group(`${numberAt(choice, 'index') ?? 0}`)
     } else if (this.#format === 'Messages') this.#group('')
-    for (const { key, text } of this.#read(event).pieces) {
+    for (const { part: key, text } of this.#read(event).pieces) {
       const before = this.#texts.get(key)
       if (before === undefined) this.#group(this.#groupOf(key)).keys.push(key)
       this.#texts.set(key, (before ?? '') + text)
@@ -99,12 +113,13 @@ export class HeldStream {
   /** A provider that repeats something else than it has streamed must not slip through. */
   #collectRepeated(event: JsonObject): void {
     const streamed = new Set(this.#original.values())
-    this.#read(event).repeat?.((text) => {
-      if (text !== '' && !streamed.has(text) && !this.#repeated.has(text)) {
+    this.#read(event).repeat?.((texts) => {
+      for (const text of texts) {
+        if (text === '' || streamed.has(text) || this.#repeated.has(text)) continue
         this.#repeated.set(text, text)
         this.#groups.set(`repeated ${this.#repeated.size}`, { keys: [], repeated: text })
       }
-      return text
+      return texts
     })
   }
 
@@ -140,17 +155,16 @@ export class HeldStream {
   }
 
   #changed(event: JsonObject, told: Set<string>): JsonObject {
-    let changed = event
-    const { pieces, repeat } = this.#read(event)
-    for (const { key } of pieces) {
-      const isSame = this.#texts.get(key) === this.#original.get(key)
-      if (isSame) continue
-      const [again] = this.#read(changed).pieces.filter((piece) => piece.key === key)
-      if (again === undefined) continue
-      changed = again.put(told.has(key) ? '' : (this.#texts.get(key) ?? ''))
-      told.add(key)
-    }
-    return repeat === undefined ? changed : repeat((text) => this.#left(text))
+    const { pieces, put, repeat } = this.#read(event)
+    const texts = pieces.map(({ part, text }) => {
+      const left = this.#texts.get(part) ?? ''
+      if (left === this.#original.get(part)) return text
+      const isTold = told.has(part)
+      told.add(part)
+      return isTold ? '' : left
+    })
+    if (repeat !== undefined) return repeat((all) => all.map((text) => this.#left(text)))
+    return texts.every((text, at) => text === pieces[at]?.text) ? event : put(texts)
   }
 
   /** What is left of a text that an event repeats. */

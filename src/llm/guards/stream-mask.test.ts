@@ -128,3 +128,86 @@ it.each([
   mask.dispose()
   expect(told).not.toMatch(/bob@|sécret|4111/)
 })
+
+/** Events through a masker, as parsed data. */
+function maskedEvents(format: ChatFormat, events: readonly object[]) {
+  const mask = compileGuardMask(config)
+  const masker = new StreamMasker([mask], format, 1 << 16)
+  const pushed = events.flatMap((event) =>
+    masker.push({ event: undefined, data: JSON.stringify(event) }),
+  )
+  pushed.push(...masker.finish())
+  masker.dispose()
+  mask.dispose()
+  return pushed.map(({ data }) => JSON.parse(data))
+}
+
+it('adds the rest of a text without anything else that its last event said', () => {
+  const call = { index: 0, function: { name: 'f', arguments: '{}' } }
+  const delta = { role: 'assistant', content: 'see bob', tool_calls: [call] }
+  const usage = { prompt_tokens: 1 }
+  const events = maskedEvents('Completions', [
+    { id: 'c', choices: [{ index: 0, delta, finish_reason: null }], usage },
+    { id: 'c', choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] },
+  ])
+  expect(JSON.stringify(events).match(/tool_calls/g)).toHaveLength(1)
+  expect(JSON.stringify(events).match(/usage/g)).toHaveLength(1)
+  expect(events.map(({ choices }) => choices[0].delta.content ?? '').join('')).toBe('see bob')
+  expect(events.at(-1).choices[0].finish_reason).toBe('stop')
+})
+
+it('reads what blocks of other kinds say, as in a whole message', () => {
+  const found = { type: 'web_search_result', title: 'bob@example.com', url: 'https://a.example' }
+  const block = { type: 'web_search_tool_result', tool_use_id: 't', content: [found] }
+  const [event] = maskedEvents('Messages', [
+    { type: 'content_block_start', index: 0, content_block: block },
+  ])
+  expect(event.content_block.content[0]).toEqual({ ...found, title: '<EMAIL_ADDRESS>' })
+})
+
+it('keeps blocks apart whose pieces take turns', () => {
+  const start = (index: number) => ({
+    type: 'content_block_start',
+    index,
+    content_block: { type: 'text', text: '' },
+  })
+  const say = (index: number, piece: string) => ({
+    type: 'content_block_delta',
+    index,
+    delta: { type: 'text_delta', text: piece },
+  })
+  const stop = (index: number) => ({ type: 'content_block_stop', index })
+  const events = maskedEvents('Messages', [
+    start(0),
+    start(1),
+    say(0, 'a sécret'),
+    say(1, 'b bob@exa'),
+    say(0, '-42. '),
+    say(1, 'mple.com'),
+    stop(1),
+    stop(0),
+    { type: 'message_stop' },
+  ])
+  const texts = ['', '']
+  for (const { type, index, delta } of events) {
+    if (type === 'content_block_delta') texts[index] += delta.text
+  }
+  expect(texts).toEqual(['a <masked>. ', 'b <EMAIL_ADDRESS>'])
+  const kinds = events.map(({ type, index }) => `${type} ${index}`)
+  expect(kinds.indexOf('content_block_start 1')).toBeLessThan(kinds.indexOf('content_block_stop 1'))
+  expect(kinds.at(-1)).toBe('message_stop undefined')
+})
+
+it('does not wait for more events than it may hold', () => {
+  const mask = compileGuardMask(config)
+  const masker = new StreamMasker([mask], 'Messages', 1000)
+  const event = (data: object) => ({ event: undefined, data: JSON.stringify(data) })
+  const delta = { type: 'text_delta', text: 'bob' }
+  masker.push(event({ type: 'content_block_delta', index: 0, delta }))
+  expect(masker.push(event({ type: 'content_block_stop', index: 0 }))).toEqual([])
+  expect(() => {
+    for (let count = 0; count < 100; count++) masker.push(event({ type: 'ping', count }))
+  }).toThrow('undecided')
+  masker.dispose()
+  mask.dispose()
+})

@@ -1,52 +1,196 @@
 /**
- * Masks in streamed answers, in the client's format. Each text of the answer runs through streams of
- * the core, which give out what is settled: what comes out in all is what masking the whole text
- * gives, however the provider cut it. The order of events is kept. What is still held back when a
- * text ends is told in an event of its own, made like the last one of that text.
+ * Masks in streamed answers, in the client's format. What comes out in all is what masking the whole
+ * answer gives, however the provider cut it into events, blocks and parts. The order of events is kept:
+ * where the end of a part is undecided, the events behind it wait until it is not.
  */
-import type { Mask, MaskStream } from '../../core/index.ts'
+import { Fifo } from '../../base/fifo.ts'
+import type { Mask } from '../../core/index.ts'
 import type { StreamEvent } from '../chat.ts'
 import type { ChatFormat } from '../client-formats.ts'
 import { type JsonObject, numberAt, parseJson } from '../json.ts'
 import { LlmError } from '../llm-error.ts'
-import { eventReaders, type Piece, type ReadEvent, readGuarded } from './stream-texts.ts'
+import { maskThrough } from './parts-masker.ts'
+import { RunningText, type TextPart } from './running-text.ts'
+import {
+  eventReaders,
+  type Piece,
+  type ReadEvent,
+  type Reading,
+  readGuarded,
+} from './stream-texts.ts'
+import type { TextsMap } from './texts.ts'
 
-/** A text on its way: a chain of masks, and how its last event looked. */
-interface RunningText {
-  readonly streams: readonly MaskStream[]
-  last: Piece
-  readonly event: string | undefined
+/** An event that waits for its turn. */
+interface WaitingEvent {
+  readonly event: StreamEvent
+  readonly parsed: JsonObject | undefined
+  readonly reading: Reading | undefined
+  /** The part of each piece. */
+  readonly parts: readonly TextPart[]
+  readonly begins: TextPart | undefined
+  /** Parts that end with this event. */
+  readonly ends: readonly TextPart[]
+  /** Parts of texts that are complete with this event. */
+  readonly completed: readonly TextPart[]
 }
 
 export class StreamMasker {
   readonly #masks: readonly Mask[]
+  readonly #format: ChatFormat
   readonly #read: ReadEvent
   readonly #maxHeld: number
   readonly #texts = new Map<string, RunningText>()
+  readonly #waiting = new Fifo<WaitingEvent>()
+  /** Characters of the events that wait. */
+  #waitingSize = 0
+  /** Parts that have ended, as they came and as they are masked; events repeat them. */
+  readonly #repeated = new Map<string, string>()
+  #repeatedSize = 0
   /** Events that were added so far. */
   #added = 0
+  /** Positions of blocks that were left without a text, and were taken out. */
+  readonly #dropped: number[] = []
+  /** Something was masked. */
+  hasMasked = false
 
   /** `masks` in their order. `maxHeld`: bytes that may be held back for want of a decision. */
   constructor(masks: readonly Mask[], format: ChatFormat, maxHeld: number) {
     this.#masks = masks
+    this.#format = format
     this.#read = eventReaders[format]
     this.#maxHeld = maxHeld
   }
 
   /** @throws LlmError 502 where more would have to be held back than is allowed, or nobody can read it. */
-  push({ event, data }: StreamEvent): StreamEvent[] {
-    const parsed = readGuarded(data)
-    if (parsed === undefined) return [...this.finish(), { event, data }]
-    const { pieces, ends, repeat } = this.#read(parsed)
-    const before = ends.flatMap((start) => this.#end(start, pieces))
-    let changed: JsonObject = parsed
-    for (const piece of pieces) {
-      const settled = this.#settle(piece, event, ends)
-      if (settled !== piece.text) changed = this.#merge(changed, piece, settled)
+  push(event: StreamEvent): StreamEvent[] {
+    const parsed = readGuarded(event.data)
+    if (parsed === undefined) {
+      const completed = this.#complete([''])
+      this.#wait({
+        event,
+        parsed,
+        reading: undefined,
+        parts: [],
+        begins: undefined,
+        ends: [],
+        completed,
+      })
+      return this.#release()
     }
-    if (repeat !== undefined) changed = repeat((text) => this.#mask(text))
-    const written = { event, data: changed === parsed ? data : JSON.stringify(changed) }
-    return this.#numbered([...before, written], parsed)
+    const reading = this.#read(parsed, event.event)
+    const { begins, completes = [] } = reading
+    const parts = reading.pieces.map((piece) => this.#take(piece))
+    const ends = reading.ends === undefined ? [] : this.#endParts(reading.ends)
+    const completed = this.#complete(completes)
+    const first = begins === undefined ? undefined : parts[0]
+    this.#wait({ event, parsed, reading, parts, begins: first, ends, completed })
+    return this.#release()
+  }
+
+  /** What is still held back, when no more events come. */
+  finish(): StreamEvent[] {
+    const ends = this.#complete([''])
+    const released = this.#release()
+    return [...released, ...ends.flatMap((part) => this.#restOf(part))]
+  }
+
+  /** Gives the core its memory back. Idempotent. */
+  dispose(): void {
+    for (const text of this.#texts.values()) text.dispose()
+    this.#texts.clear()
+  }
+
+  #take(piece: Piece): TextPart {
+    let text = this.#texts.get(piece.run)
+    if (text === undefined) {
+      const hasParts = this.#format !== 'Completions'
+      text = new RunningText(this.#masks, hasParts, this.#format === 'Responses')
+      this.#texts.set(piece.run, text)
+    }
+    const part = text.push(piece)
+    if (text.heldBytes > this.#maxHeld) throw undecided()
+    return part
+  }
+
+  #endParts(start: string): TextPart[] {
+    return [...this.#texts.values()].flatMap((text) => text.endParts(start))
+  }
+
+  /** Ends texts; answers their parts. */
+  #complete(starts: readonly string[]): TextPart[] {
+    const parts: TextPart[] = []
+    for (const [run, text] of starts.length === 0 ? [] : [...this.#texts]) {
+      if (!starts.some((start) => run.startsWith(start))) continue
+      parts.push(...text.complete())
+      this.hasMasked ||= text.count > 0
+      text.dispose()
+      this.#texts.delete(run)
+    }
+    return parts
+  }
+
+  #wait(waiting: WaitingEvent): void {
+    this.#waiting.push(waiting)
+    this.#waitingSize += waiting.event.data.length
+  }
+
+  /** The events that nothing undecided stands before. */
+  #release(): StreamEvent[] {
+    const released: StreamEvent[] = []
+    for (let next = this.#waiting.first; next !== undefined; next = this.#waiting.first) {
+      const { begins, ends } = next
+      const isUndecided = begins !== undefined && begins.ready === '' && !begins.isDone
+      if (isUndecided || ends.some(({ isDone }) => !isDone)) break
+      this.#waiting.take()
+      this.#waitingSize -= next.event.data.length
+      released.push(...this.#write(next))
+    }
+    if (this.#waitingSize > this.#maxHeld) throw undecided()
+    return released
+  }
+
+  #write(waiting: WaitingEvent): StreamEvent[] {
+    const { event, parsed, reading, parts, begins, ends, completed } = waiting
+    const complete = [...ends, ...completed]
+    const rest = complete
+      .filter((part) => !parts.includes(part))
+      .flatMap((part) => this.#restOf(part))
+    if (parsed === undefined || reading === undefined) return [...rest, event]
+    if (begins !== undefined && isEmptied(begins) && this.#format === 'Messages') {
+      begins.isDropped = true
+      this.#dropped.push(numberAt(parsed, 'index') ?? 0)
+    }
+    for (const part of complete) this.#remember(part)
+    if ([...parts, ...ends].some(({ isDropped }) => isDropped)) return rest
+    let changed = this.#placed(parsed)
+    if (reading.repeat !== undefined) {
+      const repeated = reading.repeat(reading.isWhole === true ? this.#mask : this.#repeat)
+      changed = repeated === parsed ? changed : this.#placed(repeated)
+    }
+    // A block begins empty: its text follows.
+    const texts = parts.map((part) => (part === begins ? '' : part.takeReady()))
+    if (reading.pieces.some(({ text }, at) => texts[at] !== text)) {
+      changed = this.#placed(reading.put(texts))
+    }
+    const written = changed === parsed ? event : { ...event, data: JSON.stringify(changed) }
+    return this.#numbered([...rest, written], parsed)
+  }
+
+  /** What of a part has not found a place in its events. */
+  #restOf(part: TextPart): StreamEvent[] {
+    const rest = part.takeReady()
+    if (rest === '' || part.last === undefined) return []
+    const { event, data } = part.last.more(rest)
+    if (this.#dropped.length === 0) return [{ event, data }]
+    return [{ event, data: JSON.stringify(this.#placed(parseJson(data) as JsonObject)) }]
+  }
+
+  /** The event with the position that its block has for the client. */
+  #placed(parsed: JsonObject): JsonObject {
+    const index = numberAt(parsed, 'index')
+    if (index === undefined || this.#dropped.length === 0) return parsed
+    const before = this.#dropped.filter((dropped) => dropped < index).length
+    return before === 0 ? parsed : { ...parsed, index: index - before }
   }
 
   /** Events of the responses format are numbered; those that are added shift all after them. */
@@ -61,75 +205,32 @@ export class StreamMasker {
     })
   }
 
-  /** What is still held back, when no more events come. */
-  finish(): StreamEvent[] {
-    return this.#end('', [])
-  }
-
-  /** Gives the core its memory back. Idempotent. */
-  dispose(): void {
-    for (const { streams } of this.#texts.values()) for (const stream of streams) stream.dispose()
-    this.#texts.clear()
-  }
-
-  #mask(text: string): string {
-    return this.#masks.reduce((current, mask) => mask.apply(current).text, text)
-  }
-
-  /** Later pieces of one event see the changes of earlier ones. */
-  #merge(changed: JsonObject, piece: Piece, text: string): JsonObject {
-    const [again] = this.#read(changed).pieces.filter(({ key }) => key === piece.key)
-    return (again ?? piece).put(text)
-  }
-
-  /** The settled part of a piece, with all the rest where its text ends in the same event. */
-  #settle(piece: Piece, event: string | undefined, ends: readonly string[]): string {
-    let running = this.#texts.get(piece.key)
-    if (running === undefined) {
-      running = { streams: this.#masks.map((mask) => mask.stream()), last: piece, event }
-      this.#texts.set(piece.key, running)
+  #remember({ original, masked }: TextPart): void {
+    if (this.#format !== 'Responses') return
+    if (!this.#repeated.has(original)) this.#repeatedSize += original.length + masked.length
+    this.#repeated.set(original, masked)
+    for (const [oldest, text] of this.#repeated) {
+      if (this.#repeatedSize <= this.#maxHeld * 2) break
+      this.#repeated.delete(oldest)
+      this.#repeatedSize -= oldest.length + text.length
     }
-    running.last = piece
-    const isLast = ends.some((start) => piece.key.startsWith(start))
-    const settled = isLast
-      ? endOf(running.streams, piece.text)
-      : pushTo(running.streams, piece.text)
-    if (isLast) this.#forget(piece.key, running)
-    else if (running.streams.some((stream) => stream.heldBytes > this.#maxHeld)) {
-      throw new LlmError(502, 'a pattern of a response guard stays undecided for too long')
-    }
-    return settled
   }
 
-  /** Tells what is held back of texts that end, but for those whose last piece comes now. */
-  #end(start: string, pieces: readonly Piece[]): StreamEvent[] {
-    const events: StreamEvent[] = []
-    for (const [key, running] of [...this.#texts]) {
-      if (!key.startsWith(start) || pieces.some((piece) => piece.key === key)) continue
-      const rest = endOf(running.streams, '')
-      this.#forget(key, running)
-      if (rest === '') continue
-      const told = this.#alone(running.last.put(rest), key)
-      events.push({ event: running.event, data: JSON.stringify(told) })
-    }
-    return events
+  /** Texts that were streamed are repeated as they were masked then; others are masked by themselves. */
+  readonly #repeat: TextsMap = (texts) => {
+    const known = texts.flatMap((text) => this.#repeated.get(text) ?? [])
+    return known.length === texts.length ? known : this.#mask(texts)
   }
 
-  /** What other texts of the event said has been told, masked, when the event came. */
-  #alone(event: JsonObject, key: string): JsonObject {
-    return this.#read(event)
-      .pieces.filter((piece) => piece.key !== key)
-      .reduce((changed, piece) => this.#merge(changed, piece, ''), event)
-  }
-
-  #forget(key: string, { streams }: RunningText): void {
-    for (const stream of streams) stream.dispose()
-    this.#texts.delete(key)
+  readonly #mask: TextsMap = (texts) => {
+    const { texts: masked, count } = maskThrough(this.#masks, texts)
+    this.hasMasked ||= count > 0
+    return masked
   }
 }
 
-const pushTo = (streams: readonly MaskStream[], text: string): string =>
-  streams.reduce((current, stream) => stream.push(current), text)
+const isEmptied = ({ hasText, hasMaskedText, isDone }: TextPart): boolean =>
+  isDone && hasText && !hasMaskedText
 
-const endOf = (streams: readonly MaskStream[], text: string): string =>
-  streams.reduce((current, stream) => stream.end(current), text)
+const undecided = () =>
+  new LlmError(502, 'a pattern of a response guard stays undecided for too long')

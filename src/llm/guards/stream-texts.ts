@@ -1,4 +1,5 @@
 /** Where the texts of a streamed answer stand in its events, in the client's format. */
+import type { StreamEvent } from '../chat.ts'
 import type { ChatFormat } from '../client-formats.ts'
 import {
   isObject,
@@ -10,27 +11,38 @@ import {
   stringAt,
 } from '../json.ts'
 import { LlmError } from '../llm-error.ts'
-import { mapAnswerTexts, putText, type TextMap, textOfPart } from './texts.ts'
+import { mapAnswerTexts, mapNested, putText, type TextsMap, textOfPart } from './texts.ts'
 
-/** Where a piece of text stands in an event. */
+/** A piece of text in an event. */
 export interface Piece {
-  /** Identity of the text that it belongs to. */
-  readonly key: string
+  /** The text that the piece belongs to: all texts of a message or choice are one. */
+  readonly run: string
+  /** The part of that text: a block, or a part of a content. */
+  readonly part: string
   readonly text: string
-  /** The event with another text in this place. */
-  put(text: string): JsonObject
+  /** An event that continues the part, and says nothing else. */
+  more(text: string): StreamEvent
 }
 
 /** What an event means for the texts of the answer. */
 export interface Reading {
   readonly pieces: readonly Piece[]
-  /** Texts that end with this event, by the beginnings of their keys. */
-  readonly ends: readonly string[]
-  /** The event with its whole texts masked; for events that repeat what was streamed. */
-  readonly repeat?: (map: TextMap) => JsonObject
+  /** The event with other texts, as many as there are pieces. */
+  put(texts: readonly string[]): JsonObject
+  /** The part that begins with this event, where it is not to be seen before it has a text. */
+  readonly begins?: string
+  /** Parts that end with this event, by the beginnings of their names. */
+  readonly ends?: string
+  /** Texts that are complete with this event, by the beginnings of their names. */
+  readonly completes?: readonly string[]
+  /** The event with its whole texts changed; for events that repeat what was streamed. */
+  readonly repeat?: (map: TextsMap) => JsonObject
+  /** It repeats the whole answer. */
+  readonly isWhole?: boolean
 }
 
-export type ReadEvent = (event: JsonObject) => Reading
+/** `name`: of the event. */
+export type ReadEvent = (event: JsonObject, name: string | undefined) => Reading
 
 /**
  * An event of an answer that is guarded; undefined where it says nothing. What nobody can read might
@@ -43,117 +55,184 @@ export function readGuarded(data: string): JsonObject | undefined {
   throw new LlmError(502, 'an event of the answer is not JSON')
 }
 
-const nothing: Reading = { pieces: [], ends: [] }
+/** All texts of the answer. */
+const everything = ['']
+
+function reading(event: JsonObject, more: Partial<Reading> = {}): Reading {
+  return { pieces: [], put: () => event, ...more }
+}
+
+const withField = (event: JsonObject, name: string, value: unknown): JsonObject =>
+  event[name] === value ? event : { ...event, [name]: value }
+
+const eventOf = (name: string | undefined, body: JsonObject): StreamEvent => ({
+  event: name,
+  data: JSON.stringify(body),
+})
+
+/** Texts of a delta by the field that holds them; refusals are texts of their own. */
+function mapDelta(delta: JsonObject, map: (text: string, field: string) => string): JsonObject {
+  const changed: Record<string, unknown> = { ...delta }
+  for (const name of ['content', 'refusal']) {
+    const text = stringAt(delta, name)
+    if (text !== undefined && text !== '') changed[name] = map(text, name)
+  }
+  const parts = listAt(delta, 'content')
+  if (parts.length > 0) {
+    changed.content = parts.map((part) => {
+      const text = textOfPart(part) ?? ''
+      return text === '' ? part : putText(part, map(text, 'content'))
+    })
+  }
+  return changed
+}
 
 /** Refusals and contents of choices; a choice ends with its finish reason. */
-const readCompletionsEvent: ReadEvent = (event) => {
+const readCompletionsEvent: ReadEvent = (event, name) => {
   const pieces: Piece[] = []
-  const ends: string[] = []
-  for (const [at, choice] of listAt(event, 'choices').entries()) {
+  const choices = listAt(event, 'choices')
+  const mapChoices = (map: (text: string, field: string, choice: JsonObject) => string) => ({
+    ...event,
+    choices: choices.map((choice) => {
+      const delta = objectAt(choice, 'delta')
+      if (!isObject(choice) || delta === undefined) return choice
+      return { ...choice, delta: mapDelta(delta, (text, field) => map(text, field, choice)) }
+    }),
+  })
+  mapChoices((text, field, choice) => {
     const index = numberAt(choice, 'index') ?? 0
-    const delta = objectAt(choice, 'delta')
-    for (const name of ['content', 'refusal']) {
-      const text = stringAt(delta, name)
-      if (text === undefined || text === '') continue
-      const put = (replaced: string) => putChoice(event, at, { ...delta, [name]: replaced })
-      pieces.push({ key: `${index}/${name}`, text, put })
+    const run = `${index}/${field}`
+    const more = (rest: string) => {
+      const { usage: _usage, ...head } = event
+      const only = { index, delta: { [field]: rest }, logprobs: null, finish_reason: null }
+      return eventOf(name, { ...head, choices: [only] })
     }
-    for (const [place, part] of listAt(delta, 'content').entries()) {
-      const text = textOfPart(part) ?? ''
-      if (text === '') continue
-      const put = (replaced: string) => {
-        const content = listAt(delta, 'content').with(place, putText(part, replaced))
-        return putChoice(event, at, { ...delta, content })
-      }
-      pieces.push({ key: `${index}/content/${place}`, text, put })
-    }
-    if (isObject(choice) && choice.finish_reason != null) ends.push(`${index}/`)
+    pieces.push({ run, part: run, text, more })
+    return text
+  })
+  const ended = choices
+    .filter((choice) => isObject(choice) && choice.finish_reason != null)
+    .map((choice) => `${numberAt(choice, 'index') ?? 0}/`)
+  const completes = event.error == null ? ended : everything
+  const put = (texts: readonly string[]) => {
+    let at = 0
+    return mapChoices(() => texts[at++] ?? '')
   }
-  return { pieces, ends }
+  return { pieces, put, completes }
 }
 
-function putChoice(event: JsonObject, at: number, delta: JsonObject): JsonObject {
-  const choices = listAt(event, 'choices').map((choice, position) =>
-    position === at && isObject(choice) ? { ...choice, delta } : choice,
-  )
-  return { ...event, choices }
-}
+const answer = 'answer'
 
-const readMessagesEvent: ReadEvent = (event) => {
+const readMessagesEvent: ReadEvent = (event, name) => {
   const index = numberAt(event, 'index') ?? 0
-  const key = `${index}/`
-  if (event.type === 'message_start') {
-    const message = objectAt(event, 'message') ?? {}
-    const repeat = (map: TextMap) => ({
-      ...event,
-      message: mapAnswerTexts(message, 'Messages', map),
-    })
-    return listAt(message, 'content').length === 0 ? nothing : { pieces: [], ends: [], repeat }
+  const part = `${index}/`
+  const more = (text: string) => {
+    const type = 'content_block_delta'
+    const delta = { type: 'text_delta', text }
+    return eventOf(name === undefined ? undefined : type, { type, index, delta })
   }
-  if (event.type === 'content_block_stop') return { pieces: [], ends: [key] }
-  if (event.type === 'content_block_start') {
-    // Empty as a rule; a text that is there belongs to what follows.
-    const block = objectAt(event, 'content_block')
-    const text = stringAt(block, 'text') ?? ''
-    if (stringAt(block, 'type') !== 'text' || text === '') return nothing
-    const put = (replaced: string) => ({ ...event, content_block: { ...block, text: replaced } })
-    return { pieces: [{ key, text, put }], ends: [] }
+  const one = (text: string, put: (text: string) => JsonObject): Reading => ({
+    pieces: [{ run: answer, part, text, more }],
+    put: ([replaced = '']) => put(replaced),
+  })
+  switch (event.type) {
+    case 'message_start': {
+      const message = objectAt(event, 'message') ?? {}
+      const repeat = (map: TextsMap) =>
+        withField(event, 'message', mapAnswerTexts(message, 'Messages', map))
+      return reading(event, listAt(message, 'content').length === 0 ? {} : { repeat })
+    }
+    case 'content_block_start': {
+      const block = objectAt(event, 'content_block')
+      if (stringAt(block, 'type') !== 'text') {
+        return reading(event, {
+          repeat: (map) => withField(event, 'content_block', mapNested(block, map)),
+        })
+      }
+      // Empty as a rule; a text that is there belongs to what follows.
+      const text = stringAt(block, 'text') ?? ''
+      const put = (replaced: string) => ({ ...event, content_block: { ...block, text: replaced } })
+      return { ...one(text, put), begins: part }
+    }
+    case 'content_block_delta': {
+      const delta = objectAt(event, 'delta')
+      const text = stringAt(delta, 'text')
+      if (stringAt(delta, 'type') !== 'text_delta' || text === undefined) return reading(event)
+      return one(text, (replaced) => ({ ...event, delta: { ...delta, text: replaced } }))
+    }
+    case 'content_block_stop':
+      return reading(event, { ends: part })
+    case 'message_delta': {
+      const isLast = objectAt(event, 'delta')?.stop_reason != null
+      return reading(event, isLast ? { completes: everything } : {})
+    }
+    case 'message_stop':
+    case 'error':
+      return reading(event, { completes: everything })
+    default:
+      return reading(event)
   }
-  if (event.type !== 'content_block_delta') return nothing
-  const delta = objectAt(event, 'delta')
-  const text = stringAt(delta, 'text')
-  if (stringAt(delta, 'type') !== 'text_delta' || text === undefined) return nothing
-  const put = (replaced: string) => ({ ...event, delta: { ...delta, text: replaced } })
-  return { pieces: [{ key, text, put }], ends: [] }
 }
 
-const responsesKey = (event: JsonObject): string =>
-  `${numberAt(event, 'output_index') ?? 0}/${numberAt(event, 'content_index') ?? 0}/`
-
-const readResponsesEvent: ReadEvent = (event) => {
+const readResponsesEvent: ReadEvent = (event, name) => {
+  const output = `${numberAt(event, 'output_index') ?? 0}/`
+  const part = `${output}${numberAt(event, 'content_index') ?? 0}/`
   switch (event.type) {
     case 'response.output_text.delta':
     case 'response.refusal.delta': {
       const text = stringAt(event, 'delta')
-      if (text === undefined) return nothing
+      if (text === undefined) return reading(event)
       const put = (delta: string) => ({ ...event, delta })
-      return { pieces: [{ key: responsesKey(event), text, put }], ends: [] }
+      const more = (rest: string) => eventOf(name, put(rest))
+      return {
+        pieces: [{ run: answer, part, text, more }],
+        put: ([replaced = '']) => put(replaced),
+      }
     }
     case 'response.output_text.done':
     case 'response.refusal.done': {
-      const name = event.type === 'response.output_text.done' ? 'text' : 'refusal'
-      const whole = stringAt(event, name) ?? ''
-      const repeat = (map: TextMap) => ({ ...event, [name]: map(whole) })
-      return { pieces: [], ends: [responsesKey(event)], repeat }
+      const field = event.type === 'response.output_text.done' ? 'text' : 'refusal'
+      const whole = stringAt(event, field) ?? ''
+      const repeat = (map: TextsMap) => withField(event, field, map([whole])[0] ?? '')
+      return reading(event, { ends: part, repeat })
     }
     case 'response.content_part.added':
+      return reading(event, { repeat: (map) => mapPart(event, 'part', map) })
     case 'response.content_part.done':
-      return { pieces: [], ends: [], repeat: (map) => mapPart(event, 'part', map) }
+      return reading(event, { ends: part, repeat: (map) => mapPart(event, 'part', map) })
     case 'response.output_item.added':
+      return reading(event, { repeat: (map) => mapPart(event, 'item', map) })
     case 'response.output_item.done':
-      return { pieces: [], ends: [], repeat: (map) => mapPart(event, 'item', map) }
-    case 'response.completed':
-    case 'response.incomplete':
-    case 'response.failed': {
-      const response = objectAt(event, 'response') ?? {}
-      const repeat = (map: TextMap) => ({
-        ...event,
-        response: mapAnswerTexts(response, 'Responses', map),
-      })
-      return { pieces: [], ends: [''], repeat }
-    }
+      return reading(event, { ends: output, repeat: (map) => mapPart(event, 'item', map) })
+    case 'error':
+      return reading(event, { completes: everything })
     default:
-      return nothing
+      return readWhole(event)
   }
 }
 
+const last = new Set<unknown>(['response.completed', 'response.incomplete', 'response.failed'])
+
+/** Events that carry the response as a whole. */
+function readWhole(event: JsonObject): Reading {
+  const response = objectAt(event, 'response')
+  if (response === undefined) return reading(event)
+  const repeat = (map: TextsMap) =>
+    withField(event, 'response', mapAnswerTexts(response, 'Responses', map))
+  return reading(event, {
+    repeat,
+    isWhole: true,
+    ...(last.has(event.type) && { completes: everything }),
+  })
+}
+
 /** An item or a part, mapped as the one item of an answer. */
-function mapPart(event: JsonObject, name: 'item' | 'part', map: TextMap): JsonObject {
+function mapPart(event: JsonObject, name: 'item' | 'part', map: TextsMap): JsonObject {
   const value = event[name]
   const item = name === 'item' ? value : { content: [value] }
   const [mapped] = listAt(mapAnswerTexts({ output: [item] }, 'Responses', map), 'output')
   const found = name === 'item' ? mapped : listAt(mapped, 'content')[0]
-  return { ...event, [name]: found }
+  return withField(event, name, found)
 }
 
 export const eventReaders: Readonly<Record<ChatFormat, ReadEvent>> = {

@@ -4,11 +4,16 @@
  * as it is; an unchanged body is the same object.
  */
 import type { ChatFormat } from '../client-formats.ts'
-import { isObject, type JsonObject } from '../json.ts'
+import { isObject, type JsonObject, listAt } from '../json.ts'
 import type { ReadRouteType } from '../providers/provider.ts'
 
-/** Text -> text; the same text where nothing is to be changed. */
-export type TextMap = (text: string) => string
+/**
+ * The parts of one text -> what becomes of each. A text may be spread over several parts, which models
+ * and people read as one; most texts have a single part.
+ */
+export type TextsMap = (texts: readonly string[]) => readonly string[]
+
+const mapOne = (text: string, map: TextsMap): string => map([text])[0] ?? ''
 
 /** Replaces fields whose value has changed; the same object where none has. */
 function withFields(object: JsonObject, fields: Readonly<Record<string, unknown>>): JsonObject {
@@ -50,38 +55,36 @@ export function putText(part: unknown, text: string): unknown {
     : part
 }
 
-/**
- * A text may be spread over neighbouring parts, which models read with or without a space between
- * them. Each is mapped alone; where they match together as well, the last one takes the whole text
- * and the others go: vendors refuse empty ones.
- */
-function mapRun(run: readonly unknown[], map: TextMap): readonly unknown[] {
-  const texts = run.map((part) => map(textOfPart(part) ?? ''))
-  for (const between of run.length === 1 ? [] : [' ', '']) {
-    const whole = texts.join(between)
-    const mapped = map(whole)
-    if (mapped !== whole) return run.slice(-1).map((part) => putText(part, mapped))
+/** Positions of the parts that make one text each. */
+function runsOf(parts: readonly unknown[], areOne: boolean): number[][] {
+  const runs: number[][] = []
+  let isOpen = false
+  for (const [at, part] of parts.entries()) {
+    const isText = textOfPart(part) !== undefined
+    if (isText && isOpen) runs.at(-1)?.push(at)
+    else if (isText) runs.push([at])
+    isOpen = isText || (isOpen && areOne)
   }
-  return run.map((part, at) => putText(part, texts[at] ?? ''))
+  return runs
 }
 
-function mapParts(parts: readonly unknown[], map: TextMap): readonly unknown[] {
-  const mapped: unknown[] = []
-  let run: unknown[] = []
-  const flush = () => {
-    if (run.length > 0) mapped.push(...mapRun(run, map))
-    run = []
+/**
+ * Neighbouring text parts are one text; in answers (`areOne`) all of them are, whatever stands between.
+ * Parts that are left without a text go: vendors refuse empty ones.
+ */
+function mapParts(parts: readonly unknown[], map: TextsMap, areOne = false): readonly unknown[] {
+  const texts = new Map<number, string>()
+  for (const run of runsOf(parts, areOne)) {
+    const mapped = map(run.map((at) => textOfPart(parts[at]) ?? ''))
+    for (const [index, at] of run.entries()) texts.set(at, mapped[index] ?? '')
   }
-  for (const part of parts) {
-    if (textOfPart(part) !== undefined) {
-      run.push(part)
-      continue
-    }
-    flush()
-    mapped.push(mapNested(part, map))
-  }
-  flush()
-  return mapped.every((part, at) => part === parts[at]) ? parts : mapped
+  const changed = parts.flatMap((part, at) => {
+    const text = texts.get(at)
+    if (text === undefined) return [mapNested(part, map)]
+    return text === '' && textOfPart(part) !== '' ? [] : [putText(part, text)]
+  })
+  const isSame = changed.length === parts.length && changed.every((part, at) => part === parts[at])
+  return isSame ? parts : changed
 }
 
 /** Fields of messages and parts that hold texts or parts of their own. */
@@ -90,23 +93,23 @@ export const nestedFields = ['content', 'output', 'outputs', 'results'] as const
 export const plainFields = ['title', 'context', 'stdout', 'stderr', 'logs'] as const
 
 /** Parts with a content of their own: results of tools, documents, search results. */
-function mapNested(part: unknown, map: TextMap): unknown {
+export function mapNested(part: unknown, map: TextsMap): unknown {
   if (!isObject(part)) return part
   const data = sourceText(part)
   const inner = sourceContent(part)
   const plain = plainFields.flatMap((name) => {
     const text = part[name]
-    return typeof text === 'string' ? [[name, map(text)]] : []
+    return typeof text === 'string' ? [[name, mapOne(text, map)]] : []
   })
   return withFields(part, {
     ...Object.fromEntries(plain),
     ...mapFields(part, map),
-    ...(data !== undefined && putSource(part, { data: map(data) })),
+    ...(data !== undefined && putSource(part, { data: mapOne(data, map) })),
     ...(inner !== undefined && putSource(part, { content: mapContent(inner, map) })),
   })
 }
 
-function mapFields(holder: JsonObject, map: TextMap): JsonObject {
+function mapFields(holder: JsonObject, map: TextsMap): JsonObject {
   const present = nestedFields.filter((name) => Object.hasOwn(holder, name))
   return Object.fromEntries(present.map((name) => [name, mapContent(holder[name], map)]))
 }
@@ -130,23 +133,23 @@ export function putSource(part: JsonObject, fields: JsonObject): { readonly sour
 }
 
 /** A text, a list of parts, or one part that stands alone. */
-function mapContent(content: unknown, map: TextMap): unknown {
-  if (typeof content === 'string') return map(content)
+function mapContent(content: unknown, map: TextsMap, areOne = false): unknown {
+  if (typeof content === 'string') return mapOne(content, map)
   if (isObject(content)) return mapParts([content], map)[0]
-  return Array.isArray(content) ? mapParts(content, map) : content
+  return Array.isArray(content) ? mapParts(content, map, areOne) : content
 }
 
 /** A string in the place of a message is a text of its own: an input of embeddings. */
-function mapMessage(message: unknown, map: TextMap): unknown {
-  if (typeof message === 'string') return map(message)
+function mapMessage(message: unknown, map: TextsMap): unknown {
+  if (typeof message === 'string') return mapOne(message, map)
   if (!isObject(message)) return message
   return withFields(message, {
     ...mapFields(message, map),
-    ...(typeof message.refusal === 'string' && { refusal: map(message.refusal) }),
+    ...(typeof message.refusal === 'string' && { refusal: mapOne(message.refusal, map) }),
   })
 }
 
-const mapMessages = (list: unknown, map: TextMap): unknown =>
+const mapMessages = (list: unknown, map: TextsMap): unknown =>
   Array.isArray(list) ? mapList(list, (message) => mapMessage(message, map)) : mapContent(list, map)
 
 /** Fields of a request whose texts are looked at, by its format. */
@@ -158,21 +161,21 @@ export const requestFields: Readonly<Record<ReadRouteType, readonly string[]>> =
   Embeddings: ['input'],
 }
 
-export function mapRequestTexts(body: JsonObject, route: ReadRouteType, map: TextMap): JsonObject {
+export function mapRequestTexts(body: JsonObject, route: ReadRouteType, map: TextsMap): JsonObject {
   const fields = requestFields[route]
     .filter((name) => Object.hasOwn(body, name))
     .map((name) => [name, mapRequestField(name, body[name], map)])
   return withFields(body, Object.fromEntries(fields))
 }
 
-function mapRequestField(name: string, value: unknown, map: TextMap): unknown {
+function mapRequestField(name: string, value: unknown, map: TextsMap): unknown {
   if (name === 'prompt') return mapVariables(value, map)
   const isPlain = name === 'system' || name === 'instructions'
   return isPlain || isListOfTexts(value) ? mapContent(value, map) : mapMessages(value, map)
 }
 
 /** What a template that the vendor keeps is filled with. */
-function mapVariables(prompt: unknown, map: TextMap): unknown {
+function mapVariables(prompt: unknown, map: TextsMap): unknown {
   if (!isObject(prompt) || !isObject(prompt.variables)) return prompt
   const { variables } = prompt
   const mapped = Object.entries(variables).map(([name, value]) => [name, mapContent(value, map)])
@@ -182,18 +185,48 @@ function mapVariables(prompt: unknown, map: TextMap): unknown {
 /** Inputs of embeddings: each text stands for itself, so they are no parts of one text. */
 const isListOfTexts = (value: unknown): boolean => typeof value === 'string'
 
-/** Texts of a whole answer, in the client's format. */
-export function mapAnswerTexts(body: JsonObject, format: ChatFormat, map: TextMap): JsonObject {
+/** Texts of a whole answer, in the client's format: all texts of a message or choice are one. */
+export function mapAnswerTexts(body: JsonObject, format: ChatFormat, map: TextsMap): JsonObject {
   switch (format) {
     case 'Completions':
       return mapField(body, 'choices', (choice) =>
-        mapField(choice, 'message', (message) => mapMessage(message, map)),
+        mapField(choice, 'message', (message) => mapChoice(message, map)),
       )
     case 'Messages':
-      return withFields(body, { content: mapContent(body.content, map) })
+      return withFields(body, { content: mapContent(body.content, map, true) })
     case 'Responses':
-      return mapField(body, 'output', (item) => mapMessage(item, map))
+      return mapOutput(body, map)
   }
+}
+
+function mapChoice(message: unknown, map: TextsMap): unknown {
+  if (!isObject(message) || !Array.isArray(message.content)) return mapMessage(message, map)
+  const { content, ...rest } = message
+  const mapped = mapMessage(rest, map)
+  return withFields(message, {
+    ...(isObject(mapped) && mapped),
+    content: mapParts(content, map, true),
+  })
+}
+
+/** The text parts of all items are one text; parts and items stay, since events count them. */
+function mapOutput(body: JsonObject, map: TextsMap): JsonObject {
+  const output = listAt(body, 'output')
+  const partsOf = (item: unknown) => listAt(item, 'content')
+  const texts = output.flatMap((item) => partsOf(item).flatMap((part) => textOfPart(part) ?? []))
+  const mapped = texts.length === 0 ? [] : map(texts)
+  let next = 0
+  const mapPart = (part: unknown) =>
+    textOfPart(part) === undefined ? mapNested(part, map) : putText(part, mapped[next++] ?? '')
+  return mapField(body, 'output', (item) => {
+    if (!isObject(item) || !Array.isArray(item.content)) return mapMessage(item, map)
+    const { content, ...rest } = item
+    const others = mapMessage(rest, map)
+    return withFields(item, {
+      ...(isObject(others) && others),
+      content: mapList(content, mapPart),
+    })
+  })
 }
 
 function mapField(value: unknown, name: string, map: (item: unknown) => unknown): JsonObject {

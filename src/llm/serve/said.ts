@@ -94,8 +94,8 @@ export class SaidStream implements Said {
   push({ data }: StreamEvent): void {
     const event = this.#left > 0 ? parseJson(data) : undefined
     if (!isObject(event)) return
-    for (const { key, text } of eventReaders[this.#format](event).pieces) {
-      this.#texts.set(key, (this.#texts.get(key) ?? '') + this.#take(text))
+    for (const { part, text } of eventReaders[this.#format](event, undefined).pieces) {
+      this.#texts.set(part, (this.#texts.get(part) ?? '') + this.#take(text))
     }
     this.#readCalls(event)
   }

@@ -5,6 +5,7 @@
  */
 import type { RespondVerdict } from '../../exchange/exchange.ts'
 import type { Guard, WebhookGuard } from '../../llm/guards/bound.ts'
+import { maskTexts } from '../../llm/guards/parts-masker.ts'
 import { needPlainKeys } from '../../llm/guards/plain-keys.ts'
 import { requestTexts, withRequestTexts } from '../../llm/guards/slots.ts'
 import { mapRequestTexts } from '../../llm/guards/texts.ts'
@@ -74,10 +75,14 @@ type Outcome = { readonly body: JsonObject } | RespondVerdict
 async function run(guard: Guard, look: Look): Promise<Outcome> {
   const { body, route, walk, call } = look
   if (guard.type === 'regex') {
-    const masked = mapRequestTexts(body, route, (text) => guard.mask.apply(text).text)
-    return masked !== body && guard.action === 'Reject'
-      ? guardRefusal(guard.refusal)
-      : { body: masked }
+    let count = 0
+    const masked = mapRequestTexts(body, route, (texts) => {
+      const outcome = maskTexts(guard.mask, texts)
+      count += outcome.count
+      return outcome.texts
+    })
+    // A match may look like what would replace it.
+    return count > 0 && guard.action === 'Reject' ? guardRefusal(guard.refusal) : { body: masked }
   }
   try {
     if (guard.type === 'webhook') return await askWebhook(guard, look)

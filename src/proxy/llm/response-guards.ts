@@ -7,8 +7,9 @@ import type { HeaderFields, RespondVerdict } from '../../exchange/exchange.ts'
 import type { ChatFormat } from '../../llm/client-formats.ts'
 import type { Guard, WebhookGuard } from '../../llm/guards/bound.ts'
 import type { HeldStream } from '../../llm/guards/held-stream.ts'
+import { maskTexts } from '../../llm/guards/parts-masker.ts'
 import { answerTexts, type RoleText, withAnswerTexts } from '../../llm/guards/slots.ts'
-import { mapAnswerTexts, type TextMap } from '../../llm/guards/texts.ts'
+import { mapAnswerTexts } from '../../llm/guards/texts.ts'
 import type { JsonObject } from '../../llm/json.ts'
 import { LlmError } from '../../llm/llm-error.ts'
 import type { Walk } from '../walk.ts'
@@ -31,8 +32,8 @@ export function masksOf({ policy }: ModelCall): readonly Mask[] {
 /** What guards see and change of an answer. */
 interface Judged {
   readonly texts: readonly RoleText[]
-  /** Every text by itself; was anything changed? */
-  map(change: TextMap): boolean
+  /** Was anything masked? */
+  mask(mask: Mask): boolean
   /** False where the texts are not as many as were shown. */
   replace(texts: readonly RoleText[]): boolean
 }
@@ -55,9 +56,9 @@ export async function guardAnswer(
     get texts() {
       return answerTexts(current, format)
     },
-    map(change) {
+    mask(mask) {
       const before = current
-      current = mapAnswerTexts(current, format, change)
+      current = mapAnswerTexts(current, format, (texts) => maskTexts(mask, texts).texts)
       return current !== before
     },
     replace(texts) {
@@ -84,15 +85,7 @@ export function guardHeld(
     get texts() {
       return held.texts
     },
-    map(change) {
-      let isChanged = false
-      held.map((text) => {
-        const changed = change(text)
-        isChanged ||= changed !== text
-        return changed
-      })
-      return isChanged
-    },
+    mask: (mask) => held.mask(mask),
     replace: (texts) => held.replace(texts),
   })
 }
@@ -120,7 +113,7 @@ type Outcome = Extract<GuardCheck['action'], 'Allow' | 'Mask'> | RespondVerdict
 
 function mask(guard: Guard, judged: Judged): Outcome {
   if (guard.type !== 'regex') throw guardFailure(`${guard.type} cannot judge answers`)
-  return judged.map((text) => guard.mask.apply(text).text) ? 'Mask' : 'Allow'
+  return judged.mask(guard.mask) ? 'Mask' : 'Allow'
 }
 
 async function askWebhook(

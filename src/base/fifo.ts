@@ -1,0 +1,27 @@
+/** A queue whose first item is taken in constant time on average, however long it is. */
+export class Fifo<Item> {
+  #items: Item[] = []
+  #head = 0
+
+  get length(): number {
+    return this.#items.length - this.#head
+  }
+
+  get first(): Item | undefined {
+    return this.#items[this.#head]
+  }
+
+  push(item: Item): void {
+    this.#items.push(item)
+  }
+
+  take(): Item | undefined {
+    if (this.length === 0) return undefined
+    const item = this.#items[this.#head++]
+    if (this.#head * 2 >= this.#items.length) {
+      this.#items = this.#items.slice(this.#head)
+      this.#head = 0
+    }
+    return item
+  }
+}
