@@ -63,6 +63,8 @@ export interface BodyTransform {
    * its reader takes for a failure does so here; without it the connection is broken instead.
    */
   fail?(emit: (bytes: Uint8Array) => void): void
+  /** Nothing more comes out: the body ends here, and the rest of the source is not wanted. */
+  readonly isOver?: boolean
 }
 
 /** A message body as a stream with back-pressure. */

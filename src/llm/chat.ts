@@ -237,6 +237,17 @@ export interface StreamEvent {
   readonly data: string
 }
 
+/** Takes events out of the bytes of a stream, however they are cut. */
+export interface EventDecoder {
+  /** Part of an event has arrived, and its end has not. */
+  readonly isInside: boolean
+  /**
+   * Gives the events that the bytes complete, in order. The bytes may be overwritten afterwards.
+   * @throws LlmError 502 for an event that is too large or broken, behind the events before it
+   */
+  push(chunk: Uint8Array, onEvent: (event: StreamEvent) => void): void
+}
+
 /** Writes a streamed answer in a client's format. */
 export interface AnswerWriter {
   write(event: AnswerEvent): readonly StreamEvent[]

@@ -9,3 +9,5 @@ export class LlmError extends Error {
     this.status = status
   }
 }
+
+export const eventTooLarge = () => new LlmError(502, 'an event of the answer is too large')

@@ -245,7 +245,7 @@ describe('errors of the vendor', () => {
     a.next.push((_, response) => {
       openStream(response)
       sendEvent(response, chunk('m', { content: 'Hel' }))
-      response.write(`data: ${'x'.repeat(3 * 1024 * 1024)}`)
+      response.write(`data: ${'x'.repeat(33 * 1024 * 1024)}`)
     })
     const stream = anthropic('a').messages.stream(askC)
     await expect(stream.finalMessage()).rejects.toThrow(/too large/)

@@ -7,8 +7,9 @@
  * All numbers are big-endian. A header is a length byte, the name, a type byte and a value.
  */
 import { crc32 } from 'node:zlib'
-import type { StreamEvent } from '../chat.ts'
-import { LlmError } from '../llm-error.ts'
+import { GrowingBytes } from '../../base/growing-bytes.ts'
+import type { EventDecoder, StreamEvent } from '../chat.ts'
+import { eventTooLarge, LlmError } from '../llm-error.ts'
 import { exceptionPrefix } from './converse/stream.ts'
 
 const preludeLength = 12
@@ -67,39 +68,57 @@ function eventOf(headers: ReadonlyMap<string, string>, data: string): StreamEven
 }
 
 /** Takes frames out of a stream of bytes, however it is cut. */
-export class EventStreamDecoder {
+export class EventStreamDecoder implements EventDecoder {
   readonly #maxFrame: number
-  #rest: Buffer = Buffer.alloc(0)
+  /** A frame whose end has not arrived. */
+  readonly #frame = new GrowingBytes()
 
   /** `maxFrame`: bytes that one frame may have. */
   constructor(maxFrame: number) {
     this.#maxFrame = maxFrame
   }
 
-  /** Are there bytes of a frame that has not come whole? */
   get isInside(): boolean {
-    return this.#rest.length > 0
+    return this.#frame.length > 0
   }
 
-  /** @throws LlmError 502 for a frame that is too long or whose checksums are wrong. */
-  push(chunk: Uint8Array): StreamEvent[] {
-    const events: StreamEvent[] = []
-    let bytes = this.#rest.length === 0 ? Buffer.from(chunk) : Buffer.concat([this.#rest, chunk])
-    while (bytes.length >= preludeLength) {
-      const total = bytes.readUInt32BE(0)
-      const headersLength = bytes.readUInt32BE(4)
-      if (crc32(bytes.subarray(0, 8)) !== bytes.readUInt32BE(8)) throw broken()
-      if (total < overhead || headersLength > total - overhead) throw broken()
-      if (total > this.#maxFrame) throw new LlmError(502, 'an event of the answer is too large')
-      if (bytes.length < total) break
-      const payloadEnd = total - 4
-      if (crc32(bytes.subarray(0, payloadEnd)) !== bytes.readUInt32BE(payloadEnd)) throw broken()
-      const payloadStart = preludeLength + headersLength
-      const headers = readHeaders(bytes.subarray(preludeLength, payloadStart))
-      events.push(eventOf(headers, bytes.toString('utf8', payloadStart, payloadEnd)))
-      bytes = bytes.subarray(total)
+  push(chunk: Uint8Array, onEvent: (event: StreamEvent) => void): void {
+    const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length)
+    let at = 0
+    while (at < bytes.length) {
+      // The prelude tells how long the frame is; only then is more of it taken.
+      at = this.#take(bytes, at, preludeLength)
+      if (this.#frame.length < preludeLength) return
+      const total = this.#lengthOf(this.#frame.content)
+      at = this.#take(bytes, at, total)
+      if (this.#frame.length < total) return
+      const event = readFrame(this.#frame.content)
+      this.#frame.clear()
+      onEvent(event)
     }
-    this.#rest = bytes
-    return events
   }
+
+  /** Adds bytes until the frame has so many; gives where the others begin. */
+  #take(bytes: Buffer, at: number, wanted: number): number {
+    const end = Math.min(bytes.length, at + Math.max(0, wanted - this.#frame.length))
+    this.#frame.add(bytes, at, end)
+    return end
+  }
+
+  #lengthOf(prelude: Buffer): number {
+    if (this.#frame.length > preludeLength) return prelude.readUInt32BE(0)
+    const total = prelude.readUInt32BE(0)
+    if (crc32(prelude.subarray(0, 8)) !== prelude.readUInt32BE(8)) throw broken()
+    if (total < overhead || prelude.readUInt32BE(4) > total - overhead) throw broken()
+    if (total > this.#maxFrame) throw eventTooLarge()
+    return total
+  }
+}
+
+function readFrame(bytes: Buffer): StreamEvent {
+  const payloadStart = preludeLength + bytes.readUInt32BE(4)
+  const payloadEnd = bytes.length - 4
+  if (crc32(bytes.subarray(0, payloadEnd)) !== bytes.readUInt32BE(payloadEnd)) throw broken()
+  const headers = readHeaders(bytes.subarray(preludeLength, payloadStart))
+  return eventOf(headers, bytes.toString('utf8', payloadStart, payloadEnd))
 }

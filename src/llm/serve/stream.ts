@@ -6,13 +6,20 @@
 
 import type { Mask } from '../../core/index.ts'
 import type { BodyTransform } from '../../exchange/exchange.ts'
-import type { AnswerReader, AnswerWriter, ProviderError, StreamEvent } from '../chat.ts'
+import type {
+  AnswerReader,
+  AnswerWriter,
+  EventDecoder,
+  ProviderError,
+  StreamEvent,
+} from '../chat.ts'
 import { type AnswerContext, type ChatFormat, clientFormats } from '../client-formats.ts'
 import { EventStreamDecoder } from '../formats/event-stream.ts'
 import { SseDecoder, writeSse } from '../formats/sse.ts'
 import { StreamMasker } from '../guards/stream-mask.ts'
 import { isObject, type JsonObject, listAt, objectAt, parseJson, stringAt } from '../json.ts'
 import { LlmError } from '../llm-error.ts'
+import { PassingEvents } from './passing-events.ts'
 import type { OutgoingRequest } from './request.ts'
 import { chatFormatOf } from './request.ts'
 import { type AnswerFacts, factsOfEvent } from './usage.ts'
@@ -21,8 +28,8 @@ export interface ConversionOptions {
   readonly request: OutgoingRequest
   /** The body of the client. */
   readonly clientBody: JsonObject
-  /** Bytes that one event may have, and that masks may hold back. */
-  readonly limit: number
+  /** Bytes that one event may have if it is read; others pass whatever their size. */
+  readonly eventLimit: number
   readonly context: AnswerContext
   /** Called for whatever is learned on the way. */
   onFacts(facts: AnswerFacts): void
@@ -35,6 +42,8 @@ export interface ConversionOptions {
 export interface StreamOptions extends ConversionOptions {
   /** Masks of response guards, in order. */
   readonly masks: readonly Mask[]
+  /** Bytes that masks may hold back. */
+  readonly maskLimit: number
 }
 
 /**
@@ -45,17 +54,20 @@ export function convertEvents(options: ConversionOptions, bytes: Uint8Array): St
   const decoder = decoderOf(options)
   const format = chatFormatOf(options.request.route) ?? 'Completions'
   const conversion = conversionOf(options, format)
-  const events = decoder.push(bytes)
-  if (decoder instanceof SseDecoder) events.push(...decoder.finish())
-  const converted = events.flatMap((event) => conversion.convert(event))
-  return [...converted, ...conversion.finish(decoder.isInside)]
+  const converted: StreamEvent[] = []
+  decoder.push(bytes, (event) => void converted.push(...conversion.convert(event)))
+  return [...converted, ...conversion.finish(isCutOff(decoder, conversion))]
 }
 
-function decoderOf({ request, limit }: ConversionOptions): SseDecoder | EventStreamDecoder {
+function decoderOf({ request, eventLimit }: ConversionOptions): EventDecoder {
   return request.translation?.framing === 'event-stream'
-    ? new EventStreamDecoder(limit)
-    : new SseDecoder(limit)
+    ? new EventStreamDecoder(eventLimit)
+    : new SseDecoder(eventLimit)
 }
+
+/** The bytes have ended within an event, before the answer was complete. */
+const isCutOff = (decoder: Pick<EventDecoder, 'isInside'>, conversion: Conversion): boolean =>
+  decoder.isInside && !conversion.hasEnded
 
 function conversionOf(options: ConversionOptions, format: ChatFormat): Conversion {
   const { translation } = options.request
@@ -66,6 +78,8 @@ function conversionOf(options: ConversionOptions, format: ChatFormat): Conversio
 
 /** Events of the provider -> events of the client. */
 interface Conversion {
+  /** The provider has said that the answer is complete. */
+  readonly hasEnded: boolean
   convert(event: StreamEvent): readonly StreamEvent[]
   /** `isCut`: the provider has gone in the middle. */
   finish(isCut: boolean): readonly StreamEvent[]
@@ -73,33 +87,34 @@ interface Conversion {
 
 export class AnswerStream implements BodyTransform {
   readonly #options: StreamOptions
-  readonly #decoder: SseDecoder | EventStreamDecoder
+  /** Events are read and written anew, or pass as they came where nothing changes them. */
+  readonly #source: EventDecoder | PassingEvents
   readonly #conversion: Conversion
   readonly #masker: StreamMasker | undefined
-  /** The provider's bytes go on as they are; events are only looked at. */
-  readonly #isVerbatim: boolean
-  #isOver = false
+  isOver = false
 
   constructor(options: StreamOptions) {
-    const { request, masks, limit } = options
-    const { translation, hidesUsage } = request
-    this.#options = options
-    this.#decoder = decoderOf(options)
+    const { request, masks, maskLimit, eventLimit } = options
     const format = chatFormatOf(request.route) ?? 'Completions'
+    const isRead = request.translation !== undefined || masks.length > 0
+    this.#options = options
+    this.#source = isRead ? decoderOf(options) : new PassingEvents(eventLimit)
     this.#conversion = conversionOf(options, format)
-    this.#masker = masks.length === 0 ? undefined : new StreamMasker(masks, format, limit)
-    this.#isVerbatim = translation === undefined && masks.length === 0 && !hidesUsage
+    this.#masker = masks.length === 0 ? undefined : new StreamMasker(masks, format, maskLimit)
   }
 
   push(chunk: Uint8Array, emit: (bytes: Uint8Array) => void): void {
-    if (this.#isOver) return
+    if (this.isOver) return
+    if (this.#source instanceof PassingEvents) {
+      this.#source.push(chunk, (event) => this.#convert(event), emit)
+      return
+    }
+    const events: StreamEvent[] = []
     try {
-      const events = this.#decoder.push(chunk).flatMap((event) => this.#conversion.convert(event))
-      if (this.#isVerbatim) {
-        emit(chunk)
-        this.#tell(events)
-      } else this.#emit(events, emit)
+      this.#source.push(chunk, (event) => void events.push(...this.#convert(event)))
+      write(events, emit)
     } catch (error) {
+      write(events, emit)
       this.#breakOff(error, emit)
     }
   }
@@ -114,21 +129,21 @@ export class AnswerStream implements BodyTransform {
 
   /** Gives the core its memory back, wherever the answer stands; nothing comes out any more. Idempotent. */
   dispose(): void {
-    this.#isOver = true
+    this.isOver = true
     this.#masker?.dispose()
   }
 
   #finish(isCut: boolean, emit: (bytes: Uint8Array) => void): void {
-    if (this.#isOver) return
-    this.#isOver = true
+    if (this.isOver) return
+    this.isOver = true
+    const conversion = this.#conversion
     try {
-      const rest = this.#decoder instanceof SseDecoder && !isCut ? this.#decoder.finish() : []
-      const events = rest.flatMap((event) => this.#conversion.convert(event))
-      const last = this.#conversion.finish(isCut || this.#decoder.isInside)
-      // Half an event of the provider is on its way already: an empty line ends it.
-      if (this.#isVerbatim && last.length > 0 && this.#decoder.isInside) emit(Buffer.from('\n\n'))
-      this.#emit(this.#isVerbatim ? last : [...events, ...last], emit)
-      if (this.#masker !== undefined) this.#write(this.#masker.finish(), emit)
+      const last = conversion.finish(isCut || isCutOff(this.#source, conversion))
+      if (this.#source instanceof PassingEvents) this.#source.finish(last.length > 0, emit)
+      const events = last.flatMap((event) => this.#mask(event))
+      if (this.#masker !== undefined) events.push(...this.#masker.finish())
+      this.#tell(events)
+      write(events, emit)
     } catch (error) {
       this.#breakOff(error, emit)
     } finally {
@@ -136,14 +151,17 @@ export class AnswerStream implements BodyTransform {
     }
   }
 
-  #emit(events: readonly StreamEvent[], emit: (bytes: Uint8Array) => void): void {
-    const masker = this.#masker
-    this.#write(masker === undefined ? events : events.flatMap((event) => masker.push(event)), emit)
+  /** What the client gets of an event of the provider. */
+  #convert(event: StreamEvent): readonly StreamEvent[] {
+    const converted = this.#conversion.convert(event)
+    const events =
+      this.#masker === undefined ? converted : converted.flatMap((one) => this.#mask(one))
+    this.#tell(events)
+    return events
   }
 
-  #write(events: readonly StreamEvent[], emit: (bytes: Uint8Array) => void): void {
-    this.#tell(events)
-    write(events, emit)
+  #mask(event: StreamEvent): readonly StreamEvent[] {
+    return this.#masker?.push(event) ?? [event]
   }
 
   #tell(events: readonly StreamEvent[]): void {
@@ -151,10 +169,10 @@ export class AnswerStream implements BodyTransform {
     if (onEvent !== undefined) for (const event of events) onEvent(event)
   }
 
-  /** The answer cannot be gone on with: the client is told, and hears nothing else. */
+  /** The answer cannot be gone on with: the client gets an error, and nothing else. */
   #breakOff(error: unknown, emit: (bytes: Uint8Array) => void): void {
     if (!(error instanceof LlmError)) throw error
-    this.#isOver = true
+    this.isOver = true
     const { request, context } = this.#options
     const format = chatFormatOf(request.route) ?? 'Completions'
     write(errorEvents(format, { status: error.status, message: error.message }, context), emit)
@@ -187,6 +205,10 @@ class TranslatedConversion implements Conversion {
   readonly #options: ConversionOptions
   #isClean = false
   #hasFailed = false
+
+  get hasEnded(): boolean {
+    return this.#isClean
+  }
 
   constructor(reader: AnswerReader, options: ConversionOptions, format: ChatFormat) {
     this.#reader = reader
@@ -249,7 +271,7 @@ const terminalTypes = new Set([
 class NativeConversion implements Conversion {
   readonly #options: ConversionOptions
   readonly #format: ChatFormat
-  #hasEnded = false
+  hasEnded = false
 
   constructor(options: ConversionOptions, format: ChatFormat) {
     this.#options = options
@@ -258,7 +280,7 @@ class NativeConversion implements Conversion {
 
   convert(event: StreamEvent): readonly StreamEvent[] {
     if (event.data === '[DONE]') {
-      this.#hasEnded = true
+      this.hasEnded = true
       return [event]
     }
     const parsed = parseJson(event.data)
@@ -268,19 +290,19 @@ class NativeConversion implements Conversion {
     const facts = factsOfEvent(request.route, parsed)
     if (facts.usage !== undefined || facts.model !== undefined) onFacts(facts)
     if (terminalTypes.has(stringAt(parsed, 'type') ?? '') || parsed.error != null) {
-      this.#hasEnded = true
+      this.hasEnded = true
     }
     if (
       listAt(parsed, 'choices').some((choice) => isObject(choice) && choice.finish_reason != null)
     ) {
-      this.#hasEnded = true
+      this.hasEnded = true
     }
     return request.hidesUsage ? withoutUsage(event, parsed) : [event]
   }
 
   finish(isCut: boolean): readonly StreamEvent[] {
-    if (this.#hasEnded && !isCut) return []
-    if (this.#hasEnded && this.#format !== 'Completions') return []
+    if (this.hasEnded && !isCut) return []
+    if (this.hasEnded && this.#format !== 'Completions') return []
     return errorEvents(this.#format, cutOff, this.#options.context)
   }
 }

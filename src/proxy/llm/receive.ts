@@ -28,6 +28,9 @@ type Result = RespondVerdict | undefined
 /** Most bytes of an answer that is read whole, where the buffer limit of requests is lower. */
 const answerLimit = 32 * 1024 * 1024
 
+const answerLimitOf = ({ bufferLimit }: ServerExchange): number =>
+  Math.max(bufferLimit, answerLimit)
+
 const streamTypes = /^(text\/event-stream|application\/vnd\.amazon\.eventstream)\s*(;|$)/i
 
 /** Undefined: the response can be relayed, now or once the promise resolves. */
@@ -45,6 +48,7 @@ export function receiveAnswer(walk: Walk): Result | Promise<Result> {
     const stream = new AnswerStream({
       ...conversionOf(walk, call, outgoing),
       masks: masksOf(call),
+      maskLimit: exchange.bufferLimit,
       onEvent: listener(walk, call, outgoing),
     })
     call.stream = stream
@@ -78,7 +82,7 @@ function conversionOf(
   return {
     request,
     clientBody: call.clientBody ?? {},
-    limit: exchange.bufferLimit,
+    eventLimit: answerLimitOf(exchange),
     context: contextNow(),
     onFacts: (facts) => call.learn(facts),
     onContent: (piece) => call.hear(piece),
@@ -96,7 +100,7 @@ async function receiveWhole(
   const { exchange } = walk
   const { response, responseBody } = exchange
   if (response === undefined || responseBody === undefined) return undefined
-  const limit = Math.max(exchange.bufferLimit, answerLimit)
+  const limit = answerLimitOf(exchange)
   const body = await responseBody.buffer(limit)
   if (walk.over) return undefined
   try {
@@ -127,7 +131,7 @@ async function replaceStream(
 ): Promise<Result> {
   const { exchange } = walk
   const format = chatFormatOf(request.route) ?? 'Completions'
-  const conversion = { ...conversionOf(walk, call, request), limit: bytes.length }
+  const conversion = { ...conversionOf(walk, call, request), eventLimit: bytes.length }
   const held = new HeldStream(format, convertEvents(conversion, bytes))
   const refusal = await guardHeld(walk, call, held)
   if (walk.over || refusal !== undefined) return refusal

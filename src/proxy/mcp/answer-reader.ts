@@ -1,7 +1,10 @@
 /** What a server sends on one connection: JSON, or events with one message each. */
+
+import { GrowingBytes } from '../../base/growing-bytes.ts'
+import { SseEventTooLarge, SseReader } from '../../base/sse-reader.ts'
 import type { GatewayError } from '../../errors.ts'
 import type { HeaderFields } from '../../exchange/exchange.ts'
-import { EventReader, EventTooLarge, type McpEvent } from '../../mcp/event-stream.ts'
+import type { McpEvent } from '../../mcp/event-stream.ts'
 import { type McpMessage, MessageRefusal, readMessage, readMessages } from '../../mcp/message.ts'
 import type { CallListener } from '../engine/upstream/call.ts'
 import { type RefusedAnswer, TargetFailure } from './failure.ts'
@@ -38,10 +41,9 @@ export class AnswerReader implements CallListener {
   close: () => void = () => {}
   #mode: Mode = 'nothing'
   #refused: Omit<RefusedAnswer, 'body'> | undefined
-  #chunks: Uint8Array[] = []
-  #size = 0
+  readonly #body = new GrowingBytes()
   #isOver = false
-  readonly #events = new EventReader(messageLimit)
+  readonly #events = new SseReader(messageLimit, 'fail')
 
   constructor(listener: AnswerListener) {
     this.#listener = listener
@@ -72,33 +74,33 @@ export class AnswerReader implements CallListener {
     if (this.#isOver || this.#mode === 'nothing') return
     if (this.#mode === 'events') this.#readEvents(bytes)
     else {
-      this.#size += bytes.length
       const isRefusal = this.#mode === 'refusal'
-      if (this.#size <= (isRefusal ? refusalLimit : messageLimit)) this.#chunks.push(bytes)
-      else if (!isRefusal) this.#fail('the message of the server is too large')
+      const room = (isRefusal ? refusalLimit : messageLimit) - this.#body.length
+      if (isRefusal || bytes.length <= room) {
+        this.#body.add(bytes, 0, Math.min(bytes.length, room))
+      } else this.#fail('the message of the server is too large')
     }
   }
 
   #readEvents(bytes: Uint8Array): void {
     try {
-      for (const event of this.#events.push(bytes)) {
-        if (this.#isOver) return
-        this.#readEvent(event)
-      }
+      this.#events.push(bytes, (event) => {
+        if (!this.#isOver) this.#readEvent(event)
+      })
     } catch (error) {
-      if (!(error instanceof EventTooLarge)) throw error
+      if (!(error instanceof SseEventTooLarge)) throw error
       this.#fail('the message of the server is too large')
     }
   }
 
   #readEvent(event: McpEvent): void {
-    if (event.type !== 'message' || event.data === '') {
+    const { type, data, id, retry } = event
+    if ((type !== '' && type !== 'message') || data === undefined || data === '') {
       this.#listener.onEvent(event)
       return
     }
-    const { id, retry } = event
     const mark = id === undefined && retry === undefined ? undefined : { id, retry }
-    this.#guard(() => this.#listener.onMessage(readMessage(event.data), mark))
+    this.#guard(() => this.#listener.onMessage(readMessage(data), mark))
   }
 
   /** What is no message ends the answer: nothing behind it can be believed. */
@@ -118,14 +120,14 @@ export class AnswerReader implements CallListener {
     this.#isOver = true
     if (this.#refused === undefined) this.#listener.onEnd()
     else {
-      const answer = { ...this.#refused, body: Buffer.concat(this.#chunks) }
+      const answer = { ...this.#refused, body: Buffer.from(this.#body.content) }
       this.#listener.onFailure(new TargetFailure(`the server answers ${answer.status}`, { answer }))
     }
   }
 
   #readWhole(): void {
     this.#guard(() => {
-      const found = readMessages(decode(this.#chunks))
+      const found = readMessages(decode(this.#body.content))
       for (const message of Array.isArray(found) ? found : [found]) {
         this.#listener.onMessage(message, undefined)
       }
@@ -149,9 +151,9 @@ export class AnswerReader implements CallListener {
 const pairWith = (name: string) => (value: string) => [name, value] as const
 
 /** @throws MessageRefusal */
-export function decode(chunks: readonly Uint8Array[]): string {
+export function decode(bytes: Uint8Array): string {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {
     throw new MessageRefusal(-32700, 'the text is not UTF-8')
   }

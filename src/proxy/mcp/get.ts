@@ -170,6 +170,7 @@ export class ServerStreams {
         if (id === undefined && retry === undefined) return
         const mark = this.#markOf(name, { id, retry })
         this.#outlet.sendEvent(eventText({ ...event, id: mark?.id }))
+        this.#slowDown(stream)
       },
       onEnd: () => ended(new TargetFailure('the server has no stream')),
       onFailure: ended,

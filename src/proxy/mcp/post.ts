@@ -63,7 +63,7 @@ async function readBody(exchange: McpExchange): Promise<ReadBody | RespondVerdic
   const body = await requestBody.buffer(bufferLimit)
   if (!body.complete) throw new GatewayError('body_too_large')
   try {
-    const found = readClientMessages(decode([body.bytes]))
+    const found = readClientMessages(decode(body.bytes))
     return 'kind' in found
       ? { messages: [found], isBatch: false }
       : { messages: found, isBatch: true }

@@ -109,7 +109,7 @@ export class SseConnection implements AnswerListener {
   }
 
   onEvent({ type, data }: McpEvent): void {
-    if (type !== 'endpoint') return
+    if (type !== 'endpoint' || data === undefined) return
     const path = resolveEndpoint(this.#base, data)
     if (path === undefined) {
       this.#end(new TargetFailure('the server sends messages elsewhere'))

@@ -149,6 +149,7 @@ class Question implements AnswerListener {
     if (this.#isOver) return
     if (event.id !== undefined) this.#hasMarks = true
     this.#relay.onEvent?.(event)
+    this.#slowDown()
   }
 
   #slowDown(): void {

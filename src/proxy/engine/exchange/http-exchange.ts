@@ -206,10 +206,9 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Client
   }
 
   onResponseBody(): void {
-    if (!this.responseSource.ended) return
-    this.#isUpstreamDone = true
+    this.#isUpstreamDone = this.responseSource.ended
     if (this.responseBody.sent) this.#responseSent()
-    else if (this.#phase === 'answering') this.#attempt.release()
+    else if (this.#isUpstreamDone && this.#phase === 'answering') this.#attempt.release()
   }
 
   onUpstreamFailure(link: UpstreamLink, error: GatewayError): void {
@@ -326,6 +325,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Client
   /** The response is written to its end. */
   #responseSent(): void {
     if (this.#phase !== 'relaying') return
+    this.#dropUnfinishedUpstream()
     this.#phase = 'flushing'
     if (this.client?.needsDrain !== true) this.#complete()
     else if (this.client.borrower !== undefined) this.#attempt.lend()

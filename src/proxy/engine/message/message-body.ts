@@ -192,7 +192,7 @@ export class MessageBody implements Body, ChunkSink {
         this.#heldBytes = 0
         for (const piece of held) this.#send(piece, 0, piece.length)
       }
-      if (this.ended) this.#endFrom(0)
+      this.#endOver()
     }
     const turn = this.#turn
     if (this.wantsBytes) this.#source.resumeBody()
@@ -327,7 +327,7 @@ export class MessageBody implements Body, ChunkSink {
 
   #afterFeed(): void {
     if (this.#mode === 'flowing') {
-      if (this.ended) this.#endFrom(0)
+      this.#endOver()
       if (this.#sink !== undefined) this.blocked = !this.#sink.flush()
     } else if (this.#mode === 'buffering') this.#settle()
   }
@@ -361,6 +361,14 @@ export class MessageBody implements Body, ChunkSink {
       const all = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
       this.#write(all, 0, all.length, undefined)
     } else transform.push(bytes, (out) => this.#push(index + 1, out))
+  }
+
+  /** Ends the body if its source has ended, or if a transform lets nothing more through. */
+  #endOver(): void {
+    const at = this.ended ? -1 : (this.#transforms?.findIndex(({ isOver }) => isOver) ?? -1)
+    if (!this.ended && at < 0) return
+    this.#endFrom(at + 1)
+    if (!this.ended) this.#mode = 'discarding'
   }
 
   /** The body is complete, and told so to the transforms from one on. */
