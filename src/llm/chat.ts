@@ -24,13 +24,36 @@ export interface TextBlock {
 export interface ImageBlock {
   readonly type: 'image'
   readonly source: MediaSource
+  /** Where it stands in the client's request, for refusals. */
+  readonly path: string
   readonly cache?: boolean
 }
 
 export interface DocumentBlock {
   readonly type: 'document'
   readonly source: MediaSource
+  readonly path: string
   readonly name?: string
+  /** What the model is to know of it beside its content. */
+  readonly context?: string
+  readonly cache?: boolean
+}
+
+export interface AudioBlock {
+  readonly type: 'audio'
+  /** Base64. */
+  readonly data: string
+  /** Such as `wav`. */
+  readonly format: string
+  readonly path: string
+}
+
+/** What the client's own search has found, for the model to quote. */
+export interface SearchResultBlock {
+  readonly type: 'search-result'
+  readonly title: string
+  readonly source: string
+  readonly texts: readonly string[]
   readonly cache?: boolean
 }
 
@@ -40,6 +63,8 @@ export interface ToolCallBlock {
   readonly name: string
   /** Arguments: an object as a rule; text that is no JSON stays a string. */
   readonly input: unknown
+  /** In answers: the client's tool takes plain text, and `input` is that. */
+  readonly custom?: boolean
   readonly cache?: boolean
 }
 
@@ -47,10 +72,12 @@ export interface ToolResultBlock {
   readonly type: 'tool-result'
   /** Id of the call. */
   readonly id: string
-  readonly content: readonly (TextBlock | ImageBlock)[]
+  readonly content: readonly ResultPart[]
   readonly isError?: boolean
   readonly cache?: boolean
 }
+
+export type ResultPart = TextBlock | ImageBlock | DocumentBlock | AudioBlock | SearchResultBlock
 
 export interface ThinkingBlock {
   readonly type: 'thinking'
@@ -68,6 +95,8 @@ export type Block =
   | TextBlock
   | ImageBlock
   | DocumentBlock
+  | AudioBlock
+  | SearchResultBlock
   | ToolCallBlock
   | ToolResultBlock
   | ThinkingBlock
@@ -83,7 +112,22 @@ export interface Tool {
   readonly description?: string
   /** JSON Schema of the arguments; its type is `object`. */
   readonly schema: JsonObject
+  /** The client wants plain text and no arguments; the schema has one property, `input`. */
+  readonly custom?: boolean
   readonly cache?: boolean
+}
+
+/** A search of the web by the provider itself. */
+export interface WebSearch {
+  /** Where the client asks for it, for refusals. */
+  readonly path: string
+  readonly maxUses?: number
+  readonly allowedDomains?: readonly unknown[]
+  readonly blockedDomains?: readonly unknown[]
+  /** City, region, country and timezone, each if it is known. */
+  readonly location?: JsonObject
+  /** How much of what is found the model reads: low, medium or high. */
+  readonly contextSize?: string
 }
 
 export type ToolChoice =
@@ -112,6 +156,7 @@ export interface Chat {
   readonly system: readonly TextBlock[]
   readonly turns: readonly Turn[]
   readonly tools: readonly Tool[]
+  readonly webSearch?: WebSearch
   readonly toolChoice?: ToolChoice
   readonly parallelTools?: boolean
   readonly maxTokens?: number
@@ -131,6 +176,12 @@ export interface Chat {
   readonly ofVendorD?: JsonObject
   readonly stream: boolean
 }
+
+/** What is read from single fields of a request. */
+export type ScalarFields = Omit<
+  Chat,
+  'model' | 'system' | 'turns' | 'tools' | 'webSearch' | 'toolChoice' | 'stream'
+>
 
 /** Why an answer ended. */
 export type StopReason = 'end' | 'length' | 'tool' | 'filter'
@@ -201,6 +252,8 @@ export type AnswerEvent =
       readonly index: number
       readonly id: string
       readonly name: string
+      /** The input that follows is plain text, in one piece. */
+      readonly custom?: boolean
     }
   | {
       readonly type: 'tool-input'

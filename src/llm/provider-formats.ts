@@ -3,7 +3,7 @@ import type { Answer, AnswerReader, Chat, ProviderError, ProviderFormat } from '
 
 export type { ProviderFormat } from './chat.ts'
 
-import { ClientToolReader, withClientTools } from './formats/client-tools.ts'
+import { ClientToolReader, ClientTools } from './formats/client-tools.ts'
 import { readCompletion, readCompletionsError } from './formats/completions/response.ts'
 import { CompletionsReader } from './formats/completions/stream.ts'
 import { writeCompletionsRequest } from './formats/completions/write-request.ts'
@@ -47,11 +47,12 @@ export function translate(
   options: TranslationOptions,
 ): Translation {
   const labels = new ToolLabels(format, chat.tools)
+  const tools = new ClientTools(chat.tools, labels)
   const written = write(chat, format, options, labels)
   return {
     ...written,
-    readAnswer: (body) => withClientTools(written.readAnswer(body), labels),
-    reader: () => new ClientToolReader(written.reader(), labels),
+    readAnswer: (body) => tools.answer(written.readAnswer(body)),
+    reader: () => new ClientToolReader(written.reader(), tools),
   }
 }
 

@@ -1,29 +1,66 @@
-/** Calls of tools in answers, with the names by which the client knows the tools. */
-import type { Answer, AnswerEvent, AnswerReader, Choice, StreamEvent } from '../chat.ts'
+/**
+ * Calls of tools in answers, as the client knows the tools: by its own names, and with plain text for
+ * those that take that.
+ */
+import type { Answer, AnswerEvent, AnswerReader, Choice, StreamEvent, Tool } from '../chat.ts'
+import { parseJson, stringAt } from '../json.ts'
+import { LlmError } from '../llm-error.ts'
 import type { ToolLabels } from './tool-labels.ts'
 
-export function withClientTools(answer: Answer, labels: ToolLabels): Answer {
-  const { others } = answer
-  const blocks = clientBlocks(answer, labels)
-  if (others === undefined) return { ...answer, blocks }
-  const renamed = others.map((choice) => ({ ...choice, blocks: clientBlocks(choice, labels) }))
-  return { ...answer, blocks, others: renamed }
+export class ClientTools {
+  readonly #labels: ToolLabels
+  readonly #custom: ReadonlySet<string>
+
+  constructor(tools: readonly Tool[], labels: ToolLabels) {
+    this.#labels = labels
+    this.#custom = new Set(tools.filter(({ custom }) => custom).map(({ name }) => name))
+  }
+
+  nameOf(name: string): string {
+    return this.#labels.clientName(name)
+  }
+
+  /** `name`: the client's. */
+  isCustom(name: string): boolean {
+    return this.#custom.has(name)
+  }
+
+  answer(answer: Answer): Answer {
+    const { others } = answer
+    const blocks = this.#blocks(answer)
+    if (others === undefined) return { ...answer, blocks }
+    const renamed = others.map((choice) => ({ ...choice, blocks: this.#blocks(choice) }))
+    return { ...answer, blocks, others: renamed }
+  }
+
+  #blocks({ blocks }: Choice): Choice['blocks'] {
+    return blocks.map((block) => {
+      if (block.type !== 'tool-call') return block
+      const name = this.nameOf(block.name)
+      if (!this.isCustom(name)) return { ...block, name }
+      return { ...block, name, custom: true, input: textOfInput(block.input) }
+    })
+  }
 }
 
-function clientBlocks({ blocks }: Choice, labels: ToolLabels): Choice['blocks'] {
-  return blocks.map((block) =>
-    block.type === 'tool-call' ? { ...block, name: labels.clientName(block.name) } : block,
-  )
+/** Models may forget the object around the text. */
+function textOfInput(input: unknown): string {
+  return stringAt(input, 'input') ?? (typeof input === 'string' ? input : JSON.stringify(input))
 }
 
-/** The same for streamed answers. */
+/** Characters of the text that a tool gets. */
+const longestText = 16 << 20
+
+/** The same for streamed answers. The text of a tool is held until it is whole. */
 export class ClientToolReader implements AnswerReader {
   readonly #reader: AnswerReader
-  readonly #labels: ToolLabels
+  readonly #tools: ClientTools
+  readonly #held = new Map<number, string>()
+  #size = 0
 
-  constructor(reader: AnswerReader, labels: ToolLabels) {
+  constructor(reader: AnswerReader, tools: ClientTools) {
     this.#reader = reader
-    this.#labels = labels
+    this.#tools = tools
   }
 
   read(event: StreamEvent): readonly AnswerEvent[] {
@@ -35,9 +72,39 @@ export class ClientToolReader implements AnswerReader {
   }
 
   #clientEvents(events: readonly AnswerEvent[]): readonly AnswerEvent[] {
-    if (!events.some(({ type }) => type === 'tool-start')) return events
-    return events.map((event) =>
-      event.type === 'tool-start' ? { ...event, name: this.#labels.clientName(event.name) } : event,
-    )
+    const isTouched = this.#held.size > 0 || events.some(({ type }) => type === 'tool-start')
+    return isTouched ? events.flatMap((event) => this.#clientEvent(event)) : events
+  }
+
+  #clientEvent(event: AnswerEvent): readonly AnswerEvent[] {
+    switch (event.type) {
+      case 'tool-start': {
+        const name = this.#tools.nameOf(event.name)
+        if (!this.#tools.isCustom(name)) return [{ ...event, name }]
+        this.#held.set(event.index, '')
+        return [{ ...event, name, custom: true }]
+      }
+      case 'tool-input': {
+        const held = this.#held.get(event.index)
+        if (held === undefined) return [event]
+        this.#size += event.json.length
+        if (this.#size > longestText) throw new LlmError(502, 'the input of a tool is too long')
+        this.#held.set(event.index, held + event.json)
+        return []
+      }
+      case 'block-stop':
+        return [...this.#release(event.index), event]
+      case 'stop':
+        return [...[...this.#held.keys()].flatMap((index) => this.#release(index)), event]
+      default:
+        return [event]
+    }
+  }
+
+  #release(index: number): readonly AnswerEvent[] {
+    const held = this.#held.get(index)
+    if (held === undefined) return []
+    this.#held.delete(index)
+    return [{ type: 'tool-input', index, json: textOfInput(parseJson(held) ?? held) }]
   }
 }

@@ -21,6 +21,8 @@ const blockKinds = [
   'image',
   'document',
   'video',
+  'audio',
+  'searchResult',
   'toolUse',
   'toolResult',
   'guardContent',
@@ -81,6 +83,10 @@ class Rules {
       before = role
       if (listOf(content).length === 0) throw new Error(`${where}.content is empty`)
       this.#pairs(listOf(content), where)
+      const members = listOf(content).flatMap(Object.keys)
+      if (members.includes('document') && !members.includes('text')) {
+        throw new Error(`${where}: a document needs a text block beside it`)
+      }
       for (const block of listOf(content)) this.#block(block, where)
     }
     if (before !== 'user') throw new Error('the conversation must end with a user message')
@@ -128,7 +134,11 @@ class Rules {
     }
     if (kind === 'toolResult') {
       for (const part of listOf((block.toolResult as Fields).content)) {
-        memberOf(part, ['text', 'json', 'image', 'document', 'video'], `${where}.toolResult`)
+        memberOf(
+          part,
+          ['text', 'json', 'image', 'document', 'video', 'searchResult'],
+          `${where}.toolResult`,
+        )
       }
     }
   }

@@ -1,5 +1,5 @@
 /** Whole chat completions, read from a provider and written for a client. */
-import type { Answer, Choice, ProviderError, StopReason } from '../../chat.ts'
+import type { Answer, Choice, ProviderError, StopReason, ToolCallBlock } from '../../chat.ts'
 import {
   compact,
   field,
@@ -82,20 +82,17 @@ export function writeCompletion(answer: Answer, created: number): JsonObject {
   })
 }
 
+function writeCall({ id, name, input, custom }: ToolCallBlock): JsonObject {
+  const text = writeArguments(input)
+  return custom === true
+    ? { id, type: 'custom', custom: { name, input: text } }
+    : { id, type: 'function', function: { name, arguments: text } }
+}
+
 function writeChoice({ blocks, stop }: Choice, index: number): JsonObject {
   const texts = blocks.flatMap((block) => (block.type === 'text' ? [block.text] : []))
   const thinking = blocks.findLast((block) => block.type === 'thinking')
-  const calls = blocks.flatMap((block) =>
-    block.type === 'tool-call'
-      ? [
-          {
-            id: block.id,
-            type: 'function',
-            function: { name: block.name, arguments: writeArguments(block.input) },
-          },
-        ]
-      : [],
-  )
+  const calls = blocks.flatMap((block) => (block.type === 'tool-call' ? [writeCall(block)] : []))
   const message = compact({
     role: 'assistant',
     content: texts.length === 0 ? null : texts.join(''),

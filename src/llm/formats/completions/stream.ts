@@ -119,6 +119,15 @@ export class CompletionsReader implements AnswerReader {
   }
 }
 
+type StartedCall = Extract<AnswerEvent, { type: 'tool-start' }>
+
+interface WrittenCall {
+  /** Dense index, as the client counts. */
+  readonly index: number
+  readonly isCustom: boolean
+  isEmpty: boolean
+}
+
 export class CompletionsWriter implements AnswerWriter {
   readonly #created: number
   #id = ''
@@ -128,8 +137,8 @@ export class CompletionsWriter implements AnswerWriter {
   readonly #wantsUsage: boolean
   /** As last reported; the client gets it once, at the end. */
   #usage: Usage | undefined
-  /** Block index -> dense index of a tool call, and whether it has had arguments. */
-  readonly #calls = new Map<number, { index: number; isEmpty: boolean }>()
+  /** By the index of the block. */
+  readonly #calls = new Map<number, WrittenCall>()
 
   /** `created`: seconds since the epoch. `wantsUsage`: did the client ask for it? */
   constructor(created: number, wantsUsage: boolean) {
@@ -160,9 +169,9 @@ export class CompletionsWriter implements AnswerWriter {
         this.#thinking.addRedacted(event.index, event.data)
         return []
       case 'tool-start':
-        return [this.#startCall(event.index, event.id, event.name)]
+        return [this.#startCall(event.index, event)]
       case 'tool-input':
-        return event.json === '' ? [] : [this.#argue(event.index, event.json)]
+        return this.#argue(event.index, event.json)
       case 'block-stop':
         return this.#stopBlock(event.index)
       case 'stop': {
@@ -185,23 +194,28 @@ export class CompletionsWriter implements AnswerWriter {
     return isClean ? [...this.#usageChunk(), { event: undefined, data: '[DONE]' }] : []
   }
 
-  #startCall(block: number, id: string, name: string): StreamEvent {
+  #startCall(block: number, { id, name, custom }: StartedCall): StreamEvent {
     const index = this.#calls.size
-    this.#calls.set(block, { index, isEmpty: true })
-    const call = { index, id, type: 'function', function: { name, arguments: '' } }
+    const isCustom = custom === true
+    this.#calls.set(block, { index, isCustom, isEmpty: true })
+    const call = isCustom
+      ? { index, id, type: 'custom', custom: { name, input: '' } }
+      : { index, id, type: 'function', function: { name, arguments: '' } }
     return this.#delta({ tool_calls: [call] })
   }
 
-  #argue(block: number, json: string): StreamEvent {
-    const call = this.#calls.get(block) ?? { index: 0, isEmpty: true }
+  #argue(block: number, text: string): StreamEvent[] {
+    const call = this.#calls.get(block)
+    if (call === undefined || text === '') return []
     call.isEmpty = false
-    return this.#delta({ tool_calls: [{ index: call.index, function: { arguments: json } }] })
+    const piece = call.isCustom ? { custom: { input: text } } : { function: { arguments: text } }
+    return [this.#delta({ tool_calls: [{ index: call.index, ...piece }] })]
   }
 
   /** Clients parse the arguments: a call without any gets an empty object. */
   #stopBlock(block: number): StreamEvent[] {
     const call = this.#calls.get(block)
-    return call?.isEmpty === true ? [this.#argue(block, '{}')] : []
+    return call?.isEmpty === true && !call.isCustom ? this.#argue(block, '{}') : []
   }
 
   #delta(delta: JsonObject): StreamEvent {

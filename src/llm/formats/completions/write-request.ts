@@ -1,41 +1,91 @@
 /** The common form -> a request for a chat completion. */
-import {
-  type Block,
-  type Chat,
-  type OutputFormat,
-  type Reasoning,
-  type Tool,
-  type ToolCallBlock,
-  type ToolChoice,
-  type Turn,
-  textOf,
+import type {
+  AudioBlock,
+  Block,
+  Chat,
+  DocumentBlock,
+  OutputFormat,
+  Reasoning,
+  Tool,
+  ToolCallBlock,
+  ToolChoice,
+  Turn,
+  WebSearch,
 } from '../../chat.ts'
 import { compact, type JsonObject } from '../../json.ts'
 import { writeArguments } from '../arguments.ts'
-import { urlOfSource } from '../media.ts'
+import {
+  documentAsText,
+  fileNameOf,
+  searchResultAsText,
+  textOfDocument,
+  urlOfSource,
+} from '../media.ts'
 import type { ToolLabels } from '../tool-labels.ts'
+import { unsupportedPart } from '../unsupported-part.ts'
 
-function part(block: Block): JsonObject[] {
-  if (block.type === 'text') return [{ type: 'text', text: block.text }]
-  if (block.type !== 'image') return []
-  return [{ type: 'image_url', image_url: { url: urlOfSource(block.source) } }]
+/** Parts that a user may send; calls, results and thinking are none. */
+function userPart(block: Block): JsonObject[] {
+  switch (block.type) {
+    case 'text':
+      return [{ type: 'text', text: block.text }]
+    case 'image':
+      return [{ type: 'image_url', image_url: { url: urlOfSource(block.source) } }]
+    case 'document':
+      return [documentPart(block)]
+    case 'audio':
+      return [audioPart(block)]
+    case 'search-result':
+      return [{ type: 'text', text: searchResultAsText(block) }]
+    default:
+      return []
+  }
 }
 
-/** Results come first: each is a message of its own, right after the calls that it answers. */
+function documentPart(block: DocumentBlock): JsonObject {
+  const text = textOfDocument(block)
+  if (text !== undefined) return { type: 'text', text: documentAsText(block, text) }
+  if (block.source.type === 'url') throw unsupportedPart(block.path, 'documents by URL')
+  const file = { filename: fileNameOf(block), file_data: urlOfSource(block.source) }
+  return { type: 'file', file }
+}
+
+const audioFormats: ReadonlySet<string> = new Set(['wav', 'mp3'])
+
+function audioPart({ data, format, path }: AudioBlock): JsonObject {
+  if (!audioFormats.has(format)) throw unsupportedPart(path, `audio parts of format ${format}`)
+  return { type: 'input_audio', input_audio: { data, format } }
+}
+
+const isText = ({ type }: JsonObject): boolean => type === 'text'
+
+/**
+ * Results come first: each is a message of its own, right after the calls that it answers. They can
+ * only be text; what else is in them follows in a message of the user.
+ */
 function userMessages(blocks: readonly Block[], labels: ToolLabels): JsonObject[] {
-  const results = blocks.flatMap((block) =>
-    block.type === 'tool-result'
-      ? [
-          {
-            role: 'tool',
-            tool_call_id: labels.resultId(block.id),
-            content: textOf(block.content, '\n'),
-          },
-        ]
-      : [],
-  )
-  const parts = blocks.flatMap(part)
-  return parts.length === 0 ? results : [...results, { role: 'user', content: parts }]
+  const results: JsonObject[] = []
+  const more: JsonObject[] = []
+  for (const block of blocks) {
+    if (block.type !== 'tool-result') continue
+    const id = labels.resultId(block.id)
+    const parts = block.content.flatMap(userPart)
+    const texts = parts.filter(isText).map(({ text }) => text)
+    results.push({ role: 'tool', tool_call_id: id, content: texts.join('\n') })
+    const others = parts.filter((part) => !isText(part))
+    if (others.length === 0) continue
+    more.push({ type: 'text', text: `Content of the result of call ${id}:` }, ...others)
+  }
+  more.push(...blocks.flatMap(userPart))
+  return more.length === 0 ? results : [...results, { role: 'user', content: more }]
+}
+
+/** What an assistant has said can only be text. */
+function assistantPart(block: Block): JsonObject[] {
+  if (block.type === 'image' || block.type === 'document' || block.type === 'audio') {
+    throw unsupportedPart(block.path, 'parts of the assistant other than text')
+  }
+  return userPart(block)
 }
 
 function writeToolCall({ id, name, input }: ToolCallBlock, labels: ToolLabels): JsonObject {
@@ -44,7 +94,7 @@ function writeToolCall({ id, name, input }: ToolCallBlock, labels: ToolLabels): 
 }
 
 function assistantMessage(blocks: readonly Block[], labels: ToolLabels): JsonObject[] {
-  const texts = blocks.filter((block) => block.type === 'text').flatMap(part)
+  const texts = blocks.flatMap(assistantPart)
   const calls = blocks.flatMap((block) =>
     block.type === 'tool-call' ? [writeToolCall(block, labels)] : [],
   )
@@ -74,6 +124,17 @@ function writeToolChoice(choice: ToolChoice | undefined, labels: ToolLabels): un
   if (choice === undefined) return undefined
   if (choice.type !== 'tool') return choice.type
   return { type: 'function', function: { name: labels.name(choice.name) } }
+}
+
+/** Domains cannot be told apart there; to search all of them would not be what the client wants. */
+function writeWebSearch(search: WebSearch | undefined): JsonObject | undefined {
+  if (search === undefined) return undefined
+  const { path, allowedDomains, blockedDomains, location, contextSize } = search
+  if (allowedDomains !== undefined || blockedDomains !== undefined) {
+    throw unsupportedPart(path, 'web searches of some domains only')
+  }
+  const user_location = location && { type: 'approximate', approximate: location }
+  return compact({ user_location, search_context_size: contextSize })
 }
 
 /** Models of this family refuse effort together with tools, but for the first ones. */
@@ -120,6 +181,7 @@ export function writeCompletionsRequest(chat: Chat, labels: ToolLabels): JsonObj
     presence_penalty: chat.presencePenalty,
     n: chat.choices,
     tools: chat.tools.length === 0 ? undefined : chat.tools.map((tool) => writeTool(tool, labels)),
+    web_search_options: writeWebSearch(chat.webSearch),
     tool_choice: writeToolChoice(chat.toolChoice, labels),
     parallel_tool_calls: chat.parallelTools,
     reasoning_effort: writeReasoning(chat.reasoning, chat),

@@ -2,22 +2,23 @@
 import type {
   Block,
   Chat,
-  ImageBlock,
-  MediaSource,
   OutputFormat,
+  ResultPart,
+  SearchResultBlock,
   TextBlock,
   Tool,
   ToolChoice,
   Turn,
 } from '../../chat.ts'
 import { compact, type JsonObject } from '../../json.ts'
-import { LlmError } from '../../llm-error.ts'
 import { argumentsObject } from '../arguments.ts'
+import { fileNameOf } from '../media.ts'
 import { settleThinking, type Thinking } from '../messages/thinking.ts'
 import { defaultMaxTokens } from '../messages/write-request.ts'
 import type { ToolLabels } from '../tool-labels.ts'
+import { unsupportedPart } from '../unsupported-part.ts'
 import { type CachePoints, type CachingPolicy, maxCachePoints, policyPoints } from './caching.ts'
-import { DocumentNames, documentFormat } from './documents.ts'
+import { DocumentNames, writeAudio, writeDocument, writeImage } from './media.ts'
 
 export interface ConverseOptions {
   readonly guardrail?: { readonly identifier: string; readonly version: string }
@@ -29,29 +30,6 @@ export interface ConverseOptions {
 }
 
 const cachePoint = { cachePoint: { type: 'default' } }
-
-const imageFormats: Readonly<Record<string, string>> = {
-  'image/png': 'png',
-  'image/jpeg': 'jpeg',
-  'image/jpg': 'jpeg',
-  'image/gif': 'gif',
-  'image/webp': 'webp',
-}
-
-/** @throws LlmError 400 for an image that the provider would have to fetch. */
-function bytesOf(source: MediaSource, what: string): { mediaType: string; bytes: string } {
-  if (source.type === 'url') {
-    throw new LlmError(400, `${what} by URL is not supported by this provider; send its bytes`)
-  }
-  return { mediaType: source.mediaType, bytes: source.data }
-}
-
-function writeImage({ source }: ImageBlock): JsonObject {
-  const { mediaType, bytes } = bytesOf(source, 'an image')
-  const format = imageFormats[mediaType.toLowerCase()]
-  if (format === undefined) throw new LlmError(400, `images of type ${mediaType} are not supported`)
-  return { image: { format, source: { bytes } } }
-}
 
 /** Writes one request; counts its cache points, of which the provider takes only so many. */
 class ConverseWriter {
@@ -96,21 +74,19 @@ class ConverseWriter {
         return this.text(block)
       case 'image':
         return [writeImage(block)]
-      case 'document': {
-        const { mediaType, bytes } = bytesOf(block.source, 'a document')
-        const format = documentFormat(mediaType, block.name)
-        const name = this.#documents.next(block.name ?? 'document')
-        return [{ document: { format, name, source: { bytes } } }]
-      }
+      case 'document':
+        return [writeDocument(block, this.#documents)]
+      case 'audio':
+        return [writeAudio(block)]
+      case 'search-result':
+        return [writeSearchResult(block)]
       case 'tool-call': {
         const toolUseId = this.#labels.callId(block.id)
         const name = this.#labels.name(block.name)
         return [{ toolUse: { toolUseId, name, input: argumentsObject(block.input) } }]
       }
       case 'tool-result': {
-        const content = block.content.flatMap((part) =>
-          part.type === 'image' ? [writeImage(part)] : [{ text: part.text }],
-        )
+        const content = block.content.flatMap((part) => this.#resultPart(part))
         const status = block.isError === undefined ? undefined : statusOf(block.isError)
         const toolUseId = this.#labels.resultId(block.id)
         return [{ toolResult: compact({ toolUseId, content, status }) }]
@@ -125,11 +101,22 @@ class ConverseWriter {
     }
   }
 
+  /** Results may have neither audio nor cache points in them. */
+  #resultPart(part: ResultPart): JsonObject[] {
+    if (part.type === 'audio') throw unsupportedPart(part.path, 'audio parts in results of tools')
+    return part.type === 'text' ? [{ text: part.text }] : this.#bare(part)
+  }
+
   /** The provider demands that roles alternate: turns of one role become one message. */
   messages(turns: readonly Turn[], points: CachePoints): JsonObject[] {
     const messages: { role: Turn['role']; content: JsonObject[] }[] = []
     for (const [position, { role, blocks }] of turns.entries()) {
       const content = blocks.flatMap((block) => this.block(block))
+      // The provider refuses documents that no text comes with.
+      const documents = blocks.filter((block) => block.type === 'document')
+      if (documents.length > 0 && !content.some(({ text }) => text !== undefined)) {
+        content.unshift({ text: documents.map(fileNameOf).join('\n') })
+      }
       if (points.turns.has(position)) content.push(...this.point())
       const last = messages.at(-1)
       if (last?.role === role) last.content.push(...content)
@@ -171,6 +158,10 @@ class ConverseWriter {
         return undefined
     }
   }
+}
+
+function writeSearchResult({ title, source, texts }: SearchResultBlock): JsonObject {
+  return { searchResult: { title, source, content: texts.map((text) => ({ text })) } }
 }
 
 const statusOf = (isError: boolean): string => (isError ? 'error' : 'success')
@@ -217,6 +208,7 @@ export function writeConverseRequest(
   options: ConverseOptions,
   labels: ToolLabels,
 ): JsonObject {
+  if (chat.webSearch !== undefined) throw unsupportedPart(chat.webSearch.path, 'web searches')
   const writer = new ConverseWriter(labels)
   const points = policyPoints(chat, options.caching)
   const maxTokens = chat.maxTokens ?? defaultMaxTokens

@@ -80,15 +80,29 @@ function singleType(schema: JsonObject): JsonObject {
   return { ...rest, anyOf: real.map((type) => ({ type })), ...nullable }
 }
 
+/** The vendor wants types; other readers of schemas infer those that the rest of one implies. */
+function typed(schema: JsonObject): JsonObject {
+  const { oneOf, const: only, ...rest } = schema
+  if (oneOf !== undefined && rest.anyOf === undefined) return typed({ ...rest, anyOf: oneOf })
+  if (rest.type !== undefined || rest.anyOf !== undefined) return schema
+  if (rest.properties !== undefined) return { ...rest, type: 'object' }
+  if (rest.items !== undefined) return { ...rest, type: 'array' }
+  const values = only === undefined ? listAt(rest, 'enum') : [only]
+  const areTexts = values.length > 0 && values.every((one) => typeof one === 'string')
+  return areTexts ? { ...rest, type: 'string', enum: values } : schema
+}
+
 function clean(value: unknown, root: JsonObject, depth: number): JsonObject {
   if (!isObject(value) || depth > maxDepth) return { type: 'object' }
-  const schema = singleType(flatten(resolve(value, root), root))
+  const schema = typed(singleType(flatten(resolve(value, root), root)))
   const type = stringAt(schema, 'type')
   const result: Record<string, unknown> = {}
   for (const [key, part] of Object.entries(schema)) {
     if (!kept.has(key)) continue
     if (key === 'enum' && type !== 'string') continue
     if (key === 'format' && !keptFormats.has(String(part))) continue
+    // Some models refuse an object whose properties are said to be none.
+    if (key === 'properties' && isObject(part) && Object.keys(part).length === 0) continue
     result[key] = cleanPart(key, part, root, depth + 1)
   }
   if (type === 'array' && !isObject(field(schema, 'items'))) result.items = { type: 'string' }

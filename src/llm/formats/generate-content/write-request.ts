@@ -2,19 +2,21 @@
 import {
   type Block,
   type Chat,
-  type MediaSource,
+  type DocumentBlock,
+  type ImageBlock,
   type Reasoning,
   type ToolCallBlock,
   type ToolResultBlock,
   type Turn,
-  textOf,
   thinkingBudget,
+  type WebSearch,
 } from '../../chat.ts'
 import { compact, type JsonObject } from '../../json.ts'
-import { LlmError } from '../../llm-error.ts'
 import { argumentsObject } from '../arguments.ts'
-import { signatureOf, standInSignature } from '../thought-signature.ts'
+import { searchResultAsText } from '../media.ts'
+import { bareId, signatureOf, standInSignature } from '../thought-signature.ts'
 import type { ToolLabels } from '../tool-labels.ts'
+import { unsupportedPart } from '../unsupported-part.ts'
 import { cleanSchema } from './schema-cleanup.ts'
 
 const mediaTypes: Readonly<Record<string, string>> = {
@@ -27,18 +29,16 @@ const mediaTypes: Readonly<Record<string, string>> = {
 }
 
 /** @throws LlmError 400 for a place that the provider cannot read from. */
-function mediaPart(source: MediaSource): JsonObject {
+function mediaPart({ source, path }: ImageBlock | DocumentBlock): JsonObject {
   if (source.type === 'data') {
     const mimeType = source.mediaType === 'image/jpg' ? 'image/jpeg' : source.mediaType
     return { inlineData: { mimeType, data: source.data } }
   }
   const { url } = source
-  if (!url.startsWith('gs://')) {
-    throw new LlmError(400, 'images by URL are not supported by this provider; send their bytes')
-  }
+  if (!url.startsWith('gs://')) throw unsupportedPart(path, 'files by URL')
   const extension = /\.([a-z0-9]+)$/i.exec(url)?.[1]?.toLowerCase() ?? ''
   const mimeType = source.mediaType ?? mediaTypes[extension]
-  if (mimeType === undefined) throw new LlmError(400, `the media type of ${url} is not known`)
+  if (mimeType === undefined) throw unsupportedPart(path, 'files of an unknown media type')
   return { fileData: { mimeType, fileUri: url } }
 }
 
@@ -47,15 +47,27 @@ function partsOf(block: Block): JsonObject[] {
     case 'text':
       return block.text.trim() === '' ? [] : [{ text: block.text }]
     case 'image':
-    case 'document':
-      return [mediaPart(block.source)]
+      return [mediaPart(block)]
+    case 'document': {
+      const context = block.context === undefined ? [] : [{ text: block.context }]
+      return [...context, mediaPart(block)]
+    }
+    case 'audio':
+      return [{ inlineData: { mimeType: `audio/${block.format}`, data: block.data } }]
+    case 'search-result':
+      return [{ text: searchResultAsText(block) }]
     default:
       return []
   }
 }
 
-/** Models of these generations refuse calls in a conversation that are not signed. */
-const wantsSignatures = /gemini-(?:[3-9]|\d\d|[a-z-]*latest)/
+const isText = ({ text }: JsonObject): boolean => text !== undefined
+
+/**
+ * Models of these generations refuse calls in a conversation that are not signed, and take results of
+ * tools that are more than text.
+ */
+const thirdGeneration = /gemini-(?:[3-9]|\d\d|[a-z-]*latest)/
 
 interface Content {
   readonly role: 'user' | 'model' | 'function'
@@ -69,11 +81,11 @@ class Contents {
   /** Ids of the last calls, in their order. */
   #lastCalls: string[] = []
   readonly #labels: ToolLabels
-  readonly #wantsSignatures: boolean
+  readonly #isThirdGeneration: boolean
 
   constructor(model: string, labels: ToolLabels) {
     this.#labels = labels
-    this.#wantsSignatures = wantsSignatures.test(model)
+    this.#isThirdGeneration = thirdGeneration.test(model)
   }
 
   add({ role, blocks }: Turn): void {
@@ -100,7 +112,7 @@ class Contents {
 
   /** Only the first one of parallel calls is signed. */
   #call({ id, name, input }: ToolCallBlock, isFirst: boolean): JsonObject {
-    const standIn = isFirst && this.#wantsSignatures ? standInSignature : undefined
+    const standIn = isFirst && this.#isThirdGeneration ? standInSignature : undefined
     return compact({
       functionCall: { name: this.#labels.name(name), args: argumentsObject(input) },
       thoughtSignature: signatureOf(id) ?? standIn,
@@ -112,15 +124,24 @@ class Contents {
       const at = this.#lastCalls.indexOf(id)
       return at < 0 ? this.#lastCalls.length : at
     }
-    const parts = [...results]
-      .sort((a, b) => position(a) - position(b))
-      .map((result) => {
-        const name = this.#labels.name(this.#names.get(result.id) ?? result.id)
-        const text = textOf(result.content, '\n')
-        const response = result.isError === true ? { error: text } : { content: text }
-        return { functionResponse: { name, response } }
-      })
+    const sorted = [...results].sort((a, b) => position(a) - position(b))
+    const more: JsonObject[] = []
+    const parts = sorted.map((result) => this.#result(result, more))
     this.#append('function', parts)
+    this.#append('user', more)
+  }
+
+  /** `more` gets what stands in a result and older models take beside it only. */
+  #result({ id, content, isError }: ToolResultBlock, more: JsonObject[]): JsonObject {
+    const name = this.#labels.name(this.#names.get(id) ?? bareId(id))
+    const all = content.flatMap(partsOf)
+    const text = all.flatMap((part) => (isText(part) ? [part.text] : [])).join('\n')
+    const response = isError === true ? { error: text } : { content: text }
+    const media = all.filter((part) => !isText(part))
+    if (media.length === 0) return { functionResponse: { name, response } }
+    if (this.#isThirdGeneration) return { functionResponse: { name, response, parts: media } }
+    more.push({ text: `Content of the result of ${name}:` }, ...media)
+    return { functionResponse: { name, response } }
   }
 
   /** Adjacent contents of one role become one; results stay by themselves. */
@@ -149,12 +170,21 @@ function toolConfig({ toolChoice }: Chat, labels: ToolLabels): JsonObject | unde
   return { functionCallingConfig: compact({ mode, allowedFunctionNames }) }
 }
 
-function tools({ tools: all }: Chat, labels: ToolLabels): JsonObject[] | undefined {
-  if (all.length === 0) return undefined
+function tools({ tools: all, webSearch }: Chat, labels: ToolLabels): JsonObject[] | undefined {
+  const search = webSearch === undefined ? [] : [writeWebSearch(webSearch)]
+  if (all.length === 0) return search.length === 0 ? undefined : search
   const functionDeclarations = all.map(({ name, description, schema }) =>
     compact({ name: labels.name(name), description, parameters: cleanSchema(schema) }),
   )
-  return [{ functionDeclarations }]
+  return [{ functionDeclarations }, ...search]
+}
+
+/** The vendor's search cannot be held to some domains. */
+function writeWebSearch({ path, allowedDomains, blockedDomains }: WebSearch): JsonObject {
+  if (allowedDomains !== undefined || blockedDomains !== undefined) {
+    throw unsupportedPart(path, 'web searches of some domains only')
+  }
+  return { googleSearch: {} }
 }
 
 const levels: Readonly<Record<string, string>> = { xhigh: 'high', max: 'high' }

@@ -1,148 +1,60 @@
 /** A request in the messages format -> the common form. */
 import {
-  type Block,
   type Chat,
   type Effort,
-  type ImageBlock,
   isEffort,
-  type MediaSource,
   type OutputFormat,
   type Reasoning,
-  type TextBlock,
+  type ScalarFields,
   type Tool,
   type ToolChoice,
-  type Turn,
 } from '../../chat.ts'
 import {
   booleanAt,
   field,
   type JsonObject,
   listAt,
-  needList,
   numberAt,
   objectAt,
   stringAt,
 } from '../../json.ts'
 import { LlmError } from '../../llm-error.ts'
+import {
+  functionTool,
+  isWebSearch,
+  readWebSearch,
+  type ToolSettings,
+} from '../client-tool-settings.ts'
 import { given } from '../given.ts'
-import { toolSchema } from '../tool-schema.ts'
+import { unsupportedPart } from '../unsupported-part.ts'
 import { readVendorD } from '../vendor-d-fields.ts'
+import { cacheOf, readMessages } from './read-messages.ts'
 
-/** `cache_control` on a block, in the common form. */
-function cacheOf(block: unknown): { cache: true } | Record<never, never> {
-  return field(block, 'cache_control') == null ? {} : { cache: true }
-}
-
-function textBlocks(content: unknown): TextBlock[] {
-  if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }]
-  if (!Array.isArray(content)) return []
-  return content.flatMap((block): TextBlock[] => {
-    const text = stringAt(block, 'type') === 'text' ? stringAt(block, 'text') : undefined
-    return text === undefined ? [] : [{ type: 'text', text, ...cacheOf(block) }]
-  })
-}
-
-function sourceOf(block: unknown): MediaSource | undefined {
-  const source = objectAt(block, 'source')
-  const url = stringAt(source, 'url')
-  if (url !== undefined) return { type: 'url', url }
-  const data = stringAt(source, 'data')
-  const mediaType = stringAt(source, 'media_type') ?? 'text/plain'
-  if (data === undefined) return undefined
-  const isText = stringAt(source, 'type') === 'text'
-  return { type: 'data', mediaType, data: isText ? Buffer.from(data).toString('base64') : data }
-}
-
-function imageBlock(block: unknown): ImageBlock[] {
-  const source = sourceOf(block)
-  return source === undefined ? [] : [{ type: 'image', source, ...cacheOf(block) }]
-}
-
-function toolResult(block: unknown): Block {
-  const content = field(block, 'content')
-  const images = Array.isArray(content)
-    ? content.filter((one) => stringAt(one, 'type') === 'image').flatMap(imageBlock)
-    : []
-  const isError = booleanAt(block, 'is_error')
-  return {
-    type: 'tool-result',
-    id: stringAt(block, 'tool_use_id') ?? '',
-    content: [...textBlocks(content), ...images],
-    ...(isError !== undefined && { isError }),
-    ...cacheOf(block),
-  }
-}
-
-function documentBlock(block: unknown): Block[] {
-  const source = sourceOf(block)
-  const name = stringAt(block, 'title')
-  if (source === undefined) return []
-  return [{ type: 'document', source, ...(name !== undefined && { name }), ...cacheOf(block) }]
-}
-
-function toolCall(block: unknown): Block[] {
-  const name = stringAt(block, 'name')
-  if (name === undefined) return []
-  const id = stringAt(block, 'id') ?? ''
-  return [{ type: 'tool-call', id, name, input: field(block, 'input') ?? {}, ...cacheOf(block) }]
-}
-
-function thinkingBlock(block: unknown): Block[] {
-  const text = stringAt(block, 'thinking')
-  const signature = stringAt(block, 'signature')
-  if (text === undefined) return []
-  return [{ type: 'thinking', text, ...(signature !== undefined && { signature }) }]
-}
-
-function redactedBlock(block: unknown): Block[] {
-  const data = stringAt(block, 'data')
-  return data === undefined ? [] : [{ type: 'redacted-thinking', data }]
-}
-
-/** Blocks that have no counterpart elsewhere (search results, server tools) are left out. */
-const blockReaders: Readonly<Record<string, (block: unknown) => readonly Block[]>> = {
-  text: (block) => textBlocks([block]),
-  image: imageBlock,
-  document: documentBlock,
-  tool_use: toolCall,
-  tool_result: (block) => [toolResult(block)],
-  thinking: thinkingBlock,
-  redacted_thinking: redactedBlock,
-}
-
-function blocksOf(content: unknown): Block[] {
-  if (!Array.isArray(content)) return textBlocks(content)
-  return content.flatMap((block) => {
-    const type = stringAt(block, 'type') ?? ''
-    return Object.hasOwn(blockReaders, type) ? (blockReaders[type]?.(block) ?? []) : []
-  })
-}
-
-function readMessages(body: unknown): Pick<Chat, 'system' | 'turns'> {
-  const system = textBlocks(field(body, 'system'))
-  const turns: Turn[] = []
-  for (const message of needList(body, 'messages')) {
-    const role = stringAt(message, 'role')
-    const content = field(message, 'content')
-    if (role === 'system') system.push(...textBlocks(content))
-    else if (role === 'user' || role === 'assistant') {
-      turns.push({ role, blocks: blocksOf(content) })
-    } else throw new LlmError(400, `messages: unknown role ${String(role)}`)
-  }
-  return { system, turns: turns.filter(({ blocks }) => blocks.length > 0) }
-}
-
-/** Tools that the provider itself would run have a type of their own, and are left out. */
-function readTool(tool: unknown): Tool[] {
+/** Tools that the provider itself would run have types of their own; each provider has others. */
+function readTool(tool: unknown, path: string): Tool {
   const name = stringAt(tool, 'name')
   const type = stringAt(tool, 'type') ?? 'custom'
-  if (name === undefined || type !== 'custom') return []
-  const description = stringAt(tool, 'description')
-  const schema = toolSchema(field(tool, 'input_schema'))
-  return [{ name, ...(description !== undefined && { description }), schema, ...cacheOf(tool) }]
+  if (type !== 'custom') throw unsupportedPart(path, `tools of type ${type}`)
+  if (name === undefined) throw new LlmError(400, `${path}.name must be a string`)
+  return { ...functionTool(name, tool, field(tool, 'input_schema')), ...cacheOf(tool) }
+}
+
+function readTools(body: unknown): ToolSettings {
+  const tools: Tool[] = []
+  let webSearch: ToolSettings['webSearch']
+  for (const [at, tool] of listAt(body, 'tools').entries()) {
+    if (isWebSearch(tool)) webSearch = readWebSearch(tool, `tools[${at}]`)
+    else tools.push(readTool(tool, `tools[${at}]`))
+  }
+  if (listAt(body, 'mcp_servers').length > 0) {
+    throw unsupportedPart('mcp_servers', 'servers that the provider calls')
+  }
+  const toolChoice = readToolChoice(objectAt(body, 'tool_choice'))
+  return { tools, ...(webSearch && { webSearch }), ...(toolChoice && { toolChoice }) }
 }
 
 function readToolChoice(choice: JsonObject | undefined): ToolChoice | undefined {
+  if (choice === undefined) return undefined
   const name = stringAt(choice, 'name')
   switch (stringAt(choice, 'type')) {
     case 'auto':
@@ -152,9 +64,10 @@ function readToolChoice(choice: JsonObject | undefined): ToolChoice | undefined 
     case 'none':
       return { type: 'none' }
     case 'tool':
-      return name === undefined ? undefined : { type: 'tool', name }
+      if (name === undefined) throw new LlmError(400, 'tool_choice.name must be a string')
+      return { type: 'tool', name }
     default:
-      return undefined
+      throw unsupportedPart('tool_choice', 'choices of this form')
   }
 }
 
@@ -193,10 +106,9 @@ export function readMessagesRequest(body: unknown): Chat {
   return {
     model: stringAt(body, 'model') ?? '',
     ...readMessages(body),
-    tools: listAt(body, 'tools').flatMap(readTool),
+    ...readTools(body),
     stream: booleanAt(body, 'stream') ?? false,
-    ...given<Omit<Chat, 'model' | 'system' | 'turns' | 'tools' | 'stream'>>({
-      toolChoice: readToolChoice(choice),
+    ...given<ScalarFields>({
       parallelTools: isSerial === undefined ? undefined : !isSerial,
       maxTokens: numberAt(body, 'max_tokens'),
       temperature: numberAt(body, 'temperature'),

@@ -37,7 +37,6 @@ function readBlock(block: unknown): Answer['blocks'] {
     case 'text':
       return text === undefined ? [] : [{ type: 'text', text }]
     case 'tool_use':
-    case 'server_tool_use':
       if (name === undefined) return []
       return [
         {

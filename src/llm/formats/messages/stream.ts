@@ -24,6 +24,8 @@ export class MessagesReader implements AnswerReader {
   #usage: JsonObject = {}
   #hasStopped = false
   #isEnded = false
+  /** Index of a block of the provider's own tools, which are no concern of clients. */
+  #unread: number | undefined
 
   read({ data }: StreamEvent): readonly AnswerEvent[] {
     const event = parseJson(data)
@@ -33,11 +35,11 @@ export class MessagesReader implements AnswerReader {
       case 'message_start':
         return this.#start(objectAt(event, 'message'))
       case 'content_block_start':
-        return startOfBlock(index, objectAt(event, 'content_block'))
+        return this.#startBlock(index, objectAt(event, 'content_block'))
       case 'content_block_delta':
-        return deltaOfBlock(index, objectAt(event, 'delta'))
+        return index === this.#unread ? [] : deltaOfBlock(index, objectAt(event, 'delta'))
       case 'content_block_stop':
-        return [{ type: 'block-stop', index }]
+        return index === this.#unread ? [] : [{ type: 'block-stop', index }]
       case 'message_delta':
         return this.#delta(event)
       case 'message_stop':
@@ -51,6 +53,11 @@ export class MessagesReader implements AnswerReader {
 
   finish(): readonly AnswerEvent[] {
     return []
+  }
+
+  #startBlock(index: number, block: JsonObject | undefined): readonly AnswerEvent[] {
+    this.#unread = isServerTool(block) ? index : undefined
+    return startOfBlock(index, block)
   }
 
   #end(): readonly AnswerEvent[] {
@@ -84,11 +91,15 @@ export class MessagesReader implements AnswerReader {
   }
 }
 
+function isServerTool(block: unknown): boolean {
+  const type = stringAt(block, 'type')
+  return type === 'server_tool_use' || type?.endsWith('_tool_result') === true
+}
+
 function startOfBlock(index: number, block: unknown): readonly AnswerEvent[] {
   const name = stringAt(block, 'name')
   switch (stringAt(block, 'type')) {
     case 'tool_use':
-    case 'server_tool_use':
       if (name === undefined) return []
       return [{ type: 'tool-start', index, id: stringAt(block, 'id') ?? '', name }]
     case 'text': {

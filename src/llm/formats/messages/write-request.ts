@@ -1,8 +1,20 @@
 /** The common form -> a request in the messages format. */
-import type { Block, Chat, MediaSource, OutputFormat, Tool, ToolChoice, Turn } from '../../chat.ts'
+import type {
+  Block,
+  Chat,
+  DocumentBlock,
+  MediaSource,
+  OutputFormat,
+  Tool,
+  ToolChoice,
+  Turn,
+  WebSearch,
+} from '../../chat.ts'
 import { compact, type JsonObject } from '../../json.ts'
 import { argumentsObject } from '../arguments.ts'
+import { textOfDocument } from '../media.ts'
 import type { ToolLabels } from '../tool-labels.ts'
+import { unsupportedPart } from '../unsupported-part.ts'
 import { settleThinking } from './thinking.ts'
 
 /** The format demands a limit; this one holds where the client names none. */
@@ -15,6 +27,15 @@ function source(media: MediaSource): JsonObject {
   return media.type === 'url'
     ? { type: 'url', url: media.url }
     : { type: 'base64', media_type: media.mediaType, data: media.data }
+}
+
+function documentSource(block: DocumentBlock): JsonObject {
+  const data = textOfDocument(block)
+  if (data !== undefined) return { type: 'text', media_type: 'text/plain', data }
+  if (block.source.type === 'data' && block.source.mediaType !== 'application/pdf') {
+    throw unsupportedPart(block.path, `documents of type ${block.source.mediaType}`)
+  }
+  return source(block.source)
 }
 
 function writeBlock(block: Block, labels: ToolLabels): JsonObject[] {
@@ -34,8 +55,21 @@ function writeBlock(block: Block, labels: ToolLabels): JsonObject[] {
       return [
         compact({
           type: 'document',
-          source: source(block.source),
+          source: documentSource(block),
           title: block.name,
+          context: block.context,
+          cache_control: cacheControl(block),
+        }),
+      ]
+    case 'audio':
+      throw unsupportedPart(block.path, 'audio parts')
+    case 'search-result':
+      return [
+        compact({
+          type: 'search_result',
+          source: block.source,
+          title: block.title,
+          content: block.texts.map((text) => ({ type: 'text', text })),
           cache_control: cacheControl(block),
         }),
       ]
@@ -90,6 +124,23 @@ function writeTool(tool: Tool, labels: ToolLabels): JsonObject {
   })
 }
 
+function writeWebSearch(search: WebSearch): JsonObject {
+  return compact({
+    type: 'web_search_20250305',
+    name: 'web_search',
+    max_uses: search.maxUses,
+    allowed_domains: search.allowedDomains,
+    blocked_domains: search.blockedDomains,
+    user_location: search.location && { type: 'approximate', ...search.location },
+  })
+}
+
+function writeTools({ tools, webSearch }: Chat, labels: ToolLabels): JsonObject[] | undefined {
+  const written = tools.map((tool) => writeTool(tool, labels))
+  if (webSearch !== undefined) written.push(writeWebSearch(webSearch))
+  return written.length === 0 ? undefined : written
+}
+
 const choiceTypes = { auto: 'auto', required: 'any', none: 'none', tool: 'tool' } as const
 
 function writeToolChoice(chat: Chat, labels: ToolLabels): JsonObject | undefined {
@@ -131,7 +182,7 @@ export function writeMessagesRequest(chat: Chat, labels: ToolLabels): JsonObject
     top_p: samples ? chat.topP : undefined,
     top_k: samples ? chat.topK : undefined,
     stop_sequences: chat.stop,
-    tools: chat.tools.length === 0 ? undefined : chat.tools.map((tool) => writeTool(tool, labels)),
+    tools: writeTools(chat, labels),
     tool_choice: writeToolChoice(chat, labels),
     thinking,
     output_config: writeOutputConfig(chat),

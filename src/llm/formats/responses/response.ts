@@ -45,15 +45,21 @@ export function messageItem(id: string, text: string, status: ItemStatus): JsonO
   return { id, type: 'message', status, role: 'assistant', content }
 }
 
+/** By these, clients tell the kinds of calls apart. */
+export const callPrefix = (custom: boolean | undefined): string => (custom === true ? 'ctc' : 'fc')
+
 export interface CallItem {
   readonly id: string
   readonly callId: string
   readonly name: string
-  /** JSON text. */
+  /** JSON text, or the plain text of a tool that takes that. */
   readonly args: string
+  readonly custom: boolean
 }
 
-export function callItem({ id, callId, name, args }: CallItem, status: ItemStatus): JsonObject {
+export function callItem(call: CallItem, status: ItemStatus): JsonObject {
+  const { id, callId, name, args, custom } = call
+  if (custom) return { id, type: 'custom_tool_call', status, call_id: callId, name, input: args }
   return { id, type: 'function_call', status, call_id: callId, name, arguments: args }
 }
 
@@ -86,10 +92,11 @@ export function writeResponse(answer: Answer, created: number, newId: () => stri
       ? [
           callItem(
             {
-              id: `fc_${newId()}`,
+              id: `${callPrefix(block.custom)}_${newId()}`,
               callId: block.id,
               name: block.name,
               args: writeArguments(block.input),
+              custom: block.custom === true,
             },
             'completed',
           ),

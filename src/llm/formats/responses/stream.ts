@@ -14,6 +14,7 @@ import type { JsonObject } from '../../json.ts'
 import { type Proof, reasoningItem, summaryPart } from './reasoning.ts'
 import {
   callItem,
+  callPrefix,
   type ItemStatus,
   messageItem,
   outcomeOf,
@@ -21,8 +22,10 @@ import {
   writeResponsesUsage,
 } from './response.ts'
 
+type ItemKind = 'reasoning' | 'message' | 'call' | 'custom-call'
+
 interface OpenItem {
-  readonly kind: 'reasoning' | 'message' | 'call'
+  readonly kind: ItemKind
   readonly id: string
   /** Position in the output. */
   readonly position: number
@@ -34,6 +37,8 @@ interface OpenItem {
   readonly name: string
   isDone: boolean
 }
+
+type StartedCall = Extract<AnswerEvent, { type: 'tool-start' }>
 
 export class ResponsesWriter implements AnswerWriter {
   readonly #created: number
@@ -64,7 +69,7 @@ export class ResponsesWriter implements AnswerWriter {
       case 'text':
         return event.text === '' ? [] : this.#text(event.text)
       case 'tool-start':
-        return this.#call(event.index, event.id, event.name)
+        return this.#call(event.index, event)
       case 'tool-input':
         return this.#argue(event.index, event.json)
       case 'block-stop': {
@@ -115,9 +120,10 @@ export class ResponsesWriter implements AnswerWriter {
 
   #itemOf({ kind, id, text, proof, callId, name }: OpenItem, status: ItemStatus): JsonObject {
     if (kind === 'reasoning') return reasoningItem(id, text, proof)
-    return kind === 'message'
-      ? messageItem(id, text, status)
-      : callItem({ id, callId, name, args: text === '' ? '{}' : text }, status)
+    if (kind === 'message') return messageItem(id, text, status)
+    const custom = kind === 'custom-call'
+    const args = text === '' && !custom ? '{}' : text
+    return callItem({ id, callId, name, args, custom }, status)
   }
 
   #start(model: string): StreamEvent[] {
@@ -206,24 +212,27 @@ export class ResponsesWriter implements AnswerWriter {
     return events
   }
 
-  #call(index: number, callId: string, name: string): StreamEvent[] {
-    const item = this.#add('call', `fc_${this.#newId()}`, callId, name)
+  #call(index: number, { id: callId, name, custom = false }: StartedCall): StreamEvent[] {
+    const id = `${callPrefix(custom)}_${this.#newId()}`
+    const item = this.#add(custom ? 'custom-call' : 'call', id, callId, name)
     this.#byIndex.set(index, item)
-    const { id, position } = item
     return [
       this.#event('response.output_item.added', {
-        output_index: position,
-        item: callItem({ id, callId, name, args: '' }, 'in_progress'),
+        output_index: item.position,
+        item: callItem({ id, callId, name, args: '', custom }, 'in_progress'),
       }),
     ]
   }
 
-  #argue(index: number, json: string): StreamEvent[] {
+  #argue(index: number, text: string): StreamEvent[] {
     const item = this.#byIndex.get(index)
-    if (item === undefined || json === '') return []
-    item.text += json
-    const delta = this.#at(item, { delta: json })
-    return [this.#event('response.function_call_arguments.delta', delta)]
+    if (item === undefined || text === '') return []
+    item.text += text
+    const type =
+      item.kind === 'custom-call'
+        ? 'response.custom_tool_call_input.delta'
+        : 'response.function_call_arguments.delta'
+    return [this.#event(type, this.#at(item, { delta: text }))]
   }
 
   #done(item: OpenItem, status: ItemStatus): StreamEvent[] {
@@ -232,6 +241,10 @@ export class ResponsesWriter implements AnswerWriter {
     const whole = { output_index: item.position, item: this.#itemOf(item, status) }
     const last = this.#event.bind(this, 'response.output_item.done', whole)
     if (item.kind === 'reasoning') return [...this.#thought(item), last()]
+    if (item.kind === 'custom-call') {
+      const done = this.#at(item, { input: item.text })
+      return [this.#event('response.custom_tool_call_input.done', done), last()]
+    }
     if (item.kind === 'call') {
       const args = item.text === '' ? '{}' : item.text
       const done = this.#at(item, { arguments: args, name: item.name })
