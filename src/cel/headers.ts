@@ -1,3 +1,4 @@
+import { redacted } from '../base/credential-names.ts'
 import { CelError, noOverload } from './error.ts'
 import { type CelResult, type CelValue, CelView, typeName } from './value.ts'
 
@@ -19,21 +20,24 @@ type Form =
   /** A list of what stands between commas. */
   | 'split'
 
-const redactedText = '<redacted>'
+/** Names in lower case. */
+export interface SensitiveNames {
+  has(name: string): boolean
+}
 
 const noCookie = new CelError('missing', 'there is no such cookie')
 
 /** Headers as a map; names in any case. */
 export class HeadersView extends CelView {
   readonly #source: HeaderSource
-  readonly #sensitive: ReadonlySet<string>
+  readonly #sensitive: SensitiveNames
   readonly #form: Form
   readonly #isRedacted: boolean
 
   /** @param sensitive names in lower case, whose values `redacted()` hides */
   constructor(
     source: HeaderSource,
-    sensitive: ReadonlySet<string>,
+    sensitive: SensitiveNames,
     form: Form = 'plain',
     isRedacted = false,
   ) {
@@ -50,7 +54,7 @@ export class HeadersView extends CelView {
       const lower = name.toLowerCase()
       return lower === name ? undefined : this.field(lower)
     }
-    if (this.#isRedacted && this.#sensitive.has(name)) return this.#show(redactedText)
+    if (this.#isRedacted && this.#sensitive.has(name)) return this.#show(redacted)
     return this.#form === 'plain' ? found : this.#show(found)
   }
 
@@ -89,7 +93,7 @@ export class HeadersView extends CelView {
   /** The first cookie of the name (RFC 6265, 5.4), quotes around its value taken off. */
   #cookie(name: CelValue | undefined): CelResult {
     if (typeof name !== 'string') return noOverload('cookie', 'map', typeName(name))
-    if (this.#isRedacted && this.#sensitive.has('cookie')) return redactedText
+    if (this.#isRedacted && this.#sensitive.has('cookie')) return redacted
     const found = this.#source.get('cookie') ?? []
     for (const pair of (typeof found === 'string' ? [found] : found).join(';').split(';')) {
       const equals = pair.indexOf('=')

@@ -8,6 +8,8 @@ import type { GatewayError } from '../errors.ts'
 import type { ConnectionSettings } from './connection.ts'
 import type { Learned } from './learned.ts'
 
+export type FieldPair = readonly [name: string, value: string]
+
 /** Header fields in wire order. Names are case-insensitive; values are Latin-1 text. */
 export interface HeaderFields {
   /** First value, or undefined. */

@@ -6,6 +6,10 @@ export const forwardingFacts = {
   hostRewrite: 'forward.hostRewrite',
   /** A SigningScope: what signatures are good for, where the host does not tell; absent: it does. */
   signingScope: 'forward.signingScope',
+  /** A FieldPair: the client's own credential for the chosen model provider, for `passthrough`. */
+  clientCredential: 'forward.clientCredential',
+  /** True if the route of the request leads to model providers: keys may be where their SDKs put them. */
+  isModelRoute: 'forward.isModelRoute',
   /** A RetryPlan; absent: a request is sent once. */
   retry: 'forward.retry',
 } as const

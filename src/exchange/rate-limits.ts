@@ -39,6 +39,8 @@ export interface PolicyHost {
  * `charge` once the tokens are known; for requests to other backends nobody does.
  */
 export interface TokenLimits {
+  /** Evaluates what descriptors read of the client's request, which is about to change for a provider. */
+  note(exchange: Exchange): void
   /** Why the request is refused: limits are spent already. Undefined where it may go on. */
   check(exchange: Exchange): RespondVerdict | undefined | Promise<RespondVerdict | undefined>
   /** Input and output tokens of a finished request. Never refuses: later requests feel it. */

@@ -300,7 +300,7 @@ class WalkHandler implements RequestHandler {
     walk.mcp?.close()
     clearTimeout(walk.backoff)
     endAttempt(walk)
-    const facts = factsOf(walk)
+    const facts = factsOf(walk, this.#context)
     this.#telemetry.onDone(exchange, facts)
     const { tracing } = walk.observers
     if (tracing === undefined || walk.trace === undefined || walk.listener === undefined) return

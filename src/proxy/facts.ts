@@ -1,11 +1,16 @@
+import { isKeyParameter } from '../auth/vendor-keys.ts'
+import { isCredentialName, mayNameCredential, redacted } from '../base/credential-names.ts'
+import { changeQuery } from '../base/query-string.ts'
 import type { GatewayError } from '../errors.ts'
 import type { PeerCertificate } from '../exchange/exchange.ts'
 import { grpcStatus } from '../variables/index.ts'
+import { leadsToModels } from './llm/model-route.ts'
+import type { PhaseContext } from './phase-context.ts'
 import type { RequestFacts } from './telemetry/types.ts'
 import { originalOf, type Walk } from './walk.ts'
 
 /** What log and metrics learn of a finished exchange. */
-export function factsOf(walk: Walk): RequestFacts {
+export function factsOf(walk: Walk, context: Pick<PhaseContext, 'config'>): RequestFacts {
   const { exchange, placement, listener, backend, address } = walk
   const place = placement?.place ?? listener?.place
   const error = exchange.error ?? walk.error
@@ -38,8 +43,24 @@ export function factsOf(walk: Walk): RequestFacts {
     protocol: exchange.tls === undefined ? 'http' : 'https',
     method,
     host,
-    path,
+    path: withoutCredentials(path, walk, context),
   }
+}
+
+/** `?key=` is a credential of model vendors, and an ordinary parameter of others. */
+function withoutCredentials(
+  path: string,
+  { placement }: Walk,
+  context: Pick<PhaseContext, 'config'>,
+): string {
+  const start = path.indexOf('?') + 1
+  if (start === 0 || !mayNameCredential(path)) return path
+  const mayBeModel = placement === undefined || leadsToModels(placement.rule, context)
+  const query = changeQuery(path.slice(start), (parameter, name) => {
+    const isHidden = isCredentialName(name) || (mayBeModel && isKeyParameter(name))
+    return isHidden ? `${parameter.split('=', 1)[0]}=${redacted}` : parameter
+  })
+  return path.slice(0, start) + (query ?? '')
 }
 
 const numberOf = (value: bigint | undefined) => (value === undefined ? undefined : Number(value))

@@ -14,13 +14,14 @@ import { redirectLocation } from './filters/redirect.ts'
 import { forwardedClient } from './forwarded-client.ts'
 import { resolvePool } from './inference/resolve-pool.ts'
 import { resolveProvider } from './llm/choose-provider.ts'
+import { markModelRoute } from './llm/model-route.ts'
 import { adaptModelHeaders, prepareModelRequest } from './llm/prepare.ts'
 import { authenticateMcp } from './mcp/authenticate.ts'
 import { findMetadataRoute } from './mcp/metadata-route.ts'
 import { isMcpBackend, serveMcp } from './mcp/serve.ts'
 import { observeRequest } from './observe.ts'
 import type { PhaseContext } from './phase-context.ts'
-import { findListener, findRoute } from './route.ts'
+import { findListener, findRoute, ruleAhead } from './route.ts'
 import { resumeSession } from './session/persistence.ts'
 import { startAttemptSpan, startTrace } from './tracing.ts'
 import { now } from './upstream/choose.ts'
@@ -75,6 +76,8 @@ export const retryPhases: readonly Phase[] = [resolveBackend, applyBackendPolici
 /** The same to a language model: another provider may want it quite different. */
 export const modelPhases: readonly Phase[] = [
   resolveBackend,
+  // Each attempt begins with the head as it was before them.
+  applyBackendFilters,
   rewriteHost,
   prepareModelRequest,
   applyBackendPolicies,
@@ -98,13 +101,15 @@ function selectListener(walk: Walk, { config, heads, random }: PhaseContext): un
   if (walk.observers.tracing !== undefined) startTrace(walk, random)
 }
 
-function applyPreRouting(walk: Walk): PhaseResult | Promise<PhaseResult> {
+function applyPreRouting(walk: Walk, context: PhaseContext): PhaseResult | Promise<PhaseResult> {
   const policies = walk.listener?.preRouting()
   if (policies === undefined) return undefined
   if (policies.closed !== undefined) throw new GatewayError('policy_unenforceable', policies.closed)
   walk.preRouting = policies
   if (policies.steps.length === 0) return undefined
   walk.keepOriginal()
+  // Policies judge the request by the route that it takes as it stands.
+  markModelRoute(walk, ruleAhead(walk, context.config), context)
   // The route was found together with the listener, by the head before these steps.
   walk.isRouteKnown = false
   return runSteps(walk, policies.steps, () => {
@@ -126,13 +131,14 @@ function chooseBackend(walk: Walk, { random, sessions }: PhaseContext): undefine
   walk.backend = (isKept && resumeSession(walk, rule, sessions)) || pickBackend(rule, random())
 }
 
-function applyPostRouting(walk: Walk): PhaseResult | Promise<PhaseResult> {
+function applyPostRouting(walk: Walk, context: PhaseContext): PhaseResult | Promise<PhaseResult> {
   const policies = walk.placement?.postRouting()
   if (policies === undefined) return undefined
   if (policies.closed !== undefined) throw new GatewayError('policy_unenforceable', policies.closed)
   walk.postRouting = policies
   if (policies.steps.length === 0) return undefined
   walk.keepOriginal()
+  markModelRoute(walk, walk.placement?.rule, context)
   return runSteps(walk, policies.steps, () => {
     walk.postRoutingDone++
   })

@@ -1,14 +1,10 @@
 import { isUtf8 } from 'node:buffer'
+import { isCredentialName } from '../base/credential-names.ts'
 import { type HeaderSource, HeadersView } from '../cel/index.ts'
 import type { HeaderFields } from '../exchange/exchange.ts'
 
 /** What `redacted()` hides. */
-const sensitive: ReadonlySet<string> = new Set([
-  'authorization',
-  'proxy-authorization',
-  'cookie',
-  'set-cookie',
-])
+const sensitive = { has: (name: string) => name === 'set-cookie' || isCredentialName(name) }
 
 /** Fields of whichever message `fields` gives at the time. */
 export function headersView(fields: () => HeaderFields | undefined): HeadersView {

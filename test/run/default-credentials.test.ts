@@ -131,9 +131,9 @@ describe('default credentials', () => {
     expect(without.vendors.b.calls).toEqual([])
   })
 
-  it('that nobody has leave requests to another host as they are', async () => {
-    await expect(ask(without, 'f', claude)).resolves.toBe('Hello from F')
-    expect(without.lastCall('f')?.headers.authorization).toBe('Bearer client-key')
+  it('that do not exist leave requests to another host without any credential', async () => {
+    await expect(ask(without, 'f', claude)).rejects.toMatchObject({ status: 403 })
+    expect(without.lastCall('f')?.headers.authorization).toBeUndefined()
   })
 
   it('never go to hosts of strangers', async () => {

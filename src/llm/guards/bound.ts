@@ -7,7 +7,6 @@ import type {
   Callouts,
   CalloutTarget,
   Exchange,
-  HeaderFields,
   HttpCallout,
   RequestHead,
 } from '../../exchange/exchange.ts'
@@ -26,6 +25,11 @@ import {
   webhookBody,
   webhookPath,
 } from './webhook.ts'
+
+/** Header fields that a webhook may be told of. */
+export interface ReadableFields {
+  getAll(name: string): string[]
+}
 
 export type Guard = RegexGuard | WebhookGuard | ModerationGuard
 
@@ -85,7 +89,7 @@ export class WebhookGuard {
   async ask(
     direction: Direction,
     texts: readonly RoleText[],
-    headers: HeaderFields,
+    headers: ReadableFields,
   ): Promise<WebhookAction> {
     const answer = await call(this.#callouts, {
       target: this.#target,
@@ -227,7 +231,7 @@ class HeaderForwarder {
     for (const { type, value } of this.#forward) if (type !== 'Exact') this.#pattern(value)
   }
 
-  pick(headers: HeaderFields): (readonly [string, string])[] {
+  pick(headers: ReadableFields): (readonly [string, string])[] {
     const picked = new Set<string>()
     return this.#forward.flatMap(({ name, type, value: wanted }) => {
       const values = headers.getAll(name)

@@ -8,6 +8,7 @@ import tcpApply from '../../policies/backend-simple/tcp/apply.ts'
 import tlsApply from '../../policies/backend-simple/tls/apply.ts'
 import type { PolicyApply, Step } from '../../policies/define.ts'
 import { type Guard, ModerationGuard, RegexGuard, WebhookGuard } from '../guards/bound.ts'
+import { RouteTypes } from '../request/route-type.ts'
 import type { BackendAiConfig, GuardConfig } from './config.ts'
 
 export type { Guard } from '../guards/bound.ts'
@@ -27,6 +28,7 @@ export class AiStep implements Step {
   /** Nothing is settled for connections. */
   readonly connection: ConnectionSettings = {}
   readonly config: BackendAiConfig
+  readonly routeTypes: RouteTypes
   readonly requestGuards: readonly Guard[]
   readonly responseGuards: readonly Guard[]
   #users = 0
@@ -35,6 +37,7 @@ export class AiStep implements Step {
   /** @throws Error where a secret has not arrived. */
   constructor(config: BackendAiConfig, services: Services) {
     this.config = config
+    this.routeTypes = new RouteTypes(config.routes)
     const bind = (guard: GuardConfig) => bindGuard(guard, services)
     this.requestGuards = config.requestGuards.map(bind)
     this.responseGuards = config.responseGuards.map(bind)

@@ -30,7 +30,20 @@ export type Plan =
   /** Tokens are counted here. */
   | { readonly kind: 'local-count' }
 
+/** Where SDKs of the vendor put the key of a client. */
+export interface KeyPlaces {
+  /** In lower case. */
+  readonly header: string
+  /** A query parameter that carries the same. */
+  readonly parameter?: string
+  /** Realtime sessions from browsers offer it as a subprotocol. */
+  readonly isSubprotocol?: true
+}
+
 export interface Provider {
+  readonly keyPlaces: KeyPlaces
+  /** Does the token have the form of the vendor's own keys? Absent if they have none. */
+  isOwnKey?(token: string): boolean
   /** `gen_ai.provider.name`, of OpenTelemetry's semantic conventions. */
   readonly systemName: string
   /** Where the provider itself listens, with TLS, on port 443. */

@@ -8,6 +8,7 @@ const paths: Readonly<Partial<Record<ReadRouteType, string>>> = {
 }
 
 export const vendorA: Provider = {
+  keyPlaces: { header: 'authorization', isSubprotocol: true },
   systemName: 'openai',
   defaultHost: () => 'api.openai.com',
   plan(route) {

@@ -22,6 +22,7 @@ function pathOf(suffix: string, { apiVersion = 'v1', deploymentName }: ProviderC
 }
 
 export const vendorB: Provider = {
+  keyPlaces: { header: 'api-key', parameter: 'api-key' },
   systemName: 'azure.ai.openai',
   defaultHost: ({ endpoint = '' }) => endpoint.replace(/^[a-z]+:\/\//i, '').replace(/\/.*$/, ''),
   plan(route, _model, config) {
@@ -41,9 +42,7 @@ export const vendorB: Provider = {
   /** Keys are looked for in `api-key`, tokens of its directory in Authorization. */
   adaptHeaders(headers) {
     const token = bearerToken(headers)
-    if (token === undefined) return
-    if (isJwt(token)) headers.remove('api-key')
-    else headers.set('api-key', token)
+    if (token !== undefined && !isJwt(token)) headers.set('api-key', token)
   },
 }
 

@@ -4,10 +4,13 @@ import { unsupported } from './unsupported.ts'
 
 export const messagesVersion = '2023-06-01'
 
+const keyPrefix = 'sk-ant-'
 /** Tokens of users, unlike keys of the API, stay bearer tokens. */
 const userTokenPrefix = 'sk-ant-oat'
 
 export const vendorC: Provider = {
+  keyPlaces: { header: 'x-api-key' },
+  isOwnKey: (token) => token.startsWith(keyPrefix),
   systemName: 'anthropic',
   defaultHost: () => 'api.anthropic.com',
   plan(route) {
@@ -25,8 +28,7 @@ export const vendorC: Provider = {
   modelsPath: () => '/v1/models',
   adaptHeaders(headers) {
     const token = bearerToken(headers)
-    if (token?.startsWith(userTokenPrefix)) headers.remove('x-api-key')
-    else if (token !== undefined) {
+    if (token !== undefined && !token.startsWith(userTokenPrefix)) {
       headers.set('x-api-key', token)
       headers.remove('authorization')
     }

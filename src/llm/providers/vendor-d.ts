@@ -17,6 +17,8 @@ export function generatePath(prefix: string, isStream: boolean): string {
 const keyPrefix = 'AIza'
 
 export const vendorD: Provider = {
+  keyPlaces: { header: 'x-goog-api-key', parameter: 'key' },
+  isOwnKey: (token) => token.startsWith(keyPrefix),
   systemName: 'gcp.gemini',
   defaultHost: () => 'generativelanguage.googleapis.com',
   plan(route, model, _config, isStream) {
@@ -28,10 +30,7 @@ export const vendorD: Provider = {
   /** The native endpoint takes keys in a header of its own; that in vendorA's format takes them so. */
   adaptHeaders(headers, path) {
     const token = bearerToken(headers)
-    if (token === undefined) return
-    // Two credentials are refused: that of the gateway stays.
-    headers.remove('x-goog-api-key')
-    if (!token.startsWith(keyPrefix) || path.includes('/openai/')) return
+    if (!token?.startsWith(keyPrefix) || path.includes('/openai/')) return
     headers.set('x-goog-api-key', token)
     headers.remove('authorization')
   },

@@ -1,13 +1,7 @@
 /** vendorE: Vertex AI, which serves models of vendorC's and of vendorD's families, and others. */
 import { field, isObject, type JsonObject } from '../json.ts'
 import { modelSegment } from './model-segment.ts'
-import {
-  bearerToken,
-  type Plan,
-  type Provider,
-  type ProviderConfig,
-  type ReadRouteType,
-} from './provider.ts'
+import type { Plan, Provider, ProviderConfig, ReadRouteType } from './provider.ts'
 import { generatePath } from './vendor-d.ts'
 
 const rawVersion = 'vertex-2023-10-16'
@@ -80,6 +74,7 @@ function rawPlan(route: ReadRouteType, prefix: string, model: string, isStream: 
 }
 
 export const vendorE: Provider = {
+  keyPlaces: { header: 'authorization' },
   systemName: 'gcp.vertex_ai',
   defaultHost: hostOf,
   plan(route, model, config, isStream) {
@@ -102,10 +97,5 @@ export const vendorE: Provider = {
       ? { kind: 'native', path }
       : { kind: 'translated', path, format: 'completions' }
   },
-  adaptHeaders(headers) {
-    // Clients of other vendors bring keys that mean nothing here.
-    if (bearerToken(headers) === undefined) return
-    headers.remove('x-goog-api-key')
-    headers.remove('x-api-key')
-  },
+  adaptHeaders: () => undefined,
 }

@@ -5,6 +5,7 @@ import type { Provider } from './provider.ts'
 export const defaultRegion = 'us-east-1'
 
 export const vendorF: Provider = {
+  keyPlaces: { header: 'authorization' },
   systemName: 'aws.bedrock',
   defaultHost: ({ region = defaultRegion }) => `bedrock-runtime.${region}.amazonaws.com`,
   plan(route, model, _config, isStream) {

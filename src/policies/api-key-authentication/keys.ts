@@ -1,9 +1,7 @@
 /** API keys by their digests, so that finding one takes no time that depends on its characters. */
 import { hash } from 'node:crypto'
+import { redacted } from '../../base/credential-names.ts'
 import type { LearnedRecord, LearnedValue } from '../../exchange/learned.ts'
-
-/** What expressions see in place of the key. */
-const hidden = '<redacted>'
 
 export class ApiKeys {
   readonly #byDigest = new Map<string, LearnedRecord>()
@@ -39,7 +37,7 @@ function parseEntry(text: string): Entry {
 
 /** Members of an object stand beside `key`; whatever else it is stands under `metadata`. */
 function visible(metadata: LearnedValue | undefined): LearnedRecord {
-  if (metadata === undefined || metadata === null) return { key: hidden }
+  if (metadata === undefined || metadata === null) return { key: redacted }
   const isObject = typeof metadata === 'object' && !Array.isArray(metadata)
-  return isObject ? { ...(metadata as LearnedRecord), key: hidden } : { metadata, key: hidden }
+  return isObject ? { ...(metadata as LearnedRecord), key: redacted } : { metadata, key: redacted }
 }

@@ -21,8 +21,16 @@ const overLimit = 2
 
 interface BoundDescriptor {
   readonly counts: GlobalDescriptor['counts']
-  readonly entries: readonly { readonly key: string; readonly expression: Expression }[]
+  readonly entries: readonly {
+    readonly key: string
+    readonly expression: Expression
+    /** Known only once a provider was chosen or has answered. */
+    readonly isLate: boolean
+  }[]
 }
+
+const lateVariables = ['llm', 'llmRequest', 'response', 'backend', 'destination', 'request.body']
+const notedFact = 'rateLimit.tokenDescriptors'
 
 /** What the server has said of a request that may pass. */
 export interface Permission {
@@ -53,10 +61,11 @@ export class GlobalLimits implements BodyNeeds {
     this.#callouts = callouts
     this.#descriptors = limit.descriptors.map(({ counts, entries }) => ({
       counts,
-      entries: entries.map(({ name, expression }) => ({
-        key: name,
-        expression: new Expression(expression),
-      })),
+      entries: entries.map((entry) => {
+        const expression = new Expression(entry.expression)
+        const isLate = lateVariables.some((name) => expression.mentions(name))
+        return { key: entry.name, expression, isLate }
+      }),
     }))
     const all = this.#descriptors.flatMap(({ entries }) => entries)
     this.request = all.some(({ expression }) => expression.request)
@@ -104,11 +113,24 @@ export class GlobalLimits implements BodyNeeds {
     }
   }
 
+  /** Keeps the values of expressions that do not depend on what a provider answers. */
+  note(exchange: Exchange): void {
+    const noted = new Map<Expression, CelResult>()
+    for (const { counts, entries } of this.#descriptors) {
+      if (counts !== 'tokens') continue
+      for (const { expression, isLate } of entries) {
+        if (!isLate) noted.set(expression, expression.evaluate(exchange))
+      }
+    }
+    exchange.facts.set(notedFact, noted)
+  }
+
   #values(exchange: Exchange, what: GlobalDescriptor['counts']) {
+    const noted = exchange.facts.get(notedFact) as ReadonlyMap<Expression, CelResult> | undefined
     return this.#descriptors.flatMap(({ counts, entries }) => {
       if (counts !== what) return []
       const values = entries.flatMap(({ key, expression }) => {
-        const value = textOf(expression.evaluate(exchange))
+        const value = textOf(noted?.get(expression) ?? expression.evaluate(exchange))
         return value === undefined ? [] : [{ key, value }]
       })
       return values.length === entries.length ? [values] : []

@@ -34,6 +34,10 @@ export class LocalLimits implements TokenLimits {
     return least
   }
 
+  note(): void {
+    // These limits do not depend on the request.
+  }
+
   /** A request is never refused for its own tokens, only where earlier ones have left nothing. */
   check(_exchange: Exchange): RespondVerdict | undefined {
     for (const bucket of this.#tokens) {

@@ -13,6 +13,10 @@ export class AllTokenLimits implements TokenLimits {
     this.#global = global
   }
 
+  note(exchange: Exchange): void {
+    this.#global.note(exchange)
+  }
+
   /** Costs nothing yet, since nobody knows how many tokens there will be. */
   async check(exchange: Exchange): Promise<RespondVerdict | undefined> {
     const refused = this.#local.check(exchange)

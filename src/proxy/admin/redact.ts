@@ -2,7 +2,7 @@
  * Takes out of a configuration dump what may be a credential. Values of Secrets never reach the
  * dump; this is for credentials that a user has written inline.
  */
-const hidden = '<redacted>'
+import { isCredentialName, redacted } from '../../base/credential-names.ts'
 
 const secretMembers = new Set([
   'apikey',
@@ -15,22 +15,12 @@ const secretMembers = new Set([
   'token',
 ])
 
-const secretHeaders = new Set([
-  'api-key',
-  'authorization',
-  'cookie',
-  'proxy-authorization',
-  'set-cookie',
-  'x-api-key',
-  'x-goog-api-key',
-])
-
 /** Is this `{ name, value }` of a header that carries a credential? */
 function isSecretHeader(value: Readonly<Record<string, unknown>>): boolean {
   return (
     typeof value.name === 'string' &&
     typeof value.value === 'string' &&
-    secretHeaders.has(value.name.toLowerCase())
+    (isCredentialName(value.name) || value.name.toLowerCase() === 'set-cookie')
   )
 }
 
@@ -39,7 +29,7 @@ function isSecretRef(value: Readonly<Record<string, unknown>>): boolean {
   return Object.keys(value).sort().join() === 'digest,key,name,namespace'
 }
 
-/** A copy of a JSON value with credentials hidden; `key` at the top of a resource is its name. */
+/** A copy of a JSON value with credentials redacted; `key` at the top of a resource is its name. */
 export function redact(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(redact)
   if (value === null || typeof value !== 'object') return value
@@ -48,8 +38,8 @@ export function redact(value: unknown): unknown {
   const copy: Record<string, unknown> = {}
   for (const [name, member] of Object.entries(record)) {
     const isSecret = secretMembers.has(name.toLowerCase()) && typeof member === 'string'
-    copy[name] = isSecret ? hidden : redact(member)
+    copy[name] = isSecret ? redacted : redact(member)
   }
-  if (isSecretHeader(record)) copy.value = hidden
+  if (isSecretHeader(record)) copy.value = redacted
   return copy
 }

@@ -11,7 +11,13 @@
 
 import type { GatewayError } from '../../errors.ts'
 import type { KeepaliveSettings } from '../../exchange/connection.ts'
-import type { ChosenBackend, Exchange, Peer, RoutePlace } from '../../exchange/exchange.ts'
+import type {
+  ChosenBackend,
+  Exchange,
+  FieldPair,
+  Peer,
+  RoutePlace,
+} from '../../exchange/exchange.ts'
 import type { FloodKind } from './http2/flood-guard.ts'
 import type { Http2Limits } from './http2/limits.ts'
 import type { RaceCounters } from './socket/connection-race.ts'
@@ -76,6 +82,11 @@ export interface ServerExchange extends Exchange {
   state: unknown
   /** The head as it stands in the WASM core's record right now; valid only inside onRequest, synchronously. */
   readonly headIsFresh: boolean
+  /**
+   * Removes fields of the request as the client sent them, by their lower-case names, and returns
+   * them. What was set since, by a policy or a filter, stays.
+   */
+  takeFields(isTaken: (name: string) => boolean): readonly FieldPair[]
   /** Another forward can still send the whole request. */
   readonly isReplayable: boolean
   /** Answers without an upstream; body framing, Date and HEAD rules are the engine's. */

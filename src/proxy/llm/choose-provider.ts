@@ -1,8 +1,11 @@
 /** From a backend of language models to one provider, and what is learned of providers. */
 import { isIP } from 'node:net'
 import { GatewayError } from '../../errors.ts'
+import type { FieldPair } from '../../exchange/exchange.ts'
 import { forwardingFacts } from '../../exchange/forwarding.ts'
+import { tokenLimitsOf } from '../../exchange/rate-limits.ts'
 import type { BackendAccess } from '../config/backend-access.ts'
+import type { ServerExchange } from '../engine/types.ts'
 import type { PhaseContext } from '../phase-context.ts'
 import type { Ejection } from '../telemetry/types.ts'
 import { joinAuthority } from '../upstream/authority.ts'
@@ -26,7 +29,9 @@ export function resolveProvider(
   const { exchange, placement } = walk
   if (placement === undefined) throw new GatewayError('no_backends')
   if (walk.model === undefined) {
-    walk.model = new ModelCall(exchange.request, mayRepeat(walk, backend))
+    walk.keepOriginal()
+    tokenLimitsOf(exchange)?.note(exchange)
+    walk.model = new ModelCall(exchange, mayRepeat(walk, backend))
   } else {
     walk.model.restore(exchange.request)
     nameRetry(walk)
@@ -45,6 +50,7 @@ export function resolveProvider(
   }
   call.tried.add(provider)
   call.provider = provider
+  offerCredential(exchange, call.credentials.ofVendor(provider.vendor, backend.hasOneVendor))
   call.access = access
   const { host, port } = provider
   if (isIP(host) !== 0) return aim(walk, provider, access, undefined)
@@ -62,6 +68,12 @@ export function resolveProvider(
 interface FoundName {
   readonly first: UpstreamEndpoint
   readonly found: NameEndpoints
+}
+
+/** For `passthrough`; each attempt has its own vendor. */
+function offerCredential({ facts }: ServerExchange, credential: FieldPair | undefined): void {
+  if (credential === undefined) facts.delete(forwardingFacts.clientCredential)
+  else facts.set(forwardingFacts.clientCredential, credential)
 }
 
 function aim(

@@ -5,18 +5,23 @@ import type { JsonObject } from '../../llm/json.ts'
 import type { RouteType } from '../../llm/policy/schema.ts'
 import { AiStep } from '../../llm/policy/step.ts'
 import type { ReadRouteType } from '../../llm/providers/provider.ts'
+import { defaultRouteTypes, type RouteTypes } from '../../llm/request/route-type.ts'
 import type { OutgoingRequest } from '../../llm/serve/request.ts'
 import type { Said } from '../../llm/serve/said.ts'
 import type { AnswerFacts } from '../../llm/serve/usage.ts'
 import type { BackendAccess } from '../config/backend-access.ts'
+import type { ServerExchange } from '../engine/types.ts'
 import { now } from '../upstream/choose.ts'
 import type { ProviderEndpoint } from '../upstream/model-providers.ts'
+import { ClientCredentials } from './client-credentials.ts'
 import type { GuardCheck } from './guard-checks.ts'
 
 /** Providers that one request asks at most. */
 const mostAttempts = 8
 
 export class ModelCall {
+  /** What the client has sent as credentials; the request no longer has it. */
+  readonly credentials: ClientCredentials
   /** The head before anything was done for a provider: every attempt begins with it. */
   readonly #head: HeadCopy | undefined
   /** Asked already, in this order. */
@@ -49,8 +54,9 @@ export class ModelCall {
   lastContentAt: number | undefined
 
   /** `mayRepeat`: there may be another attempt; without it none is made. */
-  constructor(request: RequestHead, mayRepeat: boolean) {
-    this.#head = mayRepeat ? copyHead(request) : undefined
+  constructor(exchange: ServerExchange, mayRepeat: boolean) {
+    this.credentials = new ClientCredentials(exchange)
+    this.#head = mayRepeat ? copyHead(exchange.request) : undefined
   }
 
   /** What holds for the provider that is being asked. */
@@ -74,6 +80,10 @@ export class ModelCall {
   /** Settings of the provider that is being asked. */
   get policy(): AiStep | undefined {
     return this.#access?.policies.steps.find((step): step is AiStep => step instanceof AiStep)
+  }
+
+  get routeTypes(): RouteTypes {
+    return this.policy?.routeTypes ?? defaultRouteTypes
   }
 
   get canTryMore(): boolean {

@@ -1,9 +1,11 @@
 /** The list of models: the names that the gateway takes, or what the provider says where any will do. */
+import { changeQuery } from '../../base/query-string.ts'
 import type { RespondVerdict } from '../../exchange/exchange.ts'
 import type { PhaseContext } from '../phase-context.ts'
 import type { Walk } from '../walk.ts'
 import type { ModelCall } from './model-call.ts'
 import { ownAnswer } from './own-answers.ts'
+import { apiVersion } from './provider-path.ts'
 
 /**
  * Aliases without wildcards, and the models that providers are pinned to, in vendorA's format. Where
@@ -36,13 +38,18 @@ export function modelsAnswer(
   return ownAnswer(200, { object: 'list', data })
 }
 
+function withoutVersion(query: string | undefined): string | undefined {
+  if (query === undefined) return undefined
+  return changeQuery(query, (parameter, name) => (name === apiVersion ? undefined : parameter))
+}
+
 /** False where the provider has no list, or none is known to be where its path was overridden. */
 function askProvider({ exchange: { request } }: Walk, provider: ModelCall['provider']): boolean {
   if (provider === undefined || provider.provider.path !== undefined) return false
   const path = provider.vendor.modelsPath?.(provider.provider.config)
   if (path === undefined) return false
-  const [only = '', query = request.query] = path.split('?')
+  const [only = '', query] = path.split('?')
   request.path = only
-  request.query = query
+  request.query = query ?? withoutVersion(request.query)
   return true
 }

@@ -5,7 +5,6 @@ import type { JsonObject } from '../../llm/json.ts'
 import type { LlmError } from '../../llm/llm-error.ts'
 import type { Refusal } from '../../llm/policy/config.ts'
 import type { RouteType } from '../../llm/policy/schema.ts'
-import { routeTypeOf } from '../../llm/request/route-type.ts'
 import { writeErrorFor } from '../../llm/serve/errors.ts'
 import { answerOf, type LocalResponse, refusalText, rescue } from '../rescue.ts'
 import type { Walk } from '../walk.ts'
@@ -52,7 +51,7 @@ export function answerToVerdict(walk: Walk, verdict: RespondVerdict): LocalRespo
 /** The format of the client; undefined where it speaks to no model, or nobody reads what it says. */
 function routeOf({ model, exchange }: Walk): RouteType | undefined {
   if (model === undefined) return undefined
-  const route = model.route ?? routeTypeOf(exchange.request.path, model.policy?.config.routes)
+  const route = model.route ?? model.routeTypes.typeOf(exchange.request.path) ?? 'Completions'
   return unread.has(route) ? undefined : route
 }
 

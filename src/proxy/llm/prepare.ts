@@ -8,7 +8,6 @@ import { LlmError } from '../../llm/llm-error.ts'
 import type { RouteType } from '../../llm/policy/schema.ts'
 import type { ReadRouteType } from '../../llm/providers/provider.ts'
 import { parseBody } from '../../llm/request/body.ts'
-import { routeTypeOf } from '../../llm/request/route-type.ts'
 import { type OutgoingRequest, outgoingRequest, settleRequest } from '../../llm/serve/request.ts'
 import type { PhaseContext } from '../phase-context.ts'
 import type { Walk } from '../walk.ts'
@@ -17,13 +16,18 @@ import type { ModelCall } from './model-call.ts'
 import { describeModelCall } from './model-facts.ts'
 import { modelsAnswer } from './models.ts'
 import { llmRefusal, ownAnswer } from './own-answers.ts'
-import { overridePath } from './provider-path.ts'
+import { apiVersion, overridePath } from './provider-path.ts'
 import { prepareRealtime } from './realtime.ts'
 import { guardRequest } from './request-guards.ts'
 
 type Result = RespondVerdict | undefined
 
 export const newId = (): string => randomBytes(12).toString('hex')
+
+const ambiguousPath = new LlmError(
+  400,
+  'the path has dot segments or control characters; send it without them',
+)
 
 /** The phase before credentials are added; nothing for requests to other backends. */
 export function prepareModelRequest(walk: Walk, context: PhaseContext): Result | Promise<Result> {
@@ -32,7 +36,11 @@ export function prepareModelRequest(walk: Walk, context: PhaseContext): Result |
   walk.keepOriginal()
   settleSigning(walk, call)
   const { request } = walk.exchange
-  const route = routeTypeOf(request.path, call.policy?.config.routes)
+  const route = call.routeTypes.typeOf(request.path)
+  if (route === undefined) {
+    walk.refusal = ambiguousPath.message
+    return llmRefusal('Completions', ambiguousPath)
+  }
   call.route = route
   call.outgoing = undefined
   switch (route) {
@@ -139,15 +147,15 @@ function send(walk: Walk, call: ModelCall, outgoing: OutgoingRequest): void {
 }
 
 /**
- * The vendor's path. The query of the client is kept where the vendor speaks the same interface, but
- * for what the vendor's own says otherwise; elsewhere it means nothing, and some refuse it.
+ * The vendor's path. If the vendor speaks the same interface, the query of the client is kept, except
+ * for parameters of the vendor's own path and the version of the API, which the provider configures.
  */
 function setPath({ exchange: { request } }: Walk, plan: OutgoingRequest['plan']): void {
   const [path = '', ...rest] = plan.path.split('?')
   const own = rest.join('?')
   const isSame = plan.kind === 'native' && plan.change === undefined
   const given = isSame ? (request.query ?? '').split('&') : []
-  const names = new Set(own.split('&').map(nameOfParameter))
+  const names = new Set([apiVersion, ...own.split('&').map(nameOfParameter)])
   const kept = given.filter((one) => !names.has(nameOfParameter(one)))
   const all = [own, ...kept].filter((part) => part !== '')
   request.path = path

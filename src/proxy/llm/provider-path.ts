@@ -13,3 +13,6 @@ export function overridePath(
   request.query = query.length === 0 ? undefined : query.join('?')
   return true
 }
+
+/** Parameter of vendor B. Clients of its SDK always send it, whatever the provider is. */
+export const apiVersion = 'api-version'

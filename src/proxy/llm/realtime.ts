@@ -7,7 +7,7 @@ import { resolveAlias } from '../../llm/request/aliases.ts'
 import { realtimeReader, sumOfUsage } from '../../llm/serve/realtime.ts'
 import type { Walk } from '../walk.ts'
 import type { ModelCall } from './model-call.ts'
-import { overridePath } from './provider-path.ts'
+import { apiVersion, overridePath } from './provider-path.ts'
 
 /** @throws LlmError 400 where the provider has no sessions, or the request wants none. */
 export async function prepareRealtime(
@@ -53,6 +53,7 @@ function setTarget(
   const [path = '', own = ''] = target.split('?')
   const query = new URLSearchParams(request.query)
   const fixed = new URLSearchParams(own)
+  query.delete(apiVersion)
   for (const [name, value] of fixed) query.set(name, value)
   if (fixed.has('deployment')) query.delete('model')
   else if (model !== undefined && query.has('model')) query.set('model', model)

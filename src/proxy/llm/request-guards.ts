@@ -94,9 +94,17 @@ async function run(guard: Guard, look: Look): Promise<Outcome> {
   }
 }
 
-async function askWebhook(guard: WebhookGuard, { walk, route, body }: Look): Promise<Outcome> {
+async function askWebhook(
+  guard: WebhookGuard,
+  { walk, call, route, body }: Look,
+): Promise<Outcome> {
   const texts = requestTexts(body, route)
-  const action = await guard.ask('request', texts, walk.exchange.request.headers)
+  const { headers } = walk.exchange.request
+  // `forwardHeaderMatches` selects among all headers of the client, credentials included.
+  const all = {
+    getAll: (name: string) => [...call.credentials.getAll(name), ...headers.getAll(name)],
+  }
+  const action = await guard.ask('request', texts, all)
   switch (action.type) {
     case 'pass':
       return { body }

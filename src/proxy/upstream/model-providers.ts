@@ -35,6 +35,8 @@ export interface ModelBackend {
   readonly type: 'ai'
   /** By priority. */
   readonly groups: readonly (readonly ProviderEndpoint[])[]
+  /** All providers are of the same vendor. */
+  readonly hasOneVendor: boolean
 }
 
 interface BackendName {
@@ -53,8 +55,10 @@ export function compileProviders(
   const known = new Map(
     before?.groups.flat().map((one) => [JSON.stringify(one.provider), one] as const),
   )
+  const vendors = new Set(groups.flat().map(({ config }) => config.vendor))
   return {
     type: 'ai',
+    hasOneVendor: vendors.size < 2,
     groups: groups.map((group) =>
       group.map((one) => known.get(JSON.stringify(one)) ?? compileProvider(backend, one)),
     ),

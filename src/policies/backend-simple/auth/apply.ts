@@ -1,6 +1,12 @@
 import type { AwsCredentials } from '../../../auth/aws/signature.ts'
 import type { ConnectionSettings } from '../../../exchange/connection.ts'
-import { next, type SecretValues, type Verdict } from '../../../exchange/exchange.ts'
+import {
+  type FieldPair,
+  next,
+  type SecretValues,
+  type Verdict,
+} from '../../../exchange/exchange.ts'
+import { forwardingFacts } from '../../../exchange/forwarding.ts'
 import { isFieldValue } from '../../../model/header-changes.ts'
 import type { PolicyApply, Step } from '../../define.ts'
 import type { BackendAuthConfig } from './config.ts'
@@ -55,12 +61,17 @@ function sends(authorization: string): Step {
   }
 }
 
-/** What a client policy has verified and taken off; nothing where none did. */
+/**
+ * Restores the token that a client policy has verified and removed. If no policy did, a model provider
+ * gets the client's own credential back; other backends get the request as it is.
+ */
 const passesThrough: Step = {
   connection,
-  onRequest({ request, learned }): Verdict {
+  onRequest({ request: { headers }, learned, facts }): Verdict {
     const token = learned.jwtToken ?? learned.apiKeyToken
-    if (token !== undefined) request.headers.set('authorization', `Bearer ${token}`)
+    const own = facts.get(forwardingFacts.clientCredential) as FieldPair | undefined
+    if (token !== undefined) headers.set('authorization', `Bearer ${token}`)
+    else if (own !== undefined) headers.set(...own)
     return next
   },
 }

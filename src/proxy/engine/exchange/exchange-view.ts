@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import { GatewayError } from '../../../errors.ts'
 import type {
   ChosenBackend,
+  FieldPair,
   Peer,
   PeerCertificate,
   RoutePlace,
@@ -76,6 +77,10 @@ export abstract class ExchangeView implements DetourOwner {
     const head = this.request.text(this.requestFraming, undefined)
     this.mirrors ??= []
     this.mirrors.push({ address, race, head, isChunked: this.isRequestChunked })
+  }
+
+  takeFields(isTaken: (name: string) => boolean): readonly FieldPair[] {
+    return this.request.fields.takeReceived(isTaken)
   }
 
   get requestBody(): ExchangeBody {

@@ -1,5 +1,5 @@
 import { GatewayError } from '../../../errors.ts'
-import type { HeaderFields } from '../../../exchange/exchange.ts'
+import type { FieldPair, HeaderFields } from '../../../exchange/exchange.ts'
 import { latin1Text } from '../bytes/latin1.ts'
 import type { HeadOutput } from './head-output.ts'
 import { type HeadReader, infoHop, infoName, type NameBits, nameBit } from './head-reader.ts'
@@ -169,6 +169,22 @@ export class FieldList implements HeaderFields {
     this.#drop(name)
   }
 
+  /**
+   * Removes fields as the peer sent them, and returns them. Fields of the same name that were set or
+   * added since stay. Names are given in lower case.
+   */
+  takeReceived(isTaken: (name: string) => boolean): FieldPair[] {
+    const taken: FieldPair[] = []
+    for (let index = 0; index < this.#count; index++) {
+      if (!this.#isVisible(index)) continue
+      const name = this.#name(index).toLowerCase()
+      if (!isTaken(name)) continue
+      taken.push([name, this.#value(index)])
+      this.#remove(index)
+    }
+    return taken
+  }
+
   *entries(): Iterable<readonly [name: string, value: string]> {
     for (let index = 0; index < this.#count; index++) {
       if (this.#isVisible(index)) yield [this.#name(index), this.#value(index)]
@@ -252,14 +268,7 @@ export class FieldList implements HeaderFields {
 
   #drop(name: string): void {
     for (let index = 0; index < this.#count; index++) {
-      if (!this.#isVisible(index) || !this.#isNamed(index, name)) continue
-      if (this.#removed === undefined || this.#removed.length < this.#count) {
-        const grown = new Uint8Array(Math.max(64, this.#count))
-        if (this.#removed !== undefined) grown.set(this.#removed)
-        this.#removed = grown
-      }
-      this.#removed[index] = 1
-      this.#removedCount++
+      if (this.#isVisible(index) && this.#isNamed(index, name)) this.#remove(index)
     }
     if (this.#addedCount === 0) return
     const lower = name.toLowerCase()
@@ -268,6 +277,16 @@ export class FieldList implements HeaderFields {
       this.#added.splice(at, 2)
       this.#addedCount -= 2
     }
+  }
+
+  #remove(index: number): void {
+    if (this.#removed === undefined || this.#removed.length < this.#count) {
+      const grown = new Uint8Array(Math.max(64, this.#count))
+      if (this.#removed !== undefined) grown.set(this.#removed)
+      this.#removed = grown
+    }
+    this.#removed[index] = 1
+    this.#removedCount++
   }
 
   #name(index: number): string {
