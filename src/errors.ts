@@ -9,88 +9,63 @@ import { type ErrorRow, row } from './errors/row.ts'
 
 export type { ErrorSource, RetryRule } from './errors/row.ts'
 
+/** A request that breaks a rule. */
+const invalid = (status: number, text: string, doc: string): ErrorRow =>
+  row(status, 'downstream', 'no', 'InvalidRequest', text, doc)
+
 /** Nobody who sends requests is told of it. */
 const unanswered = (text: string, doc: string): ErrorRow =>
   row(0, 'internal', 'no', 'Internal', text, doc)
 
 export const errorCatalogue = {
-  bad_request: row(
+  bad_request: invalid(
     400,
-    'downstream',
-    'no',
-    'InvalidRequest',
     'invalid request',
     'The request breaks HTTP/1.1 framing or syntax; the connection is closed.',
   ),
-  request_timeout: row(
+  request_timeout: invalid(
     408,
-    'downstream',
-    'no',
-    'InvalidRequest',
     'request head timeout',
     'The client did not send its request head in time.',
   ),
-  uri_too_long: row(
+  uri_too_long: invalid(
     414,
-    'downstream',
-    'no',
-    'InvalidRequest',
     'request target too long',
     'The request line is longer than the head limit.',
   ),
-  headers_too_large: row(
+  headers_too_large: invalid(
     431,
-    'downstream',
-    'no',
-    'InvalidRequest',
     'request header fields too large',
     'Too many header fields, or a head larger than the limit.',
   ),
-  not_implemented: row(
+  not_implemented: invalid(
     501,
-    'downstream',
-    'no',
-    'InvalidRequest',
     'not implemented',
     'A transfer coding that the gateway does not know.',
   ),
-  version_not_supported: row(
+  version_not_supported: invalid(
     505,
-    'downstream',
-    'no',
-    'InvalidRequest',
     'HTTP version not supported',
     'The request line names another protocol version.',
   ),
-  expectation_failed: row(
+  expectation_failed: invalid(
     417,
-    'downstream',
-    'no',
-    'InvalidRequest',
     'expectation failed',
     'An Expect header other than 100-continue.',
   ),
-  method_not_allowed: row(
-    405,
-    'downstream',
-    'no',
-    'InvalidRequest',
-    'method not allowed',
-    'CONNECT is refused.',
+  ambiguous_path: invalid(
+    400,
+    'ambiguous path',
+    'Servers may read the path in different ways, and the setting `ambiguous-paths` refuses such paths.',
   ),
-  body_too_large: row(
+  method_not_allowed: invalid(405, 'method not allowed', 'CONNECT is refused.'),
+  body_too_large: invalid(
     413,
-    'downstream',
-    'no',
-    'InvalidRequest',
     'request body too large',
     'A policy needs the whole body and it exceeds maxBufferSize.',
   ),
-  client_closed: row(
+  client_closed: invalid(
     499,
-    'downstream',
-    'no',
-    'InvalidRequest',
     'client closed the connection',
     'The client went away before its response was complete; logged, never sent.',
   ),

@@ -139,6 +139,14 @@ export const settings = {
     defaultText: 'none',
     doc: 'Proxies in front whose `X-Forwarded-For` is believed: `source.address` and `src.addr` are then the last address in it that is not one of theirs.',
   }),
+  ambiguousPaths: row({
+    flag: 'ambiguous-paths',
+    env: 'SLUICE_AMBIGUOUS_PATHS',
+    form: '`keep`, `normalize` or `refuse`',
+    read: readWord('keep', 'normalize', 'refuse'),
+    default: 'keep' as const,
+    doc: 'What happens to request paths that servers may read in different ways. `keep`: routes and expressions compare them as sent. `normalize`: dot segments, doubled slashes, backslashes and escapes of unreserved characters (RFC 3986 6.2.2) are resolved before routing and forwarding; a path that stays ambiguous is answered 400. `refuse`: such paths, and those with an escaped slash, backslash or control character, are answered 400.',
+  }),
   proxyProtocolFrom: row<readonly string[]>({
     flag: 'proxy-protocol-from',
     env: 'SLUICE_PROXY_PROTOCOL_FROM',

@@ -60,7 +60,7 @@ export function trafficOptions(
   log.form = settings.value.logFormat
   const deadlines = drainDeadlines(settings.value)
   const { dynamicAllow, dynamicRefuse, accessLog, ...others } = settings.value
-  const { trustedProxies, proxyProtocolFrom, maxConnections, ...more } = others
+  const { trustedProxies, ambiguousPaths, proxyProtocolFrom, maxConnections, ...more } = others
   const { streamIdleMs, udpIdleMs, udpSessions, ...rest } = more
   const { logLevel: _, logFormat: __, sessionKeyFile, tlsSessionLifetimeMs, ...remaining } = rest
   const { zone, node, maxBackendRequests, ...proxy } = remaining
@@ -71,6 +71,7 @@ export function trafficOptions(
     destinations: { allow: dynamicAllow, refuse: dynamicRefuse, loopback },
     edge: {
       trustedProxies,
+      ambiguousPaths,
       proxyProtocolFrom,
       ...(maxConnections !== undefined && { maxConnections }),
       ...(sessionKeyFile !== undefined && { sessionKey: readSessionKey(sessionKeyFile) }),

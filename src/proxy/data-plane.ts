@@ -42,6 +42,7 @@ import { observeGrpc, observeResponse } from './observe.ts'
 import type { PhaseContext } from './phase-context.ts'
 import { modelPhases, requestPhases, retryPhases } from './phases.ts'
 import { RateBuckets } from './rate-buckets.ts'
+import type { AmbiguousPaths } from './request-path.ts'
 import { type LocalResponse, refusalText, toGatewayError } from './rescue.ts'
 import { changeResponse, changesResponse, forgetResponseChanges } from './response.ts'
 import { MatchableHeads } from './route.ts'
@@ -70,6 +71,8 @@ export interface DataPlaneSettings {
   readonly nameServers?: readonly string[]
   /** Addresses and CIDRs of proxies whose X-Forwarded-For is believed. */
   readonly trustedProxies?: readonly string[]
+  /** What happens to paths that servers may read in different ways; kept if omitted. */
+  readonly ambiguousPaths?: AmbiguousPaths
   /** Of requests under way to one address of a backend; no limit where absent. */
   readonly requestCap?: RequestCap
   /** Where the process runs; unknown where absent. */
@@ -112,7 +115,7 @@ export interface DataPlane {
 /** Loads what policies need on requests, once, and makes a data plane without configuration. */
 export async function createDataPlane(parts: DataPlaneParts): Promise<DataPlane> {
   const { destinations, clusterDomain, random, lookup, locality } = parts.settings
-  const { trustedProxies = [] } = parts.settings
+  const { trustedProxies = [], ambiguousPaths = 'keep' } = parts.settings
   // Nothing runs before the context is there.
   const callouts = openCallouts(() => context, parts.telemetry)
   const buckets = parts.buckets ?? new RateBuckets(undefined)
@@ -130,6 +133,7 @@ export async function createDataPlane(parts: DataPlaneParts): Promise<DataPlane>
   })
   const context: PhaseContext = {
     config,
+    ambiguousPaths,
     ...(trustedProxies.length > 0 && { isTrustedProxy: addressRanges(trustedProxies) }),
     heads: new MatchableHeads(parts.core, parts.head),
     random: random ?? Math.random,

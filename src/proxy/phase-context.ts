@@ -1,6 +1,7 @@
 import type { Callouts } from '../exchange/exchange.ts'
 import type { ConfigStore } from './config/store.ts'
 import type { McpHub } from './mcp/hub.ts'
+import type { AmbiguousPaths } from './request-path.ts'
 import type { MatchableHeads } from './route.ts'
 import type { SessionTokens } from './session/tokens.ts'
 import type { RequestCap } from './upstream/request-cap.ts'
@@ -10,6 +11,7 @@ import type { DestinationResolver } from './upstream/resolve.ts'
 export interface PhaseContext {
   readonly config: ConfigStore
   readonly heads: MatchableHeads
+  readonly ambiguousPaths: AmbiguousPaths
   readonly resolver: DestinationResolver
   /** Is what this peer says of the client believed? Absent: nobody is. */
   readonly isTrustedProxy?: (address: string) => boolean

@@ -21,6 +21,7 @@ import { findMetadataRoute } from './mcp/metadata-route.ts'
 import { isMcpBackend, serveMcp } from './mcp/serve.ts'
 import { observeRequest } from './observe.ts'
 import type { PhaseContext } from './phase-context.ts'
+import { settlePath } from './request-path.ts'
 import { findListener, findRoute, ruleAhead } from './route.ts'
 import { resumeSession } from './session/persistence.ts'
 import { startAttemptSpan, startTrace } from './tracing.ts'
@@ -32,6 +33,8 @@ type PhaseResult = RespondVerdict | undefined
 type Phase = (walk: Walk, context: PhaseContext) => PhaseResult | Promise<PhaseResult>
 
 export const requestPhases: readonly Phase[] = [
+  // Before everything else: whatever compares paths must see the one that is forwarded.
+  resolvePath,
   // Before anything that may ask who the client is, and before any edit of the head.
   identifyClient,
   // The listener comes first: it is what policies of a Gateway hang on, whatever the route.
@@ -88,6 +91,10 @@ export const modelPhases: readonly Phase[] = [
 function identifyClient({ exchange }: Walk, { isTrustedProxy }: PhaseContext): undefined {
   if (isTrustedProxy === undefined) return
   exchange.forwardedFor = forwardedClient(exchange.request, exchange.source, isTrustedProxy)
+}
+
+function resolvePath(walk: Walk, { ambiguousPaths }: PhaseContext): undefined {
+  if (ambiguousPaths !== 'keep') settlePath(walk, ambiguousPaths)
 }
 
 function selectListener(walk: Walk, { config, heads, random }: PhaseContext): undefined {

@@ -59,7 +59,9 @@ export function findListener(walk: Walk, config: ConfigStore, heads: MatchableHe
   const { port, tls } = walk.exchange
   const table = config.port(port, schemeOf(walk))
   if (table === undefined) return
-  const head = heads.current(walk.exchange)
+  // After an edit the record of the engine no longer is the head.
+  const isEdited = walk.original !== undefined
+  const head = isEdited ? heads.written(walk.exchange) : heads.current(walk.exchange)
   const id = table.routes.match(head)
   if (id === NO_LISTENER) return
   const listener = table.listener(head.scope)

@@ -2,6 +2,7 @@
 import type { Rejection } from '../../wire/channel.ts'
 import type { TicketSecrets } from '../engine/tls/session-tickets.ts'
 import type { StreamLimits } from '../engine/types.ts'
+import type { AmbiguousPaths } from '../request-path.ts'
 import type { AccessLogFormat } from '../telemetry/access-line.ts'
 import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'
 import type { DestinationRules } from '../upstream/destination-rules.ts'
@@ -15,6 +16,7 @@ export type PortName = number | `${number}/udp`
 export interface EdgeSettings {
   /** Addresses and CIDRs whose X-Forwarded-For is believed. */
   readonly trustedProxies: readonly string[]
+  readonly ambiguousPaths?: AmbiguousPaths
   /** Addresses and CIDRs whose connections begin with a PROXY header. */
   readonly proxyProtocolFrom: readonly string[]
   /** Of all workers together. */

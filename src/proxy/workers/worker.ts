@@ -30,7 +30,7 @@ async function startWorker(port: NonNullable<typeof parentPort>, settings: Worke
   const { bindAddress, reusePort, accessLog, streamLimits, counts, index } = settings
   const { maxBackendRequests: most } = settings
   const { maxConnections, sessionKey } = settings.edge ?? {}
-  const { trustedProxies = [], proxyProtocolFrom = [] } = settings.edge ?? {}
+  const { trustedProxies = [], proxyProtocolFrom = [], ambiguousPaths } = settings.edge ?? {}
   const send = (message: FromWorker) => port.postMessage(message)
   const log = new AccessLog({ fd: accessLog.fd, isShared: reusePort })
   // Runs even when an uncaught error ends the thread; nothing asynchronous gets a turn any more.
@@ -50,6 +50,7 @@ async function startWorker(port: NonNullable<typeof parentPort>, settings: Worke
       ...settings,
       tickets,
       trustedProxies,
+      ...(ambiguousPaths && { ambiguousPaths }),
       ...(sessionKey && { sessionKey }),
       ...(most !== undefined && { requestCap: new RequestCap(most, counts.requests, index) }),
     },

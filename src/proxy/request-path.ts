@@ -1,0 +1,58 @@
+/**
+ * Paths that several servers read in different ways. Routes and expressions compare paths as they are
+ * sent; a setting brings them into a normal form (RFC 3986 6.2.2) before, or refuses them.
+ */
+import { GatewayError } from '../errors.ts'
+import type { Walk } from './walk.ts'
+
+export type AmbiguousPaths = 'keep' | 'normalize' | 'refuse'
+
+/** Nearly every path has none of these. */
+const suspect = /[%\\]|\/[/.]/
+
+/** @throws GatewayError ambiguous_path */
+export function settlePath(walk: Walk, rule: AmbiguousPaths): void {
+  const { request } = walk.exchange
+  const { path } = request
+  if (rule === 'keep' || !path.startsWith('/') || !suspect.test(path)) return
+  const normal = normalPath(path)
+  if (rule === 'normalize' && normal !== undefined) {
+    if (normal === path) return
+    walk.keepOriginal()
+    request.path = normal
+    return
+  }
+  if (normal !== path || undecided.test(path)) throw new GatewayError('ambiguous_path')
+}
+
+/** Escaped separators, also twice, and escaped control characters. */
+const undecided = /%(?:2f|5c|[01][0-9a-f]|7f|25(?:2e|2f|5c))/i
+
+/**
+ * Without dot segments, empty segments and escapes of unreserved characters, and with `/` for `\`.
+ * Undefined if none of that settles the path: a dot segment has parameters (`..;a`), or is one to
+ * servers that decode `%2F`, or there is an escaped NUL, or a `%` that begins no escape.
+ */
+export function normalPath(path: string): string | undefined {
+  if (/%(?![0-9a-f]{2})/i.test(path)) return undefined
+  const decoded = path
+    .replace(/%([0-9a-f]{2})/gi, (sent, hex: string) => {
+      const character = String.fromCharCode(Number.parseInt(hex, 16))
+      return /[A-Za-z0-9._~-]/.test(character) ? character : sent
+    })
+    .replaceAll('\\', '/')
+  if (decoded.includes('%00') || hasHiddenDots(decoded)) return undefined
+  const kept: string[] = []
+  const segments = decoded.split('/')
+  for (const segment of segments) {
+    if (segment === '..') kept.pop()
+    else if (segment !== '.') kept.push(segment)
+  }
+  const last = segments.at(-1)
+  const isFolder = last === '' || last === '.' || last === '..'
+  const names = kept.filter((segment) => segment !== '')
+  return names.length === 0 ? '/' : `/${names.join('/')}${isFolder ? '/' : ''}`
+}
+
+const hasHiddenDots = (path: string): boolean =>
+  /(?:\/|%2f|%5c)\.{1,2}(?:;|%3b|%2f|%5c)|(?:%2f|%5c)\.{1,2}(?:\/|$)/i.test(path)
