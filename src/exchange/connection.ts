@@ -11,8 +11,11 @@ export interface ConnectionSettings {
   readonly connectTimeoutMs?: number
   /** Version of HTTP that is spoken, whatever the request came in by. */
   readonly version?: HttpVersion
-  /** A policy says what credentials requests carry: no default ones are looked for. */
-  readonly hasCredentials?: true
+  /**
+   * Whose credentials requests carry, by a policy: those of the gateway, or those of the client
+   * (`passthrough`). Default ones are used only if it is not set.
+   */
+  readonly credentials?: 'gateway' | 'client'
   /** Milliseconds in which one attempt must give its whole response. */
   readonly requestTimeoutMs?: number
 }

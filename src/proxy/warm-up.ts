@@ -38,6 +38,6 @@ function warmCredentials({ namespace, name }: BackendResource, config: ConfigSto
     const place = { backend: targetRef(named), sections: part.sections }
     const levels = backendLevels([], place)
     const { connection } = config.policies.merge('backend', 'PostRouting', levels)
-    if (connection.hasCredentials !== true) credentials.prepare()
+    if (connection.credentials === undefined) credentials.prepare()
   }
 }

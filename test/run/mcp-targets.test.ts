@@ -102,6 +102,19 @@ const backends = () => ({
       { name: 'other', static: { host: '127.0.0.1', port: one.port, path: '/elsewhere' } },
     ],
   },
+  open: { targets: [{ name: 'a', static: { host: '127.0.0.1', port: two.port } }] },
+  keyed: {
+    targets: [
+      {
+        name: 'a',
+        static: {
+          host: '127.0.0.1',
+          port: two.port,
+          policies: { auth: { key: 'of-the-target' } },
+        },
+      },
+    ],
+  },
   moved: { targets: [{ name: 'a', static: { host: '127.0.0.1', port: two.port, path: '/old' } }] },
   away: { targets: [{ name: 'a', static: { host: '127.0.0.1', port: two.port, path: '/away' } }] },
 })
@@ -242,6 +255,22 @@ describe('selected Services', () => {
   })
 })
 
+const ofClient = {
+  authorization: 'Bearer mine',
+  cookie: 'a=b',
+  'x-api-key': 'mine',
+  'x-auth-token': 'mine',
+  'x-other': 'kept',
+}
+
+/** Which of these headers a target gets from a client that sends them all. */
+async function shown(path: string): Promise<Record<string, unknown>> {
+  const session = await rawSession(port, path)
+  await session.send(port, { jsonrpc: '2.0', id: 1, method: 'tools/list' }, ofClient)
+  const headers = two.received.at(-1)?.headers ?? {}
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => name in ofClient))
+}
+
 describe('static targets', () => {
   it('[McpTargetSelector.static] [McpTarget.host] [McpTarget.port] [McpTarget.path] are asked where they are', async () => {
     const client = await connectClient(port, '/secure')
@@ -264,13 +293,16 @@ describe('static targets', () => {
   })
 
   it('get no credentials of a client that speaks to several of them', async () => {
-    const headers = { authorization: 'Bearer mine', cookie: 'a=b', 'x-other': 'kept' }
-    const session = await rawSession(port, '/everywhere')
-    await session.send(port, { jsonrpc: '2.0', id: 1, method: 'tools/list' }, headers)
-    const got = two.received.at(-1)?.headers
-    expect(got?.authorization).toBeUndefined()
-    expect(got?.cookie).toBeUndefined()
-    expect(got?.['x-other']).toBe('kept')
+    expect(await shown('/everywhere')).toEqual({ 'x-other': 'kept' })
+  })
+
+  it('get the credentials of a client if it speaks to no other target, and these are not for the gateway', async () => {
+    expect(await shown('/open')).toEqual(ofClient)
+  })
+
+  it('get no credentials of a client where the gateway has its own', async () => {
+    const expected = { authorization: 'Bearer of-the-target', 'x-other': 'kept' }
+    expect(await shown('/keyed')).toEqual(expected)
   })
 
   it('are followed to another path of theirs, as clients do, and to no other host', async () => {

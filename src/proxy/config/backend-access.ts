@@ -106,7 +106,8 @@ function withTls(policies: BoundPolicies): BoundPolicies {
 
 /** Last of all, as those of a policy would be: signatures cover what the others have made. */
 function withCredentials(access: BackendAccess, credentials: Step | undefined): BackendAccess {
-  if (credentials === undefined || access.policies.connection.hasCredentials) return access
+  const isSettled = access.policies.connection.credentials !== undefined
+  if (credentials === undefined || isSettled) return access
   return { ...access, steps: [...access.steps, credentials] }
 }
 

@@ -82,6 +82,8 @@ export interface ServerExchange extends Exchange {
   state: unknown
   /** The head as it stands in the WASM core's record right now; valid only inside onRequest, synchronously. */
   readonly headIsFresh: boolean
+  /** Names, in lower case, of the fields that are still there as the client sent them. */
+  receivedNames(): ReadonlySet<string>
   /**
    * Removes fields of the request as the client sent them, by their lower-case names, and returns
    * them. What was set since, by a policy or a filter, stays.

@@ -12,6 +12,7 @@ type Fact = readonly [name: string, value: unknown]
 export interface ClientRecord extends Omit<Copied, 'startedAt'> {
   readonly head: Omit<RequestHead, 'headers'>
   readonly fields: readonly (readonly [string, string])[]
+  readonly credentials: readonly string[]
   /** What policies have learned, the credentials that they have verified included. */
   readonly learned: Partial<Learned>
   readonly facts: readonly Fact[]
@@ -25,6 +26,8 @@ export class ClientView extends CopiedExchange {
   readonly request: RequestHead & { readonly headers: FieldPairs }
   readonly requestBody = new MemoryBody(undefined)
   readonly peerCertificate: PeerCertificate | undefined
+  /** Names of headers by which the client itself has sent credentials. */
+  readonly credentials: readonly string[]
   readonly learned: Learned
   readonly facts: Map<string, unknown>
   readonly #isOver: () => boolean
@@ -32,19 +35,21 @@ export class ClientView extends CopiedExchange {
   private constructor(parts: Parts) {
     super(parts)
     this.request = { ...parts.head, headers: new FieldPairs(parts.fields) }
+    this.credentials = parts.credentials
     this.peerCertificate = parts.peerCertificate
     this.learned = Object.assign(new Learned(), parts.learned)
     this.facts = new Map(parts.facts)
     this.#isOver = parts.isOver
   }
 
-  static of(exchange: Exchange, isOver: () => boolean): ClientView {
+  /** `credentials`: names of headers by which the client has sent some. */
+  static of(exchange: Exchange, credentials: readonly string[], isOver: () => boolean): ClientView {
     const { request, learned, facts } = exchange
     const { source, rawSource, local, place, backend, bufferLimit, startedAt } = exchange
     const { peerCertificate } = exchange
     const copied = { source, rawSource, local, place, backend, bufferLimit, startedAt }
     const fields = [...request.headers.entries()]
-    const parts = { head: headOf(request), fields, learned, facts: [...facts], isOver }
+    const parts = { head: headOf(request), fields, credentials, learned, facts: [...facts], isOver }
     return new ClientView({ ...copied, peerCertificate, ...parts })
   }
 
@@ -62,6 +67,7 @@ export class ClientView extends CopiedExchange {
     return {
       head: headOf(this.request),
       fields: this.request.headers.pairs,
+      credentials: this.credentials,
       learned: { ...this.learned },
       // Other values belong to steps of this thread.
       facts: [...this.facts].filter(

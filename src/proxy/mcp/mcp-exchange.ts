@@ -1,4 +1,5 @@
 /** One message of an MCP client, with the request that brought it and the backend that it came to. */
+import { isCredentialName } from '../../base/credential-names.ts'
 import { GatewayError } from '../../errors.ts'
 import type { LearnedRecord } from '../../exchange/learned.ts'
 import type { McpItem, McpRules } from '../../exchange/mcp.ts'
@@ -13,6 +14,11 @@ import { targetPart } from '../upstream/resolve-mcp-target.ts'
 import type { Walk } from '../walk.ts'
 import { ClientView } from './client-view.ts'
 
+function viewOf(walk: Walk): ClientView {
+  const credentials = [...walk.exchange.receivedNames()].filter(isCredentialName)
+  return ClientView.of(walk.exchange, credentials, () => walk.over)
+}
+
 export class McpExchange {
   readonly walk: Walk
   readonly context: PhaseContext
@@ -24,12 +30,7 @@ export class McpExchange {
   readonly #isPassedOn: boolean
   #facts: McpFacts | undefined
 
-  constructor(
-    walk: Walk,
-    context: PhaseContext,
-    client = ClientView.of(walk.exchange, () => walk.over),
-    isPassedOn = false,
-  ) {
+  constructor(walk: Walk, context: PhaseContext, client = viewOf(walk), isPassedOn = false) {
     const { placement, backend } = walk
     if (placement === undefined || backend === undefined) throw new GatewayError('no_backends')
     this.walk = walk
@@ -43,7 +44,7 @@ export class McpExchange {
   /** The same request for one message of its batch: each is judged and logged by itself. */
   forMessage(): McpExchange {
     const { walk, context, client } = this
-    const copy = ClientView.of(client, () => client.isOver)
+    const copy = ClientView.of(client, client.credentials, () => client.isOver)
     return new McpExchange(walk, context, copy, this.#isPassedOn)
   }
 

@@ -2,6 +2,8 @@
 import { GatewayError } from '../../errors.ts'
 import { forwardingFacts } from '../../exchange/forwarding.ts'
 import { FieldPairs } from '../../exchange/memory-message.ts'
+import { mcpStepOf } from '../../mcp/policy/step.ts'
+import type { BackendAccess } from '../config/backend-access.ts'
 import { checkField } from '../engine/message/header-fields.ts'
 import type { CallRequest } from '../engine/upstream/call.ts'
 import type { UpstreamEndpoint } from '../upstream/endpoint.ts'
@@ -52,9 +54,6 @@ const ownHeaders = new Set([
   'mcp-name',
   'origin',
 ])
-/** Meant for one server: among several, none can be the one. */
-const credentials = new Set(['authorization', 'cookie', 'proxy-authorization'])
-
 /** Resolves the target and lets its policies have their say. Rejects with a GatewayError. */
 export async function prepareRequest(
   exchange: McpExchange,
@@ -77,7 +76,7 @@ export async function prepareRequest(
     path,
     query: query.length === 0 ? undefined : query.join('?'),
   } as const
-  const headers = headersOf(exchange, message)
+  const headers = headersOf(exchange, message, passesCredentials(exchange, access))
   const own = new TargetExchange(exchange.client, head, headers, body)
   for (const step of access.steps) {
     const pending = step.onRequest?.(own)
@@ -125,14 +124,28 @@ function authorityOf({ placement, chosen, client }: McpExchange, { authority }: 
   return isSet || facts.get(forwardingFacts.hostRewrite) === 'None' ? request.authority : authority
 }
 
-function headersOf({ client, backend }: McpExchange, { headers }: TargetMessage): FieldPairs {
-  const isOnly = backend.targets.length === 1
+/**
+ * Credentials of the client are meant for one server. They go to the only target of a backend, unless
+ * they were for the gateway, or the gateway has credentials of its own there.
+ */
+function passesCredentials({ backend }: McpExchange, { policies }: BackendAccess): boolean {
+  if (backend.targets.length > 1) return false
+  const { credentials } = policies.connection
+  if (credentials !== undefined) return credentials === 'client'
+  return mcpStepOf(policies)?.authentication === undefined
+}
+
+function headersOf(
+  { client }: McpExchange,
+  { headers }: TargetMessage,
+  withCredentials: boolean,
+): FieldPairs {
   const own = new Set(headers.map(([name]) => name))
   const pairs: (readonly [string, string])[] = []
   for (const pair of client.request.headers.entries()) {
     const name = pair[0].toLowerCase()
     if (ownHeaders.has(name) || own.has(name)) continue
-    if (isOnly || !credentials.has(name)) pairs.push(pair)
+    if (withCredentials || !client.credentials.includes(name)) pairs.push(pair)
   }
   return new FieldPairs([...pairs, ...headers])
 }

@@ -15,8 +15,8 @@ import { type SigningPlace, signExchange } from './sign.ts'
 /** Of this process. */
 export const signingPlace: SigningPlace = { region: process.env.AWS_REGION, clock: Date.now }
 
-/** Nothing stands in for what a policy says, be it that of the client. */
-const connection: ConnectionSettings = { hasCredentials: true }
+const ofGateway: ConnectionSettings = { credentials: 'gateway' }
+const ofClient: ConnectionSettings = { credentials: 'client' }
 
 const apply: PolicyApply<BackendAuthConfig> = {
   bind(config, _callouts, secrets): Step {
@@ -53,7 +53,7 @@ const authorizationOf = (text: string): string => (/\s/.test(text) ? text : `Bea
 
 function sends(authorization: string): Step {
   return {
-    connection,
+    connection: ofGateway,
     onRequest({ request }): Verdict {
       request.headers.set('authorization', authorization)
       return next
@@ -66,7 +66,7 @@ function sends(authorization: string): Step {
  * gets the client's own credential back; other backends get the request as it is.
  */
 const passesThrough: Step = {
-  connection,
+  connection: ofClient,
   onRequest({ request: { headers }, learned, facts }): Verdict {
     const token = learned.jwtToken ?? learned.apiKeyToken
     const own = facts.get(forwardingFacts.clientCredential) as FieldPair | undefined
@@ -77,5 +77,8 @@ const passesThrough: Step = {
 }
 
 function signs(credentials: AwsCredentials): Step {
-  return { connection, onRequest: (exchange) => signExchange(exchange, credentials, signingPlace) }
+  return {
+    connection: ofGateway,
+    onRequest: (exchange) => signExchange(exchange, credentials, signingPlace),
+  }
 }

@@ -79,6 +79,10 @@ export abstract class ExchangeView implements DetourOwner {
     this.mirrors.push({ address, race, head, isChunked: this.isRequestChunked })
   }
 
+  receivedNames(): ReadonlySet<string> {
+    return this.request.fields.receivedNames()
+  }
+
   takeFields(isTaken: (name: string) => boolean): readonly FieldPair[] {
     return this.request.fields.takeReceived(isTaken)
   }

@@ -169,6 +169,15 @@ export class FieldList implements HeaderFields {
     this.#drop(name)
   }
 
+  /** Names, in lower case, of the fields that are still there as the peer sent them. */
+  receivedNames(): ReadonlySet<string> {
+    const names = new Set<string>()
+    for (let index = 0; index < this.#count; index++) {
+      if (this.#isVisible(index)) names.add(this.#name(index).toLowerCase())
+    }
+    return names
+  }
+
   /**
    * Removes fields as the peer sent them, and returns them. Fields of the same name that were set or
    * added since stay. Names are given in lower case.
