@@ -5,11 +5,11 @@
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type Fleet, reached, startFleet } from '../../src/testing/vendors/fleet.ts'
+import { type Fleet, reached, reachedBackend, startFleet } from '../../src/testing/vendors/fleet.ts'
 import type { Answer } from '../../src/testing/vendors/vendor.ts'
 import { calls } from '../../src/testing/vendors/vendor-a.ts'
-import { callsC, thoughtsC } from '../../src/testing/vendors/vendor-c.ts'
-import { callsD } from '../../src/testing/vendors/vendor-d.ts'
+import { callsC, failsC, thoughtsC } from '../../src/testing/vendors/vendor-c.ts'
+import { callsD, failsD } from '../../src/testing/vendors/vendor-d.ts'
 import { converses } from '../../src/testing/vendors/vendor-f.ts'
 
 let fleet: Fleet
@@ -21,6 +21,13 @@ beforeAll(async () => {
     reached('d', { vendorD: {}, ...at('d') }, { auth: { key: 'AIzaKey' } }),
     reached('e', { vendorE: { projectId: 'my-project', region: 'us-central1' }, ...at('e') }),
     reached('f', { vendorF: { region }, ...at('f') }),
+    reachedBackend('over', {
+      groups: [
+        [{ name: 'd', vendorD: { model: 'gemini-3-pro-preview' }, ...at('d') }],
+        [{ name: 'c', vendorC: { model: 'claude-sonnet-4-5' }, ...at('c') }],
+        [{ name: 'b', vendorB: { endpoint: 'https://unused.example' }, ...at('b') }],
+      ].map((providers) => ({ providers })),
+    }),
   ])
 })
 
@@ -298,4 +305,31 @@ it('gives vendorD its signature back, and takes one in its place for calls of ot
   const standIn = 'skip_thought_signature_validator'
   expect(await signatures('gemini-3-pro-preview')).toEqual(['c2ln', standIn, undefined])
   expect(await signatures('gemini-2.5-pro')).toEqual(['c2ln', undefined, undefined])
+})
+
+it('goes on with the next vendor if the one that has called a tool fails', async () => {
+  const client = openai('over').chat.completions
+  const model = 'gpt-4o'
+  const user = { role: 'user' as const, content: question }
+  const request = { model, tools: functions, ...effort }
+  fleet.vendors.d.next.push(callsD(call), failsD(503, 'busy'), failsD(503, 'busy'))
+  const { choices } = await client.create({ ...request, messages: [user] })
+  const [asked] = choices.map(({ message }) => message)
+  const id = asked?.tool_calls?.[0]?.id ?? ''
+  expect(id).toContain('c2ln')
+  const result = { role: 'tool' as const, tool_call_id: id, content: 'rain' }
+  const history = [user, ...(asked === undefined ? [] : [asked]), result]
+  fleet.vendors.c.next.push(callsC({ ...call, id: 'toolu_2' }))
+  const second = await client.create({ ...request, messages: history })
+  expect(fleet.lastCall('c')?.text).toContain('rain')
+  expect(fleet.lastCall('c')?.text).not.toContain('c2ln')
+  const [askedAgain] = second.choices.map(({ message }) => message)
+  expect(askedAgain?.tool_calls).toMatchObject([{ id: 'toolu_2' }])
+  const more = { role: 'tool' as const, tool_call_id: 'toolu_2', content: 'snow' }
+  fleet.vendors.c.next.push(failsC(529, 'overloaded_error', 'busy'))
+  const messages = [...history, ...(askedAgain === undefined ? [] : [askedAgain]), more]
+  const third = await client.create({ ...request, messages })
+  expect(third.choices[0]?.message.content).toBe('Hello from B')
+  expect(fleet.lastCall('b')?.text).toContain('snow')
+  expect(fleet.lastCall('b')?.text).not.toContain('thinking_blocks')
 })

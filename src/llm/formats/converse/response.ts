@@ -37,6 +37,10 @@ export function readConverseUsage(usage: unknown): Usage | undefined {
 function readBlock(block: unknown): Answer['blocks'] {
   const text = stringAt(block, 'text')
   if (text !== undefined) return [{ type: 'text', text }]
+  const cited = listAt(objectAt(block, 'citationsContent'), 'content')
+  if (cited.length > 0) {
+    return [{ type: 'text', text: cited.map((part) => stringAt(part, 'text') ?? '').join('') }]
+  }
   const call = objectAt(block, 'toolUse')
   if (call !== undefined) {
     const name = stringAt(call, 'name') ?? ''
