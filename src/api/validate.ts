@@ -43,7 +43,8 @@ export function validateObject(input: unknown): Outcome<ApiObject, FieldProblem>
   if (typeof kind !== 'string') return one('kind', stringProblem(kind))
   const row = findKind(apiVersion, kind)
   if (row === undefined) return unknownKind(apiVersion, kind)
-  if (isDeeper(input, maxDepth)) return one('', tooDeep)
+  const unusual = shapeProblem(input, maxDepth)
+  if (unusual !== undefined) return one('', unusual)
   const { version } = splitApiVersion(apiVersion)
   const outcome = check(row.schemaOf(version), withoutServerNulls(input))
   const misplaced = namespaceProblems(row, input)
@@ -56,9 +57,18 @@ export function validateObject(input: unknown): Outcome<ApiObject, FieldProblem>
 const maxDepth = 128
 const tooDeep = `must not be nested deeper than ${maxDepth} levels, nor be a part of itself`
 
-function isDeeper(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  return levels === 0 || Object.values(value).some((part) => isDeeper(part, levels - 1))
+const prototypeKey = 'must not have a field named __proto__'
+
+/** What no schema sees: nesting without end, and a key that means something else to JavaScript. */
+function shapeProblem(value: unknown, levels: number): string | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  if (levels === 0) return tooDeep
+  if (Object.hasOwn(value, '__proto__')) return prototypeKey
+  for (const part of Object.values(value)) {
+    const problem = shapeProblem(part, levels - 1)
+    if (problem !== undefined) return problem
+  }
+  return undefined
 }
 
 const stringProblem = (value: unknown): string =>

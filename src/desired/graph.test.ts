@@ -196,3 +196,36 @@ describe('what was read', () => {
     expect(() => backwards.settle()).toThrow('relation group is not complete yet')
   })
 })
+
+describe('a stage that fails on an object', () => {
+  const failing: Stage = {
+    name: 'failing',
+    kinds: ['Leaf'],
+    derive: (self): Derived => {
+      if (self.object !== undefined && self.ref.name === 'bad') throw new TypeError('no such field')
+      return { status: { refused: self.refused } }
+    },
+  }
+
+  it('derives it as refused, with its targets, and goes on with the others', () => {
+    const graph = new Graph([failing], [])
+    const target = { group: '', kind: 'Tree', name: 'oak' }
+    graph.setObject(state('Leaf', 'bad', { targetRefs: [target] }))
+    graph.setObject(state('Leaf', 'good', {}))
+    graph.settle()
+    expect([...graph.outputs.takeStatuses()]).toEqual([
+      [
+        'Leaf/ns/bad',
+        {
+          refused: {
+            generation: 1,
+            problems: [{ path: 'spec', message: expect.stringMatching(/no such field/) }],
+            targets: [target],
+            appliesTo: [],
+          },
+        },
+      ],
+      ['Leaf/ns/good', { refused: undefined }],
+    ])
+  })
+})

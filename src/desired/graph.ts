@@ -21,7 +21,7 @@ import { objectKey } from '../model/names.ts'
 import type { Resource, ResourceKey } from '../model/resources.ts'
 import type { Deployment } from './deployment/index.ts'
 import { KeySetRequests } from './key-set-requests.ts'
-import type { ObjectState } from './object-state.ts'
+import { type ObjectState, refusalAfter } from './object-state.ts'
 import { OutputStore } from './output-store.ts'
 
 /** A name under which something can be read; the unit of dependency. */
@@ -62,6 +62,19 @@ export interface Stage {
   readonly name: string
   readonly kinds: readonly string[]
   derive(self: ObjectState, read: Reader): Derived
+}
+
+/**
+ * An object on which a stage fails is derived as one that is refused: its status says so, a policy
+ * closes its targets, and the other objects go on.
+ */
+function deriveSafely(stage: Stage, state: ObjectState, read: Reader): Derived {
+  try {
+    return stage.derive(state, read)
+  } catch (error) {
+    const refused = refusalAfter(error, state)
+    return refused === undefined ? {} : stage.derive({ ...state, object: undefined, refused }, read)
+  }
 }
 
 /** Puts an object under keys, from the object alone. */
@@ -209,7 +222,7 @@ export class Graph {
     nodes.set(key, node)
     this.#reads = new Set()
     this.#asked = []
-    const derived = stage.derive(state, this.#views[position] as Reader)
+    const derived = deriveSafely(stage, state, this.#views[position] as Reader)
     this.keySets.set(`${stage.name}:${key}`, this.#asked)
     this.#replace(position, node, derived, this.#reads)
   }

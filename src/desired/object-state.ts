@@ -48,3 +48,27 @@ export interface ObjectState {
   /** A later version that is invalid; the valid one stays in force. */
   readonly refused: Refusal | undefined
 }
+
+interface WrittenTargets {
+  readonly targetRefs?: Refusal['targets']
+  readonly targetSelectors?: Refusal['targets']
+  readonly parentRefs?: Refusal['targets']
+}
+
+/** How a valid object is refused on which a derivation has failed; undefined if it is refused already. */
+export function refusalAfter(error: unknown, state: ObjectState): Refusal | undefined {
+  const { object, generation } = state
+  if (object === undefined) return undefined
+  const {
+    targetRefs = [],
+    targetSelectors = [],
+    parentRefs = [],
+  } = (object.spec ?? {}) as WrittenTargets
+  const message = `cannot be used because of an internal error (${String(error)})`
+  return {
+    generation,
+    problems: [{ path: 'spec', message }],
+    targets: [...targetRefs, ...targetSelectors, ...parentRefs],
+    appliesTo: [],
+  }
+}

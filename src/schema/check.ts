@@ -101,13 +101,32 @@ function judge(
   found: Located[],
 ): void {
   if (value === undefined || value === null) return
-  judgeRules(node.rules ?? [], value, steps, broken, found)
+  if (isOfType(node, value)) judgeRules(node.rules ?? [], value, steps, broken, found)
   if (node.type === 'list') {
     if (Array.isArray(value)) judgeList(node, value, steps, broken, found)
   } else if (isPlainObject(value)) {
     for (const [name, child] of childrenOf(node, value)) {
       judge(child, value[name], [...steps, name], broken, found)
     }
+  }
+}
+
+/** Rules expect a value of the node's type, even if nothing has reported that it has another one. */
+function isOfType(node: Node, value: unknown): boolean {
+  switch (node.type) {
+    case 'text':
+      return typeof value === 'string'
+    case 'integer':
+      return typeof value === 'number'
+    case 'boolean':
+      return typeof value === 'boolean'
+    case 'list':
+      return Array.isArray(value)
+    case 'map':
+    case 'object':
+      return isPlainObject(value)
+    default:
+      return true
   }
 }
 

@@ -1,4 +1,10 @@
-import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
+import {
+  createPrivateKey,
+  createPublicKey,
+  type JsonWebKey,
+  type KeyObject,
+  X509Certificate,
+} from 'node:crypto'
 import type {
   ApiKeyVerdict,
   CertificateFacts,
@@ -15,7 +21,8 @@ export function secretFacts(
   digestKey: DigestKey,
 ): SecretFacts {
   const parsed = [...entries].map(([name, value]) => parseEntry(name, value))
-  const facts = parsed.map((entry) => [entry.name, factsOf(entry, parsed, digestKey)] as const)
+  const leaves = namesByPublicKey(parsed)
+  const facts = parsed.map((entry) => [entry.name, factsOf(entry, leaves, digestKey)] as const)
   return { entries: Object.fromEntries(facts) }
 }
 
@@ -24,28 +31,48 @@ interface ParsedEntry {
   readonly value: Uint8Array
   /** Absent where the bytes are not UTF-8. */
   readonly text: string | undefined
-  /** An undefined element is a PEM block that is no certificate. */
-  readonly certificates: readonly (X509Certificate | undefined)[]
+  readonly certificates: readonly ParsedCertificate[]
+}
+
+interface ParsedCertificate {
+  readonly facts: CertificateFacts
+  /** Absent if the certificate or its key cannot be read. */
+  readonly publicKey?: string
 }
 
 function parseEntry(name: string, value: Uint8Array): ParsedEntry {
   const text = decodeText(value)
   const blocks = text?.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? []
-  return { name, value, text, certificates: blocks.map(parseCertificate) }
+  // Only the key of the first one is ever asked for.
+  const certificates = blocks.map((pem, at) => parseCertificate(pem, at === 0))
+  return { name, value, text, certificates }
+}
+
+/** Entries by the public key of their first certificate: a Secret may hold many of both. */
+function namesByPublicKey(entries: readonly ParsedEntry[]): ReadonlyMap<string, readonly string[]> {
+  const names = new Map<string, string[]>()
+  for (const { name, certificates } of entries) {
+    const publicKey = certificates[0]?.publicKey
+    if (publicKey === undefined) continue
+    const known = names.get(publicKey)
+    if (known === undefined) names.set(publicKey, [name])
+    else known.push(name)
+  }
+  return names
 }
 
 function factsOf(
   entry: ParsedEntry,
-  all: readonly ParsedEntry[],
+  leaves: ReadonlyMap<string, readonly string[]>,
   digestKey: DigestKey,
 ): SecretEntryFacts {
   const { name, value, text, certificates } = entry
   const lines = name === '.htaccess' ? htpasswdFacts(text ?? '') : undefined
-  const privateKey = privateKeyFacts(text ?? '', all)
+  const privateKey = privateKeyFacts(text ?? '', leaves)
   return {
     digest: digestKey.digest(value),
     isEmpty: value.length === 0,
-    ...(certificates.length > 0 && { certificates: certificates.map(certificateFacts) }),
+    ...(certificates.length > 0 && { certificates: certificates.map(({ facts }) => facts) }),
     ...(privateKey && { privateKey }),
     ...(lines && { htpasswd: lines }),
     apiKey: apiKeyVerdict(text),
@@ -60,22 +87,36 @@ function decodeText(value: Uint8Array): string | undefined {
   }
 }
 
-function parseCertificate(pem: string): X509Certificate | undefined {
+/** A certificate with any field that cannot be read, such as a date that is none, is not valid. */
+function parseCertificate(pem: string, isFirst: boolean): ParsedCertificate {
   try {
-    return new X509Certificate(pem)
+    const certificate = new X509Certificate(pem)
+    const facts: CertificateFacts = {
+      isValid: true,
+      notBefore: certificate.validFromDate.toISOString(),
+      notAfter: certificate.validToDate.toISOString(),
+      names: subjectNames(certificate.subjectAltName ?? ''),
+      isAuthority: certificate.ca,
+    }
+    return isFirst ? { facts, publicKey: publicKeyText(certificate.publicKey) } : { facts }
   } catch {
-    return undefined
+    return { facts: { isValid: false } }
   }
 }
 
-function certificateFacts(certificate: X509Certificate | undefined): CertificateFacts {
-  if (certificate === undefined) return { isValid: false }
-  return {
-    isValid: true,
-    notBefore: new Date(certificate.validFrom).toISOString(),
-    notAfter: new Date(certificate.validTo).toISOString(),
-    names: subjectNames(certificate.subjectAltName ?? ''),
-    isAuthority: certificate.ca,
+/** The same text for equal keys. A JWK does not depend on how a certificate encodes the key. */
+function publicKeyText(key: KeyObject): string {
+  const { kty, crv, x, y, n, e } = jwkOf(key) ?? {}
+  if (x !== undefined || n !== undefined) return [kty, crv, x, y, n, e].join(' ')
+  return key.export({ type: 'spki', format: 'der' }).toString('base64')
+}
+
+/** Undefined for the kinds of keys that have no JWK. */
+function jwkOf(key: KeyObject): JsonWebKey | undefined {
+  try {
+    return key.export({ format: 'jwk' })
+  } catch {
+    return undefined
   }
 }
 
@@ -89,20 +130,15 @@ function subjectNames(text: string): string[] {
 
 function privateKeyFacts(
   text: string,
-  all: readonly ParsedEntry[],
+  leaves: ReadonlyMap<string, readonly string[]>,
 ): SecretEntryFacts['privateKey'] {
   if (!/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(text)) return undefined
-  const key = parsePrivateKey(text)
-  if (key === undefined) return { type: 'unreadable', pairsWith: [] }
-  const fits = all.filter(({ certificates }) => certificates[0]?.checkPrivateKey(key) === true)
-  return { type: key.asymmetricKeyType ?? 'unknown', pairsWith: fits.map(({ name }) => name) }
-}
-
-function parsePrivateKey(text: string): KeyObject | undefined {
   try {
-    return createPrivateKey(text)
+    const key = createPrivateKey(text)
+    const pairsWith = leaves.get(publicKeyText(createPublicKey(key))) ?? []
+    return { type: key.asymmetricKeyType ?? 'unknown', pairsWith }
   } catch {
-    return undefined
+    return { type: 'unreadable', pairsWith: [] }
   }
 }
 

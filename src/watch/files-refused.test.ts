@@ -161,12 +161,49 @@ describe('an object beyond measure', () => {
     expect(source.news()).toEqual([
       'relist started',
       'refused many generation 1',
+      expect.stringMatching(/^refused n{200}~\w+ generation 1$/),
       'applied good generation 1',
       'relist finished with 1',
     ])
-    const nameless =
-      /^b\.json:1:\d+: GatewayPolicy: metadata\.name: must have at most 253 characters$/
-    expect(source.problems).toContainEqual(expect.stringMatching(nameless))
+    const tooLong =
+      /^b\.json:1:\d+: GatewayPolicy default\/n+~\w+: metadata\.name: must have at most 253 char/
+    expect(source.problems).toContainEqual(expect.stringMatching(tooLong))
+  })
+
+  it.each([
+    ['a name with a slash', route('a/b'), 'a%2Fb'],
+    ['a name that is no text in UTF-8', route('"\\uD800"'), '%EF%BF%BD'],
+    ['a part of itself', route('loop').replace('spec:', 'spec: &spec\n  rules: [*spec]'), 'loop'],
+    [
+      'endless nesting',
+      route('deep').replace('spec:', `spec:\n  x: ${'['.repeat(200)}${']'.repeat(200)}`),
+      'deep',
+    ],
+    ['a field named __proto__', route('proto').replace('spec:', 'spec:\n  __proto__: {}'), 'proto'],
+  ])('with %s is refused, and holds up nothing else', async (_, content, name) => {
+    write('a.yaml', content)
+    write('b.yaml', route('good'))
+    const source = await run()
+    expect(source.news()).toEqual([
+      'relist started',
+      `refused ${name} generation 1`,
+      'applied good generation 1',
+      'relist finished with 1',
+    ])
+    await source.source.rescan()
+    expect(source.news()).toEqual([])
+  })
+
+  it('may have a great many fields and aliases, which are read in one pass', async () => {
+    const lines = Array.from({ length: 2_000 }, (_, index) => `  k${index}: &a${index} 1\n`)
+    write('a.yaml', route('many') + lines.join(''))
+    const aliases = Array.from({ length: 10_001 }, () => '*a').join(',')
+    write('b.yaml', `a: &a 1\nb: [${aliases}]\n`)
+    write('c.yaml', route('twice').replace('spec:', 'spec: {}\nspec:'))
+    const source = await run()
+    expect(source.news()).toContain('refused many generation 1')
+    expect(source.problems).toContainEqual(expect.stringMatching(/^b\.yaml:2:.*too many aliases/))
+    expect(source.problems).toContainEqual(expect.stringMatching(/^c\.yaml:6:1: .*must be unique/))
   })
 })
 

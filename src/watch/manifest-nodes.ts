@@ -21,15 +21,34 @@ export interface NodeProblem {
 /** Values that aliases in merges may stand for, all in all. */
 const mergedLimit = 100_000
 
+/** Aliases in a document: each is looked up among all the others. */
+const aliasLimit = 10_000
+
+/** What the aliases of a document stand for. */
+type AliasTargets = ReadonlyMap<unknown, Node>
+
 /** The first thing that gives no object: an alias to nothing, a key that is no text, endless merges. */
 export function nodeProblem(document: Document.Parsed): NodeProblem | undefined {
   let found: NodeProblem | undefined
   let hasMerge = false
+  const anchors = new Map<string, Node>()
+  const targets = new Map<unknown, Node>()
+  const stopAt = (node: Node, message: string) => {
+    found = { offset: node.range?.[0] ?? 0, message }
+    return visit.BREAK
+  }
   visit(document, {
-    Alias(_, alias) {
-      if (alias.resolve(document) !== undefined) return undefined
-      found = problemAt(alias, 'not YAML: an alias names an anchor that is not set before it')
-      return visit.BREAK
+    Node(_, node) {
+      if (isAlias(node)) {
+        const target = anchors.get(node.source)
+        if (target === undefined) {
+          return stopAt(node, 'not YAML: an alias names an anchor that is not set before it')
+        }
+        targets.set(node, target)
+        return targets.size > aliasLimit ? stopAt(node, tooManyAliases) : undefined
+      }
+      if (node.anchor !== undefined) anchors.set(node.anchor, node)
+      return isMap(node) ? repeatedKey(node, stopAt) : undefined
     },
     Pair(_, { key }) {
       if (isScalar(key)) {
@@ -38,22 +57,34 @@ export function nodeProblem(document: Document.Parsed): NodeProblem | undefined 
       }
       if (!isNode(key)) return undefined
       const hint = 'is this a template that was not filled in?'
-      found = problemAt(key, `a name of a field must be a text, not a list or map; ${hint}`)
-      return visit.BREAK
+      return stopAt(key, `a name of a field must be a text, not a list or map; ${hint}`)
     },
   })
   if (found !== undefined || !hasMerge) return found
-  const weigh = weigher(document)
+  const weigh = weigher(targets)
   if (weigh(document.contents) <= mergedLimit) return undefined
-  return { offset: startOf(document), message: 'has too many aliases' }
+  return { offset: startOf(document), message: tooManyAliases }
+}
+
+const tooManyAliases = 'has too many aliases'
+
+/** The parser compares every key with every other one; this takes one look at each. */
+function repeatedKey(
+  map: { readonly items: readonly { readonly key: unknown }[] },
+  stopAt: (node: Node, message: string) => symbol,
+): symbol | undefined {
+  const seen = new Set<unknown>()
+  for (const { key } of map.items) {
+    // A merge key may stand there more than once.
+    if (!isScalar(key) || typeof key.value === 'symbol') continue
+    if (seen.has(key.value)) return stopAt(key, 'not YAML: Map keys must be unique')
+    seen.add(key.value)
+  }
+  return undefined
 }
 
 export function startOf({ contents, range }: Document.Parsed): number {
   return contents?.range[0] ?? range[0]
-}
-
-function problemAt(node: Node, message: string): NodeProblem {
-  return { offset: node.range?.[0] ?? 0, message }
 }
 
 /** YAML's own tags for what JSON has too; those of applications leave the text as it is. */
@@ -94,11 +125,11 @@ function partsOf(node: unknown): [PathStep, unknown][] {
   ])
 }
 
-/** How many values a node stands for, with what its aliases repeat; endless where they go round. */
-function weigher(document: Document.Parsed): (node: unknown) => number {
+/** How many values a node stands for, with what its aliases repeat; endless if they go round. */
+function weigher(targets: AliasTargets): (node: unknown) => number {
   const known = new Map<unknown, number>()
   const weigh = (node: unknown): number => {
-    if (isAlias(node)) return weigh(node.resolve(document))
+    if (isAlias(node)) return weigh(targets.get(node))
     if (isPair(node)) return weigh(node.value)
     if (!isCollection(node)) return 1
     const before = known.get(node)

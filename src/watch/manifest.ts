@@ -85,7 +85,13 @@ export function parseManifest(
  * Merge keys (`<<`) are no part of YAML 1.2, but what kubectl takes. Values of other types than those
  * of JSON are left as they are written, and refused by name.
  */
-const parseOptions = { prettyErrors: false, merge: true, resolveKnownTags: false } as const
+const parseOptions = {
+  prettyErrors: false,
+  merge: true,
+  resolveKnownTags: false,
+  // `nodeProblem` looks for repeated keys.
+  uniqueKeys: false,
+} as const
 
 function parseDocuments(text: string): { documents: PlacedDocument[]; placeAt: PlaceAt } {
   const lineCounter = new LineCounter()

@@ -70,6 +70,8 @@ const envelopeBytes = 8192
 const shownProblems = 50
 /** The interface allows 16. */
 const shownTargets = 64
+/** A policy has far fewer fields. */
+const shownSections = 128
 /** An event must fit whatever nonsense the refused object holds. */
 const shownCharacters = 500
 
@@ -160,14 +162,18 @@ function identify(
   if (!isName(metadata.name)) return error('metadata.name', 'is required and must be a string')
   const namespace = row.namespaced ? metadata.namespace || defaultNamespace : ''
   if (typeof namespace !== 'string') return error('metadata.namespace', 'must be a string')
-  if (metadata.name.length > longestName) {
-    return error('metadata.name', `must have at most ${longestName} characters`)
-  }
-  if (namespace.length > longestName) {
-    return error('metadata.namespace', `must have at most ${longestName} characters`)
-  }
+  const name = { kind: row.kind, namespace: keyPart(namespace), name: keyPart(metadata.name) }
   const object = row.namespaced ? { ...value, metadata: { ...metadata, namespace } } : value
-  return { ok: true, value: { name: { kind: row.kind, namespace, name: metadata.name }, object } }
+  return { ok: true, value: { name, object } }
+}
+
+/**
+ * A name as it stands in keys and events. The schema refuses names that this changes, but the refused
+ * object must still be told apart from others: it may be a policy that has to close its target.
+ */
+function keyPart(name: string): string {
+  const escaped = name.toWellFormed().replace(/[^\w.-]/gu, encodeURIComponent)
+  return escaped.length <= longestName ? escaped : `${escaped.slice(0, 200)}~${sha256(name)}`
 }
 
 /**
@@ -178,6 +184,20 @@ export function contentOf(
   object: JsonObject,
   options: ObserveOptions,
   found: readonly FieldProblem[] = [],
+): ObservedContent {
+  try {
+    return validContentOf(object, options, found)
+  } catch (error) {
+    // A defect of ours must not keep the other objects from being read.
+    const message = `cannot be read because of an internal error (${String(error)})`
+    return refuse(object, [{ path: '', message }], options)
+  }
+}
+
+function validContentOf(
+  object: JsonObject,
+  options: ObserveOptions,
+  found: readonly FieldProblem[],
 ): ObservedContent {
   const checked = options.validate(object)
   if (!checked.ok) {
@@ -209,14 +229,27 @@ function refuse(
   const { metadata, status: _, ...desired } = object
   const hidden = problems.length - shownProblems
   const more = { path: '', message: `and ${hidden} more problems` }
+  const targets = [...targetsOf(object), ...parentsOf(object)].slice(0, shownTargets)
+  const appliesTo = sectionsOf(object)
+  const shown = (hidden > 0 ? [...problems.slice(0, shownProblems), more] : problems).map(shorten)
   // Refused content is not redacted, so that its digests need the key.
-  const keyed = (value: unknown) => digestKey.digest(`refused ${canonicalJson(value)}`).slice(0, 16)
+  const keyed = (value: unknown) =>
+    digestKey.digest(`refused ${textOf(value, [shown, targets, appliesTo])}`).slice(0, 16)
   return {
     state: 'refused',
-    problems: (hidden > 0 ? [...problems.slice(0, shownProblems), more] : problems).map(shorten),
-    targets: [...targetsOf(object), ...parentsOf(object)].slice(0, shownTargets),
-    appliesTo: sectionsOf(object).map(cut),
+    problems: shown,
+    targets,
+    appliesTo,
     version: { spec: keyed(desired), metadata: keyed(metadata) },
+  }
+}
+
+/** Objects that contain themselves, or are nested without end, have no text. */
+function textOf(value: unknown, otherwise: unknown): string {
+  try {
+    return canonicalJson(value)
+  } catch {
+    return canonicalJson(otherwise)
   }
 }
 
@@ -230,14 +263,14 @@ function targetsOf({ spec }: JsonObject): RefusedTarget[] {
   if (!isObject(spec)) return []
   const lists = [spec.targetRefs, spec.targetSelectors].filter(Array.isArray)
   return lists.flat().flatMap((target: unknown) => {
-    if (!isObject(target) || !isName(target.kind)) return []
+    if (!isObject(target) || !isShort(target.kind)) return []
     const { group, kind, name, sectionName, matchLabels } = target
     return [
       {
         kind,
-        ...(typeof group === 'string' && { group }),
-        ...(isName(name) && { name }),
-        ...(isName(sectionName) && { sectionName }),
+        ...(typeof group === 'string' && { group: cut(group) }),
+        ...(isShort(name) && { name }),
+        ...(isShort(sectionName) && { sectionName }),
         ...(isLabels(matchLabels) && { matchLabels }),
       },
     ]
@@ -249,32 +282,46 @@ function parentsOf({ spec }: JsonObject): RefusedTarget[] {
   if (!isObject(spec)) return []
   const given = Array.isArray(spec.parentRefs) ? spec.parentRefs : [spec.parentRef]
   return given.flatMap((parent: unknown) => {
-    if (!isObject(parent) || !isName(parent.name)) return []
+    if (!isObject(parent) || !isShort(parent.name)) return []
     const { group, kind, namespace, name, sectionName, port } = parent
     return [
       {
-        group: typeof group === 'string' ? group : 'gateway.networking.k8s.io',
-        kind: isName(kind) ? kind : 'Gateway',
-        ...(isName(namespace) && { namespace }),
+        group: typeof group === 'string' ? cut(group) : 'gateway.networking.k8s.io',
+        kind: isShort(kind) ? kind : 'Gateway',
+        ...(isShort(namespace) && { namespace }),
         name,
-        ...(isName(sectionName) && { sectionName }),
+        ...(isShort(sectionName) && { sectionName }),
         ...(typeof port === 'number' && { port }),
       },
     ]
   })
 }
 
-/** `traffic.authorization` for every field that a policy sets in one of its three sections. */
-function sectionsOf({ spec }: JsonObject): string[] {
-  if (!isObject(spec)) return []
-  return ['frontend', 'traffic', 'backend'].flatMap((section) => {
-    const fields = spec[section]
-    return isObject(fields) ? Object.keys(fields).map((field) => `${section}.${field}`) : []
+/** Fields of a policy's spec that set nothing. */
+const targetFields = new Set(['targetRefs', 'targetSelectors'])
+
+/**
+ * `traffic.authorization` for every field that a policy sets. A section that cannot be read, or whose
+ * name is not known, stands for itself: nobody can say what it was to protect.
+ */
+function sectionsOf({ kind, spec }: JsonObject): string[] {
+  if (kind !== 'GatewayPolicy' || !isObject(spec)) return []
+  const names = Object.entries(spec).flatMap(([section, fields]) => {
+    if (targetFields.has(section)) return []
+    if (!isObject(fields)) return [section]
+    return Object.keys(fields).map((field) => `${section}.${field}`)
   })
+  // None means that it is not known what the policy sets.
+  return names.length > shownSections ? [] : names.map(cut)
 }
 
+/** No object has more labels than an event can hold, nor longer ones. */
 function isLabels(value: unknown): value is Readonly<Record<string, string>> {
-  return isObject(value) && Object.values(value).every((label) => typeof label === 'string')
+  if (!isObject(value)) return false
+  const labels = Object.entries(value)
+  const isShortLabel = ([name, label]: readonly [string, unknown]) =>
+    name.length <= shownCharacters && typeof label === 'string' && label.length <= shownCharacters
+  return labels.length <= shownTargets && labels.every(isShortLabel)
 }
 
 function isName(value: unknown): value is string {

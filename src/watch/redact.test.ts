@@ -144,6 +144,19 @@ describe('facts about a Secret', () => {
     })
   })
 
+  it('call a certificate with a date that is none invalid', () => {
+    const der = Buffer.from(fixture('server.crt').replace(/-----[^-]+-----|\s/g, ''), 'base64')
+    // Thirteen is no month. Dates of certificates are UTCTime here (RFC 5280, 4.1.2.5.1).
+    const date = der.indexOf(Buffer.from([0x17, 0x0d]))
+    der.write('13', date + 4)
+    const pem = `-----BEGIN CERTIFICATE-----\n${der.toString('base64')}\n-----END CERTIFICATE-----\n`
+    const entries = entriesOf({ 'tls.crt': pem, 'tls.key': fixture('server.key') })
+    expect(entries).toMatchObject({
+      'tls.crt': { certificates: [{ isValid: false }] },
+      'tls.key': { privateKey: { type: 'ec', pairsWith: [] } },
+    })
+  })
+
   it('call a damaged key unreadable', () => {
     const entries = entriesOf({
       'tls.key': fixture('server.key').replace(/\n[A-Za-z0-9+/]{20}/, '\nAA'),
