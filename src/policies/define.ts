@@ -9,6 +9,7 @@
  * Registration gives it everything else: CRD text, the documentation table, merging, status
  * reasons, and its place in the order of execution, which is its position in the registry.
  */
+import type { Shape } from '../base/shape.ts'
 import type { ClientSettings, ConnectionSettings } from '../exchange/connection.ts'
 import type { Callouts, Exchange, SecretValues, Verdict } from '../exchange/exchange.ts'
 import type { McpRules } from '../exchange/mcp.ts'
@@ -70,6 +71,8 @@ export interface Step {
  * level first.
  */
 export interface PolicyApply<Config> {
+  /** The form of one config. What a proxy has received is bound only if it has this form. */
+  readonly shape: Shape<Config extends readonly (infer One)[] ? One : Config>
   bind(config: Config, callouts: Callouts, secrets: SecretValues, host: PolicyHost): Step
 }
 

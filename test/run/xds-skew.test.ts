@@ -151,6 +151,32 @@ describe('a proxy that is older than its controller', () => {
   })
 })
 
+describe('a policy whose content does not validate', () => {
+  it('closes its target, and is refused with the place', async () => {
+    await controller.send(base())
+    const contents = [
+      ['authorization', '{"action":"deny","expressions":["true"]}', /action: expected one of Al/],
+      ['authorization', '{}', /action: expected/],
+      ['authorization', 'null', /expected an object/],
+      ['csrf', '{"additionalOrigins":5}', /additionalOrigins: expected a list/],
+      ['csrf', '{"additionalOrigins":[],"more":1}', /more: unknown field/],
+      ['csrf', '{', /cannot be used/],
+      ['apiKeyAuthentication', '{"mode":"strict","entries":[]}', /mode: expected one of Strict/],
+      ['rateLimit', '{"local":[{"rate":-1}]}', /local\[0\]\.rate: expected an integer/],
+    ] as const
+    for (const [field, config, why] of contents) {
+      const guard = encoded({ ...policy(field, 1), config } as Resource)
+      const refusals = refusalsOf(await controller.send([guard]))
+      const message = expect.stringMatching(why)
+      expect(refusals).toEqual([{ key: guard[0], code: 'policy_unenforceable', message }])
+      const { status, body } = await send(port)
+      expect([status, body]).toEqual([500, 'a policy that covers this route cannot be enforced'])
+      expect(refusalsOf(await controller.send([], [guard[0]]))).toEqual([])
+      expect(await statusOf()).toBe(200)
+    }
+  })
+})
+
 describe('a policy that only gives something, and that an older proxy does not know', () => {
   const given = (field: string, version: number): Resource =>
     ({ ...policy(field, version), section: 'backend', dispensable: true }) as Resource

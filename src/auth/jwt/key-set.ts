@@ -1,16 +1,19 @@
 /** JSON Web Key Sets (RFC 7517): what of one may verify tokens, each key with its algorithms. */
 
-export type Algorithm =
-  | 'RS256'
-  | 'RS384'
-  | 'RS512'
-  | 'PS256'
-  | 'PS384'
-  | 'PS512'
-  | 'ES256'
-  | 'ES384'
-  | 'ES512'
-  | 'EdDSA'
+export const algorithms = [
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'EdDSA',
+] as const
+
+export type Algorithm = (typeof algorithms)[number]
 
 /** Public members only. */
 export type PublicJwk = Readonly<Record<string, string>>

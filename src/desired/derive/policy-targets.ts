@@ -171,19 +171,41 @@ const targetKinds: Readonly<Record<string, TargetKind>> = {
   },
 }
 
+/** Takes requests before a backend is chosen, where they can be told apart. */
+const takesTraffic = (kind: string) => targetKinds[kind]?.sections.includes('traffic') === true
+
+/** Connections are forwarded unread from there as well. */
+const takesStreams = (kind: string) => kind === 'Gateway' || kind === 'ListenerSet'
+
+export interface ClosingField {
+  readonly section: PolicySection
+  readonly field: string
+}
+
 /**
- * A field that closes everything a target covers when it cannot be enforced: authorization, which
- * nothing overrides, where requests can be told apart; else the credentials of a backend.
+ * Fields that close everything a target covers when they cannot be enforced: authorization, which
+ * nothing overrides, for requests; the fields of backends for what lies behind.
+ *
+ * @param broken fields of backends that are to be closed beside the credentials
  */
-export function closingField(kind: string): { section: PolicySection; field: string } {
-  return targetKinds[kind]?.sections.includes('traffic') === true
-    ? { section: 'traffic', field: 'authorization' }
-    : { section: 'backend', field: 'auth' }
+export function closingFields(kind: string, broken: readonly string[]): readonly ClosingField[] {
+  const ofRequests = { section: 'traffic', field: 'authorization' } as const
+  if (takesTraffic(kind) && !takesStreams(kind)) return [ofRequests]
+  const ofBackends = [...new Set(['auth', ...broken])].map((field) => ({
+    section: 'backend' as const,
+    field,
+  }))
+  return takesTraffic(kind) ? [ofRequests, ...ofBackends] : ofBackends
+}
+
+/** The group that a kind of target has; of a refused policy it may be missing, or the mistake. */
+export function groupOfTarget(kind: string): string {
+  return (Object.hasOwn(targetKinds, kind) ? targetKinds[kind]?.group : undefined) ?? ''
 }
 
 /** May this section be set on this target? Undefined where it may. */
 export function sectionProblem(section: PolicySection, target: PolicyTarget): string | undefined {
-  const kind = targetKinds[target.kind]
+  const kind = Object.hasOwn(targetKinds, target.kind) ? targetKinds[target.kind] : undefined
   if (kind !== undefined && !kind.sections.includes(section)) {
     return `spec.${section} may not target a ${target.kind}`
   }

@@ -7,7 +7,7 @@ import type {
   PolicySection,
   PolicyTarget,
 } from '../../model/resources.ts'
-import { findPolicy } from '../../policies/registry.ts'
+import { findPolicy, policyRegistry } from '../../policies/registry.ts'
 import { conditionFalse } from '../conditions.ts'
 import type { Contribution, Derived, Reader, Stage } from '../graph.ts'
 import type { ObjectState, Refusal } from '../object-state.ts'
@@ -22,7 +22,8 @@ import type { Finding } from './finding.ts'
 import { claimsOf, contributionsOf } from './policy-conflicts.ts'
 import { acceptedCondition, type PolicyView } from './policy-status.ts'
 import {
-  closingField,
+  closingFields,
+  groupOfTarget,
   type ResolvedTarget,
   reachByPolicy,
   resolveTargets,
@@ -134,7 +135,8 @@ function translate(
     targets.forEach(({ target, exists }, position) => {
       const finding = misplaced[position]
       if (!exists) return
-      if (finding?.severity === 'closed') put(closingResource(field, target, finding.message))
+      if (finding?.severity === 'closed')
+        closingResources(field, target, finding.message, []).forEach(put)
       else if (finding === undefined && compiled.effective)
         put(policyResource(field, compiled, target))
     })
@@ -146,17 +148,16 @@ function translate(
   return { resources: [...resources.values()], findings: uniqueFindings(findings), effective }
 }
 
-/** Stands in for a protection that cannot be enforced: every request at the target is refused. */
-function closingResource(
+/** Stand in for a protection that cannot be enforced: every request at the target is refused. */
+function closingResources(
   { owner, age }: Pick<PolicyField, 'owner' | 'age'>,
   target: PolicyTarget,
   unenforceable: string,
-): PolicyResource {
-  const { section, field } = closingField(target.kind)
-  return policyResource(
-    { owner, age, section, field, phase: 'PostRouting' },
-    { config: 'null', configVersion: 0, unenforceable },
-    target,
+  broken: readonly string[],
+): PolicyResource[] {
+  const nothing = { config: 'null', configVersion: 0, unenforceable }
+  return closingFields(target.kind, broken).map((place) =>
+    policyResource({ owner, age, ...place, phase: 'PostRouting' }, nothing, target),
   )
 }
 
@@ -205,11 +206,23 @@ export const policyStage: Stage = {
 
 /** Does the refused version set a protection, as far as can be read? Unknown counts as yes. */
 function protects({ appliesTo }: Refusal): boolean {
-  if (appliesTo.length === 0) return true
-  return appliesTo.some((name) => {
-    const [section = '', field = ''] = name.split('.')
-    return findPolicy(section as PolicySection, field)?.security ?? true
-  })
+  return appliesTo.length === 0 || appliesTo.some((name) => definitionOf(name)?.security ?? true)
+}
+
+function definitionOf(name: string) {
+  const [section = '', field = ''] = name.split('.')
+  return findPolicy(section as PolicySection, field)
+}
+
+const backendProtections = policyRegistry
+  .filter(({ section, security }) => section === 'backend' && security)
+  .map(({ field }) => field)
+
+/** Fields of backends that the refused version protects: all if it sets what is not known. */
+function brokenFields({ appliesTo }: Refusal): readonly string[] {
+  const found = appliesTo.map(definitionOf)
+  if (found.length === 0 || found.includes(undefined)) return backendProtections
+  return backendProtections.filter((field) => appliesTo.includes(`backend.${field}`))
 }
 
 /**
@@ -224,18 +237,19 @@ function refusedPolicy(self: ObjectState, read: Reader): Derived {
     .join('; ')
   const accepted = conditionFalse('Accepted', 'Invalid', refused.generation, message)
   const spec: PolicySpec = {
-    targetRefs: refused.targets.flatMap(({ group = '', name, matchLabels: _labels, ...rest }) =>
-      name === undefined ? [] : [{ ...rest, group, name }],
+    targetRefs: refused.targets.flatMap(({ name, matchLabels: _labels, ...rest }) =>
+      name === undefined ? [] : [{ ...rest, group: groupOfTarget(rest.kind), name }],
     ),
-    targetSelectors: refused.targets.flatMap(({ group = '', matchLabels, name: _name, ...rest }) =>
-      matchLabels === undefined ? [] : [{ ...rest, group, matchLabels }],
+    targetSelectors: refused.targets.flatMap(({ matchLabels, name: _name, ...rest }) =>
+      matchLabels === undefined ? [] : [{ ...rest, group: groupOfTarget(rest.kind), matchLabels }],
     ),
   }
   const targets = resolveTargets(spec, self.ref.namespace, read)
-  const unenforceable = `GatewayPolicy ${self.ref.namespace}/${self.ref.name} is invalid`
+  const unenforceable = `GatewayPolicy ${self.ref.namespace}/${self.ref.name} is invalid: ${message}`
   const covered = protects(refused) ? targets.filter(({ exists }) => exists) : []
-  const resources = covered.map(({ target }) =>
-    closingResource({ owner: self.ref, age: self.age }, target, unenforceable),
+  const broken = brokenFields(refused)
+  const resources = covered.flatMap(({ target }) =>
+    closingResources({ owner: self.ref, age: self.age }, target, unenforceable, broken),
   )
   return outcome(resources, { accepted, targets })
 }

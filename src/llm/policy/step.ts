@@ -61,7 +61,7 @@ export class AiStep implements Step {
   }
 }
 
-const simpleAppliers: Readonly<Record<string, PolicyApply<never>>> = {
+const simpleAppliers: Readonly<Record<string, Pick<PolicyApply<never>, 'bind'>>> = {
   tcp: tcpApply,
   tls: tlsApply,
   http: httpApply,

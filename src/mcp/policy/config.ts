@@ -1,6 +1,19 @@
 import type { VerificationKey } from '../../auth/jwt/key-set.ts'
+import {
+  anything,
+  choice,
+  list,
+  map,
+  optional,
+  record,
+  type Shape,
+  text,
+} from '../../base/shape.ts'
 import type { CalloutTarget } from '../../exchange/exchange.ts'
 import type { AuthorizationConfig } from '../../policies/authorization/config.ts'
+import { shape as authorization } from '../../policies/authorization/config.ts'
+import { verificationKey } from '../../policies/jwt-authentication/config.ts'
+import { calloutTarget } from '../../policies/shapes.ts'
 
 /** Version 1. `backend.mcp` in the form that the proxy receives. */
 export interface BackendMcpConfig {
@@ -25,3 +38,18 @@ export interface McpAuthenticationConfig {
   /** The server of the keys, which is asked for the metadata of the issuer first. */
   readonly target?: CalloutTarget
 }
+
+const authentication: Shape<McpAuthenticationConfig> = record({
+  mode: choice('Strict', 'Optional', 'Permissive'),
+  issuer: optional(text),
+  audiences: optional(list(text)),
+  keys: list(verificationKey),
+  provider: optional(choice('IdpA', 'IdpB')),
+  metadata: map(anything),
+  target: optional(calloutTarget),
+})
+
+export const shape: Shape<BackendMcpConfig> = record({
+  authorization: optional(authorization),
+  authentication: optional(authentication),
+})

@@ -17,10 +17,11 @@ import {
 } from '../../exchange/exchange.ts'
 import { forwardingFacts } from '../../exchange/forwarding.ts'
 import type { PolicyApply } from '../define.ts'
-import type { ApiKeyAuthenticationConfig } from './config.ts'
+import { type ApiKeyAuthenticationConfig, shape } from './config.ts'
 import { ApiKeys } from './keys.ts'
 
 const apply: PolicyApply<ApiKeyAuthenticationConfig> = {
+  shape,
   bind({ mode, entries }, _callouts, secrets) {
     const keys = new ApiKeys(entries.map((digest) => secrets.value(digest)))
     return {

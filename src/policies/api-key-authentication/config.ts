@@ -1,3 +1,4 @@
+import { choice, list, record, type Shape, text } from '../../base/shape.ts'
 /** Version 1. */
 export interface ApiKeyAuthenticationConfig {
   readonly mode: 'Strict' | 'Optional'
@@ -7,3 +8,8 @@ export interface ApiKeyAuthenticationConfig {
    */
   readonly entries: readonly string[]
 }
+
+export const shape: Shape<ApiKeyAuthenticationConfig> = record({
+  mode: choice('Strict', 'Optional'),
+  entries: list(text),
+})

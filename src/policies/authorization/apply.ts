@@ -1,7 +1,7 @@
 import { type Exchange, next, type RespondVerdict, type Verdict } from '../../exchange/exchange.ts'
 import { bufferBodies } from '../../variables/index.ts'
 import type { PolicyApply } from '../define.ts'
-import type { AuthorizationConfig } from './config.ts'
+import { type AuthorizationConfig, shape } from './config.ts'
 import { AuthorizationRules } from './rules.ts'
 
 /** Does not say which rule it was: that would tell a caller what to try next. */
@@ -14,6 +14,7 @@ const refused: RespondVerdict = {
 }
 
 const apply: PolicyApply<readonly AuthorizationConfig[]> = {
+  shape,
   bind(configs) {
     const rules = new AuthorizationRules(configs)
     const judge = (exchange: Exchange): Verdict => (rules.allows(exchange) ? next : refused)

@@ -2,10 +2,11 @@
 import { ambiguous, credentialsOf, none } from '../../auth/authorization-header.ts'
 import { type Exchange, next, type RespondVerdict, type Verdict } from '../../exchange/exchange.ts'
 import type { PolicyApply } from '../define.ts'
-import type { BasicAuthenticationConfig } from './config.ts'
+import { type BasicAuthenticationConfig, shape } from './config.ts'
 import { Users } from './users.ts'
 
 const apply: PolicyApply<BasicAuthenticationConfig> = {
+  shape,
   bind({ mode, realm, files }, _callouts, secrets) {
     const users = new Users(files.map((digest) => Buffer.from(secrets.value(digest)).toString()))
     const missing = refusal(realm, 'no basic authentication credentials found')

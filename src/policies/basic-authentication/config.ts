@@ -1,3 +1,4 @@
+import { choice, list, record, type Shape, text } from '../../base/shape.ts'
 /** Version 1. */
 export interface BasicAuthenticationConfig {
   readonly mode: 'Strict' | 'Optional'
@@ -8,3 +9,9 @@ export interface BasicAuthenticationConfig {
    */
   readonly files: readonly string[]
 }
+
+export const shape: Shape<BasicAuthenticationConfig> = record({
+  mode: choice('Strict', 'Optional'),
+  realm: text,
+  files: list(text),
+})

@@ -9,7 +9,7 @@
 import { type Exchange, next, type RespondVerdict, type Verdict } from '../../exchange/exchange.ts'
 import type { PolicyApply } from '../define.ts'
 import { originTest } from './allowed-origins.ts'
-import type { CorsConfig } from './config.ts'
+import { type CorsConfig, shape } from './config.ts'
 
 type Pair = readonly [string, string]
 type Request = Exchange['request']
@@ -24,6 +24,7 @@ const expose = 'access-control-expose-headers'
 let policies = 0
 
 const apply: PolicyApply<CorsConfig> = {
+  shape,
   bind(config) {
     const isAllowed = originTest(config.origins)
     const fact = `cors.${policies++}`

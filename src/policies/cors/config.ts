@@ -1,3 +1,4 @@
+import { count, flag, list, record, type Shape, text } from '../../base/shape.ts'
 /** Version 1. Lists are as the user wrote them, names of headers and methods included. */
 export interface CorsConfig {
   /**
@@ -12,3 +13,12 @@ export interface CorsConfig {
   /** Seconds. */
   readonly maxAge: number
 }
+
+export const shape: Shape<CorsConfig> = record({
+  origins: list(text),
+  credentials: flag,
+  methods: list(text),
+  requestHeaders: list(text),
+  responseHeaders: list(text),
+  maxAge: count,
+})

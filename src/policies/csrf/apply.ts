@@ -1,7 +1,7 @@
 import { type Exchange, next, type RespondVerdict, type Verdict } from '../../exchange/exchange.ts'
 import { isSameHost, originText, parseOrigin } from '../../model/origin.ts'
 import type { PolicyApply } from '../define.ts'
-import type { CsrfConfig } from './config.ts'
+import { type CsrfConfig, shape } from './config.ts'
 
 /** Methods that change nothing (RFC 9110 section 9.2.1); TRACE is left to the upstream's mercy. */
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
@@ -15,6 +15,7 @@ const refused: RespondVerdict = {
 }
 
 const apply: PolicyApply<CsrfConfig> = {
+  shape,
   bind({ additionalOrigins }) {
     const listed = new Set(additionalOrigins)
     const isListed = (header: string): boolean => {

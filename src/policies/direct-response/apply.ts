@@ -1,8 +1,9 @@
 import type { RespondVerdict } from '../../exchange/exchange.ts'
 import type { PolicyApply } from '../define.ts'
-import type { DirectResponseConfig } from './config.ts'
+import { type DirectResponseConfig, shape } from './config.ts'
 
 const apply: PolicyApply<DirectResponseConfig> = {
+  shape,
   bind({ status, body }) {
     // No Content-Type is guessed: the interface has no field for one.
     const verdict: RespondVerdict = { kind: 'respond', status, body, reason: 'DirectResponse' }

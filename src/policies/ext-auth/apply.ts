@@ -3,7 +3,7 @@ import type { Exchange, Verdict } from '../../exchange/exchange.ts'
 import type { PolicyApply } from '../define.ts'
 import { CallerReader } from './caller.ts'
 import type { Surroundings } from './check-request.ts'
-import type { ExtAuthConfig } from './config.ts'
+import { type ExtAuthConfig, shape } from './config.ts'
 import { GrpcAuthorizer } from './grpc.ts'
 import { HttpAuthorizer } from './http.ts'
 
@@ -16,6 +16,7 @@ const surroundings: Surroundings = {
 }
 
 const apply: PolicyApply<ExtAuthConfig> = {
+  shape,
   bind(config, callouts) {
     const { http, grpc } = config
     if (grpc !== undefined) {

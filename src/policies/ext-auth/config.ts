@@ -1,4 +1,17 @@
+import {
+  choice,
+  count,
+  either,
+  list,
+  map,
+  optional,
+  record,
+  type Shape,
+  text,
+  where,
+} from '../../base/shape.ts'
 import type { CalloutTarget } from '../../exchange/exchange.ts'
+import { calloutTarget } from '../shapes.ts'
 
 /** By name: the expression that makes the value. */
 export type Expressions = Readonly<Record<string, string>>
@@ -32,3 +45,30 @@ export interface ExtAuthConfig {
   readonly http?: HttpAuthorization
   readonly grpc?: GrpcAuthorization
 }
+
+const http: Shape<HttpAuthorization> = record({
+  path: optional(text),
+  pathPrefix: optional(text),
+  redirect: optional(text),
+  allowedRequestHeaders: list(text),
+  addRequestHeaders: map(text),
+  allowedResponseHeaders: either(list(text), choice('all')),
+  responseMetadata: optional(map(text)),
+})
+
+const grpc: Shape<GrpcAuthorization> = record({
+  contextExtensions: map(text),
+  requestMetadata: optional(map(text)),
+  allowedRequestHeaders: optional(list(text)),
+})
+
+export const shape: Shape<ExtAuthConfig> = where(
+  record<ExtAuthConfig>({
+    target: calloutTarget,
+    maxBodyBytes: optional(count),
+    http: optional(http),
+    grpc: optional(grpc),
+  }),
+  'exactly one of http and grpc',
+  (config) => (config.http === undefined) !== (config.grpc === undefined),
+)

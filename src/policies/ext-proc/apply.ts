@@ -3,7 +3,7 @@ import { type Callouts, type Exchange, next, type Verdict } from '../../exchange
 import { takeAnswer } from '../../exchange/interruption.ts'
 import type { PolicyApply } from '../define.ts'
 import { claimsMetadata } from '../ext-auth/check-request.ts'
-import type { ExtProcConfig } from './config.ts'
+import { type ExtProcConfig, shape } from './config.ts'
 import { isOwnAnswer, sendRequest, sendResponse } from './converse.ts'
 import { takeOver } from './immediate.ts'
 import { answerIn, Processing } from './processing.ts'
@@ -12,6 +12,7 @@ import { answerIn, Processing } from './processing.ts'
 let policies = 0
 
 const apply: PolicyApply<ExtProcConfig> = {
+  shape,
   bind({ target }, callouts) {
     const fact = `extProc.${policies++}`
     return {

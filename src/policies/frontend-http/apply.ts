@@ -1,7 +1,8 @@
 import type { PolicyApply } from '../define.ts'
-import type { FrontendHttpConfig } from './config.ts'
+import { type FrontendHttpConfig, shape } from './config.ts'
 
 const apply: PolicyApply<FrontendHttpConfig> = {
+  shape,
   bind: (http) => ({ client: { http } }),
 }
 

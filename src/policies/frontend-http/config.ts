@@ -1,3 +1,5 @@
+import { count, optional, record, type Shape } from '../../base/shape.ts'
+import { milliseconds } from '../shapes.ts'
 /** Version 1; a field that the user did not set is absent. Sizes in bytes, times in milliseconds. */
 export interface FrontendHttpConfig {
   readonly maxBufferBytes?: number
@@ -11,3 +13,18 @@ export interface FrontendHttpConfig {
     readonly keepaliveTimeoutMs?: number
   }
 }
+
+export const shape: Shape<FrontendHttpConfig> = record({
+  maxBufferBytes: optional(count),
+  maxHeaders: optional(count),
+  idleTimeoutMs: optional(milliseconds),
+  http2: optional(
+    record<NonNullable<FrontendHttpConfig['http2']>>({
+      streamWindowBytes: optional(count),
+      connectionWindowBytes: optional(count),
+      maxFrameBytes: optional(count),
+      keepaliveIntervalMs: optional(milliseconds),
+      keepaliveTimeoutMs: optional(milliseconds),
+    }),
+  ),
+})

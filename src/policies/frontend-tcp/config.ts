@@ -1,3 +1,5 @@
+import { record, type Shape } from '../../base/shape.ts'
+import { keepalive } from '../shapes.ts'
 /** Version 1. */
 export interface FrontendTcpConfig {
   readonly keepalive: {
@@ -8,3 +10,5 @@ export interface FrontendTcpConfig {
     readonly intervalMs: number
   }
 }
+
+export const shape: Shape<FrontendTcpConfig> = record({ keepalive })

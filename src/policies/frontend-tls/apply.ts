@@ -1,7 +1,8 @@
 import type { PolicyApply } from '../define.ts'
-import type { FrontendTlsConfig } from './config.ts'
+import { type FrontendTlsConfig, shape } from './config.ts'
 
 const apply: PolicyApply<FrontendTlsConfig> = {
+  shape,
   bind: (tls) => ({ client: { tls } }),
 }
 

@@ -1,3 +1,5 @@
+import { choice, list, optional, record, type Shape, text } from '../../base/shape.ts'
+import { milliseconds } from '../shapes.ts'
 /** Version 1; a field that the user did not set is absent. */
 export interface FrontendTlsConfig {
   readonly handshakeTimeoutMs?: number
@@ -7,3 +9,13 @@ export interface FrontendTlsConfig {
   /** By their names in OpenSSL, best first; the suites of TLS 1.3 begin with `TLS_`. */
   readonly ciphers?: readonly string[]
 }
+
+const version = choice('1.2', '1.3')
+
+export const shape: Shape<FrontendTlsConfig> = record({
+  handshakeTimeoutMs: optional(milliseconds),
+  alpn: optional(list(text)),
+  minVersion: optional(version),
+  maxVersion: optional(version),
+  ciphers: optional(list(text)),
+})

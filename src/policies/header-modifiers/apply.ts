@@ -1,9 +1,10 @@
 import { next } from '../../exchange/exchange.ts'
 import { changeHeaders } from '../../model/header-changes.ts'
 import type { PolicyApply } from '../define.ts'
-import type { HeaderModifiersConfig } from './config.ts'
+import { type HeaderModifiersConfig, shape } from './config.ts'
 
 const apply: PolicyApply<HeaderModifiersConfig> = {
+  shape,
   bind({ request, response }) {
     return {
       onRequest:

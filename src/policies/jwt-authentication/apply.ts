@@ -4,9 +4,10 @@ import { TokenVerifier } from '../../auth/jwt/verifier.ts'
 import { next, type RespondVerdict, type Verdict } from '../../exchange/exchange.ts'
 import type { LearnedRecord } from '../../exchange/learned.ts'
 import type { PolicyApply } from '../define.ts'
-import type { JwtAuthenticationConfig } from './config.ts'
+import { type JwtAuthenticationConfig, shape } from './config.ts'
 
 const apply: PolicyApply<JwtAuthenticationConfig> = {
+  shape,
   bind({ mode, providers }) {
     const verifier = new TokenVerifier(providers)
     return {

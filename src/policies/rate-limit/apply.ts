@@ -2,7 +2,7 @@ import { type Exchange, next, type RespondVerdict, type Verdict } from '../../ex
 import { leaveTokenLimits, type TokenLimits } from '../../exchange/rate-limits.ts'
 import { bufferBodies } from '../../variables/index.ts'
 import type { PolicyApply } from '../define.ts'
-import type { RateLimitConfig } from './config.ts'
+import { type RateLimitConfig, shape } from './config.ts'
 import { type LimitFigures, tell } from './figures.ts'
 import { GlobalLimits, type Permission, setAll } from './global.ts'
 import { LocalLimits } from './local.ts'
@@ -13,6 +13,7 @@ const figuresFact = 'rateLimit.figures'
 const permissionFact = 'rateLimit.permission'
 
 const apply: PolicyApply<RateLimitConfig> = {
+  shape,
   bind({ local, global }, callouts, _secrets, host) {
     const own = new LocalLimits(local, host)
     const shared = global && new GlobalLimits(global, callouts)

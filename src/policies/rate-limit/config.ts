@@ -1,5 +1,7 @@
+import { choice, count, list, optional, record, type Shape, text } from '../../base/shape.ts'
 import type { CalloutTarget } from '../../exchange/exchange.ts'
 import type { RateLimitSpec } from '../../exchange/rate-limits.ts'
+import { calloutTarget, namedExpression } from '../shapes.ts'
 
 export interface LocalLimit extends RateLimitSpec {
   readonly counts: 'requests' | 'tokens'
@@ -21,3 +23,23 @@ export interface RateLimitConfig {
   readonly local: readonly LocalLimit[]
   readonly global?: GlobalLimit
 }
+
+const counts = choice('requests', 'tokens')
+
+const local: Shape<LocalLimit> = record({
+  rate: count,
+  unit: choice('Seconds', 'Minutes', 'Hours'),
+  burst: count,
+  counts,
+})
+
+const global: Shape<GlobalLimit> = record({
+  target: calloutTarget,
+  domain: text,
+  descriptors: list(record<GlobalDescriptor>({ counts, entries: list(namedExpression) })),
+})
+
+export const shape: Shape<RateLimitConfig> = record({
+  local: list(local),
+  global: optional(global),
+})

@@ -1,9 +1,10 @@
 import { next } from '../../exchange/exchange.ts'
 import { forwardingFacts } from '../../exchange/forwarding.ts'
 import type { PolicyApply } from '../define.ts'
-import type { RetryConfig } from './config.ts'
+import { type RetryConfig, shape } from './config.ts'
 
 const apply: PolicyApply<RetryConfig> = {
+  shape,
   bind: (config) => ({
     // Only tells the forwarding step, which knows what becomes of an attempt.
     onRequest(exchange) {

@@ -1,9 +1,10 @@
 import { next } from '../../exchange/exchange.ts'
 import { forwardingFacts } from '../../exchange/forwarding.ts'
 import type { PolicyApply } from '../define.ts'
-import type { TimeoutsConfig } from './config.ts'
+import { shape, type TimeoutsConfig } from './config.ts'
 
 const apply: PolicyApply<TimeoutsConfig> = {
+  shape,
   bind({ requestMs }) {
     if (requestMs === undefined) return {}
     return {

@@ -3,9 +3,10 @@ import type { Exchange } from '../../exchange/exchange.ts'
 import type { TracingRules } from '../../exchange/observe.ts'
 import { BoundAttributes, Expression, observedParts } from '../../variables/index.ts'
 import type { PolicyApply } from '../define.ts'
-import type { TracingConfig } from './config.ts'
+import { shape, type TracingConfig } from './config.ts'
 
 const apply: PolicyApply<TracingConfig> = {
+  shape,
   bind({ target, protocol, attributes, resources, randomSampling, clientSampling }) {
     const changes = attributes && new BoundAttributes(attributes)
     const random = share(randomSampling, 0)

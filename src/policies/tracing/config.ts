@@ -1,5 +1,7 @@
+import { choice, list, optional, record, type Shape, text } from '../../base/shape.ts'
 import type { DirectTarget } from '../../model/resources.ts'
 import type { AttributeConfig } from '../../variables/index.ts'
+import { directTarget, namedExpression } from '../shapes.ts'
 
 /** Version 1. */
 export interface TracingConfig {
@@ -12,3 +14,17 @@ export interface TracingConfig {
   /** Of requests with one; all where absent. */
   readonly clientSampling?: string
 }
+
+export const shape: Shape<TracingConfig> = record({
+  target: directTarget,
+  protocol: choice('HTTP', 'GRPC'),
+  attributes: optional(
+    record<AttributeConfig>({
+      remove: optional(list(text)),
+      add: optional(list(namedExpression)),
+    }),
+  ),
+  resources: list(namedExpression),
+  randomSampling: optional(text),
+  clientSampling: optional(text),
+})

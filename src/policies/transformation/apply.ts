@@ -1,10 +1,11 @@
 import { next } from '../../exchange/exchange.ts'
 import { type BodyNeeds, bufferBodies } from '../../variables/index.ts'
 import type { PolicyApply } from '../define.ts'
-import type { TransformationConfig } from './config.ts'
+import { shape, type TransformationConfig } from './config.ts'
 import { Transform } from './transform.ts'
 
 const apply: PolicyApply<TransformationConfig> = {
+  shape,
   bind(config) {
     const request = config.request && new Transform(config.request)
     const response = config.response && new Transform(config.response)

@@ -1,3 +1,5 @@
+import { list, optional, record, type Shape, text } from '../../base/shape.ts'
+import { namedExpression } from '../shapes.ts'
 /** Version 1. A half that the user left out changes nothing. */
 export interface TransformationConfig {
   readonly request?: TransformConfig
@@ -17,3 +19,15 @@ export interface HeaderExpression {
   readonly name: string
   readonly expression: string
 }
+
+const transform: Shape<TransformConfig> = record({
+  add: list(namedExpression),
+  set: list(namedExpression),
+  remove: list(text),
+  body: optional(text),
+})
+
+export const shape: Shape<TransformationConfig> = record({
+  request: optional(transform),
+  response: optional(transform),
+})

@@ -1,4 +1,5 @@
 /** Policies as they arrived, bound to their configs once, and merged on demand. */
+import { problemOf } from '../../base/shape.ts'
 import type { ClientSettings, ConnectionSettings } from '../../exchange/connection.ts'
 import type { Callouts, SecretValues } from '../../exchange/exchange.ts'
 import type { RateBucket, RateLimitSpec } from '../../exchange/rate-limits.ts'
@@ -140,8 +141,10 @@ export class PolicyIndex {
     let closed = unknown
     for (const { definition, policies } of found) {
       const bound = policies.flatMap(({ key }) => this.#byKey.get(key) ?? [])
-      closed ??= bound.find((policy) => policy.closed !== undefined)?.closed
-      const step = this.#stepOf(definition, bound)
+      const why = bound.find((policy) => policy.closed !== undefined)?.closed
+      closed ??= why
+      // Nothing of what cannot be enforced as a whole is run.
+      const step = why === undefined ? this.#stepOf(definition, bound) : undefined
       if (step === undefined) continue
       if (step.connection !== undefined) connection = { ...connection, ...step.connection }
       if (step.client !== undefined) client = { ...client, ...step.client }
@@ -206,9 +209,15 @@ export class PolicyIndex {
     }
     try {
       const config: unknown = JSON.parse(resource.config)
-      const step =
-        definition.merge === 'replace' ? this.#run(applier, config, resource.key) : undefined
-      return { resource, config, step, closed: undefined }
+      const problem = problemOf(applier.shape, config)
+      if (problem !== undefined) return closed(`its compiled form is not valid: ${problem}`)
+      if (definition.merge === 'replace') {
+        const step = this.#run(applier, config, resource.key)
+        return { resource, config, step, closed: undefined }
+      }
+      // Bound together with others when they are merged; alone, to learn now if it can be.
+      this.#run(applier, [config], resource.key).dispose?.()
+      return { resource, config, step: undefined, closed: undefined }
     } catch (error) {
       return closed(`its compiled form cannot be used: ${String(error)}`)
     }

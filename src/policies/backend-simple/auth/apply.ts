@@ -9,7 +9,7 @@ import {
 import { forwardingFacts } from '../../../exchange/forwarding.ts'
 import { isFieldValue } from '../../../model/header-changes.ts'
 import type { PolicyApply, Step } from '../../define.ts'
-import type { BackendAuthConfig } from './config.ts'
+import { type BackendAuthConfig, shape } from './config.ts'
 import { type SigningPlace, signExchange } from './sign.ts'
 
 /** Of this process. */
@@ -19,6 +19,7 @@ const ofGateway: ConnectionSettings = { credentials: 'gateway' }
 const ofClient: ConnectionSettings = { credentials: 'client' }
 
 const apply: PolicyApply<BackendAuthConfig> = {
+  shape,
   bind(config, _callouts, secrets): Step {
     switch (config.type) {
       case 'value':

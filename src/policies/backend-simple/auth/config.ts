@@ -1,3 +1,4 @@
+import { choice, optional, record, type Shape, text, union } from '../../../base/shape.ts'
 /** Version 1. Secrets stand in it by the digests of their values. */
 export type BackendAuthConfig =
   /** Value of the Authorization header. */
@@ -10,3 +11,16 @@ export type BackendAuthConfig =
       readonly secretKey: string
       readonly sessionToken?: string
     }
+
+type Of<Type> = Extract<BackendAuthConfig, { readonly type: Type }>
+
+export const shape: Shape<BackendAuthConfig> = union<'type', BackendAuthConfig>('type', {
+  value: record<Of<'value'>>({ type: choice('value'), digest: text }),
+  passthrough: record<Of<'passthrough'>>({ type: choice('passthrough') }),
+  aws: record<Of<'aws'>>({
+    type: choice('aws'),
+    accessKey: text,
+    secretKey: text,
+    sessionToken: optional(text),
+  }),
+})

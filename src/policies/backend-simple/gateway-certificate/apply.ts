@@ -1,7 +1,8 @@
 import type { PolicyApply } from '../../define.ts'
-import type { GatewayCertificateConfig } from './config.ts'
+import { type GatewayCertificateConfig, shape } from './config.ts'
 
 const apply: PolicyApply<GatewayCertificateConfig> = {
+  shape,
   bind: ({ chain, key }, _callouts, secrets) => ({
     connection: {
       gatewayCertificate: {

@@ -1,3 +1,4 @@
+import { record, type Shape, text } from '../../../base/shape.ts'
 /**
  * Version 1. The certificate that a Gateway presents to backends (Gateway API,
  * `spec.tls.backend.clientCertificateRef`): digests of the chain and of its key.
@@ -6,3 +7,5 @@ export interface GatewayCertificateConfig {
   readonly chain: string
   readonly key: string
 }
+
+export const shape: Shape<GatewayCertificateConfig> = record({ chain: text, key: text })

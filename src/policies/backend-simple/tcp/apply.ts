@@ -1,7 +1,8 @@
 import type { PolicyApply } from '../../define.ts'
-import type { BackendTcpConfig } from './config.ts'
+import { type BackendTcpConfig, shape } from './config.ts'
 
 const apply: PolicyApply<BackendTcpConfig> = {
+  shape,
   bind: ({ keepalive, connectTimeoutMs }) => ({
     connection: {
       ...(keepalive && { keepalive }),

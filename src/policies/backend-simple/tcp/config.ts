@@ -1,3 +1,5 @@
+import { optional, record, type Shape } from '../../../base/shape.ts'
+import { keepalive, milliseconds } from '../../shapes.ts'
 /** Version 1. */
 export interface BackendTcpConfig {
   readonly keepalive?: {
@@ -10,3 +12,8 @@ export interface BackendTcpConfig {
   /** Milliseconds in which a connection must be made, TLS included. */
   readonly connectTimeoutMs?: number
 }
+
+export const shape: Shape<BackendTcpConfig> = record({
+  keepalive: optional(keepalive),
+  connectTimeoutMs: optional(milliseconds),
+})

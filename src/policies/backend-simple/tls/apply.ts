@@ -5,8 +5,10 @@ import type { SecretValues } from '../../../exchange/exchange.ts'
 import type { BackendTlsConfig } from '../../../model/backend-tls.ts'
 import { contextOptions, systemAuthorities } from '../../../tls-client/context.ts'
 import type { PolicyApply } from '../../define.ts'
+import { shape } from './config.ts'
 
 const apply: PolicyApply<BackendTlsConfig> = {
+  shape,
   bind: (config, _callouts, secrets) => ({ connection: { tls: settingsOf(config, secrets) } }),
 }
 
