@@ -13,11 +13,11 @@ import {
   union,
 } from '../../base/shape.ts'
 import type { DirectTarget } from '../../model/resources.ts'
+import { directTarget } from '../../model/shapes.ts'
 import { shape as auth } from '../../policies/backend-simple/auth/config.ts'
 import { shape as http } from '../../policies/backend-simple/http/config.ts'
 import { shape as tcp } from '../../policies/backend-simple/tcp/config.ts'
 import { shape as tls } from '../../policies/backend-simple/tls/config.ts'
-import { directTarget } from '../../policies/shapes.ts'
 import type { CachingPolicy } from '../formats/converse/caching.ts'
 import type { RegexGuardConfig } from '../guards/regex-guard.ts'
 import type { Aliases } from '../request/aliases.ts'

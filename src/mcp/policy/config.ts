@@ -10,10 +10,10 @@ import {
   text,
 } from '../../base/shape.ts'
 import type { CalloutTarget } from '../../exchange/exchange.ts'
+import { calloutTarget } from '../../model/shapes.ts'
 import type { AuthorizationConfig } from '../../policies/authorization/config.ts'
 import { shape as authorization } from '../../policies/authorization/config.ts'
 import { verificationKey } from '../../policies/jwt-authentication/config.ts'
-import { calloutTarget } from '../../policies/shapes.ts'
 
 /** Version 1. `backend.mcp` in the form that the proxy receives. */
 export interface BackendMcpConfig {

@@ -1,5 +1,5 @@
 import { list, optional, record, type Shape, text } from '../../base/shape.ts'
-import { namedExpression } from '../shapes.ts'
+import { namedExpression } from '../../model/shapes.ts'
 /** Version 1: what the user wrote. */
 export interface AccessLogConfig {
   /** A line is written where it is true; always where absent. */

@@ -11,7 +11,7 @@ import {
   where,
 } from '../../base/shape.ts'
 import type { CalloutTarget } from '../../exchange/exchange.ts'
-import { calloutTarget } from '../shapes.ts'
+import { calloutTarget } from '../../model/shapes.ts'
 
 /** By name: the expression that makes the value. */
 export type Expressions = Readonly<Record<string, string>>

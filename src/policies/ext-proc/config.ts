@@ -1,6 +1,6 @@
 import { record, type Shape } from '../../base/shape.ts'
 import type { CalloutTarget } from '../../exchange/exchange.ts'
-import { calloutTarget } from '../shapes.ts'
+import { calloutTarget } from '../../model/shapes.ts'
 
 /** Version 1. */
 export interface ExtProcConfig {

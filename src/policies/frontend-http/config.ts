@@ -1,5 +1,5 @@
 import { count, optional, record, type Shape } from '../../base/shape.ts'
-import { milliseconds } from '../shapes.ts'
+import { milliseconds } from '../../model/shapes.ts'
 /** Version 1; a field that the user did not set is absent. Sizes in bytes, times in milliseconds. */
 export interface FrontendHttpConfig {
   readonly maxBufferBytes?: number

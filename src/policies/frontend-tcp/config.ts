@@ -1,5 +1,5 @@
 import { record, type Shape } from '../../base/shape.ts'
-import { keepalive } from '../shapes.ts'
+import { keepalive } from '../../model/shapes.ts'
 /** Version 1. */
 export interface FrontendTcpConfig {
   readonly keepalive: {

@@ -1,5 +1,5 @@
 import { choice, list, optional, record, type Shape, text } from '../../base/shape.ts'
-import { milliseconds } from '../shapes.ts'
+import { milliseconds } from '../../model/shapes.ts'
 /** Version 1; a field that the user did not set is absent. */
 export interface FrontendTlsConfig {
   readonly handshakeTimeoutMs?: number

@@ -1,7 +1,7 @@
 import { choice, count, list, optional, record, type Shape, text } from '../../base/shape.ts'
 import type { CalloutTarget } from '../../exchange/exchange.ts'
 import type { RateLimitSpec } from '../../exchange/rate-limits.ts'
-import { calloutTarget, namedExpression } from '../shapes.ts'
+import { calloutTarget, namedExpression } from '../../model/shapes.ts'
 
 export interface LocalLimit extends RateLimitSpec {
   readonly counts: 'requests' | 'tokens'

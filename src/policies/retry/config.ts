@@ -1,6 +1,6 @@
 import { count, integer, list, record, type Shape } from '../../base/shape.ts'
 import type { RetryPlan } from '../../exchange/forwarding.ts'
-import { milliseconds } from '../shapes.ts'
+import { milliseconds } from '../../model/shapes.ts'
 
 /** Version 1. */
 export type RetryConfig = RetryPlan

@@ -1,5 +1,5 @@
 import { optional, record, type Shape } from '../../base/shape.ts'
-import { milliseconds } from '../shapes.ts'
+import { milliseconds } from '../../model/shapes.ts'
 /** Version 1. */
 export interface TimeoutsConfig {
   /** Milliseconds from the first attempt to the last byte of the response; 0 = no limit. */

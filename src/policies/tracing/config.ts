@@ -1,7 +1,7 @@
 import { choice, list, optional, record, type Shape, text } from '../../base/shape.ts'
 import type { DirectTarget } from '../../model/resources.ts'
+import { directTarget, namedExpression } from '../../model/shapes.ts'
 import type { AttributeConfig } from '../../variables/index.ts'
-import { directTarget, namedExpression } from '../shapes.ts'
 
 /** Version 1. */
 export interface TracingConfig {

@@ -1,5 +1,5 @@
 import { list, optional, record, type Shape, text } from '../../base/shape.ts'
-import { namedExpression } from '../shapes.ts'
+import { namedExpression } from '../../model/shapes.ts'
 /** Version 1. A half that the user left out changes nothing. */
 export interface TransformationConfig {
   readonly request?: TransformConfig

@@ -1,5 +1,5 @@
 import { choice, optional, record, type Shape } from '../../../base/shape.ts'
-import { milliseconds } from '../../shapes.ts'
+import { milliseconds } from '../../../model/shapes.ts'
 /** Version 1. */
 export interface BackendHttpConfig {
   readonly version?: 'HTTP1' | 'HTTP2'

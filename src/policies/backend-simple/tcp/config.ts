@@ -1,5 +1,5 @@
 import { optional, record, type Shape } from '../../../base/shape.ts'
-import { keepalive, milliseconds } from '../../shapes.ts'
+import { keepalive, milliseconds } from '../../../model/shapes.ts'
 /** Version 1. */
 export interface BackendTcpConfig {
   readonly keepalive?: {

@@ -1,10 +1,9 @@
 /** Shapes that the compiled forms of several policies share. */
 import { choice, integer, list, port, record, type Shape, text, union } from '../base/shape.ts'
-import type { CalloutTarget } from '../exchange/exchange.ts'
-import type { DirectTarget, HeaderChanges } from '../model/resources.ts'
+import type { DirectTarget, HeaderChanges } from './resources.ts'
 
-type ServiceTarget = Extract<CalloutTarget, { readonly type: 'service' }>
-type NamedBackend = Extract<CalloutTarget, { readonly type: 'backend' }>
+type ServiceTarget = Extract<DirectTarget, { readonly type: 'service' }>
+type NamedBackend = Extract<DirectTarget, { readonly type: 'backend' }>
 type NoTarget = Extract<DirectTarget, { readonly type: 'invalid' }>
 
 const service: Shape<ServiceTarget> = record({
@@ -20,7 +19,9 @@ const backend: Shape<NamedBackend> = record({
 })
 const invalid: Shape<NoTarget> = record({ type: choice('invalid'), reason: text, message: text })
 
-export const calloutTarget: Shape<CalloutTarget> = union<'type', CalloutTarget>('type', {
+type Callable = ServiceTarget | NamedBackend
+
+export const calloutTarget: Shape<Callable> = union<'type', Callable>('type', {
   service,
   backend,
 })
