@@ -20,6 +20,13 @@ export function errorText(
   return `{"jsonrpc":"2.0","id":${id ?? 'null'},"error":${JSON.stringify(error)}}`
 }
 
+/** The code of an answer that is an error; such an answer is short, and its error stands early. */
+export function errorCodeOf(text: string): number | undefined {
+  if (text.length > 4_096 || !text.includes('"error"')) return undefined
+  const { error } = JSON.parse(text) as { error?: { code?: unknown } }
+  return typeof error?.code === 'number' ? error.code : undefined
+}
+
 /** `result` is JSON. */
 export function resultText(id: string, result: string): string {
   return `{"jsonrpc":"2.0","id":${id},"result":${result}}`

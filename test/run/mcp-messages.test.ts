@@ -8,6 +8,7 @@ import { waitFor } from '../../src/testing/wait-for.ts'
 
 let gateway: RunningGateway
 let port: number
+let stats: string
 let one: LenientServer
 let two: LenientServer
 
@@ -42,6 +43,7 @@ const manifests = () => {
       stateless: { targets: [target('one', one)], sessionRouting: 'Stateless' },
       sse: { targets: [target('one', one)] },
       open: { targets: [target('one', one)] },
+      counted: { targets: [target('one', one)] },
     },
     guarded.map((name) => policy(name, `GatewayBackend/${name}`, { backend: { mcp: rule } })),
   )
@@ -49,10 +51,11 @@ const manifests = () => {
 
 beforeAll(async () => {
   ;[one, two, port] = await Promise.all([startLenientServer(), startLenientServer(), freePort()])
+  stats = `127.0.0.1:${await freePort()}`
   one.results.set('tools/list', { tools: [{ name: 'search' }, { name: 'delete' }] })
   gateway = await startGateway({
     manifests: { 'all.yaml': manifests() },
-    args: ['--workers', '2'],
+    args: ['--workers', '2', '--stats-address', stats],
   })
 }, 60_000)
 
@@ -146,6 +149,15 @@ describe('messages without an id', () => {
     const line = await logged('mcp.method.name=prompts/get')
     expect(line).toContain('http.status=400')
     expect(line).toContain('mcp.error.code=-32600')
+  })
+
+  it('are in the access log if their session is refused', async () => {
+    const session = await rawSession(port, '/single')
+    const asked = message({ id: 1, method: 'resources/subscribe', params: { uri: 'test://x' } })
+    await session.as('unknown').send(port, asked)
+    const line = await logged('mcp.error.code=-32001')
+    expect(line).toContain('http.status=404')
+    expect(line).toContain('mcp.method.name=resources/subscribe')
   })
 
   it.each(paths)('pass at %s if they are notifications or answers', async (path) => {
@@ -246,7 +258,7 @@ describe('methods where authorization rules hold', () => {
 })
 
 describe('messages of a batch', () => {
-  it('are judged, logged and counted one by one', async () => {
+  it('are judged and logged one by one', async () => {
     const session = await rawSession(port, '/single', '2025-03-26')
     const before = marks()
     const { messages } = await session.send(
@@ -274,6 +286,22 @@ describe('messages of a batch', () => {
     expect(line).toContain('mcp.method.name=tools/call,tools/list,ping')
     expect(line).toContain('gen_ai.tool.name=delete,batched')
     expect(line).toContain('mcp.error.code=-32602')
+  })
+
+  it('are counted one by one', async () => {
+    const session = await rawSession(port, '/counted', '2025-03-26')
+    const batch = ['tools/list', 'ping', 'ping'].map((method, id) => message({ id, method }))
+    await session.send(port, JSON.stringify(batch))
+    const counted = async (method: string) => {
+      const text = await (await fetch(`http://${stats}/metrics`)).text()
+      const line = text
+        .split('\n')
+        .find((one) => one.includes('/counted"') && one.includes(`method="${method}"`))
+      return Number(line?.split(' ').at(-1))
+    }
+    await waitFor('the counters', async () => {
+      return (await counted('tools/list')) === 1 && (await counted('ping')) === 2
+    })
   })
 })
 

@@ -2,7 +2,7 @@
 
 import { GatewayError } from '../../errors.ts'
 import type { HeaderFields, RespondVerdict } from '../../exchange/exchange.ts'
-import { codes, errorText } from '../../mcp/answers.ts'
+import { codes, errorCodeOf, errorText } from '../../mcp/answers.ts'
 import { member, textOf } from '../../mcp/json/scan.ts'
 import {
   type McpMessage,
@@ -36,7 +36,7 @@ export async function servePost(exchange: McpExchange): Promise<Result> {
   if ('kind' in read) return read
   const { messages, isBatch } = read
   const refused = checkMessages(exchange, messages, isBatch)
-  if (refused !== undefined) return refused
+  if (refused !== undefined) return noted(exchange, messages, refused)
   const [first] = messages
   const legacy = legacySession(exchange)
   if (legacy !== undefined) return serveLegacyMessage(exchange, legacy, messages)
@@ -44,9 +44,27 @@ export async function servePost(exchange: McpExchange): Promise<Result> {
     return serveInitialize(exchange, first)
   }
   const session = exchange.backend.isStateless ? passingSession(exchange) : findSession(exchange)
-  if ('kind' in session) return session
-  if (isBatch && !hasBatches(session.state.version)) return noBatches()
+  if ('kind' in session) return noted(exchange, messages, session)
+  if (isBatch && !hasBatches(session.state.version)) {
+    return noted(exchange, messages, noBatches())
+  }
   return serveMessages(session, messages)
+}
+
+/** The log names messages that were refused before anybody served them, too. */
+function noted(
+  exchange: McpExchange,
+  messages: readonly McpMessage[],
+  refusal: RespondVerdict,
+): RespondVerdict {
+  const code = typeof refusal.body === 'string' ? errorCodeOf(refusal.body) : undefined
+  for (const message of messages.slice(0, longestBatch)) {
+    if (message.kind === 'response') continue
+    const own = exchange.forMessage()
+    own.tell(message.method)
+    if (code !== undefined) own.noteError(code)
+  }
+  return refusal
 }
 
 interface ReadBody {

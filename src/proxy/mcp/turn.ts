@@ -1,7 +1,7 @@
 /** One message of a client, from the reading to the last answer. */
 
 import type { McpItem } from '../../exchange/mcp.ts'
-import { codes, errorText, resultText } from '../../mcp/answers.ts'
+import { codes, errorCodeOf, errorText, resultText } from '../../mcp/answers.ts'
 import type { McpEvent } from '../../mcp/event-stream.ts'
 import { eventText } from '../../mcp/event-stream.ts'
 import { type JsonNode, jsonValue, member, splice, textOf } from '../../mcp/json/scan.ts'
@@ -334,11 +334,4 @@ export class Turn {
     const { start, end } = token
     return { entry, text: splice(text, [{ start, end, text: found.name }]) }
   }
-}
-
-/** The code of an answer that is an error; such an answer is short, and its error stands early. */
-function errorCodeOf(text: string): number | undefined {
-  if (text.length > 4_096 || !text.includes('"error"')) return undefined
-  const { error } = JSON.parse(text) as { error?: { code?: unknown } }
-  return typeof error?.code === 'number' ? error.code : undefined
 }
