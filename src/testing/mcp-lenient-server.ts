@@ -20,6 +20,8 @@ export interface LenientServer {
   readonly asked: readonly string[]
   /** Text of the streams of GET requests. */
   stream: string
+  /** Streams that answer `tools/call`, by the name of the tool; `ID` stands for that of the request. */
+  readonly streams: Map<string, string>
   /** Results by method. */
   readonly results: Map<string, object>
   /** What `tools/call` of `ask` asks the client. */
@@ -39,7 +41,8 @@ export async function startLenientServer(): Promise<LenientServer> {
   const documents = new Map<string, object>()
   const asked: string[] = []
   const question: object = {}
-  const server = { stream: '', question, results, documents, asked, received, versions }
+  const streams = new Map<string, string>()
+  const server = { stream: '', question, streams, results, documents, asked, received, versions }
 
   const ask = (response: ServerResponse, id: unknown): void => {
     const text = JSON.stringify({ jsonrpc: '2.0', id: 'question', ...server.question })
@@ -64,7 +67,10 @@ export async function startLenientServer(): Promise<LenientServer> {
       response.end(JSON.stringify({ jsonrpc: '2.0', id, result }))
     } else if (id === undefined) response.writeHead(202).end()
     else if (method === 'tools/call' && params?.name?.endsWith('ask')) ask(response, id)
-    else {
+    else if (method === 'tools/call' && streams.has(params?.name ?? '')) {
+      const text = streams.get(params?.name ?? '') ?? ''
+      response.writeHead(200, events).end(text.replaceAll('ID', JSON.stringify(id)))
+    } else {
       const result = results.get(method) ?? {}
       response.writeHead(200, json).end(JSON.stringify({ jsonrpc: '2.0', id, result }))
     }

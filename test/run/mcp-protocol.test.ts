@@ -216,6 +216,87 @@ describe('documents of authorization', () => {
   })
 })
 
+describe('streams of servers', () => {
+  const answer = '{"jsonrpc":"2.0","id":ID,"result":{"content":[]}}'
+  const progress = '{"jsonrpc":"2.0","method":"notifications/message","params":{"data":1}}'
+
+  /** The stream that a client gets for one of a server. */
+  async function streamed(path: string, stream: string): Promise<string> {
+    const session = await rawSession(port, path, '2025-11-25')
+    one.streams.set('streamed', stream)
+    const name = path === '/pair' ? 'one_streamed' : 'streamed'
+    const params = { name, arguments: {} }
+    const response = await fetch(at(path), {
+      method: 'POST',
+      headers: { ...headers, 'mcp-session-id': session.id },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'tools/call', params }),
+    })
+    return response.text()
+  }
+
+  it.each(['/single', '/pair'])(
+    'pass on a time to reconnect without a message (%s)',
+    async (path) => {
+      const text = await streamed(path, `data: ${progress}\n\nretry: 700\n\ndata: ${answer}\n\n`)
+      expect(text).toContain('retry: 700\n')
+      const events = text.split('\n\n').filter((event) => event !== '')
+      expect(events.filter((event) => /^data: ?$/m.test(event))).toEqual([])
+      expect(events.filter((event) => event.includes('event:'))).toHaveLength(2)
+      expect(events.at(-1)).toContain('"id":7')
+    },
+  )
+
+  it('trouble the official client with no message that is none', async () => {
+    one.streams.set('timed', `retry: 700\n\ndata: ${progress}\n\nretry: 800\n\ndata: ${answer}\n\n`)
+    const client = new Client({ name: 'test', version: '1' })
+    const errors: Error[] = []
+    client.onerror = (error) => errors.push(error)
+    const transport = new StreamableHTTPClientTransport(new URL(at('/single')))
+    await client.connect(transport as Parameters<Client['connect']>[0])
+    expect(await client.callTool({ name: 'timed' })).toEqual({ content: [] })
+    await client.close()
+    expect(errors.map(({ message }) => message).filter((text) => /JSON/.test(text))).toEqual([])
+  })
+
+  it('keep events that have an id and no data: clients resume from them', async () => {
+    const text = await streamed('/single', `id: first\ndata: \n\nid: second\ndata: ${answer}\n\n`)
+    expect(text).toMatch(/id: first\ndata: \n\n/)
+    expect(text).toMatch(/id: second\n/)
+  })
+
+  it.each([
+    ['LF', '\n'],
+    ['CR', '\r'],
+    ['CRLF', '\r\n'],
+  ])('are read to the last event with %s line ends', async (_name, end) => {
+    const lines = [`data: ${progress}`, '', `data: ${answer}`, '', ''].join(end)
+    for (const path of ['/single', '/pair']) {
+      const text = await streamed(path, lines)
+      expect(text).toContain('notifications/message')
+      expect(text).toContain('"id":7')
+    }
+  })
+
+  it.each([
+    ['CR', '\r'],
+    ['CRLF', '\r\n'],
+  ])('give each event as it ends, with %s line ends', async (_name, end) => {
+    one.stream = `data: ${progress}${end}${end}`
+    const session = await rawSession(port, '/single')
+    const response = await fetch(at('/single'), {
+      headers: { accept: 'text/event-stream', 'mcp-session-id': session.id },
+    })
+    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
+    let text = ''
+    while (!text.includes('notifications/message')) {
+      const piece = await reader?.read()
+      if (piece === undefined || piece.done) throw new Error(`the stream ends: ${text}`)
+      text += piece.value
+    }
+    await reader?.cancel()
+  })
+})
+
 describe('DELETE', () => {
   it('ends a session with 200, which the official client takes as it is', async () => {
     const session = await rawSession(port, '/single')
