@@ -23,6 +23,7 @@ import { waitFor } from '../../src/testing/wait-for.ts'
 
 let fleet: Fleet
 let shadow: Upstream
+let collector: Upstream
 let webhook: Vendor
 let limits: RateLimitServer
 let sessions: RealtimeVendor
@@ -49,14 +50,26 @@ const route = (manifests: Manifests, more: object): Manifests =>
     return { ...one, spec: { ...spec, rules: [{ ...rule, ...more, filters }] } }
   })
 
+const backendFilters = (manifests: Manifests, filters: object[]): Manifests =>
+  manifests.map((one) => {
+    if (one.kind !== 'HTTPRoute') return one
+    const spec = one.spec as { rules: { backendRefs: object[] }[] }
+    const rules = spec.rules.map((rule) => ({
+      ...rule,
+      backendRefs: rule.backendRefs.map((ref) => ({ ...ref, filters })),
+    }))
+    return { ...one, spec: { ...spec, rules } }
+  })
+
 const setHeader = (name: string, value: string) => ({
   type: 'RequestHeaderModifier',
   requestHeaderModifier: { set: [{ name, value }] },
 })
 
 beforeAll(async () => {
-  ;[shadow, webhook, limits, sessions] = await Promise.all([
+  ;[shadow, collector, webhook, limits, sessions] = await Promise.all([
     startUpstream('shadow'),
+    startUpstream('collector'),
     startWebhook(),
     startRateLimitServer(),
     startRealtimeVendor(),
@@ -126,6 +139,21 @@ beforeAll(async () => {
       ],
       reached('set-policy', provider('a'), { auth: undefined }),
       route(reached('mirrored', provider('a')), { filters: [mirror] }),
+      [
+        policy('traced', 'Gateway/edge', {
+          frontend: { tracing: { backendRef: toBackend('collector'), randomSampling: 'true' } },
+        }),
+        staticBackend('collector', collector.port),
+      ],
+      backendFilters(
+        reachedBackend('edited', {
+          groups: [
+            { providers: [{ name: 'one', ...provider('a') }] },
+            { providers: [{ name: 'two', ...provider('c') }] },
+          ],
+        }),
+        [setHeader('x-of-the-backend', 'yes')],
+      ),
       [staticBackend('shadow', shadow.port), staticBackend('webhook', webhook.port)],
       reached('guarded', provider('a'), { ai: { routes, promptGuard: { request: [guard] } } }),
       reached('limited', provider('a')),
@@ -153,7 +181,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await fleet?.dispose()
-  await Promise.all([shadow, webhook, sessions].map((one) => one?.close()))
+  await Promise.all([shadow, collector, webhook, sessions].map((one) => one?.close()))
   await limits?.close()
 })
 beforeEach(() => {
@@ -351,6 +379,13 @@ describe('passthrough', () => {
     expect(shown('d')).toEqual({})
   })
 
+  it('follows filters of the backendRef at every provider', async () => {
+    fleet.vendors.a.answer = failsA(503, 'out of order')
+    await post('edited', '/v1/chat/completions', 'claude-sonnet-4-0', {})
+    expect(fleet.lastCall('a')?.headers['x-of-the-backend']).toBe('yes')
+    expect(fleet.lastCall('c')?.headers['x-of-the-backend']).toBe('yes')
+  })
+
   it('restores a key that a policy has verified, where the vendor expects it', async () => {
     await post('verified', '/v1/chat/completions', 'claude-sonnet-4-0', {
       'api-key': 'gateway-client-key',
@@ -425,5 +460,8 @@ describe('what is written about requests', () => {
     )
     expect(log()).toContain('mark=refused&key=<redacted>')
     expect(log() + fleet.running.stderr).not.toContain(canary)
+    const spans = () => collector.received.map(({ body }) => body).join('')
+    await waitFor('the spans', () => spans().includes('mark=refused'))
+    expect(spans()).not.toContain(canary)
   })
 })

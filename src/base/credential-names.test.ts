@@ -1,0 +1,82 @@
+import { describe, expect, it } from 'vitest'
+import { isCredentialName, mayNameCredential } from './credential-names.ts'
+import { changeQuery } from './query-string.ts'
+
+const credentials = [
+  'Authorization',
+  'Proxy-Authorization',
+  'Cookie',
+  'x-api-key',
+  'X_API_KEY',
+  'api-key',
+  'apikey',
+  'api_key',
+  'x-goog-api-key',
+  'ocp-apim-subscription-key',
+  'subscription-key',
+  'x-functions-key',
+  'x-amz-security-token',
+  'X-Amz-Signature',
+  'X-Amz-Credential',
+  'X-Goog-Signature',
+  'AWSAccessKeyId',
+  'access_token',
+  'refresh_token',
+  'id_token',
+  'x-auth-token',
+  'x-forwarded-access-token',
+  'x-goog-iam-authorization-token',
+  'x-ms-token-aad-access-token',
+  'client_secret',
+  'password',
+  'sig',
+]
+
+const others = [
+  'accept',
+  'anthropic-beta',
+  'api-version',
+  'content-type',
+  'idempotency-key',
+  'key',
+  'max_tokens',
+  'mcp-session-id',
+  'openai-organization',
+  'pageToken',
+  'page_token',
+  'prompt_cache_key',
+  'sec-websocket-key',
+  'x-amzn-bedrock-guardrailidentifier',
+  'x-goog-api-client',
+  'x-goog-user-project',
+  'x-request-id',
+]
+
+describe('names of credentials', () => {
+  it.each(credentials)('include %s', (name) => {
+    expect(isCredentialName(name)).toBe(true)
+    expect(mayNameCredential(`a=b&${name}=c`)).toBe(true)
+  })
+
+  it.each(others)('do not include %s', (name) => {
+    expect(isCredentialName(name)).toBe(false)
+  })
+})
+
+describe('a change of a query', () => {
+  const without = (query: string) =>
+    changeQuery(query, (parameter, name) => (name === 'key' ? undefined : parameter))
+
+  it.each([
+    ['a=1&key=2&b=3', 'a=1&b=3'],
+    ['key=2', undefined],
+    ['key', undefined],
+    ['a=1&%6Bey=2', 'a=1'],
+    ['a=1;key=2;b=3', 'a=1;b=3'],
+    ['a=%2B+&&b', 'a=%2B+&&b'],
+    ['a=key=2', 'a=key=2'],
+    ['%ff=1&%k=2&key=3', '%ff=1&%k=2'],
+  ])('keeps the other parameters of %s as they were sent', (query, expected) => {
+    expect(without(query)).toBe(expected)
+  })
+})
