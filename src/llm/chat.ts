@@ -337,6 +337,14 @@ export function isEffort(value: unknown): value is Effort {
   return efforts.has(value)
 }
 
+const toolBlocks: ReadonlySet<Block['type']> = new Set(['tool-call', 'tool-result'])
+
+export const hasToolBlocks = ({ turns }: Chat): boolean =>
+  turns.some(({ blocks }) => blocks.some(({ type }) => toolBlocks.has(type)))
+
+/** Name of a tool for providers that want one in each request with calls in its history. */
+export const unavailableTool = 'unavailable'
+
 /** Text blocks of a list joined by a separator. */
 export function textOf(blocks: readonly Block[], separator: string): string {
   return blocks.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join(separator)

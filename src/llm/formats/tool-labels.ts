@@ -45,7 +45,7 @@ const fittingId = /^[A-Za-z0-9_-]+$/
 export function fittedId(id: string, longest: number): string {
   const bare = bareId(id)
   if (bare.length <= longest && fittingId.test(bare)) return bare
-  return shortened(`call_${bare.replace(/[^A-Za-z0-9_-]/g, '_')}`, bare, longest)
+  return shortened(bare.replace(/[^A-Za-z0-9_-]/g, '_') || 'call', bare, longest)
 }
 
 export class ToolLabels {

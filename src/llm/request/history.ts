@@ -18,7 +18,10 @@ export function settleHistory(body: JsonObject, route: ReadRouteType): JsonObjec
     case 'Completions':
       return withList(body, 'messages', settleCompletionsMessage)
     case 'Responses':
-      return withList(body, 'input', settleItem)
+      // What the provider keeps has its own ids, to which the input refers.
+      return field(body, 'previous_response_id') == null && field(body, 'conversation') == null
+        ? withList(body, 'input', settleItem)
+        : body
     case 'Messages':
     case 'VendorCTokenCount':
       return settleThinking(withList(body, 'messages', settleMessage))

@@ -150,5 +150,9 @@ export function checkConversation(body: Fields): string | undefined {
       if (problem !== undefined) return problem
     }
   }
+  const hasTools = turns.some(({ blocks }) => blocks.some(({ type }) => type === 'tool_use'))
+  if (hasTools && listOf(body.tools).length === 0) {
+    return 'Requests which include `tool_use` or `tool_result` blocks must define tools'
+  }
   return checkPairs(turns) ?? checkThinking(body, turns) ?? checkTools(body.tools)
 }

@@ -1,14 +1,16 @@
 /** The common form -> a Converse request of vendorF. The model stands in the path, not here. */
-import type {
-  Block,
-  Chat,
-  OutputFormat,
-  ResultPart,
-  SearchResultBlock,
-  TextBlock,
-  Tool,
-  ToolChoice,
-  Turn,
+import {
+  type Block,
+  type Chat,
+  hasToolBlocks,
+  type OutputFormat,
+  type ResultPart,
+  type SearchResultBlock,
+  type TextBlock,
+  type Tool,
+  type ToolChoice,
+  type Turn,
+  unavailableTool,
 } from '../../chat.ts'
 import { compact, type JsonObject } from '../../json.ts'
 import { argumentsObject } from '../arguments.ts'
@@ -129,9 +131,9 @@ class ConverseWriter {
     const tools = chat.tools.flatMap((tool) => this.#tool(tool))
     if (tools.length === 0) {
       // A history with calls needs at least one tool, whatever it is.
-      if (!hasToolBlocks(chat.turns)) return undefined
+      if (!hasToolBlocks(chat)) return undefined
       const inputSchema = { json: { type: 'object' } }
-      return { tools: [{ toolSpec: { name: 'unavailable', inputSchema } }] }
+      return { tools: [{ toolSpec: { name: unavailableTool, inputSchema } }] }
     }
     if (points.tools) tools.push(...this.point())
     return compact({ tools, toolChoice: this.#choice(chat.toolChoice) })
@@ -165,11 +167,6 @@ function writeSearchResult({ title, source, texts }: SearchResultBlock): JsonObj
 }
 
 const statusOf = (isError: boolean): string => (isError ? 'error' : 'success')
-
-const hasToolBlocks = (turns: readonly Turn[]): boolean =>
-  turns.some(({ blocks }) =>
-    blocks.some(({ type }) => type === 'tool-call' || type === 'tool-result'),
-  )
 
 /** Families whose models know nothing of the field by which those of vendorC's think. */
 const otherFamily =

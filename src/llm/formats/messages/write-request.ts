@@ -1,14 +1,16 @@
 /** The common form -> a request in the messages format. */
-import type {
-  Block,
-  Chat,
-  DocumentBlock,
-  MediaSource,
-  OutputFormat,
-  Tool,
-  ToolChoice,
-  Turn,
-  WebSearch,
+import {
+  type Block,
+  type Chat,
+  type DocumentBlock,
+  hasToolBlocks,
+  type MediaSource,
+  type OutputFormat,
+  type Tool,
+  type ToolChoice,
+  type Turn,
+  unavailableTool,
+  type WebSearch,
 } from '../../chat.ts'
 import { compact, type JsonObject } from '../../json.ts'
 import { argumentsObject } from '../arguments.ts'
@@ -135,9 +137,13 @@ function writeWebSearch(search: WebSearch): JsonObject {
   })
 }
 
-function writeTools({ tools, webSearch }: Chat, labels: ToolLabels): JsonObject[] | undefined {
-  const written = tools.map((tool) => writeTool(tool, labels))
-  if (webSearch !== undefined) written.push(writeWebSearch(webSearch))
+function writeTools(chat: Chat, labels: ToolLabels): JsonObject[] | undefined {
+  const written = chat.tools.map((tool) => writeTool(tool, labels))
+  if (chat.webSearch !== undefined) written.push(writeWebSearch(chat.webSearch))
+  // A history with calls needs at least one tool, whatever it is.
+  if (written.length === 0 && hasToolBlocks(chat)) {
+    return [{ name: unavailableTool, input_schema: { type: 'object' } }]
+  }
   return written.length === 0 ? undefined : written
 }
 
