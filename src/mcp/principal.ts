@@ -69,7 +69,9 @@ const userMembers = [
   'email',
 ]
 
-function callerOf({ extauthz, authorizedCaller, ...learned }: Learned): string | undefined {
+function callerOf(learned: Learned): string | undefined {
+  const { extauthz, authorizedCaller } = learned
+  if (extauthz === undefined && authorizedCaller === undefined) return undefined
   const users = userMembers.flatMap((name) => {
     const value = extauthz?.[name]
     return value === undefined || value === null || value === '' ? [] : [[name, canonical(value)]]
@@ -77,7 +79,7 @@ function callerOf({ extauthz, authorizedCaller, ...learned }: Learned): string |
   const { identity = [], credentials = [] } = authorizedCaller ?? {}
   if (users.length + identity.length > 0) return JSON.stringify(['user', users, identity])
   // A token that was verified says more than its bytes, which change with each renewal.
-  const isVerified = [learned.jwt, learned.apiKey, learned.basicAuth].some(Boolean)
+  const isVerified = (learned.jwt ?? learned.apiKey ?? learned.basicAuth) !== undefined
   const judged = credentials.filter(([name]) => !(isVerified && name === 'authorization'))
   if (judged.length === 0 && extauthz === undefined) return undefined
   return JSON.stringify(['credentials', judged, canonical(extauthz)])
