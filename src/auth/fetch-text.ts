@@ -1,3 +1,5 @@
+import { GrowingBytes } from '../base/growing-bytes.ts'
+
 /** What a credential service may take to answer. */
 export const patienceMs = 5_000
 /** What it may answer. */
@@ -14,10 +16,19 @@ export async function fetchText(
   const response = await fetch(url, { redirect: 'error', signal, ...init }).catch((cause) => {
     throw new Error(`${what} cannot be reached`, { cause })
   })
-  const text = await response.text()
+  const text = await readText(what, response)
   if (!response.ok) throw new Error(`${what} answered ${response.status}`)
-  if (text.length > mostBytes) throw new Error(`${what} answered too much`)
   return text
+}
+
+/** Reads no more than it admits. */
+async function readText(what: string, { body }: Response): Promise<string> {
+  const bytes = new GrowingBytes()
+  for await (const piece of body ?? []) {
+    if (bytes.length + piece.length > mostBytes) throw new Error(`${what} answered too much`)
+    bytes.add(piece, 0, piece.length)
+  }
+  return bytes.content.toString('utf8')
 }
 
 /** Fields of a JSON object; none where it is no such text. */

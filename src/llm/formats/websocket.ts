@@ -6,6 +6,8 @@
  * Without extensions; control frames may stand between the parts of a message.
  */
 
+import { GrowingBytes } from '../../base/growing-bytes.ts'
+
 const textFrame = 1
 const continuation = 0
 const longestHead = 14
@@ -23,8 +25,7 @@ export class WebSocketTexts {
   #isText = false
   #isFinal = false
   /** Of the message under way. */
-  #parts: Buffer[] = []
-  #size = 0
+  readonly #message = new GrowingBytes()
   #isReading = false
 
   constructor(onText: (text: string) => void, limit: number) {
@@ -81,8 +82,7 @@ export class WebSocketTexts {
     this.#isFinal = (first & 0x80) !== 0
     const opcode = first & 0x0f
     if (opcode === textFrame) {
-      this.#parts = []
-      this.#size = 0
+      this.#message.clear()
       this.#isReading = true
     } else if (opcode !== continuation && opcode < 8) this.#isReading = false
     this.#isText = opcode === textFrame || opcode === continuation
@@ -90,29 +90,26 @@ export class WebSocketTexts {
   }
 
   #keep(part: Buffer): void {
-    this.#size += part.length
-    if (this.#size > this.#limit) {
+    const start = this.#message.length
+    if (start + part.length > this.#limit) {
       this.#isReading = false
-      this.#parts = []
+      this.#message.clear()
       return
     }
-    // What is read belongs to the connection, and is written over by the next read.
-    const copy = Buffer.from(part)
+    this.#message.add(part, 0, part.length)
     const mask = this.#mask
-    if (mask !== undefined) {
-      for (let at = 0; at < copy.length; at++) {
-        copy[at] = (copy[at] ?? 0) ^ (mask[(this.#maskAt + at) & 3] ?? 0)
-      }
-      this.#maskAt += copy.length
+    if (mask === undefined) return
+    const copy = this.#message.content
+    for (let at = start; at < copy.length; at++) {
+      copy[at] = (copy[at] ?? 0) ^ (mask[this.#maskAt++ & 3] ?? 0)
     }
-    this.#parts.push(copy)
   }
 
   #endFrame(): void {
     if (!this.#isText || !this.#isFinal || !this.#isReading) return
     this.#isReading = false
-    const text = Buffer.concat(this.#parts).toString('utf8')
-    this.#parts = []
+    const text = this.#message.content.toString('utf8')
+    this.#message.clear()
     this.#onText(text)
   }
 }

@@ -1,5 +1,7 @@
 /** Messages of gRPC on HTTP/2: length-prefixed, with a status behind them (gRPC over HTTP/2). */
 
+import { GrowingBytes } from '../../base/growing-bytes.ts'
+
 const prefixLength = 5
 /** Larger messages are refused. */
 const messageLimit = 16 * 1024 * 1024
@@ -15,39 +17,38 @@ export function frameMessage(message: Uint8Array): Buffer {
 
 /** Cuts a stream of bytes into messages. */
 export class MessageReader {
-  #held: Buffer[] = []
-  #heldBytes = 0
+  /** The beginning of a message whose end has not arrived. */
+  #held = new GrowingBytes()
 
-  /** Is a message incomplete? */
   get isInside(): boolean {
-    return this.#heldBytes > 0
+    return this.#held.length > 0
   }
 
   /** The messages that are complete now; a text says what is wrong with the stream. */
   read(bytes: Buffer): readonly Uint8Array[] | string {
-    this.#held.push(bytes)
-    this.#heldBytes += bytes.length
-    // Most pieces are whole messages, or the middle of a large one.
-    const first = this.#held[0]
-    if (first !== undefined && first.length >= prefixLength) {
-      const needed = prefixLength + first.readUInt32BE(1)
-      if (needed <= prefixLength + messageLimit && this.#heldBytes < needed) return []
-    }
-    const all = this.#held.length === 1 ? bytes : Buffer.concat(this.#held)
     const found: Uint8Array[] = []
     let at = 0
-    while (all.length - at >= prefixLength) {
-      const length = all.readUInt32BE(at + 1)
-      if (all[at] !== 0) return 'a message is compressed, which was not offered'
+    while (at < bytes.length) {
+      at = this.#take(bytes, at, prefixLength)
+      if (this.#held.length < prefixLength) break
+      const prefix = this.#held.content
+      const length = prefix.readUInt32BE(1)
+      if (prefix[0] !== 0) return 'a message is compressed, which was not offered'
       if (length > messageLimit) return `a message has more than ${messageLimit} bytes`
-      if (all.length - at - prefixLength < length) break
-      at += prefixLength
-      found.push(all.subarray(at, at + length))
-      at += length
+      at = this.#take(bytes, at, prefixLength + length)
+      if (this.#held.length < prefixLength + length) break
+      found.push(this.#held.content.subarray(prefixLength))
+      // The message keeps its memory.
+      this.#held = new GrowingBytes()
     }
-    this.#held = at === all.length ? [] : [all.subarray(at)]
-    this.#heldBytes = all.length - at
     return found
+  }
+
+  /** Adds bytes until so many are held; gives where the others begin. */
+  #take(bytes: Buffer, at: number, wanted: number): number {
+    const end = Math.min(bytes.length, at + Math.max(0, wanted - this.#held.length))
+    this.#held.add(bytes, at, end)
+    return end
   }
 }
 

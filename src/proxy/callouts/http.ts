@@ -1,4 +1,5 @@
 /** HTTP calls of policies to backends, written once and answered once. */
+import { GrowingBytes } from '../../base/growing-bytes.ts'
 import { GatewayError } from '../../errors.ts'
 import type { HeaderFields, HttpCallout, HttpCalloutAnswer } from '../../exchange/exchange.ts'
 import type { CallListener } from '../engine/upstream/call.ts'
@@ -33,8 +34,7 @@ class AnswerReader implements CallListener {
   #open: OpenCallout | undefined
   #status = 0
   #headers: [string, string][] = []
-  readonly #pieces: Uint8Array[] = []
-  #length = 0
+  readonly #body = new GrowingBytes()
   /** How it ended before `opened` was called. */
   #ended: { readonly error: GatewayError | undefined } | undefined
 
@@ -60,10 +60,11 @@ class AnswerReader implements CallListener {
   }
 
   onBytes(bytes: Uint8Array): void {
-    this.#length += bytes.length
+    if (this.#ended !== undefined) return
     const { maxResponseBytes } = this.#limits
-    if (this.#length <= maxResponseBytes) this.#pieces.push(bytes)
-    else if (this.#ended === undefined) {
+    if (this.#body.length + bytes.length <= maxResponseBytes) {
+      this.#body.add(bytes, 0, bytes.length)
+    } else {
       this.#open?.call.close()
       const detail = `the answer is larger than ${maxResponseBytes} bytes`
       this.#end(new GatewayError('callout_failed', detail))
@@ -87,7 +88,7 @@ class AnswerReader implements CallListener {
     this.#ended = { error }
     this.#open?.end(this.#status, error)
     if (error === undefined) {
-      const body = Buffer.concat(this.#pieces)
+      const body = this.#body.content
       this.#resolve({ status: this.#status, headers: this.#headers, body })
     } else if (error.code === 'callout_failed') this.#reject(error)
     else this.#reject(new GatewayError('callout_failed', error.message, error))

@@ -1,3 +1,4 @@
+import { GrowingBytes } from '../../../base/growing-bytes.ts'
 import type { BufferedBody } from '../../../exchange/exchange.ts'
 
 /** Who waits for a body in memory. */
@@ -10,8 +11,7 @@ export interface BodyWaiter {
 /** A copy of what passes of a body, up to a limit, for whoever looks when it is over. */
 export class BodyCopy {
   readonly #limit: number
-  readonly #pieces: Buffer[] = []
-  #size = 0
+  readonly #bytes = new GrowingBytes()
   #missed = false
 
   constructor(limit: number) {
@@ -19,16 +19,14 @@ export class BodyCopy {
   }
 
   add(bytes: Buffer, start: number, end: number): void {
-    const upTo = Math.min(end, start + this.#limit - this.#size)
+    const upTo = Math.min(end, start + this.#limit - this.#bytes.length)
     if (upTo < end) this.#missed = true
-    if (upTo <= start) return
-    this.#pieces.push(Buffer.from(bytes.subarray(start, upTo)))
-    this.#size += upTo - start
+    if (upTo > start) this.#bytes.add(bytes, start, upTo)
   }
 
   /** `isWhole`: the body has come to its end. */
   content(isWhole: boolean): BufferedBody {
-    const all = Buffer.concat(this.#pieces)
+    const all = this.#bytes.content
     return isWhole && !this.#missed
       ? { complete: true, bytes: all }
       : { complete: false, prefix: all }

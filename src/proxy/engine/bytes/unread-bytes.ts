@@ -26,6 +26,18 @@ export class UnreadBytes {
     this.end = end
   }
 
+  /** The same, for bytes that will be overwritten. */
+  copy(bytes: Buffer, start: number, end: number): void {
+    if (end > start) this.#append(bytes, start, end)
+  }
+
+  /** All that waits; nothing does afterwards. */
+  take(): Buffer {
+    const taken = this.bytes.subarray(this.start, this.end)
+    this.clear()
+    return taken
+  }
+
   /** These bytes are about to be overwritten: copies what is left of them. */
   keep(bytes: Buffer): void {
     if (this.bytes !== bytes) return

@@ -1,4 +1,5 @@
 import type { GatewayError } from '../../../errors.ts'
+import { PieceQueue } from '../bytes/piece-queue.ts'
 import type { MessageBody } from '../message/message-body.ts'
 import { errorCodes } from './frames.ts'
 import { SendingStream, type StreamSession } from './sending-stream.ts'
@@ -12,7 +13,7 @@ export abstract class Http2Stream extends SendingStream {
   receiveWindow: number
   /** END_STREAM has arrived, or nothing more is taken. */
   isReceiveClosed = false
-  #held: Buffer[] = []
+  readonly #held = new PieceQueue()
   #trailers = ''
   /** Content-Length; negative where the head named none. */
   #announced = -1
@@ -55,8 +56,8 @@ export abstract class Http2Stream extends SendingStream {
     if (isLast && !this.#close()) return
     const { body } = this
     if (body === undefined) this.credit(end - start)
-    else if (this.#held.length > 0 || !body.wantsBytes) {
-      this.#held.push(Buffer.from(bytes.subarray(start, end)))
+    else if (this.#held.size > 0 || !body.wantsBytes) {
+      this.#held.push(bytes, start, end)
     } else this.#feed(body, bytes, start, end)
   }
 
@@ -64,7 +65,7 @@ export abstract class Http2Stream extends SendingStream {
   endReceiving(trailers: string): void {
     this.#trailers = trailers
     if (!this.isReceiveClosed && !this.#close()) return
-    if (this.#held.length === 0) this.#finish()
+    if (this.#held.size === 0) this.#finish()
   }
 
   /** Nothing more will come; false where something is missing (RFC 9113 8.1.1). */
@@ -82,11 +83,11 @@ export abstract class Http2Stream extends SendingStream {
       if (piece === undefined) break
       this.#feed(body, piece, 0, piece.length)
     }
-    if (this.isReceiveClosed && this.#held.length === 0) this.#finish()
+    if (this.isReceiveClosed && this.#held.size === 0) this.#finish()
   }
 
   #feed(body: MessageBody, bytes: Buffer, start: number, end: number): void {
-    const isLast = this.isReceiveClosed && this.#held.length === 0 && this.#trailers === ''
+    const isLast = this.isReceiveClosed && this.#held.size === 0 && this.#trailers === ''
     this.#isFinished = isLast
     this.credit(end - start)
     try {
@@ -143,9 +144,8 @@ export abstract class Http2Stream extends SendingStream {
   protected closeReceiving(): void {
     this.isReceiveClosed = true
     this.#isFinished = true
-    let waiting = 0
-    for (const piece of this.#held) waiting += piece.length
-    this.#held = []
+    const waiting = this.#held.size
+    this.#held.take()
     if (waiting > 0) this.session.credit(waiting)
   }
 

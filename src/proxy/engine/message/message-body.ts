@@ -2,6 +2,7 @@ import { GatewayError } from '../../../errors.ts'
 import type { Body, BodyTransform, BufferedBody } from '../../../exchange/exchange.ts'
 import { BodyCopy, type BodyWaiter, boundedBody, copyOf } from '../bytes/body-copy.ts'
 import type { BodySink, BodySource, BodyTap } from '../bytes/body-sink.ts'
+import { PieceQueue } from '../bytes/piece-queue.ts'
 import { type ChunkSink, ChunkState, type HeadReader } from './head-reader.ts'
 import { ReplayRecord } from './replay-record.ts'
 
@@ -32,8 +33,7 @@ export class MessageBody implements Body, ChunkSink {
   #mode: Mode = 'waiting'
   #sink: BodySink | undefined
   #isChunkedOut = false
-  #held: Buffer[] = []
-  #heldBytes = 0
+  readonly #held = new PieceQueue()
   readonly #record = new ReplayRecord()
   #transforms: BodyTransform[] | undefined
   #replacement: Buffer | undefined
@@ -77,8 +77,7 @@ export class MessageBody implements Body, ChunkSink {
     this.sentBytes = 0
     this.#hasFlowed = false
     this.#hasFailed = false
-    if (this.#heldBytes > 0) this.#held = []
-    this.#heldBytes = 0
+    this.#held.take()
     this.#record.start(isReplayable && !this.ended)
     this.#transforms = undefined
     this.#replacement = undefined
@@ -186,12 +185,7 @@ export class MessageBody implements Body, ChunkSink {
       if (!this.ended) this.#mode = 'discarding'
       this.#endFrom(0)
     } else {
-      const held = this.#held
-      if (held.length > 0) {
-        this.#held = []
-        this.#heldBytes = 0
-        for (const piece of held) this.#send(piece, 0, piece.length)
-      }
+      for (const piece of this.#held.take()) this.#send(piece, 0, piece.length)
       this.#endOver()
     }
     const turn = this.#turn
@@ -216,9 +210,7 @@ export class MessageBody implements Body, ChunkSink {
   /** Back to before `flow`; the body must be replayable. */
   rewind(): void {
     if (this.#hasFlowed) {
-      const again = this.#record.isWhole ? this.#record.take() : this.#copyOfKnown()
-      for (const piece of again) this.#heldBytes += piece.length
-      this.#held = [...again, ...this.#held]
+      this.#held.putBack(this.#record.isWhole ? this.#record.take() : this.#copyOfKnown())
     }
     this.#mode = 'waiting'
     this.#sink = undefined
@@ -305,10 +297,7 @@ export class MessageBody implements Body, ChunkSink {
     this.receivedBytes += end - start
     this.#copy?.add(bytes, start, end)
     if (this.#mode === 'flowing') this.#send(bytes, start, end)
-    else if (this.#mode !== 'discarding') {
-      this.#held.push(copyOf(bytes, start, end))
-      this.#heldBytes += end - start
-    }
+    else if (this.#mode !== 'discarding') this.#held.push(bytes, start, end)
   }
 
   /** A chunk that came by itself and is sent as it came, as events of a stream do: as it is framed. */
@@ -336,12 +325,14 @@ export class MessageBody implements Body, ChunkSink {
   #settle(): void {
     const waiter = this.#waiter
     if (waiter === undefined) return
-    const isOver = this.#heldBytes > waiter.limit
+    const isOver = this.#held.size > waiter.limit
     if (!isOver && !this.ended) return
     this.#waiter = undefined
     this.#mode = 'waiting'
-    const all = Buffer.concat(this.#held)
-    this.#held = all.length === 0 ? [] : [all]
+    const pieces = this.#held.take()
+    const [first] = pieces
+    const all = first !== undefined && pieces.length === 1 ? first : Buffer.concat(pieces)
+    this.#held.putBack([all])
     this.#known = boundedBody(all, isOver ? waiter.limit : undefined)
     waiter.resolve(this.#known)
   }

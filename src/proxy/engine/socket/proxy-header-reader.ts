@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { GrowingBytes } from '../../../base/growing-bytes.ts'
 import type { EngineParts } from '../engine-parts.ts'
 import { Timer, type TimerOwner } from '../timer-wheel.ts'
 import type { EngineLimits } from '../types.ts'
@@ -14,7 +15,7 @@ export class ProxyHeaderReader implements TimerOwner {
   readonly #socket: Socket
   readonly #timer = new Timer(this)
   readonly #onRead: () => void
-  #bytes: Buffer = Buffer.alloc(0)
+  readonly #bytes = new GrowingBytes()
   #isOver = false
 
   constructor(parts: EngineParts, limits: EngineLimits, socket: Socket, onRead: () => void) {
@@ -32,8 +33,8 @@ export class ProxyHeaderReader implements TimerOwner {
   readonly #read = (): void => {
     const chunk = this.#socket.read() as Buffer | null
     if (chunk === null) return
-    this.#bytes = this.#bytes.length === 0 ? chunk : Buffer.concat([this.#bytes, chunk])
-    const header = readProxyHeader(this.#bytes)
+    this.#bytes.add(chunk, 0, chunk.length)
+    const header = readProxyHeader(this.#bytes.content)
     if (header === 'incomplete') return
     if (header === 'malformed') {
       this.#failed()
@@ -41,7 +42,7 @@ export class ProxyHeaderReader implements TimerOwner {
     }
     this.#over()
     if (header.source !== undefined) announceSource(this.#socket, header.source)
-    const rest = this.#bytes.subarray(header.length)
+    const rest = this.#bytes.content.subarray(header.length)
     if (rest.length > 0) this.#socket.unshift(rest)
     this.#onRead()
   }

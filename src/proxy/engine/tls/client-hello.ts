@@ -9,6 +9,7 @@
  *   extension   type 2 | <2>         server_name: list <2> of  0 | host name <2>
  * ```
  */
+import { GrowingBytes } from '../../../base/growing-bytes.ts'
 import { withoutRootDot } from '../../../base/root-dot.ts'
 import { ticketNameBytes } from './session-tickets.ts'
 
@@ -38,42 +39,62 @@ const ticketExtension = 35
 const sharedKeysExtension = 41
 const ticketAgeBytes = 4
 
-/** Reads what has arrived so far; `malformed` is also what is not TLS at all. */
-export function readClientHello(bytes: Buffer): ClientHello | 'incomplete' | 'malformed' {
-  const message = messageOf(bytes)
-  if (message === 'incomplete' && bytes.length > mostBytes) return 'malformed'
-  if (typeof message === 'string') return message
-  try {
-    return helloOf(message)
-  } catch {
-    return 'malformed'
+type Answer = ClientHello | 'incomplete' | 'malformed'
+
+/** Reads a hello whose bytes arrive in any pieces; `malformed` is also what is not TLS at all. */
+export class ClientHelloReader {
+  /** The header of the record under way, as far as it has arrived. */
+  readonly #header = new GrowingBytes()
+  /** What the records hold. */
+  readonly #message = new GrowingBytes()
+  #fragmentLeft = 0
+  #received = 0
+
+  push(bytes: Buffer): Answer {
+    this.#received += bytes.length
+    for (let at = 0; at < bytes.length; ) {
+      if (this.#fragmentLeft === 0) {
+        this.#header.addByte(bytes[at++] ?? 0)
+        if (!this.#isHeaderSound()) return 'malformed'
+        continue
+      }
+      const end = Math.min(bytes.length, at + this.#fragmentLeft)
+      this.#message.add(bytes, at, end)
+      this.#fragmentLeft -= end - at
+      at = end
+      const answer = this.#answer()
+      if (answer !== 'incomplete') return answer
+    }
+    return this.#received > mostBytes ? 'malformed' : 'incomplete'
+  }
+
+  /** Begins the fragment once the header is whole. */
+  #isHeaderSound(): boolean {
+    const header = this.#header.content
+    if (header[0] !== handshakeRecord) return false
+    if (header.length < recordHeader) return true
+    this.#header.clear()
+    this.#fragmentLeft = header.readUInt16BE(3)
+    return header[1] === 3 && this.#fragmentLeft > 0 && this.#fragmentLeft <= largestFragment
+  }
+
+  #answer(): Answer {
+    const message = this.#message.content
+    if (message.length < messageHeader) return 'incomplete'
+    const size = message.readUIntBE(1, 3)
+    if (message[0] !== clientHelloMessage || size > largestHello) return 'malformed'
+    const end = messageHeader + size
+    if (message.length < end) return 'incomplete'
+    try {
+      return helloOf(message.subarray(messageHeader, end))
+    } catch {
+      return 'malformed'
+    }
   }
 }
 
-/** The body of the hello, out of its records. */
-function messageOf(bytes: Buffer): Buffer | 'incomplete' | 'malformed' {
-  const handshake = fragmentsOf(bytes)
-  if (handshake === undefined) return 'malformed'
-  if (handshake.length < messageHeader) return 'incomplete'
-  const size = handshake.readUIntBE(1, 3)
-  if (handshake[0] !== clientHelloMessage || size > largestHello) return 'malformed'
-  const end = messageHeader + size
-  return handshake.length < end ? 'incomplete' : handshake.subarray(messageHeader, end)
-}
-
-/** What the handshake records at the beginning hold, as far as it has arrived. */
-function fragmentsOf(bytes: Buffer): Buffer | undefined {
-  const fragments: Buffer[] = []
-  for (let at = 0; at < bytes.length; ) {
-    if (bytes[at] !== handshakeRecord) return at === 0 ? undefined : Buffer.concat(fragments)
-    if (bytes.length < at + recordHeader) break
-    const length = bytes.readUInt16BE(at + 3)
-    if (bytes[at + 1] !== 3 || length === 0 || length > largestFragment) return undefined
-    fragments.push(bytes.subarray(at + recordHeader, at + recordHeader + length))
-    at += recordHeader + length
-  }
-  return Buffer.concat(fragments)
-}
+/** Reads what has arrived so far. */
+export const readClientHello = (bytes: Buffer): Answer => new ClientHelloReader().push(bytes)
 
 /** Throws where a length leads out of the message. */
 function helloOf(message: Buffer): ClientHello {

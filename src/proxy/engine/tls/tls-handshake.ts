@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import { type SecureContext, TLSSocket, type TLSSocketOptions } from 'node:tls'
+import { GrowingBytes } from '../../../base/growing-bytes.ts'
 import { withoutRootDot } from '../../../base/root-dot.ts'
 import { socketHighWaterMark } from '../bytes/write-limits.ts'
 import type { SecureSocket } from '../client/accepted-connection.ts'
@@ -7,7 +8,7 @@ import type { EngineParts } from '../engine-parts.ts'
 import { inheritSource } from '../socket/connection-ends.ts'
 import { Timer, type TimerOwner } from '../timer-wheel.ts'
 import type { EngineLimits } from '../types.ts'
-import { readClientHello } from './client-hello.ts'
+import { ClientHelloReader } from './client-hello.ts'
 import type { ChooseTls, TlsChoice, TlsContexts } from './tls-choice.ts'
 
 /** What a listener of HTTPS offers. */
@@ -36,7 +37,9 @@ export class TlsHandshake implements TimerOwner {
   readonly #startedAt: number
   readonly #owner: HandshakeOwner
   #socket: TLSSocket | undefined
-  #hello: Buffer = Buffer.alloc(0)
+  /** All bytes that have been read, and their reader. */
+  #hello = new GrowingBytes()
+  readonly #reader = new ClientHelloReader()
   #isOver = false
 
   constructor(
@@ -62,8 +65,8 @@ export class TlsHandshake implements TimerOwner {
   readonly #read = (): void => {
     const chunk = this.#raw.read() as Buffer | null
     if (chunk === null) return
-    this.#hello = this.#hello.length === 0 ? chunk : Buffer.concat([this.#hello, chunk])
-    const hello = readClientHello(this.#hello)
+    this.#hello.add(chunk, 0, chunk.length)
+    const hello = this.#reader.push(chunk)
     if (hello === 'incomplete') return
     this.#raw.off('readable', this.#read)
     if (hello === 'malformed') {
@@ -79,15 +82,15 @@ export class TlsHandshake implements TimerOwner {
 
   #pass(choice: TlsChoice, serverName: string | undefined): void {
     this.#letGo()
-    this.#owner.onPassthrough(this.#raw, choice, serverName, this.#hello)
+    this.#owner.onPassthrough(this.#raw, choice, serverName, this.#hello.content)
   }
 
   #begin(choice: TlsChoice, secureContext: SecureContext, serverName: string | undefined): void {
     const raw = this.#raw
     raw.off('end', this.#failed)
     // TLS takes what is buffered first, and then reads from the handle itself.
-    raw.unshift(this.#hello)
-    this.#hello = Buffer.alloc(0)
+    raw.unshift(this.#hello.content)
+    this.#hello = new GrowingBytes()
     // Of what is forwarded unread nobody knows what it speaks, unless somebody says so.
     const alpn = choice.alpn ?? (choice.carries === 'http' ? httpProtocols : undefined)
     const options: TLSSocketOptions & { highWaterMark: number } = {

@@ -1,6 +1,7 @@
 import { INCOMPLETE } from '../../../core/index.ts'
 import { GatewayError } from '../../../errors.ts'
 import { type ReadBuffer, readBufferSize } from '../bytes/read-buffers.ts'
+import { UnreadBytes } from '../bytes/unread-bytes.ts'
 import type { EngineParts } from '../engine-parts.ts'
 import { refusedResponse } from '../message/head-reader.ts'
 import type { RequestFraming, RequestHeadView } from '../message/request-head.ts'
@@ -45,7 +46,7 @@ export class UpstreamConnection implements UpstreamLink, OpeningOwner, TimerOwne
   #user: UpstreamUser | undefined
   #state: State = 'connecting'
   /** Bytes that came before they could be used. */
-  #held: Buffer | undefined
+  readonly #held = new UnreadBytes()
   /** How far the head that is arriving has been read. */
   #resume = 0
   #interims = 0
@@ -175,11 +176,11 @@ export class UpstreamConnection implements UpstreamLink, OpeningOwner, TimerOwne
     let from = bytes
     let at = start
     let to = end
-    if (this.#held !== undefined) {
-      from = Buffer.concat([this.#held, bytes.subarray(start, end)])
-      at = 0
-      to = from.length
-      this.#held = undefined
+    if (this.#held.size > 0) {
+      this.#held.add(bytes, start, end)
+      from = this.#held.bytes
+      at = this.#held.start
+      to = this.#held.end
     }
     const reader = this.#parts.reader
     while (at < to) {
@@ -187,9 +188,11 @@ export class UpstreamConnection implements UpstreamLink, OpeningOwner, TimerOwne
       const code = reader.readResponse(from, at, to, maxHeadBytes, this.#resume)
       this.#resume = code === INCOMPLETE ? reader.resume : 0
       if (code === INCOMPLETE) {
-        this.#held = Buffer.from(from.subarray(at, to))
+        if (from === this.#held.bytes) this.#held.start = at
+        else this.#held.copy(from, at, to)
         return
       }
+      this.#held.clear()
       if (code < 0) {
         this.#fail(refusedResponse(code))
         return
@@ -262,21 +265,18 @@ export class UpstreamConnection implements UpstreamLink, OpeningOwner, TimerOwne
 
   #hold(bytes: Buffer, start: number, end: number): void {
     this.transport.pause()
-    if (start === end) return
-    const piece = bytes.subarray(start, end)
-    this.#held = this.#held === undefined ? Buffer.from(piece) : Buffer.concat([this.#held, piece])
+    this.#held.copy(bytes, start, end)
   }
 
   /** The user wants (more of) the body. */
   resumeBody(): void {
     const user = this.#user
-    const held = this.#held
-    if (user !== undefined && held !== undefined && this.#state === 'body') {
-      this.#held = undefined
+    if (user !== undefined && this.#held.size > 0 && this.#state === 'body') {
+      const held = this.#held.take()
       const turn = this.#turn
       this.#readHeld(user, held)
       if (this.#turn !== turn || this.#user === undefined) return
-      if (this.#held !== undefined || user.responseSource.blocked) return
+      if (this.#held.size > 0 || user.responseSource.blocked) return
     }
     this.transport.resume()
   }
@@ -293,9 +293,8 @@ export class UpstreamConnection implements UpstreamLink, OpeningOwner, TimerOwne
   startTunnel(): void {
     this.#state = 'tunnel'
     this.transport.resume()
-    const held = this.#held
-    this.#held = undefined
-    if (held !== undefined) this.#user?.onTunnelBytes(held, 0, held.length)
+    const held = this.#held.take()
+    if (held.length > 0) this.#user?.onTunnelBytes(held, 0, held.length)
   }
 
   /**
@@ -307,7 +306,7 @@ export class UpstreamConnection implements UpstreamLink, OpeningOwner, TimerOwne
     if (this.#state === 'closed') return
     const isWhole = user?.responseSource.ended === true && user.isRequestSent
     const isClean = isWhole && this.#buffer !== undefined && this.lostTurn === undefined
-    if (!this.#mayReuse || !isClean || this.#held !== undefined || this.transport.needsDrain) {
+    if (!this.#mayReuse || !isClean || this.#held.size > 0 || this.transport.needsDrain) {
       this.close()
       return
     }
@@ -326,7 +325,7 @@ export class UpstreamConnection implements UpstreamLink, OpeningOwner, TimerOwne
     this.#giveBackBuffer()
     this.#state = 'closed'
     this.#user = undefined
-    this.#held = undefined
+    this.#held.clear()
     this.#parts.timers.disarm(this.#timer)
     this.#parts.counters.upstreamConnectionsOpen--
     this.#owner.closed(this)
