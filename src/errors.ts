@@ -1,8 +1,8 @@
 /**
  * The catalogue of errors. Everything that is neither a user's bad configuration (an Outcome) nor
- * an expected refusal (a Verdict) is a GatewayError built from one row here; log level, HTTP
- * status, retry and text follow from the row, never from the place that catches it.
- * docs/errors.md lists the same rows; a test holds both together. Codes are never reused.
+ * an expected refusal (a Verdict) is a GatewayError built from one row here; log level, status, retry
+ * and text follow from the row, never from the place that catches it. docs/errors.md lists the same
+ * rows. Codes are never reused.
  */
 
 import { type ErrorRow, row } from './errors/row.ts'
@@ -13,7 +13,7 @@ export type { ErrorSource, RetryRule } from './errors/row.ts'
 const invalid = (status: number, text: string, doc: string): ErrorRow =>
   row(status, 'downstream', 'no', 'InvalidRequest', text, doc)
 
-/** Nobody who sends requests is told of it. */
+/** Never sent to clients. */
 const unanswered = (text: string, doc: string): ErrorRow =>
   row(0, 'internal', 'no', 'Internal', text, doc)
 
@@ -27,6 +27,11 @@ export const errorCatalogue = {
     408,
     'request head timeout',
     'The client did not send its request head in time.',
+  ),
+  request_body_timeout: invalid(
+    408,
+    'request body too slow',
+    'The client sent the body of its request more slowly than `SLUICE_MIN_REQUEST_BODY_RATE` admits.',
   ),
   uri_too_long: invalid(
     414,

@@ -63,7 +63,7 @@ export function trafficOptions(
   const { trustedProxies, ambiguousPaths, proxyProtocolFrom, maxConnections, ...more } = others
   const { streamIdleMs, udpIdleMs, udpSessions, ...rest } = more
   const { logLevel: _, logFormat: __, sessionKeyFile, tlsSessionLifetimeMs, ...remaining } = rest
-  const { zone, node, maxBackendRequests, ...proxy } = remaining
+  const { zone, node, maxBackendRequests, minBodyRate, underscoreHeaders, ...proxy } = remaining
   return {
     ...proxy,
     accessLogFormat: accessLog,
@@ -83,6 +83,7 @@ export function trafficOptions(
       udpIdleTimeoutMs: udpIdleMs,
       udpMaxSessions: udpSessions,
     },
+    limits: { minBodyBytesPerSecond: minBodyRate, underscoreHeaders },
     version: packageVersion(),
     drain: deadlines,
     log,

@@ -16,6 +16,7 @@ import { resolvePool } from './inference/resolve-pool.ts'
 import { resolveProvider } from './llm/choose-provider.ts'
 import { markModelRoute } from './llm/model-route.ts'
 import { adaptModelHeaders, prepareModelRequest } from './llm/prepare.ts'
+import { limitForwards } from './max-forwards.ts'
 import { authenticateMcp } from './mcp/authenticate.ts'
 import { findMetadataRoute } from './mcp/metadata-route.ts'
 import { isMcpBackend, serveMcp } from './mcp/serve.ts'
@@ -53,6 +54,8 @@ export const requestPhases: readonly Phase[] = [
   redirect,
   // Needs no backend, so it comes before one is looked for.
   answerDirectly,
+  // Here the gateway stands in for the backend, and so after everything that may refuse the request.
+  limitForwards,
   // Only now: an unauthenticated caller must not learn whether a backend exists.
   resolveBackend,
   // Before anything else hears of the request, and while its path is at hand as the client knows it.

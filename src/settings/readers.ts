@@ -75,6 +75,11 @@ export function readCount(text: string): number | undefined {
   return /^[0-9]{1,7}$/.test(text) && count >= 1 && count <= 1_000_000 ? count : undefined
 }
 
+export function readRate(text: string): number | undefined {
+  const rate = Number(text)
+  return /^[0-9]{1,10}$/.test(text) && rate <= 1_000_000_000 ? rate : undefined
+}
+
 /** RFC 8446 4.6.1. */
 const longestSessionMs = 7 * 24 * 3_600_000
 

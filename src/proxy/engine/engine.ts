@@ -81,6 +81,8 @@ export const defaultLimits: EngineLimits = {
   headTimeoutMs: 30_000,
   stallTimeoutMs: 600_000,
   handshakeTimeoutMs: 15_000,
+  minBodyBytesPerSecond: 240,
+  underscoreHeaders: 'keep',
   http2: defaultHttp2Limits,
 }
 

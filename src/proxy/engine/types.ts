@@ -135,6 +135,9 @@ export interface RequestHandler {
   onBadHead(port: number, error: GatewayError, peer: Peer, scheme: 'http' | 'https'): void
 }
 
+/** `keep`: as any other. `drop`: as if they were not there. `refuse`: the request is answered 400. */
+export type UnderscoreHeaders = 'keep' | 'drop' | 'refuse'
+
 export interface EngineLimits {
   /** Most header fields of a request head of HTTP/1.1; of HTTP/2 the bytes alone count. */
   maxHeaders: number
@@ -147,6 +150,10 @@ export interface EngineLimits {
   stallTimeoutMs: number
   /** From the accepted connection to the end of the TLS handshake. */
   handshakeTimeoutMs: number
+  /** Lowest speed of the body of a request, while it is read and not answered yet; 0 = none. */
+  minBodyBytesPerSecond: number
+  /** What becomes of header fields with `_` in their names. */
+  underscoreHeaders: UnderscoreHeaders
   http2: Http2Limits
 }
 

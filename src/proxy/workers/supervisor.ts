@@ -12,7 +12,7 @@ import { configDump } from '../admin/config-dump.ts'
 import { adminRoutes, type LevelControl, readinessRoutes, statsRoutes } from '../admin/routes.ts'
 import { type SmallServer, serve } from '../admin/server.ts'
 import { TicketRotation } from '../engine/tls/session-tickets.ts'
-import type { StreamLimits } from '../engine/types.ts'
+import type { EngineLimits, StreamLimits } from '../engine/types.ts'
 import { rateTableKeys } from '../rate-buckets.ts'
 import type { AccessLogFormat } from '../telemetry/access-line.ts'
 import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'
@@ -69,6 +69,8 @@ export interface ProxyOptions {
   readonly maxBackendRequests?: number
   /** Limits of what is forwarded unread; the engine's own where absent. */
   readonly streamLimits?: Partial<StreamLimits>
+  /** Limits of requests, unless a policy sets them; the engine's own if omitted. */
+  readonly limits?: Partial<EngineLimits>
   /** Nobody is believed, and everybody let in, where absent. */
   readonly edge?: EdgeSettings
   /** How long TLS sessions can be resumed, and how often the keys of their tickets change. */

@@ -1,7 +1,7 @@
 /** What the main thread and its workers tell each other. */
 import type { Rejection } from '../../wire/channel.ts'
 import type { TicketSecrets } from '../engine/tls/session-tickets.ts'
-import type { StreamLimits } from '../engine/types.ts'
+import type { EngineLimits, StreamLimits } from '../engine/types.ts'
 import type { AmbiguousPaths } from '../request-path.ts'
 import type { AccessLogFormat } from '../telemetry/access-line.ts'
 import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'
@@ -47,6 +47,7 @@ export interface WorkerSettings {
   readonly locality?: Locality
   readonly maxBackendRequests?: number
   readonly streamLimits?: Partial<StreamLimits>
+  readonly limits?: Partial<EngineLimits>
   /** How long TLS sessions can be resumed. */
   readonly tlsSessionSeconds?: number
   readonly edge?: EdgeSettings

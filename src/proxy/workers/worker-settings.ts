@@ -13,7 +13,7 @@ interface Options extends Omit<Alike, 'accessLog'> {
 export function workerSettings(options: Options): Alike {
   const { bindAddress, accessLogFd = 1, accessLogFormat = 'text', destinations } = options
   const { clusterDomain, locality, maxBackendRequests, streamLimits, version, edge } = options
-  const { nameServers, tlsSessionSeconds } = options
+  const { nameServers, tlsSessionSeconds, limits } = options
   return {
     bindAddress,
     accessLog: { fd: accessLogFd, format: accessLogFormat },
@@ -23,6 +23,7 @@ export function workerSettings(options: Options): Alike {
     ...(locality !== undefined && { locality }),
     ...(maxBackendRequests !== undefined && { maxBackendRequests }),
     ...(streamLimits !== undefined && { streamLimits }),
+    ...(limits !== undefined && { limits }),
     ...(version !== undefined && { version }),
     ...(tlsSessionSeconds !== undefined && { tlsSessionSeconds }),
     ...(edge !== undefined && { edge }),

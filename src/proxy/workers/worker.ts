@@ -28,7 +28,7 @@ const trapExitCode = 70
 
 async function startWorker(port: NonNullable<typeof parentPort>, settings: WorkerSettings) {
   const { bindAddress, reusePort, accessLog, streamLimits, counts, index } = settings
-  const { maxBackendRequests: most } = settings
+  const { maxBackendRequests: most, limits } = settings
   const { maxConnections, sessionKey } = settings.edge ?? {}
   const { trustedProxies = [], proxyProtocolFrom = [], ambiguousPaths } = settings.edge ?? {}
   const send = (message: FromWorker) => port.postMessage(message)
@@ -61,6 +61,7 @@ async function startWorker(port: NonNullable<typeof parentPort>, settings: Worke
     handler: plane.handler,
     streamHandler: plane.streamHandler,
     ...(streamLimits !== undefined && { streamLimits }),
+    ...(limits !== undefined && { limits }),
     ...(maxConnections !== undefined && {
       connectionCap: new ConnectionCap(maxConnections, counts.connections, index),
     }),

@@ -16,6 +16,7 @@ import type { AcceptedConnection, OpenConnection } from './accepted-connection.t
 import type { ClientSide, ClientUser } from './client-side.ts'
 import { Http1Side } from './http1-side.ts'
 import { LingeringClose } from './lingering-close.ts'
+import { RequestWatch } from './request-watch.ts'
 
 /** `open`: requests are read. `tunnel`: bytes are copied. `closed`: gone, or in other hands. */
 type State = 'open' | 'tunnel' | 'closed'
@@ -50,8 +51,9 @@ export class ClientConnection
   #isHeadTimed = false
   /** How far the head that is arriving has been read. */
   #resume = 0
-  /** Bytes moved when reading was paused. */
-  #progress = 0
+  readonly #watch: RequestWatch
+  /** The response of the request that is served has begun. */
+  #isAnswered = false
 
   constructor(parts: EngineParts, { limits, port, socket, secure, wasRead }: AcceptedConnection) {
     super(port, secure?.choice)
@@ -63,6 +65,7 @@ export class ClientConnection
       wasRead !== true
         ? Transport.overShared(parts, socket, this, meter, secure?.raw)
         : overReadSocket(parts, socket, this, meter)
+    this.#watch = new RequestWatch(parts, this.#timer, limits)
     parts.connections.add(this)
     parts.counters.connectionsTotal++
     parts.counters.connectionsOpen++
@@ -70,10 +73,12 @@ export class ClientConnection
   }
 
   sendHead(head: string, exchange: ClientUser): void {
+    this.#isAnswered = true
     this.transport.appendText(`${head}${this.#connectionField(exchange)}\r\n`)
   }
 
   sendResponse(head: ResponseHeadView, framing: ResponseFraming, exchange: ClientUser): void {
+    this.#isAnswered = true
     this.transport.gather()
     head.writeTo(this.transport, framing)
     this.transport.appendText(this.#connectionField(exchange))
@@ -113,18 +118,9 @@ export class ClientConnection
   /** Reads no more for now, and so cannot hear that the client goes: not without a limit. */
   #pause(): void {
     this.transport.pause()
-    if (this.isBusy && !this.#timer.isArmed) this.#watch()
-  }
-
-  /** While a request is served: bytes must move before the time is over. */
-  #watch(): void {
-    this.#progress = this.#moved()
-    this.#parts.timers.arm(this.#timer, this.#limits.stallTimeoutMs)
-  }
-
-  #moved(): number {
+    this.#watch.rest()
     const exchange = this.#exchange
-    return exchange === undefined ? 0 : exchange.requestBytes + exchange.responseBytes
+    if (exchange !== undefined && this.isBusy && !this.#timer.isArmed) this.#watch.begin(exchange)
   }
 
   /** One step; false when there is nothing to do before more bytes or a drain. */
@@ -155,7 +151,8 @@ export class ClientConnection
       }
       return false
     }
-    const error = code < 0 ? refusedRequest(code) : unservedHead(reader, this.#limits.maxHeaders)
+    const error =
+      code < 0 ? refusedRequest(code) : unservedHead(reader, this.#limits, this.#limits.maxHeaders)
     if (error !== undefined) {
       if (code === HTTP2_PREFACE && this.#mayBeHttp2) this.#becomeHttp2()
       else this.#refuse(error, code === HTTP2_PREFACE)
@@ -170,9 +167,10 @@ export class ClientConnection
     this.#unread.start += reader.headLength
     this.#exchange = exchange
     this.hasContinued = false
+    this.#isAnswered = false
     this.mustClose = this.#parts.isDraining || this.#isLast || !exchange.request.isPersistent
     exchange.begin(this, exchange.request.bodyKind)
-    if (this.isBusy && !exchange.requestSource.ended) this.#watch()
+    if (this.isBusy && !exchange.requestSource.ended) this.#watch.begin(exchange)
     return true
   }
 
@@ -225,6 +223,7 @@ export class ClientConnection
   /** The body of the request is wanted now. */
   wantBody(): void {
     if (this.#exchange === undefined) return
+    this.#watch.rest()
     if (this.awaitsContinue && !this.#isDiscarding && !this.transport.closed) {
       this.hasContinued = true
       this.transport.appendText('HTTP/1.1 100 Continue\r\n\r\n')
@@ -262,8 +261,7 @@ export class ClientConnection
 
   /** One side of the tunnel has ended its stream: the other one gets this long to do so. */
   limitTunnel(): void {
-    this.#progress = this.#moved()
-    this.#parts.timers.arm(this.#timer, halfOpenMs)
+    if (this.#exchange !== undefined) this.#watch.limit(this.#exchange, halfOpenMs)
   }
 
   /** The exchange has ended; called once for each. */
@@ -376,12 +374,17 @@ export class ClientConnection
     const isOpen = this.#state === 'open'
     if (isOpen && this.#isHeadTimed) this.#refuse(new GatewayError('request_timeout'))
     else if (isOpen && this.#exchange === undefined) this.close()
-    else if (!this.isBusy) this.abort()
-    else if (this.#moved() !== this.#progress) this.#watch()
+    else if (this.#exchange === undefined || !this.isBusy) this.abort()
+    else this.#look(this.#exchange)
+  }
+
+  #look(exchange: ClientUser): void {
+    const look = this.#watch.look(exchange, this.#isAnswered)
+    if (look === 'slow') exchange.onBadRequestBody(new GatewayError('request_body_timeout'))
+    if (look !== 'stalled') return
     // Nothing is awaited of a client that has sent all and can be heard.
-    else if (!isOpen || this.transport.paused || this.#exchange?.requestSource.ended === false) {
-      this.abort()
-    }
+    const isAwaited = this.#state !== 'open' || !exchange.requestSource.ended
+    if (isAwaited || this.transport.paused) this.abort()
   }
 
   #gone(): void {

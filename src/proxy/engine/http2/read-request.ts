@@ -23,5 +23,5 @@ export function readHttp2Request(
       ? fields.text(!isLast)
       : fields.upgradeText(protocol, randomBytes(16).toString('base64'))
   const code = reader.readRequestText(text, limits.maxHeadBytes)
-  return code < 0 ? refusedRequest(code) : unservedHead(reader)
+  return code < 0 ? refusedRequest(code) : unservedHead(reader, limits)
 }

@@ -24,6 +24,7 @@ import { readHttp2Request } from './read-request.ts'
 import { RequestFields, TrailerFields } from './request-fields.ts'
 import { ServerStream } from './server-stream.ts'
 import { Http2Session } from './session.ts'
+import { SlowBodies } from './slow-bodies.ts'
 import { StalledStreams, type StallOwner } from './stalled-streams.ts'
 
 /** How long a client may take to read the last frames before its connection is dropped. */
@@ -52,6 +53,7 @@ export class ServerSession
   readonly #timer = new Timer(this)
   readonly #keepalive: Keepalive
   readonly #stalled: StalledStreams<ServerStream>
+  readonly #slow: SlowBodies<ServerStream>
   #waiting: Waiting = 'preface'
   #prefaceRead = 0
   #lastStream = 0
@@ -75,6 +77,7 @@ export class ServerSession
     this.transport = open(this)
     this.ends = new ConnectionEnds(this.transport.socket)
     this.#stalled = new StalledStreams(parts, this)
+    this.#slow = new SlowBodies(parts, limits, () => this.stallingStreams())
     this.#keepalive = new Keepalive(parts.timers, limits.http2, this)
     parts.connections.add(this)
     parts.counters.http2Connections++
@@ -208,6 +211,7 @@ export class ServerSession
     request.isHttp2 = true
     request.sensitiveNames = fields.sensitiveNames
     const hasBody = !isLast && fields.protocol === undefined
+    if (hasBody) this.#slow.onBody(stream)
     stream.begin(exchange, hasBody ? 'stream' : 'none')
   }
 
@@ -337,6 +341,7 @@ export class ServerSession
     if (!this.parts.connections.delete(this)) return
     this.#keepalive.stop()
     this.#stalled.stop()
+    this.#slow.stop()
     this.parts.timers.disarm(this.#timer)
     this.parts.counters.connectionsOpen--
     this.parts.counters.http2Connections--

@@ -1,7 +1,9 @@
 import type { Socket } from 'node:net'
-import type { GatewayError } from '../../../errors.ts'
+import { GatewayError } from '../../../errors.ts'
 import type { Peer } from '../../../exchange/exchange.ts'
+import { isGrpc } from '../../grpc.ts'
 import type { TunnelEnd } from '../bytes/tunnel.ts'
+import { BodyPace } from '../client/body-pace.ts'
 import type { ClientSide, ClientUser } from '../client/client-side.ts'
 import type { BodyKind, MessageBody } from '../message/message-body.ts'
 import type { ResponseFraming, ResponseHeadView } from '../message/response-head.ts'
@@ -34,6 +36,8 @@ export class ServerStream extends TunnelStream implements ClientSide {
   /** Octets moved both ways when the session looked last. */
   progress = -1
   readonly stall: Stall = new Stall()
+  readonly pace: BodyPace = new BodyPace()
+  #isAnswered = false
 
   constructor(session: ClientSession, id: number, sendWindow: number, receiveWindow: number) {
     super(session, id, sendWindow, receiveWindow)
@@ -117,11 +121,26 @@ export class ServerStream extends TunnelStream implements ClientSide {
 
   wantBody(): void {
     if (this.#exchange === undefined) return
+    this.pace.rest()
     if (this.awaitsContinue) {
       this.hasContinued = true
       this.sendInterim(`${httpVersion} 100 \r\n`)
     }
     this.resumeReceiving()
+  }
+
+  /** Calls of gRPC may be silent for as long as they like: their bodies are messages of a dialogue. */
+  get isPaced(): boolean {
+    if (this.#exchange === undefined || this.isReceiveClosed || this.#isAnswered) return false
+    return !isGrpc(this.#exchange.request.fields.get('content-type'))
+  }
+
+  get wantsBody(): boolean {
+    return this.#exchange?.requestSource.wantsBytes === true
+  }
+
+  onSlowBody(): void {
+    this.#exchange?.onBadRequestBody(new GatewayError('request_body_timeout'))
   }
 
   protected onFed(): void {
@@ -153,10 +172,12 @@ export class ServerStream extends TunnelStream implements ClientSide {
   }
 
   sendHead(head: string): void {
+    this.#isAnswered = true
     this.setHead(head)
   }
 
   sendResponse(head: ResponseHeadView, framing: ResponseFraming): void {
+    this.#isAnswered = true
     this.setHead(head.text(framing))
   }
 

@@ -244,6 +244,29 @@ export class HeadReader {
     }
   }
 
+  /**
+   * Makes fields with `_` in their names as if they were not there, for whoever matches, reads or
+   * sends the head that was read last. Returns whether there was one.
+   */
+  dropUnderscores(): boolean {
+    const { words, bytes } = this.#core
+    const first = this.#head + HEAD_FIELDS / 4
+    const end = first + (this.fieldCount * FIELD_SIZE) / 4
+    let hasFound = false
+    for (let at = first; at < end; at += FIELD_SIZE / 4) {
+      const start = words[at] ?? 0
+      const nameEnd = words[at + 1] ?? 0
+      let place = start
+      while (place < nameEnd && bytes[place] !== 0x5f) place++
+      if (place === nameEnd) continue
+      hasFound = true
+      // No name is empty, and hop-by-hop fields go no further.
+      words[at + 1] = start
+      words[at + 4] = (words[at + 4] ?? 0) | infoHop
+    }
+    return hasFound
+  }
+
   startChunks(state: ChunkState): void {
     this.#chunkedBody.start(trailerLimit)
     this.#save(state)
