@@ -46,10 +46,16 @@ export const objectMeta = object('ObjectMeta', {
   annotations: optional(map(text(), { keys: labelKey }), 'Annotations.'),
   uid: optional(text(), 'Identity, set by the API server.'),
   resourceVersion: optional(text(), 'Version, set by the API server.'),
-  generation: optional(integer({ min: 0 }), 'Number of the spec, set by the API server.'),
+  generation: optional(
+    integer({ min: 0, max: Number.MAX_SAFE_INTEGER }),
+    'Number of the spec, set by the API server.',
+  ),
   creationTimestamp: optional(timestamp, 'When it was created (RFC 3339).'),
   deletionTimestamp: optional(timestamp, 'When it was deleted (RFC 3339).'),
-  deletionGracePeriodSeconds: optional(integer(), 'Time until it is gone.'),
+  deletionGracePeriodSeconds: optional(
+    integer({ max: Number.MAX_SAFE_INTEGER }),
+    'Time until it is gone.',
+  ),
   finalizers: optional(list(text()), 'What must happen before it goes.'),
   ownerReferences: optional(list(ownerReference), 'Objects that it belongs to.'),
   managedFields: optional(list(json()), 'Who set which field.'),

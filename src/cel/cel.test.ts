@@ -49,9 +49,19 @@ describe('what an expression reads', () => {
     expect(compile(source).mentions('request.body')).toBe(expected)
   })
 
+  it.each(['env.podname', 'proxy.route.rules', 'proxy.listener.port', 'llm.requestmodel'])(
+    '%s is refused, since no such field is listed',
+    (source) => {
+      const outcome = compileCel(source, { variables: gatewayVariables })
+      expect(outcome.ok ? [] : outcome.problems.map(({ message }) => message)).toEqual([
+        expect.stringMatching(/has no field/),
+      ])
+    },
+  )
+
   it('names the variables, not those that macros bind', () => {
     const { variables } = compile(
-      'jwt.roles.exists(r, r == source.address && llm.x.all(jwt, jwt > 1))',
+      'jwt.roles.exists(r, r == source.address && llm.toolCalls.all(jwt, jwt > 1))',
     )
     expect(variables).toEqual(['jwt', 'source', 'llm'])
     const outcome = compileCel('math.abs(a) + size(base64.encode(b)) > 0 && type(c) == int')

@@ -18,6 +18,16 @@ export const mcpRuleFields: Fields = new Map<string, Fields | undefined>([
   ['resource', fieldsOf('name uri target')],
 ])
 
+/** `llm`, as docs/ai.md lists them. */
+const llmFields: Fields = new Map([
+  ...fieldsOf('requestModel responseModel provider streaming serviceTier'),
+  ...fieldsOf('inputTokens outputTokens totalTokens providerInputTokens countTokens'),
+  ...fieldsOf('cachedInputTokens cacheCreationInputTokens reasoningTokens'),
+  ...fieldsOf('inputTextTokens inputImageTokens inputAudioTokens'),
+  ...fieldsOf('outputTextTokens outputImageTokens outputAudioTokens'),
+  ...fieldsOf('timeToFirstToken timePerOutputToken params prompt completion toolCalls'),
+])
+
 /** Every variable of the gateway; one that is not set reads as null. */
 export const gatewayVariables: Variables = new Map<string, Fields | undefined>([
   [
@@ -40,10 +50,17 @@ export const gatewayVariables: Variables = new Map<string, Fields | undefined>([
   ['apiKey', undefined],
   ['extauthz', undefined],
   ['extproc', undefined],
-  ['env', undefined],
-  ['proxy', undefined],
+  ['env', fieldsOf('podName namespace gateway')],
+  [
+    'proxy',
+    new Map<string, Fields | undefined>([
+      ['gateway', fieldsOf('namespace name')],
+      ['listener', fieldsOf('name')],
+      ['route', fieldsOf('namespace name rule')],
+    ]),
+  ],
   ['metadata', undefined],
-  ['llm', undefined],
+  ['llm', llmFields],
   ['llmRequest', undefined],
   ['mcp', new Map([...mcpRuleFields, ['tool', fieldsOf('name target arguments result error')]])],
 ])

@@ -198,8 +198,11 @@ export function choice<const M extends Record<string, string>>(
   return { node: { type: 'text', name, values: Object.keys(meanings), meanings } }
 }
 
+/** As large as an int32 of Kubernetes, unless a bound is given. */
+const largestInteger = 2 ** 31 - 1
+
 export function integer(options: Omit<IntegerNode, 'type' | 'values'> = {}): Schema<number> {
-  return { node: { type: 'integer', ...options } }
+  return { node: { type: 'integer', max: largestInteger, ...options } }
 }
 
 /** One of a fixed set of numbers, such as redirect codes. */

@@ -41,6 +41,7 @@ describe('toOpenApi', () => {
           type: 'integer',
           format: 'int64',
           minimum: 1,
+          maximum: 2_147_483_647,
         },
         tags: {
           description: 'Tags.',

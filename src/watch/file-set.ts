@@ -29,16 +29,35 @@ export interface FileSetOptions extends ObserveOptions {
 export interface Refreshed {
   /** Keys of the objects about which some file now says something else. */
   readonly keys: ReadonlySet<string>
-  /** Files that seem to have lost objects: somebody may be in the middle of writing them. */
+  /** Files with new content, which counts if a second look finds it again. */
+  readonly unconfirmed: readonly string[]
+  /** The same, of files that seem to have lost objects: their writer may have paused. */
   readonly unsettled: readonly string[]
   /** May there be other folders than before, or others behind the same names? */
   readonly mayHaveMoved: boolean
 }
 
+interface FoundContent {
+  readonly hash: string
+  parsed?: Pick<FileState, 'claims' | 'problems'>
+}
+
+/** Files of which this is the second look, after a wait. */
+export interface SecondLook {
+  has(file: string): boolean
+}
+
+export const everyFile: SecondLook = { has: () => true }
+const noFile: SecondLook = { has: () => false }
+
+/** In place of a hash. */
+const gone = 'gone'
+
 /**
  * The manifests below some paths, and what they say. Reads a file again only when its stamp has
  * changed, and parses it only when its bytes have. A file that is broken or unreadable keeps what
- * it said before.
+ * it said before. Content counts once the same bytes were found by two looks, since a writer may be
+ * at work; until then the file says what it said before.
  */
 export class FileSet {
   readonly book = new ClaimBook()
@@ -47,6 +66,8 @@ export class FileSet {
   #files = new Map<string, FileState>()
   #folders = new Set<string>()
   #ways = new LinkWays()
+  /** Contents that were found and do not count yet, by file. */
+  #found = new Map<string, FoundContent>()
   /** The files of which something is wrong; few, where the files may be many. */
   #troubled = new Map<string, readonly SourceProblem[]>()
   /** Problems of folders and of roots that are not there. */
@@ -78,15 +99,15 @@ export class FileSet {
   }
 
   /** Looks at everything again; stamps decide what is read. */
-  refreshAll(settled: ReadonlySet<string> = new Set()): Refreshed {
-    const change = new Change(settled)
+  refreshAll(second: SecondLook = noFile): Refreshed {
+    const change = new Change(second)
     for (const root of this.#roots) this.#refreshRoot(root, change)
     return change
   }
 
   /** Looks at paths that a watch has named; others than manifests below the roots are ignored. */
-  refresh(paths: Iterable<string>, settled: ReadonlySet<string> = new Set()): Refreshed {
-    const change = new Change(settled)
+  refresh(paths: Iterable<string>, second: SecondLook = noFile): Refreshed {
+    const change = new Change(second)
     for (const path of paths) this.#refreshPath(path, change)
     return change
   }
@@ -171,21 +192,22 @@ export class FileSet {
 
   #refreshFile(file: string, change: Change): void {
     this.#note(file, change)
+    // One look may come to a file on several ways.
+    if (change.seen.has(file)) return
+    change.seen.add(file)
     const before = this.#files.get(file)
     const read = readFile(file, before)
     switch (read.outcome) {
       case 'unchanged':
+        this.#found.delete(file)
         return
       case 'touched':
+        this.#found.delete(file)
         if (before !== undefined) this.#files.set(file, { ...before, stamp: read.stamp })
         return
-      case 'gone': {
-        const isDangling = isLink(file) && !this.#roots.includes(file)
-        if (before === undefined && !isDangling) return
-        if (before !== undefined && before.claims.length > 0 && !change.isSettled(file)) return
-        this.#replace(file, isDangling ? danglingState(file) : undefined, change)
+      case 'gone':
+        this.#lose(file, before, change)
         return
-      }
       case 'unreadable': {
         const claims = before?.claims ?? this.#retainedClaims(file)
         const problems = [unreadable(file, read.error)]
@@ -194,11 +216,50 @@ export class FileSet {
       }
       case 'read': {
         const { stamp, hash, content } = read
-        const state = { stamp, hash, ...this.#parse(content, file, before) }
-        if (losesObjects(before, state) && !change.isSettled(file)) return
-        this.#replace(file, state, change)
+        if (this.#isConfirmed(file, hash, change)) {
+          const parsed = this.#found.get(file)?.parsed ?? this.#parse(content, file, before)
+          this.#replace(file, { stamp, hash, ...parsed }, change)
+        } else this.#await(file, content, before, change)
       }
     }
+  }
+
+  #lose(file: string, before: FileState | undefined, change: Change): void {
+    const isDangling = isLink(file) && !this.#roots.includes(file)
+    if (before === undefined && !isDangling) return
+    const isLost = before !== undefined && before.claims.length > 0
+    if (isLost && !this.#isConfirmed(file, gone, change)) change.unsettled.push(file)
+    else this.#replace(file, isDangling ? danglingState(file) : undefined, change)
+  }
+
+  /** Until content that was found for the first time is confirmed, the file says what it said before. */
+  #await(file: string, content: Uint8Array, before: FileState | undefined, change: Change): void {
+    const found = this.#found.get(file)
+    if (before === undefined || found === undefined) {
+      // What the log has of the file stays if there is no listing without it.
+      if (change.second.has(file)) this.#retainFile(file, change)
+      change.unconfirmed.push(file)
+      return
+    }
+    found.parsed ??= this.#parse(content, file, before)
+    const isLosing = losesObjects(before.claims, found.parsed)
+    ;(isLosing ? change.unsettled : change.unconfirmed).push(file)
+  }
+
+  #retainFile(file: string, change: Change): void {
+    const found = this.#found.get(file)
+    const claims = this.#retainedClaims(file)
+    if (claims.length === 0) return
+    this.#replace(file, { stamp: '', hash: '', claims, problems: [] }, change)
+    if (found !== undefined) this.#found.set(file, found)
+  }
+
+  /** Has a look before this one found the same, and is this the second one? */
+  #isConfirmed(file: string, hash: string, change: Change): boolean {
+    const isSame = this.#found.get(file)?.hash === hash
+    if (isSame && change.second.has(file)) return true
+    if (!isSame) this.#found.set(file, { hash })
+    return false
   }
 
   #parse(
@@ -223,6 +284,7 @@ export class FileSet {
 
   #replace(file: string, state: FileState | undefined, change: Change): void {
     const before = this.#files.get(file)?.claims ?? []
+    this.#found.delete(file)
     if (state === undefined) this.#files.delete(file)
     else this.#files.set(file, state)
     if (state === undefined || state.problems.length === 0) this.#troubled.delete(file)
@@ -256,19 +318,14 @@ export class FileSet {
 
 class Change implements Refreshed {
   readonly keys = new Set<string>()
+  readonly unconfirmed: string[] = []
   readonly unsettled: string[] = []
+  readonly second: SecondLook
+  readonly seen = new Set<string>()
   mayHaveMoved = false
-  #settled: ReadonlySet<string>
 
-  constructor(settled: ReadonlySet<string>) {
-    this.#settled = settled
-  }
-
-  /** May the file lose objects now, or has it to be looked at once more? */
-  isSettled(file: string): boolean {
-    if (this.#settled.has(file)) return true
-    this.unsettled.push(file)
-    return false
+  constructor(second: SecondLook) {
+    this.second = second
   }
 }
 
@@ -310,9 +367,9 @@ function readFile(file: string, before: FileState | undefined): Read {
 const isWarning = ({ severity }: SourceProblem) => severity === 'warning'
 
 /** Would objects be deleted? */
-function losesObjects(before: FileState | undefined, after: { claims: readonly Claim[] }): boolean {
+function losesObjects(before: readonly Claim[], after: { claims: readonly Claim[] }): boolean {
   const keys = new Set(after.claims.map(({ key }) => key))
-  return before?.claims.some(({ key }) => !keys.has(key)) === true
+  return before.some(({ key }) => !keys.has(key))
 }
 
 function isBelow(path: string, folder: string): boolean {

@@ -1,9 +1,10 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { ResourceEvent } from '../../events/index.ts'
 import type { Clock } from '../base/clock.ts'
 import { builtInFile, inOrder } from './claim-book.ts'
 import { asRelist, type Change, differences, type WriterContext } from './difference.ts'
 import { DirectoryWatch } from './directory-watch.ts'
-import { FileSet, type Refreshed } from './file-set.ts'
+import { everyFile, FileSet, type Refreshed } from './file-set.ts'
 import { type Claim, type ObserveOptions, observe } from './observed.ts'
 import type { IndexEntry, ResourceIndex } from './resource-index.ts'
 import { formatProblem, type SourceProblem } from './source-problem.ts'
@@ -32,7 +33,9 @@ export interface FileSourceTiming {
   readonly debounceMs: number
   /** Longest wait when notifications never cease. */
   readonly atMostMs: number
-  /** How long objects must be missing from the files before they are deleted. */
+  /** Time between the two looks that must find the same content. */
+  readonly confirmMs: number
+  /** The same if objects would be deleted. */
   readonly settleMs: number
   /** How often everything is looked at without a notification (network file systems send none). */
   readonly rescanMs: number
@@ -45,6 +48,7 @@ export interface FileSourceTiming {
 const defaultTiming: FileSourceTiming = {
   debounceMs: 10,
   atMostMs: 100,
+  confirmMs: 15,
   settleMs: 100,
   rescanMs: 30_000,
   unwatchedRescanMs: 1_000,
@@ -105,8 +109,10 @@ export class FileSource {
     this.#claimBuiltIn()
     this.#files.refreshAll()
     this.#watch.follow(this.#files.folders())
+    await delay(this.#timing.confirmMs)
     // Once more, now that no change can fall between looking and watching.
-    this.#settleLater(this.#files.refreshAll().unsettled)
+    const { unconfirmed, unsettled } = this.#files.refreshAll(everyFile)
+    this.#settleLater([...unconfirmed, ...unsettled])
     const { index, paths } = this.#options
     const context = this.#context()
     const changes = differences(index, this.#changeOf(this.#allKeys(), 'relist'), context)
@@ -174,7 +180,8 @@ export class FileSource {
     if (this.#isClosed) return
     this.#firstNotice = undefined
     const cause = this.#isAllDirty ? 'relist' : 'watch'
-    const refreshed = this.#refresh()
+    const refreshed = await this.#refreshTwice()
+    if (this.#isClosed) return
     this.#settleLater(refreshed.unsettled)
     for (const key of refreshed.keys) this.#pending.add(key)
     this.#report()
@@ -202,6 +209,20 @@ export class FileSource {
     }
   }
 
+  /** What one look has found counts if the next one finds the same. */
+  async #refreshTwice(): Promise<Refreshed> {
+    const first = this.#refresh()
+    if (first.unconfirmed.length === 0) return first
+    await delay(this.#timing.confirmMs)
+    const second = this.#files.refresh(first.unconfirmed, new Set(first.unconfirmed))
+    return {
+      keys: new Set([...first.keys, ...second.keys]),
+      unconfirmed: [],
+      unsettled: [...first.unsettled, ...second.unconfirmed, ...second.unsettled],
+      mayHaveMoved: second.mayHaveMoved,
+    }
+  }
+
   #refresh(): Refreshed {
     const [paths, settled, isAll] = [this.#dirty, this.#settled, this.#isAllDirty]
     this.#dirty = new Set()
@@ -214,15 +235,16 @@ export class FileSource {
       if (entered.length === 0) break
       const again = this.#files.refresh(entered, settled)
       const keys = new Set([...looked.keys, ...again.keys])
-      looked = { ...again, keys, unsettled: [...looked.unsettled, ...again.unsettled] }
+      const unconfirmed = [...looked.unconfirmed, ...again.unconfirmed]
+      looked = { ...again, keys, unconfirmed, unsettled: [...looked.unsettled, ...again.unsettled] }
     }
     return looked
   }
 
   #settleLater(files: readonly string[]): void {
     for (const file of files) {
+      // Anew with every look that found something else: the whole time must pass in silence.
       const name = `settle ${file}`
-      if (this.#timers.has(name)) continue
       this.#later(name, this.#timing.settleMs, () => {
         this.#dirty.add(file)
         this.#settled.add(file)

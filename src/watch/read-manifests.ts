@@ -1,5 +1,5 @@
 import { inOrder } from './claim-book.ts'
-import { FileSet } from './file-set.ts'
+import { everyFile, FileSet } from './file-set.ts'
 import type { Claim, ObserveOptions } from './observed.ts'
 import type { SourceProblem } from './source-problem.ts'
 
@@ -14,6 +14,7 @@ export interface Manifests {
 export function readManifests(paths: readonly string[], options: ObserveOptions): Manifests {
   const files = new FileSet({ ...options, paths, known: () => [] })
   files.refreshAll()
+  files.refreshAll(everyFile)
   const claims = [...files.book.keys()].flatMap((key) => files.book.first(key) ?? [])
   return { claims: claims.sort(inOrder), problems: files.problems() }
 }

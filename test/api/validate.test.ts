@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { kinds } from '../../src/api/kinds.ts'
 import { expandList, isForeign, validateObject } from '../../src/api/validate.ts'
+import type { Node } from '../../src/schema/field.ts'
 
 const ours = 'sluice.dev/v1alpha1'
 const backend = (spec: unknown, more: object = {}) => ({
@@ -24,6 +25,35 @@ const problemsOf = (input: unknown) => {
   const outcome = validateObject(input)
   return outcome.ok ? [] : outcome.problems.map(({ path, message }) => `${path}: ${message}`)
 }
+
+describe('numbers', () => {
+  it('have an upper bound in every field of every kind', () => {
+    const unbounded: string[] = []
+    const seen = new Set<Node>()
+    const look = (node: Node, path: string): void => {
+      if (seen.has(node)) return
+      seen.add(node)
+      if (node.type === 'integer' && node.max === undefined && node.values === undefined) {
+        unbounded.push(path)
+      }
+      if (node.type === 'list') look(node.items, `${path}[]`)
+      if (node.type === 'map') look(node.values, `${path}{}`)
+      if (node.type !== 'object') return
+      for (const [name, { schema }] of Object.entries(node.fields)) {
+        look(schema.node, `${path}.${name}`)
+      }
+    }
+    for (const { kind, versions, schemaOf } of kinds) {
+      for (const version of versions) look(schemaOf(version).node, kind)
+    }
+    expect(seen.size).toBeGreaterThan(100)
+    expect(unbounded).toEqual([])
+    const tooMany = policy({ frontend: { http: { maxBufferSize: 2 ** 31 } } })
+    expect(problemsOf(tooMany)).toEqual([
+      'spec.frontend.http.maxBufferSize: must be at most 2147483647',
+    ])
+  })
+})
 
 describe('apiVersion and kind', () => {
   it.each([

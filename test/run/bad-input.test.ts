@@ -276,6 +276,17 @@ describe('the command line', () => {
       traffic: { authorization: { policy: { matchExpressions: ['true', expression] } } },
     })
 
+  it('finds policies that cannot run before routing, as the status does', async () => {
+    const file = join(folder, 'early.yaml')
+    const timeouts = { request: '5s' }
+    const traffic = { phase: 'PreRouting', csrf: {}, timeouts }
+    writeFileSync(file, manifest(policy('early', 'HTTPRoute/app', { traffic })))
+    const { code, stdout } = await sluice('validate', '-f', file)
+    expect(code).toBe(1)
+    expect(stdout).toContain('spec.targetRefs[0]: phase PreRouting needs a Gateway')
+    expect(stdout).toContain('spec.traffic.timeouts: does not run in phase PreRouting')
+  })
+
   it('finds what no schema sees: expressions, patterns and targets that mean nothing', async () => {
     const file = join(folder, 'faulty.yaml')
     const elsewhere = {

@@ -11,7 +11,7 @@ import type { BackendSpec, PolicySpec } from '../shapes.ts'
 import { inlinePlaces } from './backend.ts'
 import { expressionProblems } from './expressions.ts'
 import type { CheckRegex } from './http-rule.ts'
-import { sectionProblem, targetKindProblem } from './policy-targets.ts'
+import { phaseProblem, sectionProblem, targetKindProblem } from './policy-targets.ts'
 
 export interface OwnProblem {
   /** From the top of the object, such as `spec.rules[0].matches[1].path.value`. */
@@ -52,7 +52,18 @@ function problemsOfPolicy(spec: PolicySpec): OwnProblem[] {
   const ofFields = set.flatMap((section) =>
     fieldProblems('GatewayPolicy', section, `spec.${section}`, spec[section] ?? {}),
   )
-  return [...targetProblems(spec, set), ...ofFields]
+  return [...targetProblems(spec, set), ...earlyProblems(spec), ...ofFields]
+}
+
+/** Fields that never run before routing. */
+function earlyProblems({ traffic }: PolicySpec): OwnProblem[] {
+  if (traffic?.phase !== 'PreRouting') return []
+  return Object.keys(traffic)
+    .filter((field) => findPolicy('traffic', field)?.preRouting === false)
+    .map((field) => ({
+      path: `spec.traffic.${field}`,
+      message: 'does not run in phase PreRouting',
+    }))
 }
 
 function targetProblems(spec: PolicySpec, set: readonly PolicySection[]): OwnProblem[] {
@@ -61,7 +72,11 @@ function targetProblems(spec: PolicySpec, set: readonly PolicySection[]): OwnPro
       const { kind, sectionName } = target
       const place = { kind, namespace: '', name: '', ...(sectionName && { section: sectionName }) }
       const misplaced = set.map((section) => sectionProblem(section, place))
-      return [targetKindProblem(target), ...misplaced].flatMap((message) =>
+      const early = phaseProblem(
+        spec.traffic?.phase === 'PreRouting' ? 'PreRouting' : 'PostRouting',
+        kind,
+      )
+      return [targetKindProblem(target), early, ...misplaced].flatMap((message) =>
         message === undefined ? [] : [{ path: `spec.${list}[${at}]`, message }],
       )
     }),

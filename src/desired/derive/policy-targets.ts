@@ -1,6 +1,6 @@
 /** What a GatewayPolicy points at: does it exist, may this section be set there, which Gateways see it? */
 import { type ObjectRef, objectKey } from '../../model/names.ts'
-import type { PolicySection, PolicyTarget } from '../../model/resources.ts'
+import type { PolicyPhase, PolicySection, PolicyTarget } from '../../model/resources.ts'
 import type { Reader } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
 import {
@@ -213,6 +213,12 @@ export function sectionProblem(section: PolicySection, target: PolicyTarget): st
     return 'spec.frontend may target only a whole Gateway, without sectionName'
   }
   return undefined
+}
+
+/** Why no policy runs before routing on a kind of target; undefined if it does. */
+export function phaseProblem(phase: PolicyPhase, kind: string): string | undefined {
+  if (phase !== 'PreRouting' || takesStreams(kind)) return undefined
+  return `phase PreRouting needs a Gateway, a listener or a ListenerSet as its target, not a ${kind}`
 }
 
 function findTargetKind(group: string, kind: string): TargetKind | undefined {

@@ -24,6 +24,7 @@ import { acceptedCondition, type PolicyView } from './policy-status.ts'
 import {
   closingFields,
   groupOfTarget,
+  phaseProblem,
   type ResolvedTarget,
   reachByPolicy,
   resolveTargets,
@@ -72,10 +73,8 @@ function placement(
   const forbidden = sectionProblem(field.section, target)
   if (forbidden !== undefined) return { severity, message: forbidden }
   if (field.phase === 'PreRouting') {
-    if (target.kind !== 'Gateway' && target.kind !== 'ListenerSet') {
-      const message = `phase PreRouting needs a Gateway, a listener or a ListenerSet as its target, not a ${target.kind}`
-      return { severity, message }
-    }
+    const early = phaseProblem(field.phase, target.kind)
+    if (early !== undefined) return { severity, message: early }
     if (definition?.preRouting === false) {
       return { severity: 'ineffective', message: `${field.path} does not run in phase PreRouting` }
     }

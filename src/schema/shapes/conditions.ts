@@ -9,7 +9,10 @@ export const condition = object('Condition', {
   ),
   reason: required(text({ min: 1, max: 1024 }), 'One word for programs.'),
   message: required(text({ max: 32_768 }), 'A sentence for people.'),
-  observedGeneration: optional(integer({ min: 0 }), 'Generation of the spec it was decided for.'),
+  observedGeneration: optional(
+    integer({ min: 0, max: Number.MAX_SAFE_INTEGER }),
+    'Generation of the spec it was decided for.',
+  ),
   lastTransitionTime: required(text({ max: 64 }), 'When status last changed (RFC 3339).'),
 })
 
