@@ -1,6 +1,7 @@
 /** Messages that a policy puts before and after those of every request, in the client's format. */
 import type { ChatFormat } from '../client-formats.ts'
-import { field, type JsonObject, listAt } from '../json.ts'
+import { field, type JsonObject, needList } from '../json.ts'
+import { LlmError } from '../llm-error.ts'
 
 export interface Message {
   readonly role: string
@@ -15,21 +16,31 @@ export interface Enrichment {
 const lowered = ({ role, content }: Message) => ({ role: role.toLowerCase(), content })
 const isSystem = ({ role }: Message): boolean => role === 'system'
 
+/** The list in a field, where a text may stand for a list of one. @throws LlmError 400 */
+function textOrList(
+  body: JsonObject,
+  name: string,
+  itemOf: (text: string) => object,
+): readonly unknown[] {
+  const own = field(body, name) ?? []
+  if (typeof own === 'string') return [itemOf(own)]
+  if (Array.isArray(own)) return own
+  throw new LlmError(400, `${name} must be text or an array`)
+}
+
 function enrichMessages(body: JsonObject, before: Message[], after: Message[]): JsonObject {
   const plain = (messages: Message[]) => messages.filter((message) => !isSystem(message))
-  const messages = [...plain(before), ...listAt(body, 'messages'), ...plain(after)]
+  const messages = [...plain(before), ...needList(body, 'messages'), ...plain(after)]
   const texts = (list: Message[]) =>
     list.filter(isSystem).map(({ content }) => ({ type: 'text', text: content }))
   const [first, last] = [texts(before), texts(after)]
   if (first.length === 0 && last.length === 0) return { ...body, messages }
-  const own = field(body, 'system')
-  const system = typeof own === 'string' ? [{ type: 'text', text: own }] : listAt(body, 'system')
+  const system = textOrList(body, 'system', (text) => ({ type: 'text', text }))
   return { ...body, system: [...first, ...system, ...last], messages }
 }
 
 function enrichInput(body: JsonObject, before: Message[], after: Message[]): JsonObject {
-  const own = field(body, 'input')
-  const items = typeof own === 'string' ? [{ role: 'user', content: own }] : listAt(body, 'input')
+  const items = textOrList(body, 'input', (content) => ({ role: 'user', content }))
   return { ...body, input: [...before, ...items, ...after] }
 }
 
@@ -44,7 +55,7 @@ export function enrich(
   const after = append.map(lowered)
   switch (format) {
     case 'Completions':
-      return { ...body, messages: [...before, ...listAt(body, 'messages'), ...after] }
+      return { ...body, messages: [...before, ...needList(body, 'messages'), ...after] }
     case 'Messages':
       return enrichMessages(body, before, after)
     case 'Responses':

@@ -2,17 +2,17 @@
 import type { AnswerContext } from '../client-formats.ts'
 import { clientFormats } from '../client-formats.ts'
 import { readCompletionsError } from '../formats/completions/response.ts'
-import { readConverseError } from '../formats/converse/response.ts'
 import {
   type Embeddings,
   invokeFamily,
   readPredict,
   writeEmbeddings,
 } from '../formats/embeddings/embeddings.ts'
-import { readGoogleError } from '../formats/generate-content/response.ts'
 import { isObject, type JsonObject, numberAt, parseJson } from '../json.ts'
 import { LlmError } from '../llm-error.ts'
 import { writeErrorFor } from './errors.ts'
+import { errorInAnswer, excerptOf, readerOf, unreadable } from './provider-error.ts'
+import { ProviderFailure } from './provider-failure.ts'
 import { chatFormatOf, type OutgoingRequest } from './request.ts'
 import { type AnswerFacts, factsOfAnswer } from './usage.ts'
 
@@ -32,7 +32,9 @@ export function readWholeAnswer(
   context: AnswerContext,
 ): ClientAnswer {
   const body = parseJson(text)
-  if (!isObject(body)) throw new LlmError(502, 'the answer of the provider is not a JSON object')
+  const error = errorInAnswer(request, text)
+  if (error !== undefined) throw new ProviderFailure(error)
+  if (!isObject(body)) throw unreadable(text)
   const { plan, translation, route, model } = request
   switch (plan.kind) {
     case 'native':
@@ -76,24 +78,19 @@ function embeddingsAnswer(model: string, found: Embeddings, isEncoded: boolean):
 
 /** An error of the provider in the client's format; undefined where it is in that format already. */
 export function readErrorAnswer(
-  { plan, translation, route }: OutgoingRequest,
+  request: OutgoingRequest,
   status: number,
   text: string,
 ): JsonObject | undefined {
+  const { plan, route } = request
   if (plan.kind === 'native') {
     // What is in front of a provider may answer in words of its own, which no SDK can read.
     return isObject(parseJson(text)) ? undefined : plainError(route, status, text)
   }
-  if (translation !== undefined) return writeErrorFor(route, translation.readError(status, text))
-  const isGoogle = plan.kind === 'embeddings' && plan.format === 'predict'
-  const read = isGoogle ? readGoogleError : readConverseError
-  return writeErrorFor(route, read(status, text))
+  return writeErrorFor(route, readerOf(request)(status, text))
 }
 
-/** Characters of a text that is no error of the provider's. */
-const longestPlain = 1_000
-
 function plainError(route: OutgoingRequest['route'], status: number, text: string): JsonObject {
-  const message = text.trim() === '' ? `the provider answered ${status}` : text
-  return writeErrorFor(route, readCompletionsError(status, message.slice(0, longestPlain)))
+  const message = text.trim() === '' ? `the provider answered ${status}` : excerptOf(text)
+  return writeErrorFor(route, readCompletionsError(status, message))
 }

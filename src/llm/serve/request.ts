@@ -24,8 +24,10 @@ import {
   type SettledBody,
   settleBody,
 } from '../request/body.ts'
+import { checkClientShape } from '../request/client-shapes.ts'
 import { enrich } from '../request/enrichment.ts'
 import { settleHistory } from '../request/history.ts'
+import { settleMediaTypes } from '../request/media-types.ts'
 
 export function chatFormatOf(route: ReadRouteType): ChatFormat | undefined {
   return route === 'Embeddings' || route === 'VendorCTokenCount' ? undefined : route
@@ -88,27 +90,31 @@ export function outgoingRequest(
   route: ReadRouteType,
   context: RequestContext,
 ): OutgoingRequest | LocalCount {
-  const { body, model } = settled
+  const { model } = settled
+  const body = settleMediaTypes(settled.body)
   const isStream = body.stream === true && route !== 'Embeddings'
   const plan = context.vendor.plan(route, model, context.provider, isStream)
   const base = { route, model, isStream, hidesUsage: false, translation: undefined }
   switch (plan.kind) {
     case 'local-count':
+      checkClientShape(body, route)
       return { kind: 'local-count', count: () => countLocally(body, model) }
     case 'native': {
-      const completed = completeNative(withHistory(settled, route), route)
+      const completed = completeNative(withBody(settled, settleHistory(body, route)), route)
       const changed = plan.change?.(completed.body) ?? completed.body
       const isChanged = completed.isChanged || changed !== completed.body
       const hidesUsage = route === 'Completions' && isStream && !asksForUsage(body)
       return { ...base, plan, body: isChanged ? changed : undefined, hidesUsage }
     }
     case 'translated': {
+      checkClientShape(body, route)
       const chat = clientFormats[route as ChatFormat].readRequest(body)
       const translation = translate(chat, plan.format, optionsOf(context, chat))
       const written = plan.change?.(translation.body) ?? translation.body
       return { ...base, plan, translation, body: written }
     }
     case 'embeddings': {
+      checkClientShape(body, route)
       const request = readEmbeddingsRequest(body)
       const isPredict = plan.format === 'predict'
       return {
@@ -123,8 +129,7 @@ export function outgoingRequest(
   }
 }
 
-function withHistory(settled: SettledBody, route: ReadRouteType): SettledBody {
-  const body = settleHistory(settled.body, route)
+function withBody(settled: SettledBody, body: JsonObject): SettledBody {
   return body === settled.body ? settled : { ...settled, body, isChanged: true }
 }
 

@@ -6,38 +6,23 @@
 
 import type { Mask } from '../../core/index.ts'
 import type { BodyTransform } from '../../exchange/exchange.ts'
-import type {
-  AnswerReader,
-  AnswerWriter,
-  EventDecoder,
-  ProviderError,
-  StreamEvent,
-} from '../chat.ts'
-import { type AnswerContext, type ChatFormat, clientFormats } from '../client-formats.ts'
+import type { AnswerReader, AnswerWriter, EventDecoder, StreamEvent } from '../chat.ts'
+import { type ChatFormat, clientFormats } from '../client-formats.ts'
 import { EventStreamDecoder } from '../formats/event-stream.ts'
 import { SseDecoder, writeSse } from '../formats/sse.ts'
 import { StreamMasker } from '../guards/stream-mask.ts'
-import { isObject, type JsonObject, listAt, objectAt, parseJson, stringAt } from '../json.ts'
 import { LlmError } from '../llm-error.ts'
+import {
+  type Conversion,
+  type ConversionOptions,
+  errorEvents,
+  errorInPlace,
+  isPlainText,
+} from './conversion.ts'
+import { NativeConversion } from './native-conversion.ts'
 import { PassingEvents } from './passing-events.ts'
-import type { OutgoingRequest } from './request.ts'
-import { chatFormatOf } from './request.ts'
-import { type AnswerFacts, factsOfEvent } from './usage.ts'
-
-export interface ConversionOptions {
-  readonly request: OutgoingRequest
-  /** The body of the client. */
-  readonly clientBody: JsonObject
-  /** Bytes that one event may have if it is read; others pass whatever their size. */
-  readonly eventLimit: number
-  readonly context: AnswerContext
-  /** Called for whatever is learned on the way. */
-  onFacts(facts: AnswerFacts): void
-  /** Called with every piece of the answer's content: texts, thoughts, arguments of tools. */
-  onContent(piece: string): void
-  /** Called with every event that the client gets, where somebody wants to know what it says. */
-  readonly onEvent?: ((event: StreamEvent) => void) | undefined
-}
+import { unreadable } from './provider-error.ts'
+import { chatFormatOf, type OutgoingRequest } from './request.ts'
 
 export interface StreamOptions extends ConversionOptions {
   /** Masks of response guards, in order. */
@@ -56,13 +41,24 @@ export function convertEvents(options: ConversionOptions, bytes: Uint8Array): St
   const conversion = conversionOf(options, format)
   const converted: StreamEvent[] = []
   decoder.push(bytes, (event) => void converted.push(...conversion.convert(event)))
-  return [...converted, ...conversion.finish(isCutOff(decoder, conversion))]
+  const text = converted.length === 0 ? openingOf(options.request, bytes) : ''
+  return [...converted, ...conversion.finish(isCutOff(decoder, conversion), text)]
 }
 
 function decoderOf({ request, eventLimit }: ConversionOptions): EventDecoder {
   return request.translation?.framing === 'event-stream'
     ? new EventStreamDecoder(eventLimit)
     : new SseDecoder(eventLimit)
+}
+
+/** Bytes of what comes in place of events that are kept. */
+const openingBytes = 4_096
+
+/** What came in place of events; empty if it is the beginning of an event. */
+function openingOf({ translation }: OutgoingRequest, bytes: Uint8Array): string {
+  if (translation?.framing === 'event-stream') return ''
+  const text = Buffer.from(bytes.subarray(0, openingBytes)).toString('utf8')
+  return /^\s*(?:data|event|id|retry)?:/.test(text) ? '' : text
 }
 
 /** The bytes have ended within an event, before the answer was complete. */
@@ -76,21 +72,14 @@ function conversionOf(options: ConversionOptions, format: ChatFormat): Conversio
     : new TranslatedConversion(translation.reader(), options, format)
 }
 
-/** Events of the provider -> events of the client. */
-interface Conversion {
-  /** The provider has said that the answer is complete. */
-  readonly hasEnded: boolean
-  convert(event: StreamEvent): readonly StreamEvent[]
-  /** `isCut`: the provider has gone in the middle. */
-  finish(isCut: boolean): readonly StreamEvent[]
-}
-
 export class AnswerStream implements BodyTransform {
   readonly #options: StreamOptions
   /** Events are read and written anew, or pass as they came where nothing changes them. */
   readonly #source: EventDecoder | PassingEvents
   readonly #conversion: Conversion
   readonly #masker: StreamMasker | undefined
+  /** What has come so far; undefined once there was an event. */
+  #opening: Buffer | undefined = Buffer.alloc(0)
   isOver = false
 
   constructor(options: StreamOptions) {
@@ -107,11 +96,13 @@ export class AnswerStream implements BodyTransform {
     if (this.isOver) return
     if (this.#source instanceof PassingEvents) {
       this.#source.push(chunk, (event) => this.#convert(event), emit)
+      this.#keepOpening(chunk)
       return
     }
     const events: StreamEvent[] = []
     try {
       this.#source.push(chunk, (event) => void events.push(...this.#convert(event)))
+      this.#keepOpening(chunk)
       write(events, emit)
     } catch (error) {
       write(events, emit)
@@ -138,7 +129,8 @@ export class AnswerStream implements BodyTransform {
     this.isOver = true
     const conversion = this.#conversion
     try {
-      const last = conversion.finish(isCut || isCutOff(this.#source, conversion))
+      const text = openingOf(this.#options.request, this.#opening ?? Buffer.alloc(0))
+      const last = conversion.finish(isCut || isCutOff(this.#source, conversion), text)
       if (this.#source instanceof PassingEvents) this.#source.finish(last.length > 0, emit)
       const events = last.flatMap((event) => this.#mask(event))
       if (this.#masker !== undefined) events.push(...this.#masker.finish())
@@ -151,8 +143,16 @@ export class AnswerStream implements BodyTransform {
     }
   }
 
+  /** Where no event comes at all, an error repeats what did. */
+  #keepOpening(chunk: Uint8Array): void {
+    const kept = this.#opening
+    if (kept === undefined || kept.length >= openingBytes) return
+    this.#opening = Buffer.concat([kept, chunk.subarray(0, openingBytes - kept.length)])
+  }
+
   /** What the client gets of an event of the provider. */
   #convert(event: StreamEvent): readonly StreamEvent[] {
+    this.#opening = undefined
     const converted = this.#conversion.convert(event)
     const events =
       this.#masker === undefined ? converted : converted.flatMap((one) => this.#mask(one))
@@ -189,16 +189,6 @@ function write(events: readonly StreamEvent[], emit: (bytes: Uint8Array) => void
   if (events.length > 0) emit(eventBytes(events))
 }
 
-function errorEvents(
-  format: ChatFormat,
-  error: ProviderError,
-  context: AnswerContext,
-): readonly StreamEvent[] {
-  return clientFormats[format].writer({}, context).write({ type: 'error', error })
-}
-
-const cutOff: ProviderError = { status: 502, message: 'the answer of the provider was cut off' }
-
 class TranslatedConversion implements Conversion {
   readonly #reader: AnswerReader
   readonly #writer: AnswerWriter
@@ -217,14 +207,17 @@ class TranslatedConversion implements Conversion {
   }
 
   convert(event: StreamEvent): readonly StreamEvent[] {
+    if (isPlainText(event.data)) throw unreadable(event.data)
     return this.#write(this.#reader.read(event))
   }
 
-  finish(isCut: boolean): readonly StreamEvent[] {
+  finish(isCut: boolean, text: string): readonly StreamEvent[] {
     const last = isCut ? [] : this.#write(this.#reader.finish())
     if (this.#hasFailed) return last
-    if (isCut || !this.#isClean)
-      return [...last, ...this.#writer.write({ type: 'error', error: cutOff })]
+    if (isCut || !this.#isClean) {
+      const error = errorInPlace(this.#options.request, text)
+      return [...last, ...this.#writer.write({ type: 'error', error })]
+    }
     return [...last, ...this.#writer.finish(true)]
   }
 
@@ -257,84 +250,4 @@ class TranslatedConversion implements Conversion {
       return this.#writer.write(event)
     })
   }
-}
-
-/** Messages of the format that end a stream, well or badly. */
-const terminalTypes = new Set([
-  'message_stop',
-  'error',
-  'response.completed',
-  'response.incomplete',
-  'response.failed',
-])
-
-class NativeConversion implements Conversion {
-  readonly #options: ConversionOptions
-  readonly #format: ChatFormat
-  hasEnded = false
-
-  constructor(options: ConversionOptions, format: ChatFormat) {
-    this.#options = options
-    this.#format = format
-  }
-
-  convert(event: StreamEvent): readonly StreamEvent[] {
-    if (event.data === '[DONE]') {
-      this.hasEnded = true
-      return [event]
-    }
-    const parsed = parseJson(event.data)
-    if (!isObject(parsed)) return [event]
-    const { request, onFacts, onContent } = this.#options
-    for (const piece of contentOf(this.#format, parsed)) onContent(piece)
-    const facts = factsOfEvent(request.route, parsed)
-    if (facts.usage !== undefined || facts.model !== undefined) onFacts(facts)
-    if (terminalTypes.has(stringAt(parsed, 'type') ?? '') || parsed.error != null) {
-      this.hasEnded = true
-    }
-    if (
-      listAt(parsed, 'choices').some((choice) => isObject(choice) && choice.finish_reason != null)
-    ) {
-      this.hasEnded = true
-    }
-    return request.hidesUsage ? withoutUsage(event, parsed) : [event]
-  }
-
-  finish(isCut: boolean): readonly StreamEvent[] {
-    if (this.hasEnded && !isCut) return []
-    if (this.hasEnded && this.#format !== 'Completions') return []
-    return errorEvents(this.#format, cutOff, this.#options.context)
-  }
-}
-
-/** The usage that nobody asked for: an event of its own, and an empty field of all others. */
-function withoutUsage(event: StreamEvent, parsed: JsonObject): readonly StreamEvent[] {
-  if (!('usage' in parsed)) return [event]
-  if (listAt(parsed, 'choices').length === 0 && parsed.usage !== null) return []
-  const { usage: _usage, ...rest } = parsed
-  return [{ event: event.event, data: JSON.stringify(rest) }]
-}
-
-/** Pieces of content in one event. */
-function contentOf(format: ChatFormat, event: JsonObject): string[] {
-  const delta = objectAt(event, 'delta')
-  switch (format) {
-    case 'Completions':
-      return listAt(event, 'choices').flatMap((choice) => {
-        const piece = objectAt(choice, 'delta')
-        const calls = listAt(piece, 'tool_calls').map((call) => objectAt(call, 'function'))
-        return [
-          ...textsAt(piece, ['content', 'refusal', 'reasoning_content']),
-          ...calls.flatMap((call) => textsAt(call, ['name', 'arguments'])),
-        ]
-      })
-    case 'Messages':
-      return textsAt(delta, ['text', 'thinking', 'partial_json'])
-    case 'Responses':
-      return stringAt(event, 'type')?.endsWith('.delta') === true ? textsAt(event, ['delta']) : []
-  }
-}
-
-function textsAt(value: unknown, names: readonly string[]): string[] {
-  return names.flatMap((name) => stringAt(value, name) || [])
 }

@@ -6,6 +6,7 @@ import type { LlmError } from '../../llm/llm-error.ts'
 import type { Refusal } from '../../llm/policy/config.ts'
 import type { RouteType } from '../../llm/policy/schema.ts'
 import { writeErrorFor } from '../../llm/serve/errors.ts'
+import { ProviderFailure } from '../../llm/serve/provider-failure.ts'
 import { answerOf, type LocalResponse, refusalText, rescue } from '../rescue.ts'
 import type { Walk } from '../walk.ts'
 
@@ -18,9 +19,12 @@ export function ownAnswer(status: number, body: JsonObject): RespondVerdict {
 }
 
 /** In the format of the client, so that its SDK can tell what is wrong. */
-export function llmRefusal(route: RouteType, { status, message }: LlmError): RespondVerdict {
-  const body = JSON.stringify(writeErrorFor(route, { status, message }))
-  const reason = status < 500 ? 'InvalidRequest' : 'UpstreamFailure'
+export function llmRefusal(route: RouteType, refusal: LlmError): RespondVerdict {
+  const { status, message } = refusal
+  const isProviders = refusal instanceof ProviderFailure
+  const error = isProviders ? refusal.error : { status, message }
+  const body = JSON.stringify(writeErrorFor(route, error))
+  const reason = status < 500 && !isProviders ? 'InvalidRequest' : 'UpstreamFailure'
   return { kind: 'respond', status, headers: [json], body, reason }
 }
 

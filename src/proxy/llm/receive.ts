@@ -6,14 +6,10 @@ import { HeldStream } from '../../llm/guards/held-stream.ts'
 import type { JsonObject } from '../../llm/json.ts'
 import { LlmError } from '../../llm/llm-error.ts'
 import { readErrorAnswer, readWholeAnswer } from '../../llm/serve/answer.ts'
+import type { ConversionOptions } from '../../llm/serve/conversion.ts'
 import { chatFormatOf, type OutgoingRequest } from '../../llm/serve/request.ts'
 import { type Said, SaidStream, saidIn } from '../../llm/serve/said.ts'
-import {
-  AnswerStream,
-  type ConversionOptions,
-  convertEvents,
-  eventBytes,
-} from '../../llm/serve/stream.ts'
+import { AnswerStream, convertEvents, eventBytes } from '../../llm/serve/stream.ts'
 import type { ServerExchange } from '../engine/types.ts'
 import type { Walk } from '../walk.ts'
 import { decodeBody } from './content-coding.ts'

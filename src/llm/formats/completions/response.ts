@@ -113,7 +113,8 @@ export function readCompletionsError(status: number, text: string): ProviderErro
   const code = stringAt(told, 'code') ?? stringAt(told, 'status') ?? numberAt(told, 'code')
   return {
     status,
-    message: stringAt(told, 'message') ?? stringAt(body, 'message') ?? text,
+    message:
+      stringAt(told, 'message') ?? stringAt(body, 'error') ?? stringAt(body, 'message') ?? text,
     ...(kind !== undefined && { kind }),
     ...(code !== undefined && { code: String(code) }),
   }

@@ -19,6 +19,7 @@ import {
   stringAt,
 } from '../../json.ts'
 import { LlmError } from '../../llm-error.ts'
+import { CallIndexes } from './call-indexes.ts'
 import {
   readCompletionsError,
   readFinishReason,
@@ -44,6 +45,7 @@ const firstCall = 2
 
 export class CompletionsReader implements AnswerReader {
   readonly #calls = new Map<number, OpenCall>()
+  readonly #indexes = new CallIndexes()
   #isStarted = false
   #hasStopped = false
   #isEnded = false
@@ -52,7 +54,7 @@ export class CompletionsReader implements AnswerReader {
     if (data === '[DONE]') return this.#end()
     const chunk = parseJson(data)
     if (chunk === undefined) throw new LlmError(502, 'an event of the answer is not JSON')
-    if (field(chunk, 'error') !== undefined) {
+    if (field(chunk, 'error') != null) {
       return [{ type: 'error', error: readCompletionsError(502, data) }]
     }
     const events: AnswerEvent[] = []
@@ -93,14 +95,15 @@ export class CompletionsReader implements AnswerReader {
   }
 
   #readCall(call: unknown, events: AnswerEvent[]): void {
-    const position = numberAt(call, 'index') ?? 0
+    const id = stringAt(call, 'id')
+    const position = this.#indexes.resolve(numberAt(call, 'index') ?? 0, id)
     let open = this.#calls.get(position)
     if (open === undefined) {
       const index = firstCall + this.#calls.size
       open = { index, early: '', isNamed: false, id: undefined }
       this.#calls.set(position, open)
     }
-    open.id ??= stringAt(call, 'id')
+    open.id ??= id
     const made = objectAt(call, 'function')
     const name = stringAt(made, 'name')
     const json = stringAt(made, 'arguments') ?? ''

@@ -135,7 +135,7 @@ export class GenerateContentReader implements AnswerReader {
   read({ data }: StreamEvent): readonly AnswerEvent[] {
     const chunk = parseJson(data)
     if (chunk === undefined) throw new LlmError(502, 'an event of the answer is not JSON')
-    if (field(chunk, 'error') !== undefined) {
+    if (field(chunk, 'error') != null) {
       return [{ type: 'error', error: readGoogleError(502, data) }]
     }
     const events: AnswerEvent[] = []
@@ -203,7 +203,7 @@ const kinds: Readonly<Record<string, string>> = {
 export function readGoogleError(status: number, text: string): ProviderError {
   const body = parseJson(text)
   const told = objectAt(Array.isArray(body) ? body[0] : body, 'error')
-  if (!isObject(told)) return { status, message: text }
+  if (!isObject(told)) return { status, message: stringAt(body, 'error') ?? text }
   const code = stringAt(told, 'status')
   return {
     status,

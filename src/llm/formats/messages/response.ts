@@ -108,7 +108,8 @@ export function readMessagesError(status: number, text: string): ProviderError {
   const body = parseJson(text)
   const told = objectAt(body, 'error')
   const kind = stringAt(told, 'type')
-  const message = stringAt(told, 'message') ?? stringAt(body, 'message') ?? text
+  const message =
+    stringAt(told, 'message') ?? stringAt(body, 'error') ?? stringAt(body, 'message') ?? text
   return { status, message, ...(kind !== undefined && { kind }) }
 }
 

@@ -8,7 +8,7 @@ import {
   type StreamEvent,
   type Usage,
 } from '../../chat.ts'
-import { type JsonObject, numberAt, objectAt, parseJson, stringAt } from '../../json.ts'
+import { field, type JsonObject, numberAt, objectAt, parseJson, stringAt } from '../../json.ts'
 import { LlmError } from '../../llm-error.ts'
 import { laterCounts } from '../usage-counts.ts'
 import {
@@ -46,8 +46,11 @@ export class MessagesReader implements AnswerReader {
         return this.#end()
       case 'error':
         return [{ type: 'error', error: readMessagesError(502, data) }]
-      default:
-        return []
+      default: {
+        // What stands before a provider may answer in words of its own.
+        const isError = field(event, 'error') != null
+        return isError ? [{ type: 'error', error: readMessagesError(502, data) }] : []
+      }
     }
   }
 
