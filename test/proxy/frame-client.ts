@@ -69,6 +69,7 @@ export class FrameClient {
   readonly connection: RawConnection
   readonly decoder = new HpackDecoder()
   readonly frames: Frame[] = []
+  readonly #heads: { readonly stream: number; readonly fields: string[] }[] = []
   #read: number
 
   /** `from`: bytes that come before the first frame. */
@@ -146,11 +147,20 @@ export class FrameClient {
           ((frame.type === frameTypes.data || frame.type === frameTypes.headers) &&
             (frame.flags & endStream) !== 0)),
     )
-    const heads = this.#of(stream, frameTypes.headers).map((head) => this.#fields(head.payload))
+    const heads = this.headsOf(stream)
     const body = this.#of(stream, frameTypes.data)
       .map(({ payload }) => payload.toString('latin1'))
       .join('')
     return { fields: heads[0] ?? [], body, trailers: heads[1] ?? [] }
+  }
+
+  /** The fields of each head on a stream. Blocks are decoded once, in the order in which they came. */
+  headsOf(stream: number): string[][] {
+    const blocks = this.frames.filter(({ type }) => type === frameTypes.headers)
+    for (const { stream: of, payload } of blocks.slice(this.#heads.length)) {
+      this.#heads.push({ stream: of, fields: this.#fields(payload) })
+    }
+    return this.#heads.filter((head) => head.stream === stream).map(({ fields }) => fields)
   }
 
   #of(stream: number, type: number): Frame[] {

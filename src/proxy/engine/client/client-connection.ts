@@ -3,9 +3,10 @@ import { GatewayError } from '../../../errors.ts'
 import { UnreadBytes } from '../bytes/unread-bytes.ts'
 import type { EngineParts } from '../engine-parts.ts'
 import { admitsPreface, handOver } from '../http2/open-session.ts'
+import type { FramingFields } from '../message/head-output.ts'
 import { refusedRequest } from '../message/head-reader.ts'
 import type { MessageBody } from '../message/message-body.ts'
-import type { ResponseFraming, ResponseHeadView } from '../message/response-head.ts'
+import type { ResponseHeadView } from '../message/response-head.ts'
 import { reasonPhrase } from '../message/status-line.ts'
 import { unservedHead } from '../message/unserved-head.ts'
 import { overReadSocket } from '../socket/read-socket.ts'
@@ -77,7 +78,7 @@ export class ClientConnection
     this.transport.appendText(`${head}${this.#connectionField(exchange)}\r\n`)
   }
 
-  sendResponse(head: ResponseHeadView, framing: ResponseFraming, exchange: ClientUser): void {
+  sendResponse(head: ResponseHeadView, framing: FramingFields, exchange: ClientUser): void {
     this.#isAnswered = true
     this.transport.gather()
     head.writeTo(this.transport, framing)

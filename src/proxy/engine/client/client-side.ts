@@ -3,9 +3,10 @@ import type { GatewayError } from '../../../errors.ts'
 import type { Peer } from '../../../exchange/exchange.ts'
 import type { BodySink } from '../bytes/body-sink.ts'
 import type { TunnelEnd } from '../bytes/tunnel.ts'
+import type { FramingFields } from '../message/head-output.ts'
 import type { BodyKind, MessageBody } from '../message/message-body.ts'
 import type { RequestHeadView } from '../message/request-head.ts'
-import type { ResponseFraming, ResponseHeadView } from '../message/response-head.ts'
+import type { ResponseHeadView } from '../message/response-head.ts'
 import type { TlsChoice } from '../tls/tls-choice.ts'
 import type { Ending } from '../types.ts'
 
@@ -70,7 +71,7 @@ export interface ClientSide {
   /** The head of the response, up to but without its empty line; it leaves with `flush`. */
   sendHead(head: string, exchange: ClientUser): void
   /** The same for a head that was received. */
-  sendResponse(head: ResponseHeadView, framing: ResponseFraming, exchange: ClientUser): void
+  sendResponse(head: ResponseHeadView, framing: FramingFields, exchange: ClientUser): void
   /** Switches to a tunnel: the head of a 101 and its protocol. */
   startTunnel(head: string, protocol: string): TunnelEnd
   /** The tunnel may now pass the client's bytes. */

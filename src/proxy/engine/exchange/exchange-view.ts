@@ -11,8 +11,16 @@ import { Learned } from '../../../exchange/learned.ts'
 import type { BodySource } from '../bytes/body-sink.ts'
 import type { Tunnel } from '../bytes/tunnel.ts'
 import type { ClientSide } from '../client/client-side.ts'
+import {
+  admitsContent,
+  type Framing,
+  frameRequest,
+  frameResponse,
+  tellableStatus,
+} from '../message/framing.ts'
+import type { FramingFields } from '../message/head-output.ts'
 import type { HeadReader } from '../message/head-reader.ts'
-import { type RequestFraming, RequestHeadView } from '../message/request-head.ts'
+import { RequestHeadView } from '../message/request-head.ts'
 import { ResponseHeadView } from '../message/response-head.ts'
 import { peerOf } from '../socket/connection-ends.ts'
 import { certificateOf } from '../tls/client-certificate.ts'
@@ -23,6 +31,7 @@ import type { AddressRace, UpstreamAddress } from '../upstream/upstream-address.
 import { type DetourOwner, ExchangeBody } from './exchange-body.ts'
 
 const nowhere: RoutePlace = { gateway: '', listener: '' }
+const nothing = new Uint8Array()
 const nobody: Peer = { address: '', port: 0 }
 
 const idempotentMethods = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE'])
@@ -74,9 +83,9 @@ export abstract class ExchangeView implements DetourOwner {
 
   mirror(address: UpstreamAddress, race?: AddressRace): void {
     // As it is now: what is added later, such as credentials, is for the one backend alone.
-    const head = this.request.text(this.requestFraming, undefined)
+    const head = this.request.unframedText()
     this.mirrors ??= []
-    this.mirrors.push({ address, race, head, isChunked: this.isRequestChunked })
+    this.mirrors.push({ address, race, head, isHead: this.isHead })
   }
 
   receivedNames(): ReadonlySet<string> {
@@ -215,14 +224,23 @@ export abstract class ExchangeView implements DetourOwner {
     this.responseSource.failAll(gone)
   }
 
-  get requestFraming(): RequestFraming {
-    const { kind, framing } = this.requestBody
-    return kind === 'none' && framing === 'chunked' ? 'as-is' : framing
+  /** Decides how a relayed response is sent, now that everything has been done to it. */
+  protected frame(client: ClientSide): Framing {
+    const { request, responseHead, responseBody } = this
+    const told = tellableStatus(request, responseHead.status)
+    if (told !== responseHead.status) responseHead.status = told
+    const framing = frameResponse(request, responseHead, responseBody, client.framesBodies)
+    if (framing.isCloseDelimited) client.mustClose = true
+    return framing
   }
 
-  get isRequestChunked(): boolean {
-    const framing = this.requestFraming
-    return framing === 'chunked' || (framing === 'as-is' && this.request.isChunked)
+  /** Leaves a request that may have no content without the one that a policy has given it. */
+  protected dropForbiddenContent(): void {
+    if (!admitsContent(this.request)) this.requestBody.replace(nothing)
+  }
+
+  get requestFraming(): FramingFields {
+    return frameRequest(this.request, this.requestBody)
   }
 
   /** Forgets the last request and lets its bytes go. */

@@ -2,8 +2,8 @@ import { GatewayError } from '../../../errors.ts'
 import { Tunnel } from '../bytes/tunnel.ts'
 import type { ClientSide, ClientUser } from '../client/client-side.ts'
 import type { EngineParts } from '../engine-parts.ts'
+import { type Framing, withoutContent } from '../message/framing.ts'
 import type { BodyKind } from '../message/message-body.ts'
-import { frameResponse, type ResponseFraming } from '../message/response-head.ts'
 import type { Ending, ForwardOptions, ResponseStream, ServerExchange } from '../types.ts'
 import { Attempt, isOverload } from '../upstream/attempt.ts'
 import { startMirror } from '../upstream/mirror.ts'
@@ -29,7 +29,8 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Client
   #undecided = 0
   #stream: OwnStream | undefined
   #isReadingHead = false
-  #isCloseDelimited = false
+  /** Of the response that is being sent. */
+  #framing: Framing = withoutContent
 
   constructor(parts: EngineParts) {
     const requestSource = { resumeBody: () => this.client?.wantBody() }
@@ -67,7 +68,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Client
     const client = this.#ownTurn()
     if (client === undefined) return
     this.ownBytes = writeOwnAnswer(client, this, status, headers, body)
-    this.#answeredOurselves(status)
+    this.#answeredOurselves()
     this.#responseSent()
   }
 
@@ -77,11 +78,11 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Client
   ): ResponseStream | undefined {
     const client = this.#ownTurn()
     if (client === undefined) return undefined
-    const framing = beginOwnStream(client, this, status, headers)
+    this.#framing = beginOwnStream(client, this, status, headers)
     const stream = new OwnStream(this.responseSource, () => this.onResponseBody())
     this.#stream = stream
-    this.#answeredOurselves(status)
-    this.#sendResponseBody(client, framing)
+    this.#answeredOurselves()
+    this.#sendResponseBody(client)
     return stream
   }
 
@@ -92,10 +93,10 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Client
     return this.client
   }
 
-  #answeredOurselves(status: number): void {
+  #answeredOurselves(): void {
     this.hasResponse = true
     this.answeredBy = 'gateway'
-    this.sentStatus = status
+    this.sentStatus = this.responseHead.status
     this.#phase = 'relaying'
   }
 
@@ -106,6 +107,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Client
       this.#answerError(this.error ?? new GatewayError('upstream_reset', 'the body is gone'))
       return
     }
+    this.dropForbiddenContent()
     this.hasResponse = false
     this.#isUpstreamDone = false
     this.#phase = 'forwarding'
@@ -128,37 +130,35 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Client
     // Until here another attempt could still be made.
     this.requestBody.stopRecording()
     const head = this.responseHead
+    this.#framing = this.frame(client)
     this.answeredBy = 'upstream'
     this.sentStatus = head.status
     if (head.status === 101) {
       this.#startTunnel(client)
       return
     }
-    const framing = frameResponse(this.request, head, this.responseBody)
-    this.#isCloseDelimited = framing === 'close'
-    if (this.#isCloseDelimited) client.mustClose = true
-    client.sendResponse(head, framing, this)
+    client.sendResponse(head, this.#framing.fields, this)
     this.#phase = 'relaying'
     const { turn } = this
-    this.#sendResponseBody(client, framing)
+    this.#sendResponseBody(client)
     if (turn === this.turn && this.#phase === 'relaying') this.#upload.answered(head.status)
   }
 
-  #sendResponseBody(client: ClientSide, framing: ResponseFraming): void {
+  #sendResponseBody(client: ClientSide): void {
     const body = this.responseBody
-    const isEmpty = framing === 'none' || this.request.wasHead
-    if (isEmpty || typeof framing === 'object') this.#dropUnfinishedUpstream()
-    if (isEmpty) {
+    const { fields, hasContent } = this.#framing
+    if (!hasContent || typeof fields === 'number') this.#dropUnfinishedUpstream()
+    if (!hasContent) {
       client.sink.endBody('')
       client.sink.flush()
       this.#responseSent()
       return
     }
-    const isCoded = framing === 'chunked' || (framing === 'as-is' && body.kind === 'chunked')
     body.passesTrailers = client.framesBodies || this.request.acceptsTrailers
     const turn = this.turn
     try {
-      body.flow(client.sink, isCoded && !client.framesBodies, this.#isReadingHead)
+      const isCoded = fields === 'chunked' && !client.framesBodies
+      body.flow(client.sink, isCoded, this.#isReadingHead)
     } catch (thrown) {
       this.#answerBug(thrown, turn)
       return
@@ -354,7 +354,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Client
   /** Part of the response has been sent: only a broken connection can say that it is not whole. */
   #cut(ending: Ending): void {
     this.ending = ending
-    this.client?.cut(this.#isCloseDelimited)
+    this.client?.cut(this.#framing.isCloseDelimited)
     this.#over()
   }
 
@@ -391,7 +391,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Client
     if (this.#parts.spareExchanges.isFull) return
     this.clear()
     this.#isUpstreamDone = false
-    this.#isCloseDelimited = false
+    this.#framing = withoutContent
     this.mirrors = undefined
     this.#parts.spareExchanges.keep(this)
   }

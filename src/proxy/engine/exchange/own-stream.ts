@@ -1,6 +1,6 @@
 import type { ClientSide, ClientUser } from '../client/client-side.ts'
+import { type Framing, frameResponse, tellableStatus } from '../message/framing.ts'
 import type { MessageBody } from '../message/message-body.ts'
-import { frameResponse, type ResponseFraming } from '../message/response-head.ts'
 import { httpDate } from '../message/status-line.ts'
 import type { ResponseStream } from '../types.ts'
 
@@ -49,14 +49,14 @@ export function beginOwnStream(
   exchange: ClientUser,
   status: number,
   headers: readonly (readonly [string, string])[],
-): ResponseFraming {
+): Framing {
   const { request, responseHead, responseSource } = exchange
-  responseHead.compose(status, headers)
+  responseHead.compose(tellableStatus(request, status), headers)
   responseSource.start('stream', -1, false)
-  const framing = frameResponse(request, responseHead, responseSource)
-  let text = responseHead.text(framing)
+  const framing = frameResponse(request, responseHead, responseSource, client.framesBodies)
+  let text = responseHead.text(framing.fields)
   if (!responseHead.fields.has('date')) text += `date: ${httpDate()}\r\n`
-  if (framing === 'close') client.mustClose = true
+  if (framing.isCloseDelimited) client.mustClose = true
   client.sendHead(text, exchange)
   return framing
 }

@@ -1,6 +1,7 @@
 import type { ClientSide } from '../client/client-side.ts'
+import type { FramingFields } from '../message/head-output.ts'
 import type { MessageBody } from '../message/message-body.ts'
-import type { RequestFraming, RequestHeadView } from '../message/request-head.ts'
+import type { RequestHeadView } from '../message/request-head.ts'
 import { Timer, type TimerOwner, type TimerWheel } from '../timer-wheel.ts'
 import type { UpstreamLink } from '../upstream/upstream-link.ts'
 
@@ -14,8 +15,7 @@ const patienceMs = 3_000
 export interface UploadOwner {
   readonly request: RequestHeadView
   readonly requestBody: MessageBody
-  readonly requestFraming: RequestFraming
-  readonly isRequestChunked: boolean
+  readonly requestFraming: FramingFields
   readonly upgrade: string | undefined
   readonly client: ClientSide | undefined
   /** Counts requests of the same object. */
@@ -44,7 +44,8 @@ export class RequestUpload implements TimerOwner {
   start(link: UpstreamLink): void {
     const { request, requestFraming, upgrade, client } = this.#owner
     // A body that a policy has replaced is here already.
-    const asksFirst = client?.awaitsContinue === true && typeof requestFraming !== 'object'
+    const isReplaced = requestFraming === 'none' || typeof requestFraming === 'number'
+    const asksFirst = client?.awaitsContinue === true && !isReplaced
     link.sendRequest(request, requestFraming, upgrade, asksFirst)
     if (!asksFirst) {
       this.#send(link)
@@ -94,7 +95,8 @@ export class RequestUpload implements TimerOwner {
     const owner = this.#owner
     const { turn } = owner
     try {
-      owner.requestBody.flow(link.sink, owner.isRequestChunked && !link.framesBodies, false)
+      const isChunked = owner.request.isSentChunked(owner.requestFraming) && !link.framesBodies
+      owner.requestBody.flow(link.sink, isChunked, false)
     } catch (thrown) {
       if (turn === owner.turn) owner.onUploadFailed(thrown)
     }

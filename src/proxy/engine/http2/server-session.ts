@@ -209,6 +209,7 @@ export class ServerSession
     request.load(reader, reader.textBytes, reader.textStart)
     request.scheme = this.#scheme
     request.isHttp2 = true
+    request.wasConnect = fields.protocol !== undefined
     request.sensitiveNames = fields.sensitiveNames
     const hasBody = !isLast && fields.protocol === undefined
     if (hasBody) this.#slow.onBody(stream)

@@ -5,8 +5,9 @@ import { isGrpc } from '../../grpc.ts'
 import type { TunnelEnd } from '../bytes/tunnel.ts'
 import { BodyPace } from '../client/body-pace.ts'
 import type { ClientSide, ClientUser } from '../client/client-side.ts'
+import type { FramingFields } from '../message/head-output.ts'
 import type { BodyKind, MessageBody } from '../message/message-body.ts'
-import type { ResponseFraming, ResponseHeadView } from '../message/response-head.ts'
+import type { ResponseHeadView } from '../message/response-head.ts'
 import type { ConnectionEnds } from '../socket/connection-ends.ts'
 import type { TlsChoice } from '../tls/tls-choice.ts'
 import { errorCodes } from './frames.ts'
@@ -176,7 +177,7 @@ export class ServerStream extends TunnelStream implements ClientSide {
     this.setHead(head)
   }
 
-  sendResponse(head: ResponseHeadView, framing: ResponseFraming): void {
+  sendResponse(head: ResponseHeadView, framing: FramingFields): void {
     this.#isAnswered = true
     this.setHead(head.text(framing))
   }

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
 import { GatewayError } from '../../../errors.ts'
 import type { TunnelEnd } from '../bytes/tunnel.ts'
+import type { FramingFields } from '../message/head-output.ts'
 import type { HeadReader } from '../message/head-reader.ts'
 import type { BodyKind, MessageBody } from '../message/message-body.ts'
-import type { RequestFraming, RequestHeadView } from '../message/request-head.ts'
+import type { RequestHeadView } from '../message/request-head.ts'
 import type { UpstreamAddress } from '../upstream/upstream-address.ts'
 import type { UpstreamLink, UpstreamUser } from '../upstream/upstream-link.ts'
 import { errorCodes } from './frames.ts'
@@ -141,7 +142,7 @@ export class UpstreamStream extends TunnelStream implements UpstreamLink {
 
   sendRequest(
     request: RequestHeadView,
-    framing: RequestFraming,
+    framing: FramingFields,
     upgrade: string | undefined,
     expects: boolean,
   ): void {

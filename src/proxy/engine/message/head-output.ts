@@ -1,5 +1,8 @@
 import { latin1Text } from '../bytes/latin1.ts'
 
+/** The fields that frame a message. `as-is`: those that came with it. A number: Content-Length. */
+export type FramingFields = 'as-is' | 'none' | 'chunked' | number
+
 /** Where a head is written, piece by piece; pieces are copied. */
 export interface HeadOutput {
   /** Latin-1 text. */

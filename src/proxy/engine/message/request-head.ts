@@ -22,7 +22,7 @@ import {
 import { GatewayError } from '../../../errors.ts'
 import type { HeaderFields, RequestHead } from '../../../exchange/exchange.ts'
 import { latin1Text } from '../bytes/latin1.ts'
-import { type HeadOutput, HeadText } from './head-output.ts'
+import { type FramingFields, type HeadOutput, HeadText } from './head-output.ts'
 import { type HeadReader, nameBit } from './head-reader.ts'
 import { FieldList } from './header-fields.ts'
 
@@ -55,9 +55,6 @@ interface Span {
   end: number
 }
 
-/** How the body of a forwarded request is framed. */
-export type RequestFraming = 'none' | 'as-is' | 'chunked' | { readonly length: number }
-
 /**
  * A request head as the data plane sees and edits it, and as it is written for an upstream.
  * Parts stay bytes until they are asked for.
@@ -71,6 +68,8 @@ export class RequestHeadView implements RequestHead {
   contentLength = -1
   /** Read from a stream of HTTP/2. */
   isHttp2 = false
+  /** An extended CONNECT (RFC 8441 4): every 2xx opens the tunnel. */
+  wasConnect = false
   /** Fields that the client wants in no table of HPACK, by lower-case name (RFC 7541 7.1.3). */
   sensitiveNames: ReadonlySet<string> | undefined
   #flags = 0
@@ -98,6 +97,7 @@ export class RequestHeadView implements RequestHead {
     this.#bytes = this.#room(size)
     bytes.copy(this.#bytes, 0, base, base + size)
     this.isHttp2 = false
+    this.wasConnect = false
     this.sensitiveNames = undefined
     this.#flags = reader.flags
     this.#minor = reader.minor
@@ -200,7 +200,10 @@ export class RequestHeadView implements RequestHead {
   }
 
   set method(method: string) {
-    if (!tokenPattern.test(method)) throw new GatewayError('filter_failed', 'bad method')
+    // What answers a CONNECT is no message but a tunnel (RFC 9110 9.3.6).
+    if (!tokenPattern.test(method) || method.toUpperCase() === 'CONNECT') {
+      throw new GatewayError('filter_failed', 'bad method')
+    }
     this.#method = method
     this.#lineEdited = true
     this.isHead = method === 'HEAD'
@@ -251,16 +254,28 @@ export class RequestHeadView implements RequestHead {
   }
 
   /** The head for an HTTP/1.1 upstream, with its empty line. */
-  text(framing: RequestFraming, upgrade: string | undefined, expects = false): string {
+  text(framing: FramingFields, upgrade: string | undefined, expects = false): string {
     const out = new HeadText()
     this.writeTo(out, framing, upgrade, expects)
     return out.text
   }
 
+  /** The head without the fields that frame the body, and without its empty line. */
+  unframedText(): string {
+    return this.text('none', undefined).slice(0, -2)
+  }
+
+  /** The field that frames the body, for a head without one. */
+  framingLine(framing: FramingFields): string {
+    if (this.isSentChunked(framing)) return 'transfer-encoding: chunked\r\n'
+    const length = framing === 'as-is' ? this.contentLength : framing
+    return typeof length === 'number' && length >= 0 ? `content-length: ${length}\r\n` : ''
+  }
+
   /** Writes what `text` gives. `expects`: the upstream is to ask for the body with 100 (Continue). */
   writeTo(
     out: HeadOutput,
-    framing: RequestFraming,
+    framing: FramingFields,
     upgrade: string | undefined,
     expects = false,
   ): void {
@@ -271,20 +286,22 @@ export class RequestHeadView implements RequestHead {
     if (!keepsHost) dropped |= hostBit
     if (framing !== 'as-is') dropped |= lengthBit
     // A body of a length that was settled here has no trailers.
-    if (framing === 'none' || typeof framing === 'object') dropped |= trailerBit
+    if (framing === 'none' || typeof framing === 'number') dropped |= trailerBit
     const keepsStart = keepsHost && keepsLine
     if (!keepsStart) out.appendText(this.#startLine())
     if (!keepsHost) out.appendText(`host: ${this.authority}\r\n`)
     this.fields.writeTo(out, dropped, keepsStart ? this.#methodSpan.start : -1)
-    if (framing === 'chunked' || (framing === 'as-is' && this.isChunked)) {
-      out.appendText('transfer-encoding: chunked\r\n')
-    } else if (typeof framing === 'object') {
-      out.appendText(`content-length: ${framing.length}\r\n`)
-    }
+    const isCopied = framing === 'as-is' && !this.isChunked
+    if (!isCopied) out.appendText(this.framingLine(framing))
     if ((this.#flags & FLAG_TE_TRAILERS) !== 0) out.appendText('te: trailers\r\nconnection: te\r\n')
     if (expects) out.appendText('expect: 100-continue\r\n')
     if (upgrade !== undefined) out.appendText(`connection: upgrade\r\nupgrade: ${upgrade}\r\n`)
     out.appendText('\r\n')
+  }
+
+  /** The body is chunked, where HTTP/1.1 carries it. */
+  isSentChunked(framing: FramingFields): boolean {
+    return framing === 'chunked' || (framing === 'as-is' && this.isChunked)
   }
 
   #startLine(): string {

@@ -8,41 +8,21 @@ import {
 } from '../../../core/index.ts'
 import { GatewayError } from '../../../errors.ts'
 import type { HeaderFields, ResponseHead } from '../../../exchange/exchange.ts'
-import { type HeadOutput, HeadText } from './head-output.ts'
+import { type FramingFields, type HeadOutput, HeadText } from './head-output.ts'
 import { type HeadReader, nameBit } from './head-reader.ts'
 import { checkField, FieldList } from './header-fields.ts'
-import type { MessageBody } from './message-body.ts'
-import type { RequestHeadView } from './request-head.ts'
 import { reasonPhrase } from './status-line.ts'
 
 const nothing = Buffer.alloc(0)
 const lengthBit = nameBit(NAME_CONTENT_LENGTH)
 const trailerBit = nameBit(NAME_TRAILER)
 
-/** How the body of a response is framed on the client connection. */
-export type ResponseFraming = 'as-is' | 'none' | 'chunked' | 'close' | { readonly length: number }
-
-/** How the response is framed for this client (RFC 9112 6.3). */
-export function frameResponse(
-  request: RequestHeadView,
-  head: ResponseHeadView,
-  body: MessageBody,
-): ResponseFraming {
-  const { status } = head
-  if (status === 204) return 'none'
-  if (status === 304) return 'as-is'
-  // A method that the data plane has changed: the client expects what it asked for.
-  if (request.isHead !== request.wasHead) return request.wasHead ? 'as-is' : { length: 0 }
-  const wanted = body.framing
-  if (typeof wanted === 'object') return wanted
-  if (request.isHead || (wanted === 'as-is' && body.isLengthKnown)) return 'as-is'
-  return request.isHttp10 ? 'close' : 'chunked'
-}
-
 /** A response head as the data plane sees and edits it, and as it is written for the client. */
 export class ResponseHeadView implements ResponseHead {
   readonly fields: FieldList = new FieldList(0)
   contentLength = -1
+  /** The status that the upstream sent; 0 for a response of the gateway's own. */
+  receivedStatus = 0
   #flags = 0
   #minor = 1
   #bytes: Buffer = nothing
@@ -63,19 +43,23 @@ export class ResponseHeadView implements ResponseHead {
     this.#flags = reader.flags
     this.#minor = reader.minor
     this.#status = reader.status
+    this.receivedStatus = reader.status
     this.#statusEdited = false
     this.contentLength = reader.contentLength
     reader.span(HEAD_UPGRADE, this.#upgradeSpan)
     this.fields.load(reader, bytes, base)
   }
 
-  /** A response of the gateway's own. */
+  /**
+   * A response of the gateway's own.
+   * @throws GatewayError filter_failed if it could not be sent
+   */
   compose(status: number, headers: readonly (readonly [string, string])[]): void {
     this.fields.reset()
     this.#borrowed = false
     this.#flags = 0
-    this.#status = status
-    this.#statusEdited = true
+    this.status = status
+    this.receivedStatus = 0
     this.contentLength = -1
     for (const [name, value] of headers) {
       checkField(name, value)
@@ -132,14 +116,14 @@ export class ResponseHeadView implements ResponseHead {
   }
 
   /** The head for an HTTP/1.1 client up to the fields that frame the body; no empty line. */
-  text(framing: ResponseFraming): string {
+  text(framing: FramingFields): string {
     const out = new HeadText()
     this.writeTo(out, framing)
     return out.text
   }
 
   /** Writes what `text` gives. */
-  writeTo(out: HeadOutput, framing: ResponseFraming): void {
+  writeTo(out: HeadOutput, framing: FramingFields): void {
     let dropped = framing === 'as-is' ? 0 : lengthBit
     // Only a chunked body can have trailers behind it.
     if (dropped !== 0 && framing !== 'chunked') dropped |= trailerBit
@@ -149,8 +133,6 @@ export class ResponseHeadView implements ResponseHead {
     if (!keepsLine) out.appendText(`HTTP/1.1 ${this.#status} ${reasonPhrase(this.#status)}\r\n`)
     this.fields.writeTo(out, dropped, keepsLine ? 0 : -1)
     if (framing === 'chunked') out.appendText('transfer-encoding: chunked\r\n')
-    else if (typeof framing === 'object') {
-      out.appendText(`content-length: ${framing.length}\r\n`)
-    }
+    else if (typeof framing === 'number') out.appendText(`content-length: ${framing}\r\n`)
   }
 }

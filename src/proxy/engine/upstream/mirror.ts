@@ -1,7 +1,9 @@
 import type { GatewayError } from '../../../errors.ts'
 import type { BodyTap } from '../bytes/body-sink.ts'
 import type { EngineParts } from '../engine-parts.ts'
+import type { FramingFields } from '../message/head-output.ts'
 import { MessageBody } from '../message/message-body.ts'
+import type { RequestHeadView } from '../message/request-head.ts'
 import { ResponseHeadView } from '../message/response-head.ts'
 import { Timer, type TimerOwner } from '../timer-wheel.ts'
 import { isOverload } from './attempt.ts'
@@ -18,22 +20,28 @@ export interface MirrorTarget {
   readonly address: UpstreamAddress
   /** The other addresses of its name, if there are any. */
   readonly race?: AddressRace | undefined
-  /** As HTTP/1.1 has it, with its empty line. */
+  /** As HTTP/1.1 has it, without what frames the body and without its empty line. */
   readonly head: string
-  /** The head says that the body is chunked. */
-  readonly isChunked: boolean
+  readonly isHead: boolean
+}
+
+/** A request that is about to be forwarded. */
+interface Forwarded {
+  readonly request: RequestHeadView
+  readonly requestBody: MessageBody
+  readonly requestFraming: FramingFields
 }
 
 /** Sends copies of a request that is about to be forwarded. */
 export function startMirror(
   parts: EngineParts,
   to: readonly MirrorTarget[],
-  { isHead, requestBody }: { readonly isHead: boolean; readonly requestBody: MessageBody },
+  { request, requestBody, requestFraming }: Forwarded,
 ): void {
+  // The copies get the body that is sent, whatever it was when they were asked for.
+  const end = `${request.framingLine(requestFraming)}\r\n`
   try {
-    const mirror = new Mirror(parts, to, isHead)
-    if (requestBody.kind === 'none') mirror.onSentEnd()
-    requestBody.tap = mirror
+    requestBody.tap = new Mirror(parts, to, end, request.isSentChunked(requestFraming))
   } catch (thrown) {
     // A mirror never matters to the request.
     if (!isOverload(thrown)) throw thrown
@@ -44,8 +52,14 @@ export function startMirror(
 class Mirror implements BodyTap {
   readonly #copies: MirrorCopy[]
 
-  constructor(parts: EngineParts, targets: readonly MirrorTarget[], isHead: boolean) {
-    this.#copies = targets.map((target) => new MirrorCopy(parts, target, isHead))
+  /** `end`: what completes the heads. */
+  constructor(
+    parts: EngineParts,
+    targets: readonly MirrorTarget[],
+    end: string,
+    isChunked: boolean,
+  ) {
+    this.#copies = targets.map((target) => new MirrorCopy(parts, target, end, isChunked))
   }
 
   onSent(bytes: Buffer, start: number, end: number): void {
@@ -79,13 +93,13 @@ class MirrorCopy implements UpstreamUser, TimerOwner {
   #backlogBytes = 0
   isRequestSent = false
 
-  constructor(parts: EngineParts, target: MirrorTarget, isHead: boolean) {
-    const { address, race, head, isChunked } = target
+  constructor(parts: EngineParts, target: MirrorTarget, end: string, isChunked: boolean) {
+    const { address, race, head, isHead } = target
     this.#parts = parts
     this.isHead = isHead
     this.#isChunked = isChunked
     this.responseSource = new MessageBody(parts.reader, this)
-    this.#head = head
+    this.#head = head + end
     parts.timers.arm(this.#timer, patienceMs)
     const link = parts.links.acquire(address, this, { connectTimeoutMs: 0, race }, undefined)
     this.#link = link

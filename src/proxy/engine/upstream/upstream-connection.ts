@@ -3,8 +3,9 @@ import { GatewayError } from '../../../errors.ts'
 import { type ReadBuffer, readBufferSize } from '../bytes/read-buffers.ts'
 import { UnreadBytes } from '../bytes/unread-bytes.ts'
 import type { EngineParts } from '../engine-parts.ts'
+import type { FramingFields } from '../message/head-output.ts'
 import { refusedResponse } from '../message/head-reader.ts'
-import type { RequestFraming, RequestHeadView } from '../message/request-head.ts'
+import type { RequestHeadView } from '../message/request-head.ts'
 import { dialError, lostError, type ReadInto } from '../socket/dial.ts'
 import { type OpeningOwner, openTransport } from '../socket/open-transport.ts'
 import type { Transport } from '../socket/transport.ts'
@@ -108,7 +109,7 @@ export class UpstreamConnection implements UpstreamLink, OpeningOwner, TimerOwne
 
   sendRequest(
     request: RequestHeadView,
-    framing: RequestFraming,
+    framing: FramingFields,
     upgrade: string | undefined,
     expects: boolean,
   ): void {

@@ -2,8 +2,9 @@ import type { Socket } from 'node:net'
 import type { GatewayError } from '../../../errors.ts'
 import type { BodySink } from '../bytes/body-sink.ts'
 import type { TunnelEnd } from '../bytes/tunnel.ts'
+import type { FramingFields } from '../message/head-output.ts'
 import type { MessageBody } from '../message/message-body.ts'
-import type { RequestFraming, RequestHeadView } from '../message/request-head.ts'
+import type { RequestHeadView } from '../message/request-head.ts'
 import type { ResponseHeadView } from '../message/response-head.ts'
 import type { ConnectOptions, UpstreamAddress } from './upstream-address.ts'
 
@@ -74,7 +75,7 @@ export interface UpstreamLink {
   /** The same for a head that was received. `expects`: 100 (Continue) before the body is sent. */
   sendRequest(
     request: RequestHeadView,
-    framing: RequestFraming,
+    framing: FramingFields,
     upgrade: string | undefined,
     expects: boolean,
   ): void
