@@ -58,14 +58,19 @@ const maxDepth = 128
 const tooDeep = `must not be nested deeper than ${maxDepth} levels, nor be a part of itself`
 
 const prototypeKey = 'must not have a field named __proto__'
+const noUnicode = 'must not hold half of a surrogate pair, which is no character'
 
-/** What no schema sees: nesting without end, and a key that means something else to JavaScript. */
+/**
+ * What no schema sees: nesting without end, a key that means something else to JavaScript, and text
+ * that UTF-8 cannot carry to a log or a proxy.
+ */
 function shapeProblem(value: unknown, levels: number): string | undefined {
+  if (typeof value === 'string' && !value.isWellFormed()) return noUnicode
   if (typeof value !== 'object' || value === null) return undefined
   if (levels === 0) return tooDeep
   if (Object.hasOwn(value, '__proto__')) return prototypeKey
-  for (const part of Object.values(value)) {
-    const problem = shapeProblem(part, levels - 1)
+  for (const [name, part] of Object.entries(value)) {
+    const problem = name.isWellFormed() ? shapeProblem(part, levels - 1) : noUnicode
     if (problem !== undefined) return problem
   }
   return undefined
