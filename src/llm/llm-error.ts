@@ -10,4 +10,12 @@ export class LlmError extends Error {
   }
 }
 
+/** The chosen provider cannot carry the request; another provider of the backend may. */
+export class UnsupportedByProviderError extends LlmError {
+  constructor(message: string) {
+    super(400, message)
+    this.name = 'UnsupportedByProviderError'
+  }
+}
+
 export const eventTooLarge = () => new LlmError(502, 'an event of the answer is too large')

@@ -67,7 +67,7 @@ export const requestPhases: readonly Phase[] = [
   // After every edit that may set the host, and once the destination's name is known.
   rewriteHost,
   // Before credentials are added: a signature covers the body and the path that it makes.
-  prepareModelRequest,
+  prepareModel,
   // Last: credentials must not be seen by anything that could send them elsewhere, and a signature
   // covers what all the others have made of the request.
   applyBackendPolicies,
@@ -79,13 +79,18 @@ export const requestPhases: readonly Phase[] = [
 /** The way of a request that is sent again: the same backend, perhaps another endpoint. */
 export const retryPhases: readonly Phase[] = [resolveBackend, applyBackendPolicies, forward]
 
-/** The same to a language model: another provider may want it quite different. */
-export const modelPhases: readonly Phase[] = [
+/** From the choice of a provider to the request that it wants. */
+const providerPhases: readonly Phase[] = [
   resolveBackend,
   // Each attempt begins with the head as it was before them.
   applyBackendFilters,
   rewriteHost,
-  prepareModelRequest,
+  prepareModel,
+]
+
+/** The same to a language model: another provider may want it quite different. */
+export const modelPhases: readonly Phase[] = [
+  ...providerPhases,
   applyBackendPolicies,
   adaptModelHeaders,
   forward,
@@ -240,6 +245,19 @@ function rewriteHost(walk: Walk): undefined {
   if ((exchange.facts.get(forwardingFacts.hostRewrite) ?? byDefault) !== 'Auto') return
   walk.keepOriginal()
   exchange.request.authority = destination.authority
+}
+
+function prepareModel(walk: Walk, context: PhaseContext): PhaseResult | Promise<PhaseResult> {
+  return prepareModelRequest(walk, context, prepareForAnother)
+}
+
+/** The chosen provider cannot carry the request: the next one may. */
+async function prepareForAnother(walk: Walk, context: PhaseContext): Promise<PhaseResult> {
+  for (const phase of providerPhases) {
+    const result = await phase(walk, context)
+    if (result !== undefined || walk.over) return result
+  }
+  return undefined
 }
 
 function applyBackendPolicies(walk: Walk): PhaseResult | Promise<PhaseResult> {

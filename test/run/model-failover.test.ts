@@ -21,7 +21,11 @@ let first: Vendor
 let second: Vendor
 let nobody: number
 
-const routes = { '/v1/chat/completions': 'Completions', '/v1/messages': 'Messages' }
+const routes = {
+  '/v1/chat/completions': 'Completions',
+  '/v1/messages': 'Messages',
+  '/v1/embeddings': 'Embeddings',
+}
 const at = (vendor: Vendor) => ({ host: '127.0.0.1', port: vendor.port })
 
 const reached = (name: string, groups: readonly object[][]) => [
@@ -59,6 +63,21 @@ beforeAll(async () => {
         ...['busy', 'broken', 'hinted', 'streamed', 'healing'].flatMap((name) =>
           reached(name, pair()),
         ),
+        ...reached('suited', [
+          [{ name: 'second', vendorC: {}, ...at(second) }],
+          [{ name: 'first', vendorA: {}, ...at(first) }],
+        ]),
+        ...reached('suited-mixed', [
+          [
+            { name: 'one', vendorC: {}, ...at(second) },
+            { name: 'two', vendorA: {}, ...at(first) },
+          ],
+        ]),
+        ...reached('unsuited', [
+          [{ name: 'one', vendorC: {}, ...at(second) }],
+          [{ name: 'two', vendorC: { model: 'other' }, ...at(second) }],
+        ]),
+        ...reached('half-suited', pair()),
         ...reached('refusing', [
           [{ name: 'gone', vendorA: {}, host: '127.0.0.1', port: nobody }],
           [{ name: 'second', vendorC: {}, ...at(second) }],
@@ -107,6 +126,56 @@ beforeEach(() => {
 
 const textOf = async (name: string) =>
   (await openai(name).chat.completions.create(ask)).choices[0]?.message.content
+
+const sound = { data: Buffer.from('RIFF').toString('base64'), format: 'wav' as const }
+const askAudio = {
+  model: 'm-1',
+  messages: [
+    { role: 'user' as const, content: [{ type: 'input_audio' as const, input_audio: sound }] },
+  ],
+}
+const audioTextOf = async (name: string) =>
+  (await openai(name).chat.completions.create(askAudio)).choices[0]?.message.content
+
+describe('a request that some providers of a backend cannot carry', () => {
+  it('goes to the next group, and the provider that was passed over stays in use', async () => {
+    for (const _ of [1, 2]) {
+      expect(await audioTextOf('suited')).toBe('from the first')
+      expect(first.calls.at(-1)?.body.messages).toEqual(askAudio.messages)
+      expect(first.calls.at(-1)?.headers['anthropic-version']).toBe(undefined)
+      expect(second.calls).toEqual([])
+    }
+    expect(await textOf('suited')).toBe('from the second')
+  })
+
+  it('goes to another provider of the same group', async () => {
+    for (let count = 0; count < 12; count++) {
+      expect(await audioTextOf('suited-mixed')).toBe('from the first')
+    }
+    expect(second.calls).toEqual([])
+  })
+
+  it('goes to a provider that has the interface', async () => {
+    const answer = await openai('suited').embeddings.create({ model: 'm-1', input: 'Hello' })
+    expect(answer.data[0]?.embedding).toEqual([0.5, 0])
+  })
+
+  it('is refused with the name of the part if no provider can carry it', async () => {
+    await expect(audioTextOf('unsuited')).rejects.toMatchObject({
+      status: 400,
+      message: expect.stringContaining(
+        'messages[0].content[0]: audio parts are not supported by this provider',
+      ),
+    })
+    expect(second.calls).toEqual([])
+  })
+
+  it('is answered 503 if the providers that can carry it have failed', async () => {
+    first.next.push(failsA(500, 'oh no'))
+    await expect(audioTextOf('half-suited')).rejects.toMatchObject({ status: 503 })
+    expect(second.calls).toEqual([])
+  })
+})
 
 describe('groups of providers', () => {
   it('[AIBackend.groups] [NamedLLMProvider.name] are asked by priority', async () => {

@@ -1,7 +1,7 @@
 /** Parts of requests that would be lost on their way to a provider: the client is told which. */
-import { LlmError } from '../llm-error.ts'
+import { UnsupportedByProviderError } from '../llm-error.ts'
 
 /** `path`: as the client writes it. `what`: a plural, such as "files by id". */
-export function unsupportedPart(path: string, what: string): LlmError {
-  return new LlmError(400, `${path}: ${what} are not supported by this provider`)
+export function unsupportedPart(path: string, what: string): UnsupportedByProviderError {
+  return new UnsupportedByProviderError(`${path}: ${what} are not supported by this provider`)
 }

@@ -1,6 +1,8 @@
-import { LlmError } from '../llm-error.ts'
-import type { ReadRouteType } from './provider.ts'
+import { UnsupportedByProviderError } from '../llm-error.ts'
+import type { RouteType } from '../policy/schema.ts'
 
-export function unsupported(route: ReadRouteType, provider: string): LlmError {
-  return new LlmError(400, `unsupported conversion: from ${route} to provider ${provider}`)
+export function unsupported(route: RouteType, provider: string): UnsupportedByProviderError {
+  return new UnsupportedByProviderError(
+    `unsupported conversion: from ${route} to provider ${provider}`,
+  )
 }

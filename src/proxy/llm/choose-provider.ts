@@ -41,6 +41,7 @@ export function resolveProvider(
   if (provider === undefined) {
     // Everybody was asked, and a retry policy wants it once more.
     call.tried.clear()
+    call.unsuited = 0
     provider = chooseProvider(backend.groups, call.tried, { random, now })
   }
   if (provider === undefined) throw new GatewayError('no_endpoints')
@@ -102,12 +103,23 @@ function mayRepeat({ exchange }: Walk, { groups }: ModelBackend): boolean {
 }
 
 /** Has the request another provider to ask, which nobody has told to stay away from? */
-export function hasAnotherProvider(walk: Walk, { config }: PhaseContext): boolean {
-  const { model, backend } = walk
-  if (model === undefined || backend === undefined || !model.canTryMore) return false
-  if (!walk.exchange.isReplayable) return false
-  const found = config.backends.find(backend.name)
-  return found?.type === 'ai' && found.groups.flat().some((one) => !model.tried.has(one))
+export function hasAnotherProvider(walk: Walk, context: PhaseContext): boolean {
+  if (walk.model?.canTryMore !== true || !walk.exchange.isReplayable) return false
+  return hasUntriedProvider(walk, context)
+}
+
+function hasUntriedProvider({ model, backend }: Walk, { config }: PhaseContext): boolean {
+  const found = backend && config.backends.find(backend.name)
+  if (model === undefined || found?.type !== 'ai') return false
+  return found.groups.flat().some((one) => !model.tried.has(one))
+}
+
+/** The provider cannot carry the request. Is there another one to ask? Nothing is held against the first. */
+export function passOverProvider(walk: Walk, context: PhaseContext): boolean {
+  const { model } = walk
+  if (model === undefined || !model.canRestore) return false
+  model.unsuited++
+  return hasUntriedProvider(walk, context)
 }
 
 /** Did the provider fail, so that another one is worth a try? */

@@ -26,6 +26,8 @@ export class ModelCall {
   readonly #head: HeadCopy | undefined
   /** Asked already, in this order. */
   readonly tried = new Set<ProviderEndpoint>()
+  /** How many of those could not carry the request, so that nothing was sent to them. */
+  unsuited = 0
   provider: ProviderEndpoint | undefined
   #access: BackendAccess | undefined
   route: RouteType | undefined
@@ -86,8 +88,13 @@ export class ModelCall {
     return this.policy?.routeTypes ?? defaultRouteTypes
   }
 
+  /** The head can be brought back to what it was before the first provider. */
+  get canRestore(): boolean {
+    return this.#head !== undefined
+  }
+
   get canTryMore(): boolean {
-    return this.#head !== undefined && this.tried.size < mostAttempts
+    return this.canRestore && this.tried.size - this.unsuited < mostAttempts
   }
 
   /** What was made of the head for the provider before is undone. */

@@ -4,13 +4,14 @@ import type { RespondVerdict } from '../../exchange/exchange.ts'
 import { forwardingFacts } from '../../exchange/forwarding.ts'
 import type { LearnedRecord } from '../../exchange/learned.ts'
 import { tokenLimitsOf } from '../../exchange/rate-limits.ts'
-import { LlmError } from '../../llm/llm-error.ts'
+import { LlmError, UnsupportedByProviderError } from '../../llm/llm-error.ts'
 import type { RouteType } from '../../llm/policy/schema.ts'
 import type { ReadRouteType } from '../../llm/providers/provider.ts'
 import { parseBody } from '../../llm/request/body.ts'
 import { type OutgoingRequest, outgoingRequest, settleRequest } from '../../llm/serve/request.ts'
 import type { PhaseContext } from '../phase-context.ts'
 import type { Walk } from '../walk.ts'
+import { passOverProvider } from './choose-provider.ts'
 import { decodeBody } from './content-coding.ts'
 import type { ModelCall } from './model-call.ts'
 import { describeModelCall } from './model-facts.ts'
@@ -29,8 +30,15 @@ const ambiguousPath = new LlmError(
   'the path has dot segments or control characters; send it without them',
 )
 
-/** The phase before credentials are added; nothing for requests to other backends. */
-export function prepareModelRequest(walk: Walk, context: PhaseContext): Result | Promise<Result> {
+/**
+ * The phase before credentials are added; nothing for requests to other backends. `askAnother` does
+ * the same for the next provider, if the chosen one cannot carry the request.
+ */
+export function prepareModelRequest(
+  walk: Walk,
+  context: PhaseContext,
+  askAnother: (walk: Walk, context: PhaseContext) => Promise<Result>,
+): Result | Promise<Result> {
   const call = walk.model
   if (call === undefined) return undefined
   walk.keepOriginal()
@@ -42,17 +50,24 @@ export function prepareModelRequest(walk: Walk, context: PhaseContext): Result |
     return llmRefusal('Completions', ambiguousPath)
   }
   call.route = route
+  const settle = (pending: Promise<Result>) =>
+    pending.catch((error: unknown) => {
+      if (walk.over) return undefined
+      const isUnsuited = error instanceof UnsupportedByProviderError
+      if (isUnsuited && passOverProvider(walk, context)) return askAnother(walk, context)
+      return refuseInFormat(walk, route, error)
+    })
   call.outgoing = undefined
   switch (route) {
     case 'Passthrough':
       overridePath(walk, call)
       return undefined
     case 'Realtime':
-      return refuseInFormat(walk, route, prepareRealtime(walk, call))
+      return settle(prepareRealtime(walk, call))
     case 'Models':
       return modelsAnswer(walk, call, context)
     default:
-      return refuseInFormat(walk, route, prepareRead(walk, call, route))
+      return settle(prepareRead(walk, call, route))
   }
 }
 
@@ -63,18 +78,13 @@ function settleSigning({ exchange: { facts } }: Walk, { provider }: ModelCall): 
   else facts.set(forwardingFacts.signingScope, scope)
 }
 
-async function refuseInFormat(
-  walk: Walk,
-  route: RouteType,
-  pending: Promise<Result>,
-): Promise<Result> {
-  try {
-    return await pending
-  } catch (error) {
-    if (!(error instanceof LlmError)) throw error
-    walk.refusal = error.message
-    return llmRefusal(route, error)
-  }
+function refuseInFormat(walk: Walk, route: RouteType, error: unknown): RespondVerdict {
+  if (!(error instanceof LlmError)) throw error
+  const { message } = error
+  walk.refusal = message
+  // If providers that can carry the request have failed, the client may try again.
+  const isAfterFailure = error instanceof UnsupportedByProviderError && walk.address !== undefined
+  return llmRefusal(route, isAfterFailure ? new LlmError(503, message) : error)
 }
 
 async function prepareRead(walk: Walk, call: ModelCall, route: ReadRouteType): Promise<Result> {

@@ -3,6 +3,7 @@ import type { RespondVerdict } from '../../exchange/exchange.ts'
 import { tokenLimitsOf } from '../../exchange/rate-limits.ts'
 import { inputWithCache } from '../../llm/chat.ts'
 import { LlmError } from '../../llm/llm-error.ts'
+import { unsupported } from '../../llm/providers/unsupported.ts'
 import { resolveAlias } from '../../llm/request/aliases.ts'
 import { realtimeReader, sumOfUsage } from '../../llm/serve/realtime.ts'
 import type { Walk } from '../walk.ts'
@@ -24,8 +25,7 @@ export async function prepareRealtime(
   const { config } = provider.provider
   const target = provider.vendor.realtimePath?.(config)
   if (target === undefined) {
-    const { systemName } = provider.vendor
-    throw new LlmError(400, `unsupported conversion: from Realtime to provider ${systemName}`)
+    throw unsupported('Realtime', provider.vendor.systemName)
   }
   const query = new URLSearchParams(request.query)
   const named = config.model ?? config.deploymentName ?? query.get('model')

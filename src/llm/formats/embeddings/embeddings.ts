@@ -9,7 +9,7 @@ import {
   objectAt,
   stringAt,
 } from '../../json.ts'
-import { LlmError } from '../../llm-error.ts'
+import { LlmError, UnsupportedByProviderError } from '../../llm-error.ts'
 
 export interface EmbeddingsRequest {
   readonly model: string
@@ -35,7 +35,7 @@ export function readEmbeddingsRequest(body: JsonObject): EmbeddingsRequest {
     throw new LlmError(400, 'input must be text or an array of texts')
   }
   if (!texts.every((text): text is string => typeof text === 'string')) {
-    throw new LlmError(400, 'input: this provider takes texts only, no tokens')
+    throw new UnsupportedByProviderError('input: this provider takes texts only, no tokens')
   }
   const dimensions = numberAt(body, 'dimensions')
   return {
@@ -111,7 +111,7 @@ const counted = (tokens: number | undefined) => (tokens === undefined ? {} : { t
 function onlyText({ texts, model }: EmbeddingsRequest): string {
   const [text, ...more] = texts
   if (text === undefined || more.length > 0) {
-    throw new LlmError(400, `input: ${model} takes one text at a time`)
+    throw new UnsupportedByProviderError(`input: ${model} takes one text at a time`)
   }
   return text
 }

@@ -1,7 +1,7 @@
 /** A request in the responses format -> the common form. */
 import { type Chat, isEffort, type OutputFormat, type ScalarFields, type Tool } from '../../chat.ts'
 import { booleanAt, field, listAt, numberAt, objectAt, stringAt } from '../../json.ts'
-import { LlmError } from '../../llm-error.ts'
+import { LlmError, UnsupportedByProviderError } from '../../llm-error.ts'
 import {
   allowedTools,
   customTool,
@@ -93,7 +93,7 @@ const keptElsewhere = ['previous_response_id', 'conversation', 'prompt'] as cons
 export function readResponsesRequest(body: unknown): Chat {
   for (const name of keptElsewhere) {
     if (field(body, name) == null) continue
-    throw new LlmError(400, `${name}: this provider keeps no responses and prompts`)
+    throw new UnsupportedByProviderError(`${name}: this provider keeps no responses and prompts`)
   }
   return {
     model: stringAt(body, 'model') ?? '',
