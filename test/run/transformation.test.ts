@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
 import type { TestRequest, TestResponse } from '../../src/testing/http-client.ts'
@@ -116,6 +117,10 @@ const transformations: Readonly<Record<string, { request?: Half; response?: Half
     request: { body: '"new " + string(request.body)' },
     response: { set: [header('x-sent', 'string(request.body)')] },
   },
+  plain: {
+    request: { body: '"plain"' },
+    response: { set: [header('digest', '"new"')], body: '"plain"' },
+  },
   late: { response: { set: [header('x-sent', 'string(request.body)')] } },
   large: { response: { set: [header('x-large', 'string(size(response.body))')] } },
   streamed: { response: { set: [header('x-code', 'string(response.code)')] } },
@@ -142,7 +147,9 @@ function answer(received: ReceivedRequest, response: ServerResponse): void {
   response.setHeader('set-cookie', ['theirs=1'])
   response.setHeader('content-type', 'application/json')
   if (received.path === '/204') response.statusCode = 204
-  if (received.path === '/large') response.end('x'.repeat(3_000_000))
+  const coded = { 'content-encoding': 'gzip', 'content-md5': 'b2xk', digest: 'old' }
+  if (received.path === '/coded') response.writeHead(200, coded).end(gzipSync('old'))
+  else if (received.path === '/large') response.end('x'.repeat(3_000_000))
   else if (received.path === '/204') response.end()
   else response.end(JSON.stringify(received))
 }
@@ -363,6 +370,20 @@ describe('responses', () => {
     expect(body).toBe('<hello>')
     expect(headers['content-length']).toBe('7')
     expect(Number(headers['x-length'])).toBeGreaterThan(100)
+  })
+
+  it('lose the coding and the digests of the body that they had', async () => {
+    const coded = { 'content-encoding': 'gzip', 'content-digest': 'sha-256=:b2xk:' }
+    const request = { path: '/coded', method: 'POST', body: 'x', headers: coded }
+    const { body, headers } = await send('plain', request)
+    expect(body).toBe('plain')
+    expect(headers).toMatchObject({ digest: 'new' })
+    expect(headers).not.toHaveProperty('content-encoding')
+    expect(headers).not.toHaveProperty('content-md5')
+    const received = upstream.received.at(-1)
+    expect(received?.body.toString()).toBe('plain')
+    expect(received?.headers).not.toHaveProperty('content-encoding')
+    expect(received?.headers).not.toHaveProperty('content-digest')
   })
 
   it.each([

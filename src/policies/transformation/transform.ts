@@ -15,6 +15,9 @@ const bind = ({ name, expression }: HeaderExpression): BoundHeader => ({
   value: new Expression(expression),
 })
 
+/** Fields that describe the bytes of a body, which another body does not have. */
+const ofBody = ['content-encoding', 'content-md5', 'digest', 'content-digest', 'repr-digest']
+
 export class Transform implements BodyNeeds {
   readonly request: boolean
   readonly response: boolean
@@ -22,12 +25,16 @@ export class Transform implements BodyNeeds {
   readonly #set: readonly BoundHeader[]
   readonly #remove: readonly string[]
   readonly #body: Expression | undefined
+  /** Fields of the old body that the policy does not write itself. */
+  readonly #stale: readonly string[]
 
   constructor({ add, set, remove, body }: TransformConfig) {
     this.#add = add.map(bind)
     this.#set = set.map(bind)
     this.#remove = remove
     this.#body = body === undefined ? undefined : new Expression(body)
+    const written = new Set([...add, ...set].map(({ name }) => name.toLowerCase()))
+    this.#stale = ofBody.filter((name) => !written.has(name))
     const all = [...this.#add, ...this.#set].map(({ value }) => value)
     if (this.#body !== undefined) all.push(this.#body)
     this.request = all.some(({ request }) => request)
@@ -51,6 +58,7 @@ export class Transform implements BodyNeeds {
     if (this.#body === undefined || body === undefined) return
     // No body rather than the old one: what was to be taken out of it must not get through.
     body.replace(toBytes(this.#body.evaluate(exchange)) ?? empty)
+    for (const name of this.#stale) headers.remove(name)
   }
 }
 
