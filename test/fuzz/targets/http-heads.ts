@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { createIoCore, type HeadRecord, INCOMPLETE, type IoCore } from '../../../src/core/index.ts'
+import { HeadReader } from '../../../src/proxy/engine/message/head-reader.ts'
 import { readCaseFiles } from '../../core/case-files.ts'
 import { defineTarget } from '../support/target.ts'
 
@@ -32,6 +33,25 @@ function checkHead(core: IoCore, head: HeadRecord, parse: Parse, start: number, 
   } else assert.deepEqual(pieces, whole)
 }
 
+/** The engine shows the core the heads of many connections in turn, each in pieces. */
+function checkTurns(reader: HeadReader, kind: 'readRequest' | 'readResponse', bytes: Buffer): void {
+  const read = (end: number, resume: number) => {
+    const code = reader[kind](bytes, 0, end, headLimit, resume)
+    return { code, resume: reader.resume, length: code === 0 ? reader.headLength : 0 }
+  }
+  for (let end = 1, resume = 0; end <= bytes.length; end++) {
+    const expected = read(end, 0)
+    reader.readRequest(otherHead, 0, otherHead.length, headLimit, 0)
+    const found = read(end, resume)
+    if (found.code < 0 && expected.code < 0 && expected.code !== INCOMPLETE) return
+    assert.deepEqual(found, expected, `with ${end} bytes`)
+    if (found.code !== INCOMPLETE) return
+    resume = found.resume
+  }
+}
+
+const otherHead = Buffer.from(`\r\n\r\n${'\r\n\n'.repeat(1000)}`)
+
 const samples = readCaseFiles<{ bytes: string }>('heads')
   .flatMap(({ cases }) => cases.map(({ bytes }) => Buffer.from(bytes, 'latin1')))
   .filter(({ length }) => length < 2000)
@@ -59,6 +79,7 @@ export default defineTarget({
     const core = createIoCore({ memoryPages: 128 })
     const input = core.allocate(65_536)
     const head = core.createHead({ maxFields: 20 })
+    const reader = new HeadReader(core, head)
     return {
       check(bytes) {
         const length = Math.min(bytes.length, largest)
@@ -71,6 +92,9 @@ export default defineTarget({
           core.parseResponseHead(head, start, stop, resume, headLimit)
         checkHead(core, head, request, input, end)
         checkHead(core, head, response, input, end)
+        const start = bytes.subarray(0, 600)
+        checkTurns(reader, 'readRequest', start)
+        checkTurns(reader, 'readResponse', start)
       },
     }
   },

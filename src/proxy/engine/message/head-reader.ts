@@ -85,6 +85,15 @@ export function refusedResponse(refusal: number): GatewayError {
   return new GatewayError('upstream_malformed', nameOfCode(refusal))
 }
 
+/** Do these bytes hold two line ends in a row? */
+function hasEmptyLine(bytes: Buffer, start: number, end: number): boolean {
+  for (let at = start + 3; at < end; at++) {
+    if (bytes[at] !== 0x0a || bytes[at - 2] !== 0x0a) continue
+    if (bytes[at - 1] === 0x0d && bytes[at - 3] === 0x0d) return true
+  }
+  return false
+}
+
 /** Bytes that are copied into the core's memory at once. */
 const inputSize = 64 * 1024
 
@@ -121,16 +130,12 @@ export class HeadReader {
   readRequest(bytes: Buffer, start: number, end: number, maxBytes: number, resume: number): number {
     const record = this.#requestRecord
     const length = Math.min(end - start, inputSize)
-    this.#start = this.#place(bytes, start, start + length)
+    const most = Math.min(maxBytes, inputSize - 1)
+    this.#start = this.#placeHead(bytes, start, start + length, resume, most)
     this.#record = record
     this.#head = record.address >> 2
-    return this.#core.parseRequestHead(
-      record,
-      this.#start,
-      this.#start + length,
-      resume,
-      Math.min(maxBytes, inputSize - 1),
-    )
+    const stop = this.#start + length
+    return this.#core.parseRequestHead(record, this.#start, stop, resume, most)
   }
 
   readResponse(
@@ -142,16 +147,12 @@ export class HeadReader {
   ): number {
     const record = this.#responseRecord
     const length = Math.min(end - start, inputSize)
-    this.#start = this.#place(bytes, start, start + length)
+    const most = Math.min(maxBytes, inputSize - 1)
+    this.#start = this.#placeHead(bytes, start, start + length, resume, most)
     this.#record = record
     this.#head = record.address >> 2
-    return this.#core.parseResponseHead(
-      record,
-      this.#start,
-      this.#start + length,
-      resume,
-      Math.min(maxBytes, inputSize - 1),
-    )
+    const stop = this.#start + length
+    return this.#core.parseResponseHead(record, this.#start, stop, resume, most)
   }
 
   /** The same for a head that was made as text; it must be complete. */
@@ -366,6 +367,22 @@ export class HeadReader {
     for (let at = 0; at < stateWords; at++) {
       this.#core.words[this.#body + at] = state.words[at] ?? 0
     }
+  }
+
+  /**
+   * The same for a head, of which the core has settled `resume` bytes: it looks at those again only
+   * when the head has ended or is too long, so they are not copied before.
+   */
+  #placeHead(bytes: Buffer, start: number, end: number, resume: number, most: number): number {
+    const from = start + resume
+    if (resume === 0 || end - start >= most || hasEmptyLine(bytes, from, end)) {
+      return this.#place(bytes, start, end)
+    }
+    const memory = this.#core.bytes
+    if (bytes === memory) return start
+    // The byte before tells the core where the line ends begin.
+    bytes.copy(memory, this.#input + resume - 1, from - 1, end)
+    return this.#input
   }
 
   /** Address of the bytes in the core's memory, copied there unless they already lie in it. */
