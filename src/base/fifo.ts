@@ -24,4 +24,14 @@ export class Fifo<Item> {
     }
     return item
   }
+
+  /** All items, the first one first. */
+  toArray(): Item[] {
+    return this.#items.slice(this.#head)
+  }
+
+  clear(): void {
+    this.#items = []
+    this.#head = 0
+  }
 }

@@ -29,6 +29,8 @@ export class HeldStream {
   /** What is left of each text, by its identity. */
   #texts = new Map<string, string>()
   #original: ReadonlyMap<string, string> = new Map()
+  /** The first identity of each text that was streamed. */
+  #keyOf: ReadonlyMap<string, string> = new Map()
   #groups = new Map<string, Group>()
   /** Repeated texts that are no streamed ones, and what is left of them. */
   #repeated = new Map<string, string>()
@@ -91,6 +93,8 @@ export class HeldStream {
     this.#events = events.map((event) => ({ ...event, parsed: readGuarded(event.data) }))
     for (const { parsed } of this.#events) if (parsed !== undefined) this.#collect(parsed)
     this.#original = new Map(this.#texts)
+    // The first of equal texts is set last.
+    this.#keyOf = new Map([...this.#original].reverse().map(([key, text]) => [text, key]))
     for (const { parsed } of this.#events) if (parsed !== undefined) this.#collectRepeated(parsed)
   }
 
@@ -112,10 +116,9 @@ export class HeldStream {
 
   /** A provider that repeats something else than it has streamed must not slip through. */
   #collectRepeated(event: JsonObject): void {
-    const streamed = new Set(this.#original.values())
     this.#read(event).repeat?.((texts) => {
       for (const text of texts) {
-        if (text === '' || streamed.has(text) || this.#repeated.has(text)) continue
+        if (text === '' || this.#keyOf.has(text) || this.#repeated.has(text)) continue
         this.#repeated.set(text, text)
         this.#groups.set(`repeated ${this.#repeated.size}`, { keys: [], repeated: text })
       }
@@ -171,9 +174,7 @@ export class HeldStream {
   #left(text: string): string {
     const repeated = this.#repeated.get(text)
     if (repeated !== undefined) return repeated
-    for (const [key, original] of this.#original) {
-      if (original === text) return this.#texts.get(key) ?? ''
-    }
-    return text
+    const key = this.#keyOf.get(text)
+    return key === undefined ? text : (this.#texts.get(key) ?? '')
   }
 }

@@ -1,4 +1,6 @@
 /** A text of a streamed answer on its way through the masks, part by part. */
+import { Fifo } from '../../base/fifo.ts'
+import { PathMap } from '../../base/path-map.ts'
 import type { Mask, MaskStream } from '../../core/index.ts'
 import { type PartSink, PartsMasker } from './parts-masker.ts'
 import type { Piece } from './stream-texts.ts'
@@ -117,13 +119,13 @@ class PartsChain implements MaskChain {
 
 export class RunningText {
   readonly #chain: MaskChain
-  readonly #parts: TextPart[] = []
+  /** Parts that have not gone into the masks as a whole, and those that have not come out of them. */
+  readonly #incoming = new Fifo<TextPart>()
+  readonly #outgoing = new Fifo<TextPart>()
   /** Parts that have not ended, by their names. */
-  readonly #open = new Map<string, TextPart>()
-  /** The part that goes into the masks, and the one that comes out of them. */
-  #in = 0
-  #out = 0
-
+  readonly #open = new PathMap<TextPart>()
+  /** Characters that wait for a part before them to end. */
+  #waiting = 0
   readonly #keepsTexts: boolean
 
   /** `hasParts`: events show where parts end. `keepsTexts`: of parts, because events repeat them. */
@@ -131,7 +133,7 @@ export class RunningText {
     this.#keepsTexts = keepsTexts
     const sink: PartSink = {
       text: (text) => {
-        const part = this.#parts[this.#out]
+        const part = this.#outgoing.first
         if (part === undefined) return
         part.ready += text
         part.hasMaskedText ||= text !== ''
@@ -144,9 +146,7 @@ export class RunningText {
 
   /** Bytes that are undecided, or wait for a part before them to end. */
   get heldBytes(): number {
-    let waiting = 0
-    for (const part of this.#open.values()) waiting += part.waiting.length
-    return this.#chain.heldBytes + waiting
+    return this.#chain.heldBytes + this.#waiting
   }
 
   /** Replacements so far. */
@@ -159,27 +159,27 @@ export class RunningText {
     part.last = piece
     part.hasText ||= piece.text !== ''
     if (this.#keepsTexts) part.original += piece.text
-    if (part === this.#parts[this.#in]) this.#chain.push(piece.text)
-    else part.waiting += piece.text
+    if (part === this.#incoming.first) this.#chain.push(piece.text)
+    else {
+      part.waiting += piece.text
+      this.#waiting += piece.text.length
+    }
     return part
   }
 
   /** Ends the parts whose names begin so; answers them. */
   endParts(start: string): TextPart[] {
-    const ended = [...this.#open].filter(([name]) => name.startsWith(start))
-    for (const [name, part] of ended) {
-      part.isEnded = true
-      this.#open.delete(name)
-    }
+    const ended = this.#open.takeAll(start)
+    for (const part of ended) part.isEnded = true
     this.#feed()
-    return ended.map(([, part]) => part)
+    return ended
   }
 
   /** No more text comes; answers the parts that had not ended. */
   complete(): TextPart[] {
     const ended = this.endParts('')
     this.#chain.end()
-    while (this.#out < this.#parts.length) this.#finishPart()
+    while (this.#outgoing.length > 0) this.#finishPart()
     return ended
   }
 
@@ -192,24 +192,26 @@ export class RunningText {
     if (known !== undefined) return known
     const part = new TextPart()
     this.#open.set(name, part)
-    this.#parts.push(part)
+    this.#incoming.push(part)
+    this.#outgoing.push(part)
     return part
   }
 
   /** A part that has ended makes room for the one behind it. */
   #feed(): void {
-    while (this.#parts[this.#in]?.isEnded === true) {
-      this.#in++
+    while (this.#incoming.first?.isEnded === true) {
+      this.#incoming.take()
       this.#chain.endPart()
-      const next = this.#parts[this.#in]
+      const next = this.#incoming.first
       if (next === undefined) return
       this.#chain.push(next.waiting)
+      this.#waiting -= next.waiting.length
       next.waiting = ''
     }
   }
 
   #finishPart(): void {
-    const part = this.#parts[this.#out++]
+    const part = this.#outgoing.take()
     if (part !== undefined) part.isDone = true
   }
 }

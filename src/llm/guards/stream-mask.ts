@@ -4,6 +4,7 @@
  * where the end of a part is undecided, the events behind it wait until it is not.
  */
 import { Fifo } from '../../base/fifo.ts'
+import { PathMap } from '../../base/path-map.ts'
 import type { Mask } from '../../core/index.ts'
 import type { StreamEvent } from '../chat.ts'
 import type { ChatFormat } from '../client-formats.ts'
@@ -12,6 +13,7 @@ import { LlmError } from '../llm-error.ts'
 import { maskThrough } from './parts-masker.ts'
 import { RunningText, type TextPart } from './running-text.ts'
 import {
+  answer,
   eventReaders,
   type Piece,
   type ReadEvent,
@@ -39,7 +41,7 @@ export class StreamMasker {
   readonly #format: ChatFormat
   readonly #read: ReadEvent
   readonly #maxHeld: number
-  readonly #texts = new Map<string, RunningText>()
+  readonly #texts = new PathMap<RunningText>()
   readonly #waiting = new Fifo<WaitingEvent>()
   /** Characters of the events that wait. */
   #waitingSize = 0
@@ -48,7 +50,7 @@ export class StreamMasker {
   #repeatedSize = 0
   /** Events that were added so far. */
   #added = 0
-  /** Positions of blocks that were left without a text, and were taken out. */
+  /** Positions of blocks that were left without a text, and were taken out; they rise. */
   readonly #dropped: number[] = []
   /** Something was masked. */
   hasMasked = false
@@ -80,7 +82,8 @@ export class StreamMasker {
     const reading = this.#read(parsed, event.event)
     const { begins, completes = [] } = reading
     const parts = reading.pieces.map((piece) => this.#take(piece))
-    const ends = reading.ends === undefined ? [] : this.#endParts(reading.ends)
+    const ends =
+      reading.ends === undefined ? [] : (this.#texts.get(answer)?.endParts(reading.ends) ?? [])
     const completed = this.#complete(completes)
     const first = begins === undefined ? undefined : parts[0]
     this.#wait({ event, parsed, reading, parts, begins: first, ends, completed })
@@ -96,8 +99,7 @@ export class StreamMasker {
 
   /** Gives the core its memory back. Idempotent. */
   dispose(): void {
-    for (const text of this.#texts.values()) text.dispose()
-    this.#texts.clear()
+    for (const text of this.#texts.takeAll('')) text.dispose()
   }
 
   #take(piece: Piece): TextPart {
@@ -112,19 +114,13 @@ export class StreamMasker {
     return part
   }
 
-  #endParts(start: string): TextPart[] {
-    return [...this.#texts.values()].flatMap((text) => text.endParts(start))
-  }
-
   /** Ends texts; answers their parts. */
   #complete(starts: readonly string[]): TextPart[] {
     const parts: TextPart[] = []
-    for (const [run, text] of starts.length === 0 ? [] : [...this.#texts]) {
-      if (!starts.some((start) => run.startsWith(start))) continue
+    for (const text of starts.flatMap((start) => this.#texts.takeAll(start))) {
       parts.push(...text.complete())
       this.hasMasked ||= text.count > 0
       text.dispose()
-      this.#texts.delete(run)
     }
     return parts
   }
@@ -152,13 +148,13 @@ export class StreamMasker {
   #write(waiting: WaitingEvent): StreamEvent[] {
     const { event, parsed, reading, parts, begins, ends, completed } = waiting
     const complete = [...ends, ...completed]
-    const rest = complete
-      .filter((part) => !parts.includes(part))
-      .flatMap((part) => this.#restOf(part))
+    const own = new Set(complete.length === 0 ? [] : parts)
+    const rest = complete.filter((part) => !own.has(part)).flatMap((part) => this.#restOf(part))
     if (parsed === undefined || reading === undefined) return [...rest, event]
     if (begins !== undefined && isEmptied(begins) && this.#format === 'Messages') {
       begins.isDropped = true
-      this.#dropped.push(numberAt(parsed, 'index') ?? 0)
+      const index = numberAt(parsed, 'index') ?? 0
+      this.#dropped.splice(this.#droppedBefore(index), 0, index)
     }
     for (const part of complete) this.#remember(part)
     if ([...parts, ...ends].some(({ isDropped }) => isDropped)) return rest
@@ -189,8 +185,18 @@ export class StreamMasker {
   #placed(parsed: JsonObject): JsonObject {
     const index = numberAt(parsed, 'index')
     if (index === undefined || this.#dropped.length === 0) return parsed
-    const before = this.#dropped.filter((dropped) => dropped < index).length
+    const before = this.#droppedBefore(index)
     return before === 0 ? parsed : { ...parsed, index: index - before }
+  }
+
+  #droppedBefore(index: number): number {
+    let low = 0
+    for (let high = this.#dropped.length; low < high; ) {
+      const middle = (low + high) >> 1
+      if ((this.#dropped[middle] ?? 0) < index) low = middle + 1
+      else high = middle
+    }
+    return low
   }
 
   /** Events of the responses format are numbered; those that are added shift all after them. */

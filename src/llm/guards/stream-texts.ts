@@ -121,7 +121,8 @@ const readCompletionsEvent: ReadEvent = (event, name) => {
   return { pieces, put, completes }
 }
 
-const answer = 'answer'
+/** The one text of formats whose texts have parts that end. */
+export const answer = 'answer'
 
 const readMessagesEvent: ReadEvent = (event, name) => {
   const index = numberAt(event, 'index') ?? 0

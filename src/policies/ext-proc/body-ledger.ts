@@ -1,10 +1,12 @@
+import { Fifo } from '../../base/fifo.ts'
+
 /**
  * What of a body is with a processor. As long as what came back is what was sent, the body can go
  * on without its processor: the rest is here.
  */
 export class BodyLedger {
   readonly #limit: number
-  #pieces: Uint8Array[] = []
+  readonly #pieces = new Fifo<Uint8Array>()
   #bytes = 0
   /** Of the first piece, what has come back already. */
   #returned = 0
@@ -27,7 +29,7 @@ export class BodyLedger {
   returned(bytes: Uint8Array): void {
     let at = 0
     while (!this.#isLost && at < bytes.length) {
-      const first = this.#pieces[0]
+      const { first } = this.#pieces
       if (first === undefined) {
         this.#lose()
         return
@@ -42,21 +44,20 @@ export class BodyLedger {
       this.#bytes -= length
       this.#returned += length
       if (this.#returned < first.length) continue
-      this.#pieces.shift()
+      this.#pieces.take()
       this.#returned = 0
     }
   }
 
   #lose(): void {
     this.#isLost = true
-    this.#pieces = []
+    this.#pieces.clear()
   }
 
   /** What has not come back; undefined where the body was changed, or too much of it is away. */
   rest(): readonly Uint8Array[] | undefined {
     if (this.#isLost) return undefined
-    return this.#pieces.map((piece, index) =>
-      index === 0 ? piece.subarray(this.#returned) : piece,
-    )
+    const [first, ...others] = this.#pieces.toArray()
+    return first === undefined ? [] : [first.subarray(this.#returned), ...others]
   }
 }

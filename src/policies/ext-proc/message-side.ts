@@ -13,6 +13,7 @@ import type {
   HeaderMutation,
   HeadersResponse,
 } from '../../../proto/gen/called/ext_proc_pb.ts'
+import { Fifo } from '../../base/fifo.ts'
 import type { GatewayError } from '../../errors.ts'
 import type { Body, BodyDetour, BodyOutlet } from '../../exchange/exchange.ts'
 import type { BodyLedger } from './body-ledger.ts'
@@ -63,7 +64,7 @@ export class MessageSide implements BodyDetour {
   isFull = false
   #answers: BodyAnswers = 'unknown'
   /** The pieces that the processor has not answered, in order; none if its answers are streamed. */
-  #pieces: Uint8Array[] = []
+  readonly #pieces = new Fifo<Uint8Array>()
   #pieceBytes = 0
   readonly #pieceLimit: number
   #awaited: Answered | undefined
@@ -150,7 +151,7 @@ export class MessageSide implements BodyDetour {
   /** The processor's answers are the body from now on. */
   #forgetPieces(): void {
     this.#answers = 'streamed'
-    this.#pieces = []
+    this.#pieces.clear()
     this.#pieceBytes = 0
   }
 
@@ -233,7 +234,7 @@ export class MessageSide implements BodyDetour {
   #answerPiece(
     mutation: NonNullable<CommonResponse['bodyMutation']>['mutation'] | undefined,
   ): void {
-    const piece = this.#pieces.shift()
+    const piece = this.#pieces.take()
     if (piece === undefined) {
       this.#conversation.broken(`it answered a piece of the ${this.name} body that was not sent`)
       return

@@ -1,3 +1,4 @@
+import { PieceQueue } from '../bytes/piece-queue.ts'
 import type { TunnelEnd } from '../bytes/tunnel.ts'
 import { Http2Stream } from './http2-stream.ts'
 
@@ -10,7 +11,7 @@ export abstract class TunnelStream extends Http2Stream implements TunnelEnd {
   #isTunnel = false
   #isPaused = false
   #isEnded = false
-  #waiting: Buffer[] = []
+  readonly #waiting = new PieceQueue()
 
   protected abstract onTunnelBytes(bytes: Buffer, start: number, end: number): void
   /** The peer sends nothing more; told once. */
@@ -40,7 +41,7 @@ export abstract class TunnelStream extends Http2Stream implements TunnelEnd {
   }
 
   #take(bytes: Buffer, start: number, end: number): void {
-    if (this.#isPaused) this.#waiting.push(Buffer.from(bytes.subarray(start, end)))
+    if (this.#isPaused) this.#waiting.push(bytes, start, end)
     else this.#passOn(bytes, start, end)
   }
 
@@ -74,16 +75,15 @@ export abstract class TunnelStream extends Http2Stream implements TunnelEnd {
   }
 
   #endTunnel(): void {
-    if (this.#waiting.length > 0 || this.#isEnded) return
+    if (this.#waiting.size > 0 || this.#isEnded) return
     this.#isEnded = true
     this.onTunnelEnd()
   }
 
   override closeBoth(): void {
     super.closeBoth()
-    let dropped = 0
-    for (const piece of this.#waiting) dropped += piece.length
-    this.#waiting = []
+    const dropped = this.#waiting.size
+    this.#waiting.take()
     if (dropped > 0) this.session.credit(dropped)
   }
 }
