@@ -351,13 +351,13 @@ class WalkHandler implements RequestHandler {
   #answer(walk: Walk, verdict: RespondVerdict): void {
     walk.reason = verdict.reason
     if (verdict.refusal === true) walk.refusal = refusalText(verdict)
-    this.#send(walk, answerToVerdict(walk, verdict))
+    this.#send(walk, answerToVerdict(walk, verdict, this.#context))
   }
 
   #fail(walk: Walk, error: GatewayError): void {
     walk.error = error
     walk.reason = error.row.reason
-    this.#send(walk, answerToError(walk, error))
+    this.#send(walk, answerToError(walk, error, this.#context))
   }
 
   /** Answers in the gateway's own name; what has taken effect so far changes this response too. */

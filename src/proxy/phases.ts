@@ -23,7 +23,7 @@ import { isMcpBackend, serveMcp } from './mcp/serve.ts'
 import { observeRequest } from './observe.ts'
 import type { PhaseContext } from './phase-context.ts'
 import { settlePath } from './request-path.ts'
-import { findListener, findRoute, ruleAhead } from './route.ts'
+import { findListener, findRoute, placementAhead } from './route.ts'
 import { resumeSession } from './session/persistence.ts'
 import { startAttemptSpan, startTrace } from './tracing.ts'
 import { now } from './upstream/choose.ts'
@@ -124,7 +124,7 @@ function applyPreRouting(walk: Walk, context: PhaseContext): PhaseResult | Promi
   if (policies.steps.length === 0) return undefined
   walk.keepOriginal()
   // Policies judge the request by the route that it takes as it stands.
-  markModelRoute(walk, ruleAhead(walk, context.config), context)
+  markModelRoute(walk, placementAhead(walk, context.config)?.rule, context)
   // The route was found together with the listener, by the head before these steps.
   walk.isRouteKnown = false
   return runSteps(walk, policies.steps, () => {

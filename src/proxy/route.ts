@@ -4,7 +4,6 @@ import type { HeadRecord } from '../core/head-record.ts'
 import type { IoCore } from '../core/io-core.ts'
 import { GatewayError } from '../errors.ts'
 import type { RulePlacement } from './config/placement.ts'
-import type { CompiledRule } from './config/rules.ts'
 import type { ConfigStore } from './config/store.ts'
 import type { ServerExchange } from './engine/types.ts'
 import type { Walk } from './walk.ts'
@@ -73,10 +72,10 @@ export function findListener(walk: Walk, config: ConfigStore, heads: MatchableHe
   walk.isRouteKnown = true
 }
 
-/** The rule that the request takes as its head came; undefined if there is none. */
-export function ruleAhead(walk: Walk, config: ConfigStore): CompiledRule | undefined {
+/** Where the request lands as its head came; undefined if no rule matches. */
+export function placementAhead(walk: Walk, config: ConfigStore): RulePlacement | undefined {
   const table = config.port(walk.exchange.port, schemeOf(walk))
-  return walk.routeId < 0 ? undefined : table?.entry(walk.routeId)?.placement.rule
+  return walk.routeId < 0 ? undefined : table?.entry(walk.routeId)?.placement
 }
 
 /** Sets the walk's rule, if one matches, and the prefix by which it did. */

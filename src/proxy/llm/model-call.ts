@@ -81,11 +81,11 @@ export class ModelCall {
 
   /** Settings of the provider that is being asked. */
   get policy(): AiStep | undefined {
-    return this.#access?.policies.steps.find((step): step is AiStep => step instanceof AiStep)
+    return aiStepOf(this.#access)
   }
 
   get routeTypes(): RouteTypes {
-    return this.policy?.routeTypes ?? defaultRouteTypes
+    return routeTypesOf(this.#access)
   }
 
   /** The head can be brought back to what it was before the first provider. */
@@ -115,6 +115,13 @@ export class ModelCall {
     this.facts = { ...this.facts, ...facts, ...(usage && { usage }) }
   }
 }
+
+const aiStepOf = (access: BackendAccess | undefined): AiStep | undefined =>
+  access?.policies.steps.find((step): step is AiStep => step instanceof AiStep)
+
+/** What the policies of a provider say about paths. */
+export const routeTypesOf = (access: BackendAccess | undefined): RouteTypes =>
+  aiStepOf(access)?.routeTypes ?? defaultRouteTypes
 
 export interface AskedOfModel {
   readonly route: ReadRouteType

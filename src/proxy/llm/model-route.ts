@@ -1,7 +1,10 @@
 import { forwardingFacts } from '../../exchange/forwarding.ts'
+import type { RouteTypes } from '../../llm/request/route-type.ts'
 import type { CompiledRule } from '../config/rules.ts'
 import type { PhaseContext } from '../phase-context.ts'
+import { placementAhead } from '../route.ts'
 import type { Walk } from '../walk.ts'
+import { routeTypesOf } from './model-call.ts'
 
 /** Does the rule lead to providers of language models, with any of its backends? */
 export function leadsToModels(
@@ -22,4 +25,21 @@ export function markModelRoute(
   if (rule !== undefined && leadsToModels(rule, context)) {
     facts.set(forwardingFacts.isModelRoute, true)
   } else if (facts.size > 0) facts.delete(forwardingFacts.isModelRoute)
+}
+
+/**
+ * Route types of a request that no provider was chosen for, such as one that a policy has refused.
+ * Undefined if it does not lead to model providers.
+ */
+export function routeTypesAhead(walk: Walk, { config }: PhaseContext): RouteTypes | undefined {
+  const placement = walk.placement ?? placementAhead(walk, config)
+  const targets = walk.backend === undefined ? (placement?.rule.backends ?? []) : [walk.backend]
+  for (const { target, name } of targets) {
+    const found = target.type === 'backend' ? config.backends.find(name) : undefined
+    if (found?.type !== 'ai') continue
+    const provider = found.groups[0]?.[0]
+    const access = provider && placement?.backend(provider.named, () => provider.part)
+    return routeTypesOf(access)
+  }
+  return undefined
 }

@@ -7,8 +7,10 @@ import type { Refusal } from '../../llm/policy/config.ts'
 import type { RouteType } from '../../llm/policy/schema.ts'
 import { writeErrorFor } from '../../llm/serve/errors.ts'
 import { ProviderFailure } from '../../llm/serve/provider-failure.ts'
+import type { PhaseContext } from '../phase-context.ts'
 import { answerOf, type LocalResponse, refusalText, rescue } from '../rescue.ts'
 import type { Walk } from '../walk.ts'
+import { routeTypesAhead } from './model-route.ts'
 
 const json = ['content-type', 'application/json'] as const
 const plain = ['content-type', 'text/plain'] as const
@@ -32,9 +34,13 @@ export function llmRefusal(route: RouteType, refusal: LlmError): RespondVerdict 
 const unread: ReadonlySet<RouteType> = new Set<RouteType>(['Passthrough', 'Realtime'])
 
 /** An error of the gateway in the way that its client understands. */
-export function answerToError(walk: Walk, error: GatewayError): LocalResponse {
+export function answerToError(
+  walk: Walk,
+  error: GatewayError,
+  context: PhaseContext,
+): LocalResponse {
   const { row } = error
-  const route = routeOf(walk)
+  const route = routeOf(walk, context)
   if (route === undefined) {
     const isGrpcRoute = walk.placement?.rule.resource.route.kind === 'GRPCRoute'
     return rescue(error, walk.exchange.request.headers, isGrpcRoute)
@@ -43,9 +49,13 @@ export function answerToError(walk: Walk, error: GatewayError): LocalResponse {
   return { status: row.status, headers: [json], body: JSON.stringify(body) }
 }
 
-/** What a policy answers; where it refuses a request to a model, as with a limit of tokens, likewise. */
-export function answerToVerdict(walk: Walk, verdict: RespondVerdict): LocalResponse {
-  const route = verdict.refusal === true ? routeOf(walk) : undefined
+/** What a policy answers. If it refuses a request to a model, the body has the format of the client. */
+export function answerToVerdict(
+  walk: Walk,
+  verdict: RespondVerdict,
+  context: PhaseContext,
+): LocalResponse {
+  const route = verdict.refusal === true ? routeOf(walk, context) : undefined
   if (route === undefined) return answerOf(verdict, walk.exchange.request.headers)
   const { status, headers = [] } = verdict
   const body = writeErrorFor(route, { status, message: refusalText(verdict) })
@@ -53,9 +63,10 @@ export function answerToVerdict(walk: Walk, verdict: RespondVerdict): LocalRespo
 }
 
 /** The format of the client; undefined where it speaks to no model, or nobody reads what it says. */
-function routeOf({ model, exchange }: Walk): RouteType | undefined {
-  if (model === undefined) return undefined
-  const route = model.route ?? model.routeTypes.typeOf(exchange.request.path) ?? 'Completions'
+function routeOf(walk: Walk, context: PhaseContext): RouteType | undefined {
+  const types = walk.model?.routeTypes ?? routeTypesAhead(walk, context)
+  if (types === undefined) return undefined
+  const route = walk.model?.route ?? types.typeOf(walk.exchange.request.path) ?? 'Completions'
   return unread.has(route) ? undefined : route
 }
 

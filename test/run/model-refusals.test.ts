@@ -1,0 +1,140 @@
+/** Refusals of policies on routes to models: stock SDKs read them like errors of their vendor. */
+import Anthropic from '@anthropic-ai/sdk'
+import OpenAI from 'openai'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { freePort } from '../../src/testing/gateway.ts'
+import { send } from '../../src/testing/http-client.ts'
+import {
+  gateway,
+  httpRoute,
+  policy,
+  secret,
+  staticBackend,
+  toBackend,
+} from '../../src/testing/manifests.ts'
+import { type Fleet, reached, startFleet } from '../../src/testing/vendors/fleet.ts'
+
+let fleet: Fleet
+let early: number
+
+const issuer = 'https://issuer.example.com'
+const traffic: Readonly<Record<string, object>> = {
+  keys: { apiKeyAuthentication: { secretRef: { name: 'keys' } } },
+  basic: { basicAuthentication: { users: ['ann:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g='], realm: 'ai' } },
+  jwt: { jwtAuthentication: { providers: [{ issuer, jwks: { inline: '{"keys":[]}' } }] } },
+  rules: { authorization: { policy: { matchExpressions: ['false'] } } },
+  external: { extAuth: { backendRef: toBackend('nobody'), grpc: {} } },
+  limited: { rateLimit: { local: [{ requests: 1, unit: 'Hours' }] } },
+  raw: { authorization: { policy: { matchExpressions: ['false'] } } },
+}
+
+beforeAll(async () => {
+  const nobody = await freePort()
+  early = await freePort()
+  fleet = await startFleet(({ at }) => [
+    [secret('keys', { ann: 'key-of-ann' }), staticBackend('nobody', nobody)],
+    ...Object.keys(traffic).map((name) =>
+      reached(
+        name,
+        { vendorA: {}, ...at('a') },
+        name === 'raw' ? { ai: { routes: { '*': 'Passthrough' } } } : {},
+      ),
+    ),
+    Object.entries(traffic).map(([name, one]) =>
+      policy(name, `HTTPRoute/${name}`, { traffic: one }),
+    ),
+    [
+      gateway(early, {}, 'early'),
+      httpRoute('early', {
+        parentRefs: [{ name: 'early' }],
+        rules: [{ backendRefs: [toBackend('keys')] }],
+      }),
+      policy('early', 'Gateway/early', { traffic: { phase: 'PreRouting', ...traffic.keys } }),
+    ],
+  ])
+  await ask('limited', '/v1/messages')
+}, 120_000)
+
+afterAll(() => fleet?.dispose())
+
+const messages = [{ role: 'user' as const, content: 'Hello' }]
+const port = () => Number(new URL(fleet.base('keys')).port)
+const ask = (name: string, path: string, to = port()) =>
+  send(to, {
+    method: 'POST',
+    path: `${to === early ? '' : `/${name}`}${path}`,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'm', max_tokens: 5, messages }),
+  })
+
+const asOpenAi = (message: string) => ({
+  error: { message, type: expect.any(String), param: null, code: null },
+})
+const asAnthropic = (message: string) => ({
+  type: 'error',
+  error: { type: expect.any(String), message },
+})
+
+describe('a policy that refuses a request to a model', () => {
+  it.each([
+    ['keys', 401, 'api key authentication failure: no API Key found'],
+    ['basic', 401, expect.any(String)],
+    ['jwt', 401, expect.any(String)],
+    ['rules', 403, 'authorization failed'],
+    ['external', 403, 'external authorization failed'],
+    ['limited', 429, 'rate limit exceeded'],
+  ])('answers in the format of the client: %s', async (name, status, message) => {
+    for (const path of ['/v1/chat/completions', '/v1/responses', '/v1/embeddings']) {
+      const { status: got, headers, body } = await ask(name, path)
+      expect({ got, type: headers['content-type'] }).toEqual({
+        got: status,
+        type: 'application/json',
+      })
+      expect(JSON.parse(body)).toEqual(asOpenAi(message))
+    }
+    const { status: got, body } = await ask(name, '/v1/messages')
+    expect(got).toBe(status)
+    expect(JSON.parse(body)).toEqual(asAnthropic(message))
+  })
+
+  it('keeps the headers of the refusal', async () => {
+    const basic = await ask('basic', '/v1/messages')
+    expect(basic.headers['www-authenticate']).toBe('Basic realm="ai"')
+    const limited = await ask('limited', '/v1/messages')
+    expect(Number(limited.headers['retry-after'])).toBeGreaterThan(0)
+    expect(limited.headers['x-ratelimit-limit']).toBe('1')
+  })
+
+  it('answers in the format of the client before routing as well', async () => {
+    const { status, body } = await ask('early', '/v1/messages', early)
+    expect({ status, body: JSON.parse(body) }).toEqual({
+      status: 401,
+      body: asAnthropic('api key authentication failure: no API Key found'),
+    })
+  })
+
+  it('is understood by official SDKs', async () => {
+    const options = { apiKey: 'key-of-eve', maxRetries: 0 }
+    const openai = new OpenAI({ ...options, baseURL: `${fleet.base('keys')}/v1` })
+    await expect(openai.chat.completions.create({ model: 'm', messages })).rejects.toMatchObject({
+      status: 401,
+      error: { message: 'api key authentication failure: invalid credentials' },
+    })
+    const anthropic = new Anthropic({ ...options, baseURL: fleet.base('keys') })
+    await expect(
+      anthropic.messages.create({ model: 'm', max_tokens: 5, messages }),
+    ).rejects.toMatchObject({
+      status: 401,
+      error: { type: 'error', error: { type: 'authentication_error' } },
+    })
+  })
+
+  it('answers in plain text if the route passes requests through unread', async () => {
+    const { status, headers, body } = await ask('raw', '/v1/messages')
+    expect({ status, type: headers['content-type'], body }).toEqual({
+      status: 403,
+      type: 'text/plain',
+      body: 'authorization failed',
+    })
+  })
+})
