@@ -56,6 +56,9 @@ export interface ClientHttpSettings {
 
 export type HttpVersion = '1.1' | '2'
 
+/** `negotiated`: the version that the server selects from the protocols that the user lists for TLS. */
+export type UpstreamVersion = HttpVersion | 'negotiated'
+
 /** Probes on silent connections (RFC 9293 3.8.4). */
 export interface KeepaliveSettings {
   /** Unanswered probes after which the connection is dropped. */
@@ -76,7 +79,7 @@ export interface TlsSettings {
   readonly serverName: string | undefined
   /** The certificate must have one of them; where undefined, the name that is sent. */
   readonly names: readonly string[] | undefined
-  /** What the user wants to offer; chosen by the version of HTTP where undefined. */
+  /** Application protocols that the user lists. If undefined, the version of HTTP decides. */
   readonly alpn: readonly string[] | undefined
   /** The same settings with a client certificate; absent where they never take the Gateway's. */
   readonly presenting?: (certificate: PresentedCertificate) => TlsSettings

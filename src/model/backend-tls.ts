@@ -16,7 +16,7 @@ export interface BackendTlsConfig {
   readonly serverName?: string
   /** The certificate must have one of them; where absent, the name that is sent. */
   readonly names?: readonly string[]
-  /** Application protocols in the words of the user; chosen by the version of HTTP where absent. */
+  /** Application protocols that the user lists. If omitted, the version of HTTP decides. */
   readonly alpn?: readonly string[]
 }
 

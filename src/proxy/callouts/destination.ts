@@ -10,13 +10,13 @@ import type { PhaseContext } from '../phase-context.ts'
 import { joinAuthority } from '../upstream/authority.ts'
 import { chooseEndpoint, now } from '../upstream/choose.ts'
 import type { Destination } from '../upstream/destination.ts'
-import type { Asked } from '../upstream/http-version.ts'
+import { type Asked, statedVersion } from '../upstream/http-version.ts'
 import { UpstreamProfiles } from '../upstream/profile.ts'
 import { resolveDestination, resolveDynamic } from '../upstream/resolve.ts'
 
 const plainCall: Asked = { authority: '', scheme: 'http', version: '1.1' }
 /** gRPC asks for HTTP/2, unless a policy says otherwise. */
-const grpcCall: Asked = { authority: '', scheme: 'http', version: '2' }
+const grpcCall: Asked = { authority: '', scheme: 'http', version: '2', isGrpc: true }
 
 /**
  * Where a call of a policy goes: an endpoint of the backend, with what policies settle for
@@ -73,9 +73,10 @@ async function resolveVendor(
     most: cap?.most ?? Number.POSITIVE_INFINITY,
   })
   if (endpoint === undefined) throw new GatewayError('dns_failed', host)
-  const race = profile.race(endpoints, false)
+  const version = statedVersion(settings) ?? '1.1'
+  const race = profile.race(endpoints, version)
   return {
-    address: profile.address(endpoint.address),
+    address: profile.address(endpoint.address, version),
     ...(race && { race }),
     authority: joinAuthority(host, port, profile.scheme),
     isHostname: true,

@@ -25,8 +25,9 @@ export interface BackendPart {
 /** The destinations of a backend at one address, by the version that is spoken. */
 export interface KeptDestinations {
   readonly of: unknown
-  http1?: Destination
-  http2?: Destination
+  '1.1'?: Destination
+  '2'?: Destination
+  negotiated?: Destination
 }
 
 export interface BackendAccess {

@@ -9,7 +9,7 @@ import { sendRequest } from '../../policies/ext-proc/converse.ts'
 import { answerIn, Processing } from '../../policies/ext-proc/processing.ts'
 import type { BackendAccess } from '../config/backend-access.ts'
 import type { PhaseContext } from '../phase-context.ts'
-import { statedVersion, versionOfAppProtocol, wantsHttp2 } from '../upstream/http-version.ts'
+import { upstreamVersion, versionOfAppProtocol } from '../upstream/http-version.ts'
 import type { Pool } from '../upstream/pools.ts'
 import { atMember, usableAccess } from '../upstream/resolve.ts'
 import type { Walk } from '../walk.ts'
@@ -116,12 +116,12 @@ function setDestination(
   const { name, namespace, appProtocol } = resource
   const host = `${name}.${namespace}.inference.${context.resolver.clusterDomain}`
   const { connection } = access.policies
-  const stated = statedVersion(connection, versionOfAppProtocol(appProtocol))
-  const isHttp2 = wantsHttp2(stated, walk.exchange.request)
+  const ofPort = versionOfAppProtocol(appProtocol)
+  const version = upstreamVersion(connection, walk.exchange.request, ofPort)
   walk.destination = atMember(context, access, {
     host,
     port: endpoint.address.port,
     endpoint,
-    isHttp2,
+    version,
   })
 }

@@ -11,6 +11,7 @@ import type { Ejection } from '../telemetry/types.ts'
 import { joinAuthority } from '../upstream/authority.ts'
 import { chooseEndpoint, now } from '../upstream/choose.ts'
 import type { UpstreamEndpoint } from '../upstream/endpoint.ts'
+import { upstreamVersion } from '../upstream/http-version.ts'
 import {
   chooseProvider,
   type ModelBackend,
@@ -84,9 +85,11 @@ function aim(
   name: FoundName | undefined,
 ): undefined {
   const profile = profiles.of(host)
-  const race = name && profile.race(name.found, false)
+  // Unless policies say otherwise, providers are spoken to in HTTP/1.1.
+  const version = upstreamVersion(policies.connection, walk.exchange.request, '1.1')
+  const race = name && profile.race(name.found, version)
   walk.destination = {
-    address: profile.address(name?.first.address ?? address),
+    address: profile.address(name?.first.address ?? address, version),
     ...(race && { race }),
     authority: joinAuthority(host, port, profile.scheme),
     isHostname: true,

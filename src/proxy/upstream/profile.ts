@@ -6,6 +6,7 @@ import type {
   ConnectionSettings,
   KeepaliveSettings,
   TlsSettings,
+  UpstreamVersion,
 } from '../../exchange/connection.ts'
 import { serverIdentity } from '../../tls-client/handshake.ts'
 import type { UpstreamAddress, UpstreamTls } from '../engine/upstream/upstream-address.ts'
@@ -17,10 +18,11 @@ export class UpstreamProfile {
   readonly #keepalive: KeepaliveSettings | undefined
   /** Appended to the identity of pools; empty where connections are plain. */
   readonly #suffix: string
-  readonly #addresses = new WeakMap<UpstreamAddress, UpstreamAddress>()
-  readonly #http2Addresses = new WeakMap<UpstreamAddress, UpstreamAddress>()
-  readonly #races = noRaces()
-  readonly #http2Races = noRaces()
+  readonly #known: Readonly<Record<UpstreamVersion, KnownAddresses>> = {
+    '1.1': noAddresses(),
+    '2': noAddresses(),
+    negotiated: noAddresses(),
+  }
 
   /** `host`: what the destination is called, which TLS sends and verifies by default. */
   constructor({ tls, keepalive }: ConnectionSettings, host: string) {
@@ -34,16 +36,16 @@ export class UpstreamProfile {
   }
 
   /** The address as it is connected to; the same object for the same plain address and version. */
-  address(plain: UpstreamAddress, isHttp2 = false): UpstreamAddress {
-    if (this.#suffix === '' && !isHttp2) return plain
-    const known = isHttp2 ? this.#http2Addresses : this.#addresses
+  address(plain: UpstreamAddress, version: UpstreamVersion = '1.1'): UpstreamAddress {
+    if (this.#suffix === '' && version === '1.1') return plain
+    const known = this.#known[version].addresses
     let address = known.get(plain)
     if (address === undefined) {
-      const tls = this.#tls && withAlpn(this.#tls, isHttp2)
+      const tls = this.#tls && { ...this.#tls, alpn: offered(this.#tls.statedAlpn, version) }
       const keepalive = this.#keepalive
-      const pool = `${plain.pool}${this.#suffix}${isHttp2 ? '|h2' : ''}`
-      const more = { ...(tls && { tls }), ...(keepalive && { keepalive }) }
-      address = { ...plain, pool, ...more, ...(isHttp2 && { isHttp2 }) }
+      const { suffix, ...speaks } = ways[version]
+      const pool = `${plain.pool}${this.#suffix}${suffix}`
+      address = { ...plain, pool, ...(tls && { tls }), ...(keepalive && { keepalive }), ...speaks }
       known.set(plain, address)
     }
     return address
@@ -53,37 +55,56 @@ export class UpstreamProfile {
    * The race between addresses of a name; the same object for the same set and version. `isPatient`:
    * the first address is wanted as long as it can be reached.
    */
-  race(endpoints: NameEndpoints, isHttp2: boolean, isPatient = false): NameRace | undefined {
+  race(
+    endpoints: NameEndpoints,
+    version: UpstreamVersion,
+    isPatient = false,
+  ): NameRace | undefined {
     if (endpoints.all.length < 2) return undefined
-    const known = (isHttp2 ? this.#http2Races : this.#races)[isPatient ? 'patient' : 'eager']
+    const known = this.#known[version][isPatient ? 'patient' : 'eager']
     let race = known.get(endpoints)
     if (race === undefined) {
-      race = new NameRace(endpoints, (plain) => this.address(plain, isHttp2), isPatient)
+      race = new NameRace(endpoints, (plain) => this.address(plain, version), isPatient)
       known.set(endpoints, race)
     }
     return race
   }
 }
 
-interface Races {
+/** The addresses that are reached in one version, and the races between them. */
+interface KnownAddresses {
+  readonly addresses: WeakMap<UpstreamAddress, UpstreamAddress>
   readonly eager: WeakMap<NameEndpoints, NameRace>
   readonly patient: WeakMap<NameEndpoints, NameRace>
 }
 
-const noRaces = (): Races => ({ eager: new WeakMap(), patient: new WeakMap() })
+const noAddresses = (): KnownAddresses => ({
+  addresses: new WeakMap(),
+  eager: new WeakMap(),
+  patient: new WeakMap(),
+})
 
-/** What is offered where the user does not say. */
-const defaultAlpn = ['h2', 'http/1.1']
+/** What an address says of its version. `suffix`: of the identity of its pool. */
+const ways = {
+  '1.1': { suffix: '' },
+  '2': { suffix: '|h2', isHttp2: true },
+  negotiated: { suffix: '|alpn', negotiates: true },
+}
 
-/** A connection speaks the version that was settled on before it is made, so it offers no other. */
-function withAlpn(tls: UpstreamTls, isHttp2: boolean): UpstreamTls {
-  const alpn = isHttp2 ? ['h2'] : tls.alpn.filter((protocol) => protocol !== 'h2')
-  return { ...tls, alpn }
+/**
+ * The application protocols that a connection offers: those that the user lists, in that order. If
+ * the version is settled before the handshake, a list that contradicts it is changed: HTTP/1.1 never
+ * offers h2, which the server would select, and HTTP/2 always offers it.
+ */
+function offered(stated: readonly string[], version: UpstreamVersion): readonly string[] {
+  if (version === 'negotiated') return stated
+  if (version === '2') return stated.includes('h2') ? stated : ['h2']
+  return stated.length === 0 ? ['http/1.1'] : stated.filter((protocol) => protocol !== 'h2')
 }
 
 function upstreamTls(settings: TlsSettings, host: string): UpstreamTls {
-  const { context, alpn = defaultAlpn } = settings
-  return { ...serverIdentity(settings, host), context, alpn, statedAlpn: settings.alpn ?? [] }
+  const { context, alpn = [] } = settings
+  return { ...serverIdentity(settings, host), context, alpn, statedAlpn: alpn }
 }
 
 const plain: ConnectionSettings = {}

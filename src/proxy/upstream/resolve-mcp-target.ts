@@ -54,7 +54,7 @@ export function placeOf(
     destination.type === 'service'
       ? `${destination.name}.${destination.namespace}.svc.${clusterDomain}`
       : bareHost(destination.host)
-  const isHttp2 = versionOf(context, entry, access) === '2'
+  const version = versionOf(context, entry, access)
   const profile = access.profiles.of(host)
   const choose = (endpoints: EndpointSet): McpPlace => {
     const kept = endpoints.all.find(({ address }) => address.label === pinned)
@@ -62,15 +62,15 @@ export function placeOf(
     if (endpoint === undefined) throw new GatewayError('no_endpoints', entry.target.name)
     const place = {
       endpoint,
-      address: profile.address(endpoint.address, isHttp2),
+      address: profile.address(endpoint.address, version),
       authority: joinAuthority(host, destination.port, profile.scheme),
     }
     if (endpoints instanceof NameEndpoints) {
-      const race = profile.race(endpoints, isHttp2, kept !== undefined)
+      const race = profile.race(endpoints, version, kept !== undefined)
       return { ...place, others: [], ...(race && { race }) }
     }
     const others = endpoints.all.filter((one) => one !== endpoint).slice(0, mostOthers)
-    return { ...place, others: others.map(({ address }) => profile.address(address, isHttp2)) }
+    return { ...place, others: others.map(({ address }) => profile.address(address, version)) }
   }
   if (entry.endpoints !== undefined) return choose(entry.endpoints)
   if (destination.type === 'service') {
@@ -84,7 +84,7 @@ export function placeOf(
 function versionOf({ config }: ResolveContext, { target }: McpTargetEntry, access: BackendAccess) {
   const { destination } = target
   const { connection } = access.policies
-  if (destination.type === 'static') return statedVersion(connection)
+  if (destination.type === 'static') return statedVersion(connection) ?? '1.1'
   const { namespace, name, port } = destination
-  return statedVersion(connection, config.services.version(`${namespace}/${name}`, port))
+  return statedVersion(connection, config.services.version(`${namespace}/${name}`, port)) ?? '1.1'
 }

@@ -1,6 +1,7 @@
 /** From a backendRef to an address: the last thing that can go wrong before bytes are sent. */
 import { isIP } from 'node:net'
 import { GatewayError } from '../../errors.ts'
+import type { UpstreamVersion } from '../../exchange/connection.ts'
 import { serviceHost } from '../../model/service-host.ts'
 import type { BackendAccess, BackendPart } from '../config/backend-access.ts'
 import type { RulePlacement } from '../config/placement.ts'
@@ -13,7 +14,7 @@ import { chooseEndpoint, type EndpointSet, endpointAt, now } from './choose.ts'
 import type { Destination } from './destination.ts'
 import { plainAddress, type UpstreamEndpoint } from './endpoint.ts'
 import type { HostResolver } from './host-resolver.ts'
-import { type Asked, statedVersion, wantsHttp2 } from './http-version.ts'
+import { type Asked, upstreamVersion } from './http-version.ts'
 import type { NameEndpoints } from './name-endpoints.ts'
 import type { RequestCap } from './request-cap.ts'
 import { portPart } from './services.ts'
@@ -101,12 +102,12 @@ function atStatic(
 ): Destination | Promise<Destination> {
   const { host, port, endpoint } = backend
   // The request may be over by the time of the lookup.
-  const isHttp2 = wantsHttp2(statedVersion(access.policies.connection), request)
+  const version = upstreamVersion(access.policies.connection, request)
   if (endpoint !== undefined) {
     requireRoom(context, endpoint)
-    return keptDestination(backend, endpoint, access, isHttp2)
+    return keptDestination(backend, endpoint, access, version)
   }
-  const place = { host, port, access, isHttp2 }
+  const place = { host, port, access, version }
   const found = context.resolver.hosts.endpoints(host, port)
   if (!(found instanceof Promise)) return atHost(context, place, found, options)
   return found.then((endpoints) => atHost(context, place, endpoints, options))
@@ -117,15 +118,14 @@ function keptDestination(
   backend: StaticDestination,
   endpoint: UpstreamEndpoint,
   access: BackendAccess,
-  isHttp2: boolean,
+  version: UpstreamVersion,
 ): Destination {
   if (access.destinations?.of !== backend) access.destinations = { of: backend }
-  const version = isHttp2 ? 'http2' : 'http1'
   const { destinations } = access
   let destination = destinations[version]
   if (destination === undefined) {
     const { host, port } = backend
-    const place = { host, port, access, isHttp2 }
+    const place = { host, port, access, version }
     destination = { ...atAddress(place, endpoint.address, false), endpoint }
     destinations[version] = destination
   }
@@ -147,17 +147,17 @@ interface HostPlace {
   readonly host: string
   readonly port: number
   readonly access: BackendAccess
-  readonly isHttp2: boolean
+  readonly version: UpstreamVersion
 }
 
 function atAddress(
-  { host, port, access, isHttp2 }: HostPlace,
+  { host, port, access, version }: HostPlace,
   address: UpstreamAddress,
   isHostname: boolean,
 ): Destination {
   const profile = access.profiles.of(host)
   return {
-    address: profile.address(address, isHttp2),
+    address: profile.address(address, version),
     authority: joinAuthority(host, port, profile.scheme),
     isHostname,
     settings: access.policies.connection,
@@ -182,7 +182,7 @@ function atHost(
   const profile = place.access.profiles.of(place.host)
   // A session stays where it is for as long as that can be reached.
   const isKept = options.host !== undefined && endpoint.address.host === options.host
-  const race = profile.race(endpoints, place.isHttp2, isKept)
+  const race = profile.race(endpoints, place.version, isKept)
   return { ...atAddress(place, endpoint.address, true), ...(race && { race }), endpoint }
 }
 
@@ -202,8 +202,9 @@ function resolveService(
   const endpoint = choose(context, endpoints, options)
   if (endpoint === undefined) throw new GatewayError('no_endpoints', `${name}:${port}`)
   const host = serviceHost(service.name, service.namespace, resolver.clusterDomain)
-  const stated = statedVersion(access.policies.connection, config.services.version(name, port))
-  return atMember(context, access, { host, port, endpoint, isHttp2: wantsHttp2(stated, request) })
+  const { connection } = access.policies
+  const version = upstreamVersion(connection, request, config.services.version(name, port))
+  return atMember(context, access, { host, port, endpoint, version })
 }
 
 /** An endpoint with the name of what it is a member of. */
@@ -211,19 +212,19 @@ interface Member {
   readonly host: string
   readonly port: number
   readonly endpoint: UpstreamEndpoint
-  readonly isHttp2: boolean
+  readonly version: UpstreamVersion
 }
 
 /** The destination at a member of a Service or an InferencePool. Throws `overloaded`. */
 export function atMember(
   context: Pick<ResolveContext, 'cap'>,
   { profiles, policies, steps }: BackendAccess,
-  { host, port, endpoint, isHttp2 }: Member,
+  { host, port, endpoint, version }: Member,
 ): Destination {
   requireRoom(context, endpoint)
   const profile = profiles.of(host)
   return {
-    address: profile.address(endpoint.address, isHttp2),
+    address: profile.address(endpoint.address, version),
     authority: joinAuthority(host, port, profile.scheme),
     isHostname: false,
     settings: policies.connection,
@@ -248,8 +249,8 @@ export async function resolveDynamic(
   const { host } = target
   const port = target.port ?? defaultPort(access.profiles.of(host).scheme)
   // The request may be over by the time of the lookup.
-  const isHttp2 = wantsHttp2(statedVersion(access.policies.connection), request)
-  const place = { host, port, access, isHttp2 }
+  const version = upstreamVersion(access.policies.connection, request)
+  const place = { host, port, access, version }
   if (isIP(host) !== 0) {
     if (!isAllowed(host)) throw new GatewayError('destination_refused')
     return atAddress(place, plainAddress(host, port), true)

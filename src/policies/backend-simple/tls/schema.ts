@@ -28,7 +28,7 @@ export const backendTls = object(
       'Names of which the certificate must have one; the host of the destination where unset.',
     ),
     alpnProtocols: optional(list(tinyString, { min: 1, max: 16 }), {
-      doc: 'Application protocols that are offered, best first.',
+      doc: 'Application protocols that TLS offers, best first. If the list is set, it is offered as written and the server selects: h2 means HTTP/2, anything else HTTP/1.1. If unset, only the version that the request needs is offered.',
       default: ['h2', 'http/1.1'],
     }),
   },

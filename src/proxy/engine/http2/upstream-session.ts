@@ -1,11 +1,14 @@
+import type { Socket } from 'node:net'
 import { GatewayError } from '../../../errors.ts'
+import type { HttpVersion } from '../../../exchange/connection.ts'
 import { type ReadBuffer, readBufferSize } from '../bytes/read-buffers.ts'
 import type { EngineParts } from '../engine-parts.ts'
 import type { HeadReader } from '../message/head-reader.ts'
-import { dialError, lostError, protocolOf, type ReadInto } from '../socket/dial.ts'
+import { dialError, lostError, type ReadInto, selectedVersion } from '../socket/dial.ts'
 import { type OpeningOwner, openTransport } from '../socket/open-transport.ts'
 import type { Transport } from '../socket/transport.ts'
 import { Timer, type TimerOwner } from '../timer-wheel.ts'
+import { connectTimeout, idleTimeoutMs } from '../upstream/connection-times.ts'
 import type { ConnectOptions, UpstreamAddress } from '../upstream/upstream-address.ts'
 import type { UpstreamUser } from '../upstream/upstream-link.ts'
 import { ConnectionError, clientPreface, errorCodes, goawayFrame, settingIds } from './frames.ts'
@@ -15,8 +18,6 @@ import { ResponseFields } from './response-fields.ts'
 import { Http2Session } from './session.ts'
 import { UpstreamStream } from './upstream-stream.ts'
 
-const defaultConnectTimeoutMs = 10_000
-const idleTimeoutMs = 90_000
 /** Streams of one connection, however many the upstream admits: more of them share its losses. */
 const streamsLimit = 100
 /** Numbers of streams run out (RFC 9113 5.1.1). */
@@ -28,6 +29,8 @@ type State = 'connecting' | 'ready' | 'leaving' | 'closed'
 /** Who keeps the sessions to one address. */
 export interface SessionOwner {
   readonly address: UpstreamAddress
+  /** False if the address negotiates and the server has not selected this version. */
+  accepts(version: HttpVersion, socket: Socket): boolean
   /** The session takes no more requests. */
   sessionLeft(session: UpstreamSession): void
   sessionClosed(session: UpstreamSession): void
@@ -61,7 +64,7 @@ export class UpstreamSession extends Http2Session implements OpeningOwner, Timer
     this.#startedAt = parts.clock.now()
     const { address } = owner
     this.transport = openTransport(parts, { address, race, into: this.#readInto(), owner: this })
-    parts.timers.arm(this.#timer, connectTimeoutMs > 0 ? connectTimeoutMs : defaultConnectTimeoutMs)
+    parts.timers.arm(this.#timer, connectTimeout(connectTimeoutMs))
     this.serial = ++parts.counters.upstreamConnectionsTotal
     parts.counters.upstreamConnectionsOpen++
   }
@@ -143,10 +146,7 @@ export class UpstreamSession extends Http2Session implements OpeningOwner, Timer
 
   onReady(): void {
     if (this.#state !== 'connecting') return
-    if (this.scheme === 'https' && protocolOf(this.transport.socket) !== 'h2') {
-      this.#finish(new GatewayError('upstream_tls_failed', 'HTTP/2 was not agreed on'))
-      return
-    }
+    if (!this.#isSelected()) return
     const { clock, onUpstreamConnected, timers } = this.parts
     onUpstreamConnected((clock.now() - this.#startedAt) / 1_000)
     timers.disarm(this.#timer)
@@ -154,6 +154,19 @@ export class UpstreamSession extends Http2Session implements OpeningOwner, Timer
     this.writeStart(clientPreface, [[settingIds.enablePush, 0]])
     for (const stream of [...this.#unopened]) stream.ready()
     this.#rest()
+  }
+
+  /** If the server may select HTTP/1.1 and does, the requests are sent on other connections. */
+  #isSelected(): boolean {
+    const { socket } = this.transport
+    if (!this.#owner.accepts('2', socket)) {
+      for (const stream of this.#unopened) stream.isUnprocessed = true
+      this.#finish(new GatewayError('upstream_reset', 'the server selected HTTP/1.1'))
+      return false
+    }
+    if (this.scheme === 'http' || selectedVersion(socket) === '2') return true
+    this.#finish(new GatewayError('upstream_tls_failed', 'HTTP/2 was not agreed on'))
+    return false
   }
 
   /** A head leaves: the stream gets its number. */

@@ -5,15 +5,13 @@ import type { FramingFields } from '../message/head-output.ts'
 import type { HeadReader } from '../message/head-reader.ts'
 import type { BodyKind, MessageBody } from '../message/message-body.ts'
 import type { RequestHeadView } from '../message/request-head.ts'
+import { interimLimit } from '../upstream/response-kind.ts'
 import type { UpstreamAddress } from '../upstream/upstream-address.ts'
 import type { UpstreamLink, UpstreamUser } from '../upstream/upstream-link.ts'
 import { errorCodes } from './frames.ts'
 import type { ResponseFields } from './response-fields.ts'
 import type { StreamSession } from './sending-stream.ts'
 import { TunnelStream } from './tunnel-stream.ts'
-
-/** Interim responses that one request may get before its final one. */
-const interimLimit = 32
 
 /** RFC 6455 1.3. */
 const webSocketGuid = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'

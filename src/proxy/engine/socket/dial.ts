@@ -5,6 +5,7 @@
 import { connect as connectTcp, type NetConnectOpts, type Socket } from 'node:net'
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls'
 import { GatewayError } from '../../../errors.ts'
+import type { HttpVersion } from '../../../exchange/connection.ts'
 import { handshakeOptions } from '../../../tls-client/handshake.ts'
 import { socketHighWaterMark } from '../bytes/write-limits.ts'
 import type { UpstreamAddress } from '../upstream/upstream-address.ts'
@@ -50,6 +51,11 @@ export function whenReady(socket: Socket, { tls }: UpstreamAddress, onReady: () 
 export function protocolOf(socket: Socket): string | undefined {
   const agreed = (socket as Partial<TLSSocket>).alpnProtocol
   return typeof agreed === 'string' ? agreed : undefined
+}
+
+/** The version of HTTP that the server has selected: without a word of h2 it is HTTP/1.1. */
+export function selectedVersion(socket: Socket): HttpVersion {
+  return protocolOf(socket) === 'h2' ? '2' : '1.1'
 }
 
 /** What went wrong before a connection was ready. */

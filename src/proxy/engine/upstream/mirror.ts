@@ -7,6 +7,7 @@ import type { RequestHeadView } from '../message/request-head.ts'
 import { ResponseHeadView } from '../message/response-head.ts'
 import { Timer, type TimerOwner } from '../timer-wheel.ts'
 import { isOverload } from './attempt.ts'
+import { Resends } from './resends.ts'
 import type { AddressRace, UpstreamAddress } from './upstream-address.ts'
 import type { UpstreamLink, UpstreamUser } from './upstream-link.ts'
 
@@ -85,6 +86,9 @@ class MirrorCopy implements UpstreamUser, TimerOwner {
   readonly borrower = undefined
   readonly #isChunked: boolean
   readonly #timer = new Timer(this)
+  readonly #resends: Resends
+  readonly #race: AddressRace | undefined
+  #address: UpstreamAddress
   #link: UpstreamLink | undefined
   readonly #head: string
   #isReady = false
@@ -100,14 +104,22 @@ class MirrorCopy implements UpstreamUser, TimerOwner {
     this.#isChunked = isChunked
     this.responseSource = new MessageBody(parts.reader, this)
     this.#head = head + end
+    this.#resends = new Resends(parts.turns)
+    this.#address = address
+    this.#race = race
     parts.timers.arm(this.#timer, patienceMs)
-    const link = parts.links.acquire(address, this, { connectTimeoutMs: 0, race }, undefined)
+    this.#connect(undefined)
+  }
+
+  #connect(after: UpstreamLink | undefined): void {
+    const options = { connectTimeoutMs: 0, race: this.#race }
+    const link = this.#parts.links.acquire(this.#address, this, options, after)
     this.#link = link
     if (link.isIdle) link.use(this)
   }
 
-  onElsewhere(): void {
-    // Nobody learns anything from a copy.
+  onElsewhere(address: UpstreamAddress): void {
+    this.#address = address
   }
 
   send(bytes: Buffer, start: number, end: number): void {
@@ -172,10 +184,23 @@ class MirrorCopy implements UpstreamUser, TimerOwner {
     link.release()
   }
 
-  onUpstreamFailure(_link: UpstreamLink, _error: GatewayError): void {
+  onUpstreamFailure(link: UpstreamLink, error: GatewayError): void {
+    if (this.#repeat(link, error)) return
     this.#parts.timers.disarm(this.#timer)
     this.#link = undefined
     this.#backlog = []
+  }
+
+  /** Until the connection stands, all of the copy waits for it, and may wait for another one. */
+  #repeat(died: UpstreamLink, error: GatewayError): boolean {
+    if (this.#isReady || !this.#resends.admits(died, error, false)) return false
+    try {
+      this.#connect(died)
+      return true
+    } catch (thrown) {
+      if (isOverload(thrown)) return false
+      throw thrown
+    }
   }
 
   onUpstreamDrain(): void {

@@ -1,9 +1,15 @@
+import type { Socket } from 'node:net'
+import type { HttpVersion } from '../../../exchange/connection.ts'
 import type { EngineParts } from '../engine-parts.ts'
 import { type SessionOwner, UpstreamSession } from '../http2/upstream-session.ts'
+import { selectedVersion } from '../socket/dial.ts'
 import type { PoolState } from '../types.ts'
 import type { ConnectOptions, UpstreamAddress } from './upstream-address.ts'
 import { type ConnectionOwner, UpstreamConnection } from './upstream-connection.ts'
 import type { LinkSource, UpstreamLink, UpstreamUser } from './upstream-link.ts'
+
+/** Servers whose selection of a version is remembered. */
+const keptSelections = 10_000
 
 /** Connections to one address. The one that was used last is used next, so that the rest can age. */
 export class Pool implements ConnectionOwner, SessionOwner {
@@ -27,6 +33,13 @@ export class Pool implements ConnectionOwner, SessionOwner {
 
   opened(connection: UpstreamConnection): void {
     this.#open.add(connection)
+  }
+
+  accepts(version: HttpVersion, socket: Socket): boolean {
+    if (this.address.negotiates !== true) return true
+    const selected = selectedVersion(socket)
+    this.#pools.remember(this.address, selected)
+    return selected === version
   }
 
   keep(connection: UpstreamConnection): void {
@@ -117,6 +130,8 @@ export class Pool implements ConnectionOwner, SessionOwner {
 export class Pools implements LinkSource {
   readonly #parts: () => EngineParts
   readonly #pools = new Map<string, Pool>()
+  /** What servers selected last, by the identity of their pools, which come and go. */
+  readonly #selected = new Map<string, HttpVersion>()
 
   constructor(parts: () => EngineParts) {
     this.#parts = parts
@@ -129,7 +144,7 @@ export class Pools implements LinkSource {
     after: UpstreamLink | undefined,
   ): UpstreamLink {
     const pool = this.at(address)
-    const isHttp2 = address.isHttp2 === true
+    const isHttp2 = address.isHttp2 === true || this.#expectsHttp2(address)
     const isFresh = after !== undefined || options.isLong === true
     const idle = isFresh || isHttp2 ? undefined : pool.takeIdle()
     if (idle !== undefined) return idle
@@ -141,6 +156,21 @@ export class Pools implements LinkSource {
     } finally {
       pool.dropIfUnused()
     }
+  }
+
+  /**
+   * Is the server likely to select HTTP/2? It is asked for first, so that the requests that wait for
+   * the first connection lose only that one if the server selects HTTP/1.1.
+   */
+  #expectsHttp2({ negotiates, pool }: UpstreamAddress): boolean {
+    return negotiates === true && this.#selected.get(pool) !== '1.1'
+  }
+
+  /** The server has selected this version; it is likely to do so again. */
+  remember({ pool }: UpstreamAddress, version: HttpVersion): void {
+    if (this.#selected.get(pool) === version) return
+    if (this.#selected.size >= keptSelections) this.#selected.clear()
+    this.#selected.set(pool, version)
   }
 
   /** The pool of an address. */

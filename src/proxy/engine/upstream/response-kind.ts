@@ -3,6 +3,9 @@ import type { BodyKind } from '../message/message-body.ts'
 import type { ResponseHeadView } from '../message/response-head.ts'
 import type { UpstreamUser } from './upstream-link.ts'
 
+/** Interim responses that one request may get before its final one. */
+export const interimLimit = 32
+
 /** RFC 9112 6.3, for a final response or 101. */
 export function bodyKind(head: ResponseHeadView, isHead: boolean): BodyKind {
   const { status } = head

@@ -11,6 +11,8 @@ export interface UpstreamAddress {
   readonly pool: string
   /** HTTP/2 is spoken: by prior knowledge, over TLS where both sides agree (RFC 9113 3). */
   readonly isHttp2?: boolean
+  /** The server selects the version by ALPN; `isHttp2` is not set. */
+  readonly negotiates?: boolean
   /** For logs: `host:port`; `pool` where absent. */
   readonly label?: string
   /** Set where the connection is TLS. */

@@ -212,7 +212,9 @@ export class UpstreamCall implements OpenCall, UpstreamUser, BodySink, TimerOwne
   }
 
   onUpstreamFailure(link: UpstreamLink, error: GatewayError): void {
-    if (this.#written !== undefined && this.#repeat(this.#written, link, error)) return
+    // Before the connection stood, all of the request waits for it, however long that is.
+    const whole = this.#isReady ? this.#written : this.#waiting
+    if (whole !== undefined && this.#repeat(whole, link, error)) return
     if (error.code === 'connect_failed' && this.#tryNext()) return
     this.responseSource.fail(error)
     this.#fail(error)

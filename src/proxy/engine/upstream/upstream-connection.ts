@@ -1,5 +1,7 @@
+import type { Socket } from 'node:net'
 import { INCOMPLETE } from '../../../core/index.ts'
 import { GatewayError } from '../../../errors.ts'
+import type { HttpVersion } from '../../../exchange/connection.ts'
 import { type ReadBuffer, readBufferSize } from '../bytes/read-buffers.ts'
 import { UnreadBytes } from '../bytes/unread-bytes.ts'
 import type { EngineParts } from '../engine-parts.ts'
@@ -10,22 +12,20 @@ import { dialError, lostError, type ReadInto } from '../socket/dial.ts'
 import { type OpeningOwner, openTransport } from '../socket/open-transport.ts'
 import type { Transport } from '../socket/transport.ts'
 import { Timer, type TimerOwner } from '../timer-wheel.ts'
-import { bodyKind, switchesAsAsked } from './response-kind.ts'
+import { connectTimeout, idleTimeoutMs } from './connection-times.ts'
+import { bodyKind, interimLimit, switchesAsAsked } from './response-kind.ts'
 import type { ConnectOptions, UpstreamAddress } from './upstream-address.ts'
 import type { UpstreamLink, UpstreamUser } from './upstream-link.ts'
 
 type State = 'connecting' | 'idle' | 'head' | 'body' | 'tunnel' | 'closed'
-
-/** Interim responses that one request may get before its final one. */
-const interimLimit = 32
-const defaultConnectTimeoutMs = 10_000
-export const idleTimeoutMs = 90_000
 
 /** Who keeps the connections to one address. */
 export interface ConnectionOwner {
   readonly address: UpstreamAddress
   /** It is idle: the next request may have it. */
   keep(connection: UpstreamConnection): void
+  /** False if the address negotiates and the server has not selected this version. */
+  accepts(version: HttpVersion, socket: Socket): boolean
   /** It is idle no more. */
   forget(connection: UpstreamConnection): void
   closed(connection: UpstreamConnection): void
@@ -41,7 +41,7 @@ export class UpstreamConnection implements UpstreamLink, OpeningOwner, TimerOwne
   readonly #buffer: ReadBuffer | undefined
   readonly transport: Transport
   readonly framesBodies = false
-  readonly isUnprocessed = false
+  isUnprocessed = false
   readonly #timer = new Timer(this)
   readonly #startedAt: number
   #user: UpstreamUser | undefined
@@ -76,7 +76,7 @@ export class UpstreamConnection implements UpstreamLink, OpeningOwner, TimerOwne
     this.#startedAt = parts.clock.now()
     const into = this.#buffer && this.#readInto(this.#buffer)
     this.transport = openTransport(parts, { address: owner.address, race, into, owner: this })
-    parts.timers.arm(this.#timer, connectTimeoutMs > 0 ? connectTimeoutMs : defaultConnectTimeoutMs)
+    parts.timers.arm(this.#timer, connectTimeout(connectTimeoutMs))
     this.serial = ++parts.counters.upstreamConnectionsTotal
     parts.counters.upstreamConnectionsOpen++
   }
@@ -142,7 +142,8 @@ export class UpstreamConnection implements UpstreamLink, OpeningOwner, TimerOwne
     const { clock, onUpstreamConnected, timers } = this.#parts
     onUpstreamConnected((clock.now() - this.#startedAt) / 1_000)
     timers.disarm(this.#timer)
-    this.#begin(user)
+    if (this.#owner.accepts('1.1', this.transport.socket)) this.#begin(user)
+    else this.#fail(new GatewayError('upstream_reset', 'the server selected HTTP/2'), true)
   }
 
   #begin(user: UpstreamUser): void {
@@ -269,7 +270,6 @@ export class UpstreamConnection implements UpstreamLink, OpeningOwner, TimerOwne
     this.#held.copy(bytes, start, end)
   }
 
-  /** The user wants (more of) the body. */
   resumeBody(): void {
     const user = this.#user
     if (user !== undefined && this.#held.size > 0 && this.#state === 'body') {
@@ -290,7 +290,6 @@ export class UpstreamConnection implements UpstreamLink, OpeningOwner, TimerOwne
     }
   }
 
-  /** From now on bytes are copied both ways. */
   startTunnel(): void {
     this.#state = 'tunnel'
     this.transport.resume()
@@ -391,8 +390,9 @@ export class UpstreamConnection implements UpstreamLink, OpeningOwner, TimerOwne
     else this.close()
   }
 
-  #fail(error: GatewayError): void {
+  #fail(error: GatewayError, isUnprocessed = false): void {
     const user = this.#user
+    this.isUnprocessed = isUnprocessed
     const { host, port } = this.#owner.address
     this.close()
     user?.onUpstreamFailure(this, error.at(`endpoint ${host}:${port}`))
