@@ -7,6 +7,9 @@ import { inputOf } from './mutate.ts'
 import type { FuzzTarget } from './target.ts'
 import type { WorkerMessage, WorkerTask } from './worker.ts'
 
+/** An input that waits this many times `hangSeconds`, with or without CPU, hangs too. */
+const mostWaits = 15
+
 /** Threads of a target that may hang or die before it is given up. */
 const mostFailures = 3
 
@@ -28,7 +31,7 @@ export interface FuzzOptions {
   readonly seed: number
   /** For each target. */
   readonly seconds: number
-  /** An input that takes longer hangs. */
+  /** An input that takes more seconds of CPU hangs. */
   readonly hangSeconds: number
 }
 
@@ -78,12 +81,17 @@ function runThread(
   return new Promise((resolve) => {
     const worker = new Worker(join(import.meta.dirname, 'worker.ts'), { workerData: task })
     let last = ''
-    let idleSeconds = 0
+    let waited = 0
+    let cpu = process.cpuUsage()
     const watch = setInterval(() => {
       const now = `${indexNow()}.${Atomics.load(current, 1)}`
-      idleSeconds = now === last ? idleSeconds + 1 : 0
+      waited = now === last ? waited + 1 : 0
+      if (waited === 0) cpu = process.cpuUsage()
       last = now
-      if (idleSeconds < hangSeconds) return
+      // On a busy machine an input may wait for its turn much longer than it runs.
+      const { user, system } = process.cpuUsage(cpu)
+      const isSlow = (user + system) / 1e6 >= hangSeconds || waited >= hangSeconds * mostWaits
+      if (!isSlow) return
       finish({ kind: 'failed', index: indexNow(), error: `no end after ${hangSeconds} seconds` })
       void worker.terminate()
     }, 1000)
