@@ -14,10 +14,11 @@ import {
   staticBackend,
   toBackend,
 } from '../../src/testing/manifests.ts'
-import { openStream, sendEvent, type Vendor } from '../../src/testing/vendors/vendor.ts'
+import { json, openStream, sendEvent, type Vendor } from '../../src/testing/vendors/vendor.ts'
 import {
   calls,
   chunk,
+  completion,
   completes,
   failsA,
   startVendorA,
@@ -305,6 +306,40 @@ describe('the access log', () => {
     expect(streamed).toMatchObject({ toolCalls: [call] })
     const messages = await lineOf(() => anthropic('a').messages.stream(askC).finalMessage())
     expect(messages).toMatchObject({ toolCalls: [call] })
+  })
+
+  it('logs calls of custom tools with name and input, whole and streamed', async () => {
+    const custom = { name: 'shell', input: 'ls -l' }
+    const called = { index: 0, id: 't-2', type: 'custom', custom }
+    const item = { ...custom, type: 'custom_tool_call', id: 'ctc-1', call_id: 't-2' }
+    const logged = { toolCalls: [{ id: 't-2', name: 'shell', arguments: 'ls -l' }] }
+    a.answer = (_, response) => {
+      const whole = completion('m-1', '') as { choices: { message: object }[] }
+      const message = { role: 'assistant', content: null, tool_calls: [called] }
+      json(response, 200, { ...whole, choices: [{ ...whole.choices[0], message }] })
+    }
+    expect(await lineOf(() => openai('a').chat.completions.create(ask))).toMatchObject(logged)
+    a.answer = (_, response) => {
+      openStream(response)
+      const first = { ...called, custom: { name: 'shell', input: '' } }
+      sendEvent(response, chunk('m-1', { tool_calls: [first] }))
+      for (const input of ['ls', ' -l']) {
+        sendEvent(response, chunk('m-1', { tool_calls: [{ index: 0, custom: { input } }] }))
+      }
+      sendEvent(response, chunk('m-1', {}, 'tool_calls'))
+      sendEvent(response, '[DONE]')
+      response.end()
+    }
+    const streamed = await lineOf(async () =>
+      collect(await openai('a').chat.completions.create({ ...ask, stream: true })),
+    )
+    expect(streamed).toMatchObject(logged)
+    a.answer = (_, response) =>
+      json(response, 200, { id: 'resp-1', object: 'response', model: 'm-1', output: [item] })
+    const response = await lineOf(() =>
+      openai('a').responses.create({ model: 'm-1', input: 'Hello' }),
+    )
+    expect(response).toMatchObject(logged)
   })
 
   it('tells masked texts only', async () => {

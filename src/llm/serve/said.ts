@@ -18,7 +18,7 @@ import {
 export interface SaidCall {
   id: string
   name: string
-  /** JSON, as it came. */
+  /** JSON as it came, or the text for a custom tool. */
   arguments: string
 }
 
@@ -41,11 +41,10 @@ function callsIn(body: JsonObject, format: ChatFormat): SaidCall[] {
     case 'Completions':
       return listAt(body, 'choices')
         .flatMap((choice) => listAt(objectAt(choice, 'message'), 'tool_calls'))
-        .map((call) => ({
-          id: stringAt(call, 'id') ?? '',
-          name: stringAt(objectAt(call, 'function'), 'name') ?? '',
-          arguments: stringAt(objectAt(call, 'function'), 'arguments') ?? '',
-        }))
+        .map((call) => {
+          const { id = '', name = '', text = '' } = calledIn(call)
+          return { id, name, arguments: text }
+        })
     case 'Messages':
       return listAt(body, 'content')
         .filter((block) => field(block, 'type') === 'tool_use')
@@ -55,17 +54,35 @@ function callsIn(body: JsonObject, format: ChatFormat): SaidCall[] {
           arguments: JSON.stringify(field(block, 'input') ?? {}),
         }))
     case 'Responses':
-      return listAt(body, 'output').flatMap(functionCall)
+      return listAt(body, 'output').flatMap(toolCall)
   }
 }
 
-function functionCall(item: unknown): SaidCall[] {
-  if (field(item, 'type') !== 'function_call') return []
+/** A call of chat completions, or a piece of one: of a function, or of a custom tool, which takes text. */
+function calledIn(call: unknown) {
+  const custom = objectAt(call, 'custom')
+  const given = custom ?? objectAt(call, 'function')
+  return {
+    id: stringAt(call, 'id'),
+    name: stringAt(given, 'name'),
+    text: stringAt(given, custom === undefined ? 'arguments' : 'input'),
+  }
+}
+
+/** An item of a response: the field with what the model has written, by the type of the call. */
+const inputFields = new Map<unknown, string>([
+  ['function_call', 'arguments'],
+  ['custom_tool_call', 'input'],
+])
+
+function toolCall(item: unknown): SaidCall[] {
+  const input = inputFields.get(field(item, 'type'))
+  if (input === undefined) return []
   return [
     {
       id: stringAt(item, 'call_id') ?? '',
       name: stringAt(item, 'name') ?? '',
-      arguments: stringAt(item, 'arguments') ?? '',
+      arguments: stringAt(item, input) ?? '',
     },
   ]
 }
@@ -112,14 +129,8 @@ export class SaidStream implements Said {
         for (const choice of listAt(event, 'choices')) {
           const index = numberAt(choice, 'index') ?? 0
           for (const piece of listAt(objectAt(choice, 'delta'), 'tool_calls')) {
-            const given = objectAt(piece, 'function')
-            const key = `${index}/${numberAt(piece, 'index') ?? 0}`
-            this.#add(
-              key,
-              stringAt(piece, 'id'),
-              stringAt(given, 'name'),
-              stringAt(given, 'arguments'),
-            )
+            const { id, name, text } = calledIn(piece)
+            this.#add(`${index}/${numberAt(piece, 'index') ?? 0}`, id, name, text)
           }
         }
         break
@@ -128,7 +139,7 @@ export class SaidStream implements Said {
         break
       case 'Responses': {
         if (event.type !== 'response.output_item.done') break
-        const [call] = functionCall(event.item)
+        const [call] = toolCall(event.item)
         if (call !== undefined) this.#add(call.id, call.id, call.name, call.arguments)
       }
     }
