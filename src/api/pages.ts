@@ -71,8 +71,8 @@ const supportIntroduction = `Every field of our kinds, and what this version doe
 
 - **works**: it does what its reference page says.
 - **not supported yet**: it is checked, and an object that sets it says so in its conditions. Where
-  the field is marked *security*, the object is not accepted and what it covers answers 500, because
-  a protection that is not enforced must never let traffic through.
+  the field is marked *security*, what it covers answers 500, because a protection that is not
+  enforced must never let traffic through.
 - **schema only**: it is checked, and nothing reads it yet.
 `
 

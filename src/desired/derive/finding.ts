@@ -2,7 +2,10 @@
 
 /** How bad a finding is for the object that has it. */
 export type Severity =
-  /** A protection is missing: the object is not accepted and what it covers answers 500. */
+  /**
+   * A protection is missing: what it covers is refused. A backend is not accepted then; a policy is
+   * partially valid as long as another of its fields works.
+   */
   | 'closed'
   /** The field has no effect. */
   | 'ineffective'

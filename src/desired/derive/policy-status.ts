@@ -17,20 +17,26 @@ export interface PolicyView {
   readonly claims: readonly Claim[]
 }
 
-/** `effective`: has any field of the policy an effect? */
+/**
+ * `working`: is any field of the policy in force as it was meant? Then the policy is accepted, and
+ * the message says which ones are not; protections among those stay closed.
+ */
 export function acceptedCondition(
-  effective: boolean,
+  working: boolean,
   findings: readonly Finding[],
   generation: number,
 ): DecidedCondition {
-  const message = findings.map((finding) => finding.message).join('; ')
   const has = (severity: Finding['severity']) => findings.some((f) => f.severity === severity)
-  if (has('closed')) return conditionFalse('Accepted', 'Invalid', generation, message)
-  if (!has('ineffective')) return conditionTrue('Accepted', 'Valid', generation, message)
-  return effective
-    ? conditionTrue('Accepted', 'PartiallyValid', generation, message)
-    : conditionFalse('Accepted', 'Invalid', generation, message)
+  const messages = findings.map((finding) => finding.message)
+  const accept = (reason: string) =>
+    conditionTrue('Accepted', reason, generation, messages.join('; '))
+  if (!has('closed') && !has('ineffective')) return accept('Valid')
+  if (!working) return conditionFalse('Accepted', 'Invalid', generation, messages.join('; '))
+  if (has('closed')) messages.push(othersWork)
+  return accept('PartiallyValid')
 }
+
+const othersWork = 'protections named here stay closed, and the rest of the policy works'
 
 const maxNamed = 8
 

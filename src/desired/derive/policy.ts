@@ -106,8 +106,8 @@ function isForOtherType(field: string, target: PolicyTarget, read: Reader): bool
 interface Translation {
   readonly resources: readonly PolicyResource[]
   readonly findings: readonly Finding[]
-  /** Is there a field that has an effect, whatever becomes of the targets? */
-  readonly effective: boolean
+  /** Is there a field that does what it says, whatever becomes of the targets? */
+  readonly working: boolean
 }
 
 function translate(
@@ -117,7 +117,7 @@ function translate(
 ): Translation {
   const resources = new Map<string, PolicyResource>()
   const findings: Finding[] = []
-  let effective = false
+  let working = false
   // What closes a place goes before what would open it under the same key.
   const put = (resource: PolicyResource) => {
     if (resources.get(resource.key)?.unenforceable === undefined) {
@@ -129,7 +129,7 @@ function translate(
     findings.push(...compiled.findings)
     const misplaced = targets.map((resolved) => placement(field, compiled, resolved, read))
     findings.push(...misplaced.filter((finding) => finding !== undefined))
-    effective ||= compiled.effective && misplaced.some((finding) => finding === undefined)
+    working ||= isWorking(compiled) && misplaced.some((finding) => finding === undefined)
     // One that is merely not attached yet will be covered from the moment when it is.
     targets.forEach(({ target, exists }, position) => {
       const finding = misplaced[position]
@@ -142,9 +142,14 @@ function translate(
   }
   if (fields.length === 0) {
     findings.push({ severity: 'note', message: 'the policy sets nothing' })
-    effective = true
+    working = true
   }
-  return { resources: [...resources.values()], findings: uniqueFindings(findings), effective }
+  return { resources: [...resources.values()], findings: uniqueFindings(findings), working }
+}
+
+/** Neither without effect nor a protection that only refuses. */
+function isWorking({ effective, findings }: CompiledField): boolean {
+  return effective && findings.every(({ severity }) => severity !== 'closed')
 }
 
 /** Stand in for a protection that cannot be enforced: every request at the target is refused. */
@@ -197,8 +202,8 @@ export const policyStage: Stage = {
     if (self.object === undefined) return refusedPolicy(self, read)
     const spec = specOf<PolicySpec>(self.object)
     const targets = resolveTargets(spec, self.ref.namespace, read)
-    const { resources, findings, effective } = translate(fieldsOf(self, spec), targets, read)
-    const accepted = acceptedCondition(effective, findings, self.generation)
+    const { resources, findings, working } = translate(fieldsOf(self, spec), targets, read)
+    const accepted = acceptedCondition(working, findings, self.generation)
     return outcome(resources, { accepted, targets })
   },
 }
