@@ -10,6 +10,7 @@ import type {
   ObjectNode,
   TextNode,
 } from './field.ts'
+import { byteSizeForm, quantityValue } from './quantity.ts'
 
 const compiled = new WeakMap<Node, z.ZodType>()
 
@@ -124,19 +125,22 @@ function countCharacters(value: string): number {
 }
 
 function integerType(node: IntegerNode): z.ZodType {
-  return z
-    .number({ error: (issue) => wrongType('an integer', issue.input) })
+  const isBytes = node.bytes === true
+  const expected = isBytes ? byteSizeForm : 'an integer'
+  const type = z
+    .number({ error: (issue) => wrongType(expected, issue.input) })
     .check((context) => report(context, integerProblem(node, context.value)))
+  return isBytes ? z.preprocess((value) => quantityValue(value) ?? value, type) : type
 }
 
 function integerProblem(node: IntegerNode, value: number): string | undefined {
-  if (!Number.isSafeInteger(value)) return 'must be an integer'
+  if (!Number.isInteger(value)) return 'must be an integer'
   if (node.values !== undefined && !node.values.includes(value)) {
     return `must be one of ${node.values.join(', ')}`
   }
   if (node.min !== undefined && value < node.min) return `must be at least ${node.min}`
   if (node.max !== undefined && value > node.max) return `must be at most ${node.max}`
-  return undefined
+  return Number.isSafeInteger(value) ? undefined : 'must be an integer'
 }
 
 function mapType(node: MapNode): z.ZodType {

@@ -56,6 +56,8 @@ export interface IntegerNode extends NodeBase {
   readonly min?: number
   readonly max?: number
   readonly values?: readonly number[]
+  /** A number of bytes, which may be written as a quantity; the checked value is the number. */
+  readonly bytes?: true
 }
 
 export interface BooleanNode extends NodeBase {
@@ -201,8 +203,15 @@ export function choice<const M extends Record<string, string>>(
 /** As large as an int32 of Kubernetes, unless a bound is given. */
 const largestInteger = 2 ** 31 - 1
 
-export function integer(options: Omit<IntegerNode, 'type' | 'values'> = {}): Schema<number> {
+export function integer(
+  options: Omit<IntegerNode, 'type' | 'values' | 'bytes'> = {},
+): Schema<number> {
   return { node: { type: 'integer', max: largestInteger, ...options } }
+}
+
+/** A number of bytes, written as an integer or as a quantity such as `2Mi`. */
+export function byteSize(options: Pick<IntegerNode, 'min' | 'max'> = {}): Schema<number> {
+  return { node: { type: 'integer', max: largestInteger, ...options, bytes: true } }
 }
 
 /** One of a fixed set of numbers, such as redirect codes. */

@@ -1,6 +1,7 @@
 /** Nodes -> JSON Schema (2020-12), for completion and checks in editors. */
 import { describeField } from './describe.ts'
 import type { FieldGroup, Node, ObjectNode } from './field.ts'
+import { quantityPattern } from './quantity.ts'
 
 export interface JsonSchema {
   readonly [keyword: string]: unknown
@@ -22,7 +23,13 @@ function shapeOf(node: Node): JsonSchema {
         pattern: node.pattern,
       }
     case 'integer':
-      return { type: 'integer', enum: node.values, minimum: node.min, maximum: node.max }
+      return {
+        type: node.bytes === true ? ['integer', 'string'] : 'integer',
+        pattern: node.bytes === true ? quantityPattern : undefined,
+        enum: node.values,
+        minimum: node.min,
+        maximum: node.max,
+      }
     case 'boolean':
       return { type: 'boolean' }
     case 'list':

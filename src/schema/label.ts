@@ -30,7 +30,7 @@ function textLabel(node: TextNode): string {
 
 function integerLabel(node: IntegerNode): string {
   if (node.values !== undefined) return node.values.join(', ')
-  return `integer${range(node.min, node.max, '')}`
+  return `integer${node.bytes === true ? ' or quantity' : ''}${range(node.min, node.max, '')}`
 }
 
 function range(min: number | undefined, max: number | undefined, unit: string): string {

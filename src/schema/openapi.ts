@@ -4,6 +4,7 @@
  */
 import { describeField } from './describe.ts'
 import type { IntegerNode, ListNode, MapNode, Node, ObjectNode, Rule, TextNode } from './field.ts'
+import { quantityPattern } from './quantity.ts'
 
 /** A JSONSchemaProps of apiextensions.k8s.io/v1. */
 export interface OpenApiSchema {
@@ -18,6 +19,7 @@ export function toOpenApi(node: Node, description?: string): OpenApiSchema {
     ...validations([
       ...(node.rules ?? []),
       ...(node.type === 'map' && node.refusesNull === true ? [withoutNull] : []),
+      ...(node.type === 'integer' && node.bytes === true ? [quantityRule(node)] : []),
     ]),
   }
 }
@@ -27,6 +29,17 @@ const withoutNull: Rule = {
   message: 'no entry may be null; leave it out',
   cel: 'self.all(name, type(self[name]) == string)',
   holds: (value: object) => !Object.values(value).includes(null),
+}
+
+/** The bounds of a number of bytes that is a string; parts of a byte are rounded up. */
+function quantityRule({ min = 0, max = Number.MAX_SAFE_INTEGER }: IntegerNode): Rule {
+  const atLeast = `quantity(self).isGreaterThan(quantity('${min - 1}'))`
+  const atMost = `quantity(self).compareTo(quantity('${max}')) <= 0`
+  return {
+    message: `must be ${min} to ${max} bytes`,
+    cel: `type(self) == int || (isQuantity(self) && ${atLeast} && ${atMost})`,
+    holds: () => true,
+  }
 }
 
 function shapeOf(node: Node): OpenApiSchema {
@@ -72,8 +85,13 @@ const textShape = (node: TextNode): OpenApiSchema =>
 
 const integerShape = (node: IntegerNode): OpenApiSchema =>
   present({
-    type: 'integer',
-    format: 'int64',
+    ...(node.bytes === true
+      ? {
+          anyOf: [{ type: 'integer' }, { type: 'string' }],
+          pattern: quantityPattern,
+          'x-kubernetes-int-or-string': true,
+        }
+      : { type: 'integer', format: 'int64' }),
     enum: node.values,
     minimum: node.min,
     maximum: node.max,

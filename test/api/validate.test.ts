@@ -260,8 +260,8 @@ describe('hints', () => {
       'spec.frontend.tls.minProtocolVersion: must be a string, not a number; write it in quotes: "1.2"',
     ],
     [
-      policy({ frontend: { http: { maxBufferSize: '2Mi' } } }),
-      'spec.frontend.http.maxBufferSize: must be an integer, not a string',
+      policy({ frontend: { http: { maxBufferSize: '2MB' } } }),
+      'spec.frontend.http.maxBufferSize: must be a number of bytes such as 2097152 or 2Mi, not a string',
     ],
     [policy({ traffic: { csfr: {} } }), 'spec.traffic.csfr: unknown field; did you mean csrf?'],
     [

@@ -146,7 +146,7 @@ beforeAll(async () => {
             },
           },
         ),
-        ...overGrpc('grpc-body', { forwardBody: { maxSize: 10 } }),
+        ...overGrpc('grpc-body', { forwardBody: { maxSize: '0.01k' } }),
         ...overGrpc('grpc-down', { backendRef: toBackend('down') }),
         ...overGrpc('grpc-impatient', { backendRef: toBackend('impatient-grpc') }),
       ),

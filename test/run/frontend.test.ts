@@ -289,6 +289,11 @@ describe('frontend.http', () => {
     expect(await post(port.http, '/', 'x'.repeat(100_000))).toBe(200)
     expect(await post(port.plain, '/body', `open ${'x'.repeat(100_000)}`)).toBe(200)
     expect(await post(port.plain, '/body', `open ${'x'.repeat(2_097_152)}`)).toBe(403)
+    await frontend(
+      { http: { maxBufferSize: '3Mi' } },
+      async () => (await post(port.http, '/body', `open ${'x'.repeat(2_097_152)}`)) === 200,
+    )
+    expect(await post(port.http, '/body', `open ${'x'.repeat(3 * 2 ** 20)}`)).toBe(403)
   })
 
   it('[FrontendHTTP.http2WindowSize] [FrontendHTTP.http2ConnectionWindowSize] [FrontendHTTP.http2FrameSize] tell clients of HTTP/2', async () => {

@@ -1,6 +1,6 @@
 import {
+  byteSize,
   type Infer,
-  integer,
   list,
   map,
   object,
@@ -56,7 +56,7 @@ export const extAuth = object(
     http: optional(http, 'Asks over HTTP: 200 allows, every other status refuses.'),
     forwardBody: optional(
       object('ExtAuthBody', {
-        maxSize: required(integer({ min: 1 }), {
+        maxSize: required(byteSize({ min: 1 }), {
           doc: 'Largest body that is buffered and sent; a larger one is answered 413.',
           unit: 'bytes',
         }),

@@ -1,10 +1,10 @@
-import { type Infer, integer, object, optional } from '../../schema/field.ts'
+import { byteSize, type Infer, integer, object, optional } from '../../schema/field.ts'
 import { atLeastOneOf } from '../../schema/rules.ts'
 import { sectionField } from '../../schema/section-field.ts'
 import { duration } from '../../schema/strings.ts'
 
 const fields = {
-  maxBufferSize: optional(integer({ min: 1 }), {
+  maxBufferSize: optional(byteSize({ min: 1 }), {
     doc: 'Largest body that is held in memory for a policy that needs all of it; a larger one is answered 413.',
     unit: 'bytes',
     default: 2_097_152,
@@ -17,15 +17,15 @@ const fields = {
     doc: 'An HTTP/1.1 connection that is unused for this long is closed.',
     default: '10m',
   }),
-  http2WindowSize: optional(integer({ min: 1 }), {
+  http2WindowSize: optional(byteSize({ min: 1 }), {
     doc: 'First flow-control window of a stream for received data.',
     unit: 'bytes',
   }),
-  http2ConnectionWindowSize: optional(integer({ min: 1 }), {
+  http2ConnectionWindowSize: optional(byteSize({ min: 1 }), {
     doc: 'First flow-control window of a connection for received data.',
     unit: 'bytes',
   }),
-  http2FrameSize: optional(integer({ min: 16_384, max: 1_677_215 }), {
+  http2FrameSize: optional(byteSize({ min: 16_384, max: 1_677_215 }), {
     doc: 'Largest HTTP/2 frame that is received.',
     unit: 'bytes',
     default: 16_384,

@@ -300,6 +300,30 @@ const partsOfLimits: readonly CaseGroup[] = [
     ['Seconds', 'Minutes', 'Hours'],
     ['Days', 'seconds', ''],
   ),
+  formed(
+    'numbers of bytes',
+    policyPlace('spec.frontend.http.http2FrameSize'),
+    [16_384, '16384', '16Ki', '0.5Mi', '+32k', '1E5', '.1M', '16383.5', '20000000m'],
+    ['16383', '1Ki', '2Mi', '-1Mi', '16382.5', '1677215.1', '16KB', '16 Ki', '', '0x4000', true],
+  ),
+  bounded(
+    'bounds of windows',
+    { at: policyPlace('spec.frontend.http.http2WindowSize'), of: number, min: 1, max: 2 ** 31 - 1 },
+    {
+      at: policyPlace('spec.frontend.http.http2ConnectionWindowSize'),
+      of: (size) => `${size}`,
+      min: 1,
+      max: 2 ** 31 - 1,
+    },
+    {
+      at: policyPlace('spec.traffic.extAuth.forwardBody.maxSize', {
+        'spec.traffic.extAuth': { backendRef, http: {} },
+      }),
+      of: (size) => `${size}000m`,
+      min: 1,
+      max: 2 ** 31 - 1,
+    },
+  ),
   bounded(
     'bounds of HTTP settings',
     { at: policyPlace('spec.frontend.http.maxBufferSize'), of: number, min: 1 },
