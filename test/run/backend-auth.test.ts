@@ -66,7 +66,11 @@ beforeAll(async () => {
   })
   running = await startGateway({
     args: ['--stats-address', stats],
-    env: { AWS_REGION: 'eu-west-3' },
+    env: {
+      AWS_REGION: 'eu-west-3',
+      AWS_ACCESS_KEY_ID: 'AKIDENVIRONMENT',
+      AWS_SECRET_ACCESS_KEY: 'environment+4242',
+    },
     manifests: {
       'all.yaml': manifest(
         gateway(port),
@@ -85,6 +89,7 @@ beforeAll(async () => {
         policy('restored', 'HTTPRoute/restored', { traffic: apiKeys }),
         ...reached('nothing-to-restore', { passthrough: {} }),
         ...reached('aws', { aws: { secretRef: { name: 'aws' } } }),
+        ...reached('aws-default', { aws: {} }),
         ...reached('aws-session', { aws: { secretRef: { name: 'aws-session' } } }),
         ...reached('aws-again', { aws: { secretRef: { name: 'aws' } } }, flaky, {
           retry: { codes: [503], attempts: 2 },
@@ -198,6 +203,13 @@ function expectedSignature({ method, path, headers, body }: ReceivedRequest): st
 }
 
 describe('AWS signatures', () => {
+  it('[BackendAuth.aws] signs requests with what the gateway finds where it runs, without a Secret', async () => {
+    const { headers } = await received('aws-default', { headers: { authorization: 'Bearer mine' } })
+    expect(headers.authorization).toMatch(
+      /^AWS4-HMAC-SHA256 Credential=AKIDENVIRONMENT\/\d+\/eu-west-3\/execute-api\/aws4_request, /,
+    )
+  })
+
   it('[BackendAuth.aws] [AwsAuth.secretRef] signs requests with the keys of a Secret, bodies included', async () => {
     const request = await received('aws', {
       method: 'POST',

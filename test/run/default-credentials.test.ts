@@ -33,6 +33,7 @@ const backends: Parameters<typeof startFleet>[0] = ({ at, region }) => [
   reached('e-own', { vendorE: { projectId: 'my-project', region: 'none' } }, ai),
   reached('f', { vendorF: { region }, ...at('f') }, ai),
   reached('f-keyed', { vendorF: { region }, ...at('f') }),
+  reached('f-empty', { vendorF: { region }, ...at('f') }, { ...ai, auth: { aws: {} } }),
   reached('f-own', { vendorF: { region } }, ai),
 ]
 
@@ -95,6 +96,14 @@ describe('default credentials', () => {
     expect(headers['x-amz-security-token']).toBe('session-token')
     expect(await ask(fleet, 'f', claude)).toBe('Hello from F')
     expect(asked()).toBe(1)
+  })
+
+  it('sign requests where a policy says aws without a Secret, and nothing goes out unsigned', async () => {
+    expect(await ask(fleet, 'f-empty', claude)).toBe('Hello from F')
+    const { authorization } = fleet.lastCall('f')?.headers ?? {}
+    expect(authorization).toContain(`Credential=${signingKeys.accessKeyId}/`)
+    await expect(ask(without, 'f-empty', claude)).rejects.toMatchObject({ status: 500 })
+    expect(without.vendors.f.calls).toEqual([])
   })
 
   it('are a token of the service account for vendorE', async () => {

@@ -4,15 +4,18 @@
  * to hosts of its vendor and to this machine alone.
  */
 import type { AccessToken } from '../../auth/access-token.ts'
-import { credentialChain } from '../../auth/aws/credential-chain.ts'
 import { entraDefault } from '../../auth/entra/default-token.ts'
 import { applicationDefault } from '../../auth/google/application-default.ts'
 import type { Renewed } from '../../auth/renewed.ts'
-import { GatewayError } from '../../errors.ts'
 import { type Exchange, next, type Verdict } from '../../exchange/exchange.ts'
 import type { Vendor } from '../../model/model-providers.ts'
 import { signingPlace } from '../../policies/backend-simple/auth/apply.ts'
-import { signExchange } from '../../policies/backend-simple/auth/sign.ts'
+import {
+  look,
+  prepareDefaults,
+  signWithDefaults,
+  withValue,
+} from '../../policies/backend-simple/auth/default-credentials.ts'
 import type { Step } from '../../policies/define.ts'
 
 /** One of each for the whole process: they belong to it, not to a backend. */
@@ -24,7 +27,6 @@ function once<Value>(make: () => Value): () => Value {
   }
 }
 
-const aws = once(() => credentialChain())
 const google = once(() => applicationDefault())
 const entra = once(() => entraDefault())
 
@@ -59,9 +61,6 @@ const clouds: Readonly<Partial<Record<Vendor, CloudTokens>>> = {
   },
 }
 
-const missingAws =
-  'no AWS credentials: neither the environment, nor shared files, nor a web identity, nor a container, nor instance metadata has any'
-
 const loopback = /^(?:localhost|127(?:\.\d+){3}|::1)$/
 
 const isWithin = (host: string, domain: string): boolean =>
@@ -84,10 +83,8 @@ export function defaultCredentials(
 ): DefaultCredentials | undefined {
   if (vendor === 'vendorF') {
     const onRequest = (exchange: Exchange) =>
-      withValue(aws().get(), isOwnHost ? missingAws : undefined, (credentials) =>
-        signExchange(exchange, credentials, signingPlace),
-      )
-    return { step: { onRequest }, prepare: () => look(aws()) }
+      signWithDefaults(exchange, signingPlace, isOwnHost ? 'required' : 'optional')
+    return { step: { onRequest }, prepare: prepareDefaults }
   }
   const cloud = clouds[vendor]
   if (cloud === undefined) return undefined
@@ -99,12 +96,6 @@ export function defaultCredentials(
   return { step: { onRequest }, prepare: () => look(tokens()) }
 }
 
-function look(renewed: Renewed<object>): void {
-  const found = renewed.get()
-  // Whoever asks with a request hears of it.
-  if (found instanceof Promise) found.catch(() => {})
-}
-
 function send(
   { request: { headers } }: Exchange,
   { token, headers: more = [] }: AccessToken,
@@ -112,24 +103,4 @@ function send(
   headers.set('authorization', `Bearer ${token}`)
   for (const [name, value] of more) headers.set(name, value)
   return next
-}
-
-type Verdicts = Verdict | Promise<Verdict>
-
-/** `missing`: why a request without any is refused; undefined where it goes on as it came. */
-function withValue<Value>(
-  found: Value | undefined | Promise<Value | undefined>,
-  missing: string | undefined,
-  use: (value: Value) => Verdicts,
-): Verdicts {
-  const settle = (value: Value | undefined): Verdicts => {
-    if (value !== undefined) return use(value)
-    if (missing === undefined) return next
-    throw new GatewayError('credentials_failed', missing)
-  }
-  if (!(found instanceof Promise)) return settle(found)
-  return found.then(settle, (cause: unknown) => {
-    const message = cause instanceof Error ? cause.message : 'unknown'
-    throw new GatewayError('credentials_failed', message, cause)
-  })
 }

@@ -2,7 +2,6 @@
 import { backendPlace, type CaseGroup, type Place, place, policyPlace } from './case.ts'
 
 const backendRef = { name: 'a', port: 80 }
-const secretRef = { name: 'a' }
 const provider0 = 'spec.ai.groups[0].providers[0]'
 
 /** A place, a valid value there, and which of its fields are required. */
@@ -64,7 +63,6 @@ const rows: readonly [Place, Readonly<Record<string, unknown>>, readonly string[
     { jwksPath: '/keys', backendRef },
     ['jwksPath', 'backendRef'],
   ],
-  [policyPlace('spec.backend.auth.aws'), { secretRef }, ['secretRef']],
   [place('GatewayParameters', 'spec.shutdown'), { min: 0, max: 1 }, ['min', 'max']],
   [place('GatewayParameters', 'spec.env[0]'), { name: 'A' }, ['name']],
 ]

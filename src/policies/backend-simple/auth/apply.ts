@@ -10,6 +10,7 @@ import { forwardingFacts } from '../../../exchange/forwarding.ts'
 import { isFieldValue } from '../../../model/header-changes.ts'
 import type { PolicyApply, Step } from '../../define.ts'
 import { type BackendAuthConfig, shape } from './config.ts'
+import { prepareDefaults, signWithDefaults } from './default-credentials.ts'
 import { type SigningPlace, signExchange } from './sign.ts'
 
 /** Of this process. */
@@ -34,6 +35,9 @@ const apply: PolicyApply<BackendAuthConfig> = {
           ...(sessionToken && { sessionToken }),
         })
       }
+      case 'awsDefault':
+        prepareDefaults()
+        return signsByDefault
     }
   },
 }
@@ -82,4 +86,10 @@ function signs(credentials: AwsCredentials): Step {
     connection: ofGateway,
     onRequest: (exchange) => signExchange(exchange, credentials, signingPlace),
   }
+}
+
+/** Nothing goes out unsigned where there are no credentials. */
+const signsByDefault: Step = {
+  connection: ofGateway,
+  onRequest: (exchange) => signWithDefaults(exchange, signingPlace, 'required'),
 }

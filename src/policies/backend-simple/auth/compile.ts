@@ -19,7 +19,8 @@ export function compile(spec: BackendAuthSpec, references: References): Result {
     const entry = entryOf(spec.secretRef.name, valueEntry, references)
     return typeof entry === 'string' ? refused('secretRef', entry) : value(entry)
   }
-  if (spec.aws !== undefined) return aws(spec.aws.secretRef.name, references)
+  if (spec.aws?.secretRef !== undefined) return aws(spec.aws.secretRef.name, references)
+  if (spec.aws !== undefined) return { config: { type: 'awsDefault' }, problems: [] }
   return { config: { type: 'passthrough' }, problems: [] }
 }
 

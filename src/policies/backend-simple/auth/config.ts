@@ -11,6 +11,8 @@ export type BackendAuthConfig =
       readonly secretKey: string
       readonly sessionToken?: string
     }
+  /** Credentials of AWS that the place has, in which the proxy runs. */
+  | { readonly type: 'awsDefault' }
 
 type Of<Type> = Extract<BackendAuthConfig, { readonly type: Type }>
 
@@ -23,4 +25,5 @@ export const shape: Shape<BackendAuthConfig> = union<'type', BackendAuthConfig>(
     secretKey: text,
     sessionToken: optional(text),
   }),
+  awsDefault: record<Of<'awsDefault'>>({ type: choice('awsDefault') }),
 })

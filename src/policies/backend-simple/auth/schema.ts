@@ -1,12 +1,12 @@
-import { type Infer, object, optional, required, text } from '../../../schema/field.ts'
+import { type Infer, object, optional, text } from '../../../schema/field.ts'
 import { exactlyOneOf } from '../../../schema/rules.ts'
 import { sectionField } from '../../../schema/section-field.ts'
 import { localObjectReference } from '../../../schema/shapes/references.ts'
 
 const awsAuth = object('AwsAuth', {
-  secretRef: required(
+  secretRef: optional(
     localObjectReference,
-    'Secret with accessKey, secretKey and optionally sessionToken.',
+    'Secret with accessKey, secretKey and optionally sessionToken. Where unset, the credentials of the place that the gateway runs in, as the SDKs of AWS find them.',
   ),
 })
 
