@@ -7,12 +7,19 @@ import type { Mask } from '../../core/index.ts'
 import type { StreamEvent } from '../chat.ts'
 import type { ChatFormat } from '../client-formats.ts'
 import { type JsonObject, listAt, numberAt } from '../json.ts'
+import { emptyTexts, keepTexts, mapRepeatedTexts } from './repeated-texts.ts'
 import type { RoleText } from './slots.ts'
 import { StreamMasker } from './stream-mask.ts'
 import { eventReaders, type Reading, readGuarded } from './stream-texts.ts'
+import type { TextsMap } from './texts.ts'
 
 interface HeldEvent extends StreamEvent {
   readonly parsed: JsonObject | undefined
+}
+
+function mapHeld(held: HeldEvent, map: TextsMap): HeldEvent {
+  const parsed = held.parsed && mapRepeatedTexts(held.parsed, map)
+  return parsed === held.parsed ? held : { ...held, parsed, data: JSON.stringify(parsed) }
 }
 
 /** Texts that a guard is shown as one: those of a choice, of a message. */
@@ -69,10 +76,15 @@ export class HeldStream {
   replace(texts: readonly RoleText[]): boolean {
     if (texts.length !== this.#groups.size) return false
     let at = 0
+    let isChanged = false
     for (const group of this.#groups.values()) {
       const text = texts[at++]?.content ?? ''
-      if (text !== this.#contentOf(group)) this.#put(group, text)
+      if (text === this.#contentOf(group)) continue
+      this.#put(group, text)
+      isChanged = true
     }
+    // The guard was not shown the texts of citations.
+    if (isChanged) this.#events = this.#events.map((event) => mapHeld(event, emptyTexts))
     return true
   }
 
@@ -90,7 +102,10 @@ export class HeldStream {
     this.#texts = new Map()
     this.#groups = new Map()
     this.#repeated = new Map()
-    this.#events = events.map((event) => ({ ...event, parsed: readGuarded(event.data) }))
+    this.#events = events.map((event) => {
+      const held = { ...event, parsed: readGuarded(event.data) }
+      return mapHeld(held, keepTexts)
+    })
     for (const { parsed } of this.#events) if (parsed !== undefined) this.#collect(parsed)
     this.#original = new Map(this.#texts)
     // The first of equal texts is set last.

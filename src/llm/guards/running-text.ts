@@ -20,8 +20,6 @@ export class TextPart {
   isEnded = false
   /** All of it is masked. */
   isDone = false
-  /** It was left without a text, and the client does not see it. */
-  isDropped = false
   /** The last piece of it. */
   last: Piece | undefined
 

@@ -109,10 +109,7 @@ function answerSlots(body: JsonObject, format: ChatFormat): Slot[] {
   }
   switch (format) {
     case 'Completions':
-      return listAt(body, 'choices').map((choice) => {
-        const message = objectAt(choice, 'message') ?? {}
-        return slot(message, message.content == null ? 'refusal' : 'content')
-      })
+      return listAt(body, 'choices').map((choice) => choiceSlot(choice, slot))
     case 'Messages':
       return [slot(body, 'content')]
     case 'Responses':
@@ -120,6 +117,16 @@ function answerSlots(body: JsonObject, format: ChatFormat): Slot[] {
         .filter((item) => field(item, 'type') === 'message')
         .map((item) => slot(item as JsonObject, 'content'))
   }
+}
+
+/** The text of a choice: its content, else its refusal, else what its audio says. */
+function choiceSlot(choice: unknown, slot: (holder: object, key: string) => Slot): Slot {
+  const message = objectAt(choice, 'message')
+  if (isObject(choice) && message === undefined) return slot(choice, 'text')
+  if (message?.content != null) return slot(message, 'content')
+  const audio = objectAt(message, 'audio')
+  if (audio !== undefined && message?.refusal == null) return slot(audio, 'transcript')
+  return slot(message ?? {}, 'refusal')
 }
 
 function flatText(content: unknown): string {

@@ -8,9 +8,10 @@ import { PathMap } from '../../base/path-map.ts'
 import type { Mask } from '../../core/index.ts'
 import type { StreamEvent } from '../chat.ts'
 import type { ChatFormat } from '../client-formats.ts'
-import { type JsonObject, numberAt, parseJson } from '../json.ts'
+import { type JsonObject, numberAt, parseJson, stringAt } from '../json.ts'
 import { LlmError } from '../llm-error.ts'
 import { maskThrough } from './parts-masker.ts'
+import { mapRepeatedTexts } from './repeated-texts.ts'
 import { RunningText, type TextPart } from './running-text.ts'
 import {
   answer,
@@ -64,8 +65,10 @@ export class StreamMasker {
   }
 
   /** @throws LlmError 502 where more would have to be held back than is allowed, or nobody can read it. */
-  push(event: StreamEvent): StreamEvent[] {
-    const parsed = readGuarded(event.data)
+  push(given: StreamEvent): StreamEvent[] {
+    const whole = readGuarded(given.data)
+    const parsed = whole && mapRepeatedTexts(whole, this.#mask)
+    const event = parsed === whole ? given : { ...given, data: JSON.stringify(parsed) }
     if (parsed === undefined) {
       const completed = this.#complete([''])
       this.#wait({
@@ -152,12 +155,11 @@ export class StreamMasker {
     const rest = complete.filter((part) => !own.has(part)).flatMap((part) => this.#restOf(part))
     if (parsed === undefined || reading === undefined) return [...rest, event]
     if (begins !== undefined && isEmptied(begins) && this.#format === 'Messages') {
-      begins.isDropped = true
       const index = numberAt(parsed, 'index') ?? 0
       this.#dropped.splice(this.#droppedBefore(index), 0, index)
     }
     for (const part of complete) this.#remember(part)
-    if ([...parts, ...ends].some(({ isDropped }) => isDropped)) return rest
+    if (this.#isDropped(parsed)) return rest
     let changed = this.#placed(parsed)
     if (reading.repeat !== undefined) {
       const repeated = reading.repeat(reading.isWhole === true ? this.#mask : this.#repeat)
@@ -179,6 +181,14 @@ export class StreamMasker {
     const { event, data } = part.last.more(rest)
     if (this.#dropped.length === 0) return [{ event, data }]
     return [{ event, data: JSON.stringify(this.#placed(parseJson(data) as JsonObject)) }]
+  }
+
+  /** Is the event one of a block that the client does not see? */
+  #isDropped(parsed: JsonObject): boolean {
+    if (this.#dropped.length === 0) return false
+    const isOfBlock = stringAt(parsed, 'type')?.startsWith('content_block_') === true
+    const index = numberAt(parsed, 'index') ?? 0
+    return isOfBlock && this.#dropped[this.#droppedBefore(index)] === index
   }
 
   /** The event with the position that its block has for the client. */

@@ -70,13 +70,16 @@ const eventOf = (name: string | undefined, body: JsonObject): StreamEvent => ({
   data: JSON.stringify(body),
 })
 
-/** Texts of a delta by the field that holds them; refusals are texts of their own. */
+/** Texts of a delta by the field that holds them; refusals and transcripts are texts of their own. */
 function mapDelta(delta: JsonObject, map: (text: string, field: string) => string): JsonObject {
   const changed: Record<string, unknown> = { ...delta }
   for (const name of ['content', 'refusal']) {
     const text = stringAt(delta, name)
     if (text !== undefined && text !== '') changed[name] = map(text, name)
   }
+  const audio = objectAt(delta, 'audio')
+  const transcript = stringAt(audio, 'transcript') ?? ''
+  if (transcript !== '') changed.audio = { ...audio, transcript: map(transcript, 'transcript') }
   const parts = listAt(delta, 'content')
   if (parts.length > 0) {
     changed.content = parts.map((part) => {
@@ -87,16 +90,27 @@ function mapDelta(delta: JsonObject, map: (text: string, field: string) => strin
   return changed
 }
 
-/** Refusals and contents of choices; a choice ends with its finish reason. */
+/** The fields of a choice that continue one of its texts. */
+function choiceText(field: string, text: string): JsonObject {
+  if (field === 'text') return { text }
+  return { delta: field === 'transcript' ? { audio: { transcript: text } } : { [field]: text } }
+}
+
+/** Texts of choices, of which some vendors send one without a delta; a finish reason ends a choice. */
 const readCompletionsEvent: ReadEvent = (event, name) => {
   const pieces: Piece[] = []
   const choices = listAt(event, 'choices')
   const mapChoices = (map: (text: string, field: string, choice: JsonObject) => string) => ({
     ...event,
     choices: choices.map((choice) => {
+      if (!isObject(choice)) return choice
       const delta = objectAt(choice, 'delta')
-      if (!isObject(choice) || delta === undefined) return choice
-      return { ...choice, delta: mapDelta(delta, (text, field) => map(text, field, choice)) }
+      const text = stringAt(choice, 'text') ?? ''
+      return {
+        ...choice,
+        ...(text !== '' && { text: map(text, 'text', choice) }),
+        ...(delta && { delta: mapDelta(delta, (piece, field) => map(piece, field, choice)) }),
+      }
     }),
   })
   mapChoices((text, field, choice) => {
@@ -104,7 +118,7 @@ const readCompletionsEvent: ReadEvent = (event, name) => {
     const run = `${index}/${field}`
     const more = (rest: string) => {
       const { usage: _usage, ...head } = event
-      const only = { index, delta: { [field]: rest }, logprobs: null, finish_reason: null }
+      const only = { index, ...choiceText(field, rest), logprobs: null, finish_reason: null }
       return eventOf(name, { ...head, choices: [only] })
     }
     pieces.push({ run, part: run, text, more })
@@ -158,7 +172,11 @@ const readMessagesEvent: ReadEvent = (event, name) => {
     case 'content_block_delta': {
       const delta = objectAt(event, 'delta')
       const text = stringAt(delta, 'text')
-      if (stringAt(delta, 'type') !== 'text_delta' || text === undefined) return reading(event)
+      if (stringAt(delta, 'type') !== 'text_delta' || text === undefined) {
+        return reading(event, {
+          repeat: (map) => withField(event, 'delta', mapNested(delta, map)),
+        })
+      }
       return one(text, (replaced) => ({ ...event, delta: { ...delta, text: replaced } }))
     }
     case 'content_block_stop':
@@ -180,6 +198,7 @@ const readResponsesEvent: ReadEvent = (event, name) => {
   const part = `${output}${numberAt(event, 'content_index') ?? 0}/`
   switch (event.type) {
     case 'response.output_text.delta':
+    case 'response.audio.transcript.delta':
     case 'response.refusal.delta': {
       const text = stringAt(event, 'delta')
       if (text === undefined) return reading(event)
@@ -191,12 +210,11 @@ const readResponsesEvent: ReadEvent = (event, name) => {
       }
     }
     case 'response.output_text.done':
-    case 'response.refusal.done': {
-      const field = event.type === 'response.output_text.done' ? 'text' : 'refusal'
-      const whole = stringAt(event, field) ?? ''
-      const repeat = (map: TextsMap) => withField(event, field, map([whole])[0] ?? '')
-      return reading(event, { ends: part, repeat })
-    }
+      return readDone(event, 'text', part)
+    case 'response.audio.transcript.done':
+      return readDone(event, 'transcript', part)
+    case 'response.refusal.done':
+      return readDone(event, 'refusal', part)
     case 'response.content_part.added':
       return reading(event, { repeat: (map) => mapPart(event, 'part', map) })
     case 'response.content_part.done':
@@ -210,6 +228,14 @@ const readResponsesEvent: ReadEvent = (event, name) => {
     default:
       return readWhole(event)
   }
+}
+
+/** The end of a part, with the whole text of it. */
+function readDone(event: JsonObject, name: string, part: string): Reading {
+  const whole = stringAt(event, name)
+  if (whole === undefined) return reading(event, { ends: part })
+  const repeat = (map: TextsMap) => withField(event, name, map([whole])[0] ?? '')
+  return reading(event, { ends: part, repeat })
 }
 
 const last = new Set<unknown>(['response.completed', 'response.incomplete', 'response.failed'])

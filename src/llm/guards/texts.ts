@@ -33,9 +33,10 @@ const reasoningTypes = new Set<unknown>(['reasoning_text', 'summary_text'])
  * The field of a part that holds its text; undefined for parts of other kinds. Of a type that nobody
  * knows a text is taken for one: a provider may read it where this does not.
  */
-function textField(part: unknown): 'text' | 'refusal' | undefined {
+function textField(part: unknown): 'text' | 'refusal' | 'transcript' | undefined {
   if (!isObject(part)) return undefined
   if (typeof part.text === 'string' && !reasoningTypes.has(part.type)) return 'text'
+  if (part.type === 'output_audio' && typeof part.transcript === 'string') return 'transcript'
   return part.type === 'refusal' && typeof part.refusal === 'string' ? 'refusal' : undefined
 }
 
@@ -190,7 +191,11 @@ export function mapAnswerTexts(body: JsonObject, format: ChatFormat, map: TextsM
   switch (format) {
     case 'Completions':
       return mapField(body, 'choices', (choice) =>
-        mapField(choice, 'message', (message) => mapChoice(message, map)),
+        mapText(
+          mapField(choice, 'message', (message) => mapChoice(message, map)),
+          'text',
+          map,
+        ),
       )
     case 'Messages':
       return withFields(body, { content: mapContent(body.content, map, true) })
@@ -199,7 +204,12 @@ export function mapAnswerTexts(body: JsonObject, format: ChatFormat, map: TextsM
   }
 }
 
-function mapChoice(message: unknown, map: TextsMap): unknown {
+/** A field that is a text of its own. */
+const mapText = (value: unknown, name: string, map: TextsMap): JsonObject =>
+  mapField(value, name, (text) => (typeof text === 'string' ? mapOne(text, map) : text))
+
+function mapChoice(whole: unknown, map: TextsMap): unknown {
+  const message = mapField(whole, 'audio', (audio) => mapText(audio, 'transcript', map))
   if (!isObject(message) || !Array.isArray(message.content)) return mapMessage(message, map)
   const { content, ...rest } = message
   const mapped = mapMessage(rest, map)

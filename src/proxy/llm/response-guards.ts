@@ -8,8 +8,9 @@ import type { ChatFormat } from '../../llm/client-formats.ts'
 import type { Guard, WebhookGuard } from '../../llm/guards/bound.ts'
 import type { HeldStream } from '../../llm/guards/held-stream.ts'
 import { maskTexts } from '../../llm/guards/parts-masker.ts'
+import { emptyTexts, keepTexts, mapRepeatedTexts } from '../../llm/guards/repeated-texts.ts'
 import { answerTexts, type RoleText, withAnswerTexts } from '../../llm/guards/slots.ts'
-import { mapAnswerTexts } from '../../llm/guards/texts.ts'
+import { mapAnswerTexts, type TextsMap } from '../../llm/guards/texts.ts'
 import type { JsonObject } from '../../llm/json.ts'
 import { LlmError } from '../../llm/llm-error.ts'
 import type { Walk } from '../walk.ts'
@@ -51,20 +52,26 @@ export async function guardAnswer(
   body: JsonObject,
   format: ChatFormat,
 ): Promise<GuardedAnswer> {
-  let current = body
+  const isGuarded = (call.policy?.responseGuards.length ?? 0) > 0
+  let current = isGuarded ? mapRepeatedTexts(body, keepTexts) : body
   const judged: Judged = {
     get texts() {
       return answerTexts(current, format)
     },
     mask(mask) {
       const before = current
-      current = mapAnswerTexts(current, format, (texts) => maskTexts(mask, texts).texts)
+      const map: TextsMap = (texts) => maskTexts(mask, texts).texts
+      current = mapAnswerTexts(mapRepeatedTexts(current, map), format, map)
       return current !== before
     },
     replace(texts) {
+      const shown = answerTexts(current, format)
       const replaced = withAnswerTexts(current, format, texts)
-      current = replaced ?? current
-      return replaced !== undefined
+      if (replaced === undefined) return false
+      const isChanged = texts.some(({ content }, at) => content !== shown[at]?.content)
+      // The guard was not shown the texts of citations.
+      current = isChanged ? mapRepeatedTexts(replaced, emptyTexts) : replaced
+      return true
     },
   }
   const refusal = await judge(walk, call, judged)
