@@ -18,8 +18,8 @@ import { json, openStream, sendEvent, type Vendor } from '../../src/testing/vend
 import {
   calls,
   chunk,
-  completion,
   completes,
+  completion,
   failsA,
   startVendorA,
 } from '../../src/testing/vendors/vendor-a.ts'
