@@ -48,7 +48,7 @@ const activation = activationOf({
   response: { code: 404n },
   source: { address: '10.1.2.3', port: 4711n },
   jwt: JSON.parse('{"sub": "u-1", "n": 5, "one": 1, "roles": ["a", "b"], "nothing": null}'),
-  llm: { body: new CelError('limit', 'the body is over the limit') as never },
+  llm: { prompt: new CelError('limit', 'the body is over the limit') as never },
 })
 
 function outcomeOf(expression: string): Case {
@@ -81,7 +81,10 @@ describe('the cases', () => {
 })
 
 describe('docs/expressions.md', () => {
-  const page = readFileSync(join(import.meta.dirname, '../../docs/expressions.md'), 'utf8')
+  // The first page refers to the second for the fields of `llm`.
+  const page = ['expressions.md', 'ai.md']
+    .map((name) => readFileSync(join(import.meta.dirname, '../../docs', name), 'utf8'))
+    .join('\n')
 
   it('names every function, every variable and its fields', () => {
     const fields = [...gatewayVariables.values()].flatMap((names) => [...(names?.keys() ?? [])])

@@ -8,7 +8,18 @@ import { anyEnvironment, type RenderedObject } from '../../src/desired/deploymen
 import { fileName, settingsOfFile } from '../../src/settings/config-file.ts'
 import { remoteSettings, type SettingRow, settings } from '../../src/settings.ts'
 
-const samples = ['7', '7s', '127.0.0.9:7', 'json', 'trace', '127.0.0.9', 'a/b', '/p', 'auto']
+const samples = [
+  'refuse',
+  '7',
+  '7s',
+  '127.0.0.9:7',
+  'json',
+  'trace',
+  '127.0.0.9',
+  'a/b',
+  '/p',
+  'auto',
+]
 
 const rows: readonly SettingRow<unknown>[] = Object.values({ ...settings, ...remoteSettings })
 
