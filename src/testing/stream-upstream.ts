@@ -98,6 +98,11 @@ export class UdpClient {
     this.#socket.connect(port, '127.0.0.1')
   }
 
+  /** The client's own port, once it has sent something. */
+  get port(): number {
+    return this.#socket.address().port
+  }
+
   async send(text: string): Promise<void> {
     if (!this.#isConnected()) await once(this.#socket, 'connect')
     this.#socket.send(text)

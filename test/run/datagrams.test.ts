@@ -125,7 +125,9 @@ describe('a UDPRoute', () => {
     const client = newClient(port.udp)
     await ask(client, 'last')
     const line = await waitFor('the line', () =>
-      running.stdout.split('\n').find((text) => text.includes('route=default/udp')),
+      running.stdout
+        .split('\n')
+        .find((text) => text.includes('route=default/udp') && text.includes(`:${client.port} `)),
     )
     expect(line).toMatch(
       / gateway=default\/edge listener=udp route=default\/udp endpoint=127.0.0.1:\d+ src.addr=127.0.0.1:\d+ protocol=udp bytes.received=\d+ bytes.sent=\d+ duration=\d+ms$/,
