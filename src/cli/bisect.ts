@@ -3,7 +3,7 @@ import type { Recorded } from '../log/index.ts'
 import type { ObjectRef } from '../model/names.ts'
 import {
   type ConditionsNow,
-  conditionsIn,
+  conditionsAtFirst,
   followConditions,
   placeAndType,
 } from './condition-history.ts'
@@ -49,16 +49,16 @@ interface Turns {
   readonly turns: readonly Turn[]
 }
 
-function turnsOf({ events, extent }: Recording, expectation: Expectation): Turns {
+function turnsOf(recording: Recording, expectation: Expectation): Turns {
   const turns: Turn[] = []
-  const atFirst = holds(expectation, conditionsIn(extent.base, expectation.object))
+  const atFirst = holds(expectation, conditionsAtFirst(recording, expectation.object))
   const note: Parameters<typeof followConditions>[2] = (now, [change]) => {
     const isFine = holds(expectation, now)
     if (change !== undefined && isFine !== (turns.at(-1)?.holds ?? atFirst)) {
       turns.push({ holds: isFine, cause: change.cause })
     }
   }
-  followConditions(events, expectation.object, note, extent.base)
+  followConditions(recording, expectation.object, note)
   return { atFirst, turns }
 }
 

@@ -2,8 +2,8 @@
 import type { Recorded } from '../log/index.ts'
 import type { Condition } from '../model/conditions.ts'
 import type { ObjectRef } from '../model/names.ts'
-import { regexProblem } from '../pipeline/regex-problem.ts'
-import { createFold, type FoldSnapshot } from '../replay/index.ts'
+import { createFold } from '../replay/index.ts'
+import type { Recording } from './offline.ts'
 import { placedConditions } from './status.ts'
 
 /** What a condition became, or undefined where it is gone. */
@@ -42,19 +42,18 @@ function same(a: ConditionState | undefined, b: ConditionState | undefined): boo
   return a?.status === b?.status && a?.reason === b?.reason && a?.message === b?.message
 }
 
-/** What the conditions of an object are in a stored state; none where there is none. */
-export function conditionsIn(base: FoldSnapshot | undefined, ref: ObjectRef): ConditionsNow {
-  return conditionsOf(createFold({ checkRegex: regexProblem }, base).statusOf(ref))
+/** What the conditions of an object are where the recording begins. */
+export function conditionsAtFirst(recording: Recording, ref: ObjectRef): ConditionsNow {
+  return conditionsOf(createFold(recording.derivation, recording.extent.base).statusOf(ref))
 }
 
 /** Folds the events one by one; calls back after each that changed a condition of the object. */
 export function followConditions(
-  events: readonly Recorded[],
+  { events, derivation, extent }: Recording,
   ref: ObjectRef,
   onChange: (now: ConditionsNow, changes: readonly ConditionChange[]) => void,
-  base?: FoldSnapshot,
 ): void {
-  const fold = createFold({ checkRegex: regexProblem }, base)
+  const fold = createFold(derivation, extent.base)
   // What the stored state says already has no event here that made it.
   let status: unknown = fold.statusOf(ref)
   let before: ConditionsNow = conditionsOf(status)

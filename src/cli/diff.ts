@@ -4,7 +4,6 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Condition } from '../model/conditions.ts'
 import type { ObjectRef } from '../model/names.ts'
 import { compareText, objectKey } from '../model/names.ts'
-import { regexProblem } from '../pipeline/regex-problem.ts'
 import { type Fold, replay } from '../replay/index.ts'
 import { isLogFile, type OfflineOptions, readRecording, tellRecording } from './offline.ts'
 import { exitCode, type Output, type OutputFormat, UsageError } from './output.ts'
@@ -51,7 +50,7 @@ async function stateOf(place: string, output: Output): Promise<ReadState> {
   const options = optionsFor(place)
   const recording = await readRecording(options)
   const { events, extent } = recording
-  const { fold } = await replay(events, { checkRegex: regexProblem }, extent.base)
+  const { fold } = await replay(events, recording.derivation, extent.base)
   tellRecording(recording, output, `${place}: `)
   return { fold, hasProxies: options.file === undefined }
 }

@@ -63,7 +63,7 @@ export async function explainCondition(
   const changes: ReturnType<typeof described>[] = []
   const note = (_: unknown, changed: readonly ConditionChange[]) =>
     void changes.push(...changed.map(described))
-  followConditions(events, ref, note, extent.base)
+  followConditions(recording, ref, note)
   if (changes.length === 0) {
     const never =
       extent.state === 'whole' ? 'never had a condition' : 'had no change of a condition'

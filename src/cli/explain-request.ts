@@ -1,7 +1,6 @@
 /** `sluice explain request`: which route a request would take, and which policies would hold. */
 import type { Recorded } from '../log/index.ts'
 import type { ObjectRef } from '../model/names.ts'
-import { regexProblem } from '../pipeline/regex-problem.ts'
 import { type Fold, replay } from '../replay/index.ts'
 import { type OfflineOptions, readRecording, tellRecording } from './offline.ts'
 import { exitCode, type Output, type OutputFormat, UsageError } from './output.ts'
@@ -160,7 +159,7 @@ export async function explainRequest(
   const asked = askedOf(options)
   const recording = await readRecording(options)
   const { events, extent } = recording
-  const { fold } = await replay(events, { checkRegex: regexProblem }, extent.base)
+  const { fold } = await replay(events, recording.derivation, extent.base)
   tellRecording(recording, output)
   const { createIoCore } = await import('../core/index.ts')
   const { requestWays } = await import('./request-ways.ts')

@@ -3,7 +3,6 @@ import type { SluiceEvent } from '../../events/index.ts'
 import type { ObjectState } from '../desired/object-state.ts'
 import { type ObjectRef, objectKey } from '../model/names.ts'
 import type { VersionedResource } from '../model/resources.ts'
-import { regexProblem } from '../pipeline/regex-problem.ts'
 import { type Fold, replay } from '../replay/index.ts'
 import { eventDetail, shortType } from './event-text.ts'
 import { type OfflineOptions, readRecording, tellRecording } from './offline.ts'
@@ -152,7 +151,7 @@ export async function explain(
 ): Promise<number> {
   const recording = await readRecording(options)
   const { events: recorded, extent } = recording
-  const { fold } = await replay(recorded, { checkRegex: regexProblem }, extent.base)
+  const { fold } = await replay(recorded, recording.derivation, extent.base)
   tellRecording(recording, output)
   const ref = parseObject(kind, name, fold)
   const events = recorded

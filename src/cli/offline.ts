@@ -5,6 +5,8 @@ import { systemClock } from '../base/clock.ts'
 import { isExport, readExport } from '../log/export.ts'
 import { type EventLog, MemoryLog, type Recorded, readEmbeddedLog } from '../log/index.ts'
 import { apiBinding, builtInObjects } from '../pipeline/api-binding.ts'
+import { regexProblem } from '../pipeline/regex-problem.ts'
+import type { DerivationOptions } from '../replay/index.ts'
 import { randomDigestKey } from '../watch/digest-key.ts'
 import { FileSource } from '../watch/files.ts'
 import { ResourceIndex } from '../watch/resource-index.ts'
@@ -32,6 +34,8 @@ export interface Recording {
   readonly problems: readonly SourceProblem[]
   /** Events that an export lacks between others, found as it is read. */
   readonly gaps: readonly Gap[]
+  /** How its events are to be folded. */
+  readonly derivation: DerivationOptions
 }
 
 /** Positions of a log, the last one included. */
@@ -125,6 +129,9 @@ async function openAny(options: OfflineOptions, upTo: number): Promise<OpenRecor
   return { ...listed, ...streamed(upToPosition(events, upTo)) }
 }
 
+/** A log holds what a gateway fetched, and no manifests. */
+const recorded = { problems: [], derivation: { checkRegex: regexProblem } }
+
 /** @throws LogError where there is no log on the server, which is left as it is. */
 async function openServer(servers: string, upTo: number): Promise<OpenRecording> {
   const { openNatsLog } = await import('../log/nats.ts')
@@ -135,7 +142,7 @@ async function openLog(log: EventLog, upTo: number): Promise<OpenRecording> {
   const close = () => log.close()
   try {
     const extent = await extentOfLog(log, upTo)
-    return { events: upToPosition(log.read(), upTo), problems: [], gaps: [], extent, close }
+    return { ...recorded, events: upToPosition(log.read(), upTo), gaps: [], extent, close }
   } catch (error) {
     await close()
     throw error
@@ -186,7 +193,8 @@ async function listFiles(paths: readonly string[]): Promise<Recording> {
   await source.close()
   const events = await Array.fromAsync(log.read())
   await log.close()
-  return { events, problems, gaps: [], extent: extentOf() }
+  const derivation = { checkRegex: regexProblem, keySetsArePending: true }
+  return { events, problems, gaps: [], extent: extentOf(), derivation }
 }
 
 const sqliteMagic = 'SQLite format 3\0'
@@ -215,7 +223,7 @@ async function openLogFile(path: string, upTo: number): Promise<OpenRecording> {
   const extent = extentOf(await firstExported(path))
   const gaps: Gap[] = []
   const events = upToPosition(noteGaps(readExport(path), gaps), upTo)
-  return { ...streamed(events), problems: [], gaps, extent }
+  return { ...recorded, ...streamed(events), gaps, extent }
 }
 
 /** Somebody may have taken lines out of an export, or asked for some subjects only. */

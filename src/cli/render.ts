@@ -12,7 +12,6 @@ import {
   gatewayDeploymentStage,
 } from '../desired/derive/gateway-deployment.ts'
 import { type ObjectRef, parseObjectKey } from '../model/names.ts'
-import { regexProblem } from '../pipeline/regex-problem.ts'
 import { type Fold, replay } from '../replay/index.ts'
 import { type ControllerSettings, readControllerSettings } from '../settings/controller.ts'
 import { formatProblem, isUnreadable } from '../watch/source-problem.ts'
@@ -113,7 +112,7 @@ function whyHeld(fold: Fold, ref: ObjectRef): string {
 export async function render(options: RenderOptions, output: Output): Promise<number> {
   const environment = environmentOf(options)
   const recording = await listManifests(options.file)
-  const { fold } = await replay(recording.events, { checkRegex: regexProblem })
+  const { fold } = await replay(recording.events, recording.derivation)
   const { objects, problems, notes } = renderAll(fold, environment, options.gateway)
   const errors = recording.problems.filter(({ severity }) => severity === 'error')
   for (const problem of recording.problems) output.report(formatProblem(problem))

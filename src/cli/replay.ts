@@ -1,5 +1,4 @@
 /** `sluice replay`: folds a recorded log again and compares with what was published at the time. */
-import { regexProblem } from '../pipeline/regex-problem.ts'
 import { type Comparison, type FoldSnapshot, type Replay, replay } from '../replay/index.ts'
 import {
   gapText,
@@ -65,11 +64,11 @@ export async function replayLog(
 }
 
 async function replayOpen(
-  { events, close }: OpenRecording,
+  { events, derivation, close }: OpenRecording,
   base: FoldSnapshot | undefined,
 ): Promise<Replay> {
   try {
-    return await replay(events, { checkRegex: regexProblem }, base)
+    return await replay(events, derivation, base)
   } finally {
     await close()
   }

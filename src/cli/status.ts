@@ -1,7 +1,6 @@
 /** `sluice status`: conditions of every object, as the fold decides them. */
 import type { Condition } from '../model/conditions.ts'
 import type { ObjectRef } from '../model/names.ts'
-import { regexProblem } from '../pipeline/regex-problem.ts'
 import { type Fold, foldVersion, replay } from '../replay/index.ts'
 import { type OfflineOptions, readRecording, tellRecording } from './offline.ts'
 import { exitCode, type Output, type OutputFormat, table, UsageError } from './output.ts'
@@ -122,7 +121,7 @@ export async function status(
 ): Promise<number> {
   const recording = await readRecording(options)
   const { events, extent } = recording
-  const { fold } = await replay(events, { checkRegex: regexProblem }, extent.base)
+  const { fold } = await replay(events, recording.derivation, extent.base)
   tellRecording(recording, output)
   const refused = refusals(fold)
   if (format === 'json') {

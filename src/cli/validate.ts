@@ -1,7 +1,6 @@
 /** `sluice validate`: what would the cluster, and the control plane, say of these manifests? */
 import type { ResourceApplied, SluiceEvent } from '../../events/index.ts'
 import { objectKey } from '../model/names.ts'
-import { regexProblem } from '../pipeline/regex-problem.ts'
 import { replay } from '../replay/index.ts'
 import { builtInFile } from '../watch/claim-book.ts'
 import { formatProblem, isUnreadable, type SourceProblem } from '../watch/source-problem.ts'
@@ -70,7 +69,7 @@ export async function validate(
   output: Output,
 ): Promise<number> {
   const recording = await listManifests(paths)
-  const { fold } = await replay(recording.events, { checkRegex: regexProblem })
+  const { fold } = await replay(recording.events, recording.derivation)
   const errors = recording.problems.filter(isError)
   if (format === 'json') {
     const statuses = new Map(fold.statuses().map(([ref, status]) => [objectKey(ref), status]))

@@ -2,6 +2,8 @@
  * All derivations, in the order in which they depend on each other: a stage reads values and
  * relations of the stages above it only.
  */
+
+import { keySetsPendingFact } from '../model/key-sets.ts'
 import { backendStage } from './derive/backend.ts'
 import { backendTlsPolicyStage, backendTlsTargets } from './derive/backend-tls-policy.ts'
 import { gatewayStage } from './derive/gateway.ts'
@@ -24,6 +26,8 @@ import { gatewayOfSet, type ListenerSetSpec, specOf } from './shapes.ts'
 
 export interface DerivationOptions {
   readonly checkRegex: CheckRegex
+  /** Nobody fetches key sets here: a policy that waits for one is not refused for it. */
+  readonly keySetsArePending?: boolean
 }
 
 function stages({ checkRegex }: DerivationOptions): readonly Stage[] {
@@ -100,5 +104,7 @@ const indexes: readonly IndexDefinition[] = [
 
 /** A fresh, empty graph. */
 export function createGraph(options: DerivationOptions): Graph {
-  return new Graph(stages(options), indexes)
+  const graph = new Graph(stages(options), indexes)
+  graph.setFact(keySetsPendingFact, options.keySetsArePending)
+  return graph
 }

@@ -23,6 +23,9 @@ export function keySetFact(uri: string): string {
   return `key-set:${uri}`
 }
 
+/** A fact that is true where nobody fetches key sets, such as for manifests that are only read. */
+export const keySetsPendingFact = 'key-sets-pending'
+
 export interface FetchedKeys {
   /** Of the content, in the words of whoever fetched it. */
   readonly digest: string

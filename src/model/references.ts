@@ -40,6 +40,8 @@ export interface FetchedKeySet {
   readonly uri: string
   /** As last fetched (RFC 7517, public members only); undefined before the first time. */
   readonly keySet: unknown
+  /** It will be fetched when a gateway runs. */
+  readonly isPending?: boolean
 }
 
 export interface ReferencedConfigMap {

@@ -18,6 +18,7 @@ export {
   foldVersion,
   type RecordedEvent,
 } from '../actors/fold.ts'
+export type { DerivationOptions } from '../desired/derivations.ts'
 
 /** One published state of the log beside what replay makes of the same events. */
 export interface Comparison {

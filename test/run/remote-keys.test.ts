@@ -149,6 +149,19 @@ const fetchesOf = (provider: IdentityProvider, more: number) => {
   return waitFor('fetches', () => provider.fetches >= wanted)
 }
 
+interface PrintedPolicy {
+  readonly kind: string
+  readonly name: string
+  readonly status: { readonly ancestors?: readonly { conditions: readonly { type: string }[] }[] }
+}
+
+/** The Accepted condition of a policy, in what `sluice status -o json` prints. */
+function acceptedOf(printed: string, name: string): unknown {
+  const { objects } = JSON.parse(printed) as { objects: PrintedPolicy[] }
+  const found = objects.find((object) => object.kind === 'GatewayPolicy' && object.name === name)
+  return found?.status.ancestors?.[0]?.conditions.find(({ type }) => type === 'Accepted')
+}
+
 describe('keys of a server [Traffic.jwtAuthentication]', () => {
   it('[JWKS.remote] [JWTProvider.jwks] [RemoteJWKS.jwksPath] are there when the gateway is ready', async () => {
     expect(await status('static')).toBe(200)
@@ -213,6 +226,25 @@ describe('keys of a server [Traffic.jwtAuthentication]', () => {
     expect(await status('nowhere')).toBe(401)
     const { message } = await running.condition('GatewayPolicy', 'nowhere', 'Accepted', 'False')
     expect(message).toContain('GatewayBackend default/nowhere does not exist')
+  })
+
+  it('are no fault of manifests that no gateway runs', async () => {
+    const { code, stdout } = await sluice('status', '-f', running.manifests, '-o', 'json')
+    expect(code).toBe(0)
+    const accepted = (name: string) => acceptedOf(stdout, name)
+    for (const name of ['static', 'distrusted', 'late']) {
+      expect(accepted(name)).toMatchObject({
+        status: 'True',
+        reason: 'Valid',
+        message: expect.stringContaining('keys are pending: a running gateway fetches them from'),
+      })
+    }
+    expect(accepted('nowhere')).toMatchObject({ status: 'False', reason: 'Invalid' })
+    const recorded = await sluice('status', '--log-file', running.logFile, '-o', 'json')
+    expect(acceptedOf(recorded.stdout, 'distrusted')).toMatchObject({
+      status: 'False',
+      message: expect.stringContaining('no keys have been fetched'),
+    })
   })
 
   it('come when the server does', async () => {

@@ -1,5 +1,10 @@
 /** A policy's reference to a key set that a backend serves. */
-import { type FetchedKeys, type KeySetRequest, keySetFact } from '../../model/key-sets.ts'
+import {
+  type FetchedKeys,
+  type KeySetRequest,
+  keySetFact,
+  keySetsPendingFact,
+} from '../../model/key-sets.ts'
 import type { FetchedKeySet, RemoteKeySet } from '../../model/references.ts'
 import type { Reader } from '../graph.ts'
 import { type BackendSpec, ownGroup, specOf } from '../shapes.ts'
@@ -23,6 +28,7 @@ export function referToKeySet(
   if (typeof found === 'string') return found
   const uri = uriOf(target, found.address, path)
   read.requestKeySet({ uri, target, ...found, path, cacheMs })
+  if (read.fact(keySetsPendingFact)) return { uri, keySet: undefined, isPending: true }
   return { uri, keySet: read.fact<FetchedKeys>(keySetFact(uri))?.keySet }
 }
 

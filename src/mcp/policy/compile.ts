@@ -53,8 +53,9 @@ function compileAuthentication(
 ): McpAuthenticationConfig {
   const { mode = 'Strict', issuer, audiences, provider, resourceMetadata = {}, jwks } = spec
   const path = 'authentication.jwks'
-  const { keys, failure, skipped = [] } = fetchedKeys(jwks, references)
+  const { keys, failure, pending, skipped = [] } = fetchedKeys(jwks, references)
   if (failure !== undefined) problems.push({ path, message: `${failure}; no token is accepted` })
+  if (pending !== undefined) notes.push(`${path}: ${pending}`)
   for (const message of skipped) problems.push({ path, message, partial: true })
   notes.push(...openPoints(spec).map((text) => `authentication: ${text}`))
   const issuerProblem = issuer === undefined ? undefined : problemOfIssuer(issuer)

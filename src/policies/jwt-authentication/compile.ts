@@ -17,21 +17,23 @@ export function compile(
   references: References,
 ): Compiled<JwtAuthenticationConfig> {
   const problems: PolicyProblem[] = []
+  const notes: string[] = []
   const compiled = providers.map(({ issuer, audiences, jwks }, index): JwtProvider => {
     const path = `providers[${index}].jwks.${jwks.remote === undefined ? 'inline' : 'remote'}`
-    const { keys, failure, skipped = [] } = findKeys(jwks, references)
+    const { keys, failure, pending, skipped = [] } = findKeys(jwks, references)
     if (failure !== undefined) {
       const message = `${failure}; no token of ${issuer} is accepted`
       problems.push({ path, message, ...(providers.length > 1 && { partial: true }) })
     }
+    if (pending !== undefined) notes.push(`${path}: ${pending}`)
     for (const message of skipped) problems.push({ path, message, partial: true })
     return { issuer, ...(audiences && { audiences }), keys }
   })
-  const isUsable = compiled.some(({ keys }) => keys.length > 0)
+  const isUsable = notes.length > 0 || compiled.some(({ keys }) => keys.length > 0)
   if (!isUsable && providers.length > 1) {
     problems.push({ path: 'providers', message: 'none has a key; no token is accepted' })
   }
-  return { config: { mode, providers: compiled }, problems, protects: true }
+  return { config: { mode, providers: compiled }, problems, notes, protects: true }
 }
 
 function findKeys({ inline, remote }: ProviderSpec['jwks'], references: References): FoundKeys {

@@ -9,6 +9,8 @@ export interface FoundKeys {
   readonly keys: KeySet['keys']
   /** Nothing can be verified. */
   readonly failure?: string
+  /** Why there are none yet, where that is no fault. */
+  readonly pending?: string
   /** What was left out of the set. */
   readonly skipped?: readonly string[]
 }
@@ -28,6 +30,12 @@ export function fetchedKeys(
     cacheMs: cacheMs ?? defaultCacheMs,
   })
   if (typeof found === 'string') return { keys: [], failure: found }
+  if (found.isPending) {
+    return {
+      keys: [],
+      pending: `keys are pending: a running gateway fetches them from ${found.uri}`,
+    }
+  }
   if (found.keySet === undefined) {
     return { keys: [], failure: `no keys have been fetched from ${found.uri} yet` }
   }
