@@ -189,6 +189,9 @@ offline(
   }),
 )
 
+const { form: pathRules, default: defaultPathRule } = settings.ambiguousPaths
+const ambiguousPathsHelp = `what the proxy does to such paths: ${pathRules} (default: ${defaultPathRule})`
+
 offline(
   program
     .command('explain <what> [name...]')
@@ -201,6 +204,7 @@ offline(
   .option('--method <method>', 'of the request')
   .option('--header <field>', "of the request, 'name: value'; may be repeated", collect)
   .option('--port <port>', 'of the listener; all where absent')
+  .option('--ambiguous-paths <value>', ambiguousPathsHelp)
   .option('--stats <address>', 'stats address of a running proxy; may be repeated', collect)
   .action(async (what: string, names: string[], options: Offline & ExplainOptions) => {
     const { explainAny } = await import('./cli/explain-any.ts')

@@ -1,7 +1,10 @@
 /** `sluice explain request`: which route a request would take, and which policies would hold. */
+import { GatewayError } from '../errors.ts'
 import type { Recorded } from '../log/index.ts'
 import type { ObjectRef } from '../model/names.ts'
+import { type AmbiguousPaths, settledPath } from '../proxy/request-path.ts'
 import { type Fold, replay } from '../replay/index.ts'
+import { settings } from '../settings.ts'
 import { type OfflineOptions, readRecording, tellRecording } from './offline.ts'
 import { exitCode, type Output, type OutputFormat, UsageError } from './output.ts'
 import type { AskedRequest, ExplainedField, ExplainedPolicy, ExplainedWay } from './request-ways.ts'
@@ -18,6 +21,8 @@ export interface RequestOptions extends OfflineOptions {
   readonly header?: readonly string[]
   /** Port of the listener; all where absent. */
   readonly port?: string
+  /** Value of the setting of the proxy; its default if omitted. */
+  readonly ambiguousPaths?: string
 }
 
 /** Which version of an object something came from. */
@@ -67,6 +72,27 @@ function askedOf({ host, path = '/', method = 'GET', header = [], port }: Reques
     headers,
     port: port === undefined ? undefined : Number(port),
   } satisfies AskedRequest
+}
+
+/** @throws UsageError */
+function pathRuleOf({ ambiguousPaths }: RequestOptions): AmbiguousPaths {
+  const { read, form, default: byDefault } = settings.ambiguousPaths
+  if (ambiguousPaths === undefined) return byDefault
+  const rule = read(ambiguousPaths)
+  if (rule === undefined) {
+    throw new UsageError(`--ambiguous-paths ${ambiguousPaths} is not ${form}`)
+  }
+  return rule
+}
+
+/** The answer of the proxy to a path that its setting refuses. */
+function refusePath(asked: AskedRequest, format: OutputFormat, output: Output): number {
+  const { code, row } = new GatewayError('ambiguous_path')
+  const refused = { status: row.status, code, message: row.text }
+  if (format === 'json') {
+    output.print(JSON.stringify({ request: asked, refused, ways: [] }, undefined, 2))
+  } else output.print(`answers ${row.status}: ${row.text} (${code})`)
+  return exitCode.no
 }
 
 /** The version of each object that is in force, and the event that brought it. */
@@ -150,24 +176,31 @@ function printWay({ port, listener, rule, fields, backends }: AnsweredWay, outpu
   }
 }
 
-/** Exit code 1 where no listener takes the host, or no route the request. */
+/** Exit code 1 if the path is refused, no listener takes the host, or no route matches. */
 export async function explainRequest(
   options: RequestOptions,
   format: OutputFormat,
   output: Output,
 ): Promise<number> {
   const asked = askedOf(options)
+  const path = settledPath(asked.path, pathRuleOf(options))
   const recording = await readRecording(options)
   const { events, extent } = recording
   const { fold } = await replay(events, recording.derivation, extent.base)
   tellRecording(recording, output)
+  if (path === undefined) return refusePath(asked, format, output)
   const { createIoCore } = await import('../core/index.ts')
   const { requestWays } = await import('./request-ways.ts')
   const core = createIoCore({ memoryPages: 1_024 })
   const origins = new Origins(fold, events)
-  const ways = requestWays(fold.resources(), asked, core).map((way) => answered(way, origins))
-  if (format === 'json') output.print(JSON.stringify({ request: asked, ways }, undefined, 2))
-  else if (ways.length === 0) output.print(`no listener takes the host ${asked.host}`)
-  else for (const way of ways) printWay(way, output)
+  const settled = { ...asked, path }
+  const ways = requestWays(fold.resources(), settled, core).map((way) => answered(way, origins))
+  if (format === 'json') {
+    output.print(JSON.stringify({ request: settled, ways }, undefined, 2))
+  } else {
+    if (path !== asked.path) output.print(`path ${asked.path} is normalized to ${path}`)
+    if (ways.length === 0) output.print(`no listener takes the host ${asked.host}`)
+    for (const way of ways) printWay(way, output)
+  }
   return ways.some(({ rule }) => rule !== undefined) ? exitCode.fine : exitCode.no
 }

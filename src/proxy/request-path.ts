@@ -13,16 +13,22 @@ const suspect = /[%\\]|\/[/.]/
 /** @throws GatewayError ambiguous_path */
 export function settlePath(walk: Walk, rule: AmbiguousPaths): void {
   const { request } = walk.exchange
-  const { path } = request
-  if (rule === 'keep' || !path.startsWith('/') || !suspect.test(path)) return
+  const settled = settledPath(request.path, rule)
+  if (settled === undefined) throw new GatewayError('ambiguous_path')
+  if (settled === request.path) return
+  walk.keepOriginal()
+  request.path = settled
+}
+
+/**
+ * The path that routes and policies see; undefined if the request is refused.
+ * @param path without the query
+ */
+export function settledPath(path: string, rule: AmbiguousPaths): string | undefined {
+  if (rule === 'keep' || !path.startsWith('/') || !suspect.test(path)) return path
   const normal = normalPath(path)
-  if (rule === 'normalize' && normal !== undefined) {
-    if (normal === path) return
-    walk.keepOriginal()
-    request.path = normal
-    return
-  }
-  if (normal !== path || undecided.test(path)) throw new GatewayError('ambiguous_path')
+  if (rule === 'normalize') return normal
+  return normal === path && !undecided.test(path) ? path : undefined
 }
 
 /** Escaped separators, also twice, and escaped control characters. */

@@ -80,9 +80,52 @@ describe('sluice explain request', () => {
     ['a method that is none', ['--method', 'G T'], '--method G T'],
     ['a host that is none', ['--host', 'a b'], '--host a b'],
     ['a port that is none', ['--port', 'http'], '--port http'],
+    ['a path setting that is not known', ['--ambiguous-paths', 'no'], '--ambiguous-paths no'],
   ])('refuses %s as wrong usage', async (_, args, named) => {
     const { code, stderr } = await request(...args, '-f', folder)
     expect(code).toBe(2)
     expect(stderr).toContain(named)
+  })
+
+  it('takes a path as it is sent unless a setting says otherwise', async () => {
+    const asSent = await request('--path', '//shop/../shop', '-f', folder)
+    const kept = await request(
+      '--path',
+      '//shop/../shop',
+      '--ambiguous-paths',
+      'keep',
+      '-f',
+      folder,
+    )
+    expect(asSent.stdout).not.toContain('normalized')
+    expect(kept).toEqual(asSent)
+  })
+
+  it('asks about the normal form of a path as the proxy would with the setting normalize', async () => {
+    const args = ['--path', '//x/..\\%73hop/news?page=2', '--ambiguous-paths', 'normalize']
+    const { code, stdout } = await request(...args, '-f', folder)
+    expect(code).toBe(0)
+    expect(stdout).toContain('is normalized to /shop/news\n')
+    expect(stdout).toContain('(news) of HTTPRoute default/shop')
+    const json = JSON.parse((await request(...args, '-f', folder, '-o', 'json')).stdout)
+    expect(json.request).toMatchObject({ path: '/shop/news', query: 'page=2' })
+  })
+
+  it.each([
+    ['refuse', '//shop'],
+    ['refuse', '/shop%2Fnews'],
+    ['normalize', '/shop/..;a/news'],
+  ])('ends with 1 and the 400 of the proxy if the setting %s refuses %s', async (rule, path) => {
+    const args = ['--path', path, '--ambiguous-paths', rule, '-f', folder]
+    const { code, stdout } = await request(...args)
+    expect(code).toBe(1)
+    expect(stdout).toBe('answers 400: ambiguous path (ambiguous_path)\n')
+    const json = await request(...args, '-o', 'json')
+    expect(json.code).toBe(1)
+    expect(JSON.parse(json.stdout)).toEqual({
+      request: expect.objectContaining({ path }),
+      refused: { status: 400, code: 'ambiguous_path', message: 'ambiguous path' },
+      ways: [],
+    })
   })
 })
