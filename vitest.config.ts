@@ -11,6 +11,6 @@ export default defineConfig({
     hookTimeout: 120_000,
     retry: 0,
     reporters: ['default'],
-    globalSetup: ['src/testing/absent-parts.ts'],
+    globalSetup: ['test/support/absent-parts.ts'],
   },
 })

@@ -5,8 +5,8 @@
  */
 import { Agent, get } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
-import { freePort, startGateway } from '../src/testing/gateway.ts'
-import { httpRoute, manifest } from '../src/testing/manifests.ts'
+import { freePort, startGateway } from '../test/support/gateway.ts'
+import { httpRoute, manifest } from '../test/support/manifests.ts'
 import { type BenchContext, quantile, type Row } from './harness.ts'
 import { routeObject, surroundings } from './scenes.ts'
 

@@ -2,7 +2,7 @@
 import { createEvent, messageId, resourceApplied, type SluiceEvent } from '../events/index.ts'
 import { subjectOf } from '../src/log/index.ts'
 import { builtInObjects } from '../src/pipeline/api-binding.ts'
-import { gateway, httpRoute, service } from '../src/testing/manifests.ts'
+import { gateway, httpRoute, service } from '../test/support/manifests.ts'
 
 export type SceneObject = Readonly<Record<string, unknown>>
 

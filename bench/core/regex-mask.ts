@@ -9,7 +9,7 @@
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { compileMask, type Mask, type MaskRule } from '../../src/core/regex-mask.ts'
-import { findPart } from '../../src/testing/parts.ts'
+import { findPart } from '../../test/support/parts.ts'
 import { type BenchContext, cpuNanoseconds, interleave, type Row } from '../harness.ts'
 
 const names = ['Ssn', 'CreditCard', 'PhoneNumber', 'Email', 'CaSin'] as const

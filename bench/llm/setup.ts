@@ -1,7 +1,7 @@
 /** The gateway and the peer of the benches of language models, on one upstream. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { freePort } from '../../src/testing/gateway.ts'
+import { freePort } from '../../test/support/gateway.ts'
 import {
   aiBackend,
   gateway,
@@ -9,7 +9,7 @@ import {
   manifest,
   staticBackend,
   toBackend,
-} from '../../src/testing/manifests.ts'
+} from '../../test/support/manifests.ts'
 import type { Scenario } from '../proxy/load.ts'
 import { installPackages } from '../proxy/peers.ts'
 import { type MeasuredProxy, startProxyProcess } from '../proxy/process.ts'

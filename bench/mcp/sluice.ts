@@ -1,7 +1,7 @@
 /** Our own gateway in front of MCP servers: `/mcp` knows what they speak, `/plain` does not. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { freePort } from '../../src/testing/gateway.ts'
+import { freePort } from '../../test/support/gateway.ts'
 import {
   gateway,
   httpRoute,
@@ -9,7 +9,7 @@ import {
   mcpBackend,
   staticBackend,
   toBackend,
-} from '../../src/testing/manifests.ts'
+} from '../../test/support/manifests.ts'
 import { type MeasuredProxy, startProxyProcess } from '../proxy/process.ts'
 
 const launcher = join(import.meta.dirname, '..', '..', 'bin', 'sluice')

@@ -7,8 +7,8 @@ import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:f
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import type { Certificate } from '../../src/testing/certificates.ts'
-import { freePort } from '../../src/testing/gateway.ts'
+import type { Certificate } from '../../test/support/certificates.ts'
+import { freePort } from '../../test/support/gateway.ts'
 import { routing } from './load.ts'
 import type { ProxyCommand } from './process.ts'
 

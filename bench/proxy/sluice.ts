@@ -1,8 +1,8 @@
 /** Our own gateway, set up to do the same as the peers of `peers.ts`. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Certificate } from '../../src/testing/certificates.ts'
-import { freePort } from '../../src/testing/gateway.ts'
+import type { Certificate } from '../../test/support/certificates.ts'
+import { freePort } from '../../test/support/gateway.ts'
 import {
   gateway,
   httpRoute,
@@ -10,7 +10,7 @@ import {
   staticBackend,
   tlsSecret,
   toBackend,
-} from '../../src/testing/manifests.ts'
+} from '../../test/support/manifests.ts'
 import { routing } from './load.ts'
 import { type MeasuredProxy, startProxyProcess } from './process.ts'
 

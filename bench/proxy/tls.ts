@@ -7,7 +7,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Authority } from '../../src/testing/certificates.ts'
+import { Authority } from '../../test/support/certificates.ts'
 import { type BenchContext, interleave, pinSelf, type Row } from '../harness.ts'
 import { check } from './cost.ts'
 import { type HandshakeKind, handshakeCost } from './handshakes.ts'

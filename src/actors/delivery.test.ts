@@ -7,9 +7,9 @@ import {
   proxyDisconnected,
   timerFired,
 } from '../../events/index.ts'
+import { FoldStory, type StoryObject } from '../../test/support/fold-story.ts'
+import { allConditions } from '../../test/support/gateway.ts'
 import { createGraph } from '../desired/derivations.ts'
-import { FoldStory, type StoryObject } from '../testing/fold-story.ts'
-import { allConditions } from '../testing/gateway.ts'
 import { Fold, type FoldSnapshot } from './fold.ts'
 
 const gatewayApi = 'gateway.networking.k8s.io/v1'

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { conditionsDecided, configAcked, createEvent, proxyConnected } from '../../events/index.ts'
+import { FoldStory, type StoryObject } from '../../test/support/fold-story.ts'
+import { randomLog } from '../../test/support/random-log.ts'
 import { createGraph } from '../desired/derivations.ts'
 import type { Status } from '../desired/status-book.ts'
-import { FoldStory, type StoryObject } from '../testing/fold-story.ts'
-import { randomLog } from '../testing/random-log.ts'
 import { Fold, type FoldSnapshot, type RecordedEvent } from './fold.ts'
 
 const freshFold = () => new Fold(createGraph({ checkRegex: () => undefined }))

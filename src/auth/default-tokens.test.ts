@@ -2,7 +2,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { serviceAccountOf, startTokenServer, type TokenServer } from '../testing/token-server.ts'
+import {
+  serviceAccountOf,
+  startTokenServer,
+  type TokenServer,
+} from '../../test/support/token-server.ts'
 import type { Environment } from './access-token.ts'
 import { entraDefault } from './entra/default-token.ts'
 import { applicationDefault } from './google/application-default.ts'

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import type { SluiceEvent } from '../../events/index.ts'
-import { waitFor } from '../testing/wait-for.ts'
+import { waitFor } from '../../test/support/wait-for.ts'
 import { Timers, type TimersOptions } from './timers.ts'
 
 const at = (ms: number) => new Date(ms).toISOString()

@@ -1,9 +1,9 @@
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { folder, route } from '../../test/support/file-source-rig.ts'
 import { secretPaths } from '../api/fields.ts'
 import { validateObject } from '../api/validate.ts'
-import { folder, route } from '../testing/file-source-rig.ts'
 import { randomDigestKey } from './digest-key.ts'
 import { everyFile, FileSet } from './file-set.ts'
 

@@ -12,8 +12,8 @@ import {
   route,
   run,
   write,
-} from '../testing/file-source-rig.ts'
-import { eventually } from '../testing/wait-for.ts'
+} from '../../test/support/file-source-rig.ts'
+import { eventually } from '../../test/support/wait-for.ts'
 
 describe('a broken file', () => {
   it('keeps its last good objects, and says where it is broken', async () => {

@@ -10,8 +10,8 @@ import {
   run,
   sourceName,
   write,
-} from '../testing/file-source-rig.ts'
-import { eventually } from '../testing/wait-for.ts'
+} from '../../test/support/file-source-rig.ts'
+import { eventually } from '../../test/support/wait-for.ts'
 
 describe('the start of the file source', () => {
   it('lists folders to the bottom, in the order of paths and documents, between two marks', async () => {

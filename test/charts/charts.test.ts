@@ -8,8 +8,8 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
 import { parse } from 'yaml'
-import { chartPath, templateText } from '../../src/testing/helm.ts'
-import { describeWithParts, partPath } from '../../src/testing/parts.ts'
+import { chartPath, templateText } from '../support/helm.ts'
+import { describeWithParts, partPath } from '../support/parts.ts'
 
 const cases = readdirSync(import.meta.dirname, { withFileTypes: true })
   .filter((entry) => entry.isDirectory())

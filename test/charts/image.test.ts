@@ -8,10 +8,10 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort } from '../../src/testing/gateway.ts'
-import { send } from '../../src/testing/http-client.ts'
-import { canUnshare } from '../../src/testing/namespaces.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+import { freePort } from '../support/gateway.ts'
+import { send } from '../support/http-client.ts'
+import { canUnshare } from '../support/namespaces.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 const repository = join(import.meta.dirname, '..', '..')
 const image = join(repository, 'scripts', 'image')

@@ -1,7 +1,7 @@
 /** Every value of the chart `sluice`: where it is seen in the rendered objects, or how it is refused. */
 import { beforeAll, describe, expect, it } from 'vitest'
-import { only, type Rendered, template } from '../../src/testing/helm.ts'
-import { describeWithParts } from '../../src/testing/parts.ts'
+import { only, type Rendered, template } from '../support/helm.ts'
+import { describeWithParts } from '../support/parts.ts'
 
 interface Variable {
   readonly name: string

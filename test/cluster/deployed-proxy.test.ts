@@ -1,15 +1,15 @@
 /** Proxies as the rendered pods describe them: started as processes, upgraded under load. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { apiServerParts, startApiServer } from '../../src/testing/api-server.ts'
-import { gateway, TestCluster, type TestObject } from '../../src/testing/cluster.ts'
-import { ControllerProcess } from '../../src/testing/controller.ts'
-import { freePort } from '../../src/testing/free-port.ts'
-import { describeWithParts } from '../../src/testing/parts.ts'
-import { PodProcess } from '../../src/testing/pod.ts'
-import { ServiceBalancer } from '../../src/testing/service-balancer.ts'
-import { SteadyLoad } from '../../src/testing/steady-load.ts'
-import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+import { apiServerParts, startApiServer } from '../support/api-server.ts'
+import { gateway, TestCluster, type TestObject } from '../support/cluster.ts'
+import { ControllerProcess } from '../support/controller.ts'
+import { freePort } from '../support/free-port.ts'
+import { describeWithParts } from '../support/parts.ts'
+import { PodProcess } from '../support/pod.ts'
+import { ServiceBalancer } from '../support/service-balancer.ts'
+import { SteadyLoad } from '../support/steady-load.ts'
+import { startUpstream, type Upstream } from '../support/upstream.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 /** As far as these tests look into one. */
 interface PodTemplate {

@@ -5,9 +5,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { applyOverlay } from '../../src/desired/deployment/overlay.ts'
 import type { RenderedObject } from '../../src/desired/deployment/plan.ts'
-import { apiServerParts, startApiServer } from '../../src/testing/api-server.ts'
-import { controllerRules, deployerRules, gateway, TestCluster } from '../../src/testing/cluster.ts'
-import { ControllerProcess } from '../../src/testing/controller.ts'
+import { apiServerParts, startApiServer } from '../support/api-server.ts'
+import { controllerRules, deployerRules, gateway, TestCluster } from '../support/cluster.ts'
+import { ControllerProcess } from '../support/controller.ts'
 import {
   containerOf,
   Deployed,
@@ -15,10 +15,10 @@ import {
   deployedPlaces,
   parameters,
   withParameters,
-} from '../../src/testing/deployed.ts'
-import { sluice } from '../../src/testing/gateway.ts'
-import { describeWithParts } from '../../src/testing/parts.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+} from '../support/deployed.ts'
+import { sluice } from '../support/gateway.ts'
+import { describeWithParts } from '../support/parts.ts'
+import { waitFor } from '../support/wait-for.ts'
 import { overlayCases } from './overlay-cases.ts'
 
 const targets = {

@@ -12,17 +12,17 @@ import {
   openCluster,
 } from '../../src/kube/index.ts'
 import { openNatsLog } from '../../src/log/nats.ts'
-import { apiServerParts, startApiServer } from '../../src/testing/api-server.ts'
-import { gateway, route, TestCluster, type TestObject } from '../../src/testing/cluster.ts'
-import { ProxyProcess, stablePort } from '../../src/testing/cluster-rig.ts'
-import { ControllerProcess } from '../../src/testing/controller.ts'
-import { allConditions, type Status } from '../../src/testing/gateway.ts'
-import { send } from '../../src/testing/http-client.ts'
-import { staticBackend } from '../../src/testing/manifests.ts'
-import { type NatsServer, startNatsServer } from '../../src/testing/nats-server.ts'
-import { describeWithParts } from '../../src/testing/parts.ts'
-import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+import { apiServerParts, startApiServer } from '../support/api-server.ts'
+import { gateway, route, TestCluster, type TestObject } from '../support/cluster.ts'
+import { ProxyProcess, stablePort } from '../support/cluster-rig.ts'
+import { ControllerProcess } from '../support/controller.ts'
+import { allConditions, type Status } from '../support/gateway.ts'
+import { send } from '../support/http-client.ts'
+import { staticBackend } from '../support/manifests.ts'
+import { type NatsServer, startNatsServer } from '../support/nats-server.ts'
+import { describeWithParts } from '../support/parts.ts'
+import { startUpstream, type Upstream } from '../support/upstream.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 const parts = [...apiServerParts, 'gateway-api-crds', 'nats-server'] as const
 

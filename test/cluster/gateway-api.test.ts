@@ -1,10 +1,10 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { kinds } from '../../src/api/kinds.ts'
-import { type ApiServer, apiServerParts, startApiServer } from '../../src/testing/api-server.ts'
-import { installCrds, readCrds } from '../../src/testing/crds.ts'
-import { describeWithParts, partPath } from '../../src/testing/parts.ts'
 import { gatewayApiTable, gatewayGroup, gatewayObject } from '../api/gateway-api-table.ts'
+import { type ApiServer, apiServerParts, startApiServer } from '../support/api-server.ts'
+import { installCrds, readCrds } from '../support/crds.ts'
+import { describeWithParts, partPath } from '../support/parts.ts'
 
 /** Where objects of a kind are posted to be judged and not stored. */
 function dryRunPath(kind: string): string {

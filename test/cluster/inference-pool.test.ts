@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { SluiceEvent } from '../../events/index.ts'
-import { apiServerParts, startApiServer } from '../../src/testing/api-server.ts'
+import { apiServerParts, startApiServer } from '../support/api-server.ts'
 import {
   controllerRules,
   gateway,
@@ -8,12 +8,12 @@ import {
   service,
   TestCluster,
   type TestObject,
-} from '../../src/testing/cluster.ts'
-import { ControllerProcess } from '../../src/testing/controller.ts'
-import { readCrds } from '../../src/testing/crds.ts'
-import { sluice } from '../../src/testing/gateway.ts'
-import { describeWithParts, partPath } from '../../src/testing/parts.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+} from '../support/cluster.ts'
+import { ControllerProcess } from '../support/controller.ts'
+import { readCrds } from '../support/crds.ts'
+import { sluice } from '../support/gateway.ts'
+import { describeWithParts, partPath } from '../support/parts.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 const group = 'inference.networking.k8s.io'
 const own = 'sluice.dev/gateway-controller'

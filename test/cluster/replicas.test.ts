@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { SluiceEvent } from '../../events/index.ts'
 import { openNatsLog } from '../../src/log/nats.ts'
-import { apiServerParts, startApiServer } from '../../src/testing/api-server.ts'
-import { gateway, route, service, TestCluster } from '../../src/testing/cluster.ts'
-import { ControllerProcess } from '../../src/testing/controller.ts'
-import { type NatsServer, startNatsServer } from '../../src/testing/nats-server.ts'
-import { describeWithParts } from '../../src/testing/parts.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+import { apiServerParts, startApiServer } from '../support/api-server.ts'
+import { gateway, route, service, TestCluster } from '../support/cluster.ts'
+import { ControllerProcess } from '../support/controller.ts'
+import { type NatsServer, startNatsServer } from '../support/nats-server.ts'
+import { describeWithParts } from '../support/parts.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 const parts = [...apiServerParts, 'gateway-api-crds', 'nats-server'] as const
 const names = ['a', 'b', 'c'] as const

@@ -1,14 +1,14 @@
 import { mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { apiServerParts, startApiServer } from '../../src/testing/api-server.ts'
-import { Authority, type Certificate } from '../../src/testing/certificates.ts'
-import { controllerRules, gateway, route, service, TestCluster } from '../../src/testing/cluster.ts'
-import { ClusterRig, type ProxyProcess, stablePort } from '../../src/testing/cluster-rig.ts'
-import { ControllerProcess } from '../../src/testing/controller.ts'
-import { describeWithParts } from '../../src/testing/parts.ts'
-import { shownCertificate } from '../../src/testing/tls-client.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+import { apiServerParts, startApiServer } from '../support/api-server.ts'
+import { Authority, type Certificate } from '../support/certificates.ts'
+import { controllerRules, gateway, route, service, TestCluster } from '../support/cluster.ts'
+import { ClusterRig, type ProxyProcess, stablePort } from '../support/cluster-rig.ts'
+import { ControllerProcess } from '../support/controller.ts'
+import { describeWithParts } from '../support/parts.ts'
+import { shownCertificate } from '../support/tls-client.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 const parts = [...apiServerParts, 'gateway-api-crds'] as const
 

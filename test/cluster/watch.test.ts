@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import { apiServerParts, startApiServer } from '../../src/testing/api-server.ts'
+import { apiServerParts, startApiServer } from '../support/api-server.ts'
 import {
   controllerRules,
   gateway,
@@ -7,12 +7,12 @@ import {
   route,
   service,
   TestCluster,
-} from '../../src/testing/cluster.ts'
-import { ControllerProcess, type ControllerProcessOptions } from '../../src/testing/controller.ts'
-import { sluice } from '../../src/testing/gateway.ts'
-import { describeWithParts } from '../../src/testing/parts.ts'
-import { startUnsteadyProxy } from '../../src/testing/unsteady-proxy.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+} from '../support/cluster.ts'
+import { ControllerProcess, type ControllerProcessOptions } from '../support/controller.ts'
+import { sluice } from '../support/gateway.ts'
+import { describeWithParts } from '../support/parts.ts'
+import { startUnsteadyProxy } from '../support/unsteady-proxy.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 describeWithParts([...apiServerParts, 'gateway-api-crds'], 'what a controller watches', () => {
   let cluster: TestCluster

@@ -1,6 +1,6 @@
 /** The part of a kubelet that clients see: the logs of containers, which the API server asks for. */
 import { createServer, type Server } from 'node:https'
-import { Authority } from '../../src/testing/certificates.ts'
+import { Authority } from '../support/certificates.ts'
 import { nodeAddress } from './network.ts'
 
 interface Line {

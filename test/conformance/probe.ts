@@ -1,6 +1,6 @@
 /** Readiness probes of containers, as a kubelet makes them: HTTP GET, or gRPC's health service. */
 import { Client, credentials, type ServiceError } from '@grpc/grpc-js'
-import type { Container } from '../../src/testing/pod-spec.ts'
+import type { Container } from '../support/pod-spec.ts'
 
 type Probe = NonNullable<Container['readinessProbe']>
 

@@ -3,7 +3,7 @@
  * addresses, and what belongs to something that is gone is removed. It looks at everything a few times
  * a second, which is simple and quick enough for a cluster of this size.
  */
-import type { ApiServer } from '../../src/testing/api-server.ts'
+import type { ApiServer } from '../support/api-server.ts'
 import type { ContainerLog } from './kubelet.ts'
 import { balancerPrefix } from './network.ts'
 import { Pod, type PodRequest, type PodTemplate } from './pod.ts'

@@ -9,9 +9,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { EventLog, Position, Recorded } from '../../src/log/index.ts'
 import { openNatsLog } from '../../src/log/nats.ts'
 import { cutBatch, digestOf, frameHeaders } from '../../src/log/nats-frames.ts'
-import { type NatsServer, startNatsServer } from '../../src/testing/nats-server.ts'
-import { describeWithParts } from '../../src/testing/parts.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+import { type NatsServer, startNatsServer } from '../support/nats-server.ts'
+import { describeWithParts } from '../support/parts.ts'
+import { waitFor } from '../support/wait-for.ts'
 import { routeApplied, routeSubject } from './events.ts'
 
 const at = (position: number) => position as Position

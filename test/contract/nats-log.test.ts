@@ -2,8 +2,8 @@ import { jetstreamManager } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'
 import { afterAll, beforeAll } from 'vitest'
 import { openNatsLog } from '../../src/log/nats.ts'
-import { type NatsServer, startNatsServer } from '../../src/testing/nats-server.ts'
-import { describeWithParts } from '../../src/testing/parts.ts'
+import { type NatsServer, startNatsServer } from '../support/nats-server.ts'
+import { describeWithParts } from '../support/parts.ts'
 import { describeLog } from './log-contract.ts'
 
 describeWithParts(['nats-server'], 'the log on a NATS server', () => {

@@ -4,8 +4,8 @@ import { type JetStreamManager, jetstreamManager } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'
 import type { SluiceEvent } from '../../events/index.ts'
 import { openNatsLog } from '../../src/log/nats.ts'
-import { startUnsteadyProxy, type UnsteadyProxy } from '../../src/testing/unsteady-proxy.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+import { startUnsteadyProxy, type UnsteadyProxy } from '../support/unsteady-proxy.ts'
+import { waitFor } from '../support/wait-for.ts'
 import type { KubeconfigOf, Run, Stage } from './scene.ts'
 
 export interface Fault {

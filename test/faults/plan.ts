@@ -2,7 +2,7 @@
  * What a run changes, made from a seed: the same changes in every run, so that the last state of a
  * disturbed one can be compared with that of an undisturbed one.
  */
-import type { TestObject } from '../../src/testing/cluster.ts'
+import type { TestObject } from '../support/cluster.ts'
 
 export type Change =
   | { readonly kind: 'apply'; readonly object: TestObject }

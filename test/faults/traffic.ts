@@ -1,6 +1,6 @@
 /** Requests through every proxy, one after the other, for as long as a run lasts. */
 import { setTimeout as after } from 'node:timers/promises'
-import { send } from '../../src/testing/http-client.ts'
+import { send } from '../support/http-client.ts'
 import { hostOf } from './plan.ts'
 
 /** The route that no change touches. */

@@ -4,7 +4,7 @@
  */
 import { closeSync, openSync, readSync, statSync } from 'node:fs'
 import { canonicalJson } from '../../src/base/canonical.ts'
-import { allConditions, type Status } from '../../src/testing/gateway.ts'
+import { allConditions, type Status } from '../support/gateway.ts'
 
 interface AuditEvent {
   readonly verb: string

@@ -2,9 +2,9 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { partPath } from '../../src/testing/parts.ts'
-import { startProgram } from '../../src/testing/program.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+import { partPath } from '../support/parts.ts'
+import { startProgram } from '../support/program.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 /** One page of a browser that nothing else uses. */
 export interface Page {

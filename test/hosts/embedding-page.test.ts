@@ -4,7 +4,7 @@ import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from '
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { describeWithParts, partPath } from '../../src/testing/parts.ts'
+import { describeWithParts, partPath } from '../support/parts.ts'
 import { root } from './files-server.ts'
 import { abi, build, wasm } from './suites.ts'
 

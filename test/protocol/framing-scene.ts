@@ -5,7 +5,6 @@ import type { AddressInfo } from 'node:net'
 import fc from 'fast-check'
 import type { Resource, RouteFilter } from '../../src/model/resources.ts'
 import { errorCodes, frameTypes } from '../../src/proxy/engine/http2/frames.ts'
-import { fieldsOf, startExtProcServer } from '../../src/testing/ext-proc-server.ts'
 import { RawConnection, RawUpstream } from '../proxy/engine-rig.ts'
 import { data, endHeaders, endStream, FrameClient, headers } from '../proxy/frame-client.ts'
 import {
@@ -19,6 +18,7 @@ import {
   toService,
 } from '../proxy/plane-resources.ts'
 import { type Rig, startRig } from '../proxy/plane-rig.ts'
+import { fieldsOf, startExtProcServer } from '../support/ext-proc-server.ts'
 import { type ReadMessage, readRequest, readResponse } from './strict-reader.ts'
 
 export const changes = [

@@ -7,7 +7,6 @@ import {
   settingIds,
   settingsFrame,
 } from '../../src/proxy/engine/http2/frames.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
 import {
   answering,
   type EngineRig,
@@ -24,6 +23,7 @@ import {
   headers,
   post,
 } from '../proxy/frame-client.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 /** Connections that are tried; the seed makes every run the same. */
 const budget = { numRuns: 400, seed: 9_113 }

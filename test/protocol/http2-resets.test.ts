@@ -9,7 +9,6 @@ import {
 } from '../../src/proxy/engine/http2/frames.ts'
 import { ManualClock } from '../../src/proxy/engine/manual-clock.ts'
 import type { ResponseStream } from '../../src/proxy/engine/types.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
 import { type EngineRig, RawUpstream, startEngine } from '../proxy/engine-rig.ts'
 import {
   data,
@@ -21,6 +20,7 @@ import {
   headers,
   post,
 } from '../proxy/frame-client.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 let rig: EngineRig
 let upstream: RawUpstream

@@ -9,9 +9,9 @@ import {
 } from '../../src/proxy/engine/http2/frames.ts'
 import { mostStalled } from '../../src/proxy/engine/http2/stalled-streams.ts'
 import { ManualClock } from '../../src/proxy/engine/manual-clock.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
 import { answering, type EngineRig, type RawUpstream, startEngine } from '../proxy/engine-rig.ts'
 import { FrameClient, get, headers } from '../proxy/frame-client.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 const size = 300_000
 const large = `HTTP/1.1 200 OK\r\nContent-Length: ${size}\r\n\r\n${'x'.repeat(size)}`

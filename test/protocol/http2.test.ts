@@ -11,7 +11,6 @@ import {
   windowUpdateFrame,
 } from '../../src/proxy/engine/http2/frames.ts'
 import { ManualClock } from '../../src/proxy/engine/manual-clock.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
 import {
   answering,
   type EngineRig,
@@ -30,6 +29,7 @@ import {
   headers,
   post,
 } from '../proxy/frame-client.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 const { protocol, streamClosed, flowControl, frameSize, compression, enhanceYourCalm } = errorCodes

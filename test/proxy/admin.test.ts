@@ -3,8 +3,8 @@ import type { PolicyResource, VersionedResource } from '../../src/model/resource
 import { configDump } from '../../src/proxy/admin/config-dump.ts'
 import { adminRoutes, readinessRoutes, statsRoutes } from '../../src/proxy/admin/routes.ts'
 import { type Routes, type SmallServer, serve } from '../../src/proxy/admin/server.ts'
-import { send } from '../../src/testing/http-client.ts'
 import { createChannel } from '../../src/xds/channel.ts'
+import { send } from '../support/http-client.ts'
 
 const servers: SmallServer[] = []
 afterEach(async () => {

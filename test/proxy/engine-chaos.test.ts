@@ -6,8 +6,8 @@ import { TicketKeyring } from '../../src/proxy/engine/tls/session-tickets.ts'
 import type { ChooseTls } from '../../src/proxy/engine/tls/tls-choice.ts'
 import { ListenerContexts } from '../../src/proxy/engine/tls/tls-context.ts'
 import type { ServerExchange } from '../../src/proxy/engine/types.ts'
-import { Authority } from '../../src/testing/certificates.ts'
-import { handshake } from '../../src/testing/tls-client.ts'
+import { Authority } from '../support/certificates.ts'
+import { handshake } from '../support/tls-client.ts'
 import {
   type EngineRig,
   eventually,

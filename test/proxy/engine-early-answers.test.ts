@@ -10,7 +10,7 @@ import { createSecureContext, createServer as createTls } from 'node:tls'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { ManualClock } from '../../src/proxy/engine/manual-clock.ts'
 import type { UpstreamAddress } from '../../src/proxy/engine/upstream/upstream-address.ts'
-import { Authority, type Certificate } from '../../src/testing/certificates.ts'
+import { Authority, type Certificate } from '../support/certificates.ts'
 import { type EngineRig, eventually, RawConnection, startEngine } from './engine-rig.ts'
 
 /** Far more than sockets hold, so that the upload is still under way when the answer comes. */

@@ -21,7 +21,7 @@ import {
   rstStreamFrame,
   settingsFrame,
 } from '../../src/proxy/engine/http2/frames.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+import { waitFor } from '../support/wait-for.ts'
 import { type EngineRig, RawConnection, RawUpstream, startEngine } from './engine-rig.ts'
 import { data, endHeaders, endStream, type Field, FrameClient, headers } from './frame-client.ts'
 

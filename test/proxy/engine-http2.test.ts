@@ -15,8 +15,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { TicketKeyring } from '../../src/proxy/engine/tls/session-tickets.ts'
 import type { ChooseTls } from '../../src/proxy/engine/tls/tls-choice.ts'
 import { ListenerContexts } from '../../src/proxy/engine/tls/tls-context.ts'
-import { Authority } from '../../src/testing/certificates.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+import { Authority } from '../support/certificates.ts'
+import { waitFor } from '../support/wait-for.ts'
 import { type EngineRig, RawUpstream, startEngine } from './engine-rig.ts'
 
 interface Answer {

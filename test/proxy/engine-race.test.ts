@@ -5,9 +5,9 @@ import type {
   AddressRace,
   UpstreamAddress,
 } from '../../src/proxy/engine/upstream/upstream-address.ts'
-import { type Blackhole, startBlackhole } from '../../src/testing/blackhole.ts'
-import { attemptsTo } from '../../src/testing/tcp-table.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+import { type Blackhole, startBlackhole } from '../support/blackhole.ts'
+import { attemptsTo } from '../support/tcp-table.ts'
+import { waitFor } from '../support/wait-for.ts'
 import {
   type EngineRig,
   eventually,

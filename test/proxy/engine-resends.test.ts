@@ -7,7 +7,7 @@ import {
   settingsFrame,
   windowUpdateFrame,
 } from '../../src/proxy/engine/http2/frames.ts'
-import { send } from '../../src/testing/http-client.ts'
+import { send } from '../support/http-client.ts'
 import {
   type EngineRig,
   eventually,

@@ -3,8 +3,8 @@ import { connect, createServer, type Server, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { ServerStream, StreamHandler } from '../../src/proxy/engine/streams/stream-types.ts'
 import type { TlsChoice } from '../../src/proxy/engine/tls/tls-choice.ts'
-import { clientHello } from '../../src/testing/tls-client.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+import { clientHello } from '../support/tls-client.ts'
+import { waitFor } from '../support/wait-for.ts'
 import { type EngineRig, startEngine } from './engine-rig.ts'
 
 const ways = [

@@ -8,9 +8,9 @@ import { ManualClock } from '../../src/proxy/engine/manual-clock.ts'
 import { TicketKeyring } from '../../src/proxy/engine/tls/session-tickets.ts'
 import type { ChooseTls } from '../../src/proxy/engine/tls/tls-choice.ts'
 import { ListenerContexts } from '../../src/proxy/engine/tls/tls-context.ts'
-import { Authority } from '../../src/testing/certificates.ts'
-import { handshake } from '../../src/testing/tls-client.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+import { Authority } from '../support/certificates.ts'
+import { handshake } from '../support/tls-client.ts'
+import { waitFor } from '../support/wait-for.ts'
 import { answering, type EngineRig, RawConnection, RawUpstream, startEngine } from './engine-rig.ts'
 
 let authority: Authority

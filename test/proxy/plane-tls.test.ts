@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createIoCore } from '../../src/core/index.ts'
 import type { CertificateRef, Resource, SecretResource } from '../../src/model/resources.ts'
 import { createDataPlane, type DataPlane } from '../../src/proxy/data-plane.ts'
-import { Authority, type Certificate } from '../../src/testing/certificates.ts'
+import { Authority, type Certificate } from '../support/certificates.ts'
 import { listener } from './plane-resources.ts'
 
 let authority: Authority

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import type { Worker } from 'node:worker_threads'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { waitFor } from '../../src/testing/wait-for.ts'
+import { waitFor } from '../support/wait-for.ts'
 import { freePort } from './free-port.ts'
 import { backend, listener, openProxy, openUpstream, route } from './running-proxy.ts'
 

@@ -6,7 +6,7 @@ import type { ListenerResource } from '../../src/model/resources.ts'
 import { ListenerPorts } from '../../src/proxy/workers/listener-ports.ts'
 import { PortClaims } from '../../src/proxy/workers/port-claims.ts'
 import type { PortName } from '../../src/proxy/workers/worker-messages.ts'
-import { eventually } from '../../src/testing/wait-for.ts'
+import { eventually } from '../support/wait-for.ts'
 import { freePort, hold } from './free-port.ts'
 
 const host = '127.0.0.1'

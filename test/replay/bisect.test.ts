@@ -2,14 +2,8 @@ import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, sluice, startGateway } from '../../src/testing/gateway.ts'
-import {
-  gateway,
-  httpRoute,
-  manifest,
-  staticBackend,
-  toBackend,
-} from '../../src/testing/manifests.ts'
+import { freePort, sluice, startGateway } from '../support/gateway.ts'
+import { gateway, httpRoute, manifest, staticBackend, toBackend } from '../support/manifests.ts'
 
 /** The log of a gateway whose backend was taken away, and then put back. */
 let folder: string

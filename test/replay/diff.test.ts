@@ -2,14 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { sluice } from '../../src/testing/gateway.ts'
-import {
-  gateway,
-  httpRoute,
-  manifest,
-  staticBackend,
-  toBackend,
-} from '../../src/testing/manifests.ts'
+import { sluice } from '../support/gateway.ts'
+import { gateway, httpRoute, manifest, staticBackend, toBackend } from '../support/manifests.ts'
 
 let folder: string
 let before: string

@@ -9,18 +9,18 @@ import { readExport } from '../../src/log/export.ts'
 import type { Recorded } from '../../src/log/index.ts'
 import { regexProblem } from '../../src/pipeline/regex-problem.ts'
 import { foldVersion, replay } from '../../src/replay/index.ts'
-import { Authority } from '../../src/testing/certificates.ts'
-import { freePort, type RunningGateway, sluice, startGateway } from '../../src/testing/gateway.ts'
+import { Authority } from '../support/certificates.ts'
+import { freePort, type RunningGateway, sluice, startGateway } from '../support/gateway.ts'
 import {
   echo,
   readAll,
   startTlsUpstream,
   startUdpUpstream,
   UdpClient,
-} from '../../src/testing/stream-upstream.ts'
-import { handshake } from '../../src/testing/tls-client.ts'
-import { startUpstream } from '../../src/testing/upstream.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+} from '../support/stream-upstream.ts'
+import { handshake } from '../support/tls-client.ts'
+import { startUpstream } from '../support/upstream.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 const folder = join(import.meta.dirname, '..', '..', 'examples')
 const filesOf = (name: string) =>

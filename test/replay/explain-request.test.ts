@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { sluice } from '../../src/testing/gateway.ts'
+import { sluice } from '../support/gateway.ts'
 
 const folder = join(import.meta.dirname, '../../examples/policy-levels')
 const request = (...args: string[]) =>

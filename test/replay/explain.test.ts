@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { configRejected, createEvent } from '../../events/index.ts'
-import { sluice } from '../../src/testing/gateway.ts'
-import { gateway, httpRoute, manifest, policy } from '../../src/testing/manifests.ts'
+import { sluice } from '../support/gateway.ts'
+import { gateway, httpRoute, manifest, policy } from '../support/manifests.ts'
 
 let folder: string
 let manifests: string

@@ -10,8 +10,8 @@ import { status } from '../../src/cli/status.ts'
 import { readExport } from '../../src/log/export.ts'
 import { openEmbeddedLog } from '../../src/log/index.ts'
 import { openNatsLog } from '../../src/log/nats.ts'
-import { type NatsServer, startNatsServer } from '../../src/testing/nats-server.ts'
-import { describeWithParts } from '../../src/testing/parts.ts'
+import { type NatsServer, startNatsServer } from '../support/nats-server.ts'
+import { describeWithParts } from '../support/parts.ts'
 
 const example = join(import.meta.dirname, '..', '..', 'examples', 'quickstart', 'recorded.jsonl')
 

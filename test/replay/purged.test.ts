@@ -8,9 +8,9 @@ import { readExport } from '../../src/log/export.ts'
 import { type EventLog, openEmbeddedLog, type Position } from '../../src/log/index.ts'
 import { openNatsLog } from '../../src/log/nats.ts'
 import { captureState, restoreState } from '../../src/pipeline/stored-state.ts'
-import { sluice } from '../../src/testing/gateway.ts'
-import { type NatsServer, startNatsServer } from '../../src/testing/nats-server.ts'
-import { describeWithParts } from '../../src/testing/parts.ts'
+import { sluice } from '../support/gateway.ts'
+import { type NatsServer, startNatsServer } from '../support/nats-server.ts'
+import { describeWithParts } from '../support/parts.ts'
 
 const example = join(import.meta.dirname, '..', '..', 'examples', 'quickstart', 'recorded.jsonl')
 const route = 'HTTPRoute/default/echo'

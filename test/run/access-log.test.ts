@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { connect } from 'node:http2'
 import { connect as connectSocket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
-import type { TestRequest } from '../../src/testing/http-client.ts'
+import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import type { TestRequest } from '../support/http-client.ts'
 import {
   gateway,
   httpRoute,
@@ -11,9 +11,9 @@ import {
   policy,
   staticBackend,
   toBackend,
-} from '../../src/testing/manifests.ts'
-import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+} from '../support/manifests.ts'
+import { startUpstream, type Upstream } from '../support/upstream.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 const add = (name: string, expression: string) => ({ name, expression })
 

@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
-import type { TestRequest } from '../../src/testing/http-client.ts'
+import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import type { TestRequest } from '../support/http-client.ts'
 import {
   gateway,
   httpRoute,
@@ -9,8 +9,8 @@ import {
   policy,
   staticBackend,
   toBackend,
-} from '../../src/testing/manifests.ts'
-import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
+} from '../support/manifests.ts'
+import { startUpstream, type Upstream } from '../support/upstream.ts'
 
 type Action = 'Allow' | 'Deny' | 'Require'
 

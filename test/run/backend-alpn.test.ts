@@ -6,9 +6,9 @@ import type { AddressInfo, Socket } from 'node:net'
 import { createServer as createTlsServer, type Server } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
-import { Authority, type Certificate } from '../../src/testing/certificates.ts'
-import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
-import { send } from '../../src/testing/http-client.ts'
+import { Authority, type Certificate } from '../support/certificates.ts'
+import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { send } from '../support/http-client.ts'
 import {
   aiBackend,
   configMap,
@@ -18,8 +18,8 @@ import {
   mcpBackend,
   staticBackend,
   toBackend,
-} from '../../src/testing/manifests.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+} from '../support/manifests.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 /** Speaks both versions of HTTP over TLS, and records what connections offer. */
 class AlpnServer {

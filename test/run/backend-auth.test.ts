@@ -1,12 +1,7 @@
 import { createHash, createHmac } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import {
-  allConditions,
-  freePort,
-  type RunningGateway,
-  startGateway,
-} from '../../src/testing/gateway.ts'
-import type { TestRequest } from '../../src/testing/http-client.ts'
+import { allConditions, freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import type { TestRequest } from '../support/http-client.ts'
 import {
   gateway,
   httpRoute,
@@ -14,9 +9,9 @@ import {
   policy,
   staticBackend,
   toBackend,
-} from '../../src/testing/manifests.ts'
-import { type ReceivedRequest, startUpstream, type Upstream } from '../../src/testing/upstream.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+} from '../support/manifests.ts'
+import { type ReceivedRequest, startUpstream, type Upstream } from '../support/upstream.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 let running: RunningGateway
 let port: number

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import { type AddressInfo, createServer, type Server } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
-import { keepAliveAgent } from '../../src/testing/http-client.ts'
+import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { keepAliveAgent } from '../support/http-client.ts'
 import {
   gateway,
   httpRoute,
@@ -11,10 +11,10 @@ import {
   service,
   staticBackend,
   toBackend,
-} from '../../src/testing/manifests.ts'
-import { connectionsTo } from '../../src/testing/tcp-table.ts'
-import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+} from '../support/manifests.ts'
+import { connectionsTo } from '../support/tcp-table.ts'
+import { startUpstream, type Upstream } from '../support/upstream.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 let running: RunningGateway
 let port: number

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
+import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
 import {
   aiBackend,
   gateway,
@@ -9,8 +9,8 @@ import {
   service,
   staticBackend,
   toBackend,
-} from '../../src/testing/manifests.ts'
-import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
+} from '../support/manifests.ts'
+import { startUpstream, type Upstream } from '../support/upstream.ts'
 
 let upstream: Upstream
 let running: RunningGateway

@@ -2,14 +2,9 @@ import { writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Authority, type Certificate } from '../../src/testing/certificates.ts'
-import {
-  allConditions,
-  freePort,
-  type RunningGateway,
-  startGateway,
-} from '../../src/testing/gateway.ts'
-import type { TestResponse } from '../../src/testing/http-client.ts'
+import { Authority, type Certificate } from '../support/certificates.ts'
+import { allConditions, freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import type { TestResponse } from '../support/http-client.ts'
 import {
   configMap,
   gateway,
@@ -19,14 +14,14 @@ import {
   service,
   staticBackend,
   toBackend,
-} from '../../src/testing/manifests.ts'
+} from '../support/manifests.ts'
 import {
   type ReceivedRequest,
   startTlsUpstream,
   startUpstream,
   type Upstream,
-} from '../../src/testing/upstream.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+} from '../support/upstream.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 let authority: Authority
 let stranger: Authority

@@ -13,14 +13,15 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { openEmbeddedLog } from '../../src/log/index.ts'
+import { routeApplied } from '../contract/events.ts'
 import {
   freePort,
   launcher,
   type RunningGateway,
   sluice,
   startGateway,
-} from '../../src/testing/gateway.ts'
-import { send } from '../../src/testing/http-client.ts'
+} from '../support/gateway.ts'
+import { send } from '../support/http-client.ts'
 import {
   gateway,
   httpRoute,
@@ -28,10 +29,9 @@ import {
   policy,
   staticBackend,
   toBackend,
-} from '../../src/testing/manifests.ts'
-import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
-import { routeApplied } from '../contract/events.ts'
+} from '../support/manifests.ts'
+import { startUpstream, type Upstream } from '../support/upstream.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 let upstream: Upstream
 beforeAll(async () => {

@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { Agent, request } from 'node:https'
 import type { TLSSocket } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Authority, type Certificate } from '../../src/testing/certificates.ts'
-import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
+import { Authority, type Certificate } from '../support/certificates.ts'
+import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
 import {
   gateway,
   httpRoute,
@@ -13,16 +13,11 @@ import {
   streamRoute,
   tlsSecret,
   toBackend,
-} from '../../src/testing/manifests.ts'
-import {
-  echo,
-  readAll,
-  type StreamUpstream,
-  startTcpUpstream,
-} from '../../src/testing/stream-upstream.ts'
-import { handshake, sendTls, type TlsClient } from '../../src/testing/tls-client.ts'
-import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+} from '../support/manifests.ts'
+import { echo, readAll, type StreamUpstream, startTcpUpstream } from '../support/stream-upstream.ts'
+import { handshake, sendTls, type TlsClient } from '../support/tls-client.ts'
+import { startUpstream, type Upstream } from '../support/upstream.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 let authority: Authority
 let clientsOf: Authority

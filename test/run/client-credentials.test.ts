@@ -4,22 +4,22 @@ import { BedrockRuntimeClient, ConverseCommand } from '@aws-sdk/client-bedrock-r
 import { GoogleGenAI } from '@google/genai'
 import OpenAI, { AzureOpenAI } from 'openai'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { send } from '../../src/testing/http-client.ts'
-import { policy, secret, staticBackend, toBackend } from '../../src/testing/manifests.ts'
-import { type RateLimitServer, startRateLimitServer } from '../../src/testing/rate-limit-server.ts'
-import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
+import { send } from '../support/http-client.ts'
+import { policy, secret, staticBackend, toBackend } from '../support/manifests.ts'
+import { type RateLimitServer, startRateLimitServer } from '../support/rate-limit-server.ts'
+import { startUpstream, type Upstream } from '../support/upstream.ts'
 import {
   type Fleet,
   reached,
   reachedBackend,
   routes,
   startFleet,
-} from '../../src/testing/vendors/fleet.ts'
-import { startWebhook } from '../../src/testing/vendors/guard-services.ts'
-import { type RealtimeVendor, startRealtimeVendor } from '../../src/testing/vendors/realtime.ts'
-import type { Vendor } from '../../src/testing/vendors/vendor.ts'
-import { failsA } from '../../src/testing/vendors/vendor-a.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+} from '../support/vendors/fleet.ts'
+import { startWebhook } from '../support/vendors/guard-services.ts'
+import { type RealtimeVendor, startRealtimeVendor } from '../support/vendors/realtime.ts'
+import type { Vendor } from '../support/vendors/vendor.ts'
+import { failsA } from '../support/vendors/vendor-a.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 let fleet: Fleet
 let shadow: Upstream

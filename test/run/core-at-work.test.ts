@@ -8,17 +8,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
-import {
-  aiBackend,
-  gateway,
-  httpRoute,
-  manifest,
-  policy,
-  toBackend,
-} from '../../src/testing/manifests.ts'
-import type { Vendor } from '../../src/testing/vendors/vendor.ts'
-import { completes, startVendorA } from '../../src/testing/vendors/vendor-a.ts'
+import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { aiBackend, gateway, httpRoute, manifest, policy, toBackend } from '../support/manifests.ts'
+import type { Vendor } from '../support/vendors/vendor.ts'
+import { completes, startVendorA } from '../support/vendors/vendor-a.ts'
 
 /** A call through the watched exports costs an append to a file the first time, a flag after that. */
 const observer = (file: string) => `

@@ -1,16 +1,10 @@
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
-import {
-  gateway,
-  manifest,
-  staticBackend,
-  streamRoute,
-  toBackend,
-} from '../../src/testing/manifests.ts'
-import { startUdpUpstream, UdpClient, type UdpUpstream } from '../../src/testing/stream-upstream.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { gateway, manifest, staticBackend, streamRoute, toBackend } from '../support/manifests.ts'
+import { startUdpUpstream, UdpClient, type UdpUpstream } from '../support/stream-upstream.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 let running: RunningGateway
 let upstreams: Record<'a' | 'b', UdpUpstream>

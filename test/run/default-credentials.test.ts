@@ -4,19 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import {
-  serviceAccountOf,
-  startTokenServer,
-  type TokenServer,
-} from '../../src/testing/token-server.ts'
-import {
-  type Fleet,
-  reached,
-  routes,
-  signingKeys,
-  startFleet,
-} from '../../src/testing/vendors/fleet.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+import { serviceAccountOf, startTokenServer, type TokenServer } from '../support/token-server.ts'
+import { type Fleet, reached, routes, signingKeys, startFleet } from '../support/vendors/fleet.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 let tokens: TokenServer
 let folder: string

@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Authority } from '../../src/testing/certificates.ts'
-import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
+import { Authority } from '../support/certificates.ts'
+import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
 import {
   gateway,
   httpRoute,
@@ -13,11 +13,11 @@ import {
   streamRoute,
   tlsSecret,
   toBackend,
-} from '../../src/testing/manifests.ts'
-import { echo, type StreamUpstream, startTcpUpstream } from '../../src/testing/stream-upstream.ts'
-import { clientHello } from '../../src/testing/tls-client.ts'
-import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+} from '../support/manifests.ts'
+import { echo, type StreamUpstream, startTcpUpstream } from '../support/stream-upstream.ts'
+import { clientHello } from '../support/tls-client.ts'
+import { startUpstream, type Upstream } from '../support/upstream.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 let authority: Authority
 let upstream: Upstream

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, sluice, startGateway } from '../../src/testing/gateway.ts'
+import { freePort, type RunningGateway, sluice, startGateway } from '../support/gateway.ts'
 import {
   gateway,
   httpRoute,
@@ -10,8 +10,8 @@ import {
   policy,
   staticBackend,
   toBackend,
-} from '../../src/testing/manifests.ts'
-import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
+} from '../support/manifests.ts'
+import { startUpstream, type Upstream } from '../support/upstream.ts'
 
 const authorize = (...matchExpressions: string[]) => ({
   traffic: { authorization: { policy: { matchExpressions } } },

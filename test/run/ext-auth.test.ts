@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { Authority } from '../../src/testing/certificates.ts'
-import { type ExtAuthServer, startExtAuthServer } from '../../src/testing/ext-auth-server.ts'
-import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
-import type { TestRequest, TestResponse } from '../../src/testing/http-client.ts'
-import { keySetOf, type SigningKey, sign, signingKey } from '../../src/testing/identity-provider.ts'
+import { Authority } from '../support/certificates.ts'
+import { type ExtAuthServer, startExtAuthServer } from '../support/ext-auth-server.ts'
+import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import type { TestRequest, TestResponse } from '../support/http-client.ts'
+import { keySetOf, type SigningKey, sign, signingKey } from '../support/identity-provider.ts'
 import {
   configMap,
   gateway,
@@ -13,13 +13,8 @@ import {
   service,
   staticBackend,
   toBackend,
-} from '../../src/testing/manifests.ts'
-import {
-  type Answer,
-  startTlsUpstream,
-  startUpstream,
-  type Upstream,
-} from '../../src/testing/upstream.ts'
+} from '../support/manifests.ts'
+import { type Answer, startTlsUpstream, startUpstream, type Upstream } from '../support/upstream.ts'
 
 let upstream: Upstream
 let http: Upstream

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { type ClientHttp2Session, connect } from 'node:http2'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { Authority } from '../../src/testing/certificates.ts'
+import { Authority } from '../support/certificates.ts'
 import {
   type ExtProcServer,
   fieldsOf,
@@ -11,10 +11,10 @@ import {
   setting,
   startExtProcServer,
   streamed,
-} from '../../src/testing/ext-proc-server.ts'
-import { freePort, type RunningGateway, sluice, startGateway } from '../../src/testing/gateway.ts'
-import type { TestRequest, TestResponse } from '../../src/testing/http-client.ts'
-import { keySetOf, type SigningKey, sign, signingKey } from '../../src/testing/identity-provider.ts'
+} from '../support/ext-proc-server.ts'
+import { freePort, type RunningGateway, sluice, startGateway } from '../support/gateway.ts'
+import type { TestRequest, TestResponse } from '../support/http-client.ts'
+import { keySetOf, type SigningKey, sign, signingKey } from '../support/identity-provider.ts'
 import {
   configMap,
   gateway,
@@ -24,9 +24,9 @@ import {
   service,
   staticBackend,
   toBackend,
-} from '../../src/testing/manifests.ts'
-import { type Answer, startUpstream, type Upstream } from '../../src/testing/upstream.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+} from '../support/manifests.ts'
+import { type Answer, startUpstream, type Upstream } from '../support/upstream.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 type Fields = Record<string, unknown>
 

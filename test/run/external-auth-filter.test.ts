@@ -1,12 +1,7 @@
 /** The ExternalAuth filter of an HTTPRoute rule. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type ExtAuthServer, startExtAuthServer } from '../../src/testing/ext-auth-server.ts'
-import {
-  allConditions,
-  freePort,
-  type RunningGateway,
-  startGateway,
-} from '../../src/testing/gateway.ts'
+import { type ExtAuthServer, startExtAuthServer } from '../support/ext-auth-server.ts'
+import { allConditions, freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
 import {
   gateway,
   httpRoute,
@@ -14,8 +9,8 @@ import {
   policy,
   staticBackend,
   toBackend,
-} from '../../src/testing/manifests.ts'
-import { type Answer, startUpstream, type Upstream } from '../../src/testing/upstream.ts'
+} from '../support/manifests.ts'
+import { type Answer, startUpstream, type Upstream } from '../support/upstream.ts'
 
 const allow: Answer = (_, response) => response.end()
 let answer: Answer

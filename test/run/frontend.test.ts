@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs'
 import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2'
 import { connect, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Authority } from '../../src/testing/certificates.ts'
-import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
-import { keepAliveAgent } from '../../src/testing/http-client.ts'
+import { Authority } from '../support/certificates.ts'
+import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { keepAliveAgent } from '../support/http-client.ts'
 import {
   gateway,
   httpRoute,
@@ -14,10 +14,10 @@ import {
   staticBackend,
   tlsSecret,
   toBackend,
-} from '../../src/testing/manifests.ts'
-import { handshake, sendTls } from '../../src/testing/tls-client.ts'
-import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+} from '../support/manifests.ts'
+import { handshake, sendTls } from '../support/tls-client.ts'
+import { startUpstream, type Upstream } from '../support/upstream.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 let authority: Authority
 let upstream: Upstream

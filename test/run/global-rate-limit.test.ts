@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
-import type { TestResponse } from '../../src/testing/http-client.ts'
+import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import type { TestResponse } from '../support/http-client.ts'
 import {
   aiBackend,
   gateway,
@@ -10,10 +10,10 @@ import {
   service,
   staticBackend,
   toBackend,
-} from '../../src/testing/manifests.ts'
-import { type RateLimitServer, startRateLimitServer } from '../../src/testing/rate-limit-server.ts'
-import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+} from '../support/manifests.ts'
+import { type RateLimitServer, startRateLimitServer } from '../support/rate-limit-server.ts'
+import { startUpstream, type Upstream } from '../support/upstream.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 let upstream: Upstream
 let models: Upstream

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Authority } from '../../src/testing/certificates.ts'
-import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
-import { GrpcCaller, type GrpcUpstream, startGrpcUpstream } from '../../src/testing/grpc.ts'
+import { Authority } from '../support/certificates.ts'
+import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { GrpcCaller, type GrpcUpstream, startGrpcUpstream } from '../support/grpc.ts'
 import {
   gateway,
   grpcRoute,
@@ -12,8 +12,8 @@ import {
   staticBackend,
   tlsSecret,
   toBackend,
-} from '../../src/testing/manifests.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+} from '../support/manifests.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 let a: GrpcUpstream
 let b: GrpcUpstream

@@ -3,8 +3,8 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { Authority } from '../../src/testing/certificates.ts'
-import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
+import { Authority } from '../support/certificates.ts'
+import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
 import {
   gateway,
   httpRoute,
@@ -12,8 +12,8 @@ import {
   staticBackend,
   tlsSecret,
   toBackend,
-} from '../../src/testing/manifests.ts'
-import { describeWithParts, partPath } from '../../src/testing/parts.ts'
+} from '../support/manifests.ts'
+import { describeWithParts, partPath } from '../support/parts.ts'
 
 describeWithParts(['h2spec'], 'h2spec, all cases, against `sluice run`', () => {
   let running: RunningGateway

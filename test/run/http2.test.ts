@@ -6,9 +6,9 @@ import {
   type OutgoingHttpHeaders,
 } from 'node:http2'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Authority } from '../../src/testing/certificates.ts'
-import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
-import { send } from '../../src/testing/http-client.ts'
+import { Authority } from '../support/certificates.ts'
+import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { send } from '../support/http-client.ts'
 import {
   gateway,
   httpRoute,
@@ -18,9 +18,9 @@ import {
   staticBackend,
   tlsSecret,
   toBackend,
-} from '../../src/testing/manifests.ts'
-import { startVersionUpstream, type VersionUpstream } from '../../src/testing/version-upstream.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+} from '../support/manifests.ts'
+import { startVersionUpstream, type VersionUpstream } from '../support/version-upstream.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 let plain: VersionUpstream
 let secure: VersionUpstream

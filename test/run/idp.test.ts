@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { parseAllDocuments } from 'yaml'
-import { type CommandResult, freePort, sluice, startGateway } from '../../src/testing/gateway.ts'
-import { sign, signingKey } from '../../src/testing/identity-provider.ts'
+import { type CommandResult, freePort, sluice, startGateway } from '../support/gateway.ts'
+import { sign, signingKey } from '../support/identity-provider.ts'
 import {
   gateway,
   httpRoute,
@@ -12,7 +12,7 @@ import {
   policy,
   staticBackend,
   toBackend,
-} from '../../src/testing/manifests.ts'
+} from '../support/manifests.ts'
 import {
   adminPassword,
   adminUser,
@@ -20,8 +20,8 @@ import {
   type RealmServer,
   type RealmServerOptions,
   startRealmServer,
-} from '../../src/testing/realm-server.ts'
-import { startUpstream } from '../../src/testing/upstream.ts'
+} from '../support/realm-server.ts'
+import { startUpstream } from '../support/upstream.ts'
 
 const users = [
   {

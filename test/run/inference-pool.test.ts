@@ -1,14 +1,14 @@
 import { request as httpRequest } from 'node:http'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { Authority } from '../../src/testing/certificates.ts'
+import { Authority } from '../support/certificates.ts'
 import {
   type AskedPick,
   type EndpointPicker,
   type Pick,
   startEndpointPicker,
-} from '../../src/testing/endpoint-picker.ts'
-import { freePort, type RunningGateway, sluice, startGateway } from '../../src/testing/gateway.ts'
-import type { TestRequest, TestResponse } from '../../src/testing/http-client.ts'
+} from '../support/endpoint-picker.ts'
+import { freePort, type RunningGateway, sluice, startGateway } from '../support/gateway.ts'
+import type { TestRequest, TestResponse } from '../support/http-client.ts'
 import {
   configMap,
   gateway,
@@ -19,9 +19,9 @@ import {
   policy,
   service,
   toPool,
-} from '../../src/testing/manifests.ts'
-import { type Answer, startUpstream, type Upstream } from '../../src/testing/upstream.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+} from '../support/manifests.ts'
+import { type Answer, startUpstream, type Upstream } from '../support/upstream.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 const at = (name: string) => `${name}.example.com`
 const chat = '{"model":"small","messages":[]}'

@@ -1,14 +1,14 @@
 import { createHmac } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
-import type { TestResponse } from '../../src/testing/http-client.ts'
+import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import type { TestResponse } from '../support/http-client.ts'
 import {
   inSeconds,
   keySetOf,
   type SigningKey,
   sign,
   signingKey,
-} from '../../src/testing/identity-provider.ts'
+} from '../support/identity-provider.ts'
 import {
   gateway,
   httpRoute,
@@ -16,8 +16,8 @@ import {
   policy,
   staticBackend,
   toBackend,
-} from '../../src/testing/manifests.ts'
-import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
+} from '../support/manifests.ts'
+import { startUpstream, type Upstream } from '../support/upstream.ts'
 
 const issuer = 'https://idp.example.com'
 const otherIssuer = 'https://other.example.com'

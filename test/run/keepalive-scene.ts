@@ -6,16 +6,10 @@
 import { execFileSync } from 'node:child_process'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { startGateway } from '../../src/testing/gateway.ts'
-import {
-  gateway,
-  httpRoute,
-  manifest,
-  staticBackend,
-  toBackend,
-} from '../../src/testing/manifests.ts'
-import { connectionsTo } from '../../src/testing/tcp-table.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+import { startGateway } from '../support/gateway.ts'
+import { gateway, httpRoute, manifest, staticBackend, toBackend } from '../support/manifests.ts'
+import { connectionsTo } from '../support/tcp-table.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 const keepalives = {
   gone: { time: '1s', interval: '1s', retries: 1 },

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { canUnshare } from '../../src/testing/namespaces.ts'
+import { canUnshare } from '../support/namespaces.ts'
 
 const namespace = ['--user', '--map-root-user', '--net']
 

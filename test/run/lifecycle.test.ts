@@ -1,8 +1,8 @@
 import { statSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, RunningGateway, sluice, startGateway } from '../../src/testing/gateway.ts'
-import { keepAliveAgent, send } from '../../src/testing/http-client.ts'
+import { freePort, RunningGateway, sluice, startGateway } from '../support/gateway.ts'
+import { keepAliveAgent, send } from '../support/http-client.ts'
 import {
   gateway,
   httpRoute,
@@ -10,9 +10,9 @@ import {
   policy,
   staticBackend,
   toBackend,
-} from '../../src/testing/manifests.ts'
-import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+} from '../support/manifests.ts'
+import { startUpstream, type Upstream } from '../support/upstream.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 let a: Upstream
 let b: Upstream

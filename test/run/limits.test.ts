@@ -1,13 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, sluice, startGateway } from '../../src/testing/gateway.ts'
-import {
-  gateway,
-  httpRoute,
-  manifest,
-  staticBackend,
-  toBackend,
-} from '../../src/testing/manifests.ts'
-import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
+import { freePort, type RunningGateway, sluice, startGateway } from '../support/gateway.ts'
+import { gateway, httpRoute, manifest, staticBackend, toBackend } from '../support/manifests.ts'
+import { startUpstream, type Upstream } from '../support/upstream.ts'
 
 interface Schema {
   readonly description?: string

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
-import { gateway, httpRoute, manifest } from '../../src/testing/manifests.ts'
-import { type ReceivedRequest, startUpstream, type Upstream } from '../../src/testing/upstream.ts'
+import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { gateway, httpRoute, manifest } from '../support/manifests.ts'
+import { type ReceivedRequest, startUpstream, type Upstream } from '../support/upstream.ts'
 
 let running: RunningGateway
 let port: number

@@ -2,8 +2,8 @@ import { UnauthorizedError } from '@modelcontextprotocol/sdk/client/auth.js'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, sluice, startGateway } from '../../src/testing/gateway.ts'
-import { inSeconds, sign, signingKey } from '../../src/testing/identity-provider.ts'
+import { freePort, type RunningGateway, sluice, startGateway } from '../support/gateway.ts'
+import { inSeconds, sign, signingKey } from '../support/identity-provider.ts'
 import {
   gateway,
   httpRoute,
@@ -12,10 +12,10 @@ import {
   policy,
   staticBackend,
   toBackend,
-} from '../../src/testing/manifests.ts'
-import { type McpItemsServer, startMcpItemsServer } from '../../src/testing/mcp-items-server.ts'
-import { SignIn } from '../../src/testing/mcp-sign-in.ts'
-import { type OAuthServer, startOAuthServer } from '../../src/testing/oauth-server.ts'
+} from '../support/manifests.ts'
+import { type McpItemsServer, startMcpItemsServer } from '../support/mcp-items-server.ts'
+import { SignIn } from '../support/mcp-sign-in.ts'
+import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
 
 const audience = 'https://mcp.example.com'
 

@@ -1,7 +1,7 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
+import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
 import {
   gateway,
   httpRoute,
@@ -10,9 +10,9 @@ import {
   policy,
   staticBackend,
   toBackend,
-} from '../../src/testing/manifests.ts'
-import { type McpItemsServer, startMcpItemsServer } from '../../src/testing/mcp-items-server.ts'
-import { type OAuthServer, startOAuthServer } from '../../src/testing/oauth-server.ts'
+} from '../support/manifests.ts'
+import { type McpItemsServer, startMcpItemsServer } from '../support/mcp-items-server.ts'
+import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 

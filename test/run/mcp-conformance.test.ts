@@ -3,13 +3,13 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
-import { gateway, httpRoute, manifest, toBackend } from '../../src/testing/manifests.ts'
+import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { gateway, httpRoute, manifest, toBackend } from '../support/manifests.ts'
 import {
   type ConformanceServer,
   startConformanceServer,
-} from '../../src/testing/mcp-conformance-server.ts'
-import { describeWithParts, partPath } from '../../src/testing/parts.ts'
+} from '../support/mcp-conformance-server.ts'
+import { describeWithParts, partPath } from '../support/parts.ts'
 
 /** Scenarios that differ, and why. */
 const exceptions: Readonly<Record<string, string>> = {}

@@ -1,10 +1,10 @@
 /** Every message of an MCP client is judged and logged by its method, whatever its shape. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
-import { policy } from '../../src/testing/manifests.ts'
-import { type McpSession, mcpManifests, rawSession } from '../../src/testing/mcp-client.ts'
-import { type LenientServer, startLenientServer } from '../../src/testing/mcp-lenient-server.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { policy } from '../support/manifests.ts'
+import { type McpSession, mcpManifests, rawSession } from '../support/mcp-client.ts'
+import { type LenientServer, startLenientServer } from '../support/mcp-lenient-server.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 let gateway: RunningGateway
 let port: number

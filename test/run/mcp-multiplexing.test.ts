@@ -13,10 +13,10 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
-import { connectClient, mcpManifests } from '../../src/testing/mcp-client.ts'
-import { TestMcpServer } from '../../src/testing/mcp-server.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { connectClient, mcpManifests } from '../support/mcp-client.ts'
+import { TestMcpServer } from '../support/mcp-server.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 let gateway: RunningGateway
 let port: number

@@ -5,11 +5,11 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Authority, type Certificate } from '../../src/testing/certificates.ts'
-import { type ExtAuthServer, startExtAuthServer } from '../../src/testing/ext-auth-server.ts'
-import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
-import { send, type TestRequest, type TestResponse } from '../../src/testing/http-client.ts'
-import { keySetOf, type SigningKey, sign, signingKey } from '../../src/testing/identity-provider.ts'
+import { Authority, type Certificate } from '../support/certificates.ts'
+import { type ExtAuthServer, startExtAuthServer } from '../support/ext-auth-server.ts'
+import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { send, type TestRequest, type TestResponse } from '../support/http-client.ts'
+import { keySetOf, type SigningKey, sign, signingKey } from '../support/identity-provider.ts'
 import {
   configMap,
   gateway,
@@ -21,10 +21,10 @@ import {
   staticBackend,
   tlsSecret,
   toBackend,
-} from '../../src/testing/manifests.ts'
-import { type LenientServer, startLenientServer } from '../../src/testing/mcp-lenient-server.ts'
-import { type OAuthServer, startOAuthServer } from '../../src/testing/oauth-server.ts'
-import { sendTls } from '../../src/testing/tls-client.ts'
+} from '../support/manifests.ts'
+import { type LenientServer, startLenientServer } from '../support/mcp-lenient-server.ts'
+import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
+import { sendTls } from '../support/tls-client.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 

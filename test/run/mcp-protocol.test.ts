@@ -2,10 +2,10 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
-import { policy } from '../../src/testing/manifests.ts'
-import { mcpManifests, rawSession } from '../../src/testing/mcp-client.ts'
-import { type LenientServer, startLenientServer } from '../../src/testing/mcp-lenient-server.ts'
+import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { policy } from '../support/manifests.ts'
+import { mcpManifests, rawSession } from '../support/mcp-client.ts'
+import { type LenientServer, startLenientServer } from '../support/mcp-lenient-server.ts'
 
 let gateway: RunningGateway
 let port: number

@@ -1,8 +1,8 @@
 /** MCP sessions over proxies of controllers: any of them carries on what another one began. */
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
-import { ClusterRig, stablePort } from '../../src/testing/cluster-rig.ts'
-import { mcpManifests, rawSession } from '../../src/testing/mcp-client.ts'
-import { TestMcpServer } from '../../src/testing/mcp-server.ts'
+import { ClusterRig, stablePort } from '../support/cluster-rig.ts'
+import { mcpManifests, rawSession } from '../support/mcp-client.ts'
+import { TestMcpServer } from '../support/mcp-server.ts'
 
 // Several processes start.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })

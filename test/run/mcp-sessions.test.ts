@@ -9,15 +9,10 @@ import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js'
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
-import {
-  connectClient,
-  type McpSession,
-  mcpManifests,
-  rawSession,
-} from '../../src/testing/mcp-client.ts'
-import { TestMcpServer, TestSseServer } from '../../src/testing/mcp-server.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { connectClient, type McpSession, mcpManifests, rawSession } from '../support/mcp-client.ts'
+import { TestMcpServer, TestSseServer } from '../support/mcp-server.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 let folder: string
 let first: RunningGateway

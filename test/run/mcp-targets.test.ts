@@ -2,12 +2,12 @@
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Authority } from '../../src/testing/certificates.ts'
-import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
-import { manifest, policy } from '../../src/testing/manifests.ts'
-import { connectClient, mcpManifests, rawSession } from '../../src/testing/mcp-client.ts'
-import { TestMcpServer } from '../../src/testing/mcp-server.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+import { Authority } from '../support/certificates.ts'
+import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { manifest, policy } from '../support/manifests.ts'
+import { connectClient, mcpManifests, rawSession } from '../support/mcp-client.ts'
+import { TestMcpServer } from '../support/mcp-server.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 let gateway: RunningGateway
 let port: number

@@ -11,17 +11,12 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { Collected, hex } from '../../src/testing/collected-spans.ts'
-import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
-import { manifest, policy, staticBackend, toBackend } from '../../src/testing/manifests.ts'
-import {
-  connectClient,
-  type McpSession,
-  mcpManifests,
-  rawSession,
-} from '../../src/testing/mcp-client.ts'
-import { OrderedEventStore, TestMcpServer } from '../../src/testing/mcp-server.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+import { Collected, hex } from '../support/collected-spans.ts'
+import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { manifest, policy, staticBackend, toBackend } from '../support/manifests.ts'
+import { connectClient, type McpSession, mcpManifests, rawSession } from '../support/mcp-client.ts'
+import { OrderedEventStore, TestMcpServer } from '../support/mcp-server.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 let gateway: RunningGateway
 let port: number

@@ -5,12 +5,12 @@
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type Fleet, reached, reachedBackend, startFleet } from '../../src/testing/vendors/fleet.ts'
-import type { Answer } from '../../src/testing/vendors/vendor.ts'
-import { calls } from '../../src/testing/vendors/vendor-a.ts'
-import { callsC, failsC, thoughtsC } from '../../src/testing/vendors/vendor-c.ts'
-import { callsD, failsD } from '../../src/testing/vendors/vendor-d.ts'
-import { converses } from '../../src/testing/vendors/vendor-f.ts'
+import { type Fleet, reached, reachedBackend, startFleet } from '../support/vendors/fleet.ts'
+import type { Answer } from '../support/vendors/vendor.ts'
+import { calls } from '../support/vendors/vendor-a.ts'
+import { callsC, failsC, thoughtsC } from '../support/vendors/vendor-c.ts'
+import { callsD, failsD } from '../support/vendors/vendor-d.ts'
+import { converses } from '../support/vendors/vendor-f.ts'
 
 let fleet: Fleet
 

@@ -4,8 +4,8 @@ import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
 import OpenAI, { AzureOpenAI } from 'openai'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { freePort } from '../../src/testing/gateway.ts'
-import { send } from '../../src/testing/http-client.ts'
+import { freePort } from '../support/gateway.ts'
+import { send } from '../support/http-client.ts'
 import {
   gateway,
   httpRoute,
@@ -13,10 +13,10 @@ import {
   secret,
   staticBackend,
   toBackend,
-} from '../../src/testing/manifests.ts'
-import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
-import { type Fleet, reached, startFleet } from '../../src/testing/vendors/fleet.ts'
-import { type RealtimeVendor, startRealtimeVendor } from '../../src/testing/vendors/realtime.ts'
+} from '../support/manifests.ts'
+import { startUpstream, type Upstream } from '../support/upstream.ts'
+import { type Fleet, reached, startFleet } from '../support/vendors/fleet.ts'
+import { type RealtimeVendor, startRealtimeVendor } from '../support/vendors/realtime.ts'
 
 let fleet: Fleet
 let plain: Upstream

@@ -5,12 +5,12 @@
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type Fleet, reached, startFleet } from '../../src/testing/vendors/fleet.ts'
-import { json, openStream, sendEvent, type VendorCall } from '../../src/testing/vendors/vendor.ts'
-import { calls } from '../../src/testing/vendors/vendor-a.ts'
-import { callsC } from '../../src/testing/vendors/vendor-c.ts'
-import { callsD } from '../../src/testing/vendors/vendor-d.ts'
-import { converses } from '../../src/testing/vendors/vendor-f.ts'
+import { type Fleet, reached, startFleet } from '../support/vendors/fleet.ts'
+import { json, openStream, sendEvent, type VendorCall } from '../support/vendors/vendor.ts'
+import { calls } from '../support/vendors/vendor-a.ts'
+import { callsC } from '../support/vendors/vendor-c.ts'
+import { callsD } from '../support/vendors/vendor-d.ts'
+import { converses } from '../support/vendors/vendor-f.ts'
 
 let fleet: Fleet
 

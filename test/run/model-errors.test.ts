@@ -4,20 +4,13 @@ import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'nod
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, sluice, startGateway } from '../../src/testing/gateway.ts'
-import {
-  aiBackend,
-  gateway,
-  httpRoute,
-  manifest,
-  policy,
-  toBackend,
-} from '../../src/testing/manifests.ts'
-import { startWebhook } from '../../src/testing/vendors/guard-services.ts'
-import { openStream, sendEvent, type Vendor } from '../../src/testing/vendors/vendor.ts'
-import { chunk, completes, completion, startVendorA } from '../../src/testing/vendors/vendor-a.ts'
-import { sayPiece, says, startMessage, startVendorC } from '../../src/testing/vendors/vendor-c.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+import { freePort, type RunningGateway, sluice, startGateway } from '../support/gateway.ts'
+import { aiBackend, gateway, httpRoute, manifest, policy, toBackend } from '../support/manifests.ts'
+import { startWebhook } from '../support/vendors/guard-services.ts'
+import { openStream, sendEvent, type Vendor } from '../support/vendors/vendor.ts'
+import { chunk, completes, completion, startVendorA } from '../support/vendors/vendor-a.ts'
+import { sayPiece, says, startMessage, startVendorC } from '../support/vendors/vendor-c.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 let running: RunningGateway
 let port: number

@@ -1,19 +1,12 @@
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
-import {
-  aiBackend,
-  gateway,
-  httpRoute,
-  manifest,
-  policy,
-  toBackend,
-} from '../../src/testing/manifests.ts'
-import type { Vendor } from '../../src/testing/vendors/vendor.ts'
-import { completes, failsA, startVendorA } from '../../src/testing/vendors/vendor-a.ts'
-import { says, startVendorC } from '../../src/testing/vendors/vendor-c.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { aiBackend, gateway, httpRoute, manifest, policy, toBackend } from '../support/manifests.ts'
+import type { Vendor } from '../support/vendors/vendor.ts'
+import { completes, failsA, startVendorA } from '../support/vendors/vendor-a.ts'
+import { says, startVendorC } from '../support/vendors/vendor-c.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 let running: RunningGateway
 let port: number

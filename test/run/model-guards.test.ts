@@ -2,8 +2,8 @@ import { join } from 'node:path'
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { Authority } from '../../src/testing/certificates.ts'
-import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
+import { Authority } from '../support/certificates.ts'
+import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
 import {
   aiBackend,
   gateway,
@@ -13,7 +13,7 @@ import {
   service,
   staticBackend,
   toBackend,
-} from '../../src/testing/manifests.ts'
+} from '../support/manifests.ts'
 import {
   acts,
   flags,
@@ -21,11 +21,11 @@ import {
   shown,
   startModeration,
   startWebhook,
-} from '../../src/testing/vendors/guard-services.ts'
-import { saysSegments } from '../../src/testing/vendors/segments.ts'
-import { json, openStream, sendEvent, type Vendor } from '../../src/testing/vendors/vendor.ts'
-import { chunk, completes, failsA, startVendorA } from '../../src/testing/vendors/vendor-a.ts'
-import { says, startMessage, startVendorC } from '../../src/testing/vendors/vendor-c.ts'
+} from '../support/vendors/guard-services.ts'
+import { saysSegments } from '../support/vendors/segments.ts'
+import { json, openStream, sendEvent, type Vendor } from '../support/vendors/vendor.ts'
+import { chunk, completes, failsA, startVendorA } from '../support/vendors/vendor-a.ts'
+import { says, startMessage, startVendorC } from '../support/vendors/vendor-c.ts'
 
 let running: RunningGateway
 let port: number
@@ -75,7 +75,7 @@ beforeAll(async () => {
   const ca = { tls: { caCertificateRefs: [{ name: 'ca' }] } }
   running = await startGateway({
     env: {
-      NODE_OPTIONS: `--import ${join(import.meta.dirname, '../../src/testing/redirects.ts')}`,
+      NODE_OPTIONS: `--import ${join(import.meta.dirname, '../../test/support/redirects.ts')}`,
       SLUICE_TEST_REDIRECTS: JSON.stringify({ 'api.openai.com:443': moderation.port }),
     },
     manifests: {

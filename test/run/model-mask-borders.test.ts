@@ -5,7 +5,7 @@
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type Fleet, reached, routes, startFleet } from '../../src/testing/vendors/fleet.ts'
+import { type Fleet, reached, routes, startFleet } from '../support/vendors/fleet.ts'
 import {
   completesSegments,
   conversesSegments,
@@ -13,7 +13,7 @@ import {
   respondsSegments,
   type Segment,
   saysSegments,
-} from '../../src/testing/vendors/segments.ts'
+} from '../support/vendors/segments.ts'
 
 let fleet: Fleet
 

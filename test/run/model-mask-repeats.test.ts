@@ -5,10 +5,10 @@
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { staticBackend, toBackend } from '../../src/testing/manifests.ts'
-import { type Fleet, reached, routes, startFleet } from '../../src/testing/vendors/fleet.ts'
-import { masks, startWebhook } from '../../src/testing/vendors/guard-services.ts'
-import { json, openStream, sendEvent, type Vendor } from '../../src/testing/vendors/vendor.ts'
+import { staticBackend, toBackend } from '../support/manifests.ts'
+import { type Fleet, reached, routes, startFleet } from '../support/vendors/fleet.ts'
+import { masks, startWebhook } from '../support/vendors/guard-services.ts'
+import { json, openStream, sendEvent, type Vendor } from '../support/vendors/vendor.ts'
 
 let fleet: Fleet
 let hook: Vendor

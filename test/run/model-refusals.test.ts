@@ -2,8 +2,8 @@
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort } from '../../src/testing/gateway.ts'
-import { send } from '../../src/testing/http-client.ts'
+import { freePort } from '../support/gateway.ts'
+import { send } from '../support/http-client.ts'
 import {
   gateway,
   httpRoute,
@@ -11,8 +11,8 @@ import {
   secret,
   staticBackend,
   toBackend,
-} from '../../src/testing/manifests.ts'
-import { type Fleet, reached, startFleet } from '../../src/testing/vendors/fleet.ts'
+} from '../support/manifests.ts'
+import { type Fleet, reached, startFleet } from '../support/vendors/fleet.ts'
 
 let fleet: Fleet
 let early: number

@@ -13,17 +13,17 @@ import { generateText, streamText } from 'ai'
 import OpenAI from 'openai'
 import { OpenAIRealtimeWS } from 'openai/realtime/ws'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { policy } from '../../src/testing/manifests.ts'
+import { policy } from '../support/manifests.ts'
 import {
   type Fleet,
   reached,
   reachedBackend,
   routes,
   startFleet,
-} from '../../src/testing/vendors/fleet.ts'
-import { type RealtimeVendor, startRealtimeVendor } from '../../src/testing/vendors/realtime.ts'
-import { completes } from '../../src/testing/vendors/vendor-a.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+} from '../support/vendors/fleet.ts'
+import { type RealtimeVendor, startRealtimeVendor } from '../support/vendors/realtime.ts'
+import { completes } from '../support/vendors/vendor-a.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 let fleet: Fleet
 let sessions: RealtimeVendor

@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net'
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { Collected } from '../../src/testing/collected-spans.ts'
-import { freePort, type RunningGateway, sluice, startGateway } from '../../src/testing/gateway.ts'
+import { Collected } from '../support/collected-spans.ts'
+import { freePort, type RunningGateway, sluice, startGateway } from '../support/gateway.ts'
 import {
   aiBackend,
   gateway,
@@ -13,8 +13,8 @@ import {
   policy,
   staticBackend,
   toBackend,
-} from '../../src/testing/manifests.ts'
-import { json, openStream, sendEvent, type Vendor } from '../../src/testing/vendors/vendor.ts'
+} from '../support/manifests.ts'
+import { json, openStream, sendEvent, type Vendor } from '../support/vendors/vendor.ts'
 import {
   calls,
   chunk,
@@ -22,9 +22,9 @@ import {
   completion,
   failsA,
   startVendorA,
-} from '../../src/testing/vendors/vendor-a.ts'
-import { says, startVendorC } from '../../src/testing/vendors/vendor-c.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+} from '../support/vendors/vendor-a.ts'
+import { says, startVendorC } from '../support/vendors/vendor-c.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 let running: RunningGateway
 let port: number

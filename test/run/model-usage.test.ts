@@ -3,12 +3,12 @@ import type { ServerResponse } from 'node:http'
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { policy } from '../../src/testing/manifests.ts'
-import { type Fleet, reached, startFleet } from '../../src/testing/vendors/fleet.ts'
-import { openStream, sendEvent, type VendorCall } from '../../src/testing/vendors/vendor.ts'
-import { chunk } from '../../src/testing/vendors/vendor-a.ts'
-import { frame, openFrames } from '../../src/testing/vendors/vendor-f.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+import { policy } from '../support/manifests.ts'
+import { type Fleet, reached, startFleet } from '../support/vendors/fleet.ts'
+import { openStream, sendEvent, type VendorCall } from '../support/vendors/vendor.ts'
+import { chunk } from '../support/vendors/vendor-a.ts'
+import { frame, openFrames } from '../support/vendors/vendor-f.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 let fleet: Fleet
 

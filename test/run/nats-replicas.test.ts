@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { SluiceEvent } from '../../events/index.ts'
 import { openNatsLog } from '../../src/log/nats.ts'
-import { Authority } from '../../src/testing/certificates.ts'
-import { freePort, RunningGateway, sluice } from '../../src/testing/gateway.ts'
+import { Authority } from '../support/certificates.ts'
+import { freePort, RunningGateway, sluice } from '../support/gateway.ts'
 import {
   gateway,
   httpRoute,
@@ -12,12 +12,12 @@ import {
   staticBackend,
   tlsSecret,
   toBackend,
-} from '../../src/testing/manifests.ts'
-import { type NatsServer, startNatsServer } from '../../src/testing/nats-server.ts'
-import { describeWithParts } from '../../src/testing/parts.ts'
-import { shownCertificate } from '../../src/testing/tls-client.ts'
-import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+} from '../support/manifests.ts'
+import { type NatsServer, startNatsServer } from '../support/nats-server.ts'
+import { describeWithParts } from '../support/parts.ts'
+import { shownCertificate } from '../support/tls-client.ts'
+import { startUpstream, type Upstream } from '../support/upstream.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 /** A key file is 32 bytes. */
 const sharedKey = Buffer.alloc(32, 5)

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, sluice, startGateway } from '../../src/testing/gateway.ts'
-import { keySetOf, sign, signingKey } from '../../src/testing/identity-provider.ts'
+import { freePort, type RunningGateway, sluice, startGateway } from '../support/gateway.ts'
+import { keySetOf, sign, signingKey } from '../support/identity-provider.ts'
 import {
   gateway,
   httpRoute,
@@ -10,8 +10,8 @@ import {
   secret,
   staticBackend,
   toBackend,
-} from '../../src/testing/manifests.ts'
-import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
+} from '../support/manifests.ts'
+import { startUpstream, type Upstream } from '../support/upstream.ts'
 
 /** Every one is unlike anything else, and none may come to light. */
 const canary = {

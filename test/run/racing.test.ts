@@ -1,9 +1,9 @@
 import { createServer } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Blackhole, startBlackhole } from '../../src/testing/blackhole.ts'
-import { Authority } from '../../src/testing/certificates.ts'
-import { DnsServer } from '../../src/testing/dns-server.ts'
-import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
+import { type Blackhole, startBlackhole } from '../support/blackhole.ts'
+import { Authority } from '../support/certificates.ts'
+import { DnsServer } from '../support/dns-server.ts'
+import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
 import {
   aiBackend,
   configMap,
@@ -14,17 +14,17 @@ import {
   staticBackend,
   streamRoute,
   toBackend,
-} from '../../src/testing/manifests.ts'
+} from '../support/manifests.ts'
 import {
   converse,
   echo,
   type StreamUpstream,
   startTcpUpstream,
-} from '../../src/testing/stream-upstream.ts'
-import { attemptsTo } from '../../src/testing/tcp-table.ts'
-import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
-import { startVersionUpstream, type VersionUpstream } from '../../src/testing/version-upstream.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+} from '../support/stream-upstream.ts'
+import { attemptsTo } from '../support/tcp-table.ts'
+import { startUpstream, type Upstream } from '../support/upstream.ts'
+import { startVersionUpstream, type VersionUpstream } from '../support/version-upstream.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 // Who answers shows which address was taken: nobody answers from a blackhole, and the connect
 // timeout of ten seconds is longer than a test may take.

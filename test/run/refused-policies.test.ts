@@ -1,8 +1,8 @@
 /** Policies that the schema refuses: what they were to protect is closed, and the reason is told. */
 import { beforeAll, describe, expect, it } from 'vitest'
 import { policyRegistry } from '../../src/policies/registry.ts'
-import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
-import { send } from '../../src/testing/http-client.ts'
+import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { send } from '../support/http-client.ts'
 import {
   gateway,
   httpRoute,
@@ -11,9 +11,9 @@ import {
   service,
   staticBackend,
   toBackend,
-} from '../../src/testing/manifests.ts'
-import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+} from '../support/manifests.ts'
+import { startUpstream, type Upstream } from '../support/upstream.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 interface Case {
   readonly section: string

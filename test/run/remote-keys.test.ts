@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Authority } from '../../src/testing/certificates.ts'
-import { freePort, type RunningGateway, sluice, startGateway } from '../../src/testing/gateway.ts'
+import { Authority } from '../support/certificates.ts'
+import { freePort, type RunningGateway, sluice, startGateway } from '../support/gateway.ts'
 import {
   type IdentityProvider,
   keySetOf,
@@ -8,7 +8,7 @@ import {
   sign,
   signingKey,
   startIdentityProvider,
-} from '../../src/testing/identity-provider.ts'
+} from '../support/identity-provider.ts'
 import {
   gateway,
   httpRoute,
@@ -17,9 +17,9 @@ import {
   service,
   staticBackend,
   toBackend,
-} from '../../src/testing/manifests.ts'
-import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+} from '../support/manifests.ts'
+import { startUpstream, type Upstream } from '../support/upstream.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 const issuer = 'https://idp.example.com'
 const path = '/realms/main/certs?fresh=1'

@@ -3,7 +3,7 @@ import { connect as connectHttp2 } from 'node:http2'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, sluice, startGateway } from '../../src/testing/gateway.ts'
+import { freePort, type RunningGateway, sluice, startGateway } from '../support/gateway.ts'
 import {
   gateway,
   httpRoute,
@@ -11,9 +11,9 @@ import {
   policy,
   staticBackend,
   toBackend,
-} from '../../src/testing/manifests.ts'
-import { type ReceivedRequest, startUpstream, type Upstream } from '../../src/testing/upstream.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+} from '../support/manifests.ts'
+import { type ReceivedRequest, startUpstream, type Upstream } from '../support/upstream.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 const modes = ['keep', 'normalize', 'refuse'] as const
 type Mode = (typeof modes)[number]

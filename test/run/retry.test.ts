@@ -1,6 +1,6 @@
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
+import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
 import {
   gateway,
   httpRoute,
@@ -9,9 +9,9 @@ import {
   service,
   staticBackend,
   toBackend,
-} from '../../src/testing/manifests.ts'
-import { type Answer, startUpstream, type Upstream } from '../../src/testing/upstream.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+} from '../support/manifests.ts'
+import { type Answer, startUpstream, type Upstream } from '../support/upstream.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 let running: RunningGateway
 let port: number

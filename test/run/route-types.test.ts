@@ -2,7 +2,7 @@
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type Fleet, reached, startFleet } from '../../src/testing/vendors/fleet.ts'
+import { type Fleet, reached, startFleet } from '../support/vendors/fleet.ts'
 
 let fleet: Fleet
 

@@ -2,9 +2,9 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
-import { aiBackend, gateway, httpRoute, manifest, toBackend } from '../../src/testing/manifests.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { aiBackend, gateway, httpRoute, manifest, toBackend } from '../support/manifests.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 const MiB = 1024 * 1024
 const completions = '/v1/chat/completions'

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Authority } from '../../src/testing/certificates.ts'
-import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
+import { Authority } from '../support/certificates.ts'
+import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
 import {
   gateway,
   httpRoute,
@@ -11,7 +11,7 @@ import {
   streamRoute,
   tlsSecret,
   toBackend,
-} from '../../src/testing/manifests.ts'
+} from '../support/manifests.ts'
 import {
   converse,
   echo,
@@ -19,10 +19,10 @@ import {
   type StreamUpstream,
   startTcpUpstream,
   startTlsUpstream,
-} from '../../src/testing/stream-upstream.ts'
-import { handshake, sendTls } from '../../src/testing/tls-client.ts'
-import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+} from '../support/stream-upstream.ts'
+import { handshake, sendTls } from '../support/tls-client.ts'
+import { startUpstream, type Upstream } from '../support/upstream.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 let authority: Authority
 let running: RunningGateway

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
-import type { TestRequest, TestResponse } from '../../src/testing/http-client.ts'
+import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import type { TestRequest, TestResponse } from '../support/http-client.ts'
 import {
   gateway,
   httpRoute,
@@ -10,8 +10,8 @@ import {
   policy,
   staticBackend,
   toBackend,
-} from '../../src/testing/manifests.ts'
-import { type ReceivedRequest, startUpstream, type Upstream } from '../../src/testing/upstream.ts'
+} from '../support/manifests.ts'
+import { type ReceivedRequest, startUpstream, type Upstream } from '../support/upstream.ts'
 
 type Half = Readonly<Record<string, unknown>>
 const header = (name: string, value: string) => ({ name, value })

@@ -1,16 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { DnsServer } from '../../src/testing/dns-server.ts'
-import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
-import {
-  gateway,
-  httpRoute,
-  manifest,
-  staticBackend,
-  toBackend,
-} from '../../src/testing/manifests.ts'
-import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
 import { RawConnection, RawUpstream } from '../proxy/engine-rig.ts'
+import { DnsServer } from '../support/dns-server.ts'
+import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { gateway, httpRoute, manifest, staticBackend, toBackend } from '../support/manifests.ts'
+import { startUpstream, type Upstream } from '../support/upstream.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 // What backends see of the gateway on the wire, byte by byte.
 

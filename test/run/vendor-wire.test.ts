@@ -2,12 +2,12 @@
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI, { AzureOpenAI } from 'openai'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { Authority } from '../../src/testing/certificates.ts'
-import { type Fleet, reached, startFleet } from '../../src/testing/vendors/fleet.ts'
-import type { Vendor } from '../../src/testing/vendors/vendor.ts'
-import { startVendorB } from '../../src/testing/vendors/vendor-b.ts'
-import { failsD } from '../../src/testing/vendors/vendor-d.ts'
-import { converses, failsF, frame, openFrames } from '../../src/testing/vendors/vendor-f.ts'
+import { Authority } from '../support/certificates.ts'
+import { type Fleet, reached, startFleet } from '../support/vendors/fleet.ts'
+import type { Vendor } from '../support/vendors/vendor.ts'
+import { startVendorB } from '../support/vendors/vendor-b.ts'
+import { failsD } from '../support/vendors/vendor-d.ts'
+import { converses, failsF, frame, openFrames } from '../support/vendors/vendor-f.ts'
 
 let fleet: Fleet
 let authority: Authority

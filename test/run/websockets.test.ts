@@ -11,15 +11,9 @@ import {
 import type { AddressInfo, Socket } from 'node:net'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
-import { freePort, type RunningGateway, startGateway } from '../../src/testing/gateway.ts'
-import {
-  gateway,
-  httpRoute,
-  manifest,
-  staticBackend,
-  toBackend,
-} from '../../src/testing/manifests.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { gateway, httpRoute, manifest, staticBackend, toBackend } from '../support/manifests.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 /** Frames of a WebSocket on a stream of HTTP/2, by a library that knows nothing of that. */
 function webSocketOn(stream: object, isServer: boolean): WebSocket {

@@ -1,17 +1,11 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { RouteResource, VersionedResource } from '../../src/model/resources.ts'
-import { ClusterRig, stablePort } from '../../src/testing/cluster-rig.ts'
-import { send } from '../../src/testing/http-client.ts'
-import {
-  gateway,
-  httpRoute,
-  manifest,
-  staticBackend,
-  toBackend,
-} from '../../src/testing/manifests.ts'
-import { startUpstream } from '../../src/testing/upstream.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
 import { startXdsServer } from '../../src/xds/server.ts'
+import { ClusterRig, stablePort } from '../support/cluster-rig.ts'
+import { send } from '../support/http-client.ts'
+import { gateway, httpRoute, manifest, staticBackend, toBackend } from '../support/manifests.ts'
+import { startUpstream } from '../support/upstream.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 // Several processes start in each of these.
 vi.setConfig({ testTimeout: 90_000 })

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { Authority } from '../../src/testing/certificates.ts'
-import { ClusterRig, type ControlPlane } from '../../src/testing/cluster-rig.ts'
-import { manifest, tlsSecret } from '../../src/testing/manifests.ts'
-import { BareClient, edgeNode } from '../../src/testing/xds-client.ts'
 import type { DeltaResponse } from '../../src/wire/discovery.ts'
+import { Authority } from '../support/certificates.ts'
+import { ClusterRig, type ControlPlane } from '../support/cluster-rig.ts'
+import { manifest, tlsSecret } from '../support/manifests.ts'
+import { BareClient, edgeNode } from '../support/xds-client.ts'
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 

@@ -1,12 +1,12 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest'
-import { Authority, type Certificate } from '../../src/testing/certificates.ts'
-import { ClusterRig, stablePort } from '../../src/testing/cluster-rig.ts'
-import { send } from '../../src/testing/http-client.ts'
-import { gateway, httpRoute, manifest } from '../../src/testing/manifests.ts'
-import { shownCertificate } from '../../src/testing/tls-client.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+import { Authority, type Certificate } from '../support/certificates.ts'
+import { ClusterRig, stablePort } from '../support/cluster-rig.ts'
+import { send } from '../support/http-client.ts'
+import { gateway, httpRoute, manifest } from '../support/manifests.ts'
+import { shownCertificate } from '../support/tls-client.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 // Several processes start in each of these.
 vi.setConfig({ testTimeout: 90_000 })

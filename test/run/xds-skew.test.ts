@@ -1,20 +1,20 @@
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Resource } from '../../src/model/resources.ts'
-import { ClusterRig, type ProxyProcess, stablePort } from '../../src/testing/cluster-rig.ts'
-import { send } from '../../src/testing/http-client.ts'
+import { encodeBody } from '../../src/wire/encode.ts'
+import { ClusterRig, type ProxyProcess, stablePort } from '../support/cluster-rig.ts'
+import { send } from '../support/http-client.ts'
 import {
   gateway as gatewayOf,
   httpRoute,
   manifest,
   staticBackend,
   toBackend,
-} from '../../src/testing/manifests.ts'
-import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
-import { BareClient } from '../../src/testing/xds-client.ts'
-import { BareController, type BareResource } from '../../src/testing/xds-controller.ts'
-import { encodeBody } from '../../src/wire/encode.ts'
+} from '../support/manifests.ts'
+import { startUpstream, type Upstream } from '../support/upstream.ts'
+import { waitFor } from '../support/wait-for.ts'
+import { BareClient } from '../support/xds-client.ts'
+import { BareController, type BareResource } from '../support/xds-controller.ts'
 
 // Several processes start in each of these.
 vi.setConfig({ testTimeout: 90_000 })

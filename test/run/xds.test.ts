@@ -1,10 +1,10 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import { ClusterRig, stablePort } from '../../src/testing/cluster-rig.ts'
-import { startEndpointPicker } from '../../src/testing/endpoint-picker.ts'
-import { sluice } from '../../src/testing/gateway.ts'
-import { keepAliveAgent, send } from '../../src/testing/http-client.ts'
+import { ClusterRig, stablePort } from '../support/cluster-rig.ts'
+import { startEndpointPicker } from '../support/endpoint-picker.ts'
+import { sluice } from '../support/gateway.ts'
+import { keepAliveAgent, send } from '../support/http-client.ts'
 import {
   gateway,
   httpRoute,
@@ -15,9 +15,9 @@ import {
   staticBackend,
   toBackend,
   toPool,
-} from '../../src/testing/manifests.ts'
-import { startUpstream, type Upstream } from '../../src/testing/upstream.ts'
-import { waitFor } from '../../src/testing/wait-for.ts'
+} from '../support/manifests.ts'
+import { startUpstream, type Upstream } from '../support/upstream.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 // Several processes start in each of these.
 vi.setConfig({ testTimeout: 90_000 })

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
+import { waitFor } from '../../../test/support/wait-for.ts'
 import { type KubeClient, KubeError } from '../../kube/index.ts'
-import { waitFor } from '../../testing/wait-for.ts'
 import { ClassKeeper } from './class-keeper.ts'
 
 /** An API server that holds the default class, changed by each thing that is applied. */

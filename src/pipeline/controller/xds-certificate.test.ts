@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, it } from 'vitest'
-import { Authority } from '../../testing/certificates.ts'
+import { Authority } from '../../../test/support/certificates.ts'
 import { servedCertificate } from './xds-certificate.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-xds-'))

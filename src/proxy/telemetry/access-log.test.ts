@@ -3,7 +3,7 @@ import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { eventually } from '../../testing/wait-for.ts'
+import { eventually } from '../../../test/support/wait-for.ts'
 import { AccessLog } from './access-log.ts'
 
 describe('AccessLog', () => {

@@ -1,13 +1,13 @@
 /** A bare controller: sends a proxy what a test hands it, word by word, and keeps what it answers. */
 import { Server, ServerCredentials, type ServerDuplexStream } from '@grpc/grpc-js'
-import type { ResourceKey } from '../model/resources.ts'
+import type { ResourceKey } from '../../src/model/resources.ts'
 import {
   assembleResponse,
   type DeltaRequest,
   decodeRequest,
   deltaMethodPath,
   encodePiece,
-} from '../wire/discovery.ts'
+} from '../../src/wire/discovery.ts'
 import { waitFor } from './wait-for.ts'
 
 /** One resource: key, version, and the bytes of its `Resource` message. */

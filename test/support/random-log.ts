@@ -15,8 +15,8 @@ import {
   resourceRefused,
   type SluiceEvent,
 } from '../../events/index.ts'
-import type { RecordedEvent } from '../actors/fold.ts'
-import { type ObjectRef, objectKey } from '../model/names.ts'
+import type { RecordedEvent } from '../../src/actors/fold.ts'
+import { type ObjectRef, objectKey } from '../../src/model/names.ts'
 
 const group = 'gateway.networking.k8s.io'
 // The first of several is chosen more often, so that what is made often meets.

@@ -8,10 +8,10 @@ import {
   resourceDeleted,
   type SluiceEvent,
 } from '../../events/index.ts'
-import { Fold } from '../actors/fold.ts'
-import { createGraph } from '../desired/derivations.ts'
-import type { Status } from '../desired/status-book.ts'
-import { objectKey } from '../model/names.ts'
+import { Fold } from '../../src/actors/fold.ts'
+import { createGraph } from '../../src/desired/derivations.ts'
+import type { Status } from '../../src/desired/status-book.ts'
+import { objectKey } from '../../src/model/names.ts'
 
 export interface StoryObject {
   readonly apiVersion: string

@@ -1,8 +1,8 @@
 /** Objects in a test's API server. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { customResourceDefinitions } from '../api/crds.ts'
-import { kinds } from '../api/kinds.ts'
+import { customResourceDefinitions } from '../../src/api/crds.ts'
+import { kinds } from '../../src/api/kinds.ts'
 import type { ApiServer } from './api-server.ts'
 import { type Crd, installCrds, readCrds } from './crds.ts'
 import { allConditions, type Status, type StatusCondition } from './gateway.ts'
