@@ -69,6 +69,18 @@ describe('boundaries', () => {
     expect(forbidden.map((entry) => `${entry.from} -> ${target(entry)}`)).toEqual([])
   })
 
+  it('lists no area without files and no import that nobody needs', () => {
+    const areas = Object.keys(boundaries.rules)
+    const stale = areas.filter((area) => !production.some((file) => areaOf(file) === area))
+    const used = new Set(own.map((entry) => `${areaOf(entry.from)} -> ${areaOf(target(entry))}`))
+    const unused = areas.flatMap((from) =>
+      (boundaries.rules[from] ?? [])
+        .filter((to) => to !== '*' && !used.has(`${from} -> ${to}`))
+        .map((to) => `${from} -> ${to}`),
+    )
+    expect([stale, unused]).toEqual([[], []])
+  })
+
   it('keeps each package to the folders that may use it', () => {
     const used = production
       .flatMap(importsOf)

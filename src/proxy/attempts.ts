@@ -2,10 +2,11 @@
  * Attempts to get a response for one request: what endpoints learn from them, and whether another
  * one is made.
  */
+
+import type { UpstreamAddress } from '../engine/upstream/upstream-address.ts'
 import type { GatewayError } from '../errors.ts'
 import type { ResponseHead } from '../exchange/exchange.ts'
 import { forwardingFacts, type RetryPlan } from '../exchange/forwarding.ts'
-import type { UpstreamAddress } from './engine/upstream/upstream-address.ts'
 import { ejectionOf, isProviderFailure } from './llm/choose-provider.ts'
 import { retryHintMs } from './llm/retry-hint.ts'
 import { retryAfterMs } from './retry-after.ts'

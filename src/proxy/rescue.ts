@@ -2,7 +2,7 @@
 import { CoreTrap } from '../core/errors.ts'
 import { type ErrorCode, GatewayError } from '../errors.ts'
 import type { HeaderFields, RespondVerdict } from '../exchange/exchange.ts'
-import { isGrpc } from './grpc.ts'
+import { isGrpc } from '../exchange/grpc.ts'
 
 /** A response that the gateway makes itself. */
 export interface LocalResponse {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createIoCore, NO_LISTENER, NO_ROUTE } from '../core/index.ts'
+import type { ServerExchange } from '../engine/types.ts'
 import { FieldPairs } from '../exchange/memory-message.ts'
-import type { ServerExchange } from './engine/types.ts'
 import { MatchableHeads } from './route.ts'
 
 /** What matching reads of an exchange whose head a policy has edited. */

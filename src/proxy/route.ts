@@ -2,10 +2,10 @@
 import { NO_LISTENER } from '../core/abi.ts'
 import type { HeadRecord } from '../core/head-record.ts'
 import type { IoCore } from '../core/io-core.ts'
+import type { ServerExchange } from '../engine/types.ts'
 import { GatewayError } from '../errors.ts'
 import type { RulePlacement } from './config/placement.ts'
 import type { ConfigStore } from './config/store.ts'
-import type { ServerExchange } from './engine/types.ts'
 import type { Walk } from './walk.ts'
 
 /** Room for a head that is written into the core by hand: what the engine admits at most. */

@@ -3,12 +3,12 @@
  * as the way of requests in `phases.ts`, without anything that needs a request to be read.
  */
 import { performance } from 'node:perf_hooks'
+import type { ServerStream, StreamHandler } from '../engine/streams/stream-types.ts'
+import type { UpstreamAddress } from '../engine/upstream/upstream-address.ts'
 import { GatewayError } from '../errors.ts'
 import type { RoutePlace } from '../exchange/exchange.ts'
 import { pickBackend } from './config/rules.ts'
 import type { CompiledStreamBackend, StreamPlacement } from './config/streams.ts'
-import type { ServerStream, StreamHandler } from './engine/streams/stream-types.ts'
-import type { UpstreamAddress } from './engine/upstream/upstream-address.ts'
 import type { PhaseContext } from './phase-context.ts'
 import { toGatewayError } from './rescue.ts'
 import type { StreamFacts, Telemetry } from './telemetry/types.ts'

@@ -4,8 +4,8 @@
  */
 
 import { performance } from 'node:perf_hooks'
+import type { UpstreamAddress } from '../engine/upstream/upstream-address.ts'
 import type { Attribute } from '../exchange/observe.ts'
-import type { UpstreamAddress } from './engine/upstream/upstream-address.ts'
 import { operationOf } from './llm/model-call.ts'
 import { newSpanId, RequestTrace, rememberTrace } from './request-trace.ts'
 import { accessFields } from './telemetry/access-fields.ts'

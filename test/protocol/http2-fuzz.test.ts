@@ -6,7 +6,7 @@ import {
   frameTypes,
   settingIds,
   settingsFrame,
-} from '../../src/proxy/engine/http2/frames.ts'
+} from '../../src/engine/http2/frames.ts'
 import {
   answering,
   type EngineRig,

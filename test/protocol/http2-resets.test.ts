@@ -6,9 +6,9 @@ import {
   rstStreamFrame,
   settingsFrame,
   windowUpdateFrame,
-} from '../../src/proxy/engine/http2/frames.ts'
-import { ManualClock } from '../../src/proxy/engine/manual-clock.ts'
-import type { ResponseStream } from '../../src/proxy/engine/types.ts'
+} from '../../src/engine/http2/frames.ts'
+import { ManualClock } from '../../src/engine/manual-clock.ts'
+import type { ResponseStream } from '../../src/engine/types.ts'
 import { type EngineRig, RawUpstream, startEngine } from '../proxy/engine-rig.ts'
 import {
   data,

@@ -6,9 +6,9 @@ import {
   frameTypes,
   settingIds,
   windowUpdateFrame,
-} from '../../src/proxy/engine/http2/frames.ts'
-import { mostStalled } from '../../src/proxy/engine/http2/stalled-streams.ts'
-import { ManualClock } from '../../src/proxy/engine/manual-clock.ts'
+} from '../../src/engine/http2/frames.ts'
+import { mostStalled } from '../../src/engine/http2/stalled-streams.ts'
+import { ManualClock } from '../../src/engine/manual-clock.ts'
 import { answering, type EngineRig, type RawUpstream, startEngine } from '../proxy/engine-rig.ts'
 import { FrameClient, get, headers } from '../proxy/frame-client.ts'
 import { waitFor } from '../support/wait-for.ts'

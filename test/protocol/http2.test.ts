@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { FloodKind } from '../../src/proxy/engine/http2/flood-guard.ts'
+import type { FloodKind } from '../../src/engine/http2/flood-guard.ts'
 import {
   errorCodes,
   frameTypes,
@@ -9,8 +9,8 @@ import {
   settingsAck,
   settingsFrame,
   windowUpdateFrame,
-} from '../../src/proxy/engine/http2/frames.ts'
-import { ManualClock } from '../../src/proxy/engine/manual-clock.ts'
+} from '../../src/engine/http2/frames.ts'
+import { ManualClock } from '../../src/engine/manual-clock.ts'
 import {
   answering,
   type EngineRig,

@@ -20,7 +20,7 @@ import {
   pingFrame,
   rstStreamFrame,
   settingsFrame,
-} from '../../src/proxy/engine/http2/frames.ts'
+} from '../../src/engine/http2/frames.ts'
 import { waitFor } from '../support/wait-for.ts'
 import { type EngineRig, RawConnection, RawUpstream, startEngine } from './engine-rig.ts'
 import { data, endHeaders, endStream, type Field, FrameClient, headers } from './frame-client.ts'

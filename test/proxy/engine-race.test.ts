@@ -1,10 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { ManualClock } from '../../src/proxy/engine/manual-clock.ts'
-import { connectionAttemptDelayMs } from '../../src/proxy/engine/socket/connection-race.ts'
-import type {
-  AddressRace,
-  UpstreamAddress,
-} from '../../src/proxy/engine/upstream/upstream-address.ts'
+import { ManualClock } from '../../src/engine/manual-clock.ts'
+import { connectionAttemptDelayMs } from '../../src/engine/socket/connection-race.ts'
+import type { AddressRace, UpstreamAddress } from '../../src/engine/upstream/upstream-address.ts'
 import { type Blackhole, startBlackhole } from '../support/blackhole.ts'
 import { attemptsTo } from '../support/tcp-table.ts'
 import { waitFor } from '../support/wait-for.ts'

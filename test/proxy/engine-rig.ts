@@ -1,15 +1,15 @@
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 import { createIoCore } from '../../src/core/index.ts'
-import type { GatewayError } from '../../src/errors.ts'
-import { createEngine, type EngineOptions } from '../../src/proxy/engine/engine.ts'
-import { ManualClock } from '../../src/proxy/engine/manual-clock.ts'
+import { createEngine, type EngineOptions } from '../../src/engine/engine.ts'
+import { ManualClock } from '../../src/engine/manual-clock.ts'
 import type {
   Engine,
   ForwardOptions,
   RequestHandler,
   ServerExchange,
-} from '../../src/proxy/engine/types.ts'
-import type { UpstreamAddress } from '../../src/proxy/engine/upstream/upstream-address.ts'
+} from '../../src/engine/types.ts'
+import type { UpstreamAddress } from '../../src/engine/upstream/upstream-address.ts'
+import type { GatewayError } from '../../src/errors.ts'
 
 /** What the log would say of one exchange. */
 export interface Done {

@@ -4,8 +4,8 @@ import {
   frameHead,
   frameTypes,
   settingsFrame,
-} from '../../src/proxy/engine/http2/frames.ts'
-import { HpackDecoder } from '../../src/proxy/engine/http2/hpack-decoder.ts'
+} from '../../src/engine/http2/frames.ts'
+import { HpackDecoder } from '../../src/engine/http2/hpack-decoder.ts'
 import { RawConnection } from './engine-rig.ts'
 
 /** One frame as it came. */

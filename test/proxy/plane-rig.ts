@@ -9,11 +9,11 @@ import {
 import type { AddressInfo } from 'node:net'
 import { canonicalJson } from '../../src/base/canonical.ts'
 import { createIoCore } from '../../src/core/index.ts'
+import { createEngine } from '../../src/engine/engine.ts'
 import type { GatewayError } from '../../src/errors.ts'
 import type { Resource, ResourceKey } from '../../src/model/resources.ts'
 import type { ApplyResult } from '../../src/proxy/config/store.ts'
 import { createDataPlane, type DataPlaneSettings } from '../../src/proxy/data-plane.ts'
-import { createEngine } from '../../src/proxy/engine/engine.ts'
 import type { RequestFacts } from '../../src/proxy/telemetry/types.ts'
 
 export interface Sent {

@@ -1,4 +1,6 @@
 /** gRPC calls of policies to backends: unary ones, and streams of messages both ways. */
+
+import type { CallListener } from '../../engine/upstream/call.ts'
 import { GatewayError } from '../../errors.ts'
 import type {
   GrpcCallout,
@@ -7,7 +9,6 @@ import type {
   GrpcStreamListener,
   HeaderFields,
 } from '../../exchange/exchange.ts'
-import type { CallListener } from '../engine/upstream/call.ts'
 import { fieldOf, frameMessage, MessageReader, readStatus } from './grpc-framing.ts'
 import type { CalloutOpener, OpenCallout } from './opener.ts'
 

@@ -2,6 +2,9 @@
  * How calls of policies leave: to an endpoint of the backend that they name, in the version of HTTP
  * and with the TLS, the credentials and the time limits that policies of that backend settle.
  */
+
+import type { CallListener, OpenCall } from '../../engine/upstream/call.ts'
+import type { UpstreamAddress } from '../../engine/upstream/upstream-address.ts'
 import { GatewayError } from '../../errors.ts'
 import type {
   CalloutSubtype,
@@ -10,8 +13,6 @@ import type {
   HostTarget,
   VendorTarget,
 } from '../../exchange/exchange.ts'
-import type { CallListener, OpenCall } from '../engine/upstream/call.ts'
-import type { UpstreamAddress } from '../engine/upstream/upstream-address.ts'
 import type { PhaseContext } from '../phase-context.ts'
 import type { Telemetry } from '../telemetry/types.ts'
 import { now } from '../upstream/choose.ts'

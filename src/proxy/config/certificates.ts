@@ -1,7 +1,8 @@
 /** Certificates of listeners, from the values of secrets that have been received. */
+
+import { TicketKeyring } from '../../engine/tls/session-tickets.ts'
+import type { ListenerIdentity, TrustedClients } from '../../engine/tls/tls-context.ts'
 import type { ClientValidation, ListenerResource, SecretRef } from '../../model/resources.ts'
-import { TicketKeyring } from '../engine/tls/session-tickets.ts'
-import type { ListenerIdentity, TrustedClients } from '../engine/tls/tls-context.ts'
 import type { ReceivedSecrets } from './received-secrets.ts'
 
 export class Certificates {

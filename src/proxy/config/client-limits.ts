@@ -1,6 +1,6 @@
+import { defaultHttp2Limits } from '../../engine/http2/limits.ts'
+import type { EngineLimits, PortChange } from '../../engine/types.ts'
 import type { ClientSettings } from '../../exchange/connection.ts'
-import { defaultHttp2Limits } from '../engine/http2/limits.ts'
-import type { EngineLimits, PortChange } from '../engine/types.ts'
 
 /** Fields and bytes of a head, where the user does not say. */
 const usualFields = 100

@@ -1,10 +1,10 @@
 import { canonicalJson } from '../../base/canonical.ts'
+import type { TicketKeyring } from '../../engine/tls/session-tickets.ts'
+import type { TlsChoice } from '../../engine/tls/tls-choice.ts'
+import { ListenerContexts, type ListenerIdentity } from '../../engine/tls/tls-context.ts'
 import type { ClientTlsSettings } from '../../exchange/connection.ts'
 import type { RoutePlace } from '../../exchange/exchange.ts'
 import type { ListenerResource } from '../../model/resources.ts'
-import type { TicketKeyring } from '../engine/tls/session-tickets.ts'
-import type { TlsChoice } from '../engine/tls/tls-choice.ts'
-import { ListenerContexts, type ListenerIdentity } from '../engine/tls/tls-context.ts'
 import type { Certificates } from './certificates.ts'
 
 /**

@@ -2,6 +2,8 @@
  * Where requests land: a listener, or a rule on a listener. Policies are merged here, on the first
  * request after a change, and kept until the next one.
  */
+
+import type { TlsChoice } from '../../engine/tls/tls-choice.ts'
 import type { RoutePlace } from '../../exchange/exchange.ts'
 import { targetObject } from '../../model/inference-pools.ts'
 import type { ObjectRef } from '../../model/names.ts'
@@ -13,7 +15,6 @@ import {
   listenerLevels,
   ruleLevels,
 } from '../../policies/merge.ts'
-import type { TlsChoice } from '../engine/tls/tls-choice.ts'
 import { type BackendAccess, type BackendPart, httpAccess, sharedAccess } from './backend-access.ts'
 import type { Certificates } from './certificates.ts'
 import { ListenerTls } from './listener-tls.ts'

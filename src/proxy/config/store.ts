@@ -9,6 +9,9 @@
  *   workload ------------> service          pod ------------> pool            (by name)
  */
 import type { IoCore } from '../../core/io-core.ts'
+import type { StreamProtocol } from '../../engine/streams/stream-types.ts'
+import type { TicketKeyring } from '../../engine/tls/session-tickets.ts'
+import type { TlsChoice } from '../../engine/tls/tls-choice.ts'
 import type { ErrorCode } from '../../errors.ts'
 import type { ClientSettings } from '../../exchange/connection.ts'
 import type {
@@ -20,9 +23,6 @@ import type {
   RouteResource,
   VersionedResource,
 } from '../../model/resources.ts'
-import type { StreamProtocol } from '../engine/streams/stream-types.ts'
-import type { TicketKeyring } from '../engine/tls/session-tickets.ts'
-import type { TlsChoice } from '../engine/tls/tls-choice.ts'
 import type { BackendTable } from '../upstream/backends.ts'
 import type { Locality } from '../upstream/locality.ts'
 import type { PoolTable } from '../upstream/pools.ts'

@@ -1,11 +1,11 @@
 /** From a backend of language models to one provider, and what is learned of providers. */
 import { isIP } from 'node:net'
+import type { ServerExchange } from '../../engine/types.ts'
 import { GatewayError } from '../../errors.ts'
 import type { FieldPair } from '../../exchange/exchange.ts'
 import { forwardingFacts } from '../../exchange/forwarding.ts'
 import { tokenLimitsOf } from '../../exchange/rate-limits.ts'
 import type { BackendAccess } from '../config/backend-access.ts'
-import type { ServerExchange } from '../engine/types.ts'
 import type { PhaseContext } from '../phase-context.ts'
 import type { Ejection } from '../telemetry/types.ts'
 import { joinAuthority } from '../upstream/authority.ts'

@@ -1,4 +1,6 @@
 /** What the data plane knows of one request to a language model, over all its attempts. */
+
+import type { ServerExchange } from '../../engine/types.ts'
 import type { RequestHead } from '../../exchange/exchange.ts'
 import { laterUsage } from '../../llm/chat.ts'
 import type { JsonObject } from '../../llm/json.ts'
@@ -10,7 +12,6 @@ import type { OutgoingRequest } from '../../llm/serve/request.ts'
 import type { Said } from '../../llm/serve/said.ts'
 import type { AnswerFacts } from '../../llm/serve/usage.ts'
 import type { BackendAccess } from '../config/backend-access.ts'
-import type { ServerExchange } from '../engine/types.ts'
 import { now } from '../upstream/choose.ts'
 import type { ProviderEndpoint } from '../upstream/model-providers.ts'
 import { ClientCredentials } from './client-credentials.ts'

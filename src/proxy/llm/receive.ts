@@ -1,4 +1,6 @@
 /** The answer of a provider, on its way to the client. */
+
+import type { ServerExchange } from '../../engine/types.ts'
 import type { RespondVerdict } from '../../exchange/exchange.ts'
 import type { StreamEvent } from '../../llm/chat.ts'
 import type { AnswerContext, ChatFormat } from '../../llm/client-formats.ts'
@@ -10,7 +12,6 @@ import type { ConversionOptions } from '../../llm/serve/conversion.ts'
 import { chatFormatOf, type OutgoingRequest } from '../../llm/serve/request.ts'
 import { type Said, SaidStream, saidIn } from '../../llm/serve/said.ts'
 import { AnswerStream, convertEvents, eventBytes } from '../../llm/serve/stream.ts'
-import type { ServerExchange } from '../engine/types.ts'
 import type { Walk } from '../walk.ts'
 import { decodeBody } from './content-coding.ts'
 import type { ModelCall } from './model-call.ts'

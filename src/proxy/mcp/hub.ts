@@ -1,5 +1,6 @@
 /** What the MCP backends of one thread share: the key of sessions, what is known of them, one clock. */
 import { BroadcastChannel } from 'node:worker_threads'
+import type { CallListener, CallRequest, OpenCall } from '../../engine/upstream/call.ts'
 import { GatewayError } from '../../errors.ts'
 import { type McpMessage, readMessage } from '../../mcp/message.ts'
 import {
@@ -9,7 +10,6 @@ import {
   type TargetSession,
 } from '../../mcp/session-state.ts'
 import { sessionKeyRef } from '../../model/mcp-targets.ts'
-import type { CallListener, CallRequest, OpenCall } from '../engine/upstream/call.ts'
 import { now } from '../upstream/choose.ts'
 import type { ClientRecord } from './client-view.ts'
 import type { Flow } from './transport.ts'

@@ -1,4 +1,4 @@
-import type { ResponseStream } from '../engine/types.ts'
+import type { ResponseStream } from '../../engine/types.ts'
 import { LocalExchange } from '../local-exchange.ts'
 import { changeResponse, changesResponse } from '../response.ts'
 import type { Walk } from '../walk.ts'

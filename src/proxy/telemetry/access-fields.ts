@@ -2,8 +2,9 @@
  * The fields of a line one by one, for lines that a policy shapes. Lines that nobody shapes are put
  * together in `access-line.ts` in one go; a test holds both to the same text.
  */
+
+import type { ServerExchange } from '../../engine/types.ts'
 import type { AttributeChanges, AttributeValue } from '../../exchange/observe.ts'
-import type { ServerExchange } from '../engine/types.ts'
 import { addressText, quote, statusOf, word } from './access-text.ts'
 import { modelFields } from './model-fields.ts'
 import type { McpFacts, RequestFacts } from './types.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import type { ServerExchange } from '../../engine/types.ts'
 import { GatewayError } from '../../errors.ts'
 import type { AttributeChanges } from '../../exchange/observe.ts'
-import type { ServerExchange } from '../engine/types.ts'
 import { type AccessLogFormat, lineFormats } from './access-line.ts'
 import type { RequestFacts } from './types.ts'
 

@@ -3,9 +3,10 @@
  * values are left out. Lines are put together by hand: no object and no generic serialiser on the
  * path of every request.
  */
+
+import type { ServerExchange } from '../../engine/types.ts'
 import type { GatewayError } from '../../errors.ts'
 import type { AttributeChanges } from '../../exchange/observe.ts'
-import type { ServerExchange } from '../engine/types.ts'
 import {
   protocolOf,
   rareFields,

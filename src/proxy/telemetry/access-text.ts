@@ -1,6 +1,6 @@
 /** What texts in the access log look like. */
-import { SocketPeer } from '../engine/socket/connection-ends.ts'
-import type { ServerExchange } from '../engine/types.ts'
+import { SocketPeer } from '../../engine/socket/connection-ends.ts'
+import type { ServerExchange } from '../../engine/types.ts'
 import type { RequestFacts } from './types.ts'
 
 export interface Address {

@@ -1,6 +1,6 @@
+import type { UpstreamAddress } from '../../engine/upstream/upstream-address.ts'
 import type { ConnectionSettings } from '../../exchange/connection.ts'
 import type { Step } from '../../policies/define.ts'
-import type { UpstreamAddress } from '../engine/upstream/upstream-address.ts'
 import type { UpstreamEndpoint } from './endpoint.ts'
 import type { NameRace } from './name-endpoints.ts'
 import type { RequestCap } from './request-cap.ts'

@@ -1,7 +1,7 @@
 import type { ConnectionSettings, HttpVersion, UpstreamVersion } from '../../exchange/connection.ts'
 import type { RequestHead } from '../../exchange/exchange.ts'
+import { isGrpc } from '../../exchange/grpc.ts'
 import { appProtocolOf } from '../../model/app-protocols.ts'
-import { isGrpc } from '../grpc.ts'
 
 /** What of a request decides how its backend is spoken to; streams that are no requests have less. */
 export type Asked = Pick<RequestHead, 'authority' | 'scheme'> &

@@ -1,6 +1,7 @@
 /** Providers of language models: where they are, what is known of each, and which one is asked. */
 
 import { bareHost } from '../../base/bare-host.ts'
+import type { UpstreamAddress } from '../../engine/upstream/upstream-address.ts'
 import {
   type DefaultCredentials,
   defaultCredentials,
@@ -10,7 +11,6 @@ import type { Provider } from '../../llm/providers/provider.ts'
 import type { ModelProvider, ProviderGroup } from '../../model/model-providers.ts'
 import type { BackendPart } from '../config/backend-access.ts'
 import { type NamedTarget, nameTarget } from '../config/rules.ts'
-import type { UpstreamAddress } from '../engine/upstream/upstream-address.ts'
 import { splitAuthority } from './authority.ts'
 import { betterOfTwo, type Chance } from './choose.ts'
 import { plainAddress, UpstreamEndpoint } from './endpoint.ts'

@@ -2,6 +2,8 @@
  * How a destination of one name is reached: what its policies settle, applied to addresses. A plain
  * address stays as it is; another one is made once for each address and kept.
  */
+
+import type { UpstreamAddress, UpstreamTls } from '../../engine/upstream/upstream-address.ts'
 import type {
   ConnectionSettings,
   KeepaliveSettings,
@@ -9,7 +11,6 @@ import type {
   UpstreamVersion,
 } from '../../exchange/connection.ts'
 import { serverIdentity } from '../../tls-client/handshake.ts'
-import type { UpstreamAddress, UpstreamTls } from '../engine/upstream/upstream-address.ts'
 import { type NameEndpoints, NameRace } from './name-endpoints.ts'
 
 export class UpstreamProfile {

@@ -1,9 +1,9 @@
 /** From a target of an MCP backend to an address. */
 
 import { bareHost } from '../../base/bare-host.ts'
+import type { UpstreamAddress } from '../../engine/upstream/upstream-address.ts'
 import { GatewayError } from '../../errors.ts'
 import type { BackendAccess, BackendPart } from '../config/backend-access.ts'
-import type { UpstreamAddress } from '../engine/upstream/upstream-address.ts'
 import { joinAuthority } from './authority.ts'
 import { chooseEndpoint, type EndpointSet, now } from './choose.ts'
 import type { UpstreamEndpoint } from './endpoint.ts'

@@ -13,12 +13,13 @@
  * UDP ports are numbered by themselves. Where listeners of several Gateways disagree, the one with
  * the smallest key decides, and those of the other protocols are rejected.
  */
+
+import type { TlsChoice } from '../../engine/tls/tls-choice.ts'
+import type { Engine, PortChange } from '../../engine/types.ts'
 import { GatewayError } from '../../errors.ts'
 import { compareText } from '../../model/names.ts'
 import type { DesiredDelta, ListenerResource, ResourceKey } from '../../model/resources.ts'
 import type { PortUse } from '../config/listener-tables.ts'
-import type { TlsChoice } from '../engine/tls/tls-choice.ts'
-import type { Engine, PortChange } from '../engine/types.ts'
 import type { PortName, WorkerRejection } from './worker-messages.ts'
 
 const retryMs = 1_000

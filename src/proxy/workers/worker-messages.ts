@@ -1,7 +1,8 @@
 /** What the main thread and its workers tell each other. */
+
+import type { TicketSecrets } from '../../engine/tls/session-tickets.ts'
+import type { EngineLimits, StreamLimits } from '../../engine/types.ts'
 import type { Rejection } from '../../wire/channel.ts'
-import type { TicketSecrets } from '../engine/tls/session-tickets.ts'
-import type { EngineLimits, StreamLimits } from '../engine/types.ts'
 import type { AmbiguousPaths } from '../request-path.ts'
 import type { AccessLogFormat } from '../telemetry/access-line.ts'
 import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'

@@ -3,14 +3,15 @@
  * its ports are bound, and the state that follows is told. Whatever is wrong with a change set, the
  * worker lives on and names what it does not have in force.
  */
+
+import type { TicketKeyring } from '../../engine/tls/session-tickets.ts'
+import type { TlsChoice } from '../../engine/tls/tls-choice.ts'
+import type { Engine, PortChange } from '../../engine/types.ts'
 import { GatewayError } from '../../errors.ts'
 import type { DesiredDelta, ResourceKey } from '../../model/resources.ts'
 import type { ConfigUpdate, Rejection } from '../../wire/channel.ts'
 import { type DecodedDelta, decodeDelta } from '../../wire/decode.ts'
 import type { PortUse } from '../config/listener-tables.ts'
-import type { TicketKeyring } from '../engine/tls/session-tickets.ts'
-import type { TlsChoice } from '../engine/tls/tls-choice.ts'
-import type { Engine, PortChange } from '../engine/types.ts'
 import type { AccessLog } from '../telemetry/access-log.ts'
 import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'
 import { poolSeries } from '../telemetry/pool-series.ts'

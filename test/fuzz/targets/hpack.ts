@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import type { HeaderEntry } from '../../../src/proxy/engine/http2/header-entry.ts'
-import { HpackDecoder } from '../../../src/proxy/engine/http2/hpack-decoder.ts'
+import type { HeaderEntry } from '../../../src/engine/http2/header-entry.ts'
+import { HpackDecoder } from '../../../src/engine/http2/hpack-decoder.ts'
 import { defineTarget } from '../support/target.ts'
 
 const tableLimit = 256

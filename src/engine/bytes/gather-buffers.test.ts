@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest'
+import { createIoCore } from '../../core/index.ts'
+import { GatherBuffers } from './gather-buffers.ts'
+
+const core = createIoCore({ memoryPages: 64 })
+
+test('text, bytes of the core and other bytes stand side by side', () => {
+  const buffer = new GatherBuffers(core).lease()
+  const at = core.allocate(16)
+  core.bytes.write('in the core', at, 'latin1')
+  buffer?.addText('short \xff ')
+  buffer?.addText(`${'long '.repeat(20)}\xfe `)
+  buffer?.addBytes(core.bytes, at, at + 11)
+  buffer?.addBytes(Buffer.from(' elsewhere'), 0, 10)
+  const expected = `short \xff ${'long '.repeat(20)}\xfe in the core elsewhere`
+  expect(buffer?.text()).toBe(expected)
+  expect(Buffer.from(buffer?.view() ?? []).toString('latin1')).toBe(expected)
+})
+
+test('what does not fit is not taken, and harms nothing', () => {
+  const buffer = new GatherBuffers(core).lease()
+  expect(buffer?.addText('x'.repeat(16_000))).toBe(true)
+  expect(buffer?.addText('y'.repeat(400))).toBe(false)
+  expect(buffer?.addBytes(Buffer.alloc(400), 0, 400)).toBe(false)
+  expect(buffer?.addBytes(Buffer.from('z'.repeat(384)), 0, 384)).toBe(true)
+  expect(buffer?.text()).toBe('x'.repeat(16_000) + 'z'.repeat(384))
+})
+
+test('a buffer comes back when it has been written and nobody keeps it, in either order', () => {
+  const buffers = new GatherBuffers(core)
+  const first = buffers.lease()
+  expect(first?.keep(10)).toBe(true)
+  expect(first?.keep(10)).toBe(false)
+  first?.addText('0123456789')
+  first?.release()
+  expect(buffers.lease()).not.toBe(first)
+  expect(first?.copy(2, 5).toString()).toBe('234')
+  first?.unkeep()
+  expect(buffers.lease()).toBe(first)
+  first?.keep(0)
+  first?.unkeep()
+  first?.release()
+  expect(buffers.lease()).toBe(first)
+})
+
+test('only half of them are kept, so that others are left to write with', () => {
+  const buffers = new GatherBuffers(core)
+  const all = Array.from({ length: 40 }, () => buffers.lease())
+  expect(all.filter((buffer) => buffer?.keep(1)).length).toBe(32)
+  for (const buffer of all) buffer?.release()
+  expect(buffers.kept).toBe(32)
+})
+
+test('a core that has no memory to spare has none', () => {
+  const small = createIoCore({ memoryPages: 16 })
+  expect(new GatherBuffers(small).lease()).toBeUndefined()
+})

@@ -1,0 +1,37 @@
+import { GatewayError } from '../../errors.ts'
+import { Timer, type TimerOwner, type TimerWheel } from '../timer-wheel.ts'
+import type { ForwardOptions } from '../types.ts'
+
+/** The two deadlines of an exchange: of the attempt, and of all attempts together. */
+export class Deadlines implements TimerOwner {
+  readonly #timers: TimerWheel
+  readonly #onPassed: (error: GatewayError) => void
+  readonly #request = new Timer(this)
+  readonly #attempt = new Timer(this)
+  #hasBegun = false
+
+  constructor(timers: TimerWheel, onPassed: (error: GatewayError) => void) {
+    this.#timers = timers
+    this.#onPassed = onPassed
+  }
+
+  /** An attempt begins; with the first one the time of the whole exchange begins. */
+  begin(options: ForwardOptions): void {
+    if (options.requestTimeoutMs > 0 && !this.#hasBegun) {
+      this.#hasBegun = true
+      this.#timers.arm(this.#request, options.requestTimeoutMs)
+    }
+    this.#timers.disarm(this.#attempt)
+    if (options.attemptTimeoutMs > 0) this.#timers.arm(this.#attempt, options.attemptTimeoutMs)
+  }
+
+  end(): void {
+    this.#hasBegun = false
+    this.#timers.disarm(this.#request)
+    this.#timers.disarm(this.#attempt)
+  }
+
+  onTimer(timer: Timer): void {
+    this.#onPassed(new GatewayError(timer === this.#request ? 'route_timeout' : 'upstream_timeout'))
+  }
+}

@@ -1,0 +1,270 @@
+import type { Socket } from 'node:net'
+import { GatewayError } from '../../errors.ts'
+import type {
+  ChosenBackend,
+  FieldPair,
+  Peer,
+  PeerCertificate,
+  RoutePlace,
+} from '../../exchange/exchange.ts'
+import { Learned } from '../../exchange/learned.ts'
+import type { BodySource } from '../bytes/body-sink.ts'
+import type { Tunnel } from '../bytes/tunnel.ts'
+import type { ClientSide } from '../client/client-side.ts'
+import {
+  admitsContent,
+  type Framing,
+  frameRequest,
+  frameResponse,
+  tellableStatus,
+} from '../message/framing.ts'
+import type { FramingFields } from '../message/head-output.ts'
+import type { HeadReader } from '../message/head-reader.ts'
+import { RequestHeadView } from '../message/request-head.ts'
+import { ResponseHeadView } from '../message/response-head.ts'
+import { peerOf } from '../socket/connection-ends.ts'
+import { certificateOf } from '../tls/client-certificate.ts'
+import type { TlsChoice } from '../tls/tls-choice.ts'
+import type { Ending, TunnelWatcher } from '../types.ts'
+import type { MirrorTarget } from '../upstream/mirror.ts'
+import type { AddressRace, UpstreamAddress } from '../upstream/upstream-address.ts'
+import { type DetourOwner, ExchangeBody } from './exchange-body.ts'
+
+const nowhere: RoutePlace = { gateway: '', listener: '' }
+const nothing = new Uint8Array()
+const nobody: Peer = { address: '', port: 0 }
+
+const idempotentMethods = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE'])
+
+/** 2 MiB, where the Gateway sets no other limit. */
+const defaultBufferLimit = 2_097_152
+
+/** What the data plane reads of an exchange; `HttpExchange` adds what happens to it. */
+export abstract class ExchangeView implements DetourOwner {
+  readonly request = new RequestHeadView()
+  /** Bodies as they come; what is sent on may be another one. */
+  readonly requestSource: ExchangeBody
+  readonly responseSource: ExchangeBody
+  readonly responseHead = new ResponseHeadView()
+  readonly learned = new Learned()
+  readonly facts = new Map<string, unknown>()
+  /**
+   * Counts requests. Any call outwards may end the exchange, and the object may serve the next
+   * request before the call returns.
+   */
+  turn = 0
+  place: RoutePlace = nowhere
+  backend: ChosenBackend | undefined
+  bufferLimit = defaultBufferLimit
+  state: unknown = undefined
+  error: GatewayError | undefined
+  ending: Ending | undefined
+  answeredBy: 'gateway' | 'upstream' | 'nobody' = 'nobody'
+  sentStatus = 0
+  startedAt = 0
+  endedAt = 0
+  headIsFresh = false
+  client: ClientSide | undefined
+  protected tunnel: Tunnel | undefined
+  protected tunnelWatcher: TunnelWatcher | undefined
+  protected hasResponse = false
+  /** Where copies go that have not left. */
+  protected mirrors: MirrorTarget[] | undefined
+  /** Body bytes of an answer of the gateway. */
+  protected ownBytes = 0
+
+  constructor(reader: HeadReader, requestSource: BodySource, responseSource: BodySource) {
+    this.requestSource = new ExchangeBody(reader, requestSource, this)
+    this.responseSource = new ExchangeBody(reader, responseSource, this)
+  }
+
+  abstract onOutletFed(): void
+  abstract onOutletFailed(error: GatewayError): void
+
+  mirror(address: UpstreamAddress, race?: AddressRace): void {
+    // As it is now: what is added later, such as credentials, is for the one backend alone.
+    const head = this.request.unframedText()
+    this.mirrors ??= []
+    this.mirrors.push({ address, race, head, isHead: this.isHead })
+  }
+
+  receivedNames(): ReadonlySet<string> {
+    return this.request.fields.receivedNames()
+  }
+
+  takeFields(isTaken: (name: string) => boolean): readonly FieldPair[] {
+    return this.request.fields.takeReceived(isTaken)
+  }
+
+  get requestBody(): ExchangeBody {
+    return this.requestSource.outgoing
+  }
+
+  get responseBody(): ExchangeBody {
+    return this.responseSource.outgoing
+  }
+
+  get port(): number {
+    return this.client?.port ?? 0
+  }
+
+  get tls(): TlsChoice | undefined {
+    return this.client?.tls
+  }
+
+  /** Who a trusted proxy says the client is; set by the data plane. */
+  forwardedFor: Peer | undefined
+
+  /** The client as its connection tells. */
+  #clientSource: Peer = nobody
+
+  /** Keeps who the client is: of one that has gone nobody could say it when its request is logged. */
+  protected serve(client: ClientSide): void {
+    this.client = client
+    this.#clientSource = client.source
+  }
+
+  get source(): Peer {
+    return this.forwardedFor ?? this.#clientSource
+  }
+
+  get rawSource(): Peer {
+    return this.client === undefined ? nobody : peerOf(this.client.socket)
+  }
+
+  get local(): Peer {
+    return this.client?.local ?? nobody
+  }
+
+  get peerCertificate(): PeerCertificate | undefined {
+    const socket = this.client?.socket
+    return socket === undefined ? undefined : certificateOf(socket)
+  }
+
+  get isOver(): boolean {
+    return this.ending !== undefined
+  }
+
+  get response(): ResponseHeadView | undefined {
+    return this.hasResponse ? this.responseHead : undefined
+  }
+
+  keepResponseHead(): void {
+    this.responseHead.detach()
+  }
+
+  get requestBytes(): number {
+    return this.requestSource.receivedBytes + (this.tunnel?.bytesUp ?? 0)
+  }
+
+  get responseBytes(): number {
+    return this.ownBytes + this.responseBody.sentBytes + (this.tunnel?.bytesDown ?? 0)
+  }
+
+  watchTunnel(watcher: TunnelWatcher): void {
+    this.tunnelWatcher = watcher
+  }
+
+  /** Whether another forward can still send the whole request. */
+  get isReplayable(): boolean {
+    return this.requestBody.isReplayable
+  }
+
+  /** By its method (RFC 9110 9.2.2), or because the client has said so. */
+  get isIdempotent(): boolean {
+    const { method, headers } = this.request
+    return idempotentMethods.has(method) || headers.get('idempotency-key') !== undefined
+  }
+
+  get isHead(): boolean {
+    return this.request.isHead
+  }
+
+  /** The protocol that the client wants to switch to. */
+  get upgrade(): string | undefined {
+    return this.request.upgrade
+  }
+
+  get isRequestSent(): boolean {
+    return this.requestBody.sent
+  }
+
+  get borrower(): Socket | undefined {
+    return this.client?.borrower
+  }
+
+  onTunnelBytes(bytes: Buffer, start: number, end: number): void {
+    this.tunnelWatcher?.(bytes, start, end)
+    this.tunnel?.fromUpstream(bytes, start, end)
+  }
+
+  onTunnelEnd(): void {
+    this.tunnel?.upstreamEnded()
+    this.client?.limitTunnel()
+  }
+
+  onUpstreamDrain(): void {
+    if (this.tunnel !== undefined) this.tunnel.upstreamDrained()
+    else this.requestBody.drained()
+  }
+
+  onClientTunnelBytes(bytes: Buffer, start: number, end: number): void {
+    this.tunnel?.fromClient(bytes, start, end)
+  }
+
+  onClientTunnelEnd(): void {
+    this.tunnel?.clientEnded()
+  }
+
+  /** Whoever waits for a body learns that it does not come. */
+  protected failBodies(): void {
+    const gone = this.error ?? new GatewayError('client_closed')
+    if (!this.requestSource.ended) this.requestSource.failAll(gone)
+    else if (!this.requestBody.ended) this.requestBody.fail(gone)
+    this.responseSource.failAll(gone)
+  }
+
+  /** Decides how a relayed response is sent, now that everything has been done to it. */
+  protected frame(client: ClientSide): Framing {
+    const { request, responseHead, responseBody } = this
+    const told = tellableStatus(request, responseHead.status)
+    if (told !== responseHead.status) responseHead.status = told
+    const framing = frameResponse(request, responseHead, responseBody, client.framesBodies)
+    if (framing.isCloseDelimited) client.mustClose = true
+    return framing
+  }
+
+  /** Leaves a request that may have no content without the one that a policy has given it. */
+  protected dropForbiddenContent(): void {
+    if (!admitsContent(this.request)) this.requestBody.replace(nothing)
+  }
+
+  get requestFraming(): FramingFields {
+    return frameRequest(this.request, this.requestBody)
+  }
+
+  /** Forgets the last request and lets its bytes go. */
+  protected clear(): void {
+    this.request.release()
+    this.responseHead.release()
+    this.requestSource.start('none', 0, false)
+    this.responseSource.start('none', 0, false)
+    this.learned.clear()
+    if (this.facts.size > 0) this.facts.clear()
+    this.place = nowhere
+    this.forwardedFor = undefined
+    this.#clientSource = nobody
+    this.backend = undefined
+    this.bufferLimit = defaultBufferLimit
+    this.state = undefined
+    this.error = undefined
+    this.ending = undefined
+    this.endedAt = 0
+    this.answeredBy = 'nobody'
+    this.sentStatus = 0
+    this.tunnel = undefined
+    this.tunnelWatcher = undefined
+    this.hasResponse = false
+    this.ownBytes = 0
+  }
+}

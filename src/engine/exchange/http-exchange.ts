@@ -1,0 +1,398 @@
+import { GatewayError } from '../../errors.ts'
+import { Tunnel } from '../bytes/tunnel.ts'
+import type { ClientSide, ClientUser } from '../client/client-side.ts'
+import type { EngineParts } from '../engine-parts.ts'
+import { type Framing, withoutContent } from '../message/framing.ts'
+import type { BodyKind } from '../message/message-body.ts'
+import type { Ending, ForwardOptions, ResponseStream, ServerExchange } from '../types.ts'
+import { Attempt, isOverload } from '../upstream/attempt.ts'
+import { startMirror } from '../upstream/mirror.ts'
+import type { UpstreamAddress } from '../upstream/upstream-address.ts'
+import type { UpstreamLink, UpstreamUser } from '../upstream/upstream-link.ts'
+import { Deadlines } from './deadlines.ts'
+import type { ExchangePhase } from './exchange-phase.ts'
+import { ExchangeView } from './exchange-view.ts'
+import { writeOwnAnswer } from './own-answer.ts'
+import { beginOwnStream, OwnStream } from './own-stream.ts'
+import { RequestUpload } from './request-upload.ts'
+
+/** One request and its response: the data plane's view, and the way from socket to socket. */
+export class HttpExchange extends ExchangeView implements ServerExchange, ClientUser, UpstreamUser {
+  readonly #parts: EngineParts
+  #phase: ExchangePhase = 'over'
+  readonly #attempt: Attempt
+  readonly #deadlines: Deadlines
+  readonly #upload: RequestUpload
+  /** The response is complete on the upstream's side; the connection rests until the client drained. */
+  #isUpstreamDone = false
+  /** onRequest, onResponse and onError told, less the answers to them. */
+  #undecided = 0
+  #stream: OwnStream | undefined
+  #isReadingHead = false
+  /** Of the response that is being sent. */
+  #framing: Framing = withoutContent
+
+  constructor(parts: EngineParts) {
+    const requestSource = { resumeBody: () => this.client?.wantBody() }
+    const responseSource = {
+      resumeBody: () => (this.#stream?.onDrain ?? (() => this.#attempt.link?.resumeBody()))(),
+    }
+    super(parts.reader, requestSource, responseSource)
+    this.#parts = parts
+    this.#attempt = new Attempt(parts, this)
+    this.#upload = new RequestUpload(parts.timers, this)
+    this.#deadlines = new Deadlines(parts.timers, (error) => this.#stop(error, 'timeout'))
+  }
+
+  // --- life ---
+
+  /** A head has been read: tells the data plane. */
+  begin(client: ClientSide, body: BodyKind): void {
+    this.serve(client)
+    this.turn++
+    this.#phase = 'deciding'
+    this.#parts.activeExchanges++
+    this.startedAt = this.#parts.clock.now()
+    this.requestSource.start(body, this.request.contentLength, true)
+    this.headIsFresh = true
+    this.#tell(undefined)
+    this.headIsFresh = false
+    this.request.settle()
+  }
+
+  respond(
+    status: number,
+    headers: readonly (readonly [string, string])[],
+    body: string | Uint8Array | undefined,
+  ): void {
+    const client = this.#ownTurn()
+    if (client === undefined) return
+    this.ownBytes = writeOwnAnswer(client, this, status, headers, body)
+    this.#answeredOurselves()
+    this.#responseSent()
+  }
+
+  respondStream(
+    status: number,
+    headers: readonly (readonly [string, string])[],
+  ): ResponseStream | undefined {
+    const client = this.#ownTurn()
+    if (client === undefined) return undefined
+    this.#framing = beginOwnStream(client, this, status, headers)
+    const stream = new OwnStream(this.responseSource, () => this.onResponseBody())
+    this.#stream = stream
+    this.#answeredOurselves()
+    this.#sendResponseBody(client)
+    return stream
+  }
+
+  #ownTurn(): ClientSide | undefined {
+    this.#undecided--
+    if (this.client === undefined || !this.#isUndecided()) return undefined
+    this.#attempt.drop()
+    return this.client
+  }
+
+  #answeredOurselves(): void {
+    this.hasResponse = true
+    this.answeredBy = 'gateway'
+    this.sentStatus = this.responseHead.status
+    this.#phase = 'relaying'
+  }
+
+  forward(address: UpstreamAddress, options: ForwardOptions): void {
+    this.#undecided--
+    if (this.client === undefined || !this.#isUndecided()) return
+    if (!this.requestBody.isReplayable) {
+      this.#answerError(this.error ?? new GatewayError('upstream_reset', 'the body is gone'))
+      return
+    }
+    this.dropForbiddenContent()
+    this.hasResponse = false
+    this.#isUpstreamDone = false
+    this.#phase = 'forwarding'
+    this.#upload.stop()
+    this.#deadlines.begin(options)
+    if (this.mirrors !== undefined) startMirror(this.#parts, this.mirrors, this)
+    this.mirrors = undefined
+    try {
+      this.#attempt.start(address, options)
+    } catch (thrown) {
+      if (!isOverload(thrown)) throw thrown
+      this.#answerError(thrown)
+    }
+  }
+
+  relay(): void {
+    this.#undecided--
+    const client = this.client
+    if (client === undefined || this.#phase !== 'answering' || !this.hasResponse) return
+    // Until here another attempt could still be made.
+    this.requestBody.stopRecording()
+    const head = this.responseHead
+    this.#framing = this.frame(client)
+    this.answeredBy = 'upstream'
+    this.sentStatus = head.status
+    if (head.status === 101) {
+      this.#startTunnel(client)
+      return
+    }
+    client.sendResponse(head, this.#framing.fields, this)
+    this.#phase = 'relaying'
+    const { turn } = this
+    this.#sendResponseBody(client)
+    if (turn === this.turn && this.#phase === 'relaying') this.#upload.answered(head.status)
+  }
+
+  #sendResponseBody(client: ClientSide): void {
+    const body = this.responseBody
+    const { fields, hasContent } = this.#framing
+    if (!hasContent || typeof fields === 'number') this.#dropUnfinishedUpstream()
+    if (!hasContent) {
+      client.sink.endBody('')
+      client.sink.flush()
+      this.#responseSent()
+      return
+    }
+    body.passesTrailers = client.framesBodies || this.request.acceptsTrailers
+    const turn = this.turn
+    try {
+      const isCoded = fields === 'chunked' && !client.framesBodies
+      body.flow(client.sink, isCoded, this.#isReadingHead)
+    } catch (thrown) {
+      this.#answerBug(thrown, turn)
+      return
+    }
+    if (turn === this.turn && body.sent) this.#responseSent()
+  }
+
+  // --- the upstream's side ---
+
+  onUpstreamReady(link: UpstreamLink): void {
+    this.#upload.start(link)
+  }
+
+  onUploadFailed(thrown: unknown): void {
+    this.#answerError(this.#parts.blame(thrown))
+  }
+
+  onUnaskedBody(): void {
+    this.#upload.proceed()
+  }
+
+  onElsewhere(address: UpstreamAddress): void {
+    this.#attempt.moved(address)
+    this.#parts.handler.onElsewhere?.(this, address)
+  }
+
+  onInterim(): void {
+    const client = this.client
+    if (client === undefined || this.request.isHttp10 || this.#phase !== 'forwarding') return
+    if (this.responseHead.status === 100 && (this.#upload.proceed() || client.hasContinued)) return
+    client.sendInterim(this.responseHead.text('none'))
+  }
+
+  onResponseHead(): void {
+    this.hasResponse = true
+    this.#isUpstreamDone = false
+    this.#phase = 'answering'
+    this.#isReadingHead = true
+    this.#tell(undefined)
+    this.#isReadingHead = false
+  }
+
+  onReadEnd(): void {
+    if (this.#phase === 'relaying') this.client?.sink.flush()
+  }
+
+  onResponseBody(): void {
+    this.#isUpstreamDone = this.responseSource.ended
+    if (this.responseBody.sent) this.#responseSent()
+    else if (this.#isUpstreamDone && this.#phase === 'answering') this.#attempt.release()
+  }
+
+  onUpstreamFailure(link: UpstreamLink, error: GatewayError): void {
+    if (link !== this.#attempt.link || this.#isUpstreamDone) return
+    this.#attempt.link = undefined
+    this.#upload.stop()
+    if (this.#phase === 'tunnel') {
+      this.#complete()
+      return
+    }
+    this.responseSource.failAll(error)
+    if (this.#phase === 'relaying') this.#breakOff(error, 'upstream-cut')
+    else {
+      const isWaiting = this.#phase === 'forwarding'
+      if (isWaiting && this.#attempt.retry(link, error)) return
+      this.#answerError(error)
+    }
+  }
+
+  /** Everything written has left. */
+  onClientDrain(): void {
+    if (this.#phase === 'relaying') this.responseBody.drained()
+    else if (this.#phase === 'tunnel') this.tunnel?.clientDrained()
+    else if (this.#phase === 'flushing') this.#complete()
+  }
+
+  /** The body of the request breaks the chunked coding. */
+  onBadRequestBody(error: GatewayError): void {
+    const client = this.client
+    if (client === undefined) return
+    client.mustClose = true
+    this.requestSource.failAll(error)
+    this.error = error
+    if (this.#phase === 'relaying') this.#cut('client-closed')
+    else if (this.#phase === 'flushing') this.#complete()
+    else if (this.#phase !== 'over') this.#answerError(error)
+  }
+
+  /** The client has gone, or sends nothing more while it waits. */
+  onClientGone(error?: GatewayError): void {
+    if (this.#phase === 'over') return
+    if (this.#phase === 'tunnel' && error === undefined) this.ending = 'complete'
+    else {
+      this.ending = 'client-closed'
+      this.error = error ?? new GatewayError('client_closed')
+    }
+    this.#over()
+  }
+
+  onOutletFed(): void {
+    if (this.#phase === 'relaying' && this.responseBody.sent) this.#responseSent()
+  }
+
+  onOutletFailed(error: GatewayError): void {
+    if (this.#phase === 'deciding') this.#answerError(error)
+    else this.#stop(error, 'upstream-cut')
+  }
+
+  #stop(error: GatewayError, ending: Ending): void {
+    if (this.#phase === 'forwarding' || this.#phase === 'answering') this.#answerError(error)
+    else if (this.#phase === 'relaying' || this.#phase === 'flushing') this.#breakOff(error, ending)
+  }
+
+  #isUndecided(): boolean {
+    return this.#phase === 'deciding' || this.#phase === 'answering'
+  }
+
+  #startTunnel(client: ClientSide): void {
+    const upstream = this.#attempt.link
+    if (upstream === undefined) return
+    const head = this.responseHead
+    const clientEnd = client.startTunnel(head.text('none'), head.upgrade ?? '')
+    this.#phase = 'tunnel'
+    this.tunnel = new Tunnel(clientEnd, upstream.tunnelEnd)
+    this.#deadlines.end()
+    client.mustClose = true
+    upstream.startTunnel()
+    client.openTunnel()
+  }
+
+  #answerError(error: GatewayError): void {
+    this.error = error
+    this.#upload.stop()
+    this.#attempt.drop()
+    this.responseSource.failAll(error)
+    this.hasResponse = false
+    this.#phase = 'answering'
+    this.#tell(error)
+  }
+
+  /** The data plane's turn: an error, a request or a response, by the phase. */
+  #tell(error: GatewayError | undefined): void {
+    const { handler } = this.#parts
+    const turn = this.turn
+    this.#undecided++
+    try {
+      if (error !== undefined) handler.onError(this, error)
+      else if (this.#phase === 'deciding') handler.onRequest(this)
+      else handler.onResponse(this)
+    } catch (thrown) {
+      this.#answerBug(thrown, turn)
+    }
+  }
+
+  /** The data plane threw: nobody else will answer. */
+  #answerBug(thrown: unknown, turn: number): void {
+    if (turn !== this.turn) return
+    this.error = new GatewayError('bug', undefined, thrown)
+    if (this.#isUndecided())
+      this.respond(500, [['content-type', 'text/plain']], this.error.row.text)
+    else if (this.#phase === 'relaying') this.#cut('upstream-cut')
+  }
+
+  /** The response is written to its end. */
+  #responseSent(): void {
+    if (this.#phase !== 'relaying') return
+    this.#dropUnfinishedUpstream()
+    this.#phase = 'flushing'
+    if (this.client?.needsDrain !== true) this.#complete()
+    else if (this.client.borrower !== undefined) this.#attempt.lend()
+    else this.#attempt.release()
+  }
+
+  #complete(): void {
+    this.ending ??= 'complete'
+    this.endedAt = this.#parts.clock.now()
+    this.#attempt.release(this.endedAt)
+    this.#over()
+  }
+
+  /** The rest of the response does not come; the client is told in its own format where that can be. */
+  #breakOff(error: GatewayError, ending: Ending): void {
+    this.error = error
+    if (!this.responseBody.conclude()) {
+      this.#cut(ending)
+      return
+    }
+    this.ending = ending
+    this.#attempt.drop()
+    this.#responseSent()
+  }
+
+  /** Part of the response has been sent: only a broken connection can say that it is not whole. */
+  #cut(ending: Ending): void {
+    this.ending = ending
+    this.client?.cut(this.#framing.isCloseDelimited)
+    this.#over()
+  }
+
+  /** Nobody will read the rest of the upstream's body. */
+  #dropUnfinishedUpstream(): void {
+    if (this.responseSource.ended) return
+    this.#attempt.drop()
+    this.responseSource.fail(new GatewayError('upstream_reset', 'the body was replaced'))
+  }
+
+  #over(): void {
+    const client = this.client
+    if (client === undefined) return
+    this.#phase = 'over'
+    if (this.endedAt === 0) this.endedAt = this.#parts.clock.now()
+    this.#deadlines.end()
+    this.#upload.stop()
+    this.#attempt.drop()
+    this.#stream?.close()
+    this.#stream = undefined
+    this.requestBody.tap?.onAbandon()
+    this.requestBody.stopRecording()
+    if (this.ending !== 'complete') this.failBodies()
+    this.#parts.activeExchanges--
+    this.#parts.handler.onDone(this)
+    client.exchangeOver(this)
+  }
+
+  /** Ready for another request, where nobody can still hold this one. */
+  recycle(): void {
+    this.client = undefined
+    // Whoever has not answered yet may do so late, to an exchange that then must be nobody's.
+    if (this.#undecided !== 0 || this.ending !== 'complete') return
+    if (this.#parts.spareExchanges.isFull) return
+    this.clear()
+    this.#isUpstreamDone = false
+    this.#framing = withoutContent
+    this.mirrors = undefined
+    this.#parts.spareExchanges.keep(this)
+  }
+}

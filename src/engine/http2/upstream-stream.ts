@@ -1,0 +1,360 @@
+import { createHash } from 'node:crypto'
+import { GatewayError } from '../../errors.ts'
+import type { TunnelEnd } from '../bytes/tunnel.ts'
+import type { FramingFields } from '../message/head-output.ts'
+import type { HeadReader } from '../message/head-reader.ts'
+import type { BodyKind, MessageBody } from '../message/message-body.ts'
+import type { RequestHeadView } from '../message/request-head.ts'
+import { interimLimit } from '../upstream/response-kind.ts'
+import type { UpstreamAddress } from '../upstream/upstream-address.ts'
+import type { UpstreamLink, UpstreamUser } from '../upstream/upstream-link.ts'
+import { errorCodes } from './frames.ts'
+import type { ResponseFields } from './response-fields.ts'
+import type { StreamSession } from './sending-stream.ts'
+import { TunnelStream } from './tunnel-stream.ts'
+
+/** RFC 6455 1.3. */
+const webSocketGuid = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
+const keyPattern = /^sec-websocket-key:[ \t]*(\S*)[ \t]*\r\n/im
+
+/** What such a stream needs of its connection besides. */
+export interface RequestSession extends StreamSession {
+  /** As of a link. */
+  readonly lostTurn: number | undefined
+  readonly serial: number
+  readonly scheme: 'http' | 'https'
+  readonly reader: HeadReader
+  readonly maxHeadBytes: number
+  /** Requests can be sent. */
+  readonly isReady: boolean
+  /** Settings of the upstream have come, and whether they take extended CONNECT (RFC 8441 3). */
+  readonly isSettled: boolean
+  readonly admitsConnect: boolean
+  /** A head leaves: the stream gets its number. */
+  open(stream: UpstreamStream): void
+  /** A request was given up before its head left. */
+  leave(stream: UpstreamStream): void
+  /** Request and response are complete. */
+  finished(stream: UpstreamStream): void
+  /** The error, with the place where it happened. */
+  place(error: GatewayError): GatewayError
+}
+
+/**
+ * One request to an upstream that speaks HTTP/2, and its response. A request that asks to switch to
+ * another protocol becomes an extended CONNECT, and its success the switch (RFC 8441 5).
+ */
+export class UpstreamStream extends TunnelStream implements UpstreamLink {
+  readonly #upstream: RequestSession
+  readonly framesBodies = true
+  isUnprocessed = false
+  isLent = false
+  hasAnswered = false
+  readonly served: number
+  #user: UpstreamUser | undefined
+  #sensitiveNames: ReadonlySet<string> | undefined
+  #interims = 0
+  /** The final head has come. */
+  #hasHead = false
+  /** All of the response had arrived when the stream was reset, or its connection lost. */
+  #wasWhole = false
+  /** Set where the request asks for a tunnel: the protocol in it, and the key of a WebSocket. */
+  #protocol: string | undefined
+  #key = ''
+  /** The half to the upstream may end: an extended CONNECT stays open behind its head. */
+  #mayEnd = true
+
+  constructor(session: RequestSession, user: UpstreamUser, served: number) {
+    super(session, 0, 0, session.streamWindow)
+    this.#upstream = session
+    this.#user = user
+    this.served = served
+  }
+
+  get sink(): this {
+    return this
+  }
+
+  get lostTurn(): number | undefined {
+    return this.#upstream.lostTurn
+  }
+
+  get serial(): number {
+    return this.#upstream.serial
+  }
+
+  get isIdle(): boolean {
+    return this.#upstream.isReady
+  }
+
+  get tunnelEnd(): TunnelEnd {
+    return this
+  }
+
+  startTunnel(): void {
+    this.openTunnel()
+  }
+
+  protected get body(): MessageBody | undefined {
+    return this.#hasHead ? this.#user?.responseSource : undefined
+  }
+
+  use(user: UpstreamUser): void {
+    this.#user = user
+    this.ready()
+  }
+
+  /** The connection leads to another address of the name. */
+  elsewhere(address: UpstreamAddress): void {
+    this.#user?.onElsewhere(address)
+  }
+
+  /** The connection stands. */
+  ready(): void {
+    this.#user?.onUpstreamReady(this)
+  }
+
+  protected override open(): void {
+    this.#upstream.open(this)
+  }
+
+  protected encodeHead(head: string): string {
+    const { scheme } = this.#upstream
+    const protocol = this.#protocol
+    return protocol === undefined
+      ? this.session.encoder.request(head, scheme, this.#sensitiveNames)
+      : this.session.encoder.connect(head, scheme, protocol, this.#sensitiveNames)
+  }
+
+  sendHead(head: string, sensitiveNames?: ReadonlySet<string>): void {
+    this.#sensitiveNames = sensitiveNames
+    this.#protocol = this.#user?.upgrade?.split(',')[0]?.trim().toLowerCase()
+    if (this.#protocol === undefined) {
+      this.setHead(head)
+      return
+    }
+    this.#mayEnd = false
+    this.#key = keyPattern.exec(head)?.[1] ?? ''
+    this.setHead(head.replace(keyPattern, ''))
+  }
+
+  sendRequest(
+    request: RequestHeadView,
+    framing: FramingFields,
+    upgrade: string | undefined,
+    expects: boolean,
+  ): void {
+    this.sendHead(request.text(framing, upgrade, expects), request.sensitiveNames)
+  }
+
+  override endBody(trailers: string): void {
+    if (this.#mayEnd) super.endBody(trailers)
+  }
+
+  /** The other end of the tunnel sends nothing more. */
+  override end(): void {
+    this.#mayEnd = true
+    super.end()
+  }
+
+  /** Whether an extended CONNECT may be sent is known once the settings of the upstream are. */
+  override flush(): boolean {
+    if (this.#protocol === undefined || this.id !== 0) return super.flush()
+    if (!this.#upstream.isSettled) return true
+    if (this.#upstream.admitsConnect) return super.flush()
+    queueMicrotask(() => this.#refuseTunnel())
+    return true
+  }
+
+  /** The settings of the upstream are there. */
+  settled(): void {
+    if (this.#protocol !== undefined && !this.isSendClosed) this.flush()
+  }
+
+  #refuseTunnel(): void {
+    if (this.#user === undefined) return
+    this.closeBoth()
+    this.#upstream.leave(this)
+    this.fail(new GatewayError('upstream_upgrade', 'HTTP/2 without extended CONNECT'))
+  }
+
+  protected override onSendEnd(): void {
+    if (this.isTunnel) this.#endIfComplete()
+  }
+
+  protected onTunnelBytes(bytes: Buffer, start: number, end: number): void {
+    this.#user?.onTunnelBytes(bytes, start, end)
+  }
+
+  protected onTunnelEnd(): void {
+    this.#user?.onTunnelEnd()
+    this.#endIfComplete()
+  }
+
+  /** Nothing goes either way any more: for a tunnel that is what a closed connection is. */
+  #endIfComplete(): void {
+    if (!this.isSendClosed || !this.isReceiveClosed || this.#user === undefined) return
+    this.#upstream.finished(this)
+    this.fail(new GatewayError('upstream_reset', 'the tunnel is complete'))
+  }
+
+  override onSendDrain(): void {
+    this.#user?.onUpstreamDrain()
+  }
+
+  // --- the response ---
+
+  /** A head was decoded. */
+  onHead(fields: ResponseFields, isLast: boolean): void {
+    const user = this.#user
+    if (user === undefined) return
+    this.hasAnswered = true
+    const reader = this.#upstream.reader
+    const isInterim = fields.status < 200
+    if (!fields.check() || (isInterim && isLast)) {
+      this.broken('malformed response')
+      return
+    }
+    const text = this.#opensTunnel(fields.status) ? this.#switchText(fields) : fields.text()
+    const code = reader.readResponseText(text, this.#upstream.maxHeadBytes)
+    if (code !== 0) {
+      this.broken('malformed response head')
+      return
+    }
+    user.responseHead.load(reader, reader.textBytes, reader.textStart, true)
+    if (isInterim) {
+      this.#interims++
+      if (this.#interims > interimLimit) this.broken('too many interim responses')
+      else user.onInterim()
+    } else this.#onFinalHead(user, isLast)
+  }
+
+  get hasHead(): boolean {
+    return this.#hasHead
+  }
+
+  /** Before a final head there is nothing that data could belong to (RFC 9113 8.1). */
+  override onData(bytes: Buffer, start: number, end: number, isLast: boolean): void {
+    if (this.#hasHead || this.#user === undefined) super.onData(bytes, start, end, isLast)
+    else this.broken('data before a head')
+  }
+
+  #opensTunnel(status: number): boolean {
+    return this.#protocol !== undefined && status >= 200 && status < 300
+  }
+
+  /** The switch of HTTP/1.1 that says the same as a successful CONNECT, which has no body. */
+  #switchText(fields: ResponseFields): string {
+    const text = fields.text()
+    const lines = text.slice(text.indexOf('\r\n') + 2)
+    const accept = createHash('sha1').update(`${this.#key}${webSocketGuid}`).digest('base64')
+    return (
+      `HTTP/1.1 101 \r\nconnection: upgrade\r\nupgrade: ${this.#protocol}\r\n` +
+      (this.#key === '' ? '' : `sec-websocket-accept: ${accept}\r\n`) +
+      lines.replace(/^(?:sec-websocket-accept|content-length):.*\r\n/gim, '')
+    )
+  }
+
+  /** Data that comes before the tunnel is open waits for it. */
+  #onSwitch(user: UpstreamUser, isLast: boolean): void {
+    if (isLast) this.isReceiveClosed = true
+    user.responseSource.start('none', 0, false)
+    user.onResponseHead(this)
+    if (this.#user !== user) return
+    user.responseHead.detach()
+    user.onReadEnd()
+  }
+
+  #onFinalHead(user: UpstreamUser, isLast: boolean): void {
+    const head = user.responseHead
+    this.#hasHead = true
+    const { contentLength, status } = head
+    if (status === 101) {
+      this.#onSwitch(user, isLast)
+      return
+    }
+    if (!this.#mayEnd) this.end()
+    const isBodiless = user.isHead || status === 204 || status === 304
+    if (isLast && contentLength > 0 && !isBodiless) {
+      this.broken('less data than content-length')
+      return
+    }
+    this.expect(isBodiless ? 0 : contentLength)
+    if (isLast) this.isReceiveClosed = true
+    const kind: BodyKind = isLast || isBodiless ? 'none' : 'stream'
+    user.responseSource.start(kind, contentLength, false)
+    user.onResponseHead(this)
+    // Whoever asked may be done with the response, and the head may be another's.
+    if (this.#user !== user) return
+    if (kind === 'none') user.onResponseBody(this)
+    if (this.#user !== user) return
+    head.detach()
+    user.onReadEnd()
+  }
+
+  protected onFed(): void {
+    this.#user?.onResponseBody(this)
+  }
+
+  resumeBody(): void {
+    this.resumeReceiving()
+  }
+
+  // --- ends ---
+
+  release(): void {
+    const isComplete = this.isSendClosed && this.isReceiveClosed
+    this.#user = undefined
+    if (isComplete) this.#upstream.finished(this)
+    else this.#giveUp(errorCodes.noError)
+  }
+
+  close(): void {
+    this.#user = undefined
+    this.#giveUp(errorCodes.cancel)
+  }
+
+  #giveUp(code: number): void {
+    if (this.id === 0) {
+      this.closeBoth()
+      this.#upstream.leave(this)
+    } else this.session.reset(this, code)
+  }
+
+  onBroken(error: GatewayError): void {
+    this.fail(error)
+  }
+
+  /** All of the response has arrived, though some of it may still wait to be taken. */
+  get #isWhole(): boolean {
+    if (!this.#hasHead || this.isTunnel) return false
+    return this.isReceiveClosed || this.#user?.responseSource.ended === true
+  }
+
+  /** A server that needs no more of a request says so by a reset behind its response (RFC 9113 8.1). */
+  override closeReset(): void {
+    this.#wasWhole = this.#isWhole
+    if (this.#wasWhole) this.closeSending()
+    else this.closeBoth()
+  }
+
+  onReset(code: number): void {
+    this.isUnprocessed = code === errorCodes.refusedStream
+    // A response that is complete stays so, whatever becomes of the rest of the request.
+    if (this.#wasWhole) return
+    this.fail(new GatewayError('upstream_reset', `stream reset with code ${code}`))
+  }
+
+  onSessionGone(error: GatewayError): void {
+    if (!this.#wasWhole) this.fail(error)
+  }
+
+  /** The stream is no more; tells the user. */
+  fail(error: GatewayError): void {
+    const user = this.#user
+    this.#user = undefined
+    // Each request gets an error of its own, which knows where it went.
+    const { code, cause, detail } = error
+    user?.onUpstreamFailure(this, this.#upstream.place(new GatewayError(code, detail, cause)))
+  }
+}

@@ -1,0 +1,316 @@
+import { GatewayError } from '../../errors.ts'
+import type { FieldPair, HeaderFields } from '../../exchange/exchange.ts'
+import { latin1Text } from '../bytes/latin1.ts'
+import type { HeadOutput } from './head-output.ts'
+import { type HeadReader, infoHop, infoName, type NameBits, nameBit } from './head-reader.ts'
+
+/** Numbers that describe one field: name start and end, value start and end, info. */
+const stride = 5
+
+const tokenPattern = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+const valuePattern = /^[\t\x20-\x7e\x80-\xff]*$/
+
+/** Fields that the engine writes itself; edits to them are ignored. */
+const engineFields = new Set([
+  'connection',
+  'content-length',
+  'expect',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'transfer-encoding',
+  'upgrade',
+])
+
+/** What was found to be good last. */
+let lastName = ''
+let lastValue = ''
+/** A name that is neither Host nor one of the engine's. */
+let lastFree = ''
+
+/**
+ * Refuses what could not be sent as one field line (RFC 9110 5.1, 5.5).
+ * @throws GatewayError filter_failed
+ */
+export function checkField(name: string, value: string): void {
+  // Most fields are set by configuration, the same ones on every message.
+  if (name === lastName && value === lastValue) return
+  if (!tokenPattern.test(name)) throw new GatewayError('filter_failed', 'bad header name')
+  if (!valuePattern.test(value)) throw new GatewayError('filter_failed', `bad value of ${name}`)
+  lastName = name
+  lastValue = value
+}
+
+/** ASCII lower case of a byte, so that names compare as RFC 9110 wants and no further. */
+function fold(byte: number): number {
+  return byte >= 0x41 && byte <= 0x5a ? byte | 0x20 : byte
+}
+
+/**
+ * The fields of one head: spans over its bytes, and edits beside them. Strings are made for the
+ * fields that somebody asks for; without edits the head is sent on as it came.
+ *
+ * Hop-by-hop fields and those in `hidden` belong to the engine: readers do not see them.
+ */
+export class FieldList implements HeaderFields {
+  #bytes: Buffer = Buffer.alloc(0)
+  /** Where the head begins in `#bytes`; spans are relative to it. */
+  #base = 0
+  #spans = new Int32Array(32 * stride)
+  #count = 0
+  /** Relative start of the line after the last field. */
+  #end = 0
+  readonly #hidden: NameBits
+  #removed: Uint8Array | undefined
+  #removedCount = 0
+  /** Of fields that were set or added: name, value, name, value, and so on. */
+  readonly #added: string[] = []
+  /** Entries of `#added` that count; setting the length of an array is slow. */
+  #addedCount = 0
+
+  readonly #host: { authority: string } | undefined
+
+  /** With `host`, the Host field is the authority of that head and no field of this list. */
+  constructor(hidden: NameBits, host?: { authority: string }) {
+    this.#hidden = hidden
+    this.#host = host
+  }
+
+  /** Takes over the fields of the head that the reader has just read from `bytes` at `base`. */
+  load(reader: HeadReader, bytes: Buffer, base: number): void {
+    this.reset()
+    this.#bytes = bytes
+    this.#base = base
+    const count = reader.fieldCount
+    if (count * stride > this.#spans.length) this.#spans = new Int32Array(count * stride)
+    reader.copyFields(this.#spans)
+    this.#count = count
+    this.#end = reader.headLength - 2
+  }
+
+  /** The same head now lies elsewhere. */
+  moved(bytes: Buffer, base: number): void {
+    this.#bytes = bytes
+    this.#base = base
+  }
+
+  /** No fields at all. */
+  reset(): void {
+    this.#count = 0
+    this.#addedCount = 0
+    if (this.#removedCount > 0) {
+      this.#removed?.fill(0)
+      this.#removedCount = 0
+    }
+  }
+
+  get(name: string): string | undefined {
+    for (let index = 0; index < this.#count; index++) {
+      if (this.#isVisible(index) && this.#isNamed(index, name)) return this.#value(index)
+    }
+    const lower = name.toLowerCase()
+    for (let at = 0; at < this.#addedCount; at += 2) {
+      if (this.#added[at]?.toLowerCase() === lower) return this.#added[at + 1]
+    }
+    return undefined
+  }
+
+  getAll(name: string): string[] {
+    const values: string[] = []
+    for (let index = 0; index < this.#count; index++) {
+      if (this.#isVisible(index) && this.#isNamed(index, name)) values.push(this.#value(index))
+    }
+    const lower = name.toLowerCase()
+    for (let at = 0; at < this.#addedCount; at += 2) {
+      if (this.#added[at]?.toLowerCase() === lower) values.push(this.#added[at + 1] ?? '')
+    }
+    return values
+  }
+
+  lines(name: string): string | readonly string[] | undefined {
+    let found: string | undefined
+    let all: string[] | undefined
+    const take = (value: string): void => {
+      if (found === undefined) found = value
+      else if (all === undefined) all = [found, value]
+      else all.push(value)
+    }
+    for (let index = 0; index < this.#count; index++) {
+      if (this.#isVisible(index) && this.#isNamed(index, name)) take(this.#value(index))
+    }
+    if (this.#addedCount > 0) {
+      const lower = name.toLowerCase()
+      for (let at = 0; at < this.#addedCount; at += 2) {
+        if (this.#added[at]?.toLowerCase() === lower) take(this.#added[at + 1] ?? '')
+      }
+    }
+    return all ?? found
+  }
+
+  has(name: string): boolean {
+    return this.get(name) !== undefined
+  }
+
+  set(name: string, value: string): void {
+    checkField(name, value)
+    if (this.#isTaken(name, value)) return
+    this.#drop(name)
+    this.#append(name, value)
+  }
+
+  add(name: string, value: string): void {
+    checkField(name, value)
+    if (this.#isTaken(name, value)) return
+    this.#append(name, value)
+  }
+
+  remove(name: string): void {
+    if (engineFields.has(name.toLowerCase())) return
+    this.#drop(name)
+  }
+
+  /** Names, in lower case, of the fields that are still there as the peer sent them. */
+  receivedNames(): ReadonlySet<string> {
+    const names = new Set<string>()
+    for (let index = 0; index < this.#count; index++) {
+      if (this.#isVisible(index)) names.add(this.#name(index).toLowerCase())
+    }
+    return names
+  }
+
+  /**
+   * Removes fields as the peer sent them, and returns them. Fields of the same name that were set or
+   * added since stay. Names are given in lower case.
+   */
+  takeReceived(isTaken: (name: string) => boolean): FieldPair[] {
+    const taken: FieldPair[] = []
+    for (let index = 0; index < this.#count; index++) {
+      if (!this.#isVisible(index)) continue
+      const name = this.#name(index).toLowerCase()
+      if (!isTaken(name)) continue
+      taken.push([name, this.#value(index)])
+      this.#remove(index)
+    }
+    return taken
+  }
+
+  *entries(): Iterable<readonly [name: string, value: string]> {
+    for (let index = 0; index < this.#count; index++) {
+      if (this.#isVisible(index)) yield [this.#name(index), this.#value(index)]
+    }
+    for (let at = 0; at < this.#addedCount; at += 2) {
+      yield [this.#added[at] ?? '', this.#added[at + 1] ?? '']
+    }
+  }
+
+  /**
+   * The field lines as they are sent on. Hop-by-hop fields and those in `dropped` are left out;
+   * lines that stay together are copied together. `from` >= 0 starts the copy earlier in the head
+   * (a start line that is sent on as it came).
+   */
+  writeTo(out: HeadOutput, dropped: NameBits, from: number): void {
+    let start = from
+    for (let index = 0; index < this.#count; index++) {
+      if (this.#isSent(index, dropped)) {
+        if (start < 0) start = this.#span(index, 0)
+      } else if (start >= 0) {
+        out.appendBytes(this.#bytes, this.#base + start, this.#base + this.#span(index, 0))
+        start = -1
+      }
+    }
+    if (start >= 0) out.appendBytes(this.#bytes, this.#base + start, this.#base + this.#end)
+    for (let at = 0; at < this.#addedCount; at += 2) {
+      out.appendText(this.#added[at] ?? '')
+      out.appendText(': ')
+      out.appendText(this.#added[at + 1] ?? '')
+      out.appendText('\r\n')
+    }
+  }
+
+  /** Value of the first field of a known name, hop-by-hop or not. */
+  known(bit: NameBits): string | undefined {
+    for (let index = 0; index < this.#count; index++) {
+      if (nameBit(this.#span(index, 4) & infoName) === bit) return this.#value(index)
+    }
+    return undefined
+  }
+
+  /** Fields that are not this list's to edit. */
+  #isTaken(name: string, value: string): boolean {
+    if (name === lastFree) return false
+    const lower = name.toLowerCase()
+    if (this.#host !== undefined && lower === 'host') {
+      this.#host.authority = value
+      return true
+    }
+    if (engineFields.has(lower)) return true
+    if (lower !== 'host') lastFree = name
+    return false
+  }
+
+  #isSent(index: number, dropped: NameBits): boolean {
+    const info = this.#span(index, 4)
+    if ((info & infoHop) !== 0 || (nameBit(info & infoName) & dropped) !== 0) return false
+    return this.#removedCount === 0 || this.#removed?.[index] !== 1
+  }
+
+  #isVisible(index: number): boolean {
+    return this.#isSent(index, this.#hidden)
+  }
+
+  #isNamed(index: number, name: string): boolean {
+    const start = this.#span(index, 0)
+    if (this.#span(index, 1) - start !== name.length) return false
+    const offset = this.#base + start
+    for (let at = 0; at < name.length; at++) {
+      const byte = this.#bytes[offset + at]
+      if (byte === undefined || fold(byte) !== fold(name.charCodeAt(at))) return false
+    }
+    return true
+  }
+
+  #append(name: string, value: string): void {
+    this.#added[this.#addedCount] = name
+    this.#added[this.#addedCount + 1] = value
+    this.#addedCount += 2
+  }
+
+  #drop(name: string): void {
+    for (let index = 0; index < this.#count; index++) {
+      if (this.#isVisible(index) && this.#isNamed(index, name)) this.#remove(index)
+    }
+    if (this.#addedCount === 0) return
+    const lower = name.toLowerCase()
+    for (let at = this.#addedCount - 2; at >= 0; at -= 2) {
+      if (this.#added[at]?.toLowerCase() !== lower) continue
+      this.#added.splice(at, 2)
+      this.#addedCount -= 2
+    }
+  }
+
+  #remove(index: number): void {
+    if (this.#removed === undefined || this.#removed.length < this.#count) {
+      const grown = new Uint8Array(Math.max(64, this.#count))
+      if (this.#removed !== undefined) grown.set(this.#removed)
+      this.#removed = grown
+    }
+    this.#removed[index] = 1
+    this.#removedCount++
+  }
+
+  #name(index: number): string {
+    return this.#slice(this.#span(index, 0), this.#span(index, 1))
+  }
+
+  #value(index: number): string {
+    return this.#slice(this.#span(index, 2), this.#span(index, 3))
+  }
+
+  #span(index: number, part: number): number {
+    return this.#spans[index * stride + part] ?? 0
+  }
+
+  #slice(start: number, end: number): string {
+    return latin1Text(this.#bytes, this.#base + start, this.#base + end)
+  }
+}

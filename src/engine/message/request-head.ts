@@ -1,0 +1,320 @@
+import {
+  FLAG_ABSOLUTE_FORM,
+  FLAG_CHUNKED,
+  FLAG_EXPECT_CONTINUE,
+  FLAG_PERSISTENT,
+  FLAG_TE_TRAILERS,
+  FLAG_UPGRADE,
+  HEAD_AUTHORITY,
+  HEAD_HOST_FIELD,
+  HEAD_METHOD,
+  HEAD_PATH,
+  HEAD_QUERY,
+  HEAD_UPGRADE,
+  METHOD_GET,
+  METHOD_HEAD,
+  METHOD_POST,
+  NAME_CONTENT_LENGTH,
+  NAME_EXPECT,
+  NAME_HOST,
+  NAME_TRAILER,
+} from '../../core/index.ts'
+import { GatewayError } from '../../errors.ts'
+import type { HeaderFields, RequestHead } from '../../exchange/exchange.ts'
+import { latin1Text } from '../bytes/latin1.ts'
+import { type FramingFields, type HeadOutput, HeadText } from './head-output.ts'
+import { type HeadReader, nameBit } from './head-reader.ts'
+import { FieldList } from './header-fields.ts'
+
+const nothing = Buffer.alloc(0)
+const hidden = nameBit(NAME_HOST) | nameBit(NAME_EXPECT)
+const hostBit = nameBit(NAME_HOST)
+const lengthBit = nameBit(NAME_CONTENT_LENGTH)
+const expectBit = nameBit(NAME_EXPECT)
+const trailerBit = nameBit(NAME_TRAILER)
+
+const tokenPattern = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+const targetPattern = /^[\x21-\x7e\x80-\xff]*$/
+const authorityPattern = /^[\x21-\x2e\x30-\x7e]+$/
+/** A member of a list of protocols that is HTTP itself, also over TLS (RFC 2817), or a draft of it. */
+const httpUpgrade = /(?:^|[\s,])(?:h[23]|http\/|tls\b)/i
+
+/** Known methods are shared constants, so that the common ones make no string. */
+const methodNames = new Map([
+  [METHOD_GET, 'GET'],
+  [METHOD_HEAD, 'HEAD'],
+  [METHOD_POST, 'POST'],
+])
+
+/** Most bytes of a head that make no new buffer. */
+const ownSize = 2048
+
+/** Two edges of a part of the head, relative to its begin; -1 -1 where it is absent. */
+interface Span {
+  start: number
+  end: number
+}
+
+/**
+ * A request head as the data plane sees and edits it, and as it is written for an upstream.
+ * Parts stay bytes until they are asked for.
+ */
+export class RequestHeadView implements RequestHead {
+  readonly fields: FieldList = new FieldList(hidden, this)
+  scheme: 'http' | 'https' = 'http'
+  /** The method is HEAD: now, and as the client sent it. */
+  isHead = false
+  wasHead = false
+  contentLength = -1
+  /** Read from a stream of HTTP/2. */
+  isHttp2 = false
+  /** An extended CONNECT (RFC 8441 4): every 2xx opens the tunnel. */
+  wasConnect = false
+  /** Fields that the client wants in no table of HPACK, by lower-case name (RFC 7541 7.1.3). */
+  sensitiveNames: ReadonlySet<string> | undefined
+  #flags = 0
+  #minor = 1
+  #bytes: Buffer = nothing
+  #own: Buffer | undefined
+  #methodId = 0
+  readonly #methodSpan: Span = { start: -1, end: -1 }
+  readonly #pathSpan: Span = { start: -1, end: -1 }
+  readonly #querySpan: Span = { start: -1, end: -1 }
+  readonly #authoritySpan: Span = { start: -1, end: -1 }
+  readonly #upgradeSpan: Span = { start: -1, end: -1 }
+  #method: string | undefined
+  #path: string | undefined
+  #query: string | undefined
+  #queryKnown = false
+  #authority: string | undefined
+  #lineEdited = false
+  #authorityEdited = false
+  #hasHost = false
+
+  /** Copies the request head that the reader has just read from `bytes` at `base`. */
+  load(reader: HeadReader, bytes: Buffer, base: number): void {
+    const size = reader.headLength
+    this.#bytes = this.#room(size)
+    bytes.copy(this.#bytes, 0, base, base + size)
+    this.isHttp2 = false
+    this.wasConnect = false
+    this.sensitiveNames = undefined
+    this.#flags = reader.flags
+    this.#minor = reader.minor
+    this.#methodId = reader.methodId
+    this.contentLength = reader.contentLength
+    this.wasHead = reader.methodId === METHOD_HEAD
+    this.isHead = this.wasHead
+    reader.span(HEAD_METHOD, this.#methodSpan)
+    reader.span(HEAD_PATH, this.#pathSpan)
+    reader.span(HEAD_QUERY, this.#querySpan)
+    reader.span(HEAD_AUTHORITY, this.#authoritySpan)
+    reader.span(HEAD_UPGRADE, this.#upgradeSpan)
+    this.#method = undefined
+    this.#path = undefined
+    this.#query = undefined
+    this.#queryKnown = false
+    this.#authority = undefined
+    this.#lineEdited = false
+    this.#authorityEdited = false
+    this.#hasHost = reader.word(HEAD_HOST_FIELD) >= 0
+    // As long as they stay, the bytes that were read are cheaper to send on than the copy.
+    const stays = bytes !== reader.textBytes || base !== reader.textStart
+    this.fields.load(reader, stays ? bytes : this.#bytes, stays ? base : 0)
+  }
+
+  /** The bytes that were read are about to be overwritten. */
+  settle(): void {
+    this.fields.moved(this.#bytes, 0)
+  }
+
+  /** Heads of a usual size are copied to the same place, whose bytes outlive the connection's. */
+  #room(size: number): Buffer {
+    if (size > ownSize) return Buffer.allocUnsafeSlow(size)
+    this.#own ??= Buffer.allocUnsafeSlow(ownSize)
+    return this.#own
+  }
+
+  /** Lets the bytes of the head go. */
+  release(): void {
+    this.#bytes = nothing
+    this.fields.moved(nothing, 0)
+    this.fields.reset()
+  }
+
+  get headers(): HeaderFields {
+    return this.fields
+  }
+
+  get version(): string {
+    if (this.isHttp2) return '2'
+    return this.#minor === 0 ? '1.0' : '1.1'
+  }
+
+  get isHttp10(): boolean {
+    return this.#minor === 0
+  }
+
+  get isChunked(): boolean {
+    return (this.#flags & FLAG_CHUNKED) !== 0
+  }
+
+  /** RFC 9112 6.3: a request without framing fields has no body. */
+  get bodyKind(): 'none' | 'length' | 'chunked' {
+    if (this.isChunked) return 'chunked'
+    return this.contentLength >= 0 ? 'length' : 'none'
+  }
+
+  get hasBody(): boolean {
+    return this.contentLength > 0 || this.isChunked
+  }
+
+  /** The client would use the connection again. */
+  get isPersistent(): boolean {
+    return (this.#flags & FLAG_PERSISTENT) !== 0
+  }
+
+  get expectsContinue(): boolean {
+    return (this.#flags & FLAG_EXPECT_CONTINUE) !== 0
+  }
+
+  get acceptsTrailers(): boolean {
+    return (this.#flags & FLAG_TE_TRAILERS) !== 0
+  }
+
+  /**
+   * The protocols that the client wants to switch to, where that can be passed on: not together
+   * with a body, and never HTTP, alone or in a list: requests in such a tunnel would pass no policy.
+   */
+  get upgrade(): string | undefined {
+    if ((this.#flags & FLAG_UPGRADE) === 0 || this.hasBody) return undefined
+    const wanted = this.#slice(this.#upgradeSpan)
+    if (wanted === undefined || !httpUpgrade.test(wanted)) return wanted
+    const others = wanted.split(',').filter((protocol) => !httpUpgrade.test(protocol))
+    return others.length === 0 ? undefined : others.join(',').trim()
+  }
+
+  get method(): string {
+    this.#method ??= methodNames.get(this.#methodId) ?? this.#slice(this.#methodSpan) ?? ''
+    return this.#method
+  }
+
+  set method(method: string) {
+    // What answers a CONNECT is no message but a tunnel (RFC 9110 9.3.6).
+    if (!tokenPattern.test(method) || method.toUpperCase() === 'CONNECT') {
+      throw new GatewayError('filter_failed', 'bad method')
+    }
+    this.#method = method
+    this.#lineEdited = true
+    this.isHead = method === 'HEAD'
+  }
+
+  get authority(): string {
+    this.#authority ??= this.#slice(this.#authoritySpan) ?? ''
+    return this.#authority
+  }
+
+  set authority(authority: string) {
+    if (!authorityPattern.test(authority)) throw new GatewayError('filter_failed', 'bad authority')
+    this.#authority = authority
+    this.#authorityEdited = true
+  }
+
+  get path(): string {
+    if (this.#path === undefined) {
+      const path = this.#slice(this.#pathSpan)
+      this.#path = path === undefined || path === '' ? '/' : path
+    }
+    return this.#path
+  }
+
+  set path(path: string) {
+    if (!targetPattern.test(path) || !path.startsWith('/') || /[?#]/.test(path)) {
+      throw new GatewayError('filter_failed', 'bad path')
+    }
+    this.#path = path
+    this.#lineEdited = true
+  }
+
+  get query(): string | undefined {
+    if (!this.#queryKnown) {
+      this.#query = this.#slice(this.#querySpan)
+      this.#queryKnown = true
+    }
+    return this.#query
+  }
+
+  set query(query: string | undefined) {
+    if (query !== undefined && (!targetPattern.test(query) || query.includes('#'))) {
+      throw new GatewayError('filter_failed', 'bad query')
+    }
+    this.#query = query
+    this.#queryKnown = true
+    this.#lineEdited = true
+  }
+
+  /** The head for an HTTP/1.1 upstream, with its empty line. */
+  text(framing: FramingFields, upgrade: string | undefined, expects = false): string {
+    const out = new HeadText()
+    this.writeTo(out, framing, upgrade, expects)
+    return out.text
+  }
+
+  /** The head without the fields that frame the body, and without its empty line. */
+  unframedText(): string {
+    return this.text('none', undefined).slice(0, -2)
+  }
+
+  /** The field that frames the body, for a head without one. */
+  framingLine(framing: FramingFields): string {
+    if (this.isSentChunked(framing)) return 'transfer-encoding: chunked\r\n'
+    const length = framing === 'as-is' ? this.contentLength : framing
+    return typeof length === 'number' && length >= 0 ? `content-length: ${length}\r\n` : ''
+  }
+
+  /** Writes what `text` gives. `expects`: the upstream is to ask for the body with 100 (Continue). */
+  writeTo(
+    out: HeadOutput,
+    framing: FramingFields,
+    upgrade: string | undefined,
+    expects = false,
+  ): void {
+    const isAbsolute = (this.#flags & FLAG_ABSOLUTE_FORM) !== 0
+    const keepsHost = !this.#authorityEdited && !isAbsolute && this.#hasHost
+    const keepsLine = !this.#lineEdited && this.#minor === 1 && !isAbsolute
+    let dropped = expectBit
+    if (!keepsHost) dropped |= hostBit
+    if (framing !== 'as-is') dropped |= lengthBit
+    // A body of a length that was settled here has no trailers.
+    if (framing === 'none' || typeof framing === 'number') dropped |= trailerBit
+    const keepsStart = keepsHost && keepsLine
+    if (!keepsStart) out.appendText(this.#startLine())
+    if (!keepsHost) out.appendText(`host: ${this.authority}\r\n`)
+    this.fields.writeTo(out, dropped, keepsStart ? this.#methodSpan.start : -1)
+    const isCopied = framing === 'as-is' && !this.isChunked
+    if (!isCopied) out.appendText(this.framingLine(framing))
+    if ((this.#flags & FLAG_TE_TRAILERS) !== 0) out.appendText('te: trailers\r\nconnection: te\r\n')
+    if (expects) out.appendText('expect: 100-continue\r\n')
+    if (upgrade !== undefined) out.appendText(`connection: upgrade\r\nupgrade: ${upgrade}\r\n`)
+    out.appendText('\r\n')
+  }
+
+  /** The body is chunked, where HTTP/1.1 carries it. */
+  isSentChunked(framing: FramingFields): boolean {
+    return framing === 'chunked' || (framing === 'as-is' && this.isChunked)
+  }
+
+  #startLine(): string {
+    return `${this.method} ${this.#target()} HTTP/1.1\r\n`
+  }
+
+  #target(): string {
+    const query = this.query
+    return query === undefined ? this.path : `${this.path}?${query}`
+  }
+
+  #slice(span: Span): string | undefined {
+    if (span.start < 0) return undefined
+    return latin1Text(this.#bytes, span.start, span.end)
+  }
+}

@@ -1,0 +1,138 @@
+import {
+  FLAG_CHUNKED,
+  FLAG_PERSISTENT,
+  FLAG_UPGRADE,
+  HEAD_UPGRADE,
+  NAME_CONTENT_LENGTH,
+  NAME_TRAILER,
+} from '../../core/index.ts'
+import { GatewayError } from '../../errors.ts'
+import type { HeaderFields, ResponseHead } from '../../exchange/exchange.ts'
+import { type FramingFields, type HeadOutput, HeadText } from './head-output.ts'
+import { type HeadReader, nameBit } from './head-reader.ts'
+import { checkField, FieldList } from './header-fields.ts'
+import { reasonPhrase } from './status-line.ts'
+
+const nothing = Buffer.alloc(0)
+const lengthBit = nameBit(NAME_CONTENT_LENGTH)
+const trailerBit = nameBit(NAME_TRAILER)
+
+/** A response head as the data plane sees and edits it, and as it is written for the client. */
+export class ResponseHeadView implements ResponseHead {
+  readonly fields: FieldList = new FieldList(0)
+  contentLength = -1
+  /** The status that the upstream sent; 0 for a response of the gateway's own. */
+  receivedStatus = 0
+  #flags = 0
+  #minor = 1
+  #bytes: Buffer = nothing
+  #base = 0
+  #length = 0
+  /** The bytes are a connection's read buffer, which the next read overwrites. */
+  #borrowed = false
+  #status = 0
+  #statusEdited = false
+  readonly #upgradeSpan = { start: -1, end: -1 }
+
+  /** Takes over the response head that the reader has just read from `bytes` at `base`. */
+  load(reader: HeadReader, bytes: Buffer, base: number, borrowed: boolean): void {
+    this.#bytes = bytes
+    this.#base = base
+    this.#borrowed = borrowed
+    this.#length = reader.headLength
+    this.#flags = reader.flags
+    this.#minor = reader.minor
+    this.#status = reader.status
+    this.receivedStatus = reader.status
+    this.#statusEdited = false
+    this.contentLength = reader.contentLength
+    reader.span(HEAD_UPGRADE, this.#upgradeSpan)
+    this.fields.load(reader, bytes, base)
+  }
+
+  /**
+   * A response of the gateway's own.
+   * @throws GatewayError filter_failed if it could not be sent
+   */
+  compose(status: number, headers: readonly (readonly [string, string])[]): void {
+    this.fields.reset()
+    this.#borrowed = false
+    this.#flags = 0
+    this.status = status
+    this.receivedStatus = 0
+    this.contentLength = -1
+    for (const [name, value] of headers) {
+      checkField(name, value)
+      this.fields.add(name, value)
+    }
+  }
+
+  /** Copies the head out of a buffer that is about to be overwritten. */
+  detach(): void {
+    if (!this.#borrowed) return
+    this.#bytes = Buffer.from(this.#bytes.subarray(this.#base, this.#base + this.#length))
+    this.#base = 0
+    this.#borrowed = false
+    this.fields.moved(this.#bytes, 0)
+  }
+
+  /** Lets the bytes of the head go. */
+  release(): void {
+    this.#bytes = nothing
+    this.#borrowed = false
+    this.fields.moved(nothing, 0)
+    this.fields.reset()
+  }
+
+  get headers(): HeaderFields {
+    return this.fields
+  }
+
+  get status(): number {
+    return this.#status
+  }
+
+  set status(status: number) {
+    if (!Number.isInteger(status) || status < 200 || status > 599) {
+      throw new GatewayError('filter_failed', 'bad status')
+    }
+    this.#status = status
+    this.#statusEdited = true
+  }
+
+  get isChunked(): boolean {
+    return (this.#flags & FLAG_CHUNKED) !== 0
+  }
+
+  get isPersistent(): boolean {
+    return (this.#flags & FLAG_PERSISTENT) !== 0
+  }
+
+  /** What a 101 response switches to. */
+  get upgrade(): string | undefined {
+    if ((this.#flags & FLAG_UPGRADE) === 0) return undefined
+    const { start, end } = this.#upgradeSpan
+    return this.#bytes.toString('latin1', this.#base + start, this.#base + end)
+  }
+
+  /** The head for an HTTP/1.1 client up to the fields that frame the body; no empty line. */
+  text(framing: FramingFields): string {
+    const out = new HeadText()
+    this.writeTo(out, framing)
+    return out.text
+  }
+
+  /** Writes what `text` gives. */
+  writeTo(out: HeadOutput, framing: FramingFields): void {
+    let dropped = framing === 'as-is' ? 0 : lengthBit
+    // Only a chunked body can have trailers behind it.
+    if (dropped !== 0 && framing !== 'chunked') dropped |= trailerBit
+    // The space behind the status may be missing where it comes from, never where we send it (RFC 9112 4).
+    const keepsLine =
+      !this.#statusEdited && this.#minor === 1 && this.#bytes[this.#base + 12] === 0x20
+    if (!keepsLine) out.appendText(`HTTP/1.1 ${this.#status} ${reasonPhrase(this.#status)}\r\n`)
+    this.fields.writeTo(out, dropped, keepsLine ? 0 : -1)
+    if (framing === 'chunked') out.appendText('transfer-encoding: chunked\r\n')
+    else if (typeof framing === 'number') out.appendText(`content-length: ${framing}\r\n`)
+  }
+}

@@ -1,0 +1,27 @@
+import type { Socket } from 'node:net'
+import type { KeepaliveSettings } from '../../exchange/connection.ts'
+
+export const defaultKeepalive: KeepaliveSettings = {
+  retries: 9,
+  timeMs: 180_000,
+  intervalMs: 180_000,
+}
+
+/**
+ * Probes a silent peer; on a socket that is not connected yet, from then on. Node rounds down to
+ * seconds, of which it needs one; older ones know the time before the first probe alone.
+ */
+export function setKeepalive(
+  socket: Socket,
+  { retries, timeMs, intervalMs }: KeepaliveSettings,
+): void {
+  const options = {
+    enable: true,
+    initialDelay: Math.max(1_000, timeMs),
+    interval: Math.max(1_000, intervalMs),
+    count: retries,
+  }
+  // The types of Node know only the older form.
+  const setKeepAlive = socket.setKeepAlive as (options: object) => Socket
+  setKeepAlive.call(socket, options)
+}

@@ -1,0 +1,105 @@
+import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
+import { isIPv6 } from 'node:net'
+import { GatewayError } from '../../errors.ts'
+import type { EngineParts } from '../engine-parts.ts'
+import { canonicalAddress } from '../socket/canonical-address.ts'
+import { addressKey, DatagramSession } from './datagram-session.ts'
+
+export interface DatagramPortOptions {
+  /** 0 takes a free one. */
+  readonly port: number
+  readonly bindAddress: string
+  /** Several workers bind the port; the system keeps each client with one of them. */
+  readonly reusePort: boolean
+}
+
+/**
+ * One UDP port. What comes from one address of a client is a session: it has a socket of its own to
+ * a backend, so that answers find their way back, until nothing has passed for a while.
+ */
+export class DatagramPort {
+  readonly #parts: EngineParts
+  readonly #socket: Socket
+  readonly #sessions = new Map<string, DatagramSession>()
+  #port = 0
+  #isClosed = false
+
+  private constructor(parts: EngineParts, socket: Socket) {
+    this.#parts = parts
+    this.#socket = socket
+  }
+
+  /** Binds; rejects with `port_in_use`. */
+  static bind(parts: EngineParts, options: DatagramPortOptions): Promise<DatagramPort> {
+    const { bindAddress, port, reusePort } = options
+    const type = isIPv6(bindAddress) ? 'udp6' : 'udp4'
+    const ipv6Only = type === 'udp6' && bindAddress !== '::'
+    const socket = createSocket({ type, reusePort, ipv6Only })
+    const bound = new DatagramPort(parts, socket)
+    return new Promise((resolve, reject) => {
+      socket.once('error', (error: NodeJS.ErrnoException) => {
+        const detail = `${bindAddress}:${port}/udp: ${error.code}`
+        reject(new GatewayError('port_in_use', detail, error))
+      })
+      socket.bind({ port, address: bindAddress, exclusive: true }, () => {
+        bound.#port = socket.address().port
+        socket.removeAllListeners('error')
+        // Reports of the network about single datagrams must not end the process.
+        socket.on('error', () => {})
+        socket.on('message', (message, from) => bound.#receive(message, from))
+        resolve(bound)
+      })
+    })
+  }
+
+  get port(): number {
+    return this.#port
+  }
+
+  #receive(message: Buffer, from: RemoteInfo): void {
+    const key = addressKey(from.address, from.port)
+    let session = this.#sessions.get(key)
+    if (session !== undefined && !this.#parts.streamHandler.isCurrent(session)) {
+      // Configuration has changed: the session is made anew, perhaps with another backend.
+      session.end()
+      session = undefined
+    }
+    if (session === undefined) {
+      session = this.#open(key, from)
+      if (session === undefined) return
+    }
+    session.receive(message)
+  }
+
+  #open(key: string, { address, port }: RemoteInfo): DatagramSession | undefined {
+    const { streamLimits, streamCounters, datagramSessions } = this.#parts
+    if (this.#isClosed) return undefined
+    if (datagramSessions.size >= streamLimits.udpMaxSessions) {
+      streamCounters.droppedDatagrams.sessions++
+      return undefined
+    }
+    const session = new DatagramSession(this.#parts, {
+      port: this.#port,
+      source: { address: canonicalAddress(address), port },
+      reply: (message) => this.#reply(message, address, port),
+      onEnd: () => {
+        if (this.#sessions.get(key) === session) this.#sessions.delete(key)
+      },
+    })
+    this.#sessions.set(key, session)
+    session.begin()
+    return session
+  }
+
+  #reply(message: Buffer, address: string, port: number): void {
+    if (!this.#isClosed) this.#socket.send(message, port, address, () => {})
+  }
+
+  /** Ends every session and gives the port back. */
+  close(): Promise<void> {
+    if (this.#isClosed) return Promise.resolve()
+    this.#isClosed = true
+    for (const session of [...this.#sessions.values()]) session.end()
+    return new Promise((resolve) => this.#socket.close(() => resolve()))
+  }
+}

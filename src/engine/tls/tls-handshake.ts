@@ -1,0 +1,180 @@
+import type { Socket } from 'node:net'
+import { type SecureContext, TLSSocket, type TLSSocketOptions } from 'node:tls'
+import { GrowingBytes } from '../../base/growing-bytes.ts'
+import { withoutRootDot } from '../../base/root-dot.ts'
+import { socketHighWaterMark } from '../bytes/write-limits.ts'
+import type { SecureSocket } from '../client/accepted-connection.ts'
+import type { EngineParts } from '../engine-parts.ts'
+import { inheritSource } from '../socket/connection-ends.ts'
+import { Timer, type TimerOwner } from '../timer-wheel.ts'
+import type { EngineLimits } from '../types.ts'
+import { ClientHelloReader } from './client-hello.ts'
+import type { ChooseTls, TlsChoice, TlsContexts } from './tls-choice.ts'
+
+/** What a listener of HTTPS offers. */
+const httpProtocols = ['h2', 'http/1.1']
+
+/** What becomes of a handshake. */
+export interface HandshakeOwner {
+  /** TLS ends here. */
+  onSecure(secure: SecureSocket, serverName: string | undefined, seconds: number): void
+  /** TLS is for the backend; `hello` are the bytes that have been read. */
+  onPassthrough(raw: Socket, choice: TlsChoice, serverName: string | undefined, hello: Buffer): void
+}
+
+/** Fatal alert unrecognized_name (RFC 6066 3), before any version is agreed on. */
+const unrecognizedName = Buffer.from([21, 3, 1, 0, 2, 2, 112])
+
+/**
+ * A connection before its first request: from the accepted socket to the end of the TLS handshake.
+ * What is not TLS, asks for a name that nobody has, or takes too long is closed.
+ */
+export class TlsHandshake implements TimerOwner {
+  readonly #parts: EngineParts
+  readonly #choose: ChooseTls
+  readonly #raw: Socket
+  readonly #timer = new Timer(this)
+  readonly #startedAt: number
+  readonly #owner: HandshakeOwner
+  #socket: TLSSocket | undefined
+  /** All bytes that have been read, and their reader. */
+  #hello = new GrowingBytes()
+  readonly #reader = new ClientHelloReader()
+  #isOver = false
+
+  constructor(
+    parts: EngineParts,
+    limits: EngineLimits,
+    choose: ChooseTls,
+    raw: Socket,
+    owner: HandshakeOwner,
+  ) {
+    this.#parts = parts
+    this.#choose = choose
+    this.#raw = raw
+    this.#owner = owner
+    this.#startedAt = parts.clock.now()
+    raw.on('readable', this.#read)
+    raw.on('end', this.#failed)
+    raw.on('close', this.#failed)
+    raw.on('error', ignore)
+    parts.handshakes.add(this)
+    parts.timers.arm(this.#timer, limits.handshakeTimeoutMs)
+  }
+
+  readonly #read = (): void => {
+    const chunk = this.#raw.read() as Buffer | null
+    if (chunk === null) return
+    this.#hello.add(chunk, 0, chunk.length)
+    const hello = this.#reader.push(chunk)
+    if (hello === 'incomplete') return
+    this.#raw.off('readable', this.#read)
+    if (hello === 'malformed') {
+      this.#raw.destroy()
+      return
+    }
+    const choice = this.#choose(hello.serverName)
+    if (choice === 'close') this.#raw.end(() => this.#raw.destroy())
+    else if (choice === undefined) this.#raw.end(unrecognizedName, () => this.#raw.destroy())
+    else if (choice.contexts === undefined) this.#pass(choice, hello.serverName)
+    else this.#begin(choice, choice.contexts.choose(hello.tickets), hello.serverName)
+  }
+
+  #pass(choice: TlsChoice, serverName: string | undefined): void {
+    this.#letGo()
+    this.#owner.onPassthrough(this.#raw, choice, serverName, this.#hello.content)
+  }
+
+  #begin(choice: TlsChoice, secureContext: SecureContext, serverName: string | undefined): void {
+    const raw = this.#raw
+    raw.off('end', this.#failed)
+    // TLS takes what is buffered first, and then reads from the handle itself.
+    raw.unshift(this.#hello.content)
+    this.#hello = new GrowingBytes()
+    // Of what is forwarded unread nobody knows what it speaks, unless somebody says so.
+    const alpn = choice.alpn ?? (choice.carries === 'http' ? httpProtocols : undefined)
+    const options: TLSSocketOptions & { highWaterMark: number } = {
+      isServer: true,
+      secureContext,
+      requestCert: choice.clientCertificate !== undefined,
+      rejectUnauthorized: choice.clientCertificate === 'required',
+      ...(alpn !== undefined && { ALPNProtocols: [...alpn] }),
+      highWaterMark: socketHighWaterMark,
+    }
+    const socket = new TLSSocket(raw, options)
+    inheritSource(socket, raw)
+    this.#socket = socket
+    socket.on('error', ignore)
+    // Errors of the protocol come here only, unless a tls.Server has made the socket.
+    socket.on('_tlsError', () => socket.destroy())
+    socket.once('close', this.#failed)
+    socket.once('secure', () => this.#secured(socket, choice, serverName))
+  }
+
+  #secured(socket: TLSSocket, choice: TlsChoice, serverName: string | undefined): void {
+    const { servername: agreed } = socket as { servername?: unknown }
+    // Both readers of the hello must have seen the same name.
+    if (typeof agreed === 'string' && withoutRootDot(agreed) !== serverName) {
+      socket.destroy()
+      return
+    }
+    if (choice.clientCertificate !== undefined) {
+      socket.authorized = isVouchedFor(socket, choice.contexts)
+      if (!socket.authorized && choice.clientCertificate === 'required') {
+        socket.destroy()
+        return
+      }
+    }
+    if (socket.isSessionReused()) this.#parts.counters.tlsSessionsResumed++
+    socket.off('close', this.#failed)
+    this.#letGo()
+    const seconds = (this.#parts.clock.now() - this.#startedAt) / 1_000
+    this.#owner.onSecure({ socket, raw: this.#raw, choice }, serverName, seconds)
+  }
+
+  /** Another owner takes the socket. */
+  #letGo(): void {
+    this.#raw.off('end', this.#failed)
+    this.#raw.off('close', this.#failed)
+    this.#over()
+  }
+
+  readonly #failed = (): void => {
+    if (this.#isOver) return
+    this.#parts.counters.tlsHandshakesFailed++
+    this.#over()
+    this.cut()
+    this.#parts.onQuieter()
+  }
+
+  #over(): void {
+    this.#isOver = true
+    this.#parts.timers.disarm(this.#timer)
+    this.#parts.handshakes.delete(this)
+  }
+
+  /** Drops the connection. */
+  cut(): void {
+    this.#socket?.destroy()
+    this.#raw.destroy()
+  }
+
+  onTimer(): void {
+    this.cut()
+  }
+}
+
+/**
+ * OpenSSL tells whether an authority vouches for the client, and leaves it to the caller to care;
+ * only a tls.Server would do so by itself. A Node that does not say counts as a no.
+ */
+function isVouchedFor(socket: TLSSocket, contexts: TlsContexts | undefined): boolean {
+  const { ssl } = socket as { ssl?: { verifyError?: () => unknown } }
+  if (typeof ssl?.verifyError !== 'function') return false
+  const certificate = socket.getPeerX509Certificate()
+  if (certificate === undefined || ssl.verifyError()) return false
+  // What a session stands on may have run out since its beginning.
+  return !socket.isSessionReused() || contexts?.stillHolds(certificate) === true
+}
+
+function ignore(): void {}

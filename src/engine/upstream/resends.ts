@@ -1,0 +1,48 @@
+import type { GatewayError } from '../../errors.ts'
+import type { Turns } from '../socket/turns.ts'
+import type { UpstreamLink } from './upstream-link.ts'
+
+/** How often a request is sent again that upstreams have refused to look at. */
+const mostUnprocessed = 3
+
+/**
+ * Decides whether a request is sent once more, on another connection, after its connection was lost.
+ * A kept connection may close while we write to it, which harms nobody if the request is idempotent
+ * (RFC 9110 9.2.2, RFC 9112 9.3.1) or cannot have been seen. HTTP/2 says which requests were not
+ * looked at: a GOAWAY names them, or the stream is reset with REFUSED_STREAM (RFC 9113 8.7).
+ */
+export class Resends {
+  readonly #turns: Turns
+  /** The turn in which a kept connection was taken; -1 if that does not matter. */
+  #turn = -1
+  #hasReplacedKept = false
+  #unprocessed = 0
+
+  constructor(turns: Turns) {
+    this.#turns = turns
+  }
+
+  /** A new attempt begins. */
+  reset(): void {
+    this.#hasReplacedKept = false
+    this.#unprocessed = 0
+  }
+
+  /** A link was taken for the request. `isRisky`: sending the request twice could do harm. */
+  took(link: UpstreamLink, isRisky: boolean): void {
+    this.#turn = link.isIdle && isRisky ? this.#turns.current : -1
+  }
+
+  /** `isIdempotent`: the request may be sent twice. */
+  admits(died: UpstreamLink, error: GatewayError, isIdempotent: boolean): boolean {
+    if (died.isUnprocessed) return this.#unprocessed++ < mostUnprocessed
+    if (this.#hasReplacedKept || !this.#diedIdle(died, error, isIdempotent)) return false
+    this.#hasReplacedKept = true
+    return true
+  }
+
+  #diedIdle(died: UpstreamLink, { code }: GatewayError, isIdempotent: boolean): boolean {
+    if (code !== 'upstream_reset' || died.served === 0 || died.hasAnswered) return false
+    return isIdempotent || this.#turn === (died.lostTurn ?? this.#turns.current)
+  }
+}

@@ -1,0 +1,273 @@
+/**
+ * A request of the gateway's own to an upstream, over the same pools, protocols and TLS as requests
+ * of clients: what policies ask other services goes this way.
+ */
+import { GatewayError } from '../../errors.ts'
+import type { BodySink } from '../bytes/body-sink.ts'
+import type { EngineParts } from '../engine-parts.ts'
+import { MessageBody } from '../message/message-body.ts'
+import { ResponseHeadView } from '../message/response-head.ts'
+import { Timer, type TimerOwner } from '../timer-wheel.ts'
+import { isOverload } from './attempt.ts'
+import type { CallListener, CallRequest, OpenCall } from './call.ts'
+import { Resends } from './resends.ts'
+import type { UpstreamAddress } from './upstream-address.ts'
+import type { UpstreamLink, UpstreamUser } from './upstream-link.ts'
+
+/** Bytes that are kept so that a call can be made again on another connection. */
+const replayLimit = 64 * 1024
+
+export class UpstreamCall implements OpenCall, UpstreamUser, BodySink, TimerOwner {
+  readonly #parts: EngineParts
+  readonly #request: CallRequest
+  readonly #listener: CallListener
+  readonly #timer = new Timer(this)
+  readonly response = undefined
+  readonly responseHead = new ResponseHeadView()
+  readonly responseSource: MessageBody
+  readonly upgrade = undefined
+  readonly borrower = undefined
+  isRequestSent = false
+  #address: UpstreamAddress
+  #others: readonly UpstreamAddress[]
+  #link: UpstreamLink | undefined
+  #isReady = false
+  #isOver = false
+  #isPaused = false
+  #isSlow = false
+  readonly #resends: Resends
+  /** Everything that was written, while it can still be written again; undefined once it cannot. */
+  #written: Uint8Array[] | undefined = []
+  #writtenBytes = 0
+  /** What waits for the connection. */
+  #waiting: Uint8Array[] = []
+  #trailers = ''
+
+  constructor(parts: EngineParts, request: CallRequest, listener: CallListener) {
+    this.#parts = parts
+    this.#request = request
+    this.#address = request.address
+    this.#others = request.others ?? []
+    this.#listener = listener
+    this.#resends = new Resends(parts.turns)
+    this.responseSource = new MessageBody(parts.reader, this)
+    if (request.body !== undefined) this.write(request.body)
+    if (request.isOpen !== true) this.end()
+    this.limit(request.timeoutMs)
+  }
+
+  get isHead(): boolean {
+    return this.#request.head.startsWith('HEAD ')
+  }
+
+  /** Connects; what goes wrong is told later, never inside. */
+  start(): this {
+    try {
+      this.#connect(undefined)
+    } catch (thrown) {
+      if (!isOverload(thrown)) throw thrown
+      queueMicrotask(() => this.#fail(thrown))
+    }
+    return this
+  }
+
+  #connect(after: UpstreamLink | undefined): void {
+    const link = this.#parts.links.acquire(this.#address, this, this.#request, after)
+    this.#link = link
+    this.#resends.took(link, this.#request.isOnce === true)
+    if (link.isIdle) link.use(this)
+  }
+
+  // --- the request ---
+
+  write(bytes: Uint8Array): boolean {
+    if (this.#isOver || this.isRequestSent || bytes.length === 0) return true
+    if (this.#written !== undefined) {
+      this.#writtenBytes += bytes.length
+      if (this.#writtenBytes > replayLimit) this.#written = undefined
+      else this.#written.push(bytes)
+    }
+    if (!this.#isReady || this.#link === undefined) {
+      this.#waiting.push(bytes)
+      return false
+    }
+    this.#send(this.#link, bytes)
+    this.#isSlow = !this.#link.sink.flush()
+    return !this.#isSlow
+  }
+
+  end(): void {
+    if (this.#isOver || this.isRequestSent) return
+    this.isRequestSent = true
+    if (this.#isReady && this.#link !== undefined) this.#sendEnd(this.#link)
+  }
+
+  #send(link: UpstreamLink, piece: Uint8Array): void {
+    const bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength)
+    link.sink.appendBytes(bytes, 0, bytes.length)
+  }
+
+  #sendEnd(link: UpstreamLink): void {
+    link.sink.endBody('')
+    link.sink.flush()
+  }
+
+  onElsewhere(address: UpstreamAddress): void {
+    this.#address = address
+    this.#request.onElsewhere?.(address)
+  }
+
+  onUpstreamReady(link: UpstreamLink): void {
+    this.#link = link
+    this.#isReady = true
+    link.sendHead(this.#request.head)
+    const waiting = this.#waiting
+    this.#waiting = []
+    for (const piece of waiting) this.#send(link, piece)
+    if (this.isRequestSent) this.#sendEnd(link)
+    else if (link.sink.flush()) {
+      if (waiting.length > 0) this.#listener.onDrain?.()
+    } else this.#isSlow = true
+  }
+
+  onUpstreamDrain(): void {
+    if (!this.#isSlow) return
+    this.#isSlow = false
+    this.#listener.onDrain?.()
+  }
+
+  // --- the response ---
+
+  onInterim(): void {
+    // Nobody waits for it.
+  }
+
+  onResponseHead(): void {
+    this.#written = undefined
+    this.#listener.onHead(this.responseHead.status, this.responseHead.headers)
+    if (!this.#isOver) this.responseSource.flow(this, false, true)
+  }
+
+  onReadEnd(): void {
+    // Nothing is written anywhere.
+  }
+
+  appendText(latin1: string): void {
+    if (!this.#isOver) this.#listener.onBytes(Buffer.from(latin1, 'latin1'))
+  }
+
+  appendBytes(bytes: Buffer, start: number, end: number): void {
+    if (!this.#isOver) this.#listener.onBytes(Buffer.from(bytes.subarray(start, end)))
+  }
+
+  endBody(trailers: string): void {
+    this.#trailers = trailers
+  }
+
+  flush(): boolean {
+    return !this.#isPaused
+  }
+
+  onResponseBody(link: UpstreamLink): void {
+    if (!this.responseSource.ended || this.#isOver) return
+    this.#over()
+    link.release()
+    this.#listener.onEnd(this.#trailers)
+  }
+
+  resumeBody(): void {
+    this.#link?.resumeBody()
+  }
+
+  pause(): void {
+    this.#isPaused = true
+  }
+
+  resume(): void {
+    if (!this.#isPaused) return
+    this.#isPaused = false
+    this.responseSource.drained()
+  }
+
+  onTunnelBytes(): void {
+    // Upgrades are never asked for.
+  }
+
+  onTunnelEnd(): void {
+    // Upgrades are never asked for.
+  }
+
+  // --- ends ---
+
+  limit(ms: number): void {
+    if (this.#isOver) return
+    if (ms > 0) this.#parts.timers.arm(this.#timer, ms)
+    else this.#parts.timers.disarm(this.#timer)
+  }
+
+  onTimer(): void {
+    const link = this.#link
+    this.#fail(new GatewayError('upstream_timeout'))
+    link?.close()
+  }
+
+  onUpstreamFailure(link: UpstreamLink, error: GatewayError): void {
+    // Before the connection stood, all of the request waits for it, however long that is.
+    const whole = this.#isReady ? this.#written : this.#waiting
+    if (whole !== undefined && this.#repeat(whole, link, error)) return
+    if (error.code === 'connect_failed' && this.#tryNext()) return
+    this.responseSource.fail(error)
+    this.#fail(error)
+  }
+
+  /** Nothing has left yet: all of it waits still. */
+  #tryNext(): boolean {
+    const [next, ...left] = this.#others
+    if (next === undefined || this.#isOver) return false
+    this.#others = left
+    this.#address = next
+    try {
+      this.#connect(undefined)
+      return true
+    } catch (thrown) {
+      if (isOverload(thrown)) return false
+      throw thrown
+    }
+  }
+
+  /** Sends all of it once more, on another connection, if that is safe; else returns false. */
+  #repeat(written: readonly Uint8Array[], died: UpstreamLink, error: GatewayError): boolean {
+    if (this.#isOver) return false
+    if (!this.#resends.admits(died, error, this.#request.isOnce !== true)) return false
+    this.#isReady = false
+    this.#waiting = [...written]
+    try {
+      this.#connect(died)
+      return true
+    } catch (thrown) {
+      if (isOverload(thrown)) return false
+      throw thrown
+    }
+  }
+
+  close(): void {
+    if (this.#isOver) return
+    const link = this.#link
+    this.#over()
+    link?.close()
+  }
+
+  #over(): void {
+    this.#isOver = true
+    this.#link = undefined
+    this.#waiting = []
+    this.#written = undefined
+    this.#parts.timers.disarm(this.#timer)
+  }
+
+  #fail(error: GatewayError): void {
+    if (this.#isOver) return
+    this.#over()
+    this.#listener.onFailure(error)
+  }
+}
