@@ -43,10 +43,7 @@ function pattern(seed: number, length: number): Buffer {
 async function pour(connection: RawConnection, total: number, piece: Buffer): Promise<void> {
   for (let written = 0; written < total && !connection.closed; written += piece.length) {
     if (!connection.socket.write(piece)) {
-      await new Promise<void>((resolve) => {
-        connection.socket.once('drain', resolve)
-        connection.socket.once('close', resolve)
-      })
+      await connection.until(() => connection.closed || !connection.socket.writableNeedDrain)
     }
   }
 }

@@ -154,6 +154,7 @@ export class RawConnection {
       this.ended = true
       this.#wake()
     })
+    socket.on('drain', () => this.#wake())
     socket.on('error', () => {})
     socket.on('close', () => {
       this.closed = true
