@@ -78,7 +78,10 @@ export class SseReader {
     return this.#blockStart
   }
 
-  /** While an event is given: where its block ends among the bytes that are read. */
+  /**
+   * While an event is given: where its block ends among the bytes that are read. A line feed that
+   * comes later, behind a carriage return that ended the block, belongs to the block too.
+   */
   get blockEnd(): number {
     return this.#blockEnd
   }
@@ -151,9 +154,10 @@ export class SseReader {
     const isWhole = !this.#isInLine
     this.#isInLine = false
     if (isWhole && start === stop) {
-      this.#blockEnd = stop + 1
+      const isPair = bytes[stop] === carriageReturn && bytes[stop + 1] === lineFeed
+      this.#blockEnd = isPair ? stop + 2 : stop + 1
       this.#endBlock(onEvent)
-      this.#blockStart = stop + 1
+      this.#blockStart = this.#blockEnd
     } else if (this.#isSkipping) this.#hasFields = true
     else if (isWhole) this.#field(bytes, start, stop)
     else {

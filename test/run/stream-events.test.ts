@@ -155,6 +155,21 @@ describe('an event that no policy has to read', () => {
   })
 })
 
+describe('an event that is left out', () => {
+  it('takes all of its last line end with it, however the bytes are cut', async () => {
+    const inCrLf = (value: object | string) => eventOf(value).replaceAll('\n', '\r\n')
+    const before = inCrLf(chunkOf('a'))
+    const out = inCrLf({ ...chunkOf(''), choices: [], usage })
+    const behind = inCrLf('[DONE]')
+    const all = before + out + behind
+    const cuts = [1, 2, 3, 4].map((bytes) => before.length + out.length - bytes)
+    for (const cut of [0, ...cuts, before.length + out.length]) {
+      says([all.slice(0, cut), all.slice(cut)].filter((part) => part !== ''))
+      expect(await (await ask('plain', completions)).text()).toBe(before + behind)
+    }
+  })
+})
+
 describe('an event that has to be read', () => {
   const names = [
     ['translated', 'plain', messages],

@@ -8,6 +8,8 @@ type Emit = (bytes: Uint8Array) => void
 const heldLimit = 256 * 1024
 /** Ends an event that the client has in part. */
 const emptyLine = Buffer.from('\n\n')
+const lineFeed = 0x0a
+const carriageReturn = 0x0d
 
 /**
  * Passes on the bytes of a stream, event by event, so that an event can be left out or replaced, and
@@ -19,6 +21,8 @@ export class PassingEvents {
   readonly #held = new GrowingBytes()
   /** The client has a part of the event that has begun. */
   #isPassing = false
+  /** The bytes ended with the CR of an event that was left out: an LF that follows goes with it. */
+  #dropsFeed = false
 
   /** `eventLimit`: bytes of an event that is looked at; larger ones only pass. */
   constructor(eventLimit: number) {
@@ -35,8 +39,9 @@ export class PassingEvents {
     convert: (event: StreamEvent) => readonly StreamEvent[],
     emit: Emit,
   ): void {
+    if (chunk.length === 0) return
     const { reader } = this.#decoder
-    let from = 0
+    let from = this.#dropsFeed && chunk[0] === lineFeed ? 1 : 0
     this.#decoder.push(chunk, (event) => {
       const converted = convert(event)
       if (converted.length === 1 && converted[0] === event) return
@@ -47,6 +52,7 @@ export class PassingEvents {
       if (converted.length > 0) emit(Buffer.from(converted.map(writeSse).join('')))
       from = blockEnd
     })
+    this.#dropsFeed = from === chunk.length && chunk[from - 1] === carriageReturn
     const settled = Math.max(from, reader.settledBytes)
     const isPassing = this.#isPassing && settled === 0
     const wouldHold = chunk.length - settled + (settled === 0 ? this.#held.length : 0)
