@@ -1,7 +1,7 @@
-import { GatewayError } from '../../errors.ts'
+import type { GatewayError } from '../../errors.ts'
 import type { EngineParts } from '../engine-parts.ts'
 import type { MessageBody } from '../message/message-body.ts'
-import { Resends } from './resends.ts'
+import { Resends, unlessOverloaded } from './resends.ts'
 import type { ConnectOptions, UpstreamAddress } from './upstream-address.ts'
 import type { UpstreamLink, UpstreamUser } from './upstream-link.ts'
 
@@ -42,13 +42,8 @@ export class Attempt {
   retry(died: UpstreamLink, error: GatewayError): boolean {
     if (!this.#user.isReplayable || this.#address === undefined) return false
     if (!this.#resends.admits(died, error, this.#user.isIdempotent)) return false
-    try {
-      this.#connect(this.#address, died)
-      return true
-    } catch (thrown) {
-      if (isOverload(thrown)) return false
-      throw thrown
-    }
+    const address = this.#address
+    return unlessOverloaded(() => this.#connect(address, died))
   }
 
   #connect(address: UpstreamAddress, after: UpstreamLink | undefined): void {
@@ -89,9 +84,4 @@ export class Attempt {
     this.link = undefined
     link.close()
   }
-}
-
-/** No connection could be made for want of memory. */
-export function isOverload(thrown: unknown): thrown is GatewayError {
-  return thrown instanceof GatewayError && thrown.code === 'overloaded'
 }

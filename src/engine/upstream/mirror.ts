@@ -6,8 +6,7 @@ import { MessageBody } from '../message/message-body.ts'
 import type { RequestHeadView } from '../message/request-head.ts'
 import { ResponseHeadView } from '../message/response-head.ts'
 import { Timer, type TimerOwner } from '../timer-wheel.ts'
-import { isOverload } from './attempt.ts'
-import { Resends } from './resends.ts'
+import { isOverload, Resends, unlessOverloaded } from './resends.ts'
 import type { AddressRace, UpstreamAddress } from './upstream-address.ts'
 import type { UpstreamLink, UpstreamUser } from './upstream-link.ts'
 
@@ -194,13 +193,7 @@ class MirrorCopy implements UpstreamUser, TimerOwner {
   /** Until the connection stands, all of the copy waits for it, and may wait for another one. */
   #repeat(died: UpstreamLink, error: GatewayError): boolean {
     if (this.#isReady || !this.#resends.admits(died, error, false)) return false
-    try {
-      this.#connect(died)
-      return true
-    } catch (thrown) {
-      if (isOverload(thrown)) return false
-      throw thrown
-    }
+    return unlessOverloaded(() => this.#connect(died))
   }
 
   onUpstreamDrain(): void {

@@ -1,4 +1,4 @@
-import type { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors.ts'
 import type { Turns } from '../socket/turns.ts'
 import type { UpstreamLink } from './upstream-link.ts'
 
@@ -44,5 +44,21 @@ export class Resends {
   #diedIdle(died: UpstreamLink, { code }: GatewayError, isIdempotent: boolean): boolean {
     if (code !== 'upstream_reset' || died.served === 0 || died.hasAnswered) return false
     return isIdempotent || this.#turn === (died.lostTurn ?? this.#turns.current)
+  }
+}
+
+/** No connection could be made because memory is short. */
+export function isOverload(thrown: unknown): thrown is GatewayError {
+  return thrown instanceof GatewayError && thrown.code === 'overloaded'
+}
+
+/** Connects; returns false if memory is too short for a connection. */
+export function unlessOverloaded(connect: () => void): boolean {
+  try {
+    connect()
+    return true
+  } catch (thrown) {
+    if (isOverload(thrown)) return false
+    throw thrown
   }
 }

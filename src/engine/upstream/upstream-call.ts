@@ -8,9 +8,8 @@ import type { EngineParts } from '../engine-parts.ts'
 import { MessageBody } from '../message/message-body.ts'
 import { ResponseHeadView } from '../message/response-head.ts'
 import { Timer, type TimerOwner } from '../timer-wheel.ts'
-import { isOverload } from './attempt.ts'
 import type { CallListener, CallRequest, OpenCall } from './call.ts'
-import { Resends } from './resends.ts'
+import { isOverload, Resends, unlessOverloaded } from './resends.ts'
 import type { UpstreamAddress } from './upstream-address.ts'
 import type { UpstreamLink, UpstreamUser } from './upstream-link.ts'
 
@@ -226,13 +225,7 @@ export class UpstreamCall implements OpenCall, UpstreamUser, BodySink, TimerOwne
     if (next === undefined || this.#isOver) return false
     this.#others = left
     this.#address = next
-    try {
-      this.#connect(undefined)
-      return true
-    } catch (thrown) {
-      if (isOverload(thrown)) return false
-      throw thrown
-    }
+    return unlessOverloaded(() => this.#connect(undefined))
   }
 
   /** Sends all of it once more, on another connection, if that is safe; else returns false. */
@@ -241,13 +234,7 @@ export class UpstreamCall implements OpenCall, UpstreamUser, BodySink, TimerOwne
     if (!this.#resends.admits(died, error, this.#request.isOnce !== true)) return false
     this.#isReady = false
     this.#waiting = [...written]
-    try {
-      this.#connect(died)
-      return true
-    } catch (thrown) {
-      if (isOverload(thrown)) return false
-      throw thrown
-    }
+    return unlessOverloaded(() => this.#connect(died))
   }
 
   close(): void {
