@@ -5,8 +5,8 @@
  * protection that is not enforced must never let traffic through.
  */
 
-import { backendAi } from '../llm/policy/index.ts'
-import { backendMcp } from '../mcp/policy/index.ts'
+import { backendAi } from '../backends/ai/policy/index.ts'
+import { backendMcp } from '../backends/mcp/policy/index.ts'
 import type { PolicySection } from '../model/resources.ts'
 import { accessLog } from './access-log/index.ts'
 import { apiKeyAuthentication } from './api-key-authentication/index.ts'

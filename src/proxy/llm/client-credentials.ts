@@ -4,12 +4,12 @@
  */
 import { credentialsOf } from '../../auth/authorization-header.ts'
 import { isKeyParameter, takeSubprotocolKey } from '../../auth/vendor-keys.ts'
+import type { Provider } from '../../backends/ai/providers/provider.ts'
 import { isCredentialName } from '../../base/credential-names.ts'
 import { changeQuery } from '../../base/query-string.ts'
 import type { ServerExchange } from '../../engine/types.ts'
 import type { FieldPair } from '../../exchange/exchange.ts'
 import { FieldPairs } from '../../exchange/memory-message.ts'
-import type { Provider } from '../../llm/providers/provider.ts'
 
 export class ClientCredentials {
   readonly #fields: FieldPairs

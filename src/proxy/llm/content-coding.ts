@@ -1,7 +1,7 @@
 /** Content codings of bodies (RFC 9110 8.4.1). */
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, type InputType, inflate, zstdDecompress } from 'node:zlib'
-import { LlmError } from '../../llm/llm-error.ts'
+import { LlmError } from '../../backends/ai/llm-error.ts'
 
 type Decompress = (input: InputType, options: { maxOutputLength: number }) => Promise<Buffer>
 

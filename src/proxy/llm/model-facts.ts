@@ -1,10 +1,11 @@
 /** What expressions, access log, spans, metrics and limits learn of a request to a language model. */
+
+import { inputWithCache, type Usage } from '../../backends/ai/chat.ts'
+import { requestTexts } from '../../backends/ai/guards/slots.ts'
+import { type JsonObject, numberAt, stringAt } from '../../backends/ai/json.ts'
+import type { Said } from '../../backends/ai/serve/said.ts'
 import type { LearnedRecord } from '../../exchange/learned.ts'
 import { tokenLimitsOf } from '../../exchange/rate-limits.ts'
-import { inputWithCache, type Usage } from '../../llm/chat.ts'
-import { requestTexts } from '../../llm/guards/slots.ts'
-import { type JsonObject, numberAt, stringAt } from '../../llm/json.ts'
-import type { Said } from '../../llm/serve/said.ts'
 import type { ModelFacts, ModelParameters } from '../telemetry/types.ts'
 import { now } from '../upstream/choose.ts'
 import type { Walk } from '../walk.ts'

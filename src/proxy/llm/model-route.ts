@@ -1,5 +1,5 @@
+import type { RouteTypes } from '../../backends/ai/request/route-type.ts'
 import { forwardingFacts } from '../../exchange/forwarding.ts'
-import type { RouteTypes } from '../../llm/request/route-type.ts'
 import type { CompiledRule } from '../config/rules.ts'
 import type { PhaseContext } from '../phase-context.ts'
 import { placementAhead } from '../route.ts'

@@ -1,14 +1,18 @@
 /** A request to a language model on its way out: read, guarded, and written as its provider wants it. */
 import { randomBytes } from 'node:crypto'
+import { LlmError, UnsupportedByProviderError } from '../../backends/ai/llm-error.ts'
+import type { RouteType } from '../../backends/ai/policy/schema.ts'
+import type { ReadRouteType } from '../../backends/ai/providers/provider.ts'
+import { parseBody } from '../../backends/ai/request/body.ts'
+import {
+  type OutgoingRequest,
+  outgoingRequest,
+  settleRequest,
+} from '../../backends/ai/serve/request.ts'
 import type { RespondVerdict } from '../../exchange/exchange.ts'
 import { forwardingFacts } from '../../exchange/forwarding.ts'
 import type { LearnedRecord } from '../../exchange/learned.ts'
 import { tokenLimitsOf } from '../../exchange/rate-limits.ts'
-import { LlmError, UnsupportedByProviderError } from '../../llm/llm-error.ts'
-import type { RouteType } from '../../llm/policy/schema.ts'
-import type { ReadRouteType } from '../../llm/providers/provider.ts'
-import { parseBody } from '../../llm/request/body.ts'
-import { type OutgoingRequest, outgoingRequest, settleRequest } from '../../llm/serve/request.ts'
 import type { PhaseContext } from '../phase-context.ts'
 import type { Walk } from '../walk.ts'
 import { passOverProvider } from './choose-provider.ts'

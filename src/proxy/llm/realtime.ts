@@ -1,11 +1,12 @@
 /** Sessions over a WebSocket: the upgrade goes to the provider, and what is used is counted. */
+
+import { inputWithCache } from '../../backends/ai/chat.ts'
+import { LlmError } from '../../backends/ai/llm-error.ts'
+import { unsupported } from '../../backends/ai/providers/unsupported.ts'
+import { resolveAlias } from '../../backends/ai/request/aliases.ts'
+import { realtimeReader, sumOfUsage } from '../../backends/ai/serve/realtime.ts'
 import type { RespondVerdict } from '../../exchange/exchange.ts'
 import { tokenLimitsOf } from '../../exchange/rate-limits.ts'
-import { inputWithCache } from '../../llm/chat.ts'
-import { LlmError } from '../../llm/llm-error.ts'
-import { unsupported } from '../../llm/providers/unsupported.ts'
-import { resolveAlias } from '../../llm/request/aliases.ts'
-import { realtimeReader, sumOfUsage } from '../../llm/serve/realtime.ts'
 import type { Walk } from '../walk.ts'
 import type { ModelCall } from './model-call.ts'
 import { apiVersion, overridePath } from './provider-path.ts'

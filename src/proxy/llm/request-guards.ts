@@ -3,16 +3,17 @@
  * once for a request: where another provider is asked after the first, and the same policy holds for
  * it, what they said still stands.
  */
+
+import type { Guard, WebhookGuard } from '../../backends/ai/guards/bound.ts'
+import { maskTexts } from '../../backends/ai/guards/parts-masker.ts'
+import { needPlainKeys } from '../../backends/ai/guards/plain-keys.ts'
+import { requestTexts, withRequestTexts } from '../../backends/ai/guards/slots.ts'
+import { mapRequestTexts } from '../../backends/ai/guards/texts.ts'
+import type { JsonObject } from '../../backends/ai/json.ts'
+import { LlmError } from '../../backends/ai/llm-error.ts'
+import type { ReadRouteType } from '../../backends/ai/providers/provider.ts'
+import type { SettledBody } from '../../backends/ai/request/body.ts'
 import type { RespondVerdict } from '../../exchange/exchange.ts'
-import type { Guard, WebhookGuard } from '../../llm/guards/bound.ts'
-import { maskTexts } from '../../llm/guards/parts-masker.ts'
-import { needPlainKeys } from '../../llm/guards/plain-keys.ts'
-import { requestTexts, withRequestTexts } from '../../llm/guards/slots.ts'
-import { mapRequestTexts } from '../../llm/guards/texts.ts'
-import type { JsonObject } from '../../llm/json.ts'
-import { LlmError } from '../../llm/llm-error.ts'
-import type { ReadRouteType } from '../../llm/providers/provider.ts'
-import type { SettledBody } from '../../llm/request/body.ts'
 import type { Walk } from '../walk.ts'
 import { guardFailure } from './guard-checks.ts'
 import type { ModelCall } from './model-call.ts'

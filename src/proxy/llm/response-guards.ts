@@ -2,17 +2,18 @@
  * Guards of answers. Masks alone work while an answer is streamed; where a guard asks a service, the
  * answer is kept back until every guard has judged all of it, so nothing of it leaks before a verdict.
  */
+
+import type { ChatFormat } from '../../backends/ai/client-formats.ts'
+import type { Guard, WebhookGuard } from '../../backends/ai/guards/bound.ts'
+import type { HeldStream } from '../../backends/ai/guards/held-stream.ts'
+import { maskTexts } from '../../backends/ai/guards/parts-masker.ts'
+import { emptyTexts, keepTexts, mapRepeatedTexts } from '../../backends/ai/guards/repeated-texts.ts'
+import { answerTexts, type RoleText, withAnswerTexts } from '../../backends/ai/guards/slots.ts'
+import { mapAnswerTexts, type TextsMap } from '../../backends/ai/guards/texts.ts'
+import type { JsonObject } from '../../backends/ai/json.ts'
+import { LlmError } from '../../backends/ai/llm-error.ts'
 import type { Mask } from '../../core/index.ts'
 import type { HeaderFields, RespondVerdict } from '../../exchange/exchange.ts'
-import type { ChatFormat } from '../../llm/client-formats.ts'
-import type { Guard, WebhookGuard } from '../../llm/guards/bound.ts'
-import type { HeldStream } from '../../llm/guards/held-stream.ts'
-import { maskTexts } from '../../llm/guards/parts-masker.ts'
-import { emptyTexts, keepTexts, mapRepeatedTexts } from '../../llm/guards/repeated-texts.ts'
-import { answerTexts, type RoleText, withAnswerTexts } from '../../llm/guards/slots.ts'
-import { mapAnswerTexts, type TextsMap } from '../../llm/guards/texts.ts'
-import type { JsonObject } from '../../llm/json.ts'
-import { LlmError } from '../../llm/llm-error.ts'
 import type { Walk } from '../walk.ts'
 import { type GuardCheck, guardFailure } from './guard-checks.ts'
 import type { ModelCall } from './model-call.ts'

@@ -1,12 +1,17 @@
 /** What a server sends on one connection: JSON, or events with one message each. */
 
+import type { McpEvent } from '../../backends/mcp/event-stream.ts'
+import {
+  type McpMessage,
+  MessageRefusal,
+  readMessage,
+  readMessages,
+} from '../../backends/mcp/message.ts'
 import { GrowingBytes } from '../../base/growing-bytes.ts'
 import { SseEventTooLarge, SseReader } from '../../base/sse-reader.ts'
 import type { CallListener } from '../../engine/upstream/call.ts'
 import type { GatewayError } from '../../errors.ts'
 import type { HeaderFields } from '../../exchange/exchange.ts'
-import type { McpEvent } from '../../mcp/event-stream.ts'
-import { type McpMessage, MessageRefusal, readMessage, readMessages } from '../../mcp/message.ts'
 import { type RefusedAnswer, TargetFailure } from './failure.ts'
 
 /** Of an event that brought a message, or none. */

@@ -1,10 +1,11 @@
 /** Who a client of an MCP backend is, before anything that it says is read. */
+
+import type { McpAuthenticator } from '../../backends/mcp/auth/authenticator.ts'
+import type { ClientView } from '../../backends/mcp/auth/resource-metadata.ts'
+import { isDiscoveryPath } from '../../backends/mcp/auth/well-known.ts'
+import { mcpStepOf } from '../../backends/mcp/policy/step.ts'
 import { withoutRootDot } from '../../base/root-dot.ts'
 import type { RespondVerdict, Verdict } from '../../exchange/exchange.ts'
-import type { McpAuthenticator } from '../../mcp/auth/authenticator.ts'
-import type { ClientView } from '../../mcp/auth/resource-metadata.ts'
-import { isDiscoveryPath } from '../../mcp/auth/well-known.ts'
-import { mcpStepOf } from '../../mcp/policy/step.ts'
 import type { PhaseContext } from '../phase-context.ts'
 import type { McpBackend } from '../upstream/mcp-targets.ts'
 import { targetPart } from '../upstream/resolve-mcp-target.ts'

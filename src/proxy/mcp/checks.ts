@@ -1,7 +1,8 @@
 /** What a request must be like before anybody looks into it (streamable HTTP). */
+
+import { codes } from '../../backends/mcp/answers.ts'
+import { knownVersions } from '../../backends/mcp/versions.ts'
 import type { RespondVerdict } from '../../exchange/exchange.ts'
-import { codes } from '../../mcp/answers.ts'
-import { knownVersions } from '../../mcp/versions.ts'
 import { splitAuthority } from '../upstream/authority.ts'
 import { legacySession } from './legacy.ts'
 import type { McpExchange } from './mcp-exchange.ts'

@@ -2,10 +2,11 @@
  * Metadata of OAuth of a single server that asks for tokens itself: without an authentication policy
  * the documents are the server's own, and requests for them are forwarded as they are.
  */
+
+import { wrongMethod } from '../../backends/mcp/auth/own-answers.ts'
+import { readMetadataPath } from '../../backends/mcp/auth/well-known.ts'
 import { GatewayError } from '../../errors.ts'
 import type { RespondVerdict } from '../../exchange/exchange.ts'
-import { wrongMethod } from '../../mcp/auth/own-answers.ts'
-import { readMetadataPath } from '../../mcp/auth/well-known.ts'
 import type { PhaseContext } from '../phase-context.ts'
 import type { McpTargetEntry } from '../upstream/mcp-targets.ts'
 import { type McpPlace, placeOf, targetPart } from '../upstream/resolve-mcp-target.ts'

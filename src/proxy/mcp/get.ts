@@ -1,9 +1,10 @@
 /** GET: what servers send by themselves, all in one stream. */
+
+import { notificationText } from '../../backends/mcp/answers.ts'
+import { eventText, type McpEvent } from '../../backends/mcp/event-stream.ts'
+import type { McpMessage } from '../../backends/mcp/message.ts'
+import { newSessionId } from '../../backends/mcp/session-state.ts'
 import type { RespondVerdict } from '../../exchange/exchange.ts'
-import { notificationText } from '../../mcp/answers.ts'
-import { eventText, type McpEvent } from '../../mcp/event-stream.ts'
-import type { McpMessage } from '../../mcp/message.ts'
-import { newSessionId } from '../../mcp/session-state.ts'
 import type { McpTargetEntry } from '../upstream/mcp-targets.ts'
 import type { EventMark } from './answer-reader.ts'
 import { TargetFailure, toFailure } from './failure.ts'

@@ -1,14 +1,14 @@
 /** What the MCP backends of one thread share: the key of sessions, what is known of them, one clock. */
 import { BroadcastChannel } from 'node:worker_threads'
-import type { CallListener, CallRequest, OpenCall } from '../../engine/upstream/call.ts'
-import { GatewayError } from '../../errors.ts'
-import { type McpMessage, readMessage } from '../../mcp/message.ts'
+import { type McpMessage, readMessage } from '../../backends/mcp/message.ts'
 import {
   newSessionId,
   SessionSeal,
   type SessionState,
   type TargetSession,
-} from '../../mcp/session-state.ts'
+} from '../../backends/mcp/session-state.ts'
+import type { CallListener, CallRequest, OpenCall } from '../../engine/upstream/call.ts'
+import { GatewayError } from '../../errors.ts'
 import { sessionKeyRef } from '../../model/mcp-targets.ts'
 import { now } from '../upstream/choose.ts'
 import type { ClientRecord } from './client-view.ts'

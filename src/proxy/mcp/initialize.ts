@@ -1,16 +1,21 @@
 /** `initialize`: the beginning of a session, at every target. */
-import type { RespondVerdict } from '../../exchange/exchange.ts'
-import { codes, resultText } from '../../mcp/answers.ts'
+
+import { codes, resultText } from '../../backends/mcp/answers.ts'
 import {
   askedVersion,
   helloInVersion,
   helloParams,
   inKnownVersion,
   mergeHellos,
-} from '../../mcp/initialize.ts'
-import type { McpRequest } from '../../mcp/message.ts'
-import { newSessionId, type SessionState, type TargetSession } from '../../mcp/session-state.ts'
-import { knownVersions, versionFor } from '../../mcp/versions.ts'
+} from '../../backends/mcp/initialize.ts'
+import type { McpRequest } from '../../backends/mcp/message.ts'
+import {
+  newSessionId,
+  type SessionState,
+  type TargetSession,
+} from '../../backends/mcp/session-state.ts'
+import { knownVersions, versionFor } from '../../backends/mcp/versions.ts'
+import type { RespondVerdict } from '../../exchange/exchange.ts'
 import type { McpTargetEntry } from '../upstream/mcp-targets.ts'
 import { TargetFailure, toFailure } from './failure.ts'
 import type { McpExchange } from './mcp-exchange.ts'

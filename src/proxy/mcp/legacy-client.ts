@@ -1,8 +1,9 @@
 /** Clients of the older transport (HTTP with SSE): answers come on one stream, messages by POST. */
+
+import { codes, errorText } from '../../backends/mcp/answers.ts'
+import type { McpMessage, McpRequest } from '../../backends/mcp/message.ts'
+import { newSessionId, type SessionState } from '../../backends/mcp/session-state.ts'
 import type { RespondVerdict } from '../../exchange/exchange.ts'
-import { codes, errorText } from '../../mcp/answers.ts'
-import type { McpMessage, McpRequest } from '../../mcp/message.ts'
-import { newSessionId, type SessionState } from '../../mcp/session-state.ts'
 import { type ClientRecord, ClientView } from './client-view.ts'
 import { toFailure } from './failure.ts'
 import { ServerStreams } from './get.ts'

@@ -1,5 +1,5 @@
 /** Ids of events of several targets, which lead back to the target that can resume from them. */
-import { isPair } from '../../mcp/lists.ts'
+import { isPair } from '../../backends/mcp/lists.ts'
 import type { EventMark } from './answer-reader.ts'
 
 export function clientMark(target: string, mark: EventMark | undefined): EventMark | undefined {

@@ -1,9 +1,10 @@
 /** One message of an MCP client, with the request that brought it and the backend that it came to. */
+
+import { principalOf } from '../../backends/mcp/principal.ts'
 import { isCredentialName } from '../../base/credential-names.ts'
 import { GatewayError } from '../../errors.ts'
 import type { LearnedRecord } from '../../exchange/learned.ts'
 import type { McpItem, McpRules } from '../../exchange/mcp.ts'
-import { principalOf } from '../../mcp/principal.ts'
 import type { BackendAccess } from '../config/backend-access.ts'
 import type { RulePlacement } from '../config/placement.ts'
 import type { CompiledBackend } from '../config/rules.ts'

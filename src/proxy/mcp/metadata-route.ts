@@ -1,5 +1,5 @@
 /** Routes of the documents from which MCP clients learn where to get tokens. */
-import { readMetadataPath } from '../../mcp/auth/well-known.ts'
+import { readMetadataPath } from '../../backends/mcp/auth/well-known.ts'
 import type { PhaseContext } from '../phase-context.ts'
 import { rerouteTo } from '../route.ts'
 import type { Walk } from '../walk.ts'

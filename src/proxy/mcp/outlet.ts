@@ -1,8 +1,8 @@
 /** The way back to a client: one message as JSON, or as many as there are as events. */
 
+import { eventText } from '../../backends/mcp/event-stream.ts'
 import type { ResponseStream } from '../../engine/types.ts'
 import type { RespondVerdict } from '../../exchange/exchange.ts'
-import { eventText } from '../../mcp/event-stream.ts'
 import type { Walk } from '../walk.ts'
 import type { EventMark } from './answer-reader.ts'
 import { streamAnswer } from './stream-answer.ts'

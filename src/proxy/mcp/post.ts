@@ -1,18 +1,18 @@
 /** POST: a message of a client, or a batch of them. */
 
-import { GatewayError } from '../../errors.ts'
-import type { HeaderFields, RespondVerdict } from '../../exchange/exchange.ts'
-import { codes, errorCodeOf, errorText } from '../../mcp/answers.ts'
-import { member, textOf } from '../../mcp/json/scan.ts'
+import { codes, errorCodeOf, errorText } from '../../backends/mcp/answers.ts'
+import { member, textOf } from '../../backends/mcp/json/scan.ts'
 import {
   type McpMessage,
   type McpRequest,
   MessageRefusal,
   readClientMessages,
-} from '../../mcp/message.ts'
-import { methodOf } from '../../mcp/methods.ts'
-import { newSessionId, type SessionState } from '../../mcp/session-state.ts'
-import { assumedVersion, hasBatches, latestVersion } from '../../mcp/versions.ts'
+} from '../../backends/mcp/message.ts'
+import { methodOf } from '../../backends/mcp/methods.ts'
+import { newSessionId, type SessionState } from '../../backends/mcp/session-state.ts'
+import { assumedVersion, hasBatches, latestVersion } from '../../backends/mcp/versions.ts'
+import { GatewayError } from '../../errors.ts'
+import type { HeaderFields, RespondVerdict } from '../../exchange/exchange.ts'
 import { decode } from './answer-reader.ts'
 import { toFailure } from './failure.ts'
 import { serveInitialize } from './initialize.ts'

@@ -1,7 +1,8 @@
 /** Answers that tell a client why it gets none. */
+
+import { codes, errorText } from '../../backends/mcp/answers.ts'
 import { GatewayError } from '../../errors.ts'
 import type { RespondVerdict } from '../../exchange/exchange.ts'
-import { codes, errorText } from '../../mcp/answers.ts'
 import type { TargetFailure } from './failure.ts'
 
 export const json = ['content-type', 'application/json'] as const

@@ -1,7 +1,8 @@
 /** The way of a request to a backend of MCP servers (streamable HTTP), by its method. */
+
+import { codes } from '../../backends/mcp/answers.ts'
 import { GatewayError } from '../../errors.ts'
 import type { RespondVerdict } from '../../exchange/exchange.ts'
-import { codes } from '../../mcp/answers.ts'
 import type { NamedTarget } from '../config/rules.ts'
 import type { PhaseContext } from '../phase-context.ts'
 import type { Walk } from '../walk.ts'

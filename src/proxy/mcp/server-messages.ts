@@ -1,18 +1,19 @@
 /** What servers send besides the answer to a request: what of it a client gets, and in which form. */
-import type { McpItem } from '../../exchange/mcp.ts'
-import { codes, errorText, resultText } from '../../mcp/answers.ts'
-import { isServerRequest, mayAskClient } from '../../mcp/client-capabilities.ts'
-import { member, textOf } from '../../mcp/json/scan.ts'
-import { type Keeps, mergedResult, partOf, withoutItems } from '../../mcp/lists.ts'
+
+import { codes, errorText, resultText } from '../../backends/mcp/answers.ts'
+import { isServerRequest, mayAskClient } from '../../backends/mcp/client-capabilities.ts'
+import { member, textOf } from '../../backends/mcp/json/scan.ts'
+import { type Keeps, mergedResult, partOf, withoutItems } from '../../backends/mcp/lists.ts'
 import {
   type McpMessage,
   type McpNotification,
   type McpRequest,
   type McpResponse,
   readMessage,
-} from '../../mcp/message.ts'
-import { type ListMethod, listMethods } from '../../mcp/methods.ts'
-import { clientMessage, clientResult } from '../../mcp/results.ts'
+} from '../../backends/mcp/message.ts'
+import { type ListMethod, listMethods } from '../../backends/mcp/methods.ts'
+import { clientMessage, clientResult } from '../../backends/mcp/results.ts'
+import type { McpItem } from '../../exchange/mcp.ts'
 import type { McpTargetEntry } from '../upstream/mcp-targets.ts'
 import { toFailure } from './failure.ts'
 import type { McpExchange } from './mcp-exchange.ts'

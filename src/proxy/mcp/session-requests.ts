@@ -1,6 +1,7 @@
 /** Requests that bring a session: whose it is, and how it ends. */
+
+import { codes } from '../../backends/mcp/answers.ts'
 import type { RespondVerdict } from '../../exchange/exchange.ts'
-import { codes } from '../../mcp/answers.ts'
 import type { McpExchange } from './mcp-exchange.ts'
 import { jsonRefusal, lostSession } from './refusals.ts'
 import { ClientSession, endEverywhere } from './target-session.ts'

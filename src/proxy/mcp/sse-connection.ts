@@ -1,9 +1,9 @@
 /** The older transport (HTTP with SSE): one stream carries all that a server says in a session. */
 
+import type { McpEvent } from '../../backends/mcp/event-stream.ts'
+import { member, rawOf } from '../../backends/mcp/json/scan.ts'
+import { type McpMessage, readMessage } from '../../backends/mcp/message.ts'
 import type { CallListener } from '../../engine/upstream/call.ts'
-import type { McpEvent } from '../../mcp/event-stream.ts'
-import { member, rawOf } from '../../mcp/json/scan.ts'
-import { type McpMessage, readMessage } from '../../mcp/message.ts'
 import type { McpTargetEntry } from '../upstream/mcp-targets.ts'
 import { type AnswerListener, AnswerReader, type EventMark } from './answer-reader.ts'
 import { TargetFailure } from './failure.ts'

@@ -1,8 +1,8 @@
 /** Streamable HTTP to a target: each message is a request of its own. */
 
+import type { TargetSession } from '../../backends/mcp/session-state.ts'
 import type { CallListener } from '../../engine/upstream/call.ts'
 import { GatewayError } from '../../errors.ts'
-import type { TargetSession } from '../../mcp/session-state.ts'
 import { now } from '../upstream/choose.ts'
 import type { UpstreamEndpoint } from '../upstream/endpoint.ts'
 import type { McpTargetEntry } from '../upstream/mcp-targets.ts'

@@ -1,11 +1,11 @@
 /** Requests of the gateway to MCP servers: where they go, and with which headers. */
 
+import { mcpStepOf } from '../../backends/mcp/policy/step.ts'
 import { checkField } from '../../engine/message/header-fields.ts'
 import type { CallRequest } from '../../engine/upstream/call.ts'
 import { GatewayError } from '../../errors.ts'
 import { forwardingFacts } from '../../exchange/forwarding.ts'
 import { FieldPairs } from '../../exchange/memory-message.ts'
-import { mcpStepOf } from '../../mcp/policy/step.ts'
 import type { BackendAccess } from '../config/backend-access.ts'
 import type { UpstreamEndpoint } from '../upstream/endpoint.ts'
 import type { McpTargetEntry } from '../upstream/mcp-targets.ts'

@@ -1,9 +1,9 @@
 /** Sessions at targets: begun with what the client has said of itself, and renewed when lost. */
 
-import { notificationText, requestText } from '../../mcp/answers.ts'
-import { readHello, type ServerHello } from '../../mcp/initialize.ts'
-import type { McpResponse } from '../../mcp/message.ts'
-import type { SessionState, TargetSession } from '../../mcp/session-state.ts'
+import { notificationText, requestText } from '../../backends/mcp/answers.ts'
+import { readHello, type ServerHello } from '../../backends/mcp/initialize.ts'
+import type { McpResponse } from '../../backends/mcp/message.ts'
+import type { SessionState, TargetSession } from '../../backends/mcp/session-state.ts'
 import type { McpTargetEntry } from '../upstream/mcp-targets.ts'
 import { TargetFailure, toFailure } from './failure.ts'
 import type { McpExchange } from './mcp-exchange.ts'

@@ -1,7 +1,7 @@
 /** How messages reach one target, whatever transport it speaks. */
 
-import type { McpEvent } from '../../mcp/event-stream.ts'
-import type { McpMessage, McpResponse } from '../../mcp/message.ts'
+import type { McpEvent } from '../../backends/mcp/event-stream.ts'
+import type { McpMessage, McpResponse } from '../../backends/mcp/message.ts'
 import type { AnswerListener, EventMark } from './answer-reader.ts'
 import { TargetFailure } from './failure.ts'
 

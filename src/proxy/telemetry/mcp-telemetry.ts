@@ -1,5 +1,5 @@
 /** What is counted of MCP clients. Labels are of the protocol and of the configuration, never clients'. */
-import { knownMethod } from '../../mcp/methods.ts'
+import { knownMethod } from '../../backends/mcp/methods.ts'
 import type { MetricsSnapshot } from './metric-definitions.ts'
 import { type Label, TimedCounters } from './timed-counters.ts'
 import type { McpFacts, RequestFacts } from './types.ts'

@@ -1,5 +1,5 @@
 /** Fields of a request to a language model, by the names of OpenTelemetry's conventions for them. */
-import { inputWithCache } from '../../llm/chat.ts'
+import { inputWithCache } from '../../backends/ai/chat.ts'
 import type { ModelFacts, ModelParameters } from './types.ts'
 
 type Value = string | number | undefined

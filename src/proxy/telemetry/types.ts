@@ -1,11 +1,11 @@
 /** What the data plane tells access log and metrics; implemented beside this file, or by a test. */
 
+import type { Usage } from '../../backends/ai/chat.ts'
 import type { ServerStream } from '../../engine/streams/stream-types.ts'
 import type { ServerExchange } from '../../engine/types.ts'
 import type { GatewayError } from '../../errors.ts'
 import type { CalloutSubtype, Peer } from '../../exchange/exchange.ts'
 import type { AccessLogRules } from '../../exchange/observe.ts'
-import type { Usage } from '../../llm/chat.ts'
 import type { GuardCheck } from '../llm/guard-checks.ts'
 
 /** What a request to a language model asked for; absent values were not given. */

@@ -1,13 +1,13 @@
 /** Providers of language models: where they are, what is known of each, and which one is asked. */
 
-import { bareHost } from '../../base/bare-host.ts'
-import type { UpstreamAddress } from '../../engine/upstream/upstream-address.ts'
 import {
   type DefaultCredentials,
   defaultCredentials,
-} from '../../llm/credentials/default-credentials.ts'
-import { providers } from '../../llm/providers/index.ts'
-import type { Provider } from '../../llm/providers/provider.ts'
+} from '../../backends/ai/credentials/default-credentials.ts'
+import { providers } from '../../backends/ai/providers/index.ts'
+import type { Provider } from '../../backends/ai/providers/provider.ts'
+import { bareHost } from '../../base/bare-host.ts'
+import type { UpstreamAddress } from '../../engine/upstream/upstream-address.ts'
 import type { ModelProvider, ProviderGroup } from '../../model/model-providers.ts'
 import type { BackendPart } from '../config/backend-access.ts'
 import { type NamedTarget, nameTarget } from '../config/rules.ts'

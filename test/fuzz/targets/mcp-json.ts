@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { JsonRefusal, jsonValue, scanJson } from '../../../src/mcp/json/scan.ts'
+import { JsonRefusal, jsonValue, scanJson } from '../../../src/backends/mcp/json/scan.ts'
 import { defineTarget } from '../support/target.ts'
 
 function parsed(text: string): { readonly value: unknown } | undefined {

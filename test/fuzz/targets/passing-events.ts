@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
+import type { StreamEvent } from '../../../src/backends/ai/chat.ts'
+import { PassingEvents } from '../../../src/backends/ai/serve/passing-events.ts'
 import { type SseEvent, SseReader } from '../../../src/base/sse-reader.ts'
-import type { StreamEvent } from '../../../src/llm/chat.ts'
-import { PassingEvents } from '../../../src/llm/serve/passing-events.ts'
 import { cuts } from '../support/pieces.ts'
 import { defineTarget } from '../support/target.ts'
 

@@ -1,0 +1,42 @@
+/** Server-sent events of models: read as their format wants them, and written. */
+import { SseEventTooLarge, SseReader } from '../../../base/sse-reader.ts'
+import type { EventDecoder, StreamEvent } from '../chat.ts'
+import { eventTooLarge } from '../llm-error.ts'
+
+export class SseDecoder implements EventDecoder {
+  readonly #reader: SseReader
+
+  /** `maxEvent`: bytes that one event may have; larger ones fail, or are left out. */
+  constructor(maxEvent: number, tooLarge: 'fail' | 'skip' = 'fail') {
+    this.#reader = new SseReader(maxEvent, tooLarge)
+  }
+
+  get isInside(): boolean {
+    return this.#reader.isInside
+  }
+
+  get reader(): Pick<SseReader, 'settledBytes' | 'blockStart' | 'blockEnd'> {
+    return this.#reader
+  }
+
+  push(chunk: Uint8Array, onEvent: (event: StreamEvent) => void): void {
+    try {
+      this.#reader.push(chunk, ({ type, data }) => {
+        if (data !== undefined) onEvent({ event: type === '' ? undefined : type, data })
+      })
+    } catch (error) {
+      throw error instanceof SseEventTooLarge ? eventTooLarge() : error
+    }
+  }
+}
+
+/** One event as text; data with line breaks becomes several lines. */
+export function writeSse({ event, data }: StreamEvent): string {
+  const lines = data.includes('\n')
+    ? data
+        .split('\n')
+        .map((line) => `data: ${line}\n`)
+        .join('')
+    : `data: ${data}\n`
+  return event === undefined ? `${lines}\n` : `event: ${event}\n${lines}\n`
+}

@@ -1,0 +1,118 @@
+/**
+ * `backend.mcp.authentication`: tokens of MCP clients, and the documents from which a client without
+ * one learns where to get it (MCP authorization, revisions 2025-03-26 to 2025-11-25).
+ *
+ *   GET  /.well-known/oauth-protected-resource/<path>                          RFC 9728
+ *   GET  /.well-known/oauth-authorization-server/<path>                        RFC 8414, from the issuer
+ *   POST /.well-known/oauth-authorization-server/<path>/client-registration    RFC 7591, to the issuer
+ *   everything else                                                            needs a token
+ */
+import { ambiguous, credentialsOf, none } from '../../../auth/authorization-header.ts'
+import { TokenVerifier } from '../../../auth/jwt/verifier.ts'
+import {
+  type Callouts,
+  type Exchange,
+  next,
+  type RespondVerdict,
+  type Verdict,
+} from '../../../exchange/exchange.ts'
+import type { LearnedRecord } from '../../../exchange/learned.ts'
+import type { PolicyHost } from '../../../exchange/rate-limits.ts'
+import type { McpAuthenticationConfig } from '../policy/config.ts'
+import { AuthorizationServer } from './authorization-server.ts'
+import { jsonAnswer, metadataAnswer, preflight, wrongMethod } from './own-answers.ts'
+import { type ClientView, publicOrigin, resourceMetadata } from './resource-metadata.ts'
+import { type MetadataPath, readMetadataPath, resourceMetadataPath } from './well-known.ts'
+
+export class McpAuthenticator {
+  readonly #config: McpAuthenticationConfig
+  readonly #verifier: TokenVerifier
+  readonly #server: AuthorizationServer
+
+  constructor(config: McpAuthenticationConfig, callouts: Callouts, host: PolicyHost) {
+    const { issuer, audiences, keys } = config
+    this.#config = config
+    this.#verifier = new TokenVerifier([
+      { ...(issuer !== undefined && { issuer }), ...(audiences && { audiences }), keys },
+    ])
+    this.#server = new AuthorizationServer(config, callouts, host)
+  }
+
+  /**
+   * Answers requests for metadata; refuses those that need a token and have none; lets the others
+   * pass, without their token, which is left with what was learned of the request.
+   */
+  authenticate(exchange: Exchange, client: ClientView): Verdict | Promise<Verdict> {
+    const asked = readMetadataPath(client.path)
+    return asked === undefined ? this.#judge(exchange, client) : this.#tell(asked, exchange, client)
+  }
+
+  #tell(
+    { document, resource }: MetadataPath,
+    exchange: Exchange,
+    { origin }: ClientView,
+  ): Verdict | Promise<Verdict> {
+    const { method } = exchange.request
+    const allowed = document === 'registration' ? 'POST' : 'GET'
+    if (method === 'OPTIONS') return preflight(allowed)
+    if (method !== allowed && !(method === 'HEAD' && allowed === 'GET')) return wrongMethod(allowed)
+    switch (document) {
+      case 'resource':
+        return metadataAnswer(resourceMetadata(this.#config, origin, resource))
+      case 'server':
+        return this.#server.metadata(origin, resource)
+      case 'registration':
+        return this.#server.register(exchange)
+    }
+  }
+
+  #judge(exchange: Exchange, client: ClientView): Verdict {
+    const { mode } = this.#config
+    const { request, learned } = exchange
+    const sent = credentialsOf(request.headers, 'bearer')
+    // A policy of the route may have verified the token and taken it off.
+    const token = sent === none ? (learned.jwtToken ?? none) : sent
+    if (token === none) return mode === 'Strict' ? this.#missing(client) : next
+    // Nothing behind the gateway is to see a token that was meant for it, whatever comes of it.
+    request.headers.remove('authorization')
+    const claims =
+      token === ambiguous
+        ? 'the token is invalid or malformed'
+        : this.#verifier.verify(token, Date.now())
+    if (typeof claims === 'string' || token === ambiguous) {
+      return mode === 'Permissive' ? next : this.#invalid(client, String(claims))
+    }
+    // From JSON, so that it is plain data.
+    learned.jwt = claims as LearnedRecord
+    learned.jwtToken = token
+    return next
+  }
+
+  #missing(client: ClientView): RespondVerdict {
+    const body = { error: 'unauthorized', error_description: 'JWT token required' }
+    return jsonAnswer(401, body, 'JwtAuth', [['www-authenticate', this.#challenge(client)]])
+  }
+
+  /** RFC 6750 section 3.1. */
+  #invalid(client: ClientView, why: string): RespondVerdict {
+    // `why` comes from a list of texts of ours, without quotes of the kind that would end it.
+    const parameters = `error="invalid_token", error_description="${why.replaceAll('`', "'")}"`
+    const challenge = `${this.#challenge(client)}, ${parameters}`
+    const body = { error: 'invalid_token', error_description: why }
+    return jsonAnswer(401, body, 'JwtAuth', [['www-authenticate', challenge]])
+  }
+
+  #challenge({ origin, path }: ClientView): string {
+    const base = publicOrigin(this.#config, origin)
+    const resource = path === '/' ? '' : path
+    return `Bearer resource_metadata="${quotable(`${base}${resourceMetadataPath(resource)}`)}"`
+  }
+}
+
+/** What could end a quoted string, or no URL can have, in the percent form. */
+function quotable(url: string): string {
+  return url.replace(
+    /[^!#-[\]-~]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`,
+  )
+}
