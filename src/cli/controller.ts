@@ -2,9 +2,9 @@
 
 import { LockedError } from '../base/file-lock.ts'
 import { within } from '../base/within.ts'
+import { startController } from '../control-plane/controller/controller.ts'
 import { ClusterConfigError, openCluster } from '../kube/index.ts'
 import { LogError } from '../log/index.ts'
-import { startController } from '../pipeline/controller/controller.ts'
 import { type ControllerSettingName, readControllerSettings } from '../settings/controller.ts'
 import { OperationalLog } from './operational-log.ts'
 import { exitCode, type Output, UsageError } from './output.ts'

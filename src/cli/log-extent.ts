@@ -1,6 +1,7 @@
 /** How much of its history a log still has, and what stands in for the rest. */
+
+import { storedFold } from '../control-plane/stored-state.ts'
 import type { EventLog } from '../log/index.ts'
-import { storedFold } from '../pipeline/stored-state.ts'
 import { type FoldSnapshot, foldVersion } from '../replay/index.ts'
 
 /**

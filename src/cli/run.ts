@@ -1,7 +1,7 @@
 /** `sluice run`: a standalone gateway on manifests, until a signal ends it. */
 import { existsSync } from 'node:fs'
 import { LockedError } from '../base/file-lock.ts'
-import { type Pipeline, startPipeline } from '../pipeline.ts'
+import { type Pipeline, startPipeline } from '../control-plane/standalone.ts'
 import type { ProxyOptions } from '../proxy/workers/supervisor.ts'
 import { controllerSettings } from '../settings/controller.ts'
 import type { SettingName } from '../settings.ts'

@@ -6,8 +6,8 @@ import { systemClock } from '../../base/clock.ts'
 import { gatewayGroup } from '../../desired/shapes.ts'
 import { subjectOf } from '../../log/index.ts'
 import { kubernetesSource } from '../../watch/kubernetes/source.ts'
+import type { AppendStage } from '../append-queue.ts'
 import { clusterName } from './cluster-name.ts'
-import type { AppendStage } from './log-keeper.ts'
 
 export interface DefinitionsOptions {
   readonly fold: Fold

@@ -11,9 +11,9 @@
  * wrong with them is told where they are.
  */
 import type { SluiceEvent } from '../../events/index.ts'
-import { FileSource, type FileSourceOptions } from '../watch/index.ts'
-import { ResourceIndex } from '../watch/resource-index.ts'
-import { formatProblem, type SourceProblem } from '../watch/source-problem.ts'
+import { FileSource, type FileSourceOptions } from './index.ts'
+import { ResourceIndex } from './resource-index.ts'
+import { formatProblem, type SourceProblem } from './source-problem.ts'
 
 export interface ManifestFilesOptions
   extends Omit<FileSourceOptions, 'index' | 'epoch' | 'onChange'> {

@@ -2,9 +2,9 @@
  * Appends of a controller: measured, and watched for a log that does not take them any more. What
  * must not be lost and can wait (answers of proxies) is appended again until it is taken.
  */
-import type { SluiceEvent } from '../../../events/index.ts'
-import { type EventLog, LogError } from '../../log/index.ts'
-import type { ControllerMetrics } from './metrics.ts'
+import type { SluiceEvent } from '../../events/index.ts'
+import { type EventLog, LogError } from '../log/index.ts'
+import type { ControllerMetrics } from './controller/metrics.ts'
 
 export type AppendStage = 'source' | 'decision' | 'delivery' | 'lease' | 'effect' | 'digest'
 

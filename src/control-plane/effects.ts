@@ -1,15 +1,15 @@
 /** What the fold asks the outside world for, performed by the one replica that may write the log. */
 import { randomUUID } from 'node:crypto'
-import type { SluiceEvent } from '../../../events/index.ts'
-import type { Fold } from '../../actors/fold.ts'
-import { systemClock } from '../../base/clock.ts'
-import { KeySetFetcher } from '../../effects/key-set-fetcher.ts'
-import type { SecretStore } from '../../effects/secret-store.ts'
-import { Timers } from '../../effects/timers.ts'
-import type { RefusalEvents } from '../../status/refusal-events.ts'
-import { clusterName } from './cluster-name.ts'
-import { DefinitionsRecord } from './definitions.ts'
-import type { AppendStage } from './log-keeper.ts'
+import type { SluiceEvent } from '../../events/index.ts'
+import type { Fold } from '../actors/fold.ts'
+import { systemClock } from '../base/clock.ts'
+import { KeySetFetcher } from '../effects/key-set-fetcher.ts'
+import type { SecretStore } from '../effects/secret-store.ts'
+import { Timers } from '../effects/timers.ts'
+import type { RefusalEvents } from '../status/refusal-events.ts'
+import type { AppendStage } from './append-queue.ts'
+import { clusterName } from './controller/cluster-name.ts'
+import { DefinitionsRecord } from './controller/definitions.ts'
 
 export interface EffectsOptions {
   readonly fold: Fold

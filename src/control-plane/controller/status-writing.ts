@@ -3,7 +3,7 @@ import type { Fold } from '../../actors/fold.ts'
 import { parseObjectKey } from '../../model/names.ts'
 import { StatusWriter } from '../../status/writer.ts'
 import type { KubernetesSource } from '../../watch/kubernetes/source.ts'
-import type { Leadership } from './leadership.ts'
+import type { Leadership } from '../leadership.ts'
 import type { SessionOptions } from './session-options.ts'
 
 export function createStatusWriter(

@@ -9,14 +9,14 @@ import type { SluiceEvent } from '../../events/index.ts'
 import type { Fold } from '../actors/fold.ts'
 import { type Lease, type LeaseOptions, openNatsLease, type Presence } from '../lease/index.ts'
 import type { EventLog } from '../log/index.ts'
+import { ManifestFiles, type ManifestFilesOptions } from '../watch/manifest-files.ts'
 import type { ResourceIndex } from '../watch/resource-index.ts'
-import { robbedText } from './begin-anew.ts'
-import { Leadership } from './controller/leadership.ts'
-import { LogKeeper } from './controller/log-keeper.ts'
+import { LogKeeper } from './append-queue.ts'
+import { Leadership } from './leadership.ts'
 import { watchReplicas } from './lost-proxies.ts'
-import { ManifestFiles, type ManifestFilesOptions } from './manifest-files.ts'
 import type { OpenedLog } from './open-log.ts'
 import type { Reconciler } from './reconciler.ts'
+import { robbedText } from './restore.ts'
 
 export interface Writing {
   /** The epoch under which this process may write observations and decisions now. */

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { type LeaseRecord, type LeaseStore, RecordLease } from '../lease/record-lease.ts'
-import { whileHolding } from './begin-anew.ts'
+import { whileHolding } from './restore.ts'
 
 const durationMs = 300
 

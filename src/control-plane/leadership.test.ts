@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest'
-import { waitFor } from '../../../test/support/wait-for.ts'
-import { Fold } from '../../actors/fold.ts'
-import { createGraph } from '../../desired/derivations.ts'
-import type { Lease } from '../../lease/index.ts'
-import { MemoryLog } from '../../log/index.ts'
-import { ResourceIndex } from '../../watch/resource-index.ts'
-import type { Reconciler } from '../reconciler.ts'
+import { waitFor } from '../../test/support/wait-for.ts'
+import { Fold } from '../actors/fold.ts'
+import { createGraph } from '../desired/derivations.ts'
+import type { Lease } from '../lease/index.ts'
+import { MemoryLog } from '../log/index.ts'
+import { ResourceIndex } from '../watch/resource-index.ts'
 import { Leadership } from './leadership.ts'
+import type { Reconciler } from './reconciler.ts'
 
 it('may write the log while it lists, and the cluster only when everything is listed', async () => {
   const log = new MemoryLog()

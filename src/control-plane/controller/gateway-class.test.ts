@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { waitFor } from '../../../test/support/wait-for.ts'
 import { type KubeClient, KubeError } from '../../kube/index.ts'
-import { ClassKeeper } from './class-keeper.ts'
+import { ClassKeeper } from './gateway-class.ts'
 
 /** An API server that holds the default class, changed by each thing that is applied. */
 function keeperOf(refusal?: KubeError) {

@@ -9,15 +9,15 @@ import {
   leaseAcquired,
   leaseLost,
   type SluiceEvent,
-} from '../../../events/index.ts'
-import type { Fold } from '../../actors/fold.ts'
-import { systemClock } from '../../base/clock.ts'
-import type { Lease } from '../../lease/index.ts'
-import { subjectOf } from '../../log/index.ts'
-import type { ResourceIndex } from '../../watch/resource-index.ts'
-import type { Reconciler } from '../reconciler.ts'
-import { clusterName } from './cluster-name.ts'
-import type { LogKeeper } from './log-keeper.ts'
+} from '../../events/index.ts'
+import type { Fold } from '../actors/fold.ts'
+import { systemClock } from '../base/clock.ts'
+import type { Lease } from '../lease/index.ts'
+import { subjectOf } from '../log/index.ts'
+import type { ResourceIndex } from '../watch/resource-index.ts'
+import type { LogKeeper } from './append-queue.ts'
+import { clusterName } from './controller/cluster-name.ts'
+import type { Reconciler } from './reconciler.ts'
 
 /** A source that every replica has, and one appends from. */
 export interface LedSource {

@@ -9,12 +9,12 @@ import {
   digestsDiffered,
   digestTaken,
   type SluiceEvent,
-} from '../../../events/index.ts'
-import { type Fold, foldVersion } from '../../actors/fold.ts'
-import { systemClock } from '../../base/clock.ts'
-import { type Recorded, subjectOf } from '../../log/index.ts'
-import { clusterName } from './cluster-name.ts'
-import type { ControllerMetrics } from './metrics.ts'
+} from '../../events/index.ts'
+import { type Fold, foldVersion } from '../actors/fold.ts'
+import { systemClock } from '../base/clock.ts'
+import { type Recorded, subjectOf } from '../log/index.ts'
+import { clusterName } from './controller/cluster-name.ts'
+import type { ControllerMetrics } from './controller/metrics.ts'
 
 export interface DigestCheckOptions {
   readonly fold: Fold
