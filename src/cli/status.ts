@@ -1,5 +1,5 @@
 /** `sluice status`: conditions of every object, as the fold decides them. */
-import type { Condition } from '../model/conditions.ts'
+import type { Condition, DecidedCondition } from '../model/conditions.ts'
 import type { ObjectRef } from '../model/names.ts'
 import { type Fold, foldVersion, replay } from '../replay/index.ts'
 import { type OfflineOptions, readRecording, tellRecording } from './offline.ts'
@@ -8,16 +8,19 @@ import { exitCode, type Output, type OutputFormat, table, UsageError } from './o
 /** Where a condition stands in a status: the object itself, or one of its lists. */
 export interface PlacedCondition {
   readonly place: string
-  readonly condition: Condition
+  /** The same as a path: `status.listeners[http]`. */
+  readonly path: string
+  readonly condition: Condition & Pick<DecidedCondition, 'own'>
 }
 
 type Json = Readonly<Record<string, unknown>>
 
-const lists: readonly (readonly [field: string, label: (entry: Json) => string])[] = [
-  ['listeners', ({ name }) => `listener ${String(name)}`],
-  ['parents', ({ parentRef }) => `parent ${refText(parentRef)}`],
-  ['ancestors', ({ ancestorRef }) => `ancestor ${refText(ancestorRef)}`],
-]
+const lists: readonly (readonly [field: string, what: string, nameOf: (entry: Json) => string])[] =
+  [
+    ['listeners', 'listener', ({ name }) => String(name)],
+    ['parents', 'parent', ({ parentRef }) => refText(parentRef)],
+    ['ancestors', 'ancestor', ({ ancestorRef }) => refText(ancestorRef)],
+  ]
 
 /** Of two references to different parents the texts differ: conditions are told apart by them. */
 function refText(ref: unknown): string {
@@ -36,12 +39,15 @@ interface ParentText {
 }
 
 export function placedConditions(status: Json): PlacedCondition[] {
-  const at = (place: string, holder: Json): PlacedCondition[] =>
-    ((holder.conditions ?? []) as Condition[]).map((condition) => ({ place, condition }))
-  const nested = lists.flatMap(([field, label]) =>
-    ((status[field] ?? []) as Json[]).flatMap((entry) => at(label(entry), entry)),
+  const at = (place: string, path: string, holder: Json): PlacedCondition[] =>
+    ((holder.conditions ?? []) as Condition[]).map((condition) => ({ place, path, condition }))
+  const nested = lists.flatMap(([field, what, nameOf]) =>
+    ((status[field] ?? []) as Json[]).flatMap((entry) => {
+      const name = nameOf(entry)
+      return at(`${what} ${name}`, `status.${field}[${name}]`, entry)
+    }),
   )
-  return [...at('', status), ...nested]
+  return [...at('', 'status', status), ...nested]
 }
 
 function statusRows(fold: Fold): string[][] {

@@ -1,9 +1,8 @@
 /** `sluice validate`: what would the cluster, and the control plane, say of these manifests? */
-import type { ResourceApplied, SluiceEvent } from '../../events/index.ts'
 import { objectKey } from '../model/names.ts'
 import { replay } from '../replay/index.ts'
-import { builtInFile } from '../watch/claim-book.ts'
 import { formatProblem, isUnreadable, type SourceProblem } from '../watch/source-problem.ts'
+import { conditionProblems, isWritten } from './condition-problems.ts'
 import { listManifests, type Recording } from './offline.ts'
 import { exitCode, type Output, type OutputFormat } from './output.ts'
 
@@ -24,17 +23,14 @@ interface ValidationError {
   readonly column?: number
 }
 
-/** Is it an object of a file, and not one that exists without any? */
-function isWritten(event: SluiceEvent): event is ResourceApplied {
-  if (event.type !== 'dev.sluice.resource.applied.v1') return false
-  const { origin } = event.data
-  return origin?.line !== undefined && origin.file !== builtInFile
-}
-
 const isError = ({ severity }: SourceProblem) => severity === 'error'
 
 /** Problems of a file that belong to no object stand under an object without a kind. */
-function objectsOf({ events, problems }: Recording, statuses: Map<string, unknown>) {
+function objectsOf(
+  events: Recording['events'],
+  problems: readonly SourceProblem[],
+  statuses: Map<string, unknown>,
+) {
   const objects = new Map<string, ValidatedObject & { errors: ValidationError[] }>()
   const find = (kind: string, namespace: string, name: string) => {
     const key = objectKey({ kind, namespace, name })
@@ -70,12 +66,15 @@ export async function validate(
 ): Promise<number> {
   const recording = await listManifests(paths)
   const { fold } = await replay(recording.events, recording.derivation)
-  const errors = recording.problems.filter(isError)
+  const problems = [...recording.problems, ...conditionProblems(recording, fold)]
+  const errors = problems.filter(isError)
   if (format === 'json') {
     const statuses = new Map(fold.statuses().map(([ref, status]) => [objectKey(ref), status]))
-    output.print(JSON.stringify({ objects: objectsOf(recording, statuses) }, undefined, 2))
+    output.print(
+      JSON.stringify({ objects: objectsOf(recording.events, problems, statuses) }, undefined, 2),
+    )
   } else {
-    for (const problem of recording.problems) output.print(formatProblem(problem))
+    for (const problem of problems) output.print(formatProblem(problem))
     if (errors.length === 0) output.report(verdictOn(recording))
   }
   if (errors.some(isUnreadable)) return exitCode.usage

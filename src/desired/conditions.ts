@@ -15,8 +15,16 @@ export function conditionFalse(
   reason: string,
   generation: number,
   message: string,
+  own?: readonly string[],
 ): DecidedCondition {
-  return { type, status: 'False', reason, message: clip(message), observedGeneration: generation }
+  return {
+    type,
+    status: 'False',
+    reason,
+    message: clip(message),
+    observedGeneration: generation,
+    ...(own !== undefined && { own }),
+  }
 }
 
 /** For what cannot be told yet. */
@@ -38,6 +46,29 @@ function clip(message: string): string {
 export interface Failure {
   readonly reason: string
   readonly message: string
+  /** As in `DecidedCondition`. */
+  readonly own?: readonly string[]
+}
+
+/** Marks what another object, or a running cluster, can cure or reports itself. */
+export const elsewhere = { own: [] } as const
+
+/** The messages that are mistakes in the object. */
+export function ownMessages({ message, own = [message] }: Pick<Failure, 'message' | 'own'>) {
+  return own
+}
+
+/** The own messages of several, each once. */
+export function allOwn(failures: readonly Pick<Failure, 'message' | 'own'>[]): {
+  readonly own: readonly string[]
+} {
+  return { own: [...new Set(failures.flatMap(ownMessages))] }
+}
+
+/** The first failure, with the mistakes of all. */
+export function firstOf(failures: readonly Failure[]): Failure | null {
+  const [first] = failures
+  return first === undefined ? null : { ...first, ...allOwn(failures) }
 }
 
 /** `type` False with the failure, or True with the reason where there is none. */
@@ -50,5 +81,5 @@ export function conditionOf(
 ): DecidedCondition {
   return failure === undefined
     ? conditionTrue(type, reasonWhenTrue, generation, message)
-    : conditionFalse(type, failure.reason, generation, failure.message)
+    : conditionFalse(type, failure.reason, generation, failure.message, failure.own)
 }

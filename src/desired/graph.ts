@@ -89,6 +89,8 @@ export interface DerivationTrace {
   readonly stage: string
   readonly reads: readonly ReadKey[]
   readonly resources: readonly ResourceKey[]
+  /** As decided, with what a written status leaves out. */
+  readonly status: Derived['status']
 }
 
 interface Node {
@@ -163,8 +165,9 @@ export class Graph {
     return this.#stages.flatMap(({ name }, position) => {
       const node = this.#nodes[position]?.get(key)
       if (node === undefined) return []
-      const resources = (node.derived.resources ?? []).map((resource) => resource.key)
-      return [{ stage: name, reads: [...node.reads].sort(), resources }]
+      const { resources = [], status } = node.derived
+      const keys = resources.map((resource) => resource.key)
+      return [{ stage: name, reads: [...node.reads].sort(), resources: keys, status }]
     })
   }
 

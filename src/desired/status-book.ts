@@ -62,7 +62,9 @@ function stamp(value: Json, before: Json, time: string): Json {
   const old = (typeof before === 'object' && before !== null ? before : {}) as Record<string, Json>
   if (isCondition(record)) {
     const kept = old.status === record.status ? old.lastTransitionTime : undefined
-    return { ...record, lastTransitionTime: kept ?? time }
+    const { type, status, reason, message, observedGeneration } = record
+    const lastTransitionTime = kept ?? time
+    return { type, status, reason, message, observedGeneration, lastTransitionTime }
   }
   const stamped: Record<string, Json> = {}
   for (const [key, member] of Object.entries(record)) {

@@ -34,13 +34,19 @@ export function certificatePair({ entries, ref }: ReferencedSecret): Certificate
 /** Key under which ConfigMaps hold authorities (Gateway API). */
 export const authoritiesEntry = 'ca.crt'
 
+export interface AuthoritiesProblem {
+  readonly problem: string
+  /** As in `DecidedCondition`. */
+  readonly own?: readonly string[]
+}
+
 /** The authorities of a ConfigMap, in PEM, or what is wrong with it. */
 export function authoritiesOf(
   name: string,
   references: References,
-): { readonly authorities: string } | { readonly problem: string } {
+): { readonly authorities: string } | AuthoritiesProblem {
   const configMap = references.configMap(name)
-  if (configMap === undefined) return { problem: `ConfigMap ${name} does not exist` }
+  if (configMap === undefined) return { problem: `ConfigMap ${name} does not exist`, own: [] }
   const text = configMap.entry(authoritiesEntry)
   const label = `ConfigMap ${configMap.label}`
   if (text === undefined) return { problem: `${label} has no ${authoritiesEntry}` }

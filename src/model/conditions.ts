@@ -10,4 +10,11 @@ export interface Condition {
 }
 
 /** A condition before its transition time is known: what a derivation decides. */
-export type DecidedCondition = Omit<Condition, 'lastTransitionTime'>
+export interface DecidedCondition extends Omit<Condition, 'lastTransitionTime'> {
+  /**
+   * Parts of the message that are mistakes in the object; all of it if omitted. An object that does
+   * not exist, a fault that another object reports and a cluster that does not run are none. This is
+   * for `sluice validate` and never part of a status.
+   */
+  readonly own?: readonly string[]
+}

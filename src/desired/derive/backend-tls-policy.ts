@@ -8,7 +8,14 @@ import type { DecidedCondition } from '../../model/conditions.ts'
 import { compareAge, type ObjectRef, objectKey } from '../../model/names.ts'
 import type { PolicyResource, PolicyTarget } from '../../model/resources.ts'
 import { findPolicy } from '../../policies/registry.ts'
-import { conditionFalse, conditionOf, conditionTrue, type Failure } from '../conditions.ts'
+import {
+  allOwn,
+  conditionFalse,
+  conditionOf,
+  conditionTrue,
+  elsewhere,
+  type Failure,
+} from '../conditions.ts'
 import type { Derived, IndexDefinition, Reader, Stage } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
 import {
@@ -124,15 +131,20 @@ function authoritiesOfPolicy(
     const result = authoritiesOf(name, references)
     if ('authorities' in result) found.push(result.authorities)
     else {
-      failures.push({ reason: 'InvalidCACertificateRef', message: `${path}: ${result.problem}` })
+      const message = `${path}: ${result.problem}`
+      const { own } = result
+      failures.push({ reason: 'InvalidCACertificateRef', message, ...(own && { own }) })
     }
   })
   const message = failures.map((failure) => failure.message).join('; ')
   const [first] = failures
   return {
     ...(found.length > 0 && { authorities: found.join('\n') }),
-    refs: first && { reason: first.reason, message },
-    closed: found.length > 0 ? undefined : { reason: 'NoValidCACertificate', message },
+    refs: first && { reason: first.reason, message, ...allOwn(failures) },
+    closed:
+      found.length > 0
+        ? undefined
+        : { reason: 'NoValidCACertificate', message, ...allOwn(failures) },
   }
 }
 
@@ -203,7 +215,7 @@ function judge(self: ObjectState, read: Reader): JudgedTarget[] {
     }
     const missing = targetProblem(target, read)
     if (missing !== undefined) {
-      return { target, failure: { reason: 'TargetNotFound', message: missing } }
+      return { target, failure: { reason: 'TargetNotFound', ...missing } }
     }
     const older = olderPolicy(self, target, read)
     const { kind, namespace, name, section } = target
@@ -228,9 +240,11 @@ function conditionsAt(
   const unusable = view?.backendTls?.failure
   const isNowhere = failures.length === here.length
   const message = failures.map((failure) => failure.message).join('; ')
-  const own = unusable && { reason: 'Invalid', message: unusable.message }
+  const own = unusable && { reason: 'Invalid', message: unusable.message, ...elsewhere }
   const failure =
-    closed ?? own ?? (isNowhere && failures[0] ? { ...failures[0], message } : undefined)
+    closed ??
+    own ??
+    (isNowhere && failures[0] ? { ...failures[0], message, ...allOwn(failures) } : undefined)
   return [
     conditionOf('Accepted', failure, 'Accepted', generation, message),
     conditionOf('ResolvedRefs', refs, 'ResolvedRefs', generation),

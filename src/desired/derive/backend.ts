@@ -2,7 +2,7 @@
 import type { McpTarget } from '../../model/mcp-targets.ts'
 import { objectKey } from '../../model/names.ts'
 import type { Destination, PolicyResource } from '../../model/resources.ts'
-import { conditionFalse, conditionTrue } from '../conditions.ts'
+import { allOwn, conditionFalse, conditionTrue } from '../conditions.ts'
 import type { Derived, Reader, Stage } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
 import { type BackendSpec, specOf } from '../shapes.ts'
@@ -113,8 +113,9 @@ function accepted(self: ObjectState, destination: Destination, findings: readonl
   if (destination.type === 'unsupported') messages.unshift(destination.message)
   if (destination.type === 'dynamic') messages.push(openDestination)
   const message = messages.join('; ')
+  const { own } = allOwn(destination.type === 'unsupported' ? [destination, ...serious] : serious)
   return destination.type === 'unsupported' || serious.length > 0
-    ? conditionFalse('Accepted', 'TranslationError', self.generation, message)
+    ? conditionFalse('Accepted', 'TranslationError', self.generation, message, own)
     : conditionTrue('Accepted', 'Accepted', self.generation, message)
 }
 

@@ -6,7 +6,7 @@
 import { authoritiesEntry, authoritiesOf } from '../../model/certificates.ts'
 import type { ObjectRef } from '../../model/names.ts'
 import type { Authority, ClientValidation } from '../../model/resources.ts'
-import type { Failure } from '../conditions.ts'
+import { elsewhere, type Failure, firstOf } from '../conditions.ts'
 import type { Reader } from '../graph.ts'
 import type { FrontendTlsSpec, SecretObjectRef } from '../shapes.ts'
 import { referencesFrom } from './referenced-objects.ts'
@@ -45,15 +45,18 @@ export function resolveClients(
   const validation = validationOn(port, frontend)
   if (validation === undefined) return nothing
   const authorities: Authority[] = []
-  let failure: Failure | null = null
+  const failures: Failure[] = []
   for (const reference of validation.caCertificateRefs) {
     const resolved = resolveAuthority(reference, gateway, read)
-    if ('reason' in resolved) failure ??= resolved
+    if ('reason' in resolved) failures.push(resolved)
     else authorities.push(resolved)
   }
+  const failure = firstOf(failures)
   if (authorities.length === 0) {
     const message = `no authority is left to verify clients with: ${failure?.message ?? 'none is named'}`
-    return { failure, refusal: { reason: 'NoValidCACertificate', message } }
+    // ResolvedRefs says what is wrong with the references.
+    const refusal = { reason: 'NoValidCACertificate', message, ...(failure && elsewhere) }
+    return { failure, refusal }
   }
   const required = validation.mode !== 'AllowInsecureFallback'
   return { clients: { required, authorities }, failure, refusal: null }
@@ -75,19 +78,23 @@ function resolveAuthority(
   const namespace = given ?? gateway.namespace
   if (!isGranted(gateway, { group, kind, namespace, name }, read)) {
     const message = `no ReferenceGrant in namespace ${namespace} permits Gateways of ${gateway.namespace} to refer to ${kind} ${name}`
-    return { reason: 'RefNotPermitted', message }
+    return { reason: 'RefNotPermitted', message, ...elsewhere }
   }
   return kind === 'Secret' ? ofSecret(namespace, name, read) : ofConfigMap(namespace, name, read)
 }
 
 function ofConfigMap(namespace: string, name: string, read: Reader): Authority | Failure {
   const found = authoritiesOf(name, referencesFrom(namespace, read))
-  return 'problem' in found ? invalid(found.problem) : { pem: found.authorities }
+  if ('authorities' in found) return { pem: found.authorities }
+  const { problem, own } = found
+  return { ...invalid(problem), ...(own && { own }) }
 }
 
 function ofSecret(namespace: string, name: string, read: Reader): Authority | Failure {
   const secret = referencesFrom(namespace, read).secret(name)
-  if (secret === undefined) return invalid(`Secret ${namespace}/${name} does not exist`)
+  if (secret === undefined) {
+    return { ...invalid(`Secret ${namespace}/${name} does not exist`), ...elsewhere }
+  }
   const label = `Secret ${secret.label}`
   const reference = secret.ref(authoritiesEntry)
   if (reference === undefined) return invalid(`${label} has no ${authoritiesEntry}`)

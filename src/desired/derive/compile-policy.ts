@@ -14,6 +14,7 @@ import { findPolicy } from '../../policies/registry.ts'
 import type { Reader } from '../graph.ts'
 import { expressionFindings } from './expressions.ts'
 import type { Finding } from './finding.ts'
+import { MissingReferences } from './missing-references.ts'
 import { referencesFrom } from './referenced-objects.ts'
 
 export interface PolicyField {
@@ -41,13 +42,21 @@ export interface CompiledField {
 const nothing = { config: 'null', configVersion: 0, unenforceable: undefined, effective: false }
 
 /** A security field that does not work: everything it covers must be refused. */
-function closed(definition: PolicyDefinition | undefined, message: string): CompiledField {
-  const findings = [{ severity: 'closed', message } as const]
+function closed(
+  definition: PolicyDefinition | undefined,
+  message: string,
+  own: readonly string[] = [message],
+): CompiledField {
+  const findings = [{ severity: 'closed', message, own } as const]
   return { ...nothing, definition, unenforceable: message, effective: true, findings }
 }
 
-function ineffective(definition: PolicyDefinition | undefined, message: string): CompiledField {
-  return { ...nothing, definition, findings: [{ severity: 'ineffective', message }] }
+function ineffective(
+  definition: PolicyDefinition | undefined,
+  message: string,
+  own: readonly string[] = [message],
+): CompiledField {
+  return { ...nothing, definition, findings: [{ severity: 'ineffective', message, own }] }
 }
 
 /** Compiles one field; it does not depend on the target. */
@@ -74,13 +83,17 @@ function compileSpec(
       ? closed(definition, `${message}; the traffic it covers is refused`)
       : ineffective(definition, message)
   }
-  const references = referencesFrom(owner.namespace, read, owner.kind)
+  const missing = new MissingReferences()
+  const references = referencesFrom(owner.namespace, read, owner.kind, missing)
   const compiled = definition.compile(spec, references)
   const { config, problems, protects = false, secrets = [], notes = [] } = compiled
   const whole = problems.filter(({ partial }) => partial !== true)
   const text = problems.map((problem) => problemText(path, problem)).join('; ')
-  if (definition.security && whole.length > 0 && !protects) return closed(definition, text)
-  if (config === undefined) return ineffective(definition, text)
+  const own = problems
+    .filter((problem) => !missing.isAbout(spec, problem.path))
+    .map((problem) => problemText(path, problem))
+  if (definition.security && whole.length > 0 && !protects) return closed(definition, text, own)
+  if (config === undefined) return ineffective(definition, text, own)
   const severity = protects && whole.length > 0 ? 'closed' : 'ineffective'
   return {
     definition,
@@ -90,7 +103,7 @@ function compileSpec(
     unenforceable: undefined,
     effective: true,
     findings: [
-      ...(text === '' ? [] : [{ severity, message: text } as const]),
+      ...(text === '' ? [] : [{ severity, message: text, own } as const]),
       ...notes.map((note) => ({ severity: 'note', message: `${path}: ${note}` }) as const),
     ],
   }

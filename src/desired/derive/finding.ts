@@ -15,4 +15,6 @@ export type Severity =
 export interface Finding {
   readonly severity: Severity
   readonly message: string
+  /** As in `DecidedCondition`. */
+  readonly own?: readonly string[]
 }

@@ -3,7 +3,7 @@
  * (GEP-1762), else those that its proxies tell.
  */
 import { gatewayNameLabel, proxyObjectName } from '../../model/proxy-names.ts'
-import type { Failure } from '../conditions.ts'
+import { elsewhere, type Failure } from '../conditions.ts'
 import type { Reader } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
 import { type GatewaySpec, specOf } from '../shapes.ts'
@@ -101,13 +101,13 @@ function failureOf(
       pending === undefined
         ? 'no proxy has told an address that it serves on'
         : `Service ${pending.ref.namespace}/${pending.ref.name} has no address yet`
-    if (asked.length === 0) return { reason: 'AddressNotAssigned', message: nobody }
+    if (asked.length === 0) return { reason: 'AddressNotAssigned', message: nobody, ...elsewhere }
     // Nobody says whether it will be given or never: until it is, it cannot be used.
     const message = `spec.addresses: ${asked.join(', ')} is not given; ${nobody}`
-    return { reason: 'AddressNotUsable', message }
+    return { reason: 'AddressNotUsable', message, ...elsewhere }
   }
   const refused = asked.filter((value) => given.every((entry) => entry.value !== value))
   if (refused.length === 0) return undefined
   const message = `spec.addresses: ${refused.join(', ')} cannot be used; the proxies serve on ${given.map(({ value }) => value).join(', ')}`
-  return { reason: 'AddressNotUsable', message }
+  return { reason: 'AddressNotUsable', message, ...elsewhere }
 }

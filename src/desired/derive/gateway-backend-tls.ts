@@ -27,10 +27,11 @@ export function gatewayBackendTls(
   if (backend.clientCertificateRef === undefined) return { view: { failure: null }, resources: [] }
   const found = resolveCertificate(backend.clientCertificateRef, self.ref, read)
   if ('reason' in found) {
-    const { message } = found
+    const { own } = found
+    const message = `spec.tls.backend.clientCertificateRef: ${found.message}`
     const isOurs = found.reason === 'InvalidCertificateRef'
     const reason = isOurs ? 'InvalidClientCertificateRef' : found.reason
-    const failure = { reason, message: `spec.tls.backend.clientCertificateRef: ${message}` }
+    const failure = { reason, message, ...(own && { own }) }
     return { view: { failure }, resources: [] }
   }
   const { certificate, privateKey } = found

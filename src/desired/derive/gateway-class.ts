@@ -86,7 +86,13 @@ export const gatewayClassStage: Stage = {
     const accepted =
       problem === undefined
         ? conditionTrue('Accepted', 'Accepted', self.generation)
-        : conditionFalse('Accepted', 'InvalidParameters', self.generation, problem)
+        : conditionFalse(
+            'Accepted',
+            'InvalidParameters',
+            self.generation,
+            problem.message,
+            problem.own,
+          )
     const supported = supportedVersion(read, self.generation)
     const conditions = supported === undefined ? [accepted] : [accepted, supported]
     return { status: { conditions, supportedFeatures } }

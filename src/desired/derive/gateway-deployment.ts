@@ -1,6 +1,6 @@
 /** What is to be deployed for a Gateway: parameters of both levels, ports, and whether at all. */
 
-import type { Failure } from '../conditions.ts'
+import { elsewhere, type Failure } from '../conditions.ts'
 import type { Deployment, ProxyPlan } from '../deployment/index.ts'
 import { anyEnvironment, renderProxy } from '../deployment/index.ts'
 import { hiddenSettings } from '../deployment/own-settings.ts'
@@ -25,9 +25,9 @@ const meshNote =
 const selfManagedNote =
   'spec.addresses has a host name: no proxy is deployed, those that connect are served'
 
-const invalid = (message: string): Derived => ({
+const invalid = (failure: Omit<Failure, 'reason'>): Derived => ({
   value: {
-    failure: { reason: 'InvalidParameters', message },
+    failure: { reason: 'InvalidParameters', ...failure },
     notes: [],
   } satisfies DeploymentView,
   deployment: { state: 'held' },
@@ -90,7 +90,8 @@ function deploymentOf(self: ObjectState, spec: GatewaySpec, view: GatewayView, r
     read,
   )
   if (ofClass.problem !== undefined) {
-    return invalid(`GatewayClass ${spec.gatewayClassName}: ${ofClass.problem}`)
+    const message = `GatewayClass ${spec.gatewayClassName}: ${ofClass.problem.message}`
+    return invalid({ message, ...elsewhere })
   }
   const ofGateway = resolveParameters(spec.infrastructure?.parametersRef, self.ref.namespace, read)
   if (ofGateway.problem !== undefined) return invalid(ofGateway.problem)
@@ -98,7 +99,7 @@ function deploymentOf(self: ObjectState, spec: GatewaySpec, view: GatewayView, r
   const ports = portsOf(view)
   const plan = planOf(self, spec, ports, levels)
   const rendered = renderProxy(plan, anyEnvironment)
-  if (!rendered.ok) return invalid(rendered.problems.join('; '))
+  if (!rendered.ok) return invalid({ message: rendered.problems.join('; ') })
   const isManaged = !isSelfManaged(spec)
   const notes = [
     ...(isManaged ? [] : [selfManagedNote]),

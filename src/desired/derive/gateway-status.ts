@@ -1,11 +1,12 @@
 /** Statuses of Gateways and ListenerSets: listeners, attached routes, and what is programmed. */
 import type { DecidedCondition } from '../../model/conditions.ts'
-import { objectKey } from '../../model/names.ts'
+import { type ObjectRef, objectKey } from '../../model/names.ts'
 import {
   conditionFalse,
   conditionOf,
   conditionTrue,
   conditionUnknown,
+  elsewhere,
   type Failure,
 } from '../conditions.ts'
 import type { Derived, Reader, Stage } from '../graph.ts'
@@ -17,7 +18,7 @@ import {
   type ListenerSetSpec,
   specOf,
 } from '../shapes.ts'
-import { type GatewayView, gatewayStage } from './gateway.ts'
+import { dependsOnNamespace, type GatewayView, gatewayStage } from './gateway.ts'
 import { gatewayAddresses } from './gateway-addresses.ts'
 import { type DeploymentView, gatewayDeploymentStage } from './gateway-deployment.ts'
 import { isUsable, type ListenerView } from './listeners.ts'
@@ -42,16 +43,20 @@ function programmedFailure(
 ): Failure | undefined {
   if (listener.conflict !== null) return listener.conflict
   if (listener.accepted !== null) {
-    return { reason: 'Invalid', message: listener.accepted.message }
+    return { ...listener.accepted, reason: 'Invalid' }
   }
-  if (failure !== null) return { reason: 'Invalid', message: failure.message }
+  if (failure !== null) return { ...failure, reason: 'Invalid' }
   if (listener.lacksCertificate) {
-    return { reason: 'Invalid', message: 'no certificate can be used; handshakes fail' }
+    return {
+      reason: 'Invalid',
+      message: 'no certificate can be used; handshakes fail',
+      ...elsewhere,
+    }
   }
   const rejected = read.fact<string>(`rejected:${listener.key}`)
   if (rejected !== undefined) {
     const isPort = read.fact<string>(`rejected-code:${listener.key}`) === 'port_in_use'
-    return { reason: isPort ? 'PortUnavailable' : 'Invalid', message: rejected }
+    return { reason: isPort ? 'PortUnavailable' : 'Invalid', message: rejected, ...elsewhere }
   }
   return isProgrammed ? undefined : waiting
 }
@@ -62,7 +67,7 @@ function waitingFor(gateway: string, read: Reader): Failure {
   const text = isAbsent
     ? 'no proxy is connected'
     : 'no proxy has acknowledged this configuration yet'
-  return { reason: 'Pending', message: withNotes(text, gateway, read) }
+  return { reason: 'Pending', message: withNotes(text, gateway, read), ...elsewhere }
 }
 
 /** A message, and what there is to say of single proxies. */
@@ -153,7 +158,7 @@ function acceptedCondition(
   if (failure !== null) return conditionOf('Accepted', failure, '', generation)
   const message = broken.length === 0 ? '' : `listeners not valid: ${broken.join(', ')}`
   if (usable === 0 && broken.length > 0) {
-    return conditionFalse('Accepted', 'ListenersNotValid', generation, message)
+    return conditionFalse('Accepted', 'ListenersNotValid', generation, message, elsewhere.own)
   }
   const reason = broken.length === 0 ? 'Accepted' : 'ListenersNotValid'
   const text = [message, ...notes].filter((part) => part !== '').join('; ')
@@ -178,14 +183,14 @@ function gatewayProgrammed(
   { isProgrammed, waiting, refused, rejectedWhole, note }: Progress,
   address: Failure | undefined,
 ): DecidedCondition {
-  const { status, message, observedGeneration: generation } = accepted
-  if (status === 'False') return conditionFalse('Programmed', 'Invalid', generation, message)
+  const { status, message, observedGeneration: generation, own } = accepted
+  if (status === 'False') return conditionFalse('Programmed', 'Invalid', generation, message, own)
   if (rejected !== undefined) {
-    return conditionFalse('Programmed', 'NoResources', generation, rejected)
+    return conditionFalse('Programmed', 'NoResources', generation, rejected, elsewhere.own)
   }
   // Not a reason of the Gateway API, which has none for it.
   if (refused !== undefined) {
-    return conditionFalse('Programmed', 'DeploymentFailed', generation, refused)
+    return conditionFalse('Programmed', 'DeploymentFailed', generation, refused, elsewhere.own)
   }
   if (rejectedWhole !== undefined) return rejectedWhole
   const failure = isProgrammed ? address : waiting
@@ -200,17 +205,17 @@ function listenerSetProgrammed(
   { isProgrammed, waiting }: Progress,
   isParentProgrammed: boolean,
 ): DecidedCondition {
-  const { status, reason, message, observedGeneration: generation } = accepted
+  const { status, reason, message, observedGeneration: generation, own } = accepted
   if (status === 'False') {
     const parent = reason === 'ParentNotAccepted' ? 'ParentNotProgrammed' : reason
-    return conditionFalse('Programmed', parent, generation, message)
+    return conditionFalse('Programmed', parent, generation, message, own)
   }
   if (rejected !== undefined) {
-    return conditionFalse('Programmed', 'PortUnavailable', generation, rejected)
+    return conditionFalse('Programmed', 'PortUnavailable', generation, rejected, elsewhere.own)
   }
   if (!isParentProgrammed) {
     const text = 'the parent Gateway is not programmed'
-    return conditionFalse('Programmed', 'ParentNotProgrammed', generation, text)
+    return conditionFalse('Programmed', 'ParentNotProgrammed', generation, text, elsewhere.own)
   }
   if (isProgrammed) return conditionTrue('Programmed', 'Programmed', generation)
   return conditionUnknown('Programmed', waiting.reason, generation, waiting.message)
@@ -303,14 +308,18 @@ export const listenerSetStatusStage: Stage = {
     if (view === undefined) return {}
     const { generation } = self
     const set = `${self.ref.namespace}/${self.ref.name}`
-    if (view.listenerSets[set] !== true) return notAllowed(generation)
+    if (view.listenerSets[set] !== true) return notAllowed(self, gateway, read)
     const isProgrammed = read.fact<number>(`programmed:${objectKey(self.ref)}`) === generation
     const isParentProgrammed = read.fact<number>(`programmed:${objectKey(gateway)}`) !== undefined
     const own = view.listeners.filter((listener) => isOfSet(listener, set))
     const failure =
       view.failure === null
         ? null
-        : { reason: 'ParentNotAccepted', message: 'the parent Gateway is not accepted' }
+        : {
+            reason: 'ParentNotAccepted',
+            message: 'the parent Gateway is not accepted',
+            ...elsewhere,
+          }
     const waiting = waitingFor(`${gateway.namespace}/${gateway.name}`, read)
     const surroundings = { generation, isProgrammed, waiting, failure }
     const statuses = listenerStatuses(own, view.overlaps, surroundings, read)
@@ -321,10 +330,13 @@ export const listenerSetStatusStage: Stage = {
   },
 }
 
-function notAllowed(generation: number): Derived {
+function notAllowed({ ref, generation }: ObjectState, gateway: ObjectRef, read: Reader): Derived {
+  const parent = read.object('Gateway', gateway.namespace, gateway.name)?.object
+  const rule = parent && specOf<GatewaySpec>(parent).allowedListeners?.namespaces
+  const own = dependsOnNamespace(rule, ref.namespace, read) ? elsewhere.own : undefined
   const message = 'spec.allowedListeners of the Gateway does not admit this namespace'
   const conditions = ['Accepted', 'Programmed'].map((type) =>
-    conditionFalse(type, 'NotAllowed', generation, message),
+    conditionFalse(type, 'NotAllowed', generation, message, own),
   )
   return { status: { conditions } }
 }

@@ -67,6 +67,15 @@ export function admitsNamespace(
   }
 }
 
+/** Does a rule ask for labels of a namespace that is not known? Its object may yet admit it. */
+export function dependsOnNamespace(
+  rule: AllowedNamespaces | undefined,
+  candidate: string,
+  read: Reader,
+): boolean {
+  return rule?.from === 'Selector' && read.object('Namespace', '', candidate) === undefined
+}
+
 function addressFailure(spec: GatewaySpec): Failure | null {
   const unknown = (spec.addresses ?? []).find(
     ({ type = 'IPAddress' }) => type !== 'IPAddress' && type !== 'Hostname',

@@ -2,7 +2,7 @@
 import type { DecidedCondition } from '../../model/conditions.ts'
 import { objectKey } from '../../model/names.ts'
 import type { BackendTarget } from '../../model/resources.ts'
-import { conditionOf, type Failure } from '../conditions.ts'
+import { conditionOf, elsewhere, type Failure } from '../conditions.ts'
 import type { Contribution, Derived, Reader, Stage } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
 import { controllerName, gatewayGroup } from '../shapes.ts'
@@ -38,6 +38,7 @@ export function poolContributions(
 const routeRefused: Failure = {
   reason: 'HTTPRouteNotAccepted',
   message: 'no route that leads to the pool is accepted by this Gateway',
+  ...elsewhere,
 }
 
 function conditionsOf(

@@ -10,7 +10,7 @@
  */
 import type { EndpointPicker, PodResource, PoolResource } from '../../model/inference-pools.ts'
 import type { BackendTarget } from '../../model/resources.ts'
-import type { Failure } from '../conditions.ts'
+import { elsewhere, type Failure } from '../conditions.ts'
 import type { Derived, IndexDefinition, Reader, Stage } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
 import {
@@ -29,6 +29,7 @@ import {
   type Referrer,
   type ResolvedBackend,
   resolveBackend,
+  unmet,
 } from './references.ts'
 
 /** Valid pools by namespace, so that Pods find theirs. */
@@ -62,23 +63,29 @@ function findPicker(
   reference: PickerRef,
   namespace: string,
   read: Reader,
-): EndpointPicker | string {
+): EndpointPicker | Pick<Failure, 'message' | 'own'> {
   const { group = '', kind = 'Service', name, port, failureMode = 'FailClose' } = reference
   if (group !== '' || kind !== 'Service') {
-    return `${kind} of group "${group}" is not supported, only a Service is`
+    return { message: `${kind} of group "${group}" is not supported, only a Service is` }
   }
   const service = read.object('Service', namespace, name)?.object
-  if (service === undefined) return `Service ${namespace}/${name} does not exist`
+  if (service === undefined) {
+    return { message: `Service ${namespace}/${name} does not exist`, ...elsewhere }
+  }
   const spec = specOf<ServiceSpec>(service)
   if (spec.type === 'ExternalName') {
-    return `Service ${namespace}/${name} is of type ExternalName`
+    return { message: `Service ${namespace}/${name} is of type ExternalName` }
   }
   const number = port?.number
-  if (number === undefined) return `no port of Service ${namespace}/${name} is named`
+  if (number === undefined) {
+    return { message: `no port of Service ${namespace}/${name} is named` }
+  }
   const found = spec.ports?.some(
     (candidate) => candidate.port === number && (candidate.protocol ?? 'TCP') === 'TCP',
   )
-  if (found !== true) return `Service ${namespace}/${name} has no TCP port ${number}`
+  if (found !== true) {
+    return { message: `Service ${namespace}/${name} has no TCP port ${number}` }
+  }
   return { target: { type: 'service', namespace, name, port: number }, failureMode }
 }
 
@@ -89,9 +96,11 @@ function judge(
 ): EndpointPicker | Problem {
   if (endpointPickerRef === undefined) return pickerMissing
   const picker = findPicker(endpointPickerRef, namespace, read)
-  if (typeof picker !== 'string') return picker
-  const message = `spec.endpointPickerRef: ${picker}`
-  return { condition: 'ResolvedRefs', reason: 'InvalidExtensionRef', message }
+  if ('target' in picker) return picker
+  const message = `spec.endpointPickerRef: ${picker.message}`
+  const { own } = picker
+  const reason = 'InvalidExtensionRef'
+  return { condition: 'ResolvedRefs', reason, message, ...(own && { own }) }
 }
 
 export const inferencePoolStage: Stage = {
@@ -163,20 +172,20 @@ function resolvePool(
   const label = `InferencePool ${namespace}/${name}`
   if (read.fact<readonly string[]>(unreadKindsFact)?.includes('InferencePool') === true) {
     const message = `backendRef to ${label}: InferencePools are not read, inferenceExtension.enabled is off`
-    return invalid('InvalidKind', message)
+    return unmet('InvalidKind', message)
   }
   const refused = grantProblem(
     from,
     { group: inferenceGroup, kind: 'InferencePool', namespace, name },
     read,
   )
-  if (refused !== undefined) return invalid('RefNotPermitted', refused)
+  if (refused !== undefined) return unmet('RefNotPermitted', refused)
   const ref = { kind: 'InferencePool', namespace, name }
   const view = read.value<PoolView>(inferencePoolStage.name, ref)
   if (view === undefined) {
     const isKnown = read.object('InferencePool', namespace, name) !== undefined
     const missing = isKnown ? 'has no valid version' : 'does not exist'
-    return invalid('BackendNotFound', `${label} ${missing}`)
+    return unmet('BackendNotFound', `${label} ${missing}`)
   }
   if (use === 'grpc' && view.appProtocol !== 'kubernetes.io/h2c') {
     const message = `appProtocol ${view.appProtocol} of ${label} cannot carry gRPC`
@@ -185,6 +194,6 @@ function resolvePool(
   const { problem } = view
   const message = `${label}: ${problem?.message}`
   // The inference extension's conformance suite: a pool whose picker is not there is not found.
-  const failure = problem && { reason: 'BackendNotFound', message }
+  const failure = problem && { reason: 'BackendNotFound', message, ...elsewhere }
   return { target: { type: 'pool', namespace, name }, failure }
 }

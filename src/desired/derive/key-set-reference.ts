@@ -6,8 +6,10 @@ import {
   keySetsPendingFact,
 } from '../../model/key-sets.ts'
 import type { FetchedKeySet, RemoteKeySet } from '../../model/references.ts'
+import { ownMessages } from '../conditions.ts'
 import type { Reader } from '../graph.ts'
 import { type BackendSpec, ownGroup, specOf } from '../shapes.ts'
+import type { MissingReferences } from './missing-references.ts'
 import { resolveBackend } from './references.ts'
 
 /** A path of a URI with its query (RFC 3986). */
@@ -18,12 +20,16 @@ export function referToKeySet(
   { backendRef, path: given, cacheMs }: RemoteKeySet,
   namespace: string,
   read: Reader,
+  missing?: MissingReferences,
 ): FetchedKeySet | string {
   if (!pathForm.test(given)) return 'jwksPath holds characters that no path can have'
   const path = given.startsWith('/') ? given : `/${given}`
   const from = { group: ownGroup, kind: 'GatewayPolicy', namespace }
   const { target, failure } = resolveBackend(backendRef, from, read)
-  if (target.type === 'invalid') return failure?.message ?? target.message
+  if (target.type === 'invalid') {
+    if (failure !== undefined && ownMessages(failure).length === 0) missing?.add(backendRef)
+    return failure?.message ?? target.message
+  }
   const found = target.type === 'service' ? {} : staticAddress(target, read)
   if (typeof found === 'string') return found
   const uri = uriOf(target, found.address, path)

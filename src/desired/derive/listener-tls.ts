@@ -6,7 +6,7 @@
 import { certificatePair } from '../../model/certificates.ts'
 import type { ObjectRef } from '../../model/names.ts'
 import type { CertificateRef, ListenerTls } from '../../model/resources.ts'
-import type { Failure } from '../conditions.ts'
+import { elsewhere, type Failure, firstOf } from '../conditions.ts'
 import type { Reader } from '../graph.ts'
 import type { FrontendTlsSpec, ListenerSpec, SecretObjectRef } from '../shapes.ts'
 import { resolveClients } from './client-validation.ts'
@@ -80,13 +80,13 @@ function resolveCertificates(
     return { certificates: [], failure: invalid('tls.certificateRefs is empty') }
   }
   const certificates: CertificateRef[] = []
-  let failure: Failure | null = null
+  const failures: Failure[] = []
   for (const reference of references) {
     const resolved = resolveCertificate(reference, owner, read)
-    if ('reason' in resolved) failure ??= resolved
+    if ('reason' in resolved) failures.push(resolved)
     else certificates.push(resolved)
   }
-  return { certificates, failure }
+  return { certificates, failure: firstOf(failures) }
 }
 
 function invalid(message: string): Failure {
@@ -105,11 +105,11 @@ export function resolveCertificate(
   const namespace = given ?? owner.namespace
   if (!isGranted(owner, { group, kind, namespace, name }, read)) {
     const message = `no ReferenceGrant in namespace ${namespace} permits ${owner.kind}s of ${owner.namespace} to refer to Secret ${name}`
-    return { reason: 'RefNotPermitted', message }
+    return { reason: 'RefNotPermitted', message, ...elsewhere }
   }
   const label = `Secret ${namespace}/${name}`
   const secret = referencesFrom(namespace, read).secret(name)
-  if (secret === undefined) return invalid(`${label} does not exist`)
+  if (secret === undefined) return { ...invalid(`${label} does not exist`), ...elsewhere }
   if (secret.type !== 'kubernetes.io/tls') {
     return invalid(`${label} is of type ${secret.type}, not kubernetes.io/tls`)
   }

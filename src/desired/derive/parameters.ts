@@ -1,13 +1,14 @@
 /** GatewayParameters as a GatewayClass and a Gateway refer to them. */
 import type { GatewayParametersSpec } from '../../api/gateway-parameters.ts'
 import { parseLogFilter } from '../../base/log-filter.ts'
+import { elsewhere, type Failure } from '../conditions.ts'
 import type { ParametersLevel } from '../deployment/parameters.ts'
 import type { Reader } from '../graph.ts'
 import { ownGroup, type ParametersRef, specOf } from '../shapes.ts'
 
 /** `problem`: why the reference cannot be used; `level`: what it leads to, absent without one. */
 export interface ResolvedParameters {
-  readonly problem?: string
+  readonly problem?: Omit<Failure, 'reason'>
   readonly level?: ParametersLevel
 }
 
@@ -20,23 +21,28 @@ export function resolveParameters(
   if (reference === undefined) return {}
   const { group, kind, name } = reference
   if (group !== ownGroup || kind !== 'GatewayParameters') {
-    const problem = `parametersRef must name a GatewayParameters of ${ownGroup}, not ${kind} of "${group}"`
-    return { problem }
+    const message = `parametersRef must name a GatewayParameters of ${ownGroup}, not ${kind} of "${group}"`
+    return { problem: { message } }
   }
   const place = namespace ?? reference.namespace
-  if (place === undefined) return { problem: 'parametersRef of a GatewayClass needs a namespace' }
+  if (place === undefined) {
+    return { problem: { message: 'parametersRef of a GatewayClass needs a namespace' } }
+  }
   const state = read.object('GatewayParameters', place, name)
   const text = `GatewayParameters ${place}/${name}`
   const [refused] = state?.refused?.problems ?? []
   if (refused !== undefined) {
-    return { problem: `${text} is not valid: ${refused.path}: ${refused.message}` }
+    const message = `${text} is not valid: ${refused.path}: ${refused.message}`
+    return { problem: { message, ...elsewhere } }
   }
-  if (state?.object === undefined) return { problem: `${text} does not exist` }
+  if (state?.object === undefined)
+    return { problem: { message: `${text} does not exist`, ...elsewhere } }
   const spec = specOf<GatewayParametersSpec>(state.object)
   const level = spec.logging?.level
   if (level !== undefined && parseLogFilter(level) === undefined) {
     const example = 'info or info,sluice::xds=debug'
-    return { problem: `${text}: spec.logging.level: "${level}" is not of the form ${example}` }
+    const message = `${text}: spec.logging.level: "${level}" is not of the form ${example}`
+    return { problem: { message } }
   }
   return { level: { name: text, spec } }
 }

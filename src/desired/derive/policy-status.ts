@@ -1,7 +1,7 @@
 /** GatewayPolicy: conditions of the object and of each Gateway that it reaches. */
 import type { DecidedCondition } from '../../model/conditions.ts'
 import { objectKey } from '../../model/names.ts'
-import { conditionFalse, conditionTrue } from '../conditions.ts'
+import { allOwn, conditionFalse, conditionTrue, elsewhere } from '../conditions.ts'
 import type { Derived, Reader, Stage } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
 import { controllerName, gatewayGroup, ownGroup } from '../shapes.ts'
@@ -30,10 +30,11 @@ export function acceptedCondition(
   const messages = findings.map((finding) => finding.message)
   const accept = (reason: string) =>
     conditionTrue('Accepted', reason, generation, messages.join('; '))
+  const { own } = allOwn(findings.filter(({ severity }) => severity !== 'note'))
   if (!has('closed') && !has('ineffective')) return accept('Valid')
-  if (!working) return conditionFalse('Accepted', 'Invalid', generation, messages.join('; '))
+  if (!working) return conditionFalse('Accepted', 'Invalid', generation, messages.join('; '), own)
   if (has('closed')) messages.push(othersWork)
-  return accept('PartiallyValid')
+  return { ...accept('PartiallyValid'), own }
 }
 
 const othersWork = 'protections named here stay closed, and the rest of the policy works'
@@ -55,18 +56,19 @@ function attachedCondition(
 ): DecidedCondition {
   const generation = accepted.observedGeneration
   const found = targets.flatMap(({ problem }) => (problem === undefined ? [] : [problem]))
-  const problems = [...new Set(found)]
+  const problems = [...new Set(found.map(({ message }) => message))]
   if (problems.length > 0) {
-    return conditionFalse('Attached', 'Pending', generation, listed(problems))
+    return conditionFalse('Attached', 'Pending', generation, listed(problems), allOwn(found).own)
   }
   if (accepted.status !== 'True') {
-    return conditionFalse('Attached', 'Pending', generation, 'the policy is not accepted')
+    const message = 'the policy is not accepted'
+    return conditionFalse('Attached', 'Pending', generation, message, elsewhere.own)
   }
   const places = new Set(targets.map(({ target }) => objectKey(target)))
   const here = claims.filter(({ target }) => places.has(target))
   const { overridden, combined } = conflictsOf(here, read)
   if (overridden.length > 0 && overridden.length === here.length) {
-    return conditionFalse('Attached', 'Overridden', generation, listed(overridden))
+    return conditionFalse('Attached', 'Overridden', generation, listed(overridden), elsewhere.own)
   }
   const shared = [...overridden, ...combined]
   return shared.length > 0

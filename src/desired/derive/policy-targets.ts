@@ -1,6 +1,7 @@
 /** What a GatewayPolicy points at: does it exist, may this section be set there, which Gateways see it? */
 import { type ObjectRef, objectKey } from '../../model/names.ts'
 import type { PolicyPhase, PolicySection, PolicyTarget } from '../../model/resources.ts'
+import { elsewhere, type Failure } from '../conditions.ts'
 import type { Reader } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
 import {
@@ -26,8 +27,10 @@ export interface ResolvedTarget {
   /** Gateways that the target concerns, `namespace/name`. */
   readonly gateways: readonly string[]
   /** Why the policy cannot be attached there; undefined where it can. */
-  readonly problem: string | undefined
+  readonly problem: TargetProblem | undefined
 }
+
+export type TargetProblem = Omit<Failure, 'reason'>
 
 interface TargetKind {
   readonly group: string
@@ -233,35 +236,46 @@ export function targetKindProblem({ group, kind }: Pick<PolicyTargetRef, 'group'
   return findTargetKind(group, kind) === undefined ? noTarget(group, kind) : undefined
 }
 
+/** Do the names of its sections depend on objects that may be missing? */
+function hasOpenSections({ ref, object }: ObjectState, read: Reader): boolean {
+  if (ref.kind in routeStages) return routeView(ref, read) === undefined
+  if (ref.kind !== 'GatewayBackend' || object === undefined) return false
+  const { mcp } = specOf<BackendSpec>(object)
+  return mcp?.targets?.some(({ selector }) => selector !== undefined) === true
+}
+
 function resolveOne(reference: PolicyTargetRef, namespace: string, read: Reader): ResolvedTarget {
   const { group, kind, name, sectionName } = reference
   const ref = { kind, namespace, name }
   const target = { ...ref, ...(sectionName !== undefined && { section: sectionName }) }
   const known = findTargetKind(group, kind)
   if (known === undefined) {
-    const problem = noTarget(group, kind)
+    const problem = { message: noTarget(group, kind) }
     return { target, exists: false, gateways: [], problem }
   }
   const state = read.object(kind, namespace, name)
   if (state?.object === undefined) {
     const missing = state === undefined ? 'does not exist' : 'has no valid version'
-    const problem = `${kind} ${namespace}/${name} ${missing}`
+    const problem = { message: `${kind} ${namespace}/${name} ${missing}`, ...elsewhere }
     return { target, exists: false, gateways: [], problem }
   }
   if (sectionName !== undefined && !known.sectionNames(state, read).includes(sectionName)) {
     const names = [...known.sectionNames(state, read)].sort().join(', ')
     const there = names === '' ? 'it has none with a name' : `it has ${names}`
-    const problem = `${kind} ${namespace}/${name} has no ${known.part} ${sectionName}; ${there}`
+    const message = `${kind} ${namespace}/${name} has no ${known.part} ${sectionName}; ${there}`
+    const problem = { message, ...(hasOpenSections(state, read) && elsewhere) }
     return { target, exists: false, gateways: [], problem }
   }
   const gateways = known.gateways(ref, read)
   const problem =
-    gateways.length === 0 ? `${kind} ${namespace}/${name} ${known.unattached}` : undefined
+    gateways.length === 0
+      ? { message: `${kind} ${namespace}/${name} ${known.unattached}`, ...elsewhere }
+      : undefined
   return { target, exists: true, gateways, problem }
 }
 
 /** Why there is nothing to attach to: no such object, or no such section; undefined where there is. */
-export function targetProblem(target: PolicyTarget, read: Reader): string | undefined {
+export function targetProblem(target: PolicyTarget, read: Reader): TargetProblem | undefined {
   const { kind, namespace, name, section } = target
   const group = targetKinds[kind]?.group ?? ''
   const reference = { group, kind, name, ...(section !== undefined && { sectionName: section }) }
@@ -293,7 +307,7 @@ export function resolveTargets(
     resolved.push(...found)
     if (found.length === 0) {
       const target = { kind, namespace, name: '' }
-      const problem = `no ${kind} matches the selector`
+      const problem = { message: `no ${kind} matches the selector`, ...elsewhere }
       resolved.push({ target, exists: false, gateways: [], problem })
     }
   }

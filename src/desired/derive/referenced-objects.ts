@@ -1,8 +1,10 @@
 /** Objects that policies refer to: Secrets by their facts, ConfigMaps by their content. */
 import type { ReferencedConfigMap, ReferencedSecret, References } from '../../model/references.ts'
+import { ownMessages } from '../conditions.ts'
 import type { Reader } from '../graph.ts'
 import { matchesSelector, ownGroup, type SecretFacts } from '../shapes.ts'
 import { referToKeySet } from './key-set-reference.ts'
+import type { MissingReferences } from './missing-references.ts'
 import { resolveBackend } from './references.ts'
 
 interface ConfigMapFields {
@@ -18,23 +20,36 @@ export function referencesFrom(
   namespace: string,
   read: Reader,
   kind: string = 'GatewayPolicy',
+  missing?: MissingReferences,
 ): References {
   return {
-    secret: (name) => referencedSecret(namespace, name, read),
-    secretsWith: (matchLabels) =>
-      read
+    secret: (name) => {
+      const secret = referencedSecret(namespace, name, read)
+      if (secret === undefined) missing?.add(name)
+      return secret
+    },
+    secretsWith: (matchLabels) => {
+      const secrets = read
         .index('labelled', `Secret/${namespace}`)
         .filter(({ object }) => matchesSelector({ matchLabels }, object?.metadata.labels ?? {}))
-        .flatMap(({ ref }) => referencedSecret(namespace, ref.name, read) ?? []),
-    configMap: (name) => referencedConfigMap(namespace, name, read),
+        .flatMap(({ ref }) => referencedSecret(namespace, ref.name, read) ?? [])
+      if (secrets.length === 0) missing?.add(matchLabels)
+      return secrets
+    },
+    configMap: (name) => {
+      const configMap = referencedConfigMap(namespace, name, read)
+      if (configMap === undefined) missing?.add(name)
+      return configMap
+    },
     backend: (reference) => {
       const from = kind.endsWith('Route')
         ? { kind, namespace }
         : { group: ownGroup, kind: 'GatewayPolicy', namespace }
       const { target, failure } = resolveBackend(reference, from, read)
+      if (failure !== undefined && ownMessages(failure).length === 0) missing?.add(reference)
       return failure?.message ?? target
     },
-    keySet: (remote) => referToKeySet(remote, namespace, read),
+    keySet: (remote) => referToKeySet(remote, namespace, read, missing),
   }
 }
 

@@ -1,7 +1,7 @@
 /** Following references: does the target exist, is it permitted, can it be served? */
 import { appProtocolOf, knownAppProtocols } from '../../model/app-protocols.ts'
 import type { BackendTarget, DirectTarget } from '../../model/resources.ts'
-import type { Failure } from '../conditions.ts'
+import { elsewhere, type Failure } from '../conditions.ts'
 import type { Reader } from '../graph.ts'
 import {
   type BackendRef,
@@ -63,6 +63,12 @@ export function invalid(reason: string, message: string): ResolvedBackend {
   return { target: { type: 'invalid', reason, message }, failure: { reason, message } }
 }
 
+/** As `invalid`, for a reference that another object makes valid. */
+export function unmet(reason: string, message: string): ResolvedBackend {
+  const failure = { reason, message, ...elsewhere }
+  return { target: { type: 'invalid', reason, message }, failure }
+}
+
 /** What a route sends to its backends: requests, connections or datagrams; or what a policy asks. */
 export type BackendUse = 'http' | 'grpc' | 'tcp' | 'udp' | 'call'
 
@@ -83,7 +89,7 @@ export function resolveBackend(
     return invalid('InvalidKind', `backendRef to ${kind} of group "${group}" is not supported`)
   }
   const refused = grantProblem(from, { group, kind, namespace, name }, read)
-  if (refused !== undefined) return invalid('RefNotPermitted', refused)
+  if (refused !== undefined) return unmet('RefNotPermitted', refused)
   return isService
     ? resolveService(reference, namespace, read, use)
     : resolveOwn(name, namespace, read)
@@ -93,7 +99,7 @@ function resolveOwn(name: string, namespace: string, read: Reader): ResolvedBack
   const state = read.object('GatewayBackend', namespace, name)
   if (state?.object === undefined) {
     const missing = state === undefined ? 'does not exist' : 'has no valid version'
-    return invalid('BackendNotFound', `GatewayBackend ${namespace}/${name} ${missing}`)
+    return unmet('BackendNotFound', `GatewayBackend ${namespace}/${name} ${missing}`)
   }
   return { target: { type: 'backend', namespace, name }, failure: undefined }
 }
@@ -107,7 +113,7 @@ function resolveService(
   const { name, port } = reference
   const service = read.object('Service', namespace, name)?.object
   if (service === undefined) {
-    return invalid('BackendNotFound', `Service ${namespace}/${name} does not exist`)
+    return unmet('BackendNotFound', `Service ${namespace}/${name} does not exist`)
   }
   if (port === undefined) {
     return invalid('BackendNotFound', `backendRef to Service ${namespace}/${name} has no port`)

@@ -1,7 +1,7 @@
 /** What proxies refuse of an object, as a condition of the object. */
 import type { DecidedCondition } from '../../model/conditions.ts'
 import { type ObjectRef, objectKey } from '../../model/names.ts'
-import { conditionFalse } from '../conditions.ts'
+import { conditionFalse, elsewhere } from '../conditions.ts'
 import type { Reader } from '../graph.ts'
 
 /**
@@ -16,5 +16,5 @@ export function rejectedConditions(
 ): DecidedCondition[] {
   const message = read.fact<string>(`refused:${objectKey(ref)}`)
   if (message === undefined) return []
-  return [conditionFalse('Programmed', 'Rejected', generation, message)]
+  return [conditionFalse('Programmed', 'Rejected', generation, message, elsewhere.own)]
 }

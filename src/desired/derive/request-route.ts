@@ -2,7 +2,7 @@
 import type { DecidedCondition } from '../../model/conditions.ts'
 import { objectKey } from '../../model/names.ts'
 import type { Attachment, BackendTarget, RouteResource } from '../../model/resources.ts'
-import { conditionOf, conditionTrue, type Failure } from '../conditions.ts'
+import { allOwn, conditionOf, conditionTrue, type Failure } from '../conditions.ts'
 import type { Derived, Reader } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
 import {
@@ -51,7 +51,8 @@ function judge(
   const failures = rules.flatMap(({ unusable }) => (unusable === undefined ? [] : [unusable]))
   const first = failures[0]
   const message = failures.map((failure) => failure.message).join('; ')
-  const combined = first === undefined ? undefined : { reason: first.reason, message }
+  const combined =
+    first === undefined ? undefined : { reason: first.reason, message, ...allOwn(failures) }
   const all = failures.length === rules.length
   return {
     rules,
@@ -76,8 +77,10 @@ function conditionsOf(
     conditionOf('ResolvedRefs', findings.refs, 'ResolvedRefs', generation),
   ]
   if (failure === undefined && findings.partly !== undefined) {
-    const message = `Dropped Rule: ${findings.partly.message}; requests of these rules are answered 500`
-    conditions.push(conditionTrue('PartiallyInvalid', 'UnsupportedValue', generation, message))
+    const { message: why, own } = findings.partly
+    const message = `Dropped Rule: ${why}; requests of these rules are answered 500`
+    const partly = conditionTrue('PartiallyInvalid', 'UnsupportedValue', generation, message)
+    conditions.push({ ...partly, ...(own && { own }) })
   }
   return conditions
 }

@@ -1,6 +1,6 @@
 /** Which listeners a route attaches to, and for which hostnames (Gateway API, route attachment). */
 import type { ObjectRef } from '../../model/names.ts'
-import type { Failure } from '../conditions.ts'
+import { elsewhere, type Failure } from '../conditions.ts'
 import type { Reader } from '../graph.ts'
 import {
   gatewayGroup,
@@ -9,7 +9,7 @@ import {
   type ParentRef,
   specOf,
 } from '../shapes.ts'
-import { admitsNamespace, type GatewayView, gatewayStage } from './gateway.ts'
+import { admitsNamespace, dependsOnNamespace, type GatewayView, gatewayStage } from './gateway.ts'
 import type { ListenerView } from './listeners.ts'
 
 export interface ParentAttachment {
@@ -98,7 +98,8 @@ export function attachToParent(
   const isAdmitted = view.listenerSets[`${owner.namespace}/${owner.name}`] !== false
   if (owner.kind === 'ListenerSet' && !isAdmitted) {
     const message = `Gateway ${gateway} does not admit ListenerSet ${owner.namespace}/${owner.name}`
-    return { parentRef, gateway, failure: { reason: 'NoMatchingParent', message }, attached: [] }
+    const failure = { reason: 'NoMatchingParent', message, ...elsewhere }
+    return { parentRef, gateway, failure, attached: [] }
   }
   const found = chooseListeners(own, route, hostnames, parentRef, read)
   if ('reason' in found) return { parentRef, gateway, failure: found, attached: [] }
@@ -138,7 +139,11 @@ function chooseListeners(
   const refusals = meeting.map(({ listener }) => refusalOf(listener, route, read))
   const attached = meeting.filter((_, at) => refusals[at] === undefined)
   if (attached.length > 0) return { attached }
-  return { reason: 'NotAllowedByListeners', message: refusals.join('; ') }
+  const isOpen = meeting.some(({ listener }) =>
+    dependsOnNamespace(listener.namespaces, route.namespace, read),
+  )
+  const message = refusals.join('; ')
+  return { reason: 'NotAllowedByListeners', message, ...(isOpen && elsewhere) }
 }
 
 function noneNamed(

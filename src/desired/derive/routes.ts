@@ -2,7 +2,7 @@
 import { targetObject } from '../../model/inference-pools.ts'
 import { objectKey } from '../../model/names.ts'
 import type { Attachment, BackendTarget } from '../../model/resources.ts'
-import type { Failure } from '../conditions.ts'
+import { allOwn, type Failure } from '../conditions.ts'
 import type { Contribution, Reader } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
 import { type BackendView, backendStage } from './backend.ts'
@@ -22,7 +22,7 @@ export function unresolved(failures: readonly Failure[]): Failure | undefined {
   const first = failures[0]
   if (first === undefined) return undefined
   const messages = new Set(failures.map(({ message }) => message))
-  return { reason: first.reason, message: [...messages].join('; ') }
+  return { reason: first.reason, message: [...messages].join('; '), ...allOwn(failures) }
 }
 
 /** Attachments to listeners that serve, one per listener, hostnames united. */

@@ -1,0 +1,80 @@
+/** `sluice validate` on the golden cases, whose statuses stand beside them. */
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { validate } from '../../src/cli/validate.ts'
+
+const folder = join(import.meta.dirname, '../flow')
+
+/** Whatever their statuses refuse is for want of objects, or of a cluster. */
+const valid = new Set([
+  'backend-policies/in.yaml',
+  'backend-refused/in.2.yaml',
+  'backend-types/in.yaml',
+  'gateway-class/in.yaml',
+  'gateway-deleted/in.yaml',
+  'gateway-deleted/in.2.yaml',
+  'gateway-moves-class/in.yaml',
+  'gateway-moves-class/in.2.yaml',
+  'gateway-service-addresses/in.yaml',
+  'listener-overlapping-tls/in.yaml',
+  'listener-set-foreign-parent/in.yaml',
+  'listener-set-moves/in.yaml',
+  'listener-set-moves/in.2.yaml',
+  'policy-attached/in.yaml',
+  'policy-many-ancestors/in.yaml',
+  'policy-missing-references/in.yaml',
+  'policy-missing-references/in.2.yaml',
+  'policy-of-asked-servers/in.yaml',
+  'policy-of-asked-servers/in.2.yaml',
+  'policy-overridden/in.yaml',
+  'policy-target-appears/in.yaml',
+  'policy-target-appears/in.2.yaml',
+  'reference-grant-must-fit/in.yaml',
+  'route-accepted/in.yaml',
+  'route-backend-appears/in.yaml',
+  'route-backend-appears/in.2.yaml',
+  'route-mirror/in.yaml',
+  'route-reference-grant/in.yaml',
+  'route-reference-grant/in.2.yaml',
+  'route-reference-grant/in.3.yaml',
+  'route-refused/in.2.yaml',
+  'route-rule-forms/in.yaml',
+  'service-forms/in.yaml',
+])
+
+const steps = readdirSync(folder)
+  .flatMap((name) => [1, 2, 3].map((step) => `${name}/in${step === 1 ? '' : `.${step}`}.yaml`))
+  .filter((path) => existsSync(join(folder, path)))
+  .sort()
+
+async function codeOf(path: string): Promise<{ code: number; lines: string[] }> {
+  const lines: string[] = []
+  const print = (text: string) => void lines.push(text)
+  const code = await validate([join(folder, path)], 'text', { print, report: () => undefined })
+  return { code, lines }
+}
+
+describe('sluice validate on the golden cases', () => {
+  it.each(steps.filter((path) => valid.has(path)))(
+    'takes %s, which lacks objects at most',
+    async (path) => {
+      expect(await codeOf(path)).toEqual({ code: 0, lines: [] })
+    },
+  )
+
+  it.each(steps.filter((path) => !valid.has(path)))(
+    'refuses %s, and says each mistake once',
+    async (path) => {
+      const { code, lines } = await codeOf(path)
+      expect(code).toBe(1)
+      expect(new Set(lines).size).toBe(lines.length)
+      for (const line of lines)
+        expect(line).toMatch(/in(\.\d)?\.yaml:\d+(:\d+)?: \w+ \S+: [\w.[\]]+/)
+    },
+  )
+
+  it('knows every case that it is to take', () => {
+    expect(steps).toEqual(expect.arrayContaining([...valid]))
+  })
+})
