@@ -1,4 +1,4 @@
-/** Names of header fields and query parameters that carry credentials. One list for every reader. */
+/** Names of header fields and query parameters that carry credentials: the only such list. */
 
 const names: ReadonlySet<string> = new Set([
   'authorization',

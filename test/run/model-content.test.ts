@@ -2,6 +2,7 @@
  * Content beside plain text on its way to each vendor: it arrives in the vendor's form, or the
  * request is refused with the path of the part; nothing is lost in silence.
  */
+import type { ServerResponse } from 'node:http'
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -231,5 +232,71 @@ it('has the vendor search the web, and calls no tool of the client for that', as
   await expect(openai('f').responses.create(searching)).rejects.toMatchObject({
     status: 400,
     message: expect.stringContaining('tools[0]'),
+  })
+})
+
+describe('images that vendorD makes', () => {
+  const model = 'gemini-2.5-flash-image'
+  const url = `data:image/png;base64,${png}`
+  const draws = ({ path }: VendorCall, response: ServerResponse) => {
+    const parts = [{ text: 'Here:' }, { inlineData: { mimeType: 'image/png', data: png } }]
+    const answer = {
+      candidates: [{ index: 0, content: { role: 'model', parts }, finishReason: 'STOP' }],
+      usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 2, totalTokenCount: 3 },
+    }
+    if (!path.includes('streamGenerateContent')) return json(response, 200, answer)
+    openStream(response)
+    sendEvent(response, answer)
+    response.end()
+  }
+
+  it('reach clients of chat completions, who can send them back', async () => {
+    fleet.vendors.d.next.push(draws, draws)
+    const client = openai('d').chat.completions
+    const request = { model, messages: [question], modalities: ['text', 'image'] as never }
+    const { choices } = await client.create(request)
+    const image = { index: 0, type: 'image_url', image_url: { url } }
+    expect(choices[0]?.message).toMatchObject({ content: 'Here:', images: [image] })
+    expect(fleet.lastCall('d')?.body).toMatchObject({
+      generationConfig: { responseModalities: ['TEXT', 'IMAGE'] },
+    })
+    const deltas = []
+    for await (const chunk of await client.create({ ...request, stream: true })) {
+      deltas.push(chunk.choices[0]?.delta)
+    }
+    expect(deltas).toContainEqual({ images: [image] })
+    const drawn = choices[0]?.message as never
+    await client.create({ ...request, messages: [question, drawn, question] })
+    expect(fleet.lastCall('d')?.text).toContain(png)
+  })
+
+  it('reach clients of responses as calls of image generation', async () => {
+    fleet.vendors.d.next.push(draws, draws)
+    const client = openai('d').responses
+    const whole = await client.create({ model, input: 'Draw.' })
+    const streamed = await client.stream({ model, input: 'Draw.' }).finalResponse()
+    for (const { output } of [whole, streamed]) {
+      const call = { type: 'image_generation_call', status: 'completed', result: png }
+      expect(output).toContainEqual(expect.objectContaining(call))
+    }
+  })
+
+  it('are an error to clients of Messages, whose format has no place for them', async () => {
+    fleet.vendors.d.next.push(draws, draws)
+    const client = anthropic('d').messages
+    const request = { model, max_tokens: 100, messages: [question] }
+    await expect(client.create(request)).rejects.toThrow('the answer holds an image')
+    await expect(client.stream(request).finalMessage()).rejects.toThrow('the answer holds an image')
+  })
+
+  it('cannot be asked of vendors that make none', async () => {
+    const request = { messages: [question], modalities: ['image'] as never }
+    for (const [name, model] of [
+      ['c', 'claude-sonnet-4-5'],
+      ['f', 'amazon.nova-pro-v1:0'],
+    ] as const) {
+      const asked = openai(name).chat.completions.create({ ...request, model })
+      await expect(asked).rejects.toThrow('modalities: images in answers are not supported')
+    }
   })
 })

@@ -34,7 +34,7 @@ export interface DocumentBlock {
   readonly source: MediaSource
   readonly path: string
   readonly name?: string
-  /** What the model is to know of it beside its content. */
+  /** Background on the document, for the model. */
   readonly context?: string
   readonly cache?: boolean
 }
@@ -171,6 +171,8 @@ export interface Chat {
   readonly choices?: number
   readonly reasoning?: Reasoning
   readonly output?: OutputFormat
+  /** The client wants images beside text. */
+  readonly images?: boolean
   readonly user?: string
   /** What only vendorD knows, by its own names; others do not get it. */
   readonly ofVendorD?: JsonObject
@@ -180,7 +182,7 @@ export interface Chat {
 /** What is read from single fields of a request. */
 export type ScalarFields = Omit<
   Chat,
-  'model' | 'system' | 'turns' | 'tools' | 'webSearch' | 'toolChoice' | 'stream'
+  'model' | 'system' | 'turns' | 'tools' | 'webSearch' | 'toolChoice' | 'images' | 'stream'
 >
 
 /** Why an answer ended. */
@@ -217,9 +219,23 @@ export function inputWithCache({ uncachedInput, cacheRead = 0, cacheWrite = 0 }:
   return uncachedInput + cacheRead + cacheWrite
 }
 
+/** An image that the model has made. */
+export interface MadeImageBlock {
+  readonly type: 'made-image'
+  readonly mediaType: string
+  /** Base64. */
+  readonly data: string
+}
+
 /** One of the answers that were asked for. */
 export interface Choice {
-  readonly blocks: readonly (TextBlock | ToolCallBlock | ThinkingBlock | RedactedThinkingBlock)[]
+  readonly blocks: readonly (
+    | TextBlock
+    | ToolCallBlock
+    | ThinkingBlock
+    | RedactedThinkingBlock
+    | MadeImageBlock
+  )[]
   readonly stop: StopReason
 }
 
@@ -247,6 +263,8 @@ export type AnswerEvent =
       readonly signature?: string
     }
   | { readonly type: 'redacted-thinking'; readonly index: number; readonly data: string }
+  /** A whole block. */
+  | ({ readonly index: number } & MadeImageBlock)
   | {
       readonly type: 'tool-start'
       readonly index: number

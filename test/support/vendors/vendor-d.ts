@@ -52,6 +52,7 @@ const configFields = [
   'seed',
   'responseMimeType',
   'responseSchema',
+  'responseModalities',
   'thinkingConfig',
 ]
 /** Keywords of the schema subset. */

@@ -12,7 +12,7 @@ export function functionTool(name: string, made: unknown, schema: unknown): Tool
 
 /**
  * A tool that takes plain text, for providers that know none: the text is the one property of an
- * object. The model is told of a grammar; nothing enforces it.
+ * object. A grammar is described to the model, but not enforced.
  */
 export function customTool(name: string, made: unknown): Tool {
   const description = stringAt(made, 'description')

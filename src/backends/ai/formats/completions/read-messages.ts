@@ -146,6 +146,7 @@ class Messages {
       ...readThinking(message),
       ...textBlocks(field(message, 'content'), `${path}.content`),
       ...textBlock(stringAt(message, 'refusal') ?? ''),
+      ...listAt(message, 'images').map((image, at) => imageBlock(image, `${path}.images[${at}]`)),
       ...calls.map((call, at) => toolCall(call, `${path}.tool_calls[${at}]`)),
     ]
     const made = objectAt(message, 'function_call')

@@ -101,13 +101,15 @@ function readOutput(body: unknown): OutputFormat | undefined {
 
 /** @throws LlmError 400 where the body is no such request. */
 export function readCompletionsRequest(body: unknown): Chat {
-  if (listAt(body, 'modalities').includes('audio')) {
+  const modalities = listAt(body, 'modalities')
+  if (modalities.includes('audio')) {
     throw unsupportedPart('modalities', 'audio answers')
   }
   return {
     model: stringAt(body, 'model') ?? '',
     ...readMessages(needList(body, 'messages')),
     ...readTools(body),
+    ...(modalities.includes('image') && { images: true }),
     stream: booleanAt(body, 'stream') ?? false,
     ...given<ScalarFields>({
       parallelTools: booleanAt(body, 'parallel_tool_calls'),

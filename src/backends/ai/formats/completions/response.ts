@@ -1,5 +1,12 @@
 /** Whole chat completions, read from a provider and written for a client. */
-import type { Answer, Choice, ProviderError, StopReason, ToolCallBlock } from '../../chat.ts'
+import type {
+  Answer,
+  Choice,
+  MadeImageBlock,
+  ProviderError,
+  StopReason,
+  ToolCallBlock,
+} from '../../chat.ts'
 import {
   compact,
   field,
@@ -89,10 +96,16 @@ function writeCall({ id, name, input, custom }: ToolCallBlock): JsonObject {
     : { id, type: 'function', function: { name, arguments: text } }
 }
 
+/** No field of vendorA's own: gateways and SDKs agree on this one. */
+export function writeMadeImage({ mediaType, data }: MadeImageBlock, index: number): JsonObject {
+  return { index, type: 'image_url', image_url: { url: `data:${mediaType};base64,${data}` } }
+}
+
 function writeChoice({ blocks, stop }: Choice, index: number): JsonObject {
   const texts = blocks.flatMap((block) => (block.type === 'text' ? [block.text] : []))
   const thinking = blocks.findLast((block) => block.type === 'thinking')
   const calls = blocks.flatMap((block) => (block.type === 'tool-call' ? [writeCall(block)] : []))
+  const images = blocks.filter((block) => block.type === 'made-image').map(writeMadeImage)
   const message = compact({
     role: 'assistant',
     content: texts.length === 0 ? null : texts.join(''),
@@ -100,6 +113,7 @@ function writeChoice({ blocks, stop }: Choice, index: number): JsonObject {
     reasoning_content: thinking?.text,
     reasoning_signature: thinking?.signature,
     thinking_blocks: writeThinkingBlocks(blocks),
+    images: images.length === 0 ? undefined : images,
     tool_calls: calls.length === 0 ? undefined : calls,
   })
   return { index, message, logprobs: null, finish_reason: writeFinishReason(stop) }

@@ -25,6 +25,7 @@ import {
   readFinishReason,
   writeCompletionsError,
   writeFinishReason,
+  writeMadeImage,
 } from './response.ts'
 import { ThinkingKeeper, writeThinkingBlocks } from './thinking.ts'
 import { readCompletionsUsage, writeCompletionsUsage } from './usage.ts'
@@ -140,6 +141,8 @@ export class CompletionsWriter implements AnswerWriter {
   readonly #wantsUsage: boolean
   /** As last reported; the client gets it once, at the end. */
   #usage: Usage | undefined
+  /** Number of images so far. */
+  #images = 0
   /** By the index of the block. */
   readonly #calls = new Map<number, WrittenCall>()
 
@@ -171,6 +174,8 @@ export class CompletionsWriter implements AnswerWriter {
       case 'redacted-thinking':
         this.#thinking.addRedacted(event.index, event.data)
         return []
+      case 'made-image':
+        return [this.#delta({ images: [writeMadeImage(event, this.#images++)] })]
       case 'tool-start':
         return [this.#startCall(event.index, event)]
       case 'tool-input':

@@ -4,17 +4,18 @@
  * back, whole and signed, so that a model can go on where it was; `reasoning_signature` goes with a
  * single `reasoning_content`.
  */
-import type { Block, RedactedThinkingBlock, ThinkingBlock } from '../../chat.ts'
+import type { Choice, RedactedThinkingBlock, ThinkingBlock } from '../../chat.ts'
 import { type JsonObject, listAt, stringAt } from '../../json.ts'
 
 type AnyThinking = ThinkingBlock | RedactedThinkingBlock
 
 /**
- * The blocks that a provider takes back; undefined if the answer has no thinking. An empty list says
- * that there is some that nobody takes back: by it the message is known as one that was translated.
+ * The blocks that a provider takes back; undefined if the answer has no thinking. An empty list means
+ * that the thinking has no signature to send back, and marks the message as a translated one.
  */
-export function writeThinkingBlocks(blocks: readonly Block[]): JsonObject[] | undefined {
-  const isThought = ({ type }: Block) => type === 'thinking' || type === 'redacted-thinking'
+export function writeThinkingBlocks(blocks: Choice['blocks']): JsonObject[] | undefined {
+  const isThought = ({ type }: Choice['blocks'][number]) =>
+    type === 'thinking' || type === 'redacted-thinking'
   if (!blocks.some(isThought)) return undefined
   return blocks.flatMap((block): JsonObject[] => {
     if (block.type === 'redacted-thinking') return [{ type: 'redacted_thinking', data: block.data }]

@@ -4,6 +4,7 @@ import type {
   AnswerEvent,
   AnswerReader,
   Choice,
+  MadeImageBlock,
   ProviderError,
   StopReason,
   StreamEvent,
@@ -60,7 +61,7 @@ export function readUsageMetadata(usage: unknown): Usage | undefined {
   }
 }
 
-type Part = TextBlock | ThinkingBlock | ToolCallBlock
+type Part = TextBlock | ThinkingBlock | ToolCallBlock | MadeImageBlock
 
 /** Calls have no id of their own: `newId` makes one. */
 function readPart(part: unknown, newId: () => string): Part[] {
@@ -70,6 +71,9 @@ function readPart(part: unknown, newId: () => string): Part[] {
       booleanAt(part, 'thought') === true ? { type: 'thinking', text } : { type: 'text', text },
     ]
   }
+  const inline = objectAt(part, 'inlineData')
+  // Images that the model has thought up on its way are no part of the answer.
+  if (inline !== undefined && booleanAt(part, 'thought') !== true) return readMadeImage(inline)
   const call = objectAt(part, 'functionCall')
   const name = stringAt(call, 'name')
   if (name === undefined) return []
@@ -79,17 +83,32 @@ function readPart(part: unknown, newId: () => string): Part[] {
   return [{ type: 'tool-call', id: idWithSignature(id, signature), name, input }]
 }
 
+/** @throws LlmError 502 for media that no client format has a place for. */
+function readMadeImage(inline: JsonObject): Part[] {
+  const mediaType = stringAt(inline, 'mimeType') ?? ''
+  if (!mediaType.startsWith('image/')) {
+    throw new LlmError(
+      502,
+      `the answer has content of type ${mediaType}, which cannot be passed on`,
+    )
+  }
+  return [{ type: 'made-image', mediaType, data: stringAt(inline, 'data') ?? '' }]
+}
+
 /** Adjacent pieces of one kind become one block. */
 function joined(parts: readonly Part[]): Part[] {
   const blocks: Part[] = []
   for (const part of parts) {
     const last = blocks.at(-1)
-    if (part.type !== 'tool-call' && last?.type === part.type) {
+    if (isText(part) && isText(last) && last.type === part.type) {
       blocks[blocks.length - 1] = { ...part, text: last.text + part.text }
     } else blocks.push(part)
   }
   return blocks
 }
+
+const isText = (part: Part | undefined): part is TextBlock | ThinkingBlock =>
+  part?.type === 'text' || part?.type === 'thinking'
 
 /** @throws LlmError 502 where there is neither an answer nor the reason for its absence. */
 export function readGenerateContent(body: unknown, model: string, newId: () => string): Answer {
@@ -124,8 +143,8 @@ export class GenerateContentReader implements AnswerReader {
   #hasStopped = false
   /** The counts of all events so far. */
   #usage: JsonObject = {}
-  /** Text is block 0, thoughts block 1, calls follow. */
-  #nextCall = 2
+  /** Text is block 0, thoughts block 1, calls and images follow. */
+  #nextBlock = 2
 
   constructor(model: string, newId: () => string) {
     this.#model = model
@@ -168,9 +187,11 @@ export class GenerateContentReader implements AnswerReader {
     if (block.type === 'text') events.push({ type: 'text', index: 0, text: block.text })
     else if (block.type === 'thinking') {
       events.push({ type: 'thinking', index: 1, text: block.text })
+    } else if (block.type === 'made-image') {
+      events.push({ ...block, index: this.#nextBlock++ })
     } else {
       this.#hasCalls = true
-      const index = this.#nextCall++
+      const index = this.#nextBlock++
       const json = JSON.stringify(block.input)
       events.push(
         { type: 'tool-start', index, id: block.id, name: block.name },

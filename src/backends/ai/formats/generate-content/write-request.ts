@@ -131,7 +131,7 @@ class Contents {
     this.#append('user', more)
   }
 
-  /** `more` gets what stands in a result and older models take beside it only. */
+  /** `more` collects the parts that older models accept only beside a result, not inside it. */
   #result({ id, content, isError }: ToolResultBlock, more: JsonObject[]): JsonObject {
     const name = this.#labels.name(this.#names.get(id) ?? bareId(id))
     const all = content.flatMap(partsOf)
@@ -217,6 +217,7 @@ function generationConfig(chat: Chat): JsonObject {
     seed: chat.seed,
     responseMimeType: output === undefined ? undefined : 'application/json',
     responseSchema: output?.type === 'schema' ? cleanSchema(output.schema) : undefined,
+    responseModalities: chat.images === true ? ['TEXT', 'IMAGE'] : undefined,
     thinkingConfig: thinkingConfig(chat.reasoning, chat.model),
   })
 }

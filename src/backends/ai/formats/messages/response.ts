@@ -88,7 +88,14 @@ function writeBlock(block: Answer['blocks'][number]): JsonObject {
       return { type: 'thinking', thinking: block.text, signature: block.signature ?? '' }
     case 'redacted-thinking':
       return { type: 'redacted_thinking', data: block.data }
+    case 'made-image':
+      throw imageAnswer()
   }
+}
+
+/** Messages have no place for what a model draws: an error is better than an answer without it. */
+export function imageAnswer(): LlmError {
+  return new LlmError(502, 'the answer holds an image, which the Messages format cannot carry')
 }
 
 export function writeMessage({ id, model, blocks, stop, stopSequence, usage }: Answer): JsonObject {

@@ -12,6 +12,7 @@ import { field, type JsonObject, numberAt, objectAt, parseJson, stringAt } from 
 import { LlmError } from '../../llm-error.ts'
 import { laterCounts } from '../usage-counts.ts'
 import {
+  imageAnswer,
   readMessagesError,
   readStopReason,
   writeMessagesError,
@@ -174,6 +175,8 @@ export class MessagesWriter implements AnswerWriter {
           type: 'redacted_thinking',
           data: event.data,
         })
+      case 'made-image':
+        throw imageAnswer()
       case 'tool-start':
         return this.#ensure(event.index, 'tool', {
           type: 'tool_use',

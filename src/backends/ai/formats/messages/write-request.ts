@@ -175,6 +175,7 @@ function writeFormat(output: OutputFormat | undefined): JsonObject | undefined {
 }
 
 export function writeMessagesRequest(chat: Chat, labels: ToolLabels): JsonObject {
+  if (chat.images === true) throw unsupportedPart('modalities', 'images in answers')
   const maxTokens = chat.maxTokens ?? defaultMaxTokens
   const { field: thinking, turns } = settleThinking(chat, maxTokens)
   // While it thinks, a model takes no sampling parameters.

@@ -1,5 +1,5 @@
 /** Whole answers in the responses format, written for a client. */
-import type { Answer, ProviderError, StopReason, Usage } from '../../chat.ts'
+import type { Answer, MadeImageBlock, ProviderError, StopReason, Usage } from '../../chat.ts'
 import { compact, type JsonObject } from '../../json.ts'
 import { writeArguments } from '../arguments.ts'
 import { writeCompletionsError } from '../completions/response.ts'
@@ -63,6 +63,19 @@ export function callItem(call: CallItem, status: ItemStatus): JsonObject {
   return { id, type: 'function_call', status, call_id: callId, name, arguments: args }
 }
 
+/** `image` undefined: it has not come yet. */
+export function imageItem(id: string, image: MadeImageBlock | undefined): JsonObject {
+  const status = image === undefined ? 'in_progress' : 'completed'
+  const output_format = image?.mediaType.replace(/^image\//, '')
+  return compact({
+    id,
+    type: 'image_generation_call',
+    status,
+    output_format,
+    result: image?.data ?? null,
+  })
+}
+
 /** What every state of a response has; SDKs expect these fields to be there. */
 export function responseObject(
   { id, model, created }: { readonly id: string; readonly model: string; readonly created: number },
@@ -103,6 +116,9 @@ export function writeResponse(answer: Answer, created: number, newId: () => stri
         ]
       : [],
   )
+  const images = answer.blocks.flatMap((block) =>
+    block.type === 'made-image' ? [imageItem(`ig_${newId()}`, block)] : [],
+  )
   const thoughts = answer.blocks.flatMap((block) => {
     if (block.type === 'thinking') return [reasoningItem(`rs_${newId()}`, block.text, block)]
     if (block.type !== 'redacted-thinking') return []
@@ -114,7 +130,7 @@ export function writeResponse(answer: Answer, created: number, newId: () => stri
   const head = { id: `resp_${newId()}`, model: answer.model, created }
   return responseObject(head, {
     ...outcome,
-    output: [...thoughts, ...message, ...calls],
+    output: [...thoughts, ...message, ...images, ...calls],
     usage: writeResponsesUsage(answer.usage),
   })
 }

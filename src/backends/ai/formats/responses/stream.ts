@@ -6,6 +6,7 @@ import {
   type AnswerEvent,
   type AnswerWriter,
   laterUsage,
+  type MadeImageBlock,
   type StopReason,
   type StreamEvent,
   type Usage,
@@ -16,13 +17,14 @@ import {
   callItem,
   callPrefix,
   type ItemStatus,
+  imageItem,
   messageItem,
   outcomeOf,
   responseObject,
   writeResponsesUsage,
 } from './response.ts'
 
-type ItemKind = 'reasoning' | 'message' | 'call' | 'custom-call'
+type ItemKind = 'reasoning' | 'message' | 'image' | 'call' | 'custom-call'
 
 interface OpenItem {
   readonly kind: ItemKind
@@ -36,6 +38,7 @@ interface OpenItem {
   readonly callId: string
   readonly name: string
   isDone: boolean
+  readonly image?: MadeImageBlock
 }
 
 type StartedCall = Extract<AnswerEvent, { type: 'tool-start' }>
@@ -68,6 +71,8 @@ export class ResponsesWriter implements AnswerWriter {
         return this.#start(event.model)
       case 'text':
         return event.text === '' ? [] : this.#text(event.text)
+      case 'made-image':
+        return this.#image(event)
       case 'tool-start':
         return this.#call(event.index, event)
       case 'tool-input':
@@ -118,7 +123,9 @@ export class ResponsesWriter implements AnswerWriter {
     return this.#items.map((item) => this.#itemOf(item, status))
   }
 
-  #itemOf({ kind, id, text, proof, callId, name }: OpenItem, status: ItemStatus): JsonObject {
+  #itemOf(item: OpenItem, status: ItemStatus): JsonObject {
+    const { kind, id, text, proof, callId, name, image } = item
+    if (kind === 'image') return imageItem(id, image)
     if (kind === 'reasoning') return reasoningItem(id, text, proof)
     if (kind === 'message') return messageItem(id, text, status)
     const custom = kind === 'custom-call'
@@ -210,6 +217,25 @@ export class ResponsesWriter implements AnswerWriter {
     const delta = this.#at(item, { content_index: 0, delta: text, logprobs: [] })
     events.push(this.#event('response.output_text.delta', delta))
     return events
+  }
+
+  /** It comes whole. */
+  #image(image: MadeImageBlock): StreamEvent[] {
+    const id = `ig_${this.#newId()}`
+    const position = this.#items.length
+    const more = { text: '', proof: {}, callId: '', name: '', isDone: true, image }
+    const item: OpenItem = { kind: 'image', id, position, ...more }
+    this.#items.push(item)
+    const added = { output_index: position, item: imageItem(id, undefined) }
+    return [
+      this.#event('response.output_item.added', added),
+      this.#event('response.image_generation_call.in_progress', this.#at(item, {})),
+      this.#event('response.image_generation_call.completed', this.#at(item, {})),
+      this.#event('response.output_item.done', {
+        output_index: position,
+        item: imageItem(id, image),
+      }),
+    ]
   }
 
   #call(index: number, { id: callId, name, custom = false }: StartedCall): StreamEvent[] {
