@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 
@@ -39,10 +39,13 @@ describe('the bundle of a proxy worker', () => {
   })
 })
 
-describe('the bundle of the command line', () => {
-  it('loads no policy that runs on requests, and no engine', () => {
-    const { sources } = loadedBy('main.js')
-    expect(sources.filter((source) => /\/apply\.ts$|^src\/proxy\/engine/.test(source))).toEqual([])
+describe('the bundles of the command line and of the controller', () => {
+  const [controller = ''] = globSync('controller-*.js', { cwd: dist })
+
+  it.each(['main.js', controller])('%s loads nothing that runs on requests', (entry) => {
+    const { sources } = loadedBy(entry)
+    const ofProxies = /^src\/(?:(?:policies|backends)\/.*\/(?:apply|provider)\.ts$|engine\/)/
+    expect(sources.filter((source) => ofProxies.test(source))).toEqual([])
   })
 })
 

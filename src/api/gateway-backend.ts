@@ -1,11 +1,12 @@
 /** GatewayBackend: a destination of traffic. */
+import { vendorFields, vendorNames } from '../backends/ai/providers/index.ts'
 import { registeredPolicies } from '../policies/registry.ts'
-import { choice, type Infer, list, object, optional, required, text } from '../schema/field.ts'
+import { choice, type Infer, list, object, optional, required } from '../schema/field.ts'
 import { atLeastOneOf, exactlyOneOf, rule } from '../schema/rules.ts'
 import { conditions } from '../schema/shapes/conditions.ts'
 import { portNumber } from '../schema/shapes/references.ts'
 import { labelSelector } from '../schema/shapes/selectors.ts'
-import { longString, sectionName, shortString, tinyString } from '../schema/strings.ts'
+import { longString, sectionName, shortString } from '../schema/strings.ts'
 import { backendSectionSchema } from './policy-spec.ts'
 
 const staticBackend = object('StaticBackend', {
@@ -14,80 +15,10 @@ const staticBackend = object('StaticBackend', {
 })
 export type StaticBackend = Infer<typeof staticBackend>
 
-const model = optional(
-  shortString,
-  'Model that is asked for, whatever the request says; the model of the request where unset.',
-)
-
-const modelOnly = (name: string) => object(name, { model })
-
-interface VendorB {
-  readonly apiVersion?: string
-  readonly deploymentName?: string
-}
-
-const vendorB = object(
-  'VendorBConfig',
-  {
-    endpoint: required(shortString, 'Host of the vendor API; a scheme in front is taken off.'),
-    deploymentName: optional(
-      shortString,
-      "Deployment of the model; required unless apiVersion is 'v1', where the model of the request can take its place.",
-    ),
-    apiVersion: optional(tinyString, { doc: 'Version of the vendor API.', default: 'v1' }),
-  },
-  {
-    rules: [
-      rule<VendorB>({
-        message: "deploymentName is required unless apiVersion is 'v1'",
-        cel: "!has(self.apiVersion) || self.apiVersion == 'v1' || has(self.deploymentName)",
-        holds: ({ apiVersion, deploymentName }) =>
-          (apiVersion ?? 'v1') === 'v1' || deploymentName !== undefined,
-        at: 'deploymentName',
-      }),
-    ],
-  },
-)
-
-const vendorE = object('VendorEConfig', {
-  model,
-  projectId: required(tinyString, 'Cloud project.'),
-  region: required(tinyString, 'Location of the project; global is one like any other.'),
-})
-
-const vendorF = object('VendorFConfig', {
-  region: optional(
-    text({
-      min: 1,
-      max: 63,
-      pattern: '^[a-z0-9-]+$',
-      expects: "lowercase letters, digits and '-'",
-    }),
-    { doc: 'Region of the vendor API.', default: 'us-east-1' },
-  ),
-  model,
-  guardrail: optional(
-    object('AWSGuardrailConfig', {
-      identifier: required(shortString, 'Guardrail that is asked for.'),
-      version: required(shortString, 'Version of the guardrail.'),
-    }),
-    { doc: 'Guardrail of the vendor that is applied; none where unset.', security: true },
-  ),
-})
-
-const vendors = {
-  vendorA: optional(modelOnly('VendorAConfig'), 'Vendor A.'),
-  vendorB: optional(vendorB, 'Vendor B.'),
-  vendorC: optional(modelOnly('VendorCConfig'), 'Vendor C.'),
-  vendorD: optional(modelOnly('VendorDConfig'), 'Vendor D.'),
-  vendorE: optional(vendorE, 'Vendor E.'),
-  vendorF: optional(vendorF, 'Vendor F.'),
-} as const
-
-const oneVendor = exactlyOneOf('vendorA', 'vendorB', 'vendorC', 'vendorD', 'vendorE', 'vendorF')
+const oneVendor = exactlyOneOf(...vendorNames)
 
 const providerFields = {
-  ...vendors,
+  ...vendorFields,
   host: optional(shortString, "Host that requests are sent to; the vendor's own where unset."),
   port: optional(portNumber, 'Port that requests are sent to; 443 where unset.'),
   path: optional(

@@ -1,13 +1,12 @@
 /** Providers of language models behind a GatewayBackend, in the words of the interface. */
 
-export type Vendor = 'vendorA' | 'vendorB' | 'vendorC' | 'vendorD' | 'vendorE' | 'vendorF'
-
 /** What is asked of whom; which fields count depends on the vendor. */
 export interface ProviderConfig {
-  readonly vendor: Vendor
+  /** A name of the table in src/backends/ai/providers. */
+  readonly vendor: string
   /** Overrides the model of requests. */
   readonly model?: string
-  /** vendorB: host of its API, without a scheme. */
+  /** Host of the API, for vendors that have none of their own; a scheme in front does not count. */
   readonly endpoint?: string
   readonly deploymentName?: string
   readonly apiVersion?: string

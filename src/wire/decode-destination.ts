@@ -4,12 +4,11 @@ import type {
   Backend_Provider as ProviderMessage,
   Backend_Target as TargetMessage,
 } from '../../proto/gen/resource_pb.ts'
+import { vendorNames } from '../backends/ai/providers/index.ts'
 import type { McpDestination, McpTarget } from '../model/mcp-targets.ts'
 import type { ModelProvider } from '../model/model-providers.ts'
 import type { Destination } from '../model/resources.ts'
 import { oneOf, Unreadable } from './unreadable.ts'
-
-const vendors = ['vendorA', 'vendorB', 'vendorC', 'vendorD', 'vendorE', 'vendorF'] as const
 
 function decodeProvider(message: ProviderMessage): ModelProvider {
   const { name, host, port, path, vendor, model, endpoint } = message
@@ -20,7 +19,7 @@ function decodeProvider(message: ProviderMessage): ModelProvider {
     ...(port !== undefined && { port }),
     ...(path !== undefined && { path }),
     config: {
-      vendor: oneOf(vendors, vendor, 'vendor'),
+      vendor: oneOf(vendorNames, vendor, 'vendor'),
       ...(model !== undefined && { model }),
       ...(endpoint !== undefined && { endpoint }),
       ...(deploymentName !== undefined && { deploymentName }),

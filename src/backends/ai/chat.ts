@@ -174,8 +174,8 @@ export interface Chat {
   /** The client wants images beside text. */
   readonly images?: boolean
   readonly user?: string
-  /** What only vendorD knows, by its own names; others do not get it. */
-  readonly ofVendorD?: JsonObject
+  /** Fields of the generate-content format alone, by its names; other formats do not get them. */
+  readonly generateContent?: JsonObject
   readonly stream: boolean
 }
 

@@ -1,8 +1,7 @@
 /** Providers of language models, as they are written -> as proxies need them. */
+import { vendorNames } from '../../backends/ai/providers/index.ts'
 import type { ModelProvider, ProviderConfig, ProviderGroup } from '../../model/model-providers.ts'
 import type { AiBackendSpec, LlmProviderSpec } from '../shapes.ts'
-
-const vendors = ['vendorA', 'vendorB', 'vendorC', 'vendorD', 'vendorE', 'vendorF'] as const
 
 /** Groups by priority; a backend with one provider has one group of one. */
 export function providerGroups({ provider, groups }: AiBackendSpec): readonly ProviderGroup[] {
@@ -22,8 +21,8 @@ function providerOf(spec: LlmProviderSpec): ModelProvider {
   }
 }
 
-/** The schema has seen to it that there is exactly one vendor. */
+/** The schema has ensured that there is exactly one vendor; proxies refuse a backend without. */
 function configOf(spec: LlmProviderSpec): ProviderConfig {
-  const vendor = vendors.find((name) => spec[name] !== undefined) ?? 'vendorA'
+  const vendor = vendorNames.find((name) => spec[name] !== undefined) ?? ''
   return { ...(spec[vendor] as Omit<ProviderConfig, 'vendor'>), vendor }
 }

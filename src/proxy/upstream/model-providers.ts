@@ -1,10 +1,7 @@
 /** Providers of language models: where they are, what is known of each, and which one is asked. */
 
-import {
-  type DefaultCredentials,
-  defaultCredentials,
-} from '../../backends/ai/credentials/default-credentials.ts'
-import { providers } from '../../backends/ai/providers/index.ts'
+import type { DefaultCredentials } from '../../backends/ai/credentials/default-credentials.ts'
+import { providerOf } from '../../backends/ai/providers/loaded.ts'
 import type { Provider } from '../../backends/ai/providers/provider.ts'
 import { bareHost } from '../../base/bare-host.ts'
 import type { UpstreamAddress } from '../../engine/upstream/upstream-address.ts'
@@ -69,16 +66,16 @@ function compileProvider(
   { namespace, name }: BackendName,
   provider: ModelProvider,
 ): ProviderEndpoint {
-  const vendor = providers[provider.config.vendor]
+  const vendor = providerOf(provider.config.vendor)
   const given = provider.host ?? vendor.defaultHost(provider.config)
-  // An endpoint of vendorB may name its port.
+  // A host that users configure as the vendor's own may name its port.
   const { host, port: ownPort } = splitAuthority(given) ?? { host: bareHost(given) }
   const port = provider.port ?? ownPort ?? defaultPort
   const address = plainAddress(host, port)
   const isOwnHost = provider.host === undefined
   // The vendor's own host never hears a key in clear; another one only where the port says so.
   const tlsByDefault = isOwnHost || port === defaultPort
-  const credentials = defaultCredentials(provider.config.vendor, host, isOwnHost)
+  const credentials = vendor.cloudCredentials?.(host, isOwnHost)
   return {
     provider,
     vendor,

@@ -3,11 +3,14 @@ import { credentialsOf } from '../../../auth/authorization-header.ts'
 import type { HeaderFields } from '../../../exchange/exchange.ts'
 import type { SigningScope } from '../../../exchange/forwarding.ts'
 import type { ProviderConfig } from '../../../model/model-providers.ts'
+import type { CloudCredentials } from '../credentials/default-credentials.ts'
+import type { CachingPolicy } from '../formats/converse/caching.ts'
+import type { ConverseOptions } from '../formats/converse/write-request.ts'
 import type { JsonObject } from '../json.ts'
 import type { RouteType } from '../policy/schema.ts'
 import type { ProviderFormat } from '../provider-formats.ts'
 
-export type { ProviderConfig, Vendor } from '../../../model/model-providers.ts'
+export type { ProviderConfig } from '../../../model/model-providers.ts'
 
 /** Route types whose requests are looked into. */
 export type ReadRouteType = Exclude<RouteType, 'Models' | 'Passthrough' | 'Realtime'>
@@ -64,6 +67,14 @@ export interface Provider {
    * it will be sent.
    */
   adaptHeaders(headers: HeaderFields, path: string): void
+  /** What translated requests say besides the conversation. `headers`: of the client. */
+  requestOptions?(
+    config: ProviderConfig,
+    caching: CachingPolicy | undefined,
+    headers: HeaderFields,
+  ): ConverseOptions
+  /** For backends without `auth`. If omitted, the vendor only takes keys of its own. */
+  readonly cloudCredentials?: CloudCredentials
 }
 
 /** The token of `Authorization: Bearer`; undefined where there is none, or no telling which. */

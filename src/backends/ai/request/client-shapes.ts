@@ -14,7 +14,7 @@ import {
 } from './shape.ts'
 
 const schema = anyObject
-const ofVendorD = { cachedContent: text, labels: anyObject }
+const generateContentFields = { cachedContent: text, labels: anyObject }
 const sampling = { temperature: number, top_p: number, top_k: number }
 
 const image = either(text, object({ url: text }, { required: ['url'] }))
@@ -98,7 +98,7 @@ const completions = object(
     functions: list(anyObject),
     web_search_options: anyObject,
     user: text,
-    ...ofVendorD,
+    ...generateContentFields,
   },
   { required: ['messages'] },
 )
@@ -173,7 +173,7 @@ const messages = object(
     output_format: object({ type: text, schema }),
     metadata: object({ user_id: text }),
     mcp_servers: list(anyObject),
-    ...ofVendorD,
+    ...generateContentFields,
   },
   { required: ['messages'] },
 )
@@ -239,7 +239,7 @@ const responses = object(
     reasoning: object({ effort: text }),
     previous_response_id: text,
     user: text,
-    ...ofVendorD,
+    ...generateContentFields,
   },
   { required: ['input'] },
 )

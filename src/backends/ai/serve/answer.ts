@@ -5,10 +5,12 @@ import { readCompletionsError } from '../formats/completions/response.ts'
 import {
   type Embeddings,
   invokeFamily,
+  invokeTokensHeader,
   readPredict,
   writeEmbeddings,
 } from '../formats/embeddings/embeddings.ts'
-import { isObject, type JsonObject, numberAt, parseJson } from '../json.ts'
+import { readInvokeCount } from '../formats/invoke-count.ts'
+import { isObject, type JsonObject, parseJson } from '../json.ts'
 import { LlmError } from '../llm-error.ts'
 import { writeErrorFor } from './errors.ts'
 import { errorInAnswer, excerptOf, readerOf, unreadable } from './provider-error.ts'
@@ -21,8 +23,6 @@ export interface ClientAnswer extends AnswerFacts {
   /** False: the provider's own bytes say the same. */
   readonly isChanged: boolean
 }
-
-const tokenCountHeader = 'x-amzn-bedrock-input-token-count'
 
 /** @throws LlmError 502 where it cannot be read. */
 export function readWholeAnswer(
@@ -52,15 +52,14 @@ export function readWholeAnswer(
       }
     }
     case 'embeddings': {
-      const counted = Number(header(tokenCountHeader))
+      const counted = Number(header(invokeTokensHeader))
       const tokens = Number.isInteger(counted) && counted > 0 ? counted : undefined
       const found =
         plan.format === 'predict' ? readPredict(body) : invokeFamily(model).read(body, tokens)
       return embeddingsAnswer(model, found, request.encodesVectors === true)
     }
     case 'invoke-count': {
-      const tokens = numberAt(body, 'inputTokens')
-      if (tokens === undefined) throw new LlmError(502, 'the answer has no inputTokens')
+      const tokens = readInvokeCount(body)
       return { body: { input_tokens: tokens }, isChanged: true, countTokens: tokens }
     }
   }

@@ -4,18 +4,17 @@
  */
 import { countTextsForModel } from '../../../core/token-slices.ts'
 import type { HeaderFields } from '../../../exchange/exchange.ts'
-import type { Chat } from '../chat.ts'
 import { type ChatFormat, clientFormats } from '../client-formats.ts'
 import {
   invokeFamily,
   readEmbeddingsRequest,
   writePredict,
 } from '../formats/embeddings/embeddings.ts'
-import { defaultMaxTokens } from '../formats/messages/write-request.ts'
+import { writeInvokeCount } from '../formats/invoke-count.ts'
 import { requestTexts } from '../guards/slots.ts'
-import { isObject, type JsonObject, parseJson } from '../json.ts'
+import type { JsonObject } from '../json.ts'
 import type { BackendAiConfig } from '../policy/config.ts'
-import { type Translation, type TranslationOptions, translate } from '../provider-formats.ts'
+import { type Translation, translate } from '../provider-formats.ts'
 import type { Plan, Provider, ProviderConfig, ReadRouteType } from '../providers/provider.ts'
 import {
   asksForUsage,
@@ -93,7 +92,8 @@ export function outgoingRequest(
   const { model } = settled
   const body = settleMediaTypes(settled.body)
   const isStream = body.stream === true && route !== 'Embeddings'
-  const plan = context.vendor.plan(route, model, context.provider, isStream)
+  const { vendor, provider, settings, headers, newId } = context
+  const plan = vendor.plan(route, model, provider, isStream)
   const base = { route, model, isStream, hidesUsage: false, translation: undefined }
   switch (plan.kind) {
     case 'local-count':
@@ -109,7 +109,8 @@ export function outgoingRequest(
     case 'translated': {
       checkClientShape(body, route)
       const chat = clientFormats[route as ChatFormat].readRequest(body)
-      const translation = translate(chat, plan.format, optionsOf(context, chat))
+      const options = vendor.requestOptions?.(provider, settings?.caching, headers)
+      const translation = translate(chat, plan.format, { ...options, newId })
       const written = plan.change?.(translation.body) ?? translation.body
       return { ...base, plan, translation, body: written }
     }
@@ -125,50 +126,12 @@ export function outgoingRequest(
       }
     }
     case 'invoke-count':
-      return { ...base, plan, body: invokeCount(settleHistory(body, route)) }
+      return { ...base, plan, body: writeInvokeCount(settleHistory(body, route)) }
   }
 }
 
 function withBody(settled: SettledBody, body: JsonObject): SettledBody {
   return body === settled.body ? settled : { ...settled, body, isChanged: true }
-}
-
-/** Beta names that the provider takes among its additional fields. */
-const betas: ReadonlySet<string> = new Set([
-  'computer-use-2025-01-24',
-  'context-1m-2025-08-07',
-  'effort-2025-11-24',
-  'interleaved-thinking-2025-05-14',
-  'output-128k-2025-02-19',
-])
-
-function optionsOf(context: RequestContext, _chat: Chat): TranslationOptions {
-  const { provider, settings, headers, newId } = context
-  if (provider.vendor !== 'vendorF') return { newId }
-  const metadata = parseJson(headers.get('x-bedrock-metadata') ?? '')
-  const named = headers
-    .getAll('anthropic-beta')
-    .flatMap((line) => line.split(','))
-    .map((name) => name.trim())
-    .filter((name) => betas.has(name))
-  return {
-    newId,
-    ...(provider.guardrail && { guardrail: provider.guardrail }),
-    ...(settings?.caching && { caching: settings.caching }),
-    ...(isObject(metadata) && { requestMetadata: metadata }),
-    ...(named.length > 0 && { additional: { anthropic_beta: named } }),
-  }
-}
-
-/** vendorF counts what it would be invoked with. */
-function invokeCount({ model: _model, ...body }: JsonObject): JsonObject {
-  const invoked = {
-    anthropic_version: 'bedrock-2023-05-31',
-    max_tokens: defaultMaxTokens,
-    ...body,
-  }
-  const encoded = Buffer.from(JSON.stringify(invoked)).toString('base64')
-  return { input: { invokeModel: { body: encoded } } }
 }
 
 /** Of the whole, and of each message beside its text. */

@@ -17,9 +17,9 @@ import {
   readWebSearch,
   type ToolSettings,
 } from '../client-tool-settings.ts'
+import { readGenerateContentFields } from '../generate-content/own-fields.ts'
 import { given } from '../given.ts'
 import { unsupportedPart } from '../unsupported-part.ts'
-import { readVendorD } from '../vendor-d-fields.ts'
 import { readMessages } from './read-messages.ts'
 
 function readTool(tool: unknown, path: string): Tool {
@@ -125,7 +125,7 @@ export function readCompletionsRequest(body: unknown): Chat {
       reasoning: readReasoning(body),
       output: readOutput(body),
       user: stringAt(body, 'user'),
-      ofVendorD: readVendorD(body),
+      generateContent: readGenerateContentFields(body),
     }),
   }
 }

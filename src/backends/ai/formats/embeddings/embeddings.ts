@@ -98,6 +98,9 @@ export function readPredict(body: unknown): Embeddings {
   return { vectors: predictions.map((one) => listAt(one, 'values')), tokens }
 }
 
+/** The header in which a provider counts what an invoked model has read. */
+export const invokeTokensHeader = 'x-amzn-bedrock-input-token-count'
+
 /** How a family of models of vendorF takes texts and gives vectors. */
 export interface InvokeFamily {
   write(request: EmbeddingsRequest): JsonObject

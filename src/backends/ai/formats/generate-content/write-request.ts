@@ -228,7 +228,7 @@ export function writeGenerateContentRequest(chat: Chat, labels: ToolLabels): Jso
   for (const turn of chat.turns) contents.add(turn)
   const system = chat.system.map(({ text }) => text).join('\n')
   const config = generationConfig(chat)
-  const own = chat.ofVendorD ?? {}
+  const own = chat.generateContent ?? {}
   // What is cached has them already, and the vendor refuses them beside it.
   const isCached = own.cachedContent !== undefined
   return compact({

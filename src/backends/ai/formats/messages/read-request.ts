@@ -25,9 +25,9 @@ import {
   readWebSearch,
   type ToolSettings,
 } from '../client-tool-settings.ts'
+import { readGenerateContentFields } from '../generate-content/own-fields.ts'
 import { given } from '../given.ts'
 import { unsupportedPart } from '../unsupported-part.ts'
-import { readVendorD } from '../vendor-d-fields.ts'
 import { cacheOf, readMessages } from './read-messages.ts'
 
 /** Tools that the provider itself would run have types of their own; each provider has others. */
@@ -122,7 +122,7 @@ export function readMessagesRequest(body: unknown): Chat {
       reasoning: readReasoning(body),
       output: readOutput(body),
       user: stringAt(objectAt(body, 'metadata'), 'user_id'),
-      ofVendorD: readVendorD(body),
+      generateContent: readGenerateContentFields(body),
     }),
   }
 }

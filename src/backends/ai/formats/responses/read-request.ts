@@ -10,9 +10,9 @@ import {
   readWebSearch,
   type ToolSettings,
 } from '../client-tool-settings.ts'
+import { readGenerateContentFields } from '../generate-content/own-fields.ts'
 import { given } from '../given.ts'
 import { unsupportedPart } from '../unsupported-part.ts'
-import { readVendorD } from '../vendor-d-fields.ts'
 import { readInput } from './read-input.ts'
 
 function readTool(tool: unknown, path: string): Tool {
@@ -114,7 +114,7 @@ export function readResponsesRequest(body: unknown): Chat {
       reasoning: readEffort(body),
       output: readOutput(body),
       user: stringAt(body, 'user'),
-      ofVendorD: readVendorD(body),
+      generateContent: readGenerateContentFields(body),
     }),
   }
 }

@@ -1,6 +1,6 @@
 /** vendorD: the Gemini API. Conversations natively, embeddings on the endpoint in vendorA's format. */
-import { modelSegment } from './model-segment.ts'
-import { bearerToken, type Provider } from './provider.ts'
+import { modelSegment } from '../model-segment.ts'
+import { bearerToken, type Provider } from '../provider.ts'
 
 /** `m`, `models/m` and `tunedModels/m` all name a model. */
 function modelPath(model: string): string {
@@ -16,7 +16,7 @@ export function generatePath(prefix: string, isStream: boolean): string {
 /** Keys of the API, unlike access tokens, begin with this. */
 const keyPrefix = 'AIza'
 
-export const vendorD: Provider = {
+const provider: Provider = {
   keyPlaces: { header: 'x-goog-api-key', parameter: 'key' },
   isOwnKey: (token) => token.startsWith(keyPrefix),
   systemName: 'gcp.gemini',
@@ -35,3 +35,5 @@ export const vendorD: Provider = {
     headers.remove('authorization')
   },
 }
+
+export default provider

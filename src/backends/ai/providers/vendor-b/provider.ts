@@ -1,6 +1,8 @@
 /** vendorB: Azure OpenAI. vendorA's formats; the version of the API decides the path. */
-import { modelSegment } from './model-segment.ts'
-import { bearerToken, type Provider, type ProviderConfig, type ReadRouteType } from './provider.ts'
+import { entraDefault } from '../../../../auth/entra/default-token.ts'
+import { cloudTokens } from '../../credentials/default-credentials.ts'
+import { modelSegment } from '../model-segment.ts'
+import { bearerToken, type Provider, type ProviderConfig, type ReadRouteType } from '../provider.ts'
 
 const suffixes: Readonly<Partial<Record<ReadRouteType, string>>> = {
   Completions: 'chat/completions',
@@ -21,7 +23,22 @@ function pathOf(suffix: string, { apiVersion = 'v1', deploymentName }: ProviderC
   return `/openai/deployments/${modelSegment(deploymentName ?? '')}/${suffix}${query}`
 }
 
-export const vendorB: Provider = {
+const cloudCredentials = cloudTokens({
+  source: () => entraDefault(),
+  domains: [
+    'openai.azure.com',
+    'cognitiveservices.azure.com',
+    'services.ai.azure.com',
+    'openai.azure.us',
+    'cognitiveservices.azure.us',
+    'openai.azure.cn',
+    'cognitiveservices.azure.cn',
+  ],
+  missing:
+    'no Entra token: neither a client secret, nor a workload identity, nor a managed identity is there',
+})
+
+const provider: Provider = {
   keyPlaces: { header: 'api-key', parameter: 'api-key' },
   systemName: 'azure.ai.openai',
   defaultHost: ({ endpoint = '' }) => endpoint.replace(/^[a-z]+:\/\//i, '').replace(/\/.*$/, ''),
@@ -44,7 +61,10 @@ export const vendorB: Provider = {
     const token = bearerToken(headers)
     if (token !== undefined && !isJwt(token)) headers.set('api-key', token)
   },
+  cloudCredentials,
 }
+
+export default provider
 
 /** Tokens of the directory are JSON Web Tokens; keys are not. */
 const isJwt = (token: string): boolean => /^eyJ[\w-]*\.[\w-]+\.[\w-]*$/.test(token)

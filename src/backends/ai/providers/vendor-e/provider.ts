@@ -1,8 +1,10 @@
 /** vendorE: Vertex AI, which serves models of vendorC's and of vendorD's families, and others. */
-import { field, isObject, type JsonObject } from '../json.ts'
-import { modelSegment } from './model-segment.ts'
-import type { Plan, Provider, ProviderConfig, ReadRouteType } from './provider.ts'
-import { generatePath } from './vendor-d.ts'
+import { applicationDefault } from '../../../../auth/google/application-default.ts'
+import { cloudTokens } from '../../credentials/default-credentials.ts'
+import { field, isObject, type JsonObject } from '../../json.ts'
+import { modelSegment } from '../model-segment.ts'
+import type { Plan, Provider, ProviderConfig, ReadRouteType } from '../provider.ts'
+import { generatePath } from '../vendor-d/provider.ts'
 
 const rawVersion = 'vertex-2023-10-16'
 
@@ -73,7 +75,14 @@ function rawPlan(route: ReadRouteType, prefix: string, model: string, isStream: 
     : { kind: 'translated', path, format: 'messages', change: toRawBody }
 }
 
-export const vendorE: Provider = {
+const cloudCredentials = cloudTokens({
+  source: () => applicationDefault(),
+  domains: ['googleapis.com'],
+  missing:
+    'no application default credentials: neither GOOGLE_APPLICATION_CREDENTIALS, nor the file of gcloud, nor a metadata server has any',
+})
+
+const provider: Provider = {
   keyPlaces: { header: 'authorization' },
   systemName: 'gcp.vertex_ai',
   defaultHost: hostOf,
@@ -98,4 +107,7 @@ export const vendorE: Provider = {
       : { kind: 'translated', path, format: 'completions' }
   },
   adaptHeaders: () => undefined,
+  cloudCredentials,
 }
+
+export default provider

@@ -1,6 +1,6 @@
 /** vendorC: Anthropic. The messages format is its own. */
-import { bearerToken, type Provider } from './provider.ts'
-import { unsupported } from './unsupported.ts'
+import { bearerToken, type Provider } from '../provider.ts'
+import { unsupported } from '../unsupported.ts'
 
 export const messagesVersion = '2023-06-01'
 
@@ -8,7 +8,7 @@ const keyPrefix = 'sk-ant-'
 /** Tokens of users, unlike keys of the API, stay bearer tokens. */
 const userTokenPrefix = 'sk-ant-oat'
 
-export const vendorC: Provider = {
+const provider: Provider = {
   keyPlaces: { header: 'x-api-key' },
   isOwnKey: (token) => token.startsWith(keyPrefix),
   systemName: 'anthropic',
@@ -41,3 +41,5 @@ export const vendorC: Provider = {
     }
   },
 }
+
+export default provider

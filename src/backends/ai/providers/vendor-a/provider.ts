@@ -1,5 +1,5 @@
 /** vendorA: OpenAI. Chat completions, responses, embeddings and realtime are its own formats. */
-import type { Provider, ReadRouteType } from './provider.ts'
+import type { Provider, ReadRouteType } from '../provider.ts'
 
 const paths: Readonly<Partial<Record<ReadRouteType, string>>> = {
   Completions: '/v1/chat/completions',
@@ -7,7 +7,7 @@ const paths: Readonly<Partial<Record<ReadRouteType, string>>> = {
   Embeddings: '/v1/embeddings',
 }
 
-export const vendorA: Provider = {
+const provider: Provider = {
   keyPlaces: { header: 'authorization', isSubprotocol: true },
   systemName: 'openai',
   defaultHost: () => 'api.openai.com',
@@ -21,3 +21,5 @@ export const vendorA: Provider = {
   realtimePath: () => '/v1/realtime',
   adaptHeaders: () => undefined,
 }
+
+export default provider

@@ -1,0 +1,36 @@
+import { object, optional, required } from '../../../../schema/field.ts'
+import { rule } from '../../../../schema/rules.ts'
+import { shortString, tinyString } from '../../../../schema/strings.ts'
+
+interface Deployment {
+  readonly apiVersion?: string
+  readonly deploymentName?: string
+}
+
+const config = object(
+  'VendorBConfig',
+  {
+    endpoint: required(shortString, 'Host of the vendor API; a scheme in front is taken off.'),
+    deploymentName: optional(
+      shortString,
+      "Deployment of the model; required unless apiVersion is 'v1', where the model of the request can take its place.",
+    ),
+    apiVersion: optional(tinyString, { doc: 'Version of the vendor API.', default: 'v1' }),
+  },
+  {
+    rules: [
+      rule<Deployment>({
+        message: "deploymentName is required unless apiVersion is 'v1'",
+        cel: "!has(self.apiVersion) || self.apiVersion == 'v1' || has(self.deploymentName)",
+        holds: ({ apiVersion, deploymentName }) =>
+          (apiVersion ?? 'v1') === 'v1' || deploymentName !== undefined,
+        at: 'deploymentName',
+      }),
+    ],
+  },
+)
+
+export const vendorB = {
+  config: optional(config, 'Vendor B.'),
+  provider: () => import('./provider.ts'),
+}

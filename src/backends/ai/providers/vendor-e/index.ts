@@ -1,0 +1,14 @@
+import { object, optional, required } from '../../../../schema/field.ts'
+import { tinyString } from '../../../../schema/strings.ts'
+import { model } from '../vendor.ts'
+
+const config = object('VendorEConfig', {
+  model,
+  projectId: required(tinyString, 'Cloud project.'),
+  region: required(tinyString, 'Location of the project; global is one like any other.'),
+})
+
+export const vendorE = {
+  config: optional(config, 'Vendor E.'),
+  provider: () => import('./provider.ts'),
+}
