@@ -9,6 +9,7 @@ import type { ResponseHead } from '../exchange/exchange.ts'
 import { forwardingFacts, type RetryPlan } from '../exchange/forwarding.ts'
 import { ejectionOf, isProviderFailure } from './llm/choose-provider.ts'
 import { retryHintMs } from './llm/retry-hint.ts'
+import type { RequestContext } from './request-context.ts'
 import { retryAfterMs } from './retry-after.ts'
 import type { Telemetry } from './telemetry/types.ts'
 import { moveAttemptSpan } from './tracing.ts'
@@ -16,7 +17,6 @@ import { now } from './upstream/choose.ts'
 import { movedTo } from './upstream/destination.ts'
 import type { UpstreamEndpoint } from './upstream/endpoint.ts'
 import type { RequestCap } from './upstream/request-cap.ts'
-import type { Walk } from './walk.ts'
 
 /** Backoff doubles with every attempt, up to so many times the first. */
 const longestBackoff = 8
@@ -24,10 +24,10 @@ const longestBackoff = 8
 const jitter = 0.25
 
 /** The attempt is over, whatever came of it. */
-export function endAttempt(walk: Walk): void {
-  if (walk.endpoint === undefined) return
-  walk.endpoint.end()
-  walk.endpoint = undefined
+export function endAttempt(context: RequestContext): void {
+  if (context.endpoint === undefined) return
+  context.endpoint.end()
+  context.endpoint = undefined
 }
 
 /**
@@ -35,24 +35,24 @@ export function endAttempt(walk: Walk): void {
  * answers or fails. What was asked for first is none the worse.
  */
 export function moveAttempt(
-  walk: Walk,
+  context: RequestContext,
   address: UpstreamAddress,
   cap: RequestCap | undefined,
 ): void {
-  walk.address = address
-  if (walk.trace !== undefined) moveAttemptSpan(walk, address)
-  if (walk.destination === undefined || walk.endpoint === undefined) return
-  walk.destination = movedTo(walk.destination, address, cap)
-  walk.endpoint = walk.destination.endpoint
+  context.address = address
+  if (context.trace !== undefined) moveAttemptSpan(context, address)
+  if (context.destination === undefined || context.endpoint === undefined) return
+  context.destination = movedTo(context.destination, address, cap)
+  context.endpoint = context.destination.endpoint
 }
 
 /** The head of a response is there; telemetry is told where its endpoint is left out from now on. */
-export function learnFromResponse(walk: Walk, telemetry: Telemetry): void {
-  const status = walk.exchange.response?.status ?? 0
-  if (learnFromHead(walk)) telemetry.onEjected(ejectionOf(walk, `status ${status}`))
+export function learnFromResponse(context: RequestContext, telemetry: Telemetry): void {
+  const status = context.exchange.response?.status ?? 0
+  if (learnFromHead(context)) telemetry.onEjected(ejectionOf(context, `status ${status}`))
 }
 
-function learnFromHead({ endpoint, attemptStartedAt, exchange, model }: Walk): boolean {
+function learnFromHead({ endpoint, attemptStartedAt, exchange, model }: RequestContext): boolean {
   if (endpoint === undefined) return false
   const status = exchange.response?.status ?? 0
   if (model !== undefined) return learnFromProvider(endpoint, exchange.response, attemptStartedAt)
@@ -83,11 +83,15 @@ function learnFromProvider(
 }
 
 /** There was no response; telemetry is told where the endpoint is left out from now on. */
-export function learnFromError(walk: Walk, error: GatewayError, telemetry: Telemetry): void {
-  if (learnFromFailure(walk, error)) telemetry.onEjected(ejectionOf(walk, error.code))
+export function learnFromError(
+  context: RequestContext,
+  error: GatewayError,
+  telemetry: Telemetry,
+): void {
+  if (learnFromFailure(context, error)) telemetry.onEjected(ejectionOf(context, error.code))
 }
 
-function learnFromFailure({ endpoint, model }: Walk, error: GatewayError): boolean {
+function learnFromFailure({ endpoint, model }: RequestContext, error: GatewayError): boolean {
   if (endpoint === undefined || error.row.source !== 'upstream') return false
   // Who is slow gets no better by being called unreachable: that counts like a bad answer.
   const isSlow =
@@ -103,17 +107,17 @@ function learnFromFailure({ endpoint, model }: Walk, error: GatewayError): boole
  * was tried often enough, it cannot be sent whole again, or this is no reason to.
  */
 export function retryDelay(
-  walk: Walk,
+  context: RequestContext,
   failure: number | GatewayError,
   random: () => number,
 ): number | undefined {
-  const { exchange } = walk
+  const { exchange } = context
   const plan = exchange.facts.get(forwardingFacts.retry) as RetryPlan | undefined
-  if (plan === undefined || walk.retries >= plan.attempts) return undefined
+  if (plan === undefined || context.retries >= plan.attempts) return undefined
   const isReason =
     typeof failure === 'number' ? plan.codes.includes(failure) : isConnectionFailure(failure)
   if (!isReason || !exchange.isReplayable) return undefined
-  const backoff = plan.backoffMs * Math.min(2 ** walk.retries, longestBackoff)
+  const backoff = plan.backoffMs * Math.min(2 ** context.retries, longestBackoff)
   return backoff * (1 + jitter * random())
 }
 

@@ -2,7 +2,7 @@
 import type { DirectTarget } from '../model/resources.ts'
 import type { ListenerPlacement } from './config/placement.ts'
 import { nameTarget } from './config/rules.ts'
-import type { PhaseContext } from './phase-context.ts'
+import type { GatewayRuntime } from './runtime.ts'
 import { SpanExporters, type TracedPlace } from './telemetry/otlp/exporters.ts'
 import type { Telemetry } from './telemetry/types.ts'
 import { resolveDestination } from './upstream/resolve.ts'
@@ -24,7 +24,7 @@ export function placeOf(listener: ListenerPlacement): CollectorPlace {
 
 /** A collector is a backend like any other: endpoints, TLS and its other policies are the same. */
 export function createExporters(
-  context: PhaseContext,
+  runtime: GatewayRuntime,
   telemetry: Telemetry,
   version = 'unknown',
 ): SpanExporters<CollectorPlace> {
@@ -34,7 +34,7 @@ export function createExporters(
     resolve: async (rules, { listener }) => {
       const named = nameTarget(rules.target as DirectTarget)
       const nobody = { authority: '', scheme: 'http' as const }
-      const { address, authority } = await resolveDestination(context, listener, named, nobody)
+      const { address, authority } = await resolveDestination(runtime, listener, named, nobody)
       return { address, authority }
     },
   })

@@ -1,5 +1,5 @@
 /**
- * The data plane: takes configuration in, and answers the engine's callbacks by walking each
+ * The data plane: takes configuration in, and answers the engine's callbacks by taking each
  * exchange through `phases.ts` and back through `response.ts`.
  */
 import type { HeadRecord } from '../core/head-record.ts'
@@ -39,13 +39,14 @@ import { receiveAnswer } from './llm/receive.ts'
 import { LocalExchange } from './local-exchange.ts'
 import { McpHub } from './mcp/hub.ts'
 import { observeGrpc, observeResponse } from './observe.ts'
-import type { PhaseContext } from './phase-context.ts'
 import { modelPhases, requestPhases, retryPhases } from './phases.ts'
 import { RateBuckets } from './rate-buckets.ts'
+import { contextOf, nameRetry, RequestContext } from './request-context.ts'
 import type { AmbiguousPaths } from './request-path.ts'
 import { type LocalResponse, refusalText, toGatewayError } from './rescue.ts'
 import { changeResponse, changesResponse, forgetResponseChanges } from './response.ts'
 import { MatchableHeads } from './route.ts'
+import type { GatewayRuntime } from './runtime.ts'
 import { SessionTokens } from './session/tokens.ts'
 import { StreamForwarder } from './streams.ts'
 import type { SpanExporters } from './telemetry/otlp/exporters.ts'
@@ -57,7 +58,6 @@ import { HostResolver } from './upstream/host-resolver.ts'
 import type { Locality } from './upstream/locality.ts'
 import { type Lookup, machineLookup } from './upstream/lookup.ts'
 import type { RequestCap } from './upstream/request-cap.ts'
-import { nameRetry, Walk, walkOf } from './walk.ts'
 import { warmUp } from './warm-up.ts'
 
 export interface DataPlaneSettings {
@@ -117,7 +117,7 @@ export async function createDataPlane(parts: DataPlaneParts): Promise<DataPlane>
   const { destinations, clusterDomain, random, lookup, locality } = parts.settings
   const { trustedProxies = [], ambiguousPaths = 'keep' } = parts.settings
   // Nothing runs before the context is there.
-  const callouts = openCallouts(() => context, parts.telemetry)
+  const callouts = openCallouts(() => runtime, parts.telemetry)
   const buckets = parts.buckets ?? new RateBuckets(undefined)
   const services = {
     callouts,
@@ -131,7 +131,7 @@ export async function createDataPlane(parts: DataPlaneParts): Promise<DataPlane>
     now,
     onLookup: (result) => parts.telemetry.onLookup(result),
   })
-  const context: PhaseContext = {
+  const runtime: GatewayRuntime = {
     config,
     ambiguousPaths,
     ...(trustedProxies.length > 0 && { isTrustedProxy: addressRanges(trustedProxies) }),
@@ -149,166 +149,168 @@ export async function createDataPlane(parts: DataPlaneParts): Promise<DataPlane>
       clusterDomain: clusterDomain ?? defaultClusterDomain,
     },
   }
-  const exporters = createExporters(context, parts.telemetry, parts.settings.version)
+  const exporters = createExporters(runtime, parts.telemetry, parts.settings.version)
   return {
     apply: (delta) => {
       const result = config.apply(delta)
       warmUp(delta, config, hosts)
-      context.mcp.changed()
+      runtime.mcp.changed()
       return result
     },
     chooseTls: (port, serverName) => config.chooseTls(port, serverName),
     portSettings: (port, use) => portChangeOf(config.clientSettings(port, use)),
-    handler: new WalkHandler(context, parts.telemetry, exporters),
+    handler: new PhaseRunner(runtime, parts.telemetry, exporters),
     flush: () => exporters.flush(),
-    mcp: context.mcp,
-    streamHandler: new StreamForwarder(context, parts.telemetry),
+    mcp: runtime.mcp,
+    streamHandler: new StreamForwarder(runtime, parts.telemetry),
   }
 }
 
-class WalkHandler implements RequestHandler {
-  readonly #context: PhaseContext
+class PhaseRunner implements RequestHandler {
+  readonly #runtime: GatewayRuntime
   readonly #telemetry: Telemetry
   readonly #exporters: SpanExporters<CollectorPlace>
 
   constructor(
-    context: PhaseContext,
+    runtime: GatewayRuntime,
     telemetry: Telemetry,
     exporters: SpanExporters<CollectorPlace>,
   ) {
-    this.#context = context
+    this.#runtime = runtime
     this.#telemetry = telemetry
     this.#exporters = exporters
   }
 
   onRequest(exchange: ServerExchange): void {
-    const walk = new Walk(exchange)
-    exchange.state = walk
-    this.#walk(walk, 0)
+    const context = new RequestContext(exchange)
+    exchange.state = context
+    this.#run(context, 0)
   }
 
   onResponse(exchange: ServerExchange): void {
-    const walk = walkOf(exchange)
+    const context = contextOf(exchange)
     const status = exchange.response?.status ?? 0
-    learnFromResponse(walk, this.#telemetry)
-    if (walk.trace !== undefined) endAttemptSpan(walk, status)
-    if (isProviderFailure(status) && this.#askAnother(walk)) return
-    const delay = status < 400 ? undefined : retryDelay(walk, status, this.#context.random)
+    learnFromResponse(context, this.#telemetry)
+    if (context.trace !== undefined) endAttemptSpan(context, status)
+    if (isProviderFailure(status) && this.#askAnother(context)) return
+    const delay = status < 400 ? undefined : retryDelay(context, status, this.#runtime.random)
     if (delay !== undefined) {
-      this.#sendAgain(walk, delay)
+      this.#sendAgain(context, delay)
       return
     }
     // gRPC needs HTTP/2 and POST; other requests are not asked.
     const { version, method } = exchange.request
-    if (version === '2' && method === 'POST') observeGrpc(walk)
-    if (walk.model === undefined) this.#relay(walk)
-    else this.#receive(walk)
+    if (version === '2' && method === 'POST') observeGrpc(context)
+    if (context.model === undefined) this.#relay(context)
+    else this.#receive(context)
   }
 
   /** The answer of a language model, which may have to be read whole. */
-  #receive(walk: Walk): void {
-    const attempt = walk.model?.tried.size
+  #receive(context: RequestContext): void {
+    const attempt = context.model?.tried.size
     const finish = (answer: RespondVerdict | undefined): void => {
-      if (walk.over) return
-      if (answer === undefined) this.#relay(walk)
-      else this.#answer(walk, answer)
+      if (context.over) return
+      if (answer === undefined) this.#relay(context)
+      else this.#answer(context, answer)
     }
     const failed = (thrown: unknown): void => {
       // Whoever waited for a body that was cut off is told by onError as well.
       const error = toGatewayError(thrown)
-      if (walk.over || error.row.source === 'upstream' || walk.model?.tried.size !== attempt) return
-      this.#fail(walk, error)
+      if (context.over || error.row.source === 'upstream' || context.model?.tried.size !== attempt)
+        return
+      this.#fail(context, error)
     }
     try {
-      const received = receiveAnswer(walk)
+      const received = receiveAnswer(context)
       if (received instanceof Promise) received.then(finish).catch(failed)
       else finish(received)
     } catch (thrown) {
-      this.#giveUp(walk, thrown)
+      this.#giveUp(context, thrown)
     }
   }
 
-  #relay(walk: Walk): void {
-    const { exchange } = walk
-    if (walk.observers.isReading) observeResponse(walk)
-    if (!changesResponse(walk)) {
+  #relay(context: RequestContext): void {
+    const { exchange } = context
+    if (context.observers.isReading) observeResponse(context)
+    if (!changesResponse(context)) {
       exchange.relay()
       return
     }
     try {
-      const pending = changeResponse(walk, exchange)
+      const pending = changeResponse(context, exchange)
       if (pending === undefined) exchange.relay()
-      else this.#after(walk, pending, () => exchange.relay())
+      else this.#after(context, pending, () => exchange.relay())
     } catch (error) {
-      this.#giveUp(walk, error)
+      this.#giveUp(context, error)
     }
   }
 
   onError(exchange: ServerExchange, error: GatewayError): void {
-    const walk = walkOf(exchange)
+    const context = contextOf(exchange)
     // What is left of the attempt before, while the next one waits for its time.
     const isLate = error.row.source === 'upstream' && error.code !== 'route_timeout'
-    if (walk.backoff !== undefined && isLate) return
-    clearTimeout(walk.backoff)
-    walk.backoff = undefined
-    if (walk.trace !== undefined) endAttemptSpan(walk, undefined, error.message)
+    if (context.backoff !== undefined && isLate) return
+    clearTimeout(context.backoff)
+    context.backoff = undefined
+    if (context.trace !== undefined) endAttemptSpan(context, undefined, error.message)
     const answer = takeAnswer(exchange)
     if (answer !== undefined) {
-      this.#answer(walk, answer)
+      this.#answer(context, answer)
       return
     }
-    learnFromError(walk, error, this.#telemetry)
-    if (isLate && this.#askAnother(walk, error)) return
-    const delay = retryDelay(walk, error, this.#context.random)
-    if (delay === undefined) this.#fail(walk, error)
-    else this.#sendAgain(walk, delay)
+    learnFromError(context, error, this.#telemetry)
+    if (isLate && this.#askAnother(context, error)) return
+    const delay = retryDelay(context, error, this.#runtime.random)
+    if (delay === undefined) this.#fail(context, error)
+    else this.#sendAgain(context, delay)
   }
 
   onElsewhere(exchange: ServerExchange, address: UpstreamAddress): void {
-    moveAttempt(walkOf(exchange), address, this.#context.cap)
+    moveAttempt(contextOf(exchange), address, this.#runtime.cap)
   }
 
   /**
    * A provider of language models has failed, or an endpoint that a picker named cannot be reached:
    * the next one is asked. False where there is none.
    */
-  #askAnother(walk: Walk, error?: GatewayError): boolean {
-    const hasEndpoint = error !== undefined && walk.pool?.hasAnother(error) === true
-    if (!hasEndpoint && !hasAnotherProvider(walk, this.#context)) return false
-    endAttempt(walk)
-    this.#walk(walk, 0, hasEndpoint ? retryPhases : modelPhases)
+  #askAnother(context: RequestContext, error?: GatewayError): boolean {
+    const hasEndpoint = error !== undefined && context.pool?.hasAnother(error) === true
+    if (!hasEndpoint && !hasAnotherProvider(context, this.#runtime)) return false
+    endAttempt(context)
+    this.#run(context, 0, hasEndpoint ? retryPhases : modelPhases)
     return true
   }
 
   /** One more attempt, after a while. */
-  #sendAgain(walk: Walk, delayMs: number): void {
-    endAttempt(walk)
-    walk.retries++
-    nameRetry(walk)
-    const phases = walk.model === undefined ? retryPhases : modelPhases
+  #sendAgain(context: RequestContext, delayMs: number): void {
+    endAttempt(context)
+    context.retries++
+    nameRetry(context)
+    const phases = context.model === undefined ? retryPhases : modelPhases
     if (delayMs === 0) {
-      this.#walk(walk, 0, phases)
+      this.#run(context, 0, phases)
       return
     }
-    walk.backoff = setTimeout(() => {
-      walk.backoff = undefined
-      if (!walk.over) this.#walk(walk, 0, phases)
+    context.backoff = setTimeout(() => {
+      context.backoff = undefined
+      if (!context.over) this.#run(context, 0, phases)
     }, delayMs)
   }
 
   onDone(exchange: ServerExchange): void {
-    const walk = walkOf(exchange)
-    walk.over = true
+    const context = contextOf(exchange)
+    context.over = true
     cleanUp(exchange)
-    if (walk.model !== undefined) finishModelCall(walk)
-    walk.mcp?.close()
-    clearTimeout(walk.backoff)
-    endAttempt(walk)
-    const facts = factsOf(walk, this.#context)
+    if (context.model !== undefined) finishModelCall(context)
+    context.mcp?.close()
+    clearTimeout(context.backoff)
+    endAttempt(context)
+    const facts = factsOf(context, this.#runtime)
     this.#telemetry.onDone(exchange, facts)
-    const { tracing } = walk.observers
-    if (tracing === undefined || walk.trace === undefined || walk.listener === undefined) return
-    this.#exporters.add(tracing, placeOf(walk.listener), finishTrace(walk, facts))
+    const { tracing } = context.observers
+    if (tracing === undefined || context.trace === undefined || context.listener === undefined)
+      return
+    this.#exporters.add(tracing, placeOf(context.listener), finishTrace(context, facts))
   }
 
   onBadHead(port: number, error: GatewayError, peer: Peer, scheme: 'http' | 'https'): void {
@@ -316,55 +318,55 @@ class WalkHandler implements RequestHandler {
   }
 
   /** Goes on from a phase; phases that need no time are run in one go. */
-  #walk(walk: Walk, from: number, phases = requestPhases): void {
+  #run(context: RequestContext, from: number, phases = requestPhases): void {
     try {
       for (let at = from; at < phases.length; at++) {
-        const result = phases[at]?.(walk, this.#context)
+        const result = phases[at]?.(context, this.#runtime)
         if (result === undefined) continue
-        if (result instanceof Promise) this.#wait(walk, result, at + 1, phases)
-        else this.#answer(walk, result)
+        if (result instanceof Promise) this.#wait(context, result, at + 1, phases)
+        else this.#answer(context, result)
         return
       }
     } catch (error) {
-      this.#fail(walk, toGatewayError(error))
+      this.#fail(context, toGatewayError(error))
     }
   }
 
   #wait(
-    walk: Walk,
+    context: RequestContext,
     pending: Promise<RespondVerdict | undefined>,
     from: number,
     phases: typeof requestPhases,
   ): void {
     pending.then(
       (result) => {
-        if (walk.over) return
-        if (result === undefined) this.#walk(walk, from, phases)
-        else this.#answer(walk, result)
+        if (context.over) return
+        if (result === undefined) this.#run(context, from, phases)
+        else this.#answer(context, result)
       },
       (error: unknown) => {
-        if (!walk.over) this.#fail(walk, toGatewayError(error))
+        if (!context.over) this.#fail(context, toGatewayError(error))
       },
     )
   }
 
-  #answer(walk: Walk, verdict: RespondVerdict): void {
-    walk.reason = verdict.reason
-    if (verdict.refusal === true) walk.refusal = refusalText(verdict)
-    this.#send(walk, answerToVerdict(walk, verdict, this.#context))
+  #answer(context: RequestContext, verdict: RespondVerdict): void {
+    context.reason = verdict.reason
+    if (verdict.refusal === true) context.refusal = refusalText(verdict)
+    this.#send(context, answerToVerdict(context, verdict, this.#runtime))
   }
 
-  #fail(walk: Walk, error: GatewayError): void {
-    walk.error = error
-    walk.reason = error.row.reason
-    this.#send(walk, answerToError(walk, error, this.#context))
+  #fail(context: RequestContext, error: GatewayError): void {
+    context.error = error
+    context.reason = error.row.reason
+    this.#send(context, answerToError(context, error, this.#runtime))
   }
 
   /** Answers in the gateway's own name; what has taken effect so far changes this response too. */
-  #send(walk: Walk, response: LocalResponse): void {
-    const { exchange } = walk
-    walk.isGrpc = response.headers.some(isGrpcType)
-    if (!changesResponse(walk)) {
+  #send(context: RequestContext, response: LocalResponse): void {
+    const { exchange } = context
+    context.isGrpc = response.headers.some(isGrpcType)
+    if (!changesResponse(context)) {
       exchange.respond(response.status, response.headers, response.body)
       return
     }
@@ -374,24 +376,26 @@ class WalkHandler implements RequestHandler {
       exchange.respond(status, headers, body)
     }
     try {
-      const pending = changeResponse(walk, local)
+      const pending = changeResponse(context, local)
       if (pending === undefined) respond()
-      else this.#after(walk, pending, respond)
+      else this.#after(context, pending, respond)
     } catch (error) {
-      this.#giveUp(walk, error)
+      this.#giveUp(context, error)
     }
   }
 
   /** Response steps that take time, and what comes after them. */
-  #after(walk: Walk, pending: Promise<void>, then: () => void): void {
-    pending.then(() => walk.over || then()).catch((thrown: unknown) => this.#giveUp(walk, thrown))
+  #after(context: RequestContext, pending: Promise<void>, then: () => void): void {
+    pending
+      .then(() => context.over || then())
+      .catch((thrown: unknown) => this.#giveUp(context, thrown))
   }
 
   /** A response step has thrown: the answer is a plain error. */
-  #giveUp(walk: Walk, thrown: unknown): void {
-    if (walk.over) return
-    forgetResponseChanges(walk)
-    this.#fail(walk, toGatewayError(thrown))
+  #giveUp(context: RequestContext, thrown: unknown): void {
+    if (context.over) return
+    forgetResponseChanges(context)
+    this.#fail(context, toGatewayError(thrown))
   }
 }
 

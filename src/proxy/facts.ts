@@ -5,17 +5,20 @@ import type { GatewayError } from '../errors.ts'
 import type { PeerCertificate } from '../exchange/exchange.ts'
 import { grpcStatus } from '../variables/index.ts'
 import { leadsToModels } from './llm/model-route.ts'
-import type { PhaseContext } from './phase-context.ts'
+import { originalOf, type RequestContext } from './request-context.ts'
+import type { GatewayRuntime } from './runtime.ts'
 import type { RequestFacts } from './telemetry/types.ts'
-import { originalOf, type Walk } from './walk.ts'
 
 /** What log and metrics learn of a finished exchange. */
-export function factsOf(walk: Walk, context: Pick<PhaseContext, 'config'>): RequestFacts {
-  const { exchange, placement, listener, backend, address } = walk
+export function factsOf(
+  context: RequestContext,
+  runtime: Pick<GatewayRuntime, 'config'>,
+): RequestFacts {
+  const { exchange, placement, listener, backend, address } = context
   const place = placement?.place ?? listener?.place
-  const error = exchange.error ?? walk.error
+  const error = exchange.error ?? context.error
   // Named one by one: spreading makes a slower object, once for each request.
-  const { method, host, path } = walk.original ?? originalOf(exchange)
+  const { method, host, path } = context.original ?? originalOf(exchange)
   const subject = exchange.learned.jwt?.sub
   return {
     gateway: place?.gateway,
@@ -24,38 +27,38 @@ export function factsOf(walk: Walk, context: Pick<PhaseContext, 'config'>): Requ
     rule: place?.rule,
     endpoint: address?.label ?? address?.pool,
     backend: backend?.label,
-    reason: walk.reason ?? error?.row.reason ?? 'Upstream',
-    error: error === undefined ? walk.refusal : textOf(error),
+    reason: context.reason ?? error?.row.reason ?? 'Upstream',
+    error: error === undefined ? context.refusal : textOf(error),
     bug: error?.code === 'bug' || error?.code === 'core_trapped' ? error : undefined,
-    model: walk.modelFacts,
+    model: context.modelFacts,
     // A client that left early is logged with the status that says so, although it was not sent.
     status: exchange.sentStatus || (error?.row.status ?? 0),
     durationMs: exchange.endedAt - exchange.startedAt,
-    retries: walk.retries,
-    grpcStatus: walk.isGrpc ? numberOf(grpcStatus(exchange)) : undefined,
+    retries: context.retries,
+    grpcStatus: context.isGrpc ? numberOf(grpcStatus(exchange)) : undefined,
     identity: exchange.tls === undefined ? undefined : identityOf(exchange.peerCertificate),
     subject: typeof subject === 'string' ? subject : undefined,
-    traceId: walk.trace?.traceId,
-    spanId: walk.trace?.spanId,
-    mcp: walk.mcpFacts,
-    pool: walk.pool,
-    accessLog: walk.observers.accessLog,
+    traceId: context.trace?.traceId,
+    spanId: context.trace?.spanId,
+    mcp: context.mcpFacts,
+    pool: context.pool,
+    accessLog: context.observers.accessLog,
     protocol: exchange.tls === undefined ? 'http' : 'https',
     method,
     host,
-    path: withoutCredentials(path, walk, context),
+    path: withoutCredentials(path, context, runtime),
   }
 }
 
 /** `?key=` is a credential of model vendors, and an ordinary parameter of others. */
 function withoutCredentials(
   path: string,
-  { placement }: Walk,
-  context: Pick<PhaseContext, 'config'>,
+  { placement }: RequestContext,
+  runtime: Pick<GatewayRuntime, 'config'>,
 ): string {
   const start = path.indexOf('?') + 1
   if (start === 0 || !mayNameCredential(path)) return path
-  const mayBeModel = placement === undefined || leadsToModels(placement.rule, context)
+  const mayBeModel = placement === undefined || leadsToModels(placement.rule, runtime)
   const query = changeQuery(path.slice(start), (parameter, name) => {
     const isHidden = isCredentialName(name) || (mayBeModel && isKeyParameter(name))
     return isHidden ? `${parameter.split('=', 1)[0]}=${redacted}` : parameter

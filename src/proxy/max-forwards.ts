@@ -1,6 +1,6 @@
 /** TRACE and OPTIONS that go so many hops and no further (RFC 9110 7.6.2). */
 import type { RespondVerdict } from '../exchange/exchange.ts'
-import { originalOf, type Walk } from './walk.ts'
+import { originalOf, type RequestContext } from './request-context.ts'
 
 const countPattern = /^\s*([0-9]+)\s*$/
 /** Larger counts are lowered to this. */
@@ -12,8 +12,8 @@ const sensitive =
   /auth|cookie|cred|token|secret|key|passw|session|sign|cert|jwt|saml|assertion|identity|csrf|xsrf/i
 
 /** Counts one hop; answers in the place of the backend if there is none left. */
-export function limitForwards(walk: Walk): RespondVerdict | undefined {
-  const { request } = walk.exchange
+export function limitForwards(context: RequestContext): RespondVerdict | undefined {
+  const { request } = context.exchange
   const { method } = request
   if (method !== 'OPTIONS' && method !== 'TRACE') return undefined
   const count = fewestForwards(request.headers.getAll('max-forwards'))
@@ -23,7 +23,7 @@ export function limitForwards(walk: Walk): RespondVerdict | undefined {
     return undefined
   }
   if (method === 'OPTIONS') return answer([['allow', methods]], '')
-  return answer([['content-type', 'message/http']], echo(walk))
+  return answer([['content-type', 'message/http']], echo(context))
 }
 
 function answer(headers: [string, string][], body: string): RespondVerdict {
@@ -40,12 +40,12 @@ function fewestForwards(values: readonly string[]): number | undefined {
 }
 
 /** The request as it came, without what could be a credential. */
-function echo(walk: Walk): string {
-  const { method, host, path } = walk.original ?? originalOf(walk.exchange)
+function echo(context: RequestContext): string {
+  const { method, host, path } = context.original ?? originalOf(context.exchange)
   const [bare = '', query] = path.split('?')
   const target = query === undefined || sensitive.test(query) ? bare : path
   const lines = [`${method} ${target} HTTP/1.1`, `host: ${host}`]
-  for (const [name, value] of walk.exchange.request.headers.entries()) {
+  for (const [name, value] of context.exchange.request.headers.entries()) {
     if (!sensitive.test(name)) lines.push(`${name}: ${value}`)
   }
   return `${lines.join('\r\n')}\r\n\r\n`

@@ -21,17 +21,20 @@ import { authenticateMcp } from './mcp/authenticate.ts'
 import { findMetadataRoute } from './mcp/metadata-route.ts'
 import { isMcpBackend, serveMcp } from './mcp/serve.ts'
 import { observeRequest } from './observe.ts'
-import type { PhaseContext } from './phase-context.ts'
+import type { RequestContext } from './request-context.ts'
 import { settlePath } from './request-path.ts'
 import { findListener, findRoute, placementAhead } from './route.ts'
+import type { GatewayRuntime } from './runtime.ts'
 import { resumeSession } from './session/persistence.ts'
 import { startAttemptSpan, startTrace } from './tracing.ts'
 import { now } from './upstream/choose.ts'
 import { resolveDestination } from './upstream/resolve.ts'
-import type { Walk } from './walk.ts'
 
 type PhaseResult = RespondVerdict | undefined
-type Phase = (walk: Walk, context: PhaseContext) => PhaseResult | Promise<PhaseResult>
+type Phase = (
+  context: RequestContext,
+  runtime: GatewayRuntime,
+) => PhaseResult | Promise<PhaseResult>
 
 export const requestPhases: readonly Phase[] = [
   // Before everything else: whatever compares paths must see the one that is forwarded.
@@ -96,131 +99,151 @@ export const modelPhases: readonly Phase[] = [
   forward,
 ]
 
-function identifyClient({ exchange }: Walk, { isTrustedProxy }: PhaseContext): undefined {
+function identifyClient(
+  { exchange }: RequestContext,
+  { isTrustedProxy }: GatewayRuntime,
+): undefined {
   if (isTrustedProxy === undefined) return
   exchange.forwardedFor = forwardedClient(exchange.request, exchange.source, isTrustedProxy)
 }
 
-function resolvePath(walk: Walk, { ambiguousPaths }: PhaseContext): undefined {
-  if (ambiguousPaths !== 'keep') settlePath(walk, ambiguousPaths)
+function resolvePath(context: RequestContext, { ambiguousPaths }: GatewayRuntime): undefined {
+  if (ambiguousPaths !== 'keep') settlePath(context, ambiguousPaths)
 }
 
-function selectListener(walk: Walk, { config, heads, random }: PhaseContext): undefined {
-  findListener(walk, config, heads)
-  if (walk.listener === undefined) throw new GatewayError('listener_not_found')
-  walk.exchange.place = walk.listener.place
-  const { http } = walk.listener.frontend().client
-  if (http?.maxBufferBytes !== undefined) walk.exchange.bufferLimit = http.maxBufferBytes
-  walk.observers = walk.listener.observers()
-  if (walk.observers.isReading) observeRequest(walk)
-  if (walk.observers.tracing !== undefined) startTrace(walk, random)
+function selectListener(
+  context: RequestContext,
+  { config, heads, random }: GatewayRuntime,
+): undefined {
+  findListener(context, config, heads)
+  if (context.listener === undefined) throw new GatewayError('listener_not_found')
+  context.exchange.place = context.listener.place
+  const { http } = context.listener.frontend().client
+  if (http?.maxBufferBytes !== undefined) context.exchange.bufferLimit = http.maxBufferBytes
+  context.observers = context.listener.observers()
+  if (context.observers.isReading) observeRequest(context)
+  if (context.observers.tracing !== undefined) startTrace(context, random)
 }
 
-function applyPreRouting(walk: Walk, context: PhaseContext): PhaseResult | Promise<PhaseResult> {
-  const policies = walk.listener?.preRouting()
+function applyPreRouting(
+  context: RequestContext,
+  runtime: GatewayRuntime,
+): PhaseResult | Promise<PhaseResult> {
+  const policies = context.listener?.preRouting()
   if (policies === undefined) return undefined
   if (policies.closed !== undefined) throw new GatewayError('policy_unenforceable', policies.closed)
-  walk.preRouting = policies
+  context.preRouting = policies
   if (policies.steps.length === 0) return undefined
-  walk.keepOriginal()
+  context.keepOriginal()
   // Policies judge the request by the route that it takes as it stands.
-  markModelRoute(walk, placementAhead(walk, context.config)?.rule, context)
+  markModelRoute(context, placementAhead(context, runtime.config)?.rule, runtime)
   // The route was found together with the listener, by the head before these steps.
-  walk.isRouteKnown = false
-  return runSteps(walk, policies.steps, () => {
-    walk.preRoutingDone++
+  context.isRouteKnown = false
+  return runSteps(context, policies.steps, () => {
+    context.preRoutingDone++
   })
 }
 
-function selectRoute(walk: Walk, context: PhaseContext): undefined {
-  findRoute(walk, context.config, context.heads)
-  findMetadataRoute(walk, context)
-  if (walk.placement === undefined) throw new GatewayError('route_not_found')
-  walk.exchange.place = walk.placement.place
+function selectRoute(context: RequestContext, runtime: GatewayRuntime): undefined {
+  findRoute(context, runtime.config, runtime.heads)
+  findMetadataRoute(context, runtime)
+  if (context.placement === undefined) throw new GatewayError('route_not_found')
+  context.exchange.place = context.placement.place
 }
 
-function chooseBackend(walk: Walk, { random, sessions }: PhaseContext): undefined {
-  const rule = walk.placement?.rule
+function chooseBackend(context: RequestContext, { random, sessions }: GatewayRuntime): undefined {
+  const rule = context.placement?.rule
   if (rule === undefined) return
   const isKept = rule.resource.session !== undefined
-  walk.backend = (isKept && resumeSession(walk, rule, sessions)) || pickBackend(rule, random())
+  context.backend =
+    (isKept && resumeSession(context, rule, sessions)) || pickBackend(rule, random())
 }
 
-function applyPostRouting(walk: Walk, context: PhaseContext): PhaseResult | Promise<PhaseResult> {
-  const policies = walk.placement?.postRouting()
+function applyPostRouting(
+  context: RequestContext,
+  runtime: GatewayRuntime,
+): PhaseResult | Promise<PhaseResult> {
+  const policies = context.placement?.postRouting()
   if (policies === undefined) return undefined
   if (policies.closed !== undefined) throw new GatewayError('policy_unenforceable', policies.closed)
-  walk.postRouting = policies
+  context.postRouting = policies
   if (policies.steps.length === 0) return undefined
-  walk.keepOriginal()
-  markModelRoute(walk, walk.placement?.rule, context)
-  return runSteps(walk, policies.steps, () => {
-    walk.postRoutingDone++
+  context.keepOriginal()
+  markModelRoute(context, context.placement?.rule, runtime)
+  return runSteps(context, policies.steps, () => {
+    context.postRoutingDone++
   })
 }
 
-function applyRuleFilters(walk: Walk): undefined {
-  const rule = walk.placement?.rule
+function applyRuleFilters(context: RequestContext): undefined {
+  const rule = context.placement?.rule
   if (rule === undefined) return
   if (rule.unusable !== undefined) throw new GatewayError('rule_unusable', rule.unusable)
-  walk.ruleFilters = rule.filters.responseHeaders.length > 0
+  context.ruleFilters = rule.filters.responseHeaders.length > 0
   if (rule.filters.edits.length === 0) return
-  walk.keepOriginal()
-  editRequest(walk.exchange.request, rule.filters, walk.prefix)
+  context.keepOriginal()
+  editRequest(context.exchange.request, rule.filters, context.prefix)
 }
 
-function redirect(walk: Walk): PhaseResult {
-  const filter = walk.placement?.rule.filters.redirect
+function redirect(context: RequestContext): PhaseResult {
+  const filter = context.placement?.rule.filters.redirect
   if (filter === undefined) return undefined
-  const { exchange, prefix } = walk
+  const { exchange, prefix } = context
   const location = redirectLocation(filter, exchange.request, exchange.port, prefix)
   if (location === undefined) throw new GatewayError('filter_failed', 'no location to redirect to')
   const headers = [['location', location]] as const
   return { kind: 'respond', status: filter.statusCode, headers, reason: 'DirectResponse' }
 }
 
-function answerDirectly(walk: Walk): PhaseResult | Promise<PhaseResult> {
-  const answers = walk.postRouting?.answers
+function answerDirectly(context: RequestContext): PhaseResult | Promise<PhaseResult> {
+  const answers = context.postRouting?.answers
   if (answers === undefined || answers.length === 0) return undefined
-  return runSteps(walk, answers, () => {})
+  return runSteps(context, answers, () => {})
 }
 
-function resolveBackend(walk: Walk, context: PhaseContext): undefined | Promise<PhaseResult> {
-  const { backend, placement } = walk
+function resolveBackend(
+  context: RequestContext,
+  runtime: GatewayRuntime,
+): undefined | Promise<PhaseResult> {
+  const { backend, placement } = context
   if (backend === undefined || placement === undefined) throw new GatewayError('no_backends')
-  walk.exchange.backend = chosenBackend(backend, context.config)
-  if (backend.target.type === 'pool') return resolvePool(walk, context)
-  if (isMcpBackend(backend, context)) return undefined
-  const models = backend.target.type === 'backend' && context.config.backends.find(backend.name)
-  if (models && models.type === 'ai') return resolveProvider(walk, context, models)
-  const { request } = walk.exchange
-  const options = walk.retries === 0 ? walk.session?.origin : { avoid: walk.destination?.endpoint }
-  const found = resolveDestination(context, placement, backend, request, options)
+  context.exchange.backend = chosenBackend(backend, runtime.config)
+  if (backend.target.type === 'pool') return resolvePool(context, runtime)
+  if (isMcpBackend(backend, runtime)) return undefined
+  const models = backend.target.type === 'backend' && runtime.config.backends.find(backend.name)
+  if (models && models.type === 'ai') return resolveProvider(context, runtime, models)
+  const { request } = context.exchange
+  const options =
+    context.retries === 0 ? context.session?.origin : { avoid: context.destination?.endpoint }
+  const found = resolveDestination(runtime, placement, backend, request, options)
   if (!(found instanceof Promise)) {
-    walk.destination = found
+    context.destination = found
     return undefined
   }
   return found.then((destination) => {
-    walk.destination = destination
+    context.destination = destination
     return undefined
   })
 }
 
-function startMirrors(walk: Walk, context: PhaseContext): undefined | Promise<undefined> {
-  const { placement } = walk
+function startMirrors(
+  context: RequestContext,
+  runtime: GatewayRuntime,
+): undefined | Promise<undefined> {
+  const { placement } = context
   if (placement === undefined || placement.rule.mirrors.length === 0) return undefined
-  return sendMirrors(walk, context)
+  return sendMirrors(context, runtime)
 }
 
-async function sendMirrors(walk: Walk, context: PhaseContext): Promise<undefined> {
-  const { placement, exchange } = walk
+async function sendMirrors(context: RequestContext, runtime: GatewayRuntime): Promise<undefined> {
+  const { placement, exchange } = context
   if (placement === undefined) return
   for (const mirror of placement.rule.mirrors) {
     const { numerator, denominator } = mirror.filter
-    if (context.random() * denominator >= numerator) continue
+    if (runtime.random() * denominator >= numerator) continue
     try {
-      const found = await resolveDestination(context, placement, mirror, exchange.request)
-      if (!walk.over) exchange.mirror(found.address, found.race)
+      const found = await resolveDestination(runtime, placement, mirror, exchange.request)
+      if (!context.over) exchange.mirror(found.address, found.race)
     } catch (error) {
       // A mirror never matters to the request; one that cannot be resolved is not sent.
       if (!(error instanceof GatewayError)) throw error
@@ -228,66 +251,75 @@ async function sendMirrors(walk: Walk, context: PhaseContext): Promise<undefined
   }
 }
 
-function applyBackendFilters(walk: Walk): undefined {
-  const filters = walk.backend?.filters
+function applyBackendFilters(context: RequestContext): undefined {
+  const filters = context.backend?.filters
   if (filters === undefined) return
-  walk.backendFilters = filters.responseHeaders.length > 0
+  context.backendFilters = filters.responseHeaders.length > 0
   if (filters.edits.length === 0) return
-  walk.keepOriginal()
-  editRequest(walk.exchange.request, filters, walk.prefix)
+  context.keepOriginal()
+  editRequest(context.exchange.request, filters, context.prefix)
 }
 
-function rewriteHost(walk: Walk): undefined {
-  const { destination, exchange, placement, backend } = walk
+function rewriteHost(context: RequestContext): undefined {
+  const { destination, exchange, placement, backend } = context
   if (destination === undefined) return
   if (placement?.rule.filters.setsHost === true || backend?.filters.setsHost === true) return
   const byDefault = destination.isHostname ? 'Auto' : 'None'
   if ((exchange.facts.get(forwardingFacts.hostRewrite) ?? byDefault) !== 'Auto') return
-  walk.keepOriginal()
+  context.keepOriginal()
   exchange.request.authority = destination.authority
 }
 
-function prepareModel(walk: Walk, context: PhaseContext): PhaseResult | Promise<PhaseResult> {
-  return prepareModelRequest(walk, context, prepareForAnother)
+function prepareModel(
+  context: RequestContext,
+  runtime: GatewayRuntime,
+): PhaseResult | Promise<PhaseResult> {
+  return prepareModelRequest(context, runtime, prepareForAnother)
 }
 
 /** The chosen provider cannot carry the request: the next one may. */
-async function prepareForAnother(walk: Walk, context: PhaseContext): Promise<PhaseResult> {
+async function prepareForAnother(
+  context: RequestContext,
+  runtime: GatewayRuntime,
+): Promise<PhaseResult> {
   for (const phase of providerPhases) {
-    const result = await phase(walk, context)
-    if (result !== undefined || walk.over) return result
+    const result = await phase(context, runtime)
+    if (result !== undefined || context.over) return result
   }
   return undefined
 }
 
-function applyBackendPolicies(walk: Walk): PhaseResult | Promise<PhaseResult> {
-  const steps = walk.destination?.steps
+function applyBackendPolicies(context: RequestContext): PhaseResult | Promise<PhaseResult> {
+  const steps = context.destination?.steps
   if (steps === undefined || steps.length === 0) return undefined
-  walk.keepOriginal()
-  return runSteps(walk, steps, () => {})
+  context.keepOriginal()
+  return runSteps(context, steps, () => {})
 }
 
-function forward(walk: Walk, context: PhaseContext): PhaseResult | Promise<PhaseResult> {
-  const { destination, exchange, backend } = walk
+function forward(
+  context: RequestContext,
+  runtime: GatewayRuntime,
+): PhaseResult | Promise<PhaseResult> {
+  const { destination, exchange, backend } = context
   if (destination === undefined) {
-    if (backend !== undefined && isMcpBackend(backend, context)) return serveMcp(walk, context)
+    if (backend !== undefined && isMcpBackend(backend, runtime)) return serveMcp(context, runtime)
     throw new GatewayError('no_backends')
   }
   if (destination.endpoint !== undefined) {
-    destination.endpoint.begin(context.cap)
-    walk.endpoint = destination.endpoint
+    destination.endpoint.begin(runtime.cap)
+    context.endpoint = destination.endpoint
     // The body of a request to a model has come already, at the speed of the client.
-    const isFirst = walk.retries === 0 && walk.model === undefined
-    walk.attemptStartedAt = isFirst ? exchange.startedAt : now()
+    const isFirst = context.retries === 0 && context.model === undefined
+    context.attemptStartedAt = isFirst ? exchange.startedAt : now()
   }
-  walk.address = destination.address
-  if (walk.trace !== undefined) startAttemptSpan(walk, destination.address)
-  exchange.forward(destination.address, forwardOptions(walk))
+  context.address = destination.address
+  if (context.trace !== undefined) startAttemptSpan(context, destination.address)
+  exchange.forward(destination.address, forwardOptions(context))
   return undefined
 }
 
 /** The rule's own timeouts beat those of a policy; an explicit 0 of the rule lifts the policy's. */
-function forwardOptions({ placement, exchange, destination }: Walk) {
+function forwardOptions({ placement, exchange, destination }: RequestContext) {
   const rule = placement?.rule.resource
   const settings = destination?.settings
   const byPolicy = exchange.facts.get(forwardingFacts.requestTimeoutMs)
@@ -302,20 +334,20 @@ function forwardOptions({ placement, exchange, destination }: Walk) {
 
 /** Runs steps in order until one answers; `passed` is called after each that does not. */
 function runSteps(
-  walk: Walk,
+  context: RequestContext,
   steps: readonly Step[],
   passed: () => void,
   from = 0,
 ): PhaseResult | Promise<PhaseResult> {
   for (let at = from; at < steps.length; at++) {
-    const verdict = steps[at]?.onRequest?.(walk.exchange)
+    const verdict = steps[at]?.onRequest?.(context.exchange)
     if (verdict instanceof Promise) {
       return verdict.then((settled) => {
-        if (walk.over) return undefined
+        if (context.over) return undefined
         const answer = answerOf(settled)
         if (answer !== undefined) return answer
         passed()
-        return runSteps(walk, steps, passed, at + 1)
+        return runSteps(context, steps, passed, at + 1)
       })
     }
     const answer = answerOf(verdict)

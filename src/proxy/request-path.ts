@@ -3,7 +3,7 @@
  * sent; a setting brings them into a normal form (RFC 3986 6.2.2) before, or refuses them.
  */
 import { GatewayError } from '../errors.ts'
-import type { Walk } from './walk.ts'
+import type { RequestContext } from './request-context.ts'
 
 export type AmbiguousPaths = 'keep' | 'normalize' | 'refuse'
 
@@ -11,12 +11,12 @@ export type AmbiguousPaths = 'keep' | 'normalize' | 'refuse'
 const suspect = /[%\\]|\/[/.]/
 
 /** @throws GatewayError ambiguous_path */
-export function settlePath(walk: Walk, rule: AmbiguousPaths): void {
-  const { request } = walk.exchange
+export function settlePath(context: RequestContext, rule: AmbiguousPaths): void {
+  const { request } = context.exchange
   const settled = settledPath(request.path, rule)
   if (settled === undefined) throw new GatewayError('ambiguous_path')
   if (settled === request.path) return
-  walk.keepOriginal()
+  context.keepOriginal()
   request.path = settled
 }
 

@@ -6,84 +6,84 @@
 import type { Exchange } from '../exchange/exchange.ts'
 import { changeHeaders } from '../model/header-changes.ts'
 import type { Step } from '../policies/define.ts'
+import type { RequestContext } from './request-context.ts'
 import { keepSession } from './session/persistence.ts'
-import type { Walk } from './walk.ts'
 
 const noSteps: readonly Step[] = []
 
 /** Does anything change this response? Most have nothing to do. */
-export function changesResponse(walk: Walk): boolean {
+export function changesResponse(context: RequestContext): boolean {
   return (
-    walk.postRoutingDone > 0 ||
-    walk.preRoutingDone > 0 ||
-    walk.ruleFilters ||
-    walk.backendFilters ||
-    walk.session !== undefined ||
-    walk.pool !== undefined
+    context.postRoutingDone > 0 ||
+    context.preRoutingDone > 0 ||
+    context.ruleFilters ||
+    context.backendFilters ||
+    context.session !== undefined ||
+    context.pool !== undefined
   )
 }
 
 /** Changes `exchange.response`; a promise only where a step needs time. */
-export function changeResponse(walk: Walk, exchange: Exchange): void | Promise<void> {
+export function changeResponse(context: RequestContext, exchange: Exchange): void | Promise<void> {
   // Whoever picked the endpoint stands next to it.
-  const told = walk.pool?.onResponse(exchange)
-  if (told === undefined) return changeBySteps(walk, exchange)
-  return told.then(() => (walk.over ? undefined : changeBySteps(walk, exchange)))
+  const told = context.pool?.onResponse(exchange)
+  if (told === undefined) return changeBySteps(context, exchange)
+  return told.then(() => (context.over ? undefined : changeBySteps(context, exchange)))
 }
 
-function changeBySteps(walk: Walk, exchange: Exchange): void | Promise<void> {
-  const hasSteps = walk.postRoutingDone > 0 || walk.preRoutingDone > 0
-  const steps = hasSteps ? passedSteps(walk) : noSteps
+function changeBySteps(context: RequestContext, exchange: Exchange): void | Promise<void> {
+  const hasSteps = context.postRoutingDone > 0 || context.preRoutingDone > 0
+  const steps = hasSteps ? passedSteps(context) : noSteps
   for (let at = steps.length - 1; at >= 0; at--) {
     const pending = steps[at]?.onResponse?.(exchange)
-    if (pending !== undefined) return finishSteps(pending, steps.slice(0, at), walk, exchange)
+    if (pending !== undefined) return finishSteps(pending, steps.slice(0, at), context, exchange)
   }
-  changeByFilters(walk, exchange)
+  changeByFilters(context, exchange)
 }
 
 async function finishSteps(
   pending: Promise<void>,
   before: readonly Step[],
-  walk: Walk,
+  context: RequestContext,
   exchange: Exchange,
 ): Promise<void> {
   await pending
   for (const step of before.toReversed()) {
-    if (walk.over) return
+    if (context.over) return
     await step.onResponse?.(exchange)
   }
-  if (!walk.over) changeByFilters(walk, exchange)
+  if (!context.over) changeByFilters(context, exchange)
 }
 
 /** Steps that let the request pass, in the order in which they did. */
-function passedSteps(walk: Walk): readonly Step[] {
-  const post = walk.postRouting?.steps.slice(0, walk.postRoutingDone) ?? []
-  if (walk.preRoutingDone === 0) return post
-  return [...(walk.preRouting?.steps.slice(0, walk.preRoutingDone) ?? []), ...post]
+function passedSteps(context: RequestContext): readonly Step[] {
+  const post = context.postRouting?.steps.slice(0, context.postRoutingDone) ?? []
+  if (context.preRoutingDone === 0) return post
+  return [...(context.preRouting?.steps.slice(0, context.preRoutingDone) ?? []), ...post]
 }
 
-function changeByFilters(walk: Walk, exchange: Exchange): void {
+function changeByFilters(context: RequestContext, exchange: Exchange): void {
   const { response } = exchange
   if (response === undefined) return
   // An answer of the gateway itself comes from no endpoint.
-  if (walk.session !== undefined && exchange === walk.exchange) keepSession(walk)
-  if (walk.ruleFilters) {
-    for (const changes of walk.placement?.rule.filters.responseHeaders ?? []) {
+  if (context.session !== undefined && exchange === context.exchange) keepSession(context)
+  if (context.ruleFilters) {
+    for (const changes of context.placement?.rule.filters.responseHeaders ?? []) {
       changeHeaders(response, changes)
     }
   }
-  if (walk.backendFilters) {
-    for (const changes of walk.backend?.filters.responseHeaders ?? []) {
+  if (context.backendFilters) {
+    for (const changes of context.backend?.filters.responseHeaders ?? []) {
       changeHeaders(response, changes)
     }
   }
 }
 
 /** After a response step has failed, none is run again: the same one would fail again. */
-export function forgetResponseChanges(walk: Walk): void {
-  walk.preRoutingDone = 0
-  walk.postRoutingDone = 0
-  walk.ruleFilters = false
-  walk.backendFilters = false
-  walk.session = undefined
+export function forgetResponseChanges(context: RequestContext): void {
+  context.preRoutingDone = 0
+  context.postRoutingDone = 0
+  context.ruleFilters = false
+  context.backendFilters = false
+  context.session = undefined
 }

@@ -6,7 +6,7 @@ import type { ServerExchange } from '../engine/types.ts'
 import { GatewayError } from '../errors.ts'
 import type { RulePlacement } from './config/placement.ts'
 import type { ConfigStore } from './config/store.ts'
-import type { Walk } from './walk.ts'
+import type { RequestContext } from './request-context.ts'
 
 /** Room for a head that is written into the core by hand: what the engine admits at most. */
 const maxFields = 4096
@@ -51,67 +51,82 @@ export class MatchableHeads {
 }
 
 /**
- * Sets the walk's listener, if one takes the host, and remembers the route for `findRoute`. Throws
+ * Sets the listener of the request, if one takes the host, and remembers the route for `findRoute`. Throws
  * `misdirected` where the TLS connection was made for another listener (RFC 9110 15.5.20).
  */
-export function findListener(walk: Walk, config: ConfigStore, heads: MatchableHeads): void {
-  const { port, tls } = walk.exchange
-  const table = config.port(port, schemeOf(walk))
+export function findListener(
+  context: RequestContext,
+  config: ConfigStore,
+  heads: MatchableHeads,
+): void {
+  const { port, tls } = context.exchange
+  const table = config.port(port, schemeOf(context))
   if (table === undefined) return
   // After an edit the record of the engine no longer is the head.
-  const isEdited = walk.original !== undefined
-  const head = isEdited ? heads.written(walk.exchange) : heads.current(walk.exchange)
+  const isEdited = context.original !== undefined
+  const head = isEdited ? heads.written(context.exchange) : heads.current(context.exchange)
   const id = table.routes.match(head)
   if (id === NO_LISTENER) return
   const listener = table.listener(head.scope)
   if (tls !== undefined && listener?.resource.key !== tls.listener) {
     throw new GatewayError('misdirected')
   }
-  walk.listener = listener
-  walk.routeId = id
-  walk.isRouteKnown = true
+  context.listener = listener
+  context.routeId = id
+  context.isRouteKnown = true
 }
 
 /** Where the request lands as its head came; undefined if no rule matches. */
-export function placementAhead(walk: Walk, config: ConfigStore): RulePlacement | undefined {
-  const table = config.port(walk.exchange.port, schemeOf(walk))
-  return walk.routeId < 0 ? undefined : table?.entry(walk.routeId)?.placement
+export function placementAhead(
+  context: RequestContext,
+  config: ConfigStore,
+): RulePlacement | undefined {
+  const table = config.port(context.exchange.port, schemeOf(context))
+  return context.routeId < 0 ? undefined : table?.entry(context.routeId)?.placement
 }
 
-/** Sets the walk's rule, if one matches, and the prefix by which it did. */
-export function findRoute(walk: Walk, config: ConfigStore, heads: MatchableHeads): void {
-  const { port } = walk.exchange
-  const table = config.port(port, schemeOf(walk))
-  if (table === undefined || walk.listener === undefined) return
+/** Sets the rule of the request, if one matches, and the prefix by which it did. */
+export function findRoute(
+  context: RequestContext,
+  config: ConfigStore,
+  heads: MatchableHeads,
+): void {
+  const { port } = context.exchange
+  const table = config.port(port, schemeOf(context))
+  if (table === undefined || context.listener === undefined) return
   // Steps may have taken time, and the listener may have been changed or removed meanwhile.
-  if (table.listener(walk.listener.scope) !== walk.listener) findListener(walk, config, heads)
-  const id = walk.isRouteKnown
-    ? walk.routeId
-    : table.routes.matchInScope(walk.listener.scope, heads.written(walk.exchange))
+  if (table.listener(context.listener.scope) !== context.listener)
+    findListener(context, config, heads)
+  const id = context.isRouteKnown
+    ? context.routeId
+    : table.routes.matchInScope(context.listener.scope, heads.written(context.exchange))
   const entry = id < 0 ? undefined : table.entry(id)
-  walk.placement = entry?.placement
-  walk.prefix = entry?.prefix
-  walk.cookiePath = entry?.cookiePath
+  context.placement = entry?.placement
+  context.prefix = entry?.prefix
+  context.cookiePath = entry?.cookiePath
 }
 
-/** Replaces the walk's rule by the one that would match another method and path, if it will do. */
+/** Replaces the rule of the request by the one that would match another method and path, if it will do. */
 export function rerouteTo(
-  walk: Walk,
+  context: RequestContext,
   { config, heads }: { readonly config: ConfigStore; readonly heads: MatchableHeads },
   head: StartLine,
   willDo: (placement: RulePlacement) => boolean,
 ): void {
-  const table = config.port(walk.exchange.port, schemeOf(walk))
-  if (table === undefined || walk.listener === undefined) return
-  const id = table.routes.matchInScope(walk.listener.scope, heads.written(walk.exchange, head))
+  const table = config.port(context.exchange.port, schemeOf(context))
+  if (table === undefined || context.listener === undefined) return
+  const id = table.routes.matchInScope(
+    context.listener.scope,
+    heads.written(context.exchange, head),
+  )
   const entry = id < 0 ? undefined : table.entry(id)
   if (entry === undefined || !willDo(entry.placement)) return
-  walk.placement = entry.placement
-  walk.prefix = entry.prefix
-  walk.cookiePath = entry.cookiePath
+  context.placement = entry.placement
+  context.prefix = entry.prefix
+  context.cookiePath = entry.cookiePath
 }
 
 /** Of the connection, whatever the request now says. */
-function schemeOf({ exchange }: Walk): 'http' | 'https' {
+function schemeOf({ exchange }: RequestContext): 'http' | 'https' {
   return exchange.tls === undefined ? 'http' : 'https'
 }

@@ -9,15 +9,15 @@ import { GatewayError } from '../errors.ts'
 import type { RoutePlace } from '../exchange/exchange.ts'
 import { pickBackend } from './config/rules.ts'
 import type { CompiledStreamBackend, StreamPlacement } from './config/streams.ts'
-import type { PhaseContext } from './phase-context.ts'
 import { toGatewayError } from './rescue.ts'
+import type { GatewayRuntime } from './runtime.ts'
 import type { StreamFacts, Telemetry } from './telemetry/types.ts'
 import { joinAuthority } from './upstream/authority.ts'
 import { type Destination, movedTo } from './upstream/destination.ts'
 import { resolveDestination } from './upstream/resolve.ts'
 
 /** What is known of one stream. */
-class StreamWalk {
+class StreamContext {
   place: RoutePlace | undefined
   placement: StreamPlacement | undefined
   backend: CompiledStreamBackend | undefined
@@ -31,72 +31,72 @@ class StreamWalk {
 }
 
 export class StreamForwarder implements StreamHandler {
-  readonly #context: PhaseContext
+  readonly #runtime: GatewayRuntime
   readonly #telemetry: Telemetry
 
-  constructor(context: PhaseContext, telemetry: Telemetry) {
-    this.#context = context
+  constructor(runtime: GatewayRuntime, telemetry: Telemetry) {
+    this.#runtime = runtime
     this.#telemetry = telemetry
   }
 
   onStream(stream: ServerStream): void {
-    const walk = new StreamWalk()
-    stream.state = walk
+    const context = new StreamContext()
+    stream.state = context
     try {
-      const found = this.#resolve(stream, walk)
+      const found = this.#resolve(stream, context)
       if (!(found instanceof Promise)) {
-        this.#connect(stream, walk, found)
+        this.#connect(stream, context, found)
         return
       }
       found.then(
-        (destination) => walk.over || this.#connect(stream, walk, destination),
-        (error: unknown) => walk.over || this.#refuse(stream, walk, error),
+        (destination) => context.over || this.#connect(stream, context, destination),
+        (error: unknown) => context.over || this.#refuse(stream, context, error),
       )
     } catch (error) {
-      this.#refuse(stream, walk, error)
+      this.#refuse(stream, context, error)
     }
   }
 
-  #resolve(stream: ServerStream, walk: StreamWalk): Destination | Promise<Destination> {
-    const { config, random } = this.#context
-    walk.generation = config.generation
-    const placement = this.#place(stream, walk)
+  #resolve(stream: ServerStream, context: StreamContext): Destination | Promise<Destination> {
+    const { config, random } = this.#runtime
+    context.generation = config.generation
+    const placement = this.#place(stream, context)
     if (placement === undefined) throw new GatewayError('route_not_found')
-    walk.placement = placement
-    walk.place = placement.place
+    context.placement = placement
+    context.place = placement.place
     const { closed } = placement.listener.frontend()
     if (closed !== undefined) throw new GatewayError('policy_unenforceable', closed)
-    walk.backend = pickBackend(placement, random())
-    if (walk.backend === undefined) throw new GatewayError('no_backends')
+    context.backend = pickBackend(placement, random())
+    if (context.backend === undefined) throw new GatewayError('no_backends')
     const authority = joinAuthority(stream.serverName ?? '', stream.port, 'https')
     const name = { authority, scheme: 'https' as const }
     const transport = stream.protocol === 'udp' ? 'UDP' : 'TCP'
-    return resolveDestination(this.#context, placement, walk.backend, name, { transport })
+    return resolveDestination(this.#runtime, placement, context.backend, name, { transport })
   }
 
   /** Where a stream belongs now. */
-  #place({ port, protocol, serverName, tls }: ServerStream, walk?: StreamWalk) {
-    const { config } = this.#context
+  #place({ port, protocol, serverName, tls }: ServerStream, context?: StreamContext) {
+    const { config } = this.#runtime
     const listener = config.streamListener(port, protocol, serverName)
     if (listener === undefined) return undefined
     // Configuration has changed during the handshake.
     if (tls !== undefined && tls.listener !== listener.resource.key) return undefined
-    if (walk !== undefined) walk.place = listener.place
+    if (context !== undefined) context.place = listener.place
     return config.streams.find(listener, serverName)
   }
 
-  #connect(stream: ServerStream, walk: StreamWalk, destination: Destination): void {
+  #connect(stream: ServerStream, context: StreamContext, destination: Destination): void {
     try {
-      destination.endpoint?.begin(this.#context.cap)
+      destination.endpoint?.begin(this.#runtime.cap)
     } catch (error) {
-      this.#refuse(stream, walk, error)
+      this.#refuse(stream, context, error)
       return
     }
-    walk.destination = destination
-    walk.address = destination.address
+    context.destination = destination
+    context.address = destination.address
     if (stream.protocol === 'udp') {
       // Datagrams make no connection that could be raced: the others are for one that is refused.
-      walk.addressesLeft = destination.race?.rivalsOf(destination.address) ?? []
+      context.addressesLeft = destination.race?.rivalsOf(destination.address) ?? []
     }
     this.#begin(stream, destination.address, destination)
   }
@@ -106,59 +106,59 @@ export class StreamForwarder implements StreamHandler {
     stream.connect(address, { race, connectTimeoutMs: settings.connectTimeoutMs ?? 0 })
   }
 
-  #refuse(stream: ServerStream, walk: StreamWalk, thrown: unknown): void {
-    walk.error = toGatewayError(thrown)
-    stream.refuse(walk.error)
+  #refuse(stream: ServerStream, context: StreamContext, thrown: unknown): void {
+    context.error = toGatewayError(thrown)
+    stream.refuse(context.error)
   }
 
   onStreamError(stream: ServerStream, error: GatewayError): void {
-    const walk = walkOf(stream)
-    const [next, ...left] = walk.addressesLeft
-    if (next === undefined || walk.destination === undefined) {
+    const context = contextOf(stream)
+    const [next, ...left] = context.addressesLeft
+    if (next === undefined || context.destination === undefined) {
       stream.refuse(error)
       return
     }
-    walk.addressesLeft = left
-    walk.address = next
-    this.#begin(stream, next, walk.destination)
+    context.addressesLeft = left
+    context.address = next
+    this.#begin(stream, next, context.destination)
   }
 
   onElsewhere(stream: ServerStream, address: UpstreamAddress): void {
-    const walk = walkOf(stream)
-    walk.address = address
-    if (walk.destination === undefined) return
-    walk.destination = movedTo(walk.destination, address, this.#context.cap)
+    const context = contextOf(stream)
+    context.address = address
+    if (context.destination === undefined) return
+    context.destination = movedTo(context.destination, address, this.#runtime.cap)
   }
 
   isCurrent(stream: ServerStream): boolean {
-    const { config } = this.#context
-    const walk = walkOf(stream)
-    if (walk.generation === config.generation) return true
-    walk.generation = config.generation
-    if (this.#place(stream) !== walk.placement) return false
-    const endpoint = walk.destination?.endpoint
-    const target = walk.backend?.target
+    const { config } = this.#runtime
+    const context = contextOf(stream)
+    if (context.generation === config.generation) return true
+    context.generation = config.generation
+    if (this.#place(stream) !== context.placement) return false
+    const endpoint = context.destination?.endpoint
+    const target = context.backend?.target
     if (endpoint === undefined || target?.type !== 'service') return true
-    const name = walk.backend?.name ?? ''
+    const name = context.backend?.name ?? ''
     return config.services.endpoints(name, target.port, 'UDP').all.includes(endpoint)
   }
 
   onStreamDone(stream: ServerStream): void {
-    const walk = walkOf(stream)
-    walk.over = true
-    walk.destination?.endpoint?.end()
-    this.#telemetry.onStreamDone(stream, factsOf(stream, walk))
+    const context = contextOf(stream)
+    context.over = true
+    context.destination?.endpoint?.end()
+    this.#telemetry.onStreamDone(stream, factsOf(stream, context))
   }
 }
 
-function walkOf(stream: ServerStream): StreamWalk {
-  if (!(stream.state instanceof StreamWalk)) stream.state = new StreamWalk()
-  return stream.state as StreamWalk
+function contextOf(stream: ServerStream): StreamContext {
+  if (!(stream.state instanceof StreamContext)) stream.state = new StreamContext()
+  return stream.state as StreamContext
 }
 
-function factsOf(stream: ServerStream, walk: StreamWalk): StreamFacts {
-  const { place, backend, address } = walk
-  const error = stream.error ?? walk.error
+function factsOf(stream: ServerStream, context: StreamContext): StreamFacts {
+  const { place, backend, address } = context
+  const error = stream.error ?? context.error
   return {
     gateway: place?.gateway,
     listener: place?.listener,

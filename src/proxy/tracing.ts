@@ -7,11 +7,11 @@ import { performance } from 'node:perf_hooks'
 import type { UpstreamAddress } from '../engine/upstream/upstream-address.ts'
 import type { Attribute } from '../exchange/observe.ts'
 import { operationOf } from './llm/model-call.ts'
+import type { RequestContext } from './request-context.ts'
 import { newSpanId, RequestTrace, rememberTrace } from './request-trace.ts'
 import { accessFields } from './telemetry/access-fields.ts'
 import type { FinishedSpan } from './telemetry/otlp/span.ts'
 import type { RequestFacts } from './telemetry/types.ts'
-import type { Walk } from './walk.ts'
 
 const form = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
 
@@ -26,38 +26,38 @@ export function parseTraceParent(text: string | readonly string[] | undefined) {
 }
 
 /** Decides whether the request gets spans; before any policy, which may then see its header. */
-export function startTrace(walk: Walk, random: () => number): void {
-  const { tracing } = walk.observers
+export function startTrace(context: RequestContext, random: () => number): void {
+  const { tracing } = context.observers
   if (tracing === undefined) return
-  const { headers } = walk.exchange.request
+  const { headers } = context.exchange.request
   const parent = parseTraceParent(headers.lines('traceparent'))
-  if (random() >= tracing.share(walk.exchange, parent !== undefined)) return
+  if (random() >= tracing.share(context.exchange, parent !== undefined)) return
   const trace = new RequestTrace(parent)
-  walk.trace = trace
-  rememberTrace(walk.exchange, trace)
+  context.trace = trace
+  rememberTrace(context.exchange, trace)
   headers.set('traceparent', trace.header(trace.spanId))
 }
 
 /** The request is about to be sent to an address. */
-export function startAttemptSpan(walk: Walk, address: UpstreamAddress): void {
-  const { trace } = walk
+export function startAttemptSpan(context: RequestContext, address: UpstreamAddress): void {
+  const { trace } = context
   if (trace === undefined) return
-  endAttemptSpan(walk)
+  endAttemptSpan(context)
   const to = `${address.host}:${address.port}`
   trace.attempt = { spanId: newSpanId(), startedAt: performance.now(), to }
-  walk.exchange.request.headers.set('traceparent', trace.header(trace.attempt.spanId))
+  context.exchange.request.headers.set('traceparent', trace.header(trace.attempt.spanId))
 }
 
 /** Another address of the name is connected to. */
-export function moveAttemptSpan({ trace }: Walk, { host, port }: UpstreamAddress): void {
+export function moveAttemptSpan({ trace }: RequestContext, { host, port }: UpstreamAddress): void {
   const attempt = trace?.attempt
   if (trace !== undefined && attempt !== undefined)
     trace.attempt = { ...attempt, to: `${host}:${port}` }
 }
 
 /** A response has come, or will not come. */
-export function endAttemptSpan(walk: Walk, status?: number, error?: string): void {
-  const { trace, exchange } = walk
+export function endAttemptSpan(context: RequestContext, status?: number, error?: string): void {
+  const { trace, exchange } = context
   const attempt = trace?.attempt
   if (trace === undefined || attempt === undefined) return
   trace.attempt = undefined
@@ -70,7 +70,7 @@ export function endAttemptSpan(walk: Walk, status?: number, error?: string): voi
     ['http.path', path],
   ]
   if (status !== undefined) attributes.push(['http.status', BigInt(status)])
-  const asked = askedOfModel(walk)
+  const asked = askedOfModel(context)
   attributes.push(...asked.attributes)
   trace.finished.push({
     traceId: trace.traceId,
@@ -87,7 +87,7 @@ export function endAttemptSpan(walk: Walk, status?: number, error?: string): voi
 }
 
 /** A call of a language model is named and described as OpenTelemetry wants it. */
-function askedOfModel({ model }: Walk): { name?: string; attributes: Attribute[] } {
+function askedOfModel({ model }: RequestContext): { name?: string; attributes: Attribute[] } {
   const { asked, provider } = model ?? {}
   if (asked === undefined || provider === undefined) return { attributes: [] }
   const operation = operationOf(asked.route)
@@ -113,18 +113,18 @@ export interface CallSpan {
 
 /** Undefined where the request gets no span. */
 export function startCallSpan(
-  walk: Walk,
+  context: RequestContext,
   name: string,
   attributes: readonly Attribute[],
 ): CallSpan | undefined {
-  const { trace } = walk
+  const { trace } = context
   if (trace === undefined) return undefined
   const spanId = newSpanId()
   const startedAt = performance.now()
   return {
     header: trace.header(spanId),
     end: (error) => {
-      if (walk.over) return
+      if (context.over) return
       trace.finished.push({
         traceId: trace.traceId,
         spanId,
@@ -142,18 +142,18 @@ export function startCallSpan(
 }
 
 /** All spans of a request that is over; none where the caller wants none kept. */
-export function finishTrace(walk: Walk, facts: RequestFacts): readonly FinishedSpan[] {
-  const { trace, exchange } = walk
+export function finishTrace(context: RequestContext, facts: RequestFacts): readonly FinishedSpan[] {
+  const { trace, exchange } = context
   if (trace === undefined) return []
-  endAttemptSpan(walk, undefined, facts.error)
+  endAttemptSpan(context, undefined, facts.error)
   if (!trace.isExported) return []
-  const attributes = attributesOf(walk, facts)
+  const attributes = attributesOf(context, facts)
   const given = attributes.find(([name]) => name === 'span.name')?.[1]
   trace.finished.push({
     traceId: trace.traceId,
     spanId: trace.spanId,
     parentId: trace.parentId,
-    name: typeof given === 'string' && given !== '' ? given : spanName(walk, facts),
+    name: typeof given === 'string' && given !== '' ? given : spanName(context, facts),
     kind: 'server',
     startedAt: exchange.startedAt,
     endedAt: exchange.startedAt + facts.durationMs,
@@ -167,8 +167,8 @@ export function finishTrace(walk: Walk, facts: RequestFacts): readonly FinishedS
 const notOfSpans = new Set(['error', 'trace.id', 'span.id'])
 
 /** The fields of the access log, what spans have besides, and what the policy changes. */
-function attributesOf(walk: Walk, facts: RequestFacts): Attribute[] {
-  const { exchange, observers } = walk
+function attributesOf(context: RequestContext, facts: RequestFacts): Attribute[] {
+  const { exchange, observers } = context
   const attributes: Attribute[] = []
   for (const { name, read } of accessFields) {
     const value = notOfSpans.has(name) ? undefined : read(facts, exchange)
@@ -187,7 +187,7 @@ function attributesOf(walk: Walk, facts: RequestFacts): Attribute[] {
 }
 
 /** Low in cardinality: the pattern that the path matched, never the path. */
-function spanName({ exchange, prefix, placement }: Walk, facts: RequestFacts): string {
+function spanName({ exchange, prefix, placement }: RequestContext, facts: RequestFacts): string {
   if (placement === undefined) return 'unknown'
   const type = exchange.request.headers.get('content-type')
   if (type !== undefined && /^application\/grpc(?:\+|;|$)/i.test(type)) {
@@ -198,7 +198,7 @@ function spanName({ exchange, prefix, placement }: Walk, facts: RequestFacts): s
 
 function matchedPath(
   prefix: string | undefined,
-  { rule }: NonNullable<Walk['placement']>,
+  { rule }: NonNullable<RequestContext['placement']>,
   path: string,
 ): string {
   if (prefix !== undefined) return prefix.endsWith('/') ? `${prefix}*` : `${prefix}/*`

@@ -1,17 +1,17 @@
 /** What policies call other services with. */
 import type { Callouts } from '../../exchange/exchange.ts'
-import type { PhaseContext } from '../phase-context.ts'
+import type { GatewayRuntime } from '../runtime.ts'
 import type { Telemetry } from '../telemetry/types.ts'
 import { GrpcCallouts } from './grpc.ts'
 import { HttpCallouts } from './http.ts'
 import { CalloutOpener } from './opener.ts'
 
-/** `context` is asked for at the first call, and not before. */
-export function openCallouts(context: () => PhaseContext, telemetry: Telemetry): Callouts {
+/** `runtime` is called for at the first call, and not before. */
+export function openCallouts(runtime: () => GatewayRuntime, telemetry: Telemetry): Callouts {
   let made: { readonly http: HttpCallouts; readonly grpc: GrpcCallouts } | undefined
   const use = () => {
     if (made === undefined) {
-      const opener = new CalloutOpener(context(), telemetry)
+      const opener = new CalloutOpener(runtime(), telemetry)
       made = { http: new HttpCallouts(opener), grpc: new GrpcCallouts(opener) }
     }
     return made

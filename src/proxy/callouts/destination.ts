@@ -6,7 +6,7 @@ import { backendLevels } from '../../policies/merge.ts'
 import { httpAccess, streamAccess } from '../config/backend-access.ts'
 import { nameTarget } from '../config/rules.ts'
 import { withPickerTls } from '../inference/picker-tls.ts'
-import type { PhaseContext } from '../phase-context.ts'
+import type { GatewayRuntime } from '../runtime.ts'
 import { joinAuthority } from '../upstream/authority.ts'
 import { chooseEndpoint, now } from '../upstream/choose.ts'
 import type { Destination } from '../upstream/destination.ts'
@@ -23,41 +23,41 @@ const grpcCall: Asked = { authority: '', scheme: 'http', version: '2', isGrpc: t
  * connections to it. Rejects with a GatewayError where the backend cannot be reached.
  */
 export async function resolveCallout(
-  context: PhaseContext,
+  runtime: GatewayRuntime,
   target: CalloutTarget | HostTarget | VendorTarget,
   isGrpc: boolean,
   isPicker = false,
 ): Promise<Destination> {
-  if (target.type === 'host') return resolveHost(context, target)
-  if (target.type === 'vendor') return resolveVendor(context, target)
-  const { policies } = context.config
+  if (target.type === 'host') return resolveHost(runtime, target)
+  if (target.type === 'vendor') return resolveVendor(runtime, target)
+  const { policies } = runtime.config
   const backend = targetObject(target)
   // No route leads there, so only what targets the backend itself holds.
   const place: Parameters<typeof resolveDestination>[1] = {
     backend: (_named, part) => {
       const levels = backendLevels([], { backend, sections: part().sections })
       const found = policies.merge('backend', 'PostRouting', levels)
-      return streamAccess(isPicker ? withPickerTls(found, context.config, target) : found)
+      return streamAccess(isPicker ? withPickerTls(found, runtime.config, target) : found)
     },
   }
-  return resolveDestination(context, place, nameTarget(target), isGrpc ? grpcCall : plainCall)
+  return resolveDestination(runtime, place, nameTarget(target), isGrpc ? grpcCall : plainCall)
 }
 
 /** As a dynamic forward proxy would reach it, with what that may not reach. */
 function resolveHost(
-  context: PhaseContext,
+  runtime: GatewayRuntime,
   { host, port, isSecure }: HostTarget,
 ): Promise<Destination> {
   const policies = { steps: [], answers: [], connection: {}, client: {} }
   const access = httpAccess(policies, { needsTls: isSecure, tlsByDefault: isSecure })
   const asked = { authority: `${host}:${port}`, scheme: 'http' as const }
-  return resolveDynamic(context, access, asked, undefined)
+  return resolveDynamic(runtime, access, asked, undefined)
 }
 
 const profiles = new WeakMap<ConnectionSettings, UpstreamProfiles>()
 
 async function resolveVendor(
-  { resolver, random, cap }: PhaseContext,
+  { resolver, random, cap }: GatewayRuntime,
   { host, port, settings }: VendorTarget,
 ): Promise<Destination> {
   let known = profiles.get(settings)

@@ -13,7 +13,7 @@ import type {
   HostTarget,
   VendorTarget,
 } from '../../exchange/exchange.ts'
-import type { PhaseContext } from '../phase-context.ts'
+import type { GatewayRuntime } from '../runtime.ts'
 import type { Telemetry } from '../telemetry/types.ts'
 import { now } from '../upstream/choose.ts'
 import { type Destination, movedTo } from '../upstream/destination.ts'
@@ -40,11 +40,11 @@ export interface OpenCallout {
 }
 
 export class CalloutOpener {
-  readonly #context: PhaseContext
+  readonly #runtime: GatewayRuntime
   readonly #telemetry: Telemetry
 
-  constructor(context: PhaseContext, telemetry: Telemetry) {
-    this.#context = context
+  constructor(runtime: GatewayRuntime, telemetry: Telemetry) {
+    this.#runtime = runtime
     this.#telemetry = telemetry
   }
 
@@ -52,7 +52,7 @@ export class CalloutOpener {
   async open(request: CalloutRequest, listener: CallListener): Promise<OpenCallout> {
     const { isGrpc, subtype, target } = request
     const cause = request.cause && causeOf(request.cause)
-    const destination = await resolveCallout(this.#context, target, isGrpc, request.isPicker)
+    const destination = await resolveCallout(this.#runtime, target, isGrpc, request.isPicker)
     const { address, race, authority, settings, steps } = destination
     if (isGrpc && address.isHttp2 !== true) {
       throw new GatewayError('callout_failed', 'gRPC needs HTTP/2, which backend.http excludes')
@@ -75,13 +75,13 @@ export class CalloutOpener {
     const startedAt = now()
     const { body } = request
     const isOpen = isGrpc && body === undefined
-    destination.endpoint?.begin(this.#context.cap)
+    destination.endpoint?.begin(this.#runtime.cap)
     let at = destination
     const onElsewhere = (address: UpstreamAddress): void => {
-      at = movedTo(at, address, this.#context.cap)
+      at = movedTo(at, address, this.#runtime.cap)
     }
     const options = { address, race, onElsewhere, connectTimeoutMs, timeoutMs: 0 }
-    const call = this.#context.mcp.call({ ...options, head, body, isOpen }, listener)
+    const call = this.#runtime.mcp.call({ ...options, head, body, isOpen }, listener)
     return {
       call,
       timeoutMs: settings.requestTimeoutMs,

@@ -1,4 +1,4 @@
-/** The filters of a rule or of a backendRef, sorted by the place where the walk needs them. */
+/** The filters of a rule or of a backendRef, sorted by the phase that needs them. */
 import { filterProblem } from '../../model/filter-problems.ts'
 import type { HeaderChanges, RouteFilter } from '../../model/resources.ts'
 import type { RedirectFilter } from './redirect.ts'

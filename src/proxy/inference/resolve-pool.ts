@@ -8,33 +8,33 @@ import { BodyLedger } from '../../policies/ext-proc/body-ledger.ts'
 import { sendRequest } from '../../policies/ext-proc/converse.ts'
 import { answerIn, Processing } from '../../policies/ext-proc/processing.ts'
 import type { BackendAccess } from '../config/backend-access.ts'
-import type { PhaseContext } from '../phase-context.ts'
+import type { RequestContext } from '../request-context.ts'
+import type { GatewayRuntime } from '../runtime.ts'
 import { upstreamVersion, versionOfAppProtocol } from '../upstream/http-version.ts'
 import type { Pool } from '../upstream/pools.ts'
 import { atMember, usableAccess } from '../upstream/resolve.ts'
-import type { Walk } from '../walk.ts'
 import { candidates, destinationKey, namedIn, pickedFrom } from './picked.ts'
 import { PoolCall } from './pool-call.ts'
 
 /**
- * Sets the destination of the walk; the first time, the picker of the pool is asked for it, and may
+ * Sets the destination of the request; the first time, the picker of the pool is asked for it, and may
  * answer instead. Throws or rejects with `backend_invalid`, `policy_unenforceable`, `no_endpoints`,
  * `overloaded` or `endpoint_picker_failed`.
  */
 export function resolvePool(
-  walk: Walk,
-  context: PhaseContext,
+  context: RequestContext,
+  runtime: GatewayRuntime,
 ): undefined | Promise<RespondVerdict | undefined> {
-  const { backend, placement } = walk
+  const { backend, placement } = context
   if (backend === undefined || placement === undefined) throw new GatewayError('no_backends')
-  const pool = context.config.pools.find(backend.name)
+  const pool = runtime.config.pools.find(backend.name)
   const { picker, unusable } = pool?.resource ?? {}
   if (pool === undefined || picker === undefined) {
     throw new GatewayError('backend_invalid', unusable ?? backend.name)
   }
   const access = usableAccess(placement, backend)
-  if (walk.pool === undefined) return askPicker(walk, context, { pool, picker, access })
-  setDestination(walk, context, walk.pool, access)
+  if (context.pool === undefined) return askPicker(context, runtime, { pool, picker, access })
+  setDestination(context, runtime, context.pool, access)
   return undefined
 }
 
@@ -45,18 +45,18 @@ interface UsablePool {
 }
 
 async function askPicker(
-  walk: Walk,
-  context: PhaseContext,
+  context: RequestContext,
+  runtime: GatewayRuntime,
   { pool, picker, access }: UsablePool,
 ): Promise<RespondVerdict | undefined> {
-  const { exchange, backend } = walk
+  const { exchange, backend } = context
   const name = backend?.name ?? ''
   if (pool.endpoints().size === 0) throw new GatewayError('no_endpoints', name)
   let named: string | undefined
   const processing = new Processing({
     target: picker.target,
     exchange,
-    callouts: context.callouts,
+    callouts: runtime.callouts,
     isPicker: true,
     learn: (metadata) => {
       named = namedIn(metadata) ?? named
@@ -68,12 +68,12 @@ async function askPicker(
   // Once there is an answer, the picker has nothing to say that it would be worth losing for.
   processing.response.ledger = new BodyLedger(exchange.bufferLimit)
   const call = new PoolCall(name, pool, picker, processing)
-  walk.pool = call
-  walk.keepOriginal()
+  context.pool = call
+  context.keepOriginal()
   // What the picker says counts, not what a client has made up.
   exchange.request.headers.remove(destinationKey)
   try {
-    await sendRequest(exchange, processing, candidates(pool, context.cap?.most))
+    await sendRequest(exchange, processing, candidates(pool, runtime.cap?.most))
     const text = named ?? exchange.request.headers.get(destinationKey)
     const picked = pickedFrom(text, pool.endpoints())
     if (typeof picked !== 'string') call.picked(picked)
@@ -88,7 +88,7 @@ async function askPicker(
     }
     failOver(call, processing, error, mayFail)
   }
-  setDestination(walk, context, call, access)
+  setDestination(context, runtime, call, access)
   return undefined
 }
 
@@ -103,22 +103,22 @@ function failOver(call: PoolCall, processing: Processing, error: unknown, mayFai
 }
 
 function setDestination(
-  walk: Walk,
-  context: PhaseContext,
+  context: RequestContext,
+  runtime: GatewayRuntime,
   call: PoolCall,
   access: BackendAccess,
 ): void {
   const { resource } = call.pool
-  const endpoint = call.next(context)
+  const endpoint = call.next(runtime)
   if (endpoint === undefined || resource === undefined) {
     throw new GatewayError('no_endpoints', call.name)
   }
   const { name, namespace, appProtocol } = resource
-  const host = `${name}.${namespace}.inference.${context.resolver.clusterDomain}`
+  const host = `${name}.${namespace}.inference.${runtime.resolver.clusterDomain}`
   const { connection } = access.policies
   const ofPort = versionOfAppProtocol(appProtocol)
-  const version = upstreamVersion(connection, walk.exchange.request, ofPort)
-  walk.destination = atMember(context, access, {
+  const version = upstreamVersion(connection, context.exchange.request, ofPort)
+  context.destination = atMember(runtime, access, {
     host,
     port: endpoint.address.port,
     endpoint,

@@ -6,7 +6,8 @@ import type { FieldPair } from '../../exchange/exchange.ts'
 import { forwardingFacts } from '../../exchange/forwarding.ts'
 import { tokenLimitsOf } from '../../exchange/rate-limits.ts'
 import type { BackendAccess } from '../config/backend-access.ts'
-import type { PhaseContext } from '../phase-context.ts'
+import { nameRetry, type RequestContext } from '../request-context.ts'
+import type { GatewayRuntime } from '../runtime.ts'
 import type { Ejection } from '../telemetry/types.ts'
 import { joinAuthority } from '../upstream/authority.ts'
 import { chooseEndpoint, now } from '../upstream/choose.ts'
@@ -18,26 +19,25 @@ import {
   type ProviderEndpoint,
 } from '../upstream/model-providers.ts'
 import type { NameEndpoints } from '../upstream/name-endpoints.ts'
-import { nameRetry, type Walk } from '../walk.ts'
 import { ModelCall } from './model-call.ts'
 
-/** Sets the destination of the walk; a later attempt asks a provider that was not asked yet. */
+/** Sets the destination of the request; a later attempt asks a provider that was not asked yet. */
 export function resolveProvider(
-  walk: Walk,
-  { random, resolver }: PhaseContext,
+  context: RequestContext,
+  { random, resolver }: GatewayRuntime,
   backend: ModelBackend,
 ): undefined | Promise<undefined> {
-  const { exchange, placement } = walk
+  const { exchange, placement } = context
   if (placement === undefined) throw new GatewayError('no_backends')
-  if (walk.model === undefined) {
-    walk.keepOriginal()
+  if (context.model === undefined) {
+    context.keepOriginal()
     tokenLimitsOf(exchange)?.note(exchange)
-    walk.model = new ModelCall(exchange, mayRepeat(walk, backend))
+    context.model = new ModelCall(exchange, mayRepeat(context, backend))
   } else {
-    walk.model.restore(exchange.request)
-    nameRetry(walk)
+    context.model.restore(exchange.request)
+    nameRetry(context)
   }
-  const call = walk.model
+  const call = context.model
   let provider = chooseProvider(backend.groups, call.tried, { random, now })
   if (provider === undefined) {
     // Everybody was asked, and a retry policy wants it once more.
@@ -55,15 +55,15 @@ export function resolveProvider(
   offerCredential(exchange, call.credentials.ofVendor(provider.vendor, backend.hasOneVendor))
   call.access = access
   const { host, port } = provider
-  if (isIP(host) !== 0) return aim(walk, provider, access, undefined)
+  if (isIP(host) !== 0) return aim(context, provider, access, undefined)
   const aimAt = (found: NameEndpoints): undefined => {
     const first = chooseEndpoint(found, { random, now })
-    return aim(walk, provider, access, first && { first, found })
+    return aim(context, provider, access, first && { first, found })
   }
   const found = resolver.hosts.endpoints(host, port)
   if (!(found instanceof Promise)) return aimAt(found)
   // A name that nobody knows fails where it is connected to: that is how another provider is asked.
-  return found.then(aimAt, () => aim(walk, provider, access, undefined))
+  return found.then(aimAt, () => aim(context, provider, access, undefined))
 }
 
 /** An address of a provider's name, and all of them. */
@@ -79,16 +79,16 @@ function offerCredential({ facts }: ServerExchange, credential: FieldPair | unde
 }
 
 function aim(
-  walk: Walk,
+  context: RequestContext,
   { host, port, address, endpoint }: ProviderEndpoint,
   { profiles, policies, steps }: BackendAccess,
   name: FoundName | undefined,
 ): undefined {
   const profile = profiles.of(host)
   // Unless policies say otherwise, providers are spoken to in HTTP/1.1.
-  const version = upstreamVersion(policies.connection, walk.exchange.request, '1.1')
+  const version = upstreamVersion(policies.connection, context.exchange.request, '1.1')
   const race = name && profile.race(name.found, version)
-  walk.destination = {
+  context.destination = {
     address: profile.address(name?.first.address ?? address, version),
     ...(race && { race }),
     authority: joinAuthority(host, port, profile.scheme),
@@ -100,29 +100,32 @@ function aim(
 }
 
 /** Most backends have one provider, and most routes no retries: their heads need not be kept. */
-function mayRepeat({ exchange }: Walk, { groups }: ModelBackend): boolean {
+function mayRepeat({ exchange }: RequestContext, { groups }: ModelBackend): boolean {
   if (exchange.facts.has(forwardingFacts.retry)) return true
   return groups.length > 1 || (groups[0]?.length ?? 0) > 1
 }
 
 /** Has the request another provider to ask, which nobody has told to stay away from? */
-export function hasAnotherProvider(walk: Walk, context: PhaseContext): boolean {
-  if (walk.model?.canTryMore !== true || !walk.exchange.isReplayable) return false
-  return hasUntriedProvider(walk, context)
+export function hasAnotherProvider(context: RequestContext, runtime: GatewayRuntime): boolean {
+  if (context.model?.canTryMore !== true || !context.exchange.isReplayable) return false
+  return hasUntriedProvider(context, runtime)
 }
 
-function hasUntriedProvider({ model, backend }: Walk, { config }: PhaseContext): boolean {
+function hasUntriedProvider(
+  { model, backend }: RequestContext,
+  { config }: GatewayRuntime,
+): boolean {
   const found = backend && config.backends.find(backend.name)
   if (model === undefined || found?.type !== 'ai') return false
   return found.groups.flat().some((one) => !model.tried.has(one))
 }
 
 /** The provider cannot carry the request. Is there another one to ask? Nothing is held against the first. */
-export function passOverProvider(walk: Walk, context: PhaseContext): boolean {
-  const { model } = walk
+export function passOverProvider(context: RequestContext, runtime: GatewayRuntime): boolean {
+  const { model } = context
   if (model === undefined || !model.canRestore) return false
   model.unsuited++
-  return hasUntriedProvider(walk, context)
+  return hasUntriedProvider(context, runtime)
 }
 
 /** Did the provider fail, so that another one is worth a try? */
@@ -131,7 +134,10 @@ export function isProviderFailure(status: number): boolean {
 }
 
 /** For metrics: who is left out, and why; undefined where it is no provider of language models. */
-export function ejectionOf({ model, backend }: Walk, reason: string): Ejection | undefined {
+export function ejectionOf(
+  { model, backend }: RequestContext,
+  reason: string,
+): Ejection | undefined {
   const provider = model?.provider
   if (provider === undefined) return undefined
   const { host, port, endpoint } = provider

@@ -6,13 +6,13 @@ import { type JsonObject, numberAt, stringAt } from '../../backends/ai/json.ts'
 import type { Said } from '../../backends/ai/serve/said.ts'
 import type { LearnedRecord } from '../../exchange/learned.ts'
 import { tokenLimitsOf } from '../../exchange/rate-limits.ts'
+import type { RequestContext } from '../request-context.ts'
 import type { ModelFacts, ModelParameters } from '../telemetry/types.ts'
 import { now } from '../upstream/choose.ts'
-import type { Walk } from '../walk.ts'
 import { type ModelCall, operationOf } from './model-call.ts'
 
 /** `llm` of expressions, as far as it is known when they ask. */
-export function describeModelCall({ exchange, model }: Walk): void {
+export function describeModelCall({ exchange, model }: RequestContext): void {
   if (model?.asked === undefined || model.isDescribed) return
   model.isDescribed = true
   const { startedAt, learned } = exchange
@@ -53,15 +53,15 @@ function recordOf(call: ModelCall, startedAt: number): LearnedRecord {
 }
 
 /** When the exchange is over: what was used is told, and charged to limits of tokens. */
-export function finishModelCall(walk: Walk): void {
-  const { exchange, model } = walk
+export function finishModelCall(context: RequestContext): void {
+  const { exchange, model } = context
   if (model === undefined) return
-  describeModelCall(walk)
+  describeModelCall(context)
   // Sessions are charged as they go.
   if (model.route === 'Realtime' && model.facts.usage !== undefined) {
     exchange.learned.llm = { ...exchange.learned.llm, ...tokensOf(model.facts.usage) }
   }
-  walk.modelFacts = modelFactsOf(walk, model)
+  context.modelFacts = modelFactsOf(context, model)
   model.end()
   if (model.outgoing === undefined || model.outgoing.route === 'VendorCTokenCount') return
   const limits = tokenLimitsOf(exchange)
@@ -96,7 +96,10 @@ const addBytes = (sum: number, text: string): number => sum + Buffer.byteLength(
 const argumentsOf = (said: Said | undefined): string[] =>
   (said?.toolCalls ?? []).map((call) => call.arguments)
 
-function modelFactsOf({ exchange, attemptStartedAt, error }: Walk, call: ModelCall): ModelFacts {
+function modelFactsOf(
+  { exchange, attemptStartedAt, error }: RequestContext,
+  call: ModelCall,
+): ModelFacts {
   const { asked, facts, provider, checks, outgoing } = call
   const hasFailed = exchange.sentStatus >= 400 || exchange.sentStatus === 0
   const failure = exchange.error?.code ?? error?.code ?? `${exchange.sentStatus}`

@@ -1,15 +1,15 @@
 import type { RouteTypes } from '../../backends/ai/request/route-type.ts'
 import { forwardingFacts } from '../../exchange/forwarding.ts'
 import type { CompiledRule } from '../config/rules.ts'
-import type { PhaseContext } from '../phase-context.ts'
+import type { RequestContext } from '../request-context.ts'
 import { placementAhead } from '../route.ts'
-import type { Walk } from '../walk.ts'
+import type { GatewayRuntime } from '../runtime.ts'
 import { routeTypesOf } from './model-call.ts'
 
 /** Does the rule lead to providers of language models, with any of its backends? */
 export function leadsToModels(
   { backends }: CompiledRule,
-  { config }: Pick<PhaseContext, 'config'>,
+  { config }: Pick<GatewayRuntime, 'config'>,
 ): boolean {
   return backends.some(
     ({ target, name }) => target.type === 'backend' && config.backends.find(name)?.type === 'ai',
@@ -18,11 +18,11 @@ export function leadsToModels(
 
 /** Tells policies of the route whether clients may send keys as SDKs of model vendors do. */
 export function markModelRoute(
-  { exchange: { facts } }: Walk,
+  { exchange: { facts } }: RequestContext,
   rule: CompiledRule | undefined,
-  context: PhaseContext,
+  runtime: GatewayRuntime,
 ): void {
-  if (rule !== undefined && leadsToModels(rule, context)) {
+  if (rule !== undefined && leadsToModels(rule, runtime)) {
     facts.set(forwardingFacts.isModelRoute, true)
   } else if (facts.size > 0) facts.delete(forwardingFacts.isModelRoute)
 }
@@ -31,9 +31,13 @@ export function markModelRoute(
  * Route types of a request that no provider was chosen for, such as one that a policy has refused.
  * Undefined if it does not lead to model providers.
  */
-export function routeTypesAhead(walk: Walk, { config }: PhaseContext): RouteTypes | undefined {
-  const placement = walk.placement ?? placementAhead(walk, config)
-  const targets = walk.backend === undefined ? (placement?.rule.backends ?? []) : [walk.backend]
+export function routeTypesAhead(
+  context: RequestContext,
+  { config }: GatewayRuntime,
+): RouteTypes | undefined {
+  const placement = context.placement ?? placementAhead(context, config)
+  const targets =
+    context.backend === undefined ? (placement?.rule.backends ?? []) : [context.backend]
   for (const { target, name } of targets) {
     const found = target.type === 'backend' ? config.backends.find(name) : undefined
     if (found?.type !== 'ai') continue

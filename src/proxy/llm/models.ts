@@ -1,8 +1,8 @@
 /** The list of models: the names that the gateway takes, or what the provider says where any will do. */
 import { changeQuery } from '../../base/query-string.ts'
 import type { RespondVerdict } from '../../exchange/exchange.ts'
-import type { PhaseContext } from '../phase-context.ts'
-import type { Walk } from '../walk.ts'
+import type { RequestContext } from '../request-context.ts'
+import type { GatewayRuntime } from '../runtime.ts'
 import type { ModelCall } from './model-call.ts'
 import { ownAnswer } from './own-answers.ts'
 import { apiVersion } from './provider-path.ts'
@@ -12,11 +12,11 @@ import { apiVersion } from './provider-path.ts'
  * there are none, the provider is asked for its own list, as it is; undefined then.
  */
 export function modelsAnswer(
-  walk: Walk,
+  context: RequestContext,
   { policy, provider }: ModelCall,
-  { config }: PhaseContext,
+  { config }: GatewayRuntime,
 ): RespondVerdict | undefined {
-  const { backend } = walk
+  const { backend } = context
   const aliases = Object.keys(policy?.config.modelAliases ?? {}).filter(
     (name) => !name.includes('*'),
   )
@@ -28,7 +28,7 @@ export function modelsAnswer(
     const pinned = one.config.model ?? one.config.deploymentName
     if (pinned !== undefined && !models.has(pinned)) models.set(pinned, vendor.systemName)
   }
-  if (models.size === 0 && askProvider(walk, provider)) return undefined
+  if (models.size === 0 && askProvider(context, provider)) return undefined
   const data = [...models].map(([id, owner]) => ({
     id,
     object: 'model',
@@ -44,7 +44,10 @@ function withoutVersion(query: string | undefined): string | undefined {
 }
 
 /** False where the provider has no list, or none is known to be where its path was overridden. */
-function askProvider({ exchange: { request } }: Walk, provider: ModelCall['provider']): boolean {
+function askProvider(
+  { exchange: { request } }: RequestContext,
+  provider: ModelCall['provider'],
+): boolean {
   if (provider === undefined || provider.provider.path !== undefined) return false
   const path = provider.vendor.modelsPath?.(provider.provider.config)
   if (path === undefined) return false

@@ -8,9 +8,9 @@ import { writeErrorFor } from '../../backends/ai/serve/errors.ts'
 import { ProviderFailure } from '../../backends/ai/serve/provider-failure.ts'
 import type { GatewayError } from '../../errors.ts'
 import type { RespondVerdict } from '../../exchange/exchange.ts'
-import type { PhaseContext } from '../phase-context.ts'
+import type { RequestContext } from '../request-context.ts'
 import { answerOf, type LocalResponse, refusalText, rescue } from '../rescue.ts'
-import type { Walk } from '../walk.ts'
+import type { GatewayRuntime } from '../runtime.ts'
 import { routeTypesAhead } from './model-route.ts'
 
 const json = ['content-type', 'application/json'] as const
@@ -36,15 +36,15 @@ const unread: ReadonlySet<RouteType> = new Set<RouteType>(['Passthrough', 'Realt
 
 /** An error of the gateway in the way that its client understands. */
 export function answerToError(
-  walk: Walk,
+  context: RequestContext,
   error: GatewayError,
-  context: PhaseContext,
+  runtime: GatewayRuntime,
 ): LocalResponse {
   const { row } = error
-  const route = routeOf(walk, context)
+  const route = routeOf(context, runtime)
   if (route === undefined) {
-    const isGrpcRoute = walk.placement?.rule.resource.route.kind === 'GRPCRoute'
-    return rescue(error, walk.exchange.request.headers, isGrpcRoute)
+    const isGrpcRoute = context.placement?.rule.resource.route.kind === 'GRPCRoute'
+    return rescue(error, context.exchange.request.headers, isGrpcRoute)
   }
   const body = writeErrorFor(route, { status: row.status, message: row.text })
   return { status: row.status, headers: [json], body: JSON.stringify(body) }
@@ -52,22 +52,22 @@ export function answerToError(
 
 /** What a policy answers. If it refuses a request to a model, the body has the format of the client. */
 export function answerToVerdict(
-  walk: Walk,
+  context: RequestContext,
   verdict: RespondVerdict,
-  context: PhaseContext,
+  runtime: GatewayRuntime,
 ): LocalResponse {
-  const route = verdict.refusal === true ? routeOf(walk, context) : undefined
-  if (route === undefined) return answerOf(verdict, walk.exchange.request.headers)
+  const route = verdict.refusal === true ? routeOf(context, runtime) : undefined
+  if (route === undefined) return answerOf(verdict, context.exchange.request.headers)
   const { status, headers = [] } = verdict
   const body = writeErrorFor(route, { status, message: refusalText(verdict) })
   return { status, headers: [json, ...headers], body: JSON.stringify(body) }
 }
 
 /** The format of the client; undefined where it speaks to no model, or nobody reads what it says. */
-function routeOf(walk: Walk, context: PhaseContext): RouteType | undefined {
-  const types = walk.model?.routeTypes ?? routeTypesAhead(walk, context)
+function routeOf(context: RequestContext, runtime: GatewayRuntime): RouteType | undefined {
+  const types = context.model?.routeTypes ?? routeTypesAhead(context, runtime)
   if (types === undefined) return undefined
-  const route = walk.model?.route ?? types.typeOf(walk.exchange.request.path) ?? 'Completions'
+  const route = context.model?.route ?? types.typeOf(context.exchange.request.path) ?? 'Completions'
   return unread.has(route) ? undefined : route
 }
 

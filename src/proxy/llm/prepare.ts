@@ -13,8 +13,8 @@ import type { RespondVerdict } from '../../exchange/exchange.ts'
 import { forwardingFacts } from '../../exchange/forwarding.ts'
 import type { LearnedRecord } from '../../exchange/learned.ts'
 import { tokenLimitsOf } from '../../exchange/rate-limits.ts'
-import type { PhaseContext } from '../phase-context.ts'
-import type { Walk } from '../walk.ts'
+import type { RequestContext } from '../request-context.ts'
+import type { GatewayRuntime } from '../runtime.ts'
 import { passOverProvider } from './choose-provider.ts'
 import { decodeBody } from './content-coding.ts'
 import type { ModelCall } from './model-call.ts'
@@ -39,65 +39,70 @@ const ambiguousPath = new LlmError(
  * the same for the next provider, if the chosen one cannot carry the request.
  */
 export function prepareModelRequest(
-  walk: Walk,
-  context: PhaseContext,
-  askAnother: (walk: Walk, context: PhaseContext) => Promise<Result>,
+  context: RequestContext,
+  runtime: GatewayRuntime,
+  askAnother: (context: RequestContext, runtime: GatewayRuntime) => Promise<Result>,
 ): Result | Promise<Result> {
-  const call = walk.model
+  const call = context.model
   if (call === undefined) return undefined
-  walk.keepOriginal()
-  settleSigning(walk, call)
-  const { request } = walk.exchange
+  context.keepOriginal()
+  settleSigning(context, call)
+  const { request } = context.exchange
   const route = call.routeTypes.typeOf(request.path)
   if (route === undefined) {
-    walk.refusal = ambiguousPath.message
+    context.refusal = ambiguousPath.message
     return llmRefusal('Completions', ambiguousPath)
   }
   call.route = route
   const settle = (pending: Promise<Result>) =>
     pending.catch((error: unknown) => {
-      if (walk.over) return undefined
+      if (context.over) return undefined
       const isUnsuited = error instanceof UnsupportedByProviderError
-      if (isUnsuited && passOverProvider(walk, context)) return askAnother(walk, context)
-      return refuseInFormat(walk, route, error)
+      if (isUnsuited && passOverProvider(context, runtime)) return askAnother(context, runtime)
+      return refuseInFormat(context, route, error)
     })
   call.outgoing = undefined
   switch (route) {
     case 'Passthrough':
-      overridePath(walk, call)
+      overridePath(context, call)
       return undefined
     case 'Realtime':
-      return settle(prepareRealtime(walk, call))
+      return settle(prepareRealtime(context, call))
     case 'Models':
-      return modelsAnswer(walk, call, context)
+      return modelsAnswer(context, call, runtime)
     default:
-      return settle(prepareRead(walk, call, route))
+      return settle(prepareRead(context, call, route))
   }
 }
 
 /** Providers that want signatures say for what, because a host of one's own does not tell. */
-function settleSigning({ exchange: { facts } }: Walk, { provider }: ModelCall): void {
+function settleSigning({ exchange: { facts } }: RequestContext, { provider }: ModelCall): void {
   const scope = provider?.vendor.signingScope?.(provider.provider.config)
   if (scope === undefined) facts.delete(forwardingFacts.signingScope)
   else facts.set(forwardingFacts.signingScope, scope)
 }
 
-function refuseInFormat(walk: Walk, route: RouteType, error: unknown): RespondVerdict {
+function refuseInFormat(context: RequestContext, route: RouteType, error: unknown): RespondVerdict {
   if (!(error instanceof LlmError)) throw error
   const { message } = error
-  walk.refusal = message
+  context.refusal = message
   // If providers that can carry the request have failed, the client may try again.
-  const isAfterFailure = error instanceof UnsupportedByProviderError && walk.address !== undefined
+  const isAfterFailure =
+    error instanceof UnsupportedByProviderError && context.address !== undefined
   return llmRefusal(route, isAfterFailure ? new LlmError(503, message) : error)
 }
 
-async function prepareRead(walk: Walk, call: ModelCall, route: ReadRouteType): Promise<Result> {
+async function prepareRead(
+  context: RequestContext,
+  call: ModelCall,
+  route: ReadRouteType,
+): Promise<Result> {
   const { provider, policy } = call
   if (provider === undefined) return undefined
-  const original = await readClientBody(walk, call)
+  const original = await readClientBody(context, call)
   const { config } = provider.provider
   const settled = settleRequest(original, route, config, policy?.config)
-  const guarded = await guardRequest(walk, call, route, settled)
+  const guarded = await guardRequest(context, call, route, settled)
   if (guarded === undefined) return undefined
   if ('kind' in guarded) return guarded
   const { body, model } = guarded
@@ -107,30 +112,30 @@ async function prepareRead(walk: Walk, call: ModelCall, route: ReadRouteType): P
     vendor: provider.vendor,
     provider: config,
     settings: policy?.config,
-    headers: walk.exchange.request.headers,
+    headers: context.exchange.request.headers,
     newId,
   })
   if ('count' in outgoing) {
     const tokens = await outgoing.count()
     call.learn({ countTokens: tokens })
-    return walk.over ? undefined : ownAnswer(200, { input_tokens: tokens })
+    return context.over ? undefined : ownAnswer(200, { input_tokens: tokens })
   }
-  describeModelCall(walk)
+  describeModelCall(context)
   // Counting tokens uses none: clients do it to stay below their limits.
-  const limits = route === 'VendorCTokenCount' ? undefined : tokenLimitsOf(walk.exchange)
-  const spent = await limits?.check(walk.exchange)
-  if (walk.over || spent !== undefined) return spent
+  const limits = route === 'VendorCTokenCount' ? undefined : tokenLimitsOf(context.exchange)
+  const spent = await limits?.check(context.exchange)
+  if (context.over || spent !== undefined) return spent
   call.outgoing = outgoing
-  send(walk, call, outgoing)
+  send(context, call, outgoing)
   return undefined
 }
 
 const requestStatuses = { unknown: 415, damaged: 400, tooLarge: 413 }
 
 /** Read once, whatever number of providers is asked. */
-async function readClientBody(walk: Walk, call: ModelCall) {
+async function readClientBody(context: RequestContext, call: ModelCall) {
   if (call.clientBody !== undefined) return call.clientBody
-  const { exchange } = walk
+  const { exchange } = context
   const { bufferLimit, requestBody, request } = exchange
   const body = await requestBody.buffer(bufferLimit)
   if (!body.complete) throw new LlmError(413, `the body has more than ${bufferLimit} bytes`)
@@ -151,22 +156,22 @@ const ofTheClient = [
   'content-digest',
 ]
 
-function send(walk: Walk, call: ModelCall, outgoing: OutgoingRequest): void {
-  const { request, requestBody } = walk.exchange
+function send(context: RequestContext, call: ModelCall, outgoing: OutgoingRequest): void {
+  const { request, requestBody } = context.exchange
   const { clientBytes } = call
   if (outgoing.body !== undefined) requestBody.replace(Buffer.from(JSON.stringify(outgoing.body)))
   else if (clientBytes !== undefined) requestBody.replace(clientBytes)
   for (const name of ofTheClient) request.headers.remove(name)
   request.headers.set('content-type', 'application/json')
   request.method = 'POST'
-  if (!overridePath(walk, call)) setPath(walk, outgoing.plan)
+  if (!overridePath(context, call)) setPath(context, outgoing.plan)
 }
 
 /**
  * The vendor's path. If the vendor speaks the same interface, the query of the client is kept, except
  * for parameters of the vendor's own path and the version of the API, which the provider configures.
  */
-function setPath({ exchange: { request } }: Walk, plan: OutgoingRequest['plan']): void {
+function setPath({ exchange: { request } }: RequestContext, plan: OutgoingRequest['plan']): void {
   const [path = '', ...rest] = plan.path.split('?')
   const own = rest.join('?')
   const isSame = plan.kind === 'native' && plan.change === undefined
@@ -181,7 +186,7 @@ function setPath({ exchange: { request } }: Walk, plan: OutgoingRequest['plan'])
 const nameOfParameter = (parameter: string): string => parameter.split('=', 1)[0] ?? ''
 
 /** The phase after credentials were added: they go where the vendor looks for them. */
-export function adaptModelHeaders({ model, exchange }: Walk): undefined {
+export function adaptModelHeaders({ model, exchange }: RequestContext): undefined {
   const { headers, path } = exchange.request
   model?.provider?.vendor.adaptHeaders(headers, path)
 }

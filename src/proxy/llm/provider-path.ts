@@ -1,9 +1,9 @@
-import type { Walk } from '../walk.ts'
+import type { RequestContext } from '../request-context.ts'
 import type { ModelCall } from './model-call.ts'
 
 /** The path that the user wrote stands for every format; the client's query goes with its path. */
 export function overridePath(
-  { exchange: { request } }: Walk,
+  { exchange: { request } }: RequestContext,
   { provider }: Pick<ModelCall, 'provider'>,
 ): boolean {
   const path = provider?.provider.path

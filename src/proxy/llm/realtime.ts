@@ -7,16 +7,16 @@ import { resolveAlias } from '../../backends/ai/request/aliases.ts'
 import { realtimeReader, sumOfUsage } from '../../backends/ai/serve/realtime.ts'
 import type { RespondVerdict } from '../../exchange/exchange.ts'
 import { tokenLimitsOf } from '../../exchange/rate-limits.ts'
-import type { Walk } from '../walk.ts'
+import type { RequestContext } from '../request-context.ts'
 import type { ModelCall } from './model-call.ts'
 import { apiVersion, overridePath } from './provider-path.ts'
 
 /** @throws LlmError 400 where the provider has no sessions, or the request wants none. */
 export async function prepareRealtime(
-  walk: Walk,
+  context: RequestContext,
   call: ModelCall,
 ): Promise<RespondVerdict | undefined> {
-  const { exchange } = walk
+  const { exchange } = context
   const { request } = exchange
   const { provider, policy } = call
   if (provider === undefined) return undefined
@@ -32,8 +32,8 @@ export async function prepareRealtime(
   const named = config.model ?? config.deploymentName ?? query.get('model')
   const model = named === null ? undefined : resolveAlias(named, policy?.config.modelAliases)
   const spent = await tokenLimitsOf(exchange)?.check(exchange)
-  if (walk.over || spent !== undefined) return spent
-  if (!overridePath(walk, call)) setTarget(walk, target, model)
+  if (context.over || spent !== undefined) return spent
+  if (!overridePath(context, call)) setTarget(context, target, model)
   // Compressed messages could not be read; without an offer nobody compresses.
   request.headers.remove('sec-websocket-extensions')
   exchange.learned.llm = {
@@ -41,13 +41,13 @@ export async function prepareRealtime(
     provider: provider.vendor.systemName,
     streaming: true,
   }
-  countUsage(walk, call)
+  countUsage(context, call)
   return undefined
 }
 
 /** The path of the provider with the query of the client, whose model is that of the provider. */
 function setTarget(
-  { exchange: { request } }: Walk,
+  { exchange: { request } }: RequestContext,
   target: string,
   model: string | undefined,
 ): void {
@@ -66,7 +66,7 @@ function setTarget(
 }
 
 /** A long session is charged as it goes, so that limits feel it before it ends. */
-function countUsage({ exchange }: Walk, call: ModelCall): void {
+function countUsage({ exchange }: RequestContext, call: ModelCall): void {
   exchange.watchTunnel(
     realtimeReader((usage) => {
       call.learn({ usage: sumOfUsage(call.facts.usage, usage) })

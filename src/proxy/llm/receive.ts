@@ -12,7 +12,7 @@ import { type Said, SaidStream, saidIn } from '../../backends/ai/serve/said.ts'
 import { AnswerStream, convertEvents, eventBytes } from '../../backends/ai/serve/stream.ts'
 import type { ServerExchange } from '../../engine/types.ts'
 import type { RespondVerdict } from '../../exchange/exchange.ts'
-import type { Walk } from '../walk.ts'
+import type { RequestContext } from '../request-context.ts'
 import { decodeBody } from './content-coding.ts'
 import type { ModelCall } from './model-call.ts'
 import { describeModelCall } from './model-facts.ts'
@@ -31,8 +31,8 @@ const answerLimitOf = ({ bufferLimit }: ServerExchange): number =>
 const streamTypes = /^(text\/event-stream|application\/vnd\.amazon\.eventstream)\s*(;|$)/i
 
 /** Undefined: the response can be relayed, now or once the promise resolves. */
-export function receiveAnswer(walk: Walk): Result | Promise<Result> {
-  const { model: call, exchange } = walk
+export function receiveAnswer(context: RequestContext): Result | Promise<Result> {
+  const { model: call, exchange } = context
   const { response, responseBody } = exchange
   const outgoing = call?.outgoing
   if (call === undefined || outgoing === undefined) return undefined
@@ -43,16 +43,16 @@ export function receiveAnswer(walk: Walk): Result | Promise<Result> {
   if (response.status < 300 && isStream && isPassing && chatFormatOf(outgoing.route)) {
     response.headers.set('content-type', 'text/event-stream')
     const stream = new AnswerStream({
-      ...conversionOf(walk, call, outgoing),
+      ...conversionOf(context, call, outgoing),
       masks: masksOf(call),
       maskLimit: exchange.bufferLimit,
-      onEvent: listener(walk, call, outgoing),
+      onEvent: listener(context, call, outgoing),
     })
     call.stream = stream
     responseBody.through(stream)
     return undefined
   }
-  return receiveWhole(walk, call, outgoing, isStream)
+  return receiveWhole(context, call, outgoing, isStream)
 }
 
 const isCoded = (coding: string | undefined): boolean =>
@@ -63,7 +63,11 @@ function contextNow(): AnswerContext {
 }
 
 /** Writes down what the model says; undefined where nobody wants to know. */
-function listener({ observers, exchange }: Walk, call: ModelCall, { route }: OutgoingRequest) {
+function listener(
+  { observers, exchange }: RequestContext,
+  call: ModelCall,
+  { route }: OutgoingRequest,
+) {
   const format = observers.parts.modelTexts ? chatFormatOf(route) : undefined
   if (format === undefined) return undefined
   const said = new SaidStream(format, exchange.bufferLimit)
@@ -72,7 +76,7 @@ function listener({ observers, exchange }: Walk, call: ModelCall, { route }: Out
 }
 
 function conversionOf(
-  { exchange }: Walk,
+  { exchange }: RequestContext,
   call: ModelCall,
   request: OutgoingRequest,
 ): ConversionOptions {
@@ -89,30 +93,30 @@ function conversionOf(
 const answerStatuses = { unknown: 502, damaged: 502, tooLarge: 502 }
 
 async function receiveWhole(
-  walk: Walk,
+  context: RequestContext,
   call: ModelCall,
   request: OutgoingRequest,
   isStream: boolean,
 ): Promise<Result> {
-  const { exchange } = walk
+  const { exchange } = context
   const { response, responseBody } = exchange
   if (response === undefined || responseBody === undefined) return undefined
   const limit = answerLimitOf(exchange)
   const body = await responseBody.buffer(limit)
-  if (walk.over) return undefined
+  if (context.over) return undefined
   try {
     if (!body.complete) throw new LlmError(502, 'the answer of the provider is too large')
     const coding = response.headers.get('content-encoding')
     const bytes = await decodeBody(body.bytes, coding, limit, answerStatuses)
-    if (walk.over) return undefined
+    if (context.over) return undefined
     const wasDecoded = bytes !== body.bytes
     if (wasDecoded) response.headers.remove('content-encoding')
     return isStream && response.status < 300 && chatFormatOf(request.route) !== undefined
-      ? await replaceStream(walk, call, request, bytes)
-      : await replaceWhole(walk, call, request, { bytes, wasDecoded })
+      ? await replaceStream(context, call, request, bytes)
+      : await replaceWhole(context, call, request, { bytes, wasDecoded })
   } catch (error) {
     if (error instanceof LlmError) {
-      walk.refusal = error.message
+      context.refusal = error.message
       return llmRefusal(request.route, error)
     }
     throw error
@@ -121,22 +125,22 @@ async function receiveWhole(
 
 /** A stream that has come whole: guards judge all of it before the client gets any. */
 async function replaceStream(
-  walk: Walk,
+  context: RequestContext,
   call: ModelCall,
   request: OutgoingRequest,
   bytes: Uint8Array,
 ): Promise<Result> {
-  const { exchange } = walk
+  const { exchange } = context
   const format = chatFormatOf(request.route) ?? 'Completions'
-  const conversion = { ...conversionOf(walk, call, request), eventLimit: bytes.length }
+  const conversion = { ...conversionOf(context, call, request), eventLimit: bytes.length }
   const held = new HeldStream(format, convertEvents(conversion, bytes))
-  const refusal = await guardHeld(walk, call, held)
-  if (walk.over || refusal !== undefined) return refusal
+  const refusal = await guardHeld(context, call, held)
+  if (context.over || refusal !== undefined) return refusal
   const events = held.release()
-  const listen = listener(walk, call, request)
+  const listen = listener(context, call, request)
   if (listen !== undefined) for (const event of events) listen(event)
   exchange.responseBody?.replace(eventBytes(events))
-  describeModelCall(walk)
+  describeModelCall(context)
   exchange.response?.headers.set('content-type', 'text/event-stream')
   forgetBytes(exchange)
   return undefined
@@ -170,12 +174,12 @@ interface ReadBody {
 
 /** @throws LlmError 502 */
 async function replaceWhole(
-  walk: Walk,
+  context: RequestContext,
   call: ModelCall,
   request: OutgoingRequest,
   { bytes, wasDecoded }: ReadBody,
 ): Promise<Result> {
-  const { exchange } = walk
+  const { exchange } = context
   const { response, responseBody } = exchange
   if (response === undefined || responseBody === undefined) return undefined
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8')
@@ -190,11 +194,11 @@ async function replaceWhole(
   const answer = readWholeAnswer(request, text, (name) => headers.get(name), contextNow())
   const { body: _body, isChanged: _isChanged, ...facts } = answer
   call.learn(facts)
-  describeModelCall(walk)
+  describeModelCall(context)
   const format = chatFormatOf(request.route)
   if (format === undefined) return put(answer.isChanged ? answer.body : undefined)
-  const { body, refusal } = await guardAnswer(walk, call, answer.body, format)
-  if (walk.over || refusal !== undefined) return refusal
+  const { body, refusal } = await guardAnswer(context, call, answer.body, format)
+  if (context.over || refusal !== undefined) return refusal
   call.said = said(body, format)
   return put(answer.isChanged || body !== answer.body ? body : undefined)
 }

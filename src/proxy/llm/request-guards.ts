@@ -14,14 +14,14 @@ import { LlmError } from '../../backends/ai/llm-error.ts'
 import type { ReadRouteType } from '../../backends/ai/providers/provider.ts'
 import type { SettledBody } from '../../backends/ai/request/body.ts'
 import type { RespondVerdict } from '../../exchange/exchange.ts'
-import type { Walk } from '../walk.ts'
+import type { RequestContext } from '../request-context.ts'
 import { guardFailure } from './guard-checks.ts'
 import type { ModelCall } from './model-call.ts'
 import { guardRefusal } from './own-answers.ts'
 
 /** The body that may go on, or the refusal; undefined where the request is over meanwhile. */
 export async function guardRequest(
-  walk: Walk,
+  context: RequestContext,
   call: ModelCall,
   route: ReadRouteType,
   settled: SettledBody,
@@ -37,8 +37,8 @@ export async function guardRequest(
   if (route === 'Embeddings') needTexts(settled.body.input)
   let body = settled.body
   for (const guard of guards) {
-    const outcome = await run(guard, { walk, call, route, body })
-    if (walk.over) return undefined
+    const outcome = await run(guard, { context, call, route, body })
+    if (context.over) return undefined
     const action = 'kind' in outcome ? 'Reject' : outcome.body === body ? 'Allow' : 'Mask'
     call.checks.push({ phase: 'Request', guard: guard.type, action })
     if ('kind' in outcome) return outcome
@@ -65,7 +65,7 @@ function again(settled: SettledBody, guarded: JsonObject | undefined): SettledBo
 }
 
 interface Look {
-  readonly walk: Walk
+  readonly context: RequestContext
   readonly call: ModelCall
   readonly route: ReadRouteType
   readonly body: JsonObject
@@ -74,7 +74,7 @@ interface Look {
 type Outcome = { readonly body: JsonObject } | RespondVerdict
 
 async function run(guard: Guard, look: Look): Promise<Outcome> {
-  const { body, route, walk, call } = look
+  const { body, route, context, call } = look
   if (guard.type === 'regex') {
     let count = 0
     const masked = mapRequestTexts(body, route, (texts) => {
@@ -87,7 +87,7 @@ async function run(guard: Guard, look: Look): Promise<Outcome> {
   }
   try {
     if (guard.type === 'webhook') return await askWebhook(guard, look)
-    const isFlagged = await guard.ask(requestTexts(body, route), walk.exchange)
+    const isFlagged = await guard.ask(requestTexts(body, route), context.exchange)
     return isFlagged ? guardRefusal(guard.refusal) : { body }
   } catch (error) {
     call.checks.push({ phase: 'Request', guard: guard.type, action: 'Fail' })
@@ -97,10 +97,10 @@ async function run(guard: Guard, look: Look): Promise<Outcome> {
 
 async function askWebhook(
   guard: WebhookGuard,
-  { walk, call, route, body }: Look,
+  { context, call, route, body }: Look,
 ): Promise<Outcome> {
   const texts = requestTexts(body, route)
-  const { headers } = walk.exchange.request
+  const { headers } = context.exchange.request
   // `forwardHeaderMatches` selects among all headers of the client, credentials included.
   const all = {
     getAll: (name: string) => [...call.credentials.getAll(name), ...headers.getAll(name)],

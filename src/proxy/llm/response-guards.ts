@@ -14,7 +14,7 @@ import type { JsonObject } from '../../backends/ai/json.ts'
 import { LlmError } from '../../backends/ai/llm-error.ts'
 import type { Mask } from '../../core/index.ts'
 import type { HeaderFields, RespondVerdict } from '../../exchange/exchange.ts'
-import type { Walk } from '../walk.ts'
+import type { RequestContext } from '../request-context.ts'
 import { type GuardCheck, guardFailure } from './guard-checks.ts'
 import type { ModelCall } from './model-call.ts'
 import { guardRefusal } from './own-answers.ts'
@@ -48,7 +48,7 @@ export interface GuardedAnswer {
 
 /** Asks the guards of a whole answer. */
 export async function guardAnswer(
-  walk: Walk,
+  context: RequestContext,
   call: ModelCall,
   body: JsonObject,
   format: ChatFormat,
@@ -75,21 +75,21 @@ export async function guardAnswer(
       return true
     },
   }
-  const refusal = await judge(walk, call, judged)
+  const refusal = await judge(context, call, judged)
   return { body: current, refusal }
 }
 
 /** The same of a streamed answer that is held; undefined where it may go on. */
 export function guardHeld(
-  walk: Walk,
+  context: RequestContext,
   call: ModelCall,
   held: HeldStream,
 ): Promise<RespondVerdict | undefined> {
-  const { bufferLimit } = walk.exchange
+  const { bufferLimit } = context.exchange
   if (held.length > bufferLimit) {
     throw new LlmError(502, `the answer has more than ${bufferLimit} characters to be judged`)
   }
-  return judge(walk, call, {
+  return judge(context, call, {
     get texts() {
       return held.texts
     },
@@ -99,17 +99,17 @@ export function guardHeld(
 }
 
 async function judge(
-  walk: Walk,
+  context: RequestContext,
   call: ModelCall,
   judged: Judged,
 ): Promise<RespondVerdict | undefined> {
-  const { headers } = walk.exchange.response ?? {}
+  const { headers } = context.exchange.response ?? {}
   for (const guard of call.policy?.responseGuards ?? []) {
     const outcome =
       guard.type === 'webhook' && headers !== undefined
         ? await askWebhook(guard, call, judged, headers)
         : mask(guard, judged)
-    if (walk.over) return undefined
+    if (context.over) return undefined
     const action = typeof outcome === 'string' ? outcome : 'Reject'
     call.checks.push({ phase: 'Response', guard: guard.type, action })
     if (typeof outcome !== 'string') return outcome

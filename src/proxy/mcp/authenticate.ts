@@ -6,10 +6,10 @@ import { isDiscoveryPath } from '../../backends/mcp/auth/well-known.ts'
 import { mcpStepOf } from '../../backends/mcp/policy/step.ts'
 import { withoutRootDot } from '../../base/root-dot.ts'
 import type { RespondVerdict, Verdict } from '../../exchange/exchange.ts'
-import type { PhaseContext } from '../phase-context.ts'
+import type { RequestContext } from '../request-context.ts'
+import type { GatewayRuntime } from '../runtime.ts'
 import type { McpBackend } from '../upstream/mcp-targets.ts'
 import { targetPart } from '../upstream/resolve-mcp-target.ts'
-import type { Walk } from '../walk.ts'
 import { forwardDiscovery } from './discovery.ts'
 
 type Result = RespondVerdict | undefined
@@ -18,23 +18,26 @@ type Result = RespondVerdict | undefined
  * Every authentication that holds for one of the targets must let the request pass: what it does
  * behind the gateway may concern any of them.
  */
-export function authenticateMcp(walk: Walk, context: PhaseContext): Result | Promise<Result> {
-  const { backend } = walk
+export function authenticateMcp(
+  context: RequestContext,
+  runtime: GatewayRuntime,
+): Result | Promise<Result> {
+  const { backend } = context
   if (backend === undefined || backend.target.type !== 'backend') return undefined
-  const found = context.config.backends.find(backend.name)
+  const found = runtime.config.backends.find(backend.name)
   if (found?.type !== 'mcp') return undefined
-  const client = clientView(walk, context)
-  const authenticators = authenticatorsOf(walk, context, found)
-  if (authenticators.size > 0) return askAll(walk, authenticators, client)
+  const client = clientView(context, runtime)
+  const authenticators = authenticatorsOf(context, runtime, found)
+  if (authenticators.size > 0) return askAll(context, authenticators, client)
   if (!isDiscoveryPath(client.path)) return undefined
-  return forwardDiscovery(walk, context, found.targets, client.path)
+  return forwardDiscovery(context, runtime, found.targets, client.path)
 }
 
 const whole = { sections: [], needsTls: false }
 
 function authenticatorsOf(
-  { placement, backend }: Walk,
-  context: PhaseContext,
+  { placement, backend }: RequestContext,
+  runtime: GatewayRuntime,
   { targets }: McpBackend,
 ): ReadonlySet<McpAuthenticator> {
   const found = new Set<McpAuthenticator>()
@@ -43,13 +46,13 @@ function authenticatorsOf(
     const step = mcpStepOf(policies)
     if (step?.authentication !== undefined) found.add(step.authentication)
   }
-  for (const entry of targets) add(placement.backend(entry.named, () => targetPart(context, entry)))
+  for (const entry of targets) add(placement.backend(entry.named, () => targetPart(runtime, entry)))
   if (targets.length === 0) add(placement.backend(backend, () => whole))
   return found
 }
 
 function askAll(
-  { exchange }: Walk,
+  { exchange }: RequestContext,
   authenticators: Iterable<McpAuthenticator>,
   client: ClientView,
 ): Result | Promise<Result> {
@@ -65,7 +68,10 @@ function askAll(
 const answerOf = (verdict: Verdict): Result => (verdict.kind === 'respond' ? verdict : undefined)
 
 /** As the client sees it, whatever routes have made of the request. */
-function clientView({ exchange, original }: Walk, { isTrustedProxy }: PhaseContext): ClientView {
+function clientView(
+  { exchange, original }: RequestContext,
+  { isTrustedProxy }: GatewayRuntime,
+): ClientView {
   const { request, rawSource } = exchange
   const said = request.headers.get('x-forwarded-proto')?.trim().toLowerCase()
   const isTold =

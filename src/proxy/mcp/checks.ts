@@ -13,7 +13,7 @@ const refuse = (status: number, message: string): RespondVerdict =>
 
 /** Why the request is not looked into; undefined where it is. */
 export function checkRequest(exchange: McpExchange): RespondVerdict | undefined {
-  const { request } = exchange.walk.exchange
+  const { request } = exchange.context.exchange
   const { headers, method } = request
   const { isStateless } = exchange.backend
   const allowed = isStateless ? 'POST' : 'GET, POST, DELETE'
@@ -71,8 +71,8 @@ const localNames = /^(localhost|127(\.\d+){3}|::1)$/i
  * Checked on loopback only, where nothing else keeps pages away, and not where the route names its
  * hosts (then other names do not come this far) or a CORS policy allows the origin.
  */
-function isForeignOrigin({ walk, placement }: McpExchange): boolean {
-  const { request, local, facts } = walk.exchange
+function isForeignOrigin({ context, placement }: McpExchange): boolean {
+  const { request, local, facts } = context.exchange
   const origin = request.headers.get('origin')
   if (origin === undefined || !loopback.test(local.address)) return false
   // A CORS policy has said that pages of this origin may.

@@ -7,10 +7,10 @@ import { wrongMethod } from '../../backends/mcp/auth/own-answers.ts'
 import { readMetadataPath } from '../../backends/mcp/auth/well-known.ts'
 import { GatewayError } from '../../errors.ts'
 import type { RespondVerdict } from '../../exchange/exchange.ts'
-import type { PhaseContext } from '../phase-context.ts'
+import type { RequestContext } from '../request-context.ts'
+import type { GatewayRuntime } from '../runtime.ts'
 import type { McpTargetEntry } from '../upstream/mcp-targets.ts'
 import { type McpPlace, placeOf, targetPart } from '../upstream/resolve-mcp-target.ts'
-import type { Walk } from '../walk.ts'
 import { rulesIn } from './mcp-exchange.ts'
 
 type Result = RespondVerdict | undefined
@@ -22,17 +22,17 @@ const streamHeaders = ['mcp-session-id', 'last-event-id']
 
 /** Sets the destination of a request for metadata. `path`: as the client sent it, without the query. */
 export function forwardDiscovery(
-  walk: Walk,
-  context: PhaseContext,
+  context: RequestContext,
+  runtime: GatewayRuntime,
   targets: readonly McpTargetEntry[],
   path: string,
 ): Result | Promise<Result> {
   const [only, ...more] = targets
-  const { placement, exchange } = walk
+  const { placement, exchange } = context
   // Several servers have no document in common.
   if (only === undefined || more.length > 0 || placement === undefined) return notFound
   const { request } = exchange
-  const access = placement.backend(only.named, () => targetPart(context, only))
+  const access = placement.backend(only.named, () => targetPart(runtime, only))
   const isRegistration = readMetadataPath(path)?.document === 'registration'
   // A body could be a message, and rules judge messages at the path of the server only.
   if (isRegistration && rulesIn(access) !== undefined) return notFound
@@ -40,7 +40,7 @@ export function forwardDiscovery(
   if (!allowed.includes(request.method)) return wrongMethod(isRegistration ? 'POST' : 'GET')
   const { problem, steps, policies } = access
   if (problem !== undefined) throw new GatewayError(problem.code, problem.detail)
-  walk.keepOriginal()
+  context.keepOriginal()
   // Filters of the route are meant for the path of the server.
   if (request.path !== path) request.path = path
   for (const name of streamHeaders) request.headers.remove(name)
@@ -48,8 +48,8 @@ export function forwardDiscovery(
     const settings = policies.connection
     const place = { address, authority, endpoint, settings, steps, ...(race && { race }) }
     // As messages do, it names the server by its own name by default.
-    walk.destination = { ...place, isHostname: true }
+    context.destination = { ...place, isHostname: true }
   }
-  const found = placeOf(context, only, access, undefined)
+  const found = placeOf(runtime, only, access, undefined)
   return found instanceof Promise ? found.then(arrive) : arrive(found)
 }

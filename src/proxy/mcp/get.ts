@@ -26,10 +26,10 @@ export function serveGet(
 ): RespondVerdict | Promise<RespondVerdict | undefined> {
   const session = findSession(exchange)
   if ('kind' in session) return session
-  const { walk, context } = exchange
-  const { mcp } = context
-  const from = walk.exchange.request.headers.get('last-event-id')
-  const outlet = new ExchangeOutlet(walk)
+  const { context, runtime } = exchange
+  const { mcp } = runtime
+  const from = context.exchange.request.headers.get('last-event-id')
+  const outlet = new ExchangeOutlet(context)
   const streams = new ServerStreams(session, outlet, from)
   const key = `stream ${newSessionId()}`
   mcp.live(session.state).held.set(key, { close: () => outlet.end() })
@@ -39,7 +39,7 @@ export function serveGet(
     outlet.keepAlive()
   })
   const stayOn = mcp.onStop(() => outlet.end())
-  walk.mcp = {
+  context.mcp = {
     close: () => {
       stayOn()
       endLooking()
@@ -115,7 +115,7 @@ export class ServerStreams {
 
   /** Asks all servers; resolves with what is wrong with each, or undefined. */
   open(): Promise<Outcome[]> {
-    this.#endLooking = this.#exchange.context.mcp.onChange(() => this.#onChange())
+    this.#endLooking = this.#exchange.runtime.mcp.onChange(() => this.#onChange())
     const wanted = this.#exchange.backend.targets.filter(
       ({ target }) => this.#resumed === undefined || target.name === this.#resumed,
     )
@@ -222,7 +222,7 @@ export class ServerStreams {
   /** Targets have come or gone: their lists are other ones now. */
   #onChange(): void {
     if (this.#resumed !== undefined) return
-    const { config } = this.#exchange.context
+    const { config } = this.#exchange.runtime
     const found = config.backends.find(this.#exchange.name)
     if (found?.type !== 'mcp') {
       this.#outlet.end()

@@ -29,7 +29,7 @@ export async function serveInitialize(
   request: McpRequest,
 ): Promise<RespondVerdict | undefined> {
   const closes = new Set<() => void>()
-  exchange.walk.mcp = {
+  exchange.context.mcp = {
     close: () => {
       for (const close of closes) close()
     },
@@ -37,9 +37,9 @@ export async function serveInitialize(
   const begun = await beginSession(exchange, request, {
     onAbandon: (close) => closes.add(close),
   })
-  if (exchange.walk.over) return undefined
+  if (exchange.context.over) return undefined
   if ('kind' in begun) return begun
-  const { mcp } = exchange.context
+  const { mcp } = exchange.runtime
   // Without sessions there is nothing to be brought with what follows.
   if (exchange.backend.isStateless) {
     void endEverywhere(new ClientSession(exchange, begun.state))
@@ -80,7 +80,7 @@ export async function beginSession(
     return jsonRefusal(503, request.id, codes.internal, message, { reason: 'NoHealthyBackend' })
   }
   const hellos = new Map([...good].map(([name, { hello }]) => [name, hello]))
-  const { mcp } = exchange.context
+  const { mcp } = exchange.runtime
   const merged = mergeHellos(hellos, { version: mcp.version, wanted, missing })
   const [only] = backend.targets.length === 1 ? good.values() : []
   const text =

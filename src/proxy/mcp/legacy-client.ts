@@ -29,28 +29,28 @@ export class LegacyClient {
 
   constructor(exchange: McpExchange) {
     this.#exchange = exchange
-    this.#outlet = new ExchangeOutlet(exchange.walk)
+    this.#outlet = new ExchangeOutlet(exchange.context)
     this.principal = exchange.principal
   }
 
   /** The stream; undefined settles it as soon as it has begun. */
   begin(): Promise<RespondVerdict | undefined> {
-    const { walk, context } = this.#exchange
-    const { mcp } = context
+    const { context, runtime } = this.#exchange
+    const { mcp } = runtime
     mcp.legacyClients.set(this.id, this)
     const endLooking = mcp.onSweep(() => {
       if (this.#state !== undefined) mcp.live(this.#state)
       this.#outlet.keepAlive()
     })
     const stayOn = mcp.onStop(() => this.#outlet.end())
-    walk.mcp = {
+    context.mcp = {
       close: () => {
         stayOn()
         endLooking()
         this.#close()
       },
     }
-    const [path = '/', query] = (walk.original?.path ?? walk.exchange.request.path).split('?')
+    const [path = '/', query] = (context.original?.path ?? context.exchange.request.path).split('?')
     const rest = query === undefined ? '' : `${query}&`
     this.#outlet.sendEvent(`event: endpoint\ndata: ${path}?${rest}sessionId=${this.id}\n\n`)
     return this.#outlet.result
@@ -61,7 +61,7 @@ export class LegacyClient {
   }
 
   #close(): void {
-    this.#exchange.context.mcp.legacyClients.delete(this.id)
+    this.#exchange.runtime.mcp.legacyClients.delete(this.id)
     this.#outlet.end()
     this.#streams?.close()
     for (const close of this.#closes) close()
@@ -159,8 +159,8 @@ export async function serveLegacyMessage(
   id: string,
   messages: readonly McpMessage[],
 ): Promise<RespondVerdict> {
-  const { principal, context } = exchange
-  const { mcp } = context
+  const { principal, runtime } = exchange
+  const { mcp } = runtime
   const found = mcp.legacyClients.get(id)
   // Every one of this thread is of this class; the others are only known to their threads.
   if (!(found instanceof LegacyClient)) {

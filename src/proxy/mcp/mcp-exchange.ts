@@ -8,34 +8,39 @@ import type { McpItem, McpRules } from '../../exchange/mcp.ts'
 import type { BackendAccess } from '../config/backend-access.ts'
 import type { RulePlacement } from '../config/placement.ts'
 import type { CompiledBackend } from '../config/rules.ts'
-import type { PhaseContext } from '../phase-context.ts'
+import type { RequestContext } from '../request-context.ts'
+import type { GatewayRuntime } from '../runtime.ts'
 import type { McpFacts } from '../telemetry/types.ts'
 import type { McpBackend, McpTargetEntry } from '../upstream/mcp-targets.ts'
 import { targetPart } from '../upstream/resolve-mcp-target.ts'
-import type { Walk } from '../walk.ts'
 import { ClientView } from './client-view.ts'
 
-function viewOf(walk: Walk): ClientView {
-  const credentials = [...walk.exchange.receivedNames()].filter(isCredentialName)
-  return ClientView.of(walk.exchange, credentials, () => walk.over)
+function viewOf(context: RequestContext): ClientView {
+  const credentials = [...context.exchange.receivedNames()].filter(isCredentialName)
+  return ClientView.of(context.exchange, credentials, () => context.over)
 }
 
 export class McpExchange {
-  readonly walk: Walk
-  readonly context: PhaseContext
+  readonly context: RequestContext
+  readonly runtime: GatewayRuntime
   readonly placement: RulePlacement
   readonly chosen: CompiledBackend
   /** The request as policies and targets see it, whatever becomes of the exchange itself. */
   readonly client: ClientView
-  /** Another thread received the request: the walk is that of the client's stream. */
+  /** Another thread received the request: the context is that of the client's stream. */
   readonly #isPassedOn: boolean
   #facts: McpFacts | undefined
 
-  constructor(walk: Walk, context: PhaseContext, client = viewOf(walk), isPassedOn = false) {
-    const { placement, backend } = walk
+  constructor(
+    context: RequestContext,
+    runtime: GatewayRuntime,
+    client = viewOf(context),
+    isPassedOn = false,
+  ) {
+    const { placement, backend } = context
     if (placement === undefined || backend === undefined) throw new GatewayError('no_backends')
-    this.walk = walk
     this.context = context
+    this.runtime = runtime
     this.placement = placement
     this.chosen = backend
     this.client = client
@@ -44,14 +49,14 @@ export class McpExchange {
 
   /** The same request for one message of its batch: each is judged and logged by itself. */
   forMessage(): McpExchange {
-    const { walk, context, client } = this
+    const { context, runtime, client } = this
     const copy = ClientView.of(client, client.credentials, () => client.isOver)
-    return new McpExchange(walk, context, copy, this.#isPassedOn)
+    return new McpExchange(context, runtime, copy, this.#isPassedOn)
   }
 
   /** For a message of the same client whose request another thread has received. */
   passedOn(client: ClientView): McpExchange {
-    return new McpExchange(this.walk, this.context, client, true)
+    return new McpExchange(this.context, this.runtime, client, true)
   }
 
   /** A digest of who the client is; undefined if no credentials were verified. */
@@ -61,7 +66,7 @@ export class McpExchange {
 
   /** As it is now: a stream may outlive what the backend was when it began. */
   get backend(): McpBackend {
-    const found = this.context.config.backends.find(this.chosen.name)
+    const found = this.runtime.config.backends.find(this.chosen.name)
     if (found?.type !== 'mcp') throw new GatewayError('backend_invalid', this.chosen.name)
     return found
   }
@@ -73,7 +78,7 @@ export class McpExchange {
 
   /** What holds for a target. */
   accessOf(entry: McpTargetEntry): BackendAccess {
-    return this.placement.backend(entry.named, () => targetPart(this.context, entry))
+    return this.placement.backend(entry.named, () => targetPart(this.runtime, entry))
   }
 
   /** What holds for all of the backend. */
@@ -87,7 +92,7 @@ export class McpExchange {
 
   /** Does anybody look at what items are used with? To read it costs as much as to read the message. */
   tellsArguments(entry: McpTargetEntry): boolean {
-    const { accessLog, tracing } = this.walk.observers
+    const { accessLog, tracing } = this.context.observers
     return accessLog !== undefined || tracing !== undefined || this.rulesOf(entry) !== undefined
   }
 
@@ -145,8 +150,8 @@ export class McpExchange {
     this.#facts = facts
     // The thread that received the request logs it.
     if (this.#isPassedOn) return
-    this.walk.mcpFacts ??= []
-    const all = this.walk.mcpFacts
+    this.context.mcpFacts ??= []
+    const all = this.context.mcpFacts
     const at = before === undefined ? -1 : all.indexOf(before)
     if (at < 0) all.push(facts)
     else all[at] = facts
@@ -162,7 +167,7 @@ export class McpExchange {
   #learn(mcp: LearnedRecord): void {
     this.client.learned.mcp = mcp
     // The access log reads the exchange, which may be another request's once this one is over.
-    if (!this.walk.over && !this.#isPassedOn) this.walk.exchange.learned.mcp = mcp
+    if (!this.context.over && !this.#isPassedOn) this.context.exchange.learned.mcp = mcp
   }
 }
 

@@ -1,21 +1,21 @@
 /** Routes of the documents from which MCP clients learn where to get tokens. */
 import { readMetadataPath } from '../../backends/mcp/auth/well-known.ts'
-import type { PhaseContext } from '../phase-context.ts'
+import type { RequestContext } from '../request-context.ts'
 import { rerouteTo } from '../route.ts'
-import type { Walk } from '../walk.ts'
+import type { GatewayRuntime } from '../runtime.ts'
 
 /**
  * Such a document lies outside of the path that it is about (RFC 9728 section 3.1), so a route for
  * `/mcp` does not match it, and one for everything else may. The route of the MCP server takes it,
  * unless another one is written for such paths in particular.
  */
-export function findMetadataRoute(walk: Walk, context: PhaseContext): void {
-  const { backends } = context.config
+export function findMetadataRoute(context: RequestContext, runtime: GatewayRuntime): void {
+  const { backends } = runtime.config
   if (!backends.hasMcp) return
-  const asked = readMetadataPath(walk.exchange.request.path)
-  if (asked === undefined || isWrittenForIt(walk)) return
+  const asked = readMetadataPath(context.exchange.request.path)
+  if (asked === undefined || isWrittenForIt(context)) return
   const path = asked.resource === '' ? '/' : asked.resource
-  rerouteTo(walk, context, { method: 'POST', path }, ({ rule }) =>
+  rerouteTo(context, runtime, { method: 'POST', path }, ({ rule }) =>
     rule.backends.some(({ target, name }) => {
       return target.type === 'backend' && backends.find(name)?.type === 'mcp'
     }),
@@ -23,6 +23,6 @@ export function findMetadataRoute(walk: Walk, context: PhaseContext): void {
 }
 
 /** By a whole path, a regular expression, or a prefix below which such documents lie. */
-function isWrittenForIt({ placement, prefix }: Walk): boolean {
+function isWrittenForIt({ placement, prefix }: RequestContext): boolean {
   return placement !== undefined && (prefix === undefined || prefix.startsWith('/.well-known'))
 }

@@ -3,7 +3,7 @@
 import { eventText } from '../../backends/mcp/event-stream.ts'
 import type { ResponseStream } from '../../engine/types.ts'
 import type { RespondVerdict } from '../../exchange/exchange.ts'
-import type { Walk } from '../walk.ts'
+import type { RequestContext } from '../request-context.ts'
 import type { EventMark } from './answer-reader.ts'
 import { streamAnswer } from './stream-answer.ts'
 
@@ -27,7 +27,7 @@ const comment = Buffer.from(': \n\n')
 /** Of one exchange. `result` settles when its phase is over: with an answer, or as a stream has begun. */
 export class ExchangeOutlet implements Outlet {
   readonly result: Promise<RespondVerdict | undefined>
-  readonly #walk: Walk
+  readonly #context: RequestContext
   readonly #settle: (verdict: RespondVerdict | undefined) => void
   readonly #fail: (error: unknown) => void
   #headers: Headers = []
@@ -37,8 +37,8 @@ export class ExchangeOutlet implements Outlet {
   #stream: ResponseStream | undefined
   #resumes: (() => void)[] = []
 
-  constructor(walk: Walk) {
-    this.#walk = walk
+  constructor(context: RequestContext) {
+    this.#context = context
     const { promise, resolve, reject } = Promise.withResolvers<RespondVerdict | undefined>()
     this.result = promise
     this.#settle = resolve
@@ -64,7 +64,7 @@ export class ExchangeOutlet implements Outlet {
       ['x-accel-buffering', 'no'] as const,
       ...this.#headers,
     ]
-    streamAnswer(this.#walk, 200, headers).then((stream) => this.#opened(stream), this.#fail)
+    streamAnswer(this.#context, 200, headers).then((stream) => this.#opened(stream), this.#fail)
   }
 
   #opened(stream: ResponseStream | undefined): void {

@@ -73,7 +73,7 @@ interface ReadBody {
 }
 
 async function readBody(exchange: McpExchange): Promise<ReadBody | RespondVerdict> {
-  const { requestBody, bufferLimit, request } = exchange.walk.exchange
+  const { requestBody, bufferLimit, request } = exchange.context.exchange
   if ((request.headers.get('content-encoding') ?? 'identity').toLowerCase() !== 'identity') {
     const message = 'Unsupported Media Type: the body must not be compressed'
     return jsonRefusal(415, undefined, codes.invalidRequest, message)
@@ -98,11 +98,11 @@ const noBatches = () =>
 
 /** Headers repeat what the message says for whoever reads no bodies; both must say the same. */
 function checkMessages(
-  { walk }: McpExchange,
+  { context }: McpExchange,
   messages: readonly McpMessage[],
   isBatch: boolean,
 ): RespondVerdict | undefined {
-  const { headers } = walk.exchange.request
+  const { headers } = context.exchange.request
   const stated = headers.get('mcp-protocol-version') ?? assumedVersion
   if (isBatch && !hasBatches(stated)) return noBatches()
   if (messages.length > longestBatch) {
@@ -133,7 +133,7 @@ function agrees(message: McpMessage, headers: HeaderFields): boolean {
 
 /** Of a backend without sessions: one for each request, which nobody hears of. */
 function passingSession(exchange: McpExchange): ClientSession {
-  const stated = exchange.walk.exchange.request.headers.get('mcp-protocol-version')
+  const stated = exchange.context.exchange.request.headers.get('mcp-protocol-version')
   const version = stated ?? latestVersion
   const hello = JSON.stringify({
     protocolVersion: version,
@@ -151,16 +151,16 @@ function passingSession(exchange: McpExchange): ClientSession {
 }
 
 function serveMessages(session: ClientSession, messages: readonly McpMessage[]): Promise<Result> {
-  const { walk, backend, context } = session.exchange
-  const isAdmitted = context.mcp.admit(session.state)
+  const { context, backend, runtime } = session.exchange
+  const isAdmitted = runtime.mcp.admit(session.state)
   if (!isAdmitted) {
     const message = 'too many requests of the session are under way'
     return Promise.resolve(jsonRefusal(429, undefined, codes.internal, message))
   }
-  const outlet = new ExchangeOutlet(walk)
+  const outlet = new ExchangeOutlet(context)
   const closes = new Set<() => void>()
   const abandon: Abandon = { onAbandon: (close) => closes.add(close) }
-  walk.mcp = {
+  context.mcp = {
     close: () => {
       for (const close of closes) close()
       outlet.end()
@@ -170,7 +170,7 @@ function serveMessages(session: ClientSession, messages: readonly McpMessage[]):
   void serveTurns(turns, outlet)
     .catch((thrown) => refuseAll(turns, thrown, outlet))
     .catch((thrown) => outlet.fail(thrown))
-    .finally(() => context.mcp.leave(session.state))
+    .finally(() => runtime.mcp.leave(session.state))
     .finally(() => (backend.isStateless ? endEverywhere(session) : undefined))
   return outlet.result
 }
@@ -229,12 +229,12 @@ async function answerOne(
 /** There is no answer: the client is told why, as far as it can still be. */
 function refuseAll(turns: readonly MessageTurn[], thrown: unknown, outlet: ExchangeOutlet): void {
   const found = turns.find(isRequest) ?? turns[0]
-  if (found === undefined || found.turn.exchange.walk.over) return
+  if (found === undefined || found.turn.exchange.context.over) return
   const { turn, message } = found
   const request = message.kind === 'request' ? message : undefined
   turn.exchange.noteError(codes.internal)
   if (thrown instanceof SessionEnded) {
-    turn.exchange.context.mcp.end(turn.session.state)
+    turn.exchange.runtime.mcp.end(turn.session.state)
     refuse(outlet, request, lostSession())
     return
   }

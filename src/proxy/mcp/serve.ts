@@ -4,8 +4,8 @@ import { codes } from '../../backends/mcp/answers.ts'
 import { GatewayError } from '../../errors.ts'
 import type { RespondVerdict } from '../../exchange/exchange.ts'
 import type { NamedTarget } from '../config/rules.ts'
-import type { PhaseContext } from '../phase-context.ts'
-import type { Walk } from '../walk.ts'
+import type { RequestContext } from '../request-context.ts'
+import type { GatewayRuntime } from '../runtime.ts'
 import { checkRequest } from './checks.ts'
 import { serveGet } from './get.ts'
 import { isLegacyStream } from './legacy.ts'
@@ -17,21 +17,21 @@ import { serveDelete } from './session-requests.ts'
 
 type Result = RespondVerdict | undefined
 
-export function isMcpBackend({ target, name }: NamedTarget, { config }: PhaseContext): boolean {
+export function isMcpBackend({ target, name }: NamedTarget, { config }: GatewayRuntime): boolean {
   return target.type === 'backend' && config.backends.find(name)?.type === 'mcp'
 }
 
 /** Undefined: a stream has begun. */
-export async function serveMcp(walk: Walk, context: PhaseContext): Promise<Result> {
-  const exchange = new McpExchange(walk, context)
+export async function serveMcp(context: RequestContext, runtime: GatewayRuntime): Promise<Result> {
+  const exchange = new McpExchange(context, runtime)
   const { access } = exchange
   if (access.problem !== undefined) {
     throw new GatewayError(access.problem.code, access.problem.detail)
   }
-  walk.keepOriginal()
+  context.keepOriginal()
   const guard = access.policies.steps.find(({ mcp }) => mcp !== undefined)
-  const verdict = await guard?.onRequest?.(walk.exchange)
-  if (walk.over) return undefined
+  const verdict = await guard?.onRequest?.(context.exchange)
+  if (context.over) return undefined
   if (verdict?.kind === 'respond') return verdict
   const refused = checkRequest(exchange)
   if (refused !== undefined) return refused
@@ -39,7 +39,7 @@ export async function serveMcp(walk: Walk, context: PhaseContext): Promise<Resul
     const reason = 'NoHealthyBackend'
     return jsonRefusal(503, undefined, codes.internal, 'no server is there', { reason })
   }
-  switch (walk.exchange.request.method) {
+  switch (context.exchange.request.method) {
     case 'POST':
       return servePost(exchange)
     case 'GET':

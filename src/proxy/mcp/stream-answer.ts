@@ -1,7 +1,7 @@
 import type { ResponseStream } from '../../engine/types.ts'
 import { LocalExchange } from '../local-exchange.ts'
+import type { RequestContext } from '../request-context.ts'
 import { changeResponse, changesResponse } from '../response.ts'
-import type { Walk } from '../walk.ts'
 
 type Headers = readonly (readonly [string, string])[]
 
@@ -10,15 +10,15 @@ type Headers = readonly (readonly [string, string])[]
  * request changes its head. Undefined where the client has gone.
  */
 export async function streamAnswer(
-  walk: Walk,
+  context: RequestContext,
   status: number,
   headers: Headers,
 ): Promise<ResponseStream | undefined> {
-  const { exchange } = walk
-  if (!changesResponse(walk)) return exchange.respondStream(status, headers)
+  const { exchange } = context
+  if (!changesResponse(context)) return exchange.respondStream(status, headers)
   const local = new LocalExchange(exchange, { status, headers, body: undefined })
-  await changeResponse(walk, local)
-  if (walk.over) return undefined
+  await changeResponse(context, local)
+  if (context.over) return undefined
   const changed = local.finished()
   return exchange.respondStream(changed.status, changed.headers)
 }

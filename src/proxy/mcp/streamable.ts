@@ -53,11 +53,11 @@ export class StreamableTransport implements Transport {
   }
 
   linger(flow: Flow): void {
-    this.#exchange.context.mcp.linger(flow)
+    this.#exchange.runtime.mcp.linger(flow)
   }
 
   ended(flow: Flow): void {
-    this.#exchange.context.mcp.ended(flow)
+    this.#exchange.runtime.mcp.ended(flow)
   }
 
   end(): Promise<void> {
@@ -78,18 +78,18 @@ export class StreamableTransport implements Transport {
     message: Omit<TargetMessage, 'pinned' | 'onEndpoint'>,
     listener: AnswerListener,
   ): Promise<Flow> {
-    const { context, walk } = this.#exchange
+    const { runtime, context } = this.#exchange
     const pinned = this.#session?.endpoint
     const onEndpoint = ({ address }: UpstreamEndpoint): void => {
       this.endpoint = address.label
-      walk.address = address
+      context.address = address
     }
     const { target } = this.#entry
     const reader = new AnswerReader(listener)
     const send = async (path: string | undefined): Promise<void> => {
       const sent = { ...message, pinned, onEndpoint, ...(path !== undefined && { path }) }
       const ready = await prepareRequest(this.#exchange, this.#entry, sent)
-      flow.begun(context.mcp.call(ready.call, new Watched(reader, ready, flow)))
+      flow.begun(runtime.mcp.call(ready.call, new Watched(reader, ready, flow)))
     }
     const flow = new MovingFlow(target, send)
     reader.close = () => flow.close()

@@ -64,7 +64,7 @@ export async function prepareRequest(
   const access = exchange.accessOf(entry)
   const { problem } = access
   if (problem !== undefined) throw new GatewayError(problem.code, problem.detail)
-  const found = placeOf(exchange.context, entry, access, message.pinned)
+  const found = placeOf(exchange.runtime, entry, access, message.pinned)
   const place = found instanceof Promise ? await found : found
   const body = message.body === undefined ? undefined : Buffer.from(message.body)
   const scheme = place.address.tls === undefined ? 'http' : 'https'

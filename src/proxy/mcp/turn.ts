@@ -238,11 +238,11 @@ export class Turn {
     transport: Transport,
     request: Pick<McpRequest, 'text' | 'id'>,
   ): Promise<Answered> {
-    const { walk } = this.exchange
+    const { context } = this.exchange
     const { name } = entry.target
     const { method = '', item } = this.exchange.facts ?? {}
     const what = item === undefined ? `${method} ${name}` : `${method} ${name}_${item}`
-    const span = startCallSpan(walk, what, [
+    const span = startCallSpan(context, what, [
       ['mcp.method.name', method],
       ['mcp.target', name],
     ])

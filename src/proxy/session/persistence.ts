@@ -7,7 +7,7 @@ import type { RequestHead } from '../../exchange/exchange.ts'
 import { objectKey } from '../../model/names.ts'
 import type { RouteResource, SessionPersistence } from '../../model/resources.ts'
 import type { CompiledBackend, CompiledRule } from '../config/rules.ts'
-import type { Walk } from '../walk.ts'
+import type { RequestContext } from '../request-context.ts'
 import type { SessionOrigin, SessionTokens } from './tokens.ts'
 
 /** Whose token it is: a session of one rule is none of another. */
@@ -17,20 +17,20 @@ function ruleIdentity({ route, ruleName, ruleIndex }: RouteResource, name: strin
 
 /** Remembers the request's session; the backend that it belongs to, where it still has one. */
 export function resumeSession(
-  walk: Walk,
+  context: RequestContext,
   rule: CompiledRule,
   tokens: SessionTokens,
 ): CompiledBackend | undefined {
   const { session } = rule.resource
   if (session === undefined) return undefined
-  const token = tokenOf(walk.exchange.request, session)
+  const token = tokenOf(context.exchange.request, session)
   const identity = ruleIdentity(rule.resource, session.name)
   const origin = token === undefined ? undefined : tokens.open(token, identity)
   const isOver = origin === undefined || isExpired(origin, session)
   const backend = isOver
     ? undefined
     : rule.sessionBackends.find(({ label }) => label === origin.backend)
-  walk.session = { tokens, origin: backend && origin }
+  context.session = { tokens, origin: backend && origin }
   return backend
 }
 
@@ -51,7 +51,14 @@ function tokenOf({ headers }: RequestHead, { carrier, name }: SessionPersistence
 }
 
 /** Tells the client where it was served, unless it has said so itself. */
-export function keepSession({ session, placement, backend, address, exchange, cookiePath }: Walk) {
+export function keepSession({
+  session,
+  placement,
+  backend,
+  address,
+  exchange,
+  cookiePath,
+}: RequestContext) {
   const { response } = exchange
   const settings = placement?.rule.resource.session
   if (session === undefined || placement === undefined || settings === undefined) return

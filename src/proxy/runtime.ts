@@ -7,8 +7,8 @@ import type { SessionTokens } from './session/tokens.ts'
 import type { RequestCap } from './upstream/request-cap.ts'
 import type { DestinationResolver } from './upstream/resolve.ts'
 
-/** What phases may use besides the walk. */
-export interface PhaseContext {
+/** What all requests share: phases get it beside the context of their request. */
+export interface GatewayRuntime {
   readonly config: ConfigStore
   readonly heads: MatchableHeads
   readonly ambiguousPaths: AmbiguousPaths

@@ -24,7 +24,7 @@ export interface OriginalRequest {
  * What the data plane knows of one exchange. The parts of the configuration that a request has met
  * are kept here, so that a swap in the middle changes nothing for it.
  */
-export class Walk {
+export class RequestContext {
   readonly exchange: ServerExchange
   listener: ListenerPlacement | undefined
   placement: RulePlacement | undefined
@@ -93,11 +93,11 @@ export class Walk {
 }
 
 /** A new one where the exchange ended before it had begun. */
-export function walkOf(exchange: ServerExchange): Walk {
-  if (exchange.state instanceof Walk) return exchange.state
-  const walk = new Walk(exchange)
-  exchange.state = walk
-  return walk
+export function contextOf(exchange: ServerExchange): RequestContext {
+  if (exchange.state instanceof RequestContext) return exchange.state
+  const context = new RequestContext(exchange)
+  exchange.state = context
+  return context
 }
 
 export function originalOf({ request }: ServerExchange): OriginalRequest {
@@ -106,6 +106,6 @@ export function originalOf({ request }: ServerExchange): OriginalRequest {
 }
 
 /** Tells the upstream which retry of a request this is. */
-export function nameRetry({ exchange, retries }: Walk): void {
+export function nameRetry({ exchange, retries }: RequestContext): void {
   if (retries > 0) exchange.request.headers.set('x-retry-attempt', `${retries}`)
 }
