@@ -2,6 +2,7 @@
  * Something that ends and can be had again: kept, renewed before it ends, never fetched twice at
  * once. What is asked for regularly is renewed by a timer, so that no request waits for it.
  */
+import { timerDelay } from '../base/timer-delay.ts'
 
 export interface Expiring {
   /** Milliseconds since the epoch; absent where it holds until told otherwise. */
@@ -89,7 +90,7 @@ export class Renewed<Value extends Expiring> {
     clearTimeout(this.#timer)
     this.#timer = setTimeout(() => {
       if (this.#isUsed) this.#renew().catch(() => {})
-    }, afterMs)
+    }, timerDelay(afterMs))
     this.#timer.unref()
   }
 }

@@ -3,10 +3,12 @@
  * reads like any other; a refresh that finds nothing new adds nothing. The last good set stands
  * while a server is away, and over restarts, since it is in the log.
  */
+
 import { createHash } from 'node:crypto'
 import { createEvent, jwksFetched, type SluiceEvent } from '../../events/index.ts'
 import { canonicalJson } from '../base/canonical.ts'
 import type { Clock } from '../base/clock.ts'
+import { timerDelay } from '../base/timer-delay.ts'
 import { subjectOf } from '../log/index.ts'
 import type { KeySetRequest } from '../model/key-sets.ts'
 import type { Resource } from '../model/resources.ts'
@@ -117,7 +119,10 @@ export class KeySetFetcher {
   #schedule(fetching: Fetching, delayMs: number): void {
     clearTimeout(fetching.timer)
     if (this.#end.signal.aborted || this.#fetching.get(fetching.request.uri) !== fetching) return
-    fetching.timer = setTimeout(() => this.#start(fetching), Math.max(shortestMs, delayMs))
+    fetching.timer = setTimeout(
+      () => this.#start(fetching),
+      timerDelay(Math.max(shortestMs, delayMs)),
+    )
     fetching.timer.unref()
   }
 

@@ -5,12 +5,13 @@
 
 // The global is looked up by an accessor each time.
 import { performance } from 'node:perf_hooks'
+import { timerDelay } from '../base/timer-delay.ts'
 
 /** Milliseconds that only go up, and one wake-up at a time. */
 export interface EngineClock {
   /** Monotonic milliseconds. */
   now(): number
-  /** Calls back once after `ms`; a later call replaces the earlier one. Must not keep the process alive. */
+  /** Calls back once after `ms`, or sooner if they are many days; a later call replaces the earlier one. Must not keep the process alive. */
   wakeAfter(ms: number, callback: () => void): void
   /** Forgets the pending wake-up. */
   sleep(): void
@@ -23,7 +24,7 @@ export function platformClock(): EngineClock {
     now: () => performance.now(),
     wakeAfter(ms, callback) {
       if (handle !== undefined) clearTimeout(handle)
-      handle = setTimeout(callback, ms)
+      handle = setTimeout(callback, timerDelay(ms))
       handle.unref()
     },
     sleep() {

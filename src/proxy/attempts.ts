@@ -3,6 +3,7 @@
  * one is made.
  */
 
+import { timerDelay } from '../base/timer-delay.ts'
 import type { UpstreamAddress } from '../engine/upstream/upstream-address.ts'
 import type { GatewayError } from '../errors.ts'
 import type { ResponseHead } from '../exchange/exchange.ts'
@@ -118,7 +119,7 @@ export function retryDelay(
     typeof failure === 'number' ? plan.codes.includes(failure) : isConnectionFailure(failure)
   if (!isReason || !exchange.isReplayable) return undefined
   const backoff = plan.backoffMs * Math.min(2 ** context.retries, longestBackoff)
-  return backoff * (1 + jitter * random())
+  return timerDelay(backoff * (1 + jitter * random()))
 }
 
 function isConnectionFailure({ code, row }: GatewayError): boolean {

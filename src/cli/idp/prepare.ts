@@ -1,6 +1,8 @@
 /** `sluice idp prepare`: sets a realm up and prints the policy that asks for its tokens. */
+
 import { stringify } from 'yaml'
 import { parseDurationMs } from '../../base/duration.ts'
+import { timerDelay } from '../../base/timer-delay.ts'
 import { exitCode, type Output, UsageError } from '../output.ts'
 import { AdminClient, type Administrator } from './admin.ts'
 import { readInput } from './files.ts'
@@ -69,7 +71,7 @@ function policyOptions(options: PrepareOptions): PolicyOptions {
 function serverOf({ url, timeout }: PrepareOptions, credentials: Credentials): Server {
   const timeoutMs = parseDurationMs(timeout)
   if (!timeoutMs) throw new UsageError(`--timeout: '${timeout}' is no duration such as 10s`)
-  return { url: baseAddress(url), timeoutMs, credentials }
+  return { url: baseAddress(url), timeoutMs: timerDelay(timeoutMs), credentials }
 }
 
 /** The calls, in order. Everything that can be wrong in the options is found before the first. */

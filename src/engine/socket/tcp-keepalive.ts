@@ -7,6 +7,11 @@ export const defaultKeepalive: KeepaliveSettings = {
   intervalMs: 180_000,
 }
 
+/** Linux refuses more (MAX_TCP_KEEPIDLE, MAX_TCP_KEEPINTVL), and there would be no probes at all. */
+const longestMs = 32_767_000
+
+const probeDelay = (ms: number): number => Math.min(Math.max(1_000, ms), longestMs)
+
 /**
  * Probes a silent peer; on a socket that is not connected yet, from then on. Node rounds down to
  * seconds, of which it needs one; older ones know the time before the first probe alone.
@@ -17,8 +22,8 @@ export function setKeepalive(
 ): void {
   const options = {
     enable: true,
-    initialDelay: Math.max(1_000, timeMs),
-    interval: Math.max(1_000, intervalMs),
+    initialDelay: probeDelay(timeMs),
+    interval: probeDelay(intervalMs),
     count: retries,
   }
   // The types of Node know only the older form.

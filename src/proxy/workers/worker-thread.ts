@@ -2,7 +2,9 @@
  * One place in the row of workers: the thread that holds it now, and the next one when it dies.
  * Each thread gets the full configuration first, whenever it starts.
  */
+
 import { Worker } from 'node:worker_threads'
+import { timerDelay } from '../../base/timer-delay.ts'
 import type { ConfigChannel } from '../../wire/channel.ts'
 import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'
 import { sumSnapshots } from '../telemetry/prometheus.ts'
@@ -178,7 +180,7 @@ export class WorkerThread {
     clearTimeout(this.#restart)
     if (this.#worker !== undefined) {
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, maxMs + 1_000)
+        const timer = setTimeout(resolve, timerDelay(maxMs + 1_000))
         this.#onDrained = () => {
           clearTimeout(timer)
           resolve()
