@@ -1,7 +1,9 @@
+import { PieceQueue } from '../../base/piece-queue.ts'
 import { GatewayError } from '../../errors.ts'
 import type { BodyDetour, BodyOutlet } from '../../exchange/exchange.ts'
 import type { BodySink, BodySource } from '../bytes/body-sink.ts'
-import type { HeadReader } from '../message/head-reader.ts'
+import type { EngineParts } from '../engine-parts.ts'
+import type { Flushable } from '../http2/flush-queue.ts'
 import { MessageBody } from '../message/message-body.ts'
 
 /** Who hears of bodies that took a detour. */
@@ -19,14 +21,14 @@ export interface DetourOwner {
  *   connection --feed--> source --flow--> detour ... outlet --flow--> connection
  */
 export class ExchangeBody extends MessageBody {
-  readonly #reader: HeadReader
+  readonly #parts: EngineParts
   readonly #owner: DetourOwner
   #outlet: OutletBody | undefined
   #recordLimit = 0
 
-  constructor(reader: HeadReader, source: BodySource, owner: DetourOwner) {
-    super(reader, source)
-    this.#reader = reader
+  constructor(parts: EngineParts, source: BodySource, owner: DetourOwner) {
+    super(parts.reader, source)
+    this.#parts = parts
     this.#owner = owner
   }
 
@@ -54,12 +56,12 @@ export class ExchangeBody extends MessageBody {
 
   detour(detour: BodyDetour): BodyOutlet {
     if (this.#outlet !== undefined) throw new GatewayError('bug', 'the body is on its way already')
-    const outlet = new OutletBody(this.#reader, detour, this.#owner)
+    const outlet = new OutletBody(this.#parts, detour, this.#owner)
     outlet.start('stream', -1, true)
     if (this.#recordLimit > 0) outlet.record(this.#recordLimit)
     this.#outlet = outlet
     this.stopRecording()
-    const sink = new DetourSink(detour)
+    const sink = new DetourSink(this.#parts, detour, outlet)
     outlet.resume = () => {
       sink.isSlow = false
       this.drained()
@@ -74,8 +76,8 @@ class OutletBody extends ExchangeBody implements BodyOutlet {
   readonly #owner: DetourOwner
   resume: () => void = () => {}
 
-  constructor(reader: HeadReader, detour: BodyDetour, owner: DetourOwner) {
-    super(reader, { resumeBody: () => detour.drained() }, owner)
+  constructor(parts: EngineParts, detour: BodyDetour, owner: DetourOwner) {
+    super(parts, { resumeBody: () => detour.drained() }, owner)
     this.#owner = owner
   }
 
@@ -108,39 +110,56 @@ class OutletBody extends ExchangeBody implements BodyOutlet {
   }
 }
 
-/** Hands a body to its detour in pieces of their own. */
-class DetourSink implements BodySink {
+/**
+ * Hands a body to its detour in pieces of their own: all that came in a turn of the event loop is one
+ * piece, because each costs the detour a message, however small it is.
+ */
+class DetourSink implements BodySink, Flushable {
+  readonly #parts: EngineParts
   readonly #detour: BodyDetour
-  #pieces: Buffer[] = []
-  #end: string | undefined
+  readonly #outlet: BodyOutlet
+  readonly #waiting = new PieceQueue()
+  #isQueued = false
+  #trailers: string | undefined
   isSlow = false
 
-  constructor(detour: BodyDetour) {
+  constructor(parts: EngineParts, detour: BodyDetour, outlet: BodyOutlet) {
+    this.#parts = parts
     this.#detour = detour
+    this.#outlet = outlet
   }
 
   appendText(latin1: string): void {
-    this.#pieces.push(Buffer.from(latin1, 'latin1'))
+    this.#waiting.push(Buffer.from(latin1, 'latin1'), 0, latin1.length)
   }
 
   appendBytes(bytes: Buffer, start: number, end: number): void {
-    this.#pieces.push(Buffer.from(bytes.subarray(start, end)))
+    this.#waiting.push(bytes, start, end)
   }
 
   endBody(trailers: string): void {
-    this.#end = trailers
+    this.#trailers = trailers
   }
 
   flush(): boolean {
-    const pieces = this.#pieces
-    this.#pieces = []
-    const [first] = pieces
-    const all = pieces.length === 1 ? first : Buffer.concat(pieces)
-    if (this.#end !== undefined) {
-      const trailers = this.#end
-      this.#end = undefined
-      this.#detour.end(all ?? Buffer.alloc(0), trailers)
-    } else if (all !== undefined && all.length > 0 && !this.#detour.push(all)) this.isSlow = true
+    const trailers = this.#trailers
+    if (trailers !== undefined) {
+      this.#trailers = undefined
+      this.#detour.end(this.#waiting.takeWhole(), trailers)
+    } else if (this.#waiting.size > 0 && !this.#isQueued) {
+      this.#isQueued = true
+      this.#parts.flushes.add(this)
+    }
     return !this.isSlow
+  }
+
+  flushNow(): void {
+    this.#isQueued = false
+    if (this.#waiting.size === 0) return
+    try {
+      if (!this.#detour.push(this.#waiting.takeWhole())) this.isSlow = true
+    } catch (thrown) {
+      this.#outlet.abort(this.#parts.blame(thrown))
+    }
   }
 }

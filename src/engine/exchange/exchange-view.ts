@@ -11,6 +11,7 @@ import { Learned } from '../../exchange/learned.ts'
 import type { BodySource } from '../bytes/body-sink.ts'
 import type { Tunnel } from '../bytes/tunnel.ts'
 import type { ClientSide } from '../client/client-side.ts'
+import type { EngineParts } from '../engine-parts.ts'
 import {
   admitsContent,
   type Framing,
@@ -19,7 +20,6 @@ import {
   tellableStatus,
 } from '../message/framing.ts'
 import type { FramingFields } from '../message/head-output.ts'
-import type { HeadReader } from '../message/head-reader.ts'
 import { RequestHeadView } from '../message/request-head.ts'
 import { ResponseHeadView } from '../message/response-head.ts'
 import { peerOf } from '../socket/connection-ends.ts'
@@ -73,9 +73,9 @@ export abstract class ExchangeView implements DetourOwner {
   /** Body bytes of an answer of the gateway. */
   protected ownBytes = 0
 
-  constructor(reader: HeadReader, requestSource: BodySource, responseSource: BodySource) {
-    this.requestSource = new ExchangeBody(reader, requestSource, this)
-    this.responseSource = new ExchangeBody(reader, responseSource, this)
+  constructor(parts: EngineParts, requestSource: BodySource, responseSource: BodySource) {
+    this.requestSource = new ExchangeBody(parts, requestSource, this)
+    this.responseSource = new ExchangeBody(parts, responseSource, this)
   }
 
   abstract onOutletFed(): void

@@ -38,7 +38,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Client
     const responseSource = {
       resumeBody: () => (this.#stream?.onDrain ?? (() => this.#attempt.link?.resumeBody()))(),
     }
-    super(parts.reader, requestSource, responseSource)
+    super(parts, requestSource, responseSource)
     this.#parts = parts
     this.#attempt = new Attempt(parts, this)
     this.#upload = new RequestUpload(parts.timers, this)

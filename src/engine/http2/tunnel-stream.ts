@@ -1,4 +1,4 @@
-import { PieceQueue } from '../bytes/piece-queue.ts'
+import { PieceQueue } from '../../base/piece-queue.ts'
 import type { TunnelEnd } from '../bytes/tunnel.ts'
 import { Http2Stream } from './http2-stream.ts'
 

@@ -1,8 +1,8 @@
+import { PieceQueue } from '../../base/piece-queue.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Body, BodyTransform, BufferedBody } from '../../exchange/exchange.ts'
 import { BodyCopy, type BodyWaiter, boundedBody, copyOf } from '../bytes/body-copy.ts'
 import type { BodySink, BodySource, BodyTap } from '../bytes/body-sink.ts'
-import { PieceQueue } from '../bytes/piece-queue.ts'
 import { type ChunkSink, ChunkState, type HeadReader } from './head-reader.ts'
 import { ReplayRecord } from './replay-record.ts'
 
@@ -329,9 +329,7 @@ export class MessageBody implements Body, ChunkSink {
     if (!isOver && !this.ended) return
     this.#waiter = undefined
     this.#mode = 'waiting'
-    const pieces = this.#held.take()
-    const [first] = pieces
-    const all = first !== undefined && pieces.length === 1 ? first : Buffer.concat(pieces)
+    const all = this.#held.takeWhole()
     this.#held.putBack([all])
     this.#known = boundedBody(all, isOver ? waiter.limit : undefined)
     waiter.resolve(this.#known)

@@ -1,4 +1,4 @@
-import { copyOf } from '../bytes/body-copy.ts'
+import { PieceQueue } from '../../base/piece-queue.ts'
 import type { BodySink } from '../bytes/body-sink.ts'
 import type { GatherBuffer } from '../bytes/gather-buffers.ts'
 import { latin1Text } from '../bytes/latin1.ts'
@@ -14,12 +14,13 @@ const replayLimit = 64 * 1024
 export class ReplayRecord {
   /** Everything that was sent is here. */
   isWhole = false
-  /** Pieces that were written as text are kept as that text, which is nobody's to overwrite. */
-  #pieces: (Buffer | string)[] = []
-  /** Comes before the pieces. */
+  /** The first piece if it was written as text: nobody overwrites that. */
+  #text = ''
+  /** Comes before the pieces behind it. */
   #kept: GatherBuffer | undefined
   #keptFrom = 0
   #keptTo = 0
+  readonly #pieces = new PieceQueue()
   #size = 0
 
   /** A body begins that may have to be sent again, or one that need not. */
@@ -43,28 +44,29 @@ export class ReplayRecord {
       return
     }
     this.#size += size
-    if (this.#size === size && this.#keep(sink, bytes, start, end)) return
-    if (size > copyLimit) {
-      this.#pieces.push(copyOf(bytes, start, end))
-      sink.appendBytes(bytes, start, end)
-      return
-    }
-    const text = latin1Text(bytes, start, end)
-    this.#pieces.push(text)
-    sink.appendText(text)
+    if (this.#size === size && this.#sendFirst(sink, bytes, start, end)) return
+    this.#pieces.push(bytes, start, end)
+    sink.appendBytes(bytes, start, end)
   }
 
   /** All that was recorded, in order, as bytes of their own; nothing is recorded afterwards. */
   take(): Buffer[] {
-    const pieces = this.#pieces.map((piece) =>
-      typeof piece === 'string' ? Buffer.from(piece, 'latin1') : piece,
-    )
+    const pieces = this.#pieces.take()
+    if (this.#text !== '') pieces.unshift(Buffer.from(this.#text, 'latin1'))
     if (this.#kept !== undefined) pieces.unshift(this.#kept.copy(this.#keptFrom, this.#keptTo))
     this.#forget()
     return pieces
   }
 
-  /** False where the bytes are not sent yet, and must be recorded another way. */
+  /** Sends and records without another copy; returns false if it did neither. */
+  #sendFirst(sink: BodySink, bytes: Buffer, start: number, end: number): boolean {
+    if (this.#keep(sink, bytes, start, end)) return true
+    if (end - start > copyLimit) return false
+    this.#text = latin1Text(bytes, start, end)
+    sink.appendText(this.#text)
+    return true
+  }
+
   #keep(sink: BodySink, bytes: Buffer, start: number, end: number): boolean {
     const buffer = sink.gathering
     const from = buffer?.length ?? 0
@@ -77,7 +79,8 @@ export class ReplayRecord {
   }
 
   #forget(): void {
-    if (this.#pieces.length > 0) this.#pieces = []
+    this.#text = ''
+    if (this.#pieces.size > 0) this.#pieces.clear()
     this.#size = 0
     this.#kept?.unkeep()
     this.#kept = undefined

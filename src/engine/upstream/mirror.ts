@@ -1,3 +1,4 @@
+import { PieceQueue } from '../../base/piece-queue.ts'
 import type { GatewayError } from '../../errors.ts'
 import type { BodyTap } from '../bytes/body-sink.ts'
 import type { EngineParts } from '../engine-parts.ts'
@@ -91,9 +92,11 @@ class MirrorCopy implements UpstreamUser, TimerOwner {
   #link: UpstreamLink | undefined
   readonly #head: string
   #isReady = false
-  /** Bytes of the body that wait for the connection. */
-  #backlog: Buffer[] = []
-  #backlogBytes = 0
+  /** Bytes of the body that wait for the connection, or for room in it. */
+  readonly #waiting = new PieceQueue()
+  #isSlow = false
+  /** Nothing more comes of the body. */
+  #hasEnded = false
   isRequestSent = false
 
   constructor(parts: EngineParts, target: MirrorTarget, end: string, isChunked: boolean) {
@@ -124,28 +127,30 @@ class MirrorCopy implements UpstreamUser, TimerOwner {
   send(bytes: Buffer, start: number, end: number): void {
     const link = this.#link
     if (link === undefined) return
-    if (this.#backlogBytes + link.backlog > backlogLimit) {
+    if (this.#waiting.size + link.backlog > backlogLimit) {
       this.#giveUp()
       return
     }
-    const copy = Buffer.from(bytes.subarray(start, end))
-    if (this.#isReady) {
-      this.#write(link, copy)
-      link.sink.flush()
-    } else {
-      this.#backlog.push(copy)
-      this.#backlogBytes += copy.length
-    }
+    this.#waiting.push(bytes, start, end)
+    if (this.#isReady && !this.#isSlow) this.#sendWaiting(link)
   }
 
   sendEnd(): void {
-    if (this.isRequestSent) return
-    this.isRequestSent = true
-    if (this.#isReady && this.#link !== undefined) this.#writeEnd(this.#link)
+    if (this.#hasEnded) return
+    this.#hasEnded = true
+    if (this.#isReady && !this.#isSlow && this.#link !== undefined) this.#sendWaiting(this.#link)
   }
 
   abandon(): void {
-    if (!this.isRequestSent) this.#giveUp()
+    if (!this.#hasEnded) this.#giveUp()
+  }
+
+  #sendWaiting(link: UpstreamLink): void {
+    for (let piece = this.#waiting.shift(); piece !== undefined; piece = this.#waiting.shift()) {
+      this.#write(link, piece)
+    }
+    if (this.#hasEnded && !this.isRequestSent) this.#writeEnd(link)
+    this.#isSlow = !link.sink.flush()
   }
 
   resumeBody(): void {
@@ -155,13 +160,8 @@ class MirrorCopy implements UpstreamUser, TimerOwner {
   onUpstreamReady(link: UpstreamLink): void {
     this.#link = link
     this.#isReady = true
-    const backlog = this.#backlog
-    this.#backlog = []
-    this.#backlogBytes = 0
     link.sendHead(this.#head)
-    for (const piece of backlog) this.#write(link, piece)
-    if (this.isRequestSent) this.#writeEnd(link)
-    else link.sink.flush()
+    this.#sendWaiting(link)
   }
 
   onInterim(): void {
@@ -187,7 +187,7 @@ class MirrorCopy implements UpstreamUser, TimerOwner {
     if (this.#repeat(link, error)) return
     this.#parts.timers.disarm(this.#timer)
     this.#link = undefined
-    this.#backlog = []
+    this.#waiting.clear()
   }
 
   /** Until the connection stands, all of the copy waits for it, and may wait for another one. */
@@ -197,7 +197,8 @@ class MirrorCopy implements UpstreamUser, TimerOwner {
   }
 
   onUpstreamDrain(): void {
-    // The link holds what waits; `send` looks at how much that is.
+    this.#isSlow = false
+    if (this.#isReady && this.#link !== undefined) this.#sendWaiting(this.#link)
   }
 
   onTunnelBytes(): void {
@@ -220,14 +221,14 @@ class MirrorCopy implements UpstreamUser, TimerOwner {
   }
 
   #writeEnd(link: UpstreamLink): void {
+    this.isRequestSent = true
     if (this.#isChunked && !link.framesBodies) link.sink.appendText('0\r\n\r\n')
     link.sink.endBody('')
-    link.sink.flush()
   }
 
   #giveUp(): void {
     this.#parts.timers.disarm(this.#timer)
-    this.#backlog = []
+    this.#waiting.clear()
     const link = this.#link
     this.#link = undefined
     link?.close()

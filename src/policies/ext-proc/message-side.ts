@@ -14,6 +14,7 @@ import type {
   HeadersResponse,
 } from '../../../proto/gen/called/ext_proc_pb.ts'
 import { Fifo } from '../../base/fifo.ts'
+import { PieceQueue } from '../../base/piece-queue.ts'
 import type { GatewayError } from '../../errors.ts'
 import type { Body, BodyDetour, BodyOutlet } from '../../exchange/exchange.ts'
 import type { BodyLedger } from './body-ledger.ts'
@@ -64,8 +65,8 @@ export class MessageSide implements BodyDetour {
   isFull = false
   #answers: BodyAnswers = 'unknown'
   /** The pieces that the processor has not answered, in order; none if its answers are streamed. */
-  readonly #pieces = new Fifo<Uint8Array>()
-  #pieceBytes = 0
+  readonly #pieces = new PieceQueue()
+  readonly #pieceSizes = new Fifo<number>()
   readonly #pieceLimit: number
   #awaited: Answered | undefined
 
@@ -84,7 +85,7 @@ export class MessageSide implements BodyDetour {
   get isOwed(): boolean {
     if (this.#state === 'headers') return true
     if (this.#state !== 'body' || this.#outlet === undefined) return false
-    return this.#isSent || (this.#answers === 'by piece' && this.#pieces.length > 0)
+    return this.#isSent || (this.#answers === 'by piece' && this.#pieceSizes.length > 0)
   }
 
   /** The headers are on their way; `apply` is told what the processor says, before its next message. */
@@ -141,10 +142,10 @@ export class MessageSide implements BodyDetour {
 
   #keep(piece: Uint8Array): void {
     if (this.#answers === 'streamed') return
-    this.#pieces.push(piece)
-    this.#pieceBytes += piece.length
+    this.#pieces.push(piece, 0, piece.length)
+    this.#pieceSizes.push(piece.length)
     // A processor that reads the whole body before it answers must make pieces of its own.
-    const isTooMuch = this.#pieceBytes > this.#pieceLimit
+    const isTooMuch = this.#pieces.size > this.#pieceLimit
     if (isTooMuch && this.#answers === 'unknown') this.#forgetPieces()
   }
 
@@ -152,12 +153,12 @@ export class MessageSide implements BodyDetour {
   #forgetPieces(): void {
     this.#answers = 'streamed'
     this.#pieces.clear()
-    this.#pieceBytes = 0
+    this.#pieceSizes.clear()
   }
 
   /** More of the body must not be sent yet. */
   get #isWaiting(): boolean {
-    return this.isFull || this.#pieceBytes > this.#pieceLimit
+    return this.isFull || this.#pieces.size > this.#pieceLimit
   }
 
   /** There is room at the processor. */
@@ -234,15 +235,15 @@ export class MessageSide implements BodyDetour {
   #answerPiece(
     mutation: NonNullable<CommonResponse['bodyMutation']>['mutation'] | undefined,
   ): void {
-    const piece = this.#pieces.take()
-    if (piece === undefined) {
+    const size = this.#pieceSizes.take()
+    if (size === undefined) {
       this.#conversation.broken(`it answered a piece of the ${this.name} body that was not sent`)
       return
     }
-    this.#pieceBytes -= piece.length
+    const piece = this.#pieces.read(size)
     if (mutation?.case === 'body') this.#write(mutation.value)
     else if (mutation?.case !== 'clearBody') this.#write(piece)
-    if (this.#isSent && this.#pieces.length === 0 && this.#trailers === '') this.#finish('')
+    if (this.#isSent && this.#pieceSizes.length === 0 && this.#trailers === '') this.#finish('')
     else this.resume()
   }
 
@@ -283,7 +284,7 @@ export class MessageSide implements BodyDetour {
    */
   goOnAlone(): boolean {
     if (this.#outlet === undefined) return true
-    const rest = this.ledger?.rest()
+    const rest = this.ledger?.takeRest()
     if (rest === undefined) return false
     this.#sendAlone(this.#outlet, rest)
     return true
@@ -295,8 +296,9 @@ export class MessageSide implements BodyDetour {
    */
   goOnUnseen(): boolean {
     const outlet = this.#outlet
-    const rest = outlet === undefined ? [] : this.ledger?.rest()
-    if (this.#state !== 'headers' || this.#isWhole || rest === undefined) return false
+    if (this.#state !== 'headers' || this.#isWhole) return false
+    const rest = outlet === undefined ? [] : this.ledger?.takeRest()
+    if (rest === undefined) return false
     this.#settle(undefined)
     if (outlet !== undefined) this.#sendAlone(outlet, rest)
     return true
