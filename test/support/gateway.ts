@@ -61,6 +61,11 @@ export class RunningGateway {
     return this.#manifests
   }
 
+  /** The process that was started last. */
+  get pid(): number | undefined {
+    return this.#process?.pid
+  }
+
   get #log(): readonly string[] {
     const { nats } = this.#options
     return nats === undefined ? ['--log-file', this.logFile] : ['--nats', nats]
