@@ -53,3 +53,11 @@ export type ApiKeyVerdict =
   | 'not-json'
   | 'json-without-key'
   | 'not-text'
+
+/** What an event says of a Pod in place of spec and status. Stands in `object.facts`. */
+export interface PodFacts {
+  /** Its first address; absent before it has one. */
+  readonly address?: string
+  /** Does it take new requests? Not once it is going away. */
+  readonly ready: boolean
+}

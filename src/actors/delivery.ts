@@ -18,7 +18,7 @@ import { initialTransition, type SnapshotFrom, transition } from 'xstate'
 import type { SluiceEvent, WasProgrammed } from '../../events/index.ts'
 import type { Graph } from '../desired/graph.ts'
 import type { ObjectState } from '../desired/object-state.ts'
-import { gatewayOfSet, type ListenerSetSpec, specOf } from '../desired/shapes.ts'
+import { gatewayOfSet, specOf } from '../desired/specs.ts'
 import { compareText, type ObjectKey, type ObjectRef, objectKey } from '../model/names.ts'
 import { FoldTimers, type PendingTimer } from './delivery-timers.ts'
 import { type ProxyInput, type ProxyState, proxyMachine, type Rejection } from './proxy.machine.ts'
@@ -356,7 +356,7 @@ function named(rejection: Rejection, context: ProxyState | undefined): Standing 
 function gatewayOf({ ref, object }: ObjectState): string | undefined {
   if (ref.kind === 'Gateway') return `${ref.namespace}/${ref.name}`
   if (object === undefined) return undefined
-  const gateway = gatewayOfSet(ref.namespace, specOf<ListenerSetSpec>(object))
+  const gateway = gatewayOfSet(ref.namespace, specOf<'ListenerSet'>(object))
   return gateway === undefined ? undefined : `${gateway.namespace}/${gateway.name}`
 }
 

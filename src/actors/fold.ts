@@ -341,7 +341,7 @@ function toResourceInput(event: SluiceEvent, seen: Sighting): ResourceInput | un
   switch (event.type) {
     case 'dev.sluice.resource.applied.v1': {
       const { uid, resourceVersion, generation, object } = event.data
-      const observed = object as unknown as ObservedObject
+      const observed = object as ObservedObject
       return { type: 'APPLIED', uid, resourceVersion, generation, object: observed, seen }
     }
     case 'dev.sluice.resource.refused.v1': {

@@ -1,6 +1,7 @@
 /** The core kinds that the pipeline reads: only what it needs is typed, the rest is kept. */
 import {
   boolean,
+  type Infer,
   integer,
   intOrString,
   jsonObject,
@@ -29,22 +30,23 @@ const servicePort = object(
   open,
 )
 
+const serviceSpec = object(
+  'ServiceSpec',
+  {
+    type: optional(word, 'ClusterIP where unset.'),
+    clusterIP: optional(word, 'None for a headless Service.'),
+    clusterIPs: optional(list(word), 'One for each family; the first is clusterIP.'),
+    externalName: optional(word, 'Host name, for type ExternalName.'),
+    ports: optional(list(servicePort), 'Ports.'),
+    selector: optional(map(word), 'Pods.'),
+    publishNotReadyAddresses: optional(boolean(), 'Endpoints count before they are ready.'),
+  },
+  open,
+)
+export type ServiceSpec = Infer<typeof serviceSpec>
+
 export const serviceBody = {
-  spec: optional(
-    object(
-      'ServiceSpec',
-      {
-        type: optional(word, 'ClusterIP where unset.'),
-        clusterIP: optional(word, 'None for a headless Service.'),
-        externalName: optional(word, 'Host name, for type ExternalName.'),
-        ports: optional(list(servicePort), 'Ports.'),
-        selector: optional(map(word), 'Pods.'),
-        publishNotReadyAddresses: optional(boolean(), 'Endpoints count before they are ready.'),
-      },
-      open,
-    ),
-    'Spec.',
-  ),
+  spec: optional(serviceSpec, 'Spec.'),
   status: optional(jsonObject(), 'Status.'),
 } as const
 
@@ -95,6 +97,8 @@ const endpointPort = object(
   },
   open,
 )
+
+export type EndpointSpec = Infer<typeof endpoint>
 
 export const endpointSliceBody = {
   addressType: required(word, 'IPv4, IPv6 or FQDN.'),

@@ -95,6 +95,7 @@ const mcpSelector = object(
   },
   { rules: [atLeastOneOf('namespaces', 'services')] },
 )
+export type McpSelector = Infer<typeof mcpSelector>
 
 const mcpTarget = object('McpTarget', {
   host: required(shortString, 'Host of the MCP server.'),

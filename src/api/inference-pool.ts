@@ -1,10 +1,8 @@
 /** InferencePool of the Gateway API Inference Extension 1.6, with the defaults that its CRD writes. */
-import { choice, list, map, object, optional, required, text } from '../schema/field.ts'
+import { choice, type Infer, list, map, object, optional, required, text } from '../schema/field.ts'
 import { rule } from '../schema/rules.ts'
 import { portNumber, referenceName } from '../schema/shapes/references.ts'
 import { groupName, kindName } from '../schema/strings.ts'
-
-export const inferenceGroup = 'inference.networking.k8s.io'
 
 const labelValue = text({
   max: 63,
@@ -99,3 +97,4 @@ export const inferencePoolSpec = object('InferencePoolSpec', {
     'Who chooses an endpoint for each request. A pool without one is not accepted.',
   ),
 })
+export type InferencePoolSpec = Infer<typeof inferencePoolSpec>

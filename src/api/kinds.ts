@@ -8,7 +8,7 @@ import {
   secretBody,
   serviceBody,
 } from './core-kinds.ts'
-import { gatewayGroup, status } from './gateway-api/common.ts'
+import { status } from './gateway-api/common.ts'
 import { gatewayClassSpec, gatewaySpec, listenerSetSpec } from './gateway-api/gateway.ts'
 import { backendTlsPolicySpec, referenceGrantSpec } from './gateway-api/grants.ts'
 import { grpcRouteSpec } from './gateway-api/grpc-route.ts'
@@ -24,11 +24,9 @@ import {
 import { gatewayBackendSpec, gatewayBackendStatus } from './gateway-backend.ts'
 import { gatewayParametersSpec, gatewayParametersStatus } from './gateway-parameters.ts'
 import { gatewayPolicySpec, gatewayPolicyStatus } from './gateway-policy.ts'
-import { inferenceGroup, inferencePoolSpec } from './inference-pool.ts'
+import { inferencePoolSpec } from './inference-pool.ts'
 import { type ApiKind, defineKind, type ObjectOfKind, type PrinterColumn } from './kind.ts'
-
-/** The API group of our own kinds. */
-export const ownGroup = 'sluice.dev'
+import { gatewayGroup, inferenceGroup, ownGroup } from './names.ts'
 
 const age: PrinterColumn = {
   name: 'Age',
@@ -266,27 +264,6 @@ export type KindName = ApiObject['kind']
 
 /** The object type of one kind. */
 export type ObjectOf<Kind extends KindName> = Extract<ApiObject, { readonly kind: Kind }>
-
-export type GatewayBackend = ObjectOf<'GatewayBackend'>
-export type GatewayPolicy = ObjectOf<'GatewayPolicy'>
-export type GatewayParameters = ObjectOf<'GatewayParameters'>
-export type GatewayClass = ObjectOf<'GatewayClass'>
-export type Gateway = ObjectOf<'Gateway'>
-export type ListenerSet = ObjectOf<'ListenerSet'>
-export type HTTPRoute = ObjectOf<'HTTPRoute'>
-export type GRPCRoute = ObjectOf<'GRPCRoute'>
-export type TLSRoute = ObjectOf<'TLSRoute'>
-export type TCPRoute = ObjectOf<'TCPRoute'>
-export type UDPRoute = ObjectOf<'UDPRoute'>
-export type ReferenceGrant = ObjectOf<'ReferenceGrant'>
-export type BackendTLSPolicy = ObjectOf<'BackendTLSPolicy'>
-export type Service = ObjectOf<'Service'>
-export type EndpointSlice = ObjectOf<'EndpointSlice'>
-export type Secret = ObjectOf<'Secret'>
-export type ConfigMap = ObjectOf<'ConfigMap'>
-export type Namespace = ObjectOf<'Namespace'>
-export type InferencePool = ObjectOf<'InferencePool'>
-export type Pod = ObjectOf<'Pod'>
 
 /** Splits `group/version`; the core group is empty. */
 export function splitApiVersion(apiVersion: string): {

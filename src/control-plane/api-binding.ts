@@ -1,8 +1,8 @@
 /** What a source needs to know of the API, and the objects that exist without a manifest. */
 import { secretPaths } from '../api/fields.ts'
+import { controllerName, defaultClassName, gatewayGroup } from '../api/names.ts'
 import { validateObject } from '../api/validate.ts'
 import { ownProblems } from '../desired/derive/own-problems.ts'
-import { controllerName, defaultClassName, gatewayGroup } from '../desired/shapes.ts'
 import type { Examine, SecretPaths, Validate } from '../watch/index.ts'
 import { regexProblem } from './regex-problem.ts'
 

@@ -1,6 +1,6 @@
 /** Which secret values the observed objects still name. */
+import type { SecretFacts } from '../../events/index.ts'
 import type { Fold } from '../actors/fold.ts'
-import type { SecretFacts } from '../desired/shapes.ts'
 import { SecretStore } from '../effects/secret-store.ts'
 import { sessionKeyRef } from '../model/mcp-targets.ts'
 import type { DesiredDelta } from '../model/resources.ts'

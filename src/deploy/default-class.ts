@@ -1,5 +1,5 @@
 /** The GatewayClass that the controller brings along; made again where somebody deletes it. */
-import { controllerName, defaultClassName, gatewayGroup, ownGroup } from '../desired/shapes.ts'
+import { controllerName, defaultClassName, gatewayGroup, ownGroup } from '../api/names.ts'
 import {
   type KubeClient,
   KubeError,

@@ -2,7 +2,6 @@
  * All derivations, in the order in which they depend on each other: a stage reads values and
  * relations of the stages above it only.
  */
-
 import { keySetsPendingFact } from '../model/key-sets.ts'
 import { backendStage } from './derive/backend.ts'
 import { backendTlsPolicyStage, backendTlsTargets } from './derive/backend-tls-policy.ts'
@@ -22,7 +21,7 @@ import { routeClaimsStage } from './derive/route-claims.ts'
 import { serviceStage, workloadStage } from './derive/service.ts'
 import { streamRouteStage } from './derive/stream-route.ts'
 import { Graph, type IndexDefinition, type Stage } from './graph.ts'
-import { gatewayOfSet, type ListenerSetSpec, specOf } from './shapes.ts'
+import { gatewayOfSet, specOf } from './specs.ts'
 
 export interface DerivationOptions {
   readonly checkRegex: CheckRegex
@@ -82,7 +81,7 @@ const indexes: readonly IndexDefinition[] = [
     kinds: ['ListenerSet'],
     keys: ({ object, ref }) => {
       if (object === undefined) return []
-      const gateway = gatewayOfSet(ref.namespace, specOf<ListenerSetSpec>(object))
+      const gateway = gatewayOfSet(ref.namespace, specOf<'ListenerSet'>(object))
       return gateway === undefined ? [] : [`${gateway.namespace}/${gateway.name}`]
     },
   },

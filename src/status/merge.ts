@@ -7,8 +7,8 @@
  * - A condition that has its status already keeps its transition time, whatever the log remembers.
  * - Nothing is written where all of this stands there already.
  */
+import { controllerName } from '../api/names.ts'
 import { canonicalJson } from '../base/canonical.ts'
-import { controllerName } from '../desired/shapes.ts'
 
 export type Status = Readonly<Record<string, unknown>>
 

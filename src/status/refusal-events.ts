@@ -4,8 +4,8 @@
  */
 import { createHash } from 'node:crypto'
 import type { ConfigRejectedData } from '../../events/index.ts'
+import { controllerName, gatewayGroup } from '../api/names.ts'
 import { systemClock } from '../base/clock.ts'
-import { controllerName, gatewayGroup } from '../desired/shapes.ts'
 import { type KubeClient, KubeError } from '../kube/index.ts'
 
 export interface RefusalEventsOptions {

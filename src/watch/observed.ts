@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { FieldProblem, Origin, RefusedTarget, ResourceName } from '../../events/index.ts'
 import { findKind } from '../api/kinds.ts'
+import { gatewayGroup } from '../api/names.ts'
 import { defaultNamespace, isForeign } from '../api/validate.ts'
 import { canonicalJson } from '../base/canonical.ts'
 import { isObject, type JsonObject } from '../base/json-object.ts'
@@ -286,7 +287,7 @@ function parentsOf({ spec }: JsonObject): RefusedTarget[] {
     const { group, kind, namespace, name, sectionName, port } = parent
     return [
       {
-        group: typeof group === 'string' ? cut(group) : 'gateway.networking.k8s.io',
+        group: typeof group === 'string' ? cut(group) : gatewayGroup,
         kind: isShort(kind) ? kind : 'Gateway',
         ...(isShort(namespace) && { namespace }),
         name,

@@ -1,13 +1,6 @@
 /** What the log needs to know of a Pod: most of it, and most of its changes, concerns nobody here. */
+import type { PodFacts } from '../../events/index.ts'
 import { isObject, type JsonObject } from '../base/json-object.ts'
-
-/** In place of spec and status. */
-export interface PodFacts {
-  /** Its first address; absent before it has one. */
-  readonly address?: string
-  /** Does it take new requests? Not once it is going away. */
-  readonly ready: boolean
-}
 
 /** A Pod as it is recorded: name, labels, age, and the facts. */
 export function recordPod({ apiVersion, kind, metadata, status }: JsonObject): JsonObject {

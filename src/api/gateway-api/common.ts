@@ -1,6 +1,7 @@
 /** Shapes that several Gateway API kinds share (Gateway API 1.6). */
 import {
   choice,
+  type Infer,
   integer,
   jsonObject,
   list,
@@ -13,8 +14,7 @@ import {
 import { rule } from '../../schema/rules.ts'
 import { portNumber, referenceName } from '../../schema/shapes/references.ts'
 import { groupName, kindName, namespaceName, sectionName } from '../../schema/strings.ts'
-
-export const gatewayGroup = 'gateway.networking.k8s.io'
+import { gatewayGroup } from '../names.ts'
 
 /** Status is written by controllers, never read from manifests: any object will do. */
 export const status = optional(jsonObject(), 'What controllers found out.')
@@ -48,27 +48,7 @@ export const weightedBackendRules = [refRule]
 
 /** BackendRef: a weighted reference without filters. */
 export const backendRef = object('BackendRef', weightedFields, { rules: weightedBackendRules })
-
-interface Parent {
-  readonly group?: string
-  readonly kind?: string
-  readonly namespace?: string
-  readonly name: string
-  readonly sectionName?: string
-  readonly port?: number
-}
-
-const parentIdentity = (ref: Parent): string =>
-  JSON.stringify([ref.group ?? gatewayGroup, ref.kind ?? 'Gateway', ref.namespace ?? '', ref.name])
-
-const parentPart = (ref: Parent): string => JSON.stringify([ref.sectionName ?? '', ref.port ?? 0])
-
-const partKind = (ref: Parent): string =>
-  JSON.stringify([(ref.sectionName ?? '') === '', (ref.port ?? 0) === 0])
-
-function sameParents(refs: readonly Parent[]): readonly (readonly Parent[])[] {
-  return [...Map.groupBy(refs, parentIdentity).values()]
-}
+export type BackendRef = Infer<typeof backendRef>
 
 const parentRef = object('ParentReference', {
   group: optional(groupName, { doc: 'API group.', fill: gatewayGroup }),
@@ -78,16 +58,30 @@ const parentRef = object('ParentReference', {
   sectionName: optional(sectionName, 'Listener or entry; all where unset.'),
   port: optional(portNumber, 'Port of the listeners; all where unset.'),
 })
+export type ParentRef = Infer<typeof parentRef>
+
+const parentIdentity = (ref: ParentRef): string =>
+  JSON.stringify([ref.group ?? gatewayGroup, ref.kind ?? 'Gateway', ref.namespace ?? '', ref.name])
+
+const parentPart = (ref: ParentRef): string =>
+  JSON.stringify([ref.sectionName ?? '', ref.port ?? 0])
+
+const partKind = (ref: ParentRef): string =>
+  JSON.stringify([(ref.sectionName ?? '') === '', (ref.port ?? 0) === 0])
+
+function sameParents(refs: readonly ParentRef[]): readonly (readonly ParentRef[])[] {
+  return [...Map.groupBy(refs, parentIdentity).values()]
+}
 
 const parentRefs = list(parentRef, {
   max: 32,
   rules: [
-    rule<readonly Parent[]>({
+    rule<readonly ParentRef[]>({
       message:
         'sectionName or port must be specified when parentRefs includes 2 or more references to the same parent',
       holds: (refs) => sameParents(refs).every((group) => new Set(group.map(partKind)).size <= 1),
     }),
-    rule<readonly Parent[]>({
+    rule<readonly ParentRef[]>({
       message:
         'sectionName or port must be unique when parentRefs includes 2 or more references to the same parent',
       holds: (refs) =>
@@ -141,6 +135,7 @@ export const objectRef = object('ObjectReference', {
   name: required(referenceName, 'Name.'),
   namespace: optional(namespaceName, 'Namespace; that of the referring object where unset.'),
 })
+export type ObjectReference = Infer<typeof objectRef>
 
 export const secretRef = object('SecretObjectReference', {
   group: optional(groupName, { doc: 'API group.', fill: '' }),
@@ -148,3 +143,4 @@ export const secretRef = object('SecretObjectReference', {
   name: required(referenceName, 'Name.'),
   namespace: optional(namespaceName, 'Namespace; that of the Gateway where unset.'),
 })
+export type SecretObjectRef = Infer<typeof secretRef>

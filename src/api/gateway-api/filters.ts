@@ -2,6 +2,7 @@
 import {
   type AnyProperty,
   choice,
+  type Infer,
   integer,
   integerChoice,
   list,
@@ -55,6 +56,7 @@ const pathModifier = object(
     ],
   },
 )
+export type HttpPathModifier = Infer<typeof pathModifier>
 
 const requestRedirect = object('HTTPRequestRedirectFilter', {
   scheme: optional(choice('RedirectScheme', { http: '', https: '' }), 'Scheme of Location.'),
@@ -218,6 +220,7 @@ const httpFilter = object(
   },
   { rules: unionRules(Object.keys(members) as (keyof typeof members)[]) },
 )
+export type HttpFilter = Infer<typeof httpFilter>
 
 export const httpFilters = list(httpFilter, {
   max: 16,

@@ -1,16 +1,19 @@
-import { choice, list, map, object, optional, required, text } from '../../schema/field.ts'
+import {
+  choice,
+  type Infer,
+  list,
+  map,
+  object,
+  optional,
+  required,
+  text,
+} from '../../schema/field.ts'
 import { rule } from '../../schema/rules.ts'
 import { portNumber, referenceName } from '../../schema/shapes/references.ts'
 import { labelSelector } from '../../schema/shapes/selectors.ts'
 import { controllerName, groupName, kindName, namespaceName } from '../../schema/strings.ts'
-import {
-  annotationValue,
-  defaultScope,
-  gatewayGroup,
-  localRef,
-  objectRef,
-  secretRef,
-} from './common.ts'
+import { gatewayGroup } from '../names.ts'
+import { annotationValue, defaultScope, localRef, objectRef, secretRef } from './common.ts'
 import { listeners } from './listeners.ts'
 
 export const gatewayClassSpec = object('GatewayClassSpec', {
@@ -18,6 +21,7 @@ export const gatewayClassSpec = object('GatewayClassSpec', {
   parametersRef: optional(objectRef, 'Parameters of the class.'),
   description: optional(text({ max: 64 }), 'For readers.'),
 })
+export type GatewayClassSpec = Infer<typeof gatewayClassSpec>
 
 interface Address {
   readonly type?: string
@@ -82,6 +86,21 @@ const clientValidation = object('TLSConfig', {
   ),
 })
 
+const frontendTls = object('FrontendTLSConfig', {
+  default: required(clientValidation, 'For every port without an entry of its own.'),
+  perPort: optional(
+    list(
+      object('TLSPortConfig', {
+        port: required(portNumber, 'Port.'),
+        tls: required(clientValidation, 'For listeners on the port.'),
+      }),
+      { max: 64, unique: { by: ['port'] } },
+    ),
+    'For single ports.',
+  ),
+})
+export type FrontendTlsSpec = Infer<typeof frontendTls>
+
 const gatewayTls = object('GatewayTLSConfig', {
   backend: optional(
     object('GatewayBackendTLS', {
@@ -89,40 +108,29 @@ const gatewayTls = object('GatewayTLSConfig', {
     }),
     'TLS to backends.',
   ),
-  frontend: optional(
-    object('FrontendTLSConfig', {
-      default: required(clientValidation, 'For every port without an entry of its own.'),
-      perPort: optional(
-        list(
-          object('TLSPortConfig', {
-            port: required(portNumber, 'Port.'),
-            tls: required(clientValidation, 'For listeners on the port.'),
-          }),
-          { max: 64, unique: { by: ['port'] } },
-        ),
-        'For single ports.',
-      ),
-    }),
-    'TLS from clients.',
-  ),
+  frontend: optional(frontendTls, 'TLS from clients.'),
 })
 
-const allowedListeners = object('AllowedListeners', {
-  namespaces: optional(
-    object('ListenerNamespaces', {
-      from: optional(
-        choice('FromListenerNamespaces', {
-          All: 'every namespace',
-          Selector: 'namespaces that the selector takes',
-          Same: 'the namespace of the Gateway',
-          None: 'no ListenerSet may attach',
-        }),
-        { doc: 'Namespaces of ListenerSets.', fill: 'None' },
-      ),
-      selector: optional(labelSelector, 'Namespaces, where from is Selector.'),
+const listenerNamespaces = object('ListenerNamespaces', {
+  from: optional(
+    choice('FromListenerNamespaces', {
+      All: 'every namespace',
+      Selector: 'namespaces that the selector takes',
+      Same: 'the namespace of the Gateway',
+      None: 'no ListenerSet may attach',
     }),
-    { doc: 'Namespaces that ListenerSets may come from.', fill: { from: 'None' } },
+    { doc: 'Namespaces of ListenerSets.', fill: 'None' },
   ),
+  selector: optional(labelSelector, 'Namespaces, where from is Selector.'),
+})
+/** Also fits what listeners say of routes, which lacks `None`. */
+export type AllowedNamespaces = Infer<typeof listenerNamespaces>
+
+const allowedListeners = object('AllowedListeners', {
+  namespaces: optional(listenerNamespaces, {
+    doc: 'Namespaces that ListenerSets may come from.',
+    fill: { from: 'None' },
+  }),
 })
 
 export const gatewaySpec = object('GatewaySpec', {
@@ -140,6 +148,7 @@ export const gatewaySpec = object('GatewaySpec', {
     support: 'pending',
   }),
 })
+export type GatewaySpec = Infer<typeof gatewaySpec>
 
 export const listenerSetSpec = object('ListenerSetSpec', {
   parentRef: required(
@@ -153,3 +162,4 @@ export const listenerSetSpec = object('ListenerSetSpec', {
   ),
   listeners: required(listeners, 'What is listened on.'),
 })
+export type ListenerSetSpec = Infer<typeof listenerSetSpec>

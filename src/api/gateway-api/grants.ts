@@ -1,5 +1,5 @@
 /** ReferenceGrant and BackendTLSPolicy. */
-import { choice, list, object, optional, required, text } from '../../schema/field.ts'
+import { choice, type Infer, list, object, optional, required, text } from '../../schema/field.ts'
 import { rule } from '../../schema/rules.ts'
 import { referenceName } from '../../schema/shapes/references.ts'
 import {
@@ -36,6 +36,7 @@ export const referenceGrantSpec = object('ReferenceGrantSpec', {
     'What may be referred to.',
   ),
 })
+export type ReferenceGrantSpec = Infer<typeof referenceGrantSpec>
 
 interface Target {
   readonly group: string
@@ -149,3 +150,4 @@ export const backendTlsPolicySpec = object('BackendTLSPolicySpec', {
   validation: required(validation, 'How the server is verified.'),
   options: optional(tlsOptions, 'Settings of the implementation.'),
 })
+export type BackendTlsPolicySpec = Infer<typeof backendTlsPolicySpec>

@@ -1,4 +1,4 @@
-import { list, object, optional, required, text } from '../../schema/field.ts'
+import { type Infer, list, object, optional, required, text } from '../../schema/field.ts'
 import { rule } from '../../schema/rules.ts'
 import { matchType } from '../../schema/shapes/headers.ts'
 import { plainHeaderName, sectionName, wildcardHostname } from '../../schema/strings.ts'
@@ -46,6 +46,7 @@ const methodMatch = object(
     ],
   },
 )
+export type GrpcMethodSpec = Infer<typeof methodMatch>
 
 const headerMatch = object('GRPCHeaderMatch', {
   type: optional(matchType, { doc: 'How value is compared.', fill: 'Exact' }),
@@ -79,6 +80,7 @@ const routeRule = object('GRPCRouteRule', {
   ),
   sessionPersistence: optional(sessionPersistence, 'Keeps a client at one backend (experimental).'),
 })
+export type GrpcRuleSpec = Infer<typeof routeRule>
 
 export const grpcRouteSpec = object('GRPCRouteSpec', {
   ...routeFields,
@@ -91,3 +93,4 @@ export const grpcRouteSpec = object('GRPCRouteSpec', {
     'What happens to requests.',
   ),
 })
+export type GrpcRouteSpec = Infer<typeof grpcRouteSpec>

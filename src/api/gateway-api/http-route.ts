@@ -1,5 +1,5 @@
 import { parseDurationMs } from '../../base/duration.ts'
-import { choice, list, object, optional, required, text } from '../../schema/field.ts'
+import { choice, type Infer, list, object, optional, required, text } from '../../schema/field.ts'
 import { rule } from '../../schema/rules.ts'
 import { headerValue, matchType } from '../../schema/shapes/headers.ts'
 import { retryRule } from '../../schema/shapes/retry.ts'
@@ -72,6 +72,7 @@ const queryMatch = object('HTTPQueryParamMatch', {
   name: required(plainHeaderName, 'Parameter name.'),
   value: required(text({ min: 1, max: 1024 }), 'Value or pattern.'),
 })
+export type NamedMatchSpec = Infer<typeof queryMatch>
 
 const anyPath = { type: 'PathPrefix', value: '/' }
 
@@ -97,6 +98,7 @@ const routeMatch = object('HTTPRouteMatch', {
     'Method.',
   ),
 })
+export type HttpMatchSpec = Infer<typeof routeMatch>
 
 const timeouts = object(
   'HTTPRouteTimeouts',
@@ -196,6 +198,7 @@ const routeRule = object(
     ],
   },
 )
+export type HttpRuleSpec = Infer<typeof routeRule>
 
 export const httpRouteSpec = object('HTTPRouteSpec', {
   ...routeFields,
@@ -208,3 +211,4 @@ export const httpRouteSpec = object('HTTPRouteSpec', {
     fill: [{ matches: [{ path: anyPath }] }],
   }),
 })
+export type HttpRouteSpec = Infer<typeof httpRouteSpec>

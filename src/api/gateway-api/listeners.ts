@@ -1,10 +1,11 @@
 /** Listeners of Gateway and ListenerSet. */
-import { choice, list, object, optional, required, text } from '../../schema/field.ts'
+import { choice, type Infer, list, object, optional, required, text } from '../../schema/field.ts'
 import { rule } from '../../schema/rules.ts'
 import { portNumber } from '../../schema/shapes/references.ts'
 import { labelSelector } from '../../schema/shapes/selectors.ts'
 import { groupName, kindName, sectionName, wildcardHostname } from '../../schema/strings.ts'
-import { gatewayGroup, secretRef, tlsOptions } from './common.ts'
+import { gatewayGroup } from '../names.ts'
+import { secretRef, tlsOptions } from './common.ts'
 
 const fromNamespaces = choice('FromNamespaces', {
   All: 'every namespace',
@@ -83,17 +84,10 @@ const listener = object('Listener', {
     fill: { namespaces: { from: 'Same' } },
   }),
 })
+export type ListenerSpec = Infer<typeof listener>
 
-interface WrittenListener {
-  readonly name: string
-  readonly port: number
-  readonly protocol: string
-  readonly hostname?: string
-  readonly tls?: Tls
-}
-
-const each = (message: string, holds: (listener: WrittenListener) => boolean) =>
-  rule<readonly WrittenListener[]>({ message, holds: (all) => all.every(holds) })
+const each = (message: string, holds: (listener: ListenerSpec) => boolean) =>
+  rule<readonly ListenerSpec[]>({ message, holds: (all) => all.every(holds) })
 
 /** The rules that the CRDs of Gateway and ListenerSet have for listeners. */
 export const listeners = list(listener, {
@@ -117,7 +111,7 @@ export const listeners = list(listener, {
       'hostname must not be specified for protocols TCP, UDP',
       ({ protocol, hostname }) => !['TCP', 'UDP'].includes(protocol) || hostname === undefined,
     ),
-    rule<readonly WrittenListener[]>({
+    rule<readonly ListenerSpec[]>({
       message: 'combination of port, protocol and hostname must be unique for each listener',
       holds: (all) => {
         const places = all.map((l) => JSON.stringify([l.port, l.protocol, l.hostname ?? null]))

@@ -1,4 +1,4 @@
-import { choice, object, optional, text } from '../../schema/field.ts'
+import { choice, type Infer, object, optional, text } from '../../schema/field.ts'
 import { rule } from '../../schema/rules.ts'
 import { durationOrZero } from '../../schema/strings.ts'
 
@@ -46,3 +46,4 @@ export const sessionPersistence = object(
     ],
   },
 )
+export type SessionPersistenceSpec = Infer<typeof sessionPersistence>

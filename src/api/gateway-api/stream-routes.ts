@@ -1,6 +1,6 @@
 /** TLSRoute, TCPRoute and UDPRoute. */
 import { isIP } from 'node:net'
-import { list, object, optional, required } from '../../schema/field.ts'
+import { type Infer, list, object, optional, required } from '../../schema/field.ts'
 import { rule } from '../../schema/rules.ts'
 import { sectionName, wildcardHostname } from '../../schema/strings.ts'
 import { backendRef, routeFields, uniqueRuleNames } from './common.ts'
@@ -54,6 +54,8 @@ export const tlsRouteAlphaSpec = object('TLSRouteSpec', {
   hostnames: optional(hostnames(), 'Server names.'),
   rules: rules('TLSRouteRule', 16),
 })
+/** What the specs of all three kinds have in common, in every version. */
+export type StreamRouteSpec = Infer<typeof tlsRouteAlphaSpec>
 
 export const tcpRouteAlphaSpec = object('TCPRouteSpec', {
   ...routeFields,

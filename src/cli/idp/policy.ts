@@ -1,4 +1,5 @@
 /** What is printed: a GatewayPolicy that asks for tokens of the realm, and the backend for its keys. */
+import { gatewayGroup, ownGroup } from '../../api/names.ts'
 import { validateObject } from '../../api/validate.ts'
 import { UsageError } from '../output.ts'
 import type { Discovery } from './setup.ts'
@@ -16,8 +17,6 @@ export interface PolicyOptions {
 }
 
 const apiVersion = 'sluice.dev/v1alpha1'
-const ownGroup = 'sluice.dev'
-const gatewayGroup = 'gateway.networking.k8s.io'
 
 const groups: Readonly<Record<string, string>> = {
   Gateway: gatewayGroup,

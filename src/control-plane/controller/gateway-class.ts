@@ -3,8 +3,8 @@
  * its parameters, which the settings of a replica may change: until the fold knows the class as it is
  * to be, nothing is deployed that would be deployed otherwise a moment later.
  */
+import { defaultClassName } from '../../api/names.ts'
 import { type ClassVersion, ensureDefaultClass } from '../../deploy/default-class.ts'
-import { defaultClassName } from '../../desired/shapes.ts'
 import { type InstallOwners, type KubeClient, KubeError } from '../../kube/index.ts'
 import type { ControllerSettings } from '../../settings/controller.ts'
 

@@ -3,6 +3,7 @@
  * asked for a PodDisruptionBudget and a HorizontalPodAutoscaler. Overlays come last, the class's
  * before the Gateway's; identity, owner and the labels by which the objects are found stay ours.
  */
+import { gatewayGroup } from '../../api/names.ts'
 import { failAll, type Outcome, succeed } from '../../base/outcome.ts'
 import {
   gatewayClassLabel,
@@ -11,7 +12,6 @@ import {
   managedByLabel,
   proxyObjectName,
 } from '../../model/proxy-names.ts'
-import { gatewayGroup } from '../shapes.ts'
 import { configFile } from './config-file.ts'
 import { applyOverlay } from './overlay.ts'
 import type { OverlayName } from './parameters.ts'

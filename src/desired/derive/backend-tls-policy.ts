@@ -2,6 +2,8 @@
  * BackendTLSPolicy (Gateway API 1.6): TLS to Services and GatewayBackends, as the field `tls` of
  * backend policies. What it asks for and cannot have closes the way to its targets.
  */
+import type { BackendTlsPolicySpec } from '../../api/gateway-api/grants.ts'
+import { controllerName, gatewayGroup, inferenceGroup, ownGroup } from '../../api/names.ts'
 import { canonicalJson } from '../../base/canonical.ts'
 import { authoritiesOf } from '../../model/certificates.ts'
 import type { DecidedCondition } from '../../model/conditions.ts'
@@ -18,14 +20,7 @@ import {
 } from '../conditions.ts'
 import type { Derived, IndexDefinition, Reader, Stage } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
-import {
-  type BackendTlsPolicySpec,
-  controllerName,
-  gatewayGroup,
-  inferenceGroup,
-  ownGroup,
-  specOf,
-} from '../shapes.ts'
+import { specOf } from '../specs.ts'
 import { policyResource } from './compile-policy.ts'
 import { type GatewayView, gatewayStage } from './gateway.ts'
 import { reachingGateways, targetProblem } from './policy-targets.ts'
@@ -40,9 +35,7 @@ const targetGroups: Readonly<Record<string, string>> = {
 /** What it targets; of a version that was refused, as far as that can be read. */
 function targetsOf({ ref, object, refused }: ObjectState): (PolicyTarget & { group: string })[] {
   const named =
-    object === undefined
-      ? (refused?.targets ?? [])
-      : specOf<BackendTlsPolicySpec>(object).targetRefs
+    object === undefined ? (refused?.targets ?? []) : specOf<'BackendTLSPolicy'>(object).targetRefs
   return named.flatMap(({ group = '', kind, name, sectionName }) =>
     name === undefined
       ? []
@@ -256,7 +249,7 @@ export const backendTlsPolicyStage: Stage = {
   kinds: ['BackendTLSPolicy'],
   derive(self: ObjectState, read: Reader): Derived {
     if (self.object === undefined) return refusedPolicy(self, read)
-    const spec = specOf<BackendTlsPolicySpec>(self.object)
+    const spec = specOf<'BackendTLSPolicy'>(self.object)
     const verification = verificationOf(self, spec, read)
     const judged = judge(self, read)
     const { closed, config } = verification

@@ -1,11 +1,12 @@
 /** GatewayBackend: its destination, its own policies, and whether it can be served. */
+import type { GatewayBackendSpec } from '../../api/gateway-backend.ts'
 import type { McpTarget } from '../../model/mcp-targets.ts'
 import { objectKey } from '../../model/names.ts'
 import type { Destination, PolicyResource } from '../../model/resources.ts'
 import { allOwn, conditionFalse, conditionTrue } from '../conditions.ts'
 import type { Derived, Reader, Stage } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
-import { type BackendSpec, specOf } from '../shapes.ts'
+import { specOf } from '../specs.ts'
 import { compileField, policyResource } from './compile-policy.ts'
 import { expressionFindings } from './expressions.ts'
 import type { Finding } from './finding.ts'
@@ -13,7 +14,7 @@ import { findMcpTargets } from './mcp-targets.ts'
 import { providerGroups } from './model-providers.ts'
 import { rejectedConditions } from './rejected.ts'
 
-function destinationOf(spec: BackendSpec, targets: readonly McpTarget[]): Destination {
+function destinationOf(spec: GatewayBackendSpec, targets: readonly McpTarget[]): Destination {
   if (spec.static !== undefined) return { type: 'static', ...spec.static }
   if (spec.dynamicForwardProxy !== undefined) return { type: 'dynamic' }
   if (spec.ai !== undefined) return { type: 'ai', groups: providerGroups(spec.ai) }
@@ -28,7 +29,7 @@ export interface InlinePlace {
   readonly policies: Readonly<Record<string, unknown>> | undefined
 }
 
-export function inlinePlaces(spec: BackendSpec): readonly InlinePlace[] {
+export function inlinePlaces(spec: GatewayBackendSpec): readonly InlinePlace[] {
   const groups = spec.ai?.groups ?? []
   const providers = groups.flatMap((group, at) =>
     group.providers.map(({ name, policies }, index) => ({
@@ -50,7 +51,7 @@ interface InlinePolicies {
   readonly findings: Finding[]
 }
 
-function inlinePolicies(self: ObjectState, spec: BackendSpec, read: Reader): InlinePolicies {
+function inlinePolicies(self: ObjectState, spec: GatewayBackendSpec, read: Reader): InlinePolicies {
   const found: InlinePolicies = {
     resources: [],
     findings: expressionFindings('GatewayBackend', 'spec', spec, 'policies'),
@@ -126,7 +127,7 @@ export const backendStage: Stage = {
   kinds: ['GatewayBackend'],
   derive(self: ObjectState, read: Reader): Derived {
     if (self.object === undefined) return refusedBackend(self)
-    const spec = specOf<BackendSpec>(self.object)
+    const spec = specOf<'GatewayBackend'>(self.object)
     const { namespace, name } = self.ref
     const { targets, notes } =
       spec.mcp === undefined ? noTargets : findMcpTargets(spec.mcp, namespace, read)

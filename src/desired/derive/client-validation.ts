@@ -3,12 +3,13 @@
  * Gateway names, as far as they can be used (Gateway API, FrontendTLSValidation). Where none is left
  * the listener is not accepted, and nobody gets in.
  */
+import type { SecretObjectRef } from '../../api/gateway-api/common.ts'
+import type { FrontendTlsSpec } from '../../api/gateway-api/gateway.ts'
 import { authoritiesEntry, authoritiesOf } from '../../model/certificates.ts'
 import type { ObjectRef } from '../../model/names.ts'
 import type { Authority, ClientValidation } from '../../model/resources.ts'
 import { elsewhere, type Failure, firstOf } from '../conditions.ts'
 import type { Reader } from '../graph.ts'
-import type { FrontendTlsSpec, SecretObjectRef } from '../shapes.ts'
 import { referencesFrom } from './referenced-objects.ts'
 import { isGranted } from './references.ts'
 

@@ -2,11 +2,12 @@
  * Where clients reach a Gateway: the addresses of the Services that carry its name in their label
  * (GEP-1762), else those that its proxies tell.
  */
+import type { GatewaySpec } from '../../api/gateway-api/gateway.ts'
 import { gatewayNameLabel, proxyObjectName } from '../../model/proxy-names.ts'
 import { elsewhere, type Failure } from '../conditions.ts'
 import type { Reader } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
-import { type GatewaySpec, specOf } from '../shapes.ts'
+import { specOf } from '../specs.ts'
 
 /** Index of Services by `namespace/name` of the Gateway that they are labelled with. */
 export const gatewayServices = {
@@ -21,12 +22,6 @@ export const gatewayServices = {
 export interface GatewayAddress {
   readonly type: 'IPAddress' | 'Hostname'
   readonly value: string
-}
-
-interface AddressedService {
-  readonly type?: string
-  readonly clusterIP?: string
-  readonly clusterIPs?: readonly string[]
 }
 
 interface ServiceStatus {
@@ -64,7 +59,7 @@ function servicesOf(name: string, read: Reader): readonly ObjectState[] {
 
 function addressesOfService({ object }: ObjectState): string[] {
   if (object === undefined) return []
-  const { type = 'ClusterIP', clusterIP, clusterIPs } = specOf<AddressedService>(object)
+  const { type = 'ClusterIP', clusterIP, clusterIPs } = specOf<'Service'>(object)
   if (type === 'LoadBalancer') {
     const { loadBalancer } = (object.status ?? {}) as ServiceStatus
     return (loadBalancer?.ingress ?? []).flatMap(({ hostname, ip }) => hostname ?? ip ?? [])
@@ -76,7 +71,7 @@ function addressesOfService({ object }: ObjectState): string[] {
 /** Somebody is about to give it an address. */
 function isPending(service: ObjectState): boolean {
   if (service.object === undefined) return false
-  const { type } = specOf<AddressedService>(service.object)
+  const { type } = specOf<'Service'>(service.object)
   return type === 'LoadBalancer' && addressesOfService(service).length === 0
 }
 

@@ -1,11 +1,11 @@
 /** `spec.tls.backend` of a Gateway: the certificate that it presents to backends. */
+import type { GatewaySpec } from '../../api/gateway-api/gateway.ts'
 import { canonicalJson } from '../../base/canonical.ts'
 import type { PolicyResource } from '../../model/resources.ts'
 import { findPolicy } from '../../policies/registry.ts'
 import type { Failure } from '../conditions.ts'
 import type { Reader } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
-import type { GatewaySpec } from '../shapes.ts'
 import { policyResource } from './compile-policy.ts'
 import { resolveCertificate } from './listener-tls.ts'
 

@@ -1,9 +1,10 @@
 /** GatewayClass: is it ours, and are its parameters there? */
+import { controllerName, defaultClassName } from '../../api/names.ts'
 import type { DecidedCondition } from '../../model/conditions.ts'
 import { conditionFalse, conditionTrue } from '../conditions.ts'
 import type { Derived, Reader, Stage } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
-import { controllerName, defaultClassName, type GatewayClassSpec, specOf } from '../shapes.ts'
+import { specOf } from '../specs.ts'
 import { resolveParameters } from './parameters.ts'
 
 /** Features of Gateway API that work, sorted; conformance tools read them from the status. */
@@ -80,7 +81,7 @@ export const gatewayClassStage: Stage = {
   kinds: ['GatewayClass'],
   derive(self: ObjectState, read: Reader): Derived {
     if (self.object === undefined) return {}
-    const spec = specOf<GatewayClassSpec>(self.object)
+    const spec = specOf<'GatewayClass'>(self.object)
     if (spec.controllerName !== controllerName) return {}
     const { problem } = resolveParameters(spec.parametersRef, undefined, read)
     const accepted =
@@ -103,5 +104,5 @@ export const gatewayClassStage: Stage = {
 export function isOurClass(name: string, read: Reader): boolean {
   const state = read.object('GatewayClass', '', name)
   if (state?.object === undefined) return name === defaultClassName
-  return specOf<GatewayClassSpec>(state.object).controllerName === controllerName
+  return specOf<'GatewayClass'>(state.object).controllerName === controllerName
 }

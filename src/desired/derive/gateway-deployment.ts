@@ -1,5 +1,6 @@
 /** What is to be deployed for a Gateway: parameters of both levels, ports, and whether at all. */
-
+import type { GatewaySpec } from '../../api/gateway-api/gateway.ts'
+import { gatewayGroup } from '../../api/names.ts'
 import { elsewhere, type Failure } from '../conditions.ts'
 import type { Deployment, ProxyPlan } from '../deployment/index.ts'
 import { anyEnvironment, renderProxy } from '../deployment/index.ts'
@@ -8,7 +9,7 @@ import { joinParameters, overlaysOf, type ParametersLevel } from '../deployment/
 import type { ProxyPort } from '../deployment/plan.ts'
 import type { Derived, Reader, Stage } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
-import { type GatewayClassSpec, type GatewaySpec, gatewayGroup, specOf } from '../shapes.ts'
+import { specOf } from '../specs.ts'
 import { type GatewayView, gatewayStage } from './gateway.ts'
 import { isUsable } from './listeners.ts'
 import { resolveParameters } from './parameters.ts'
@@ -85,7 +86,7 @@ function planOf(
 function deploymentOf(self: ObjectState, spec: GatewaySpec, view: GatewayView, read: Reader) {
   const classState = read.object('GatewayClass', '', spec.gatewayClassName)
   const ofClass = resolveParameters(
-    classState?.object && specOf<GatewayClassSpec>(classState.object).parametersRef,
+    classState?.object && specOf<'GatewayClass'>(classState.object).parametersRef,
     undefined,
     read,
   )
@@ -123,7 +124,7 @@ export const gatewayDeploymentStage: Stage = {
   kinds: ['Gateway'],
   derive(self: ObjectState, read: Reader): Derived {
     if (self.object === undefined) return {}
-    const spec = specOf<GatewaySpec>(self.object)
+    const spec = specOf<'Gateway'>(self.object)
     const view = read.value<GatewayView>(gatewayStage.name, self.ref)
     if (view !== undefined) return deploymentOf(self, spec, view, read)
     // A class that is gone may come back; one of another controller takes the Gateway over.

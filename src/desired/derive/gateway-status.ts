@@ -1,4 +1,5 @@
 /** Statuses of Gateways and ListenerSets: listeners, attached routes, and what is programmed. */
+import { gatewayGroup } from '../../api/names.ts'
 import type { DecidedCondition } from '../../model/conditions.ts'
 import { type ObjectRef, objectKey } from '../../model/names.ts'
 import {
@@ -11,13 +12,7 @@ import {
 } from '../conditions.ts'
 import type { Derived, Reader, Stage } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
-import {
-  type GatewaySpec,
-  gatewayGroup,
-  gatewayOfSet,
-  type ListenerSetSpec,
-  specOf,
-} from '../shapes.ts'
+import { gatewayOfSet, specOf } from '../specs.ts'
 import { dependsOnNamespace, type GatewayView, gatewayStage } from './gateway.ts'
 import { gatewayAddresses } from './gateway-addresses.ts'
 import { type DeploymentView, gatewayDeploymentStage } from './gateway-deployment.ts'
@@ -238,7 +233,7 @@ export const gatewayStatusStage: Stage = {
     const failure = view.failure ?? deployment?.failure ?? null
     const notes = [...view.notes, ...(deployment?.notes ?? [])]
     const accepted = acceptedCondition(failure, statuses, generation, notes)
-    const spec = specOf<GatewaySpec>(self.object)
+    const spec = specOf<'Gateway'>(self.object)
     const { addresses, failure: unusable } = gatewayAddresses(name, spec, read)
     const refused = read.fact<string>(`deployment:${objectKey(self.ref)}`)
     const [rejectedWhole] = rejectedConditions(self.ref, generation, read)
@@ -302,7 +297,7 @@ export const listenerSetStatusStage: Stage = {
   kinds: ['ListenerSet'],
   derive(self: ObjectState, read: Reader): Derived {
     if (self.object === undefined) return refusedListenerSet(self, read)
-    const gateway = gatewayOfSet(self.ref.namespace, specOf<ListenerSetSpec>(self.object))
+    const gateway = gatewayOfSet(self.ref.namespace, specOf<'ListenerSet'>(self.object))
     if (gateway === undefined) return {}
     const view = read.value<GatewayView>(gatewayStage.name, gateway)
     if (view === undefined) return {}
@@ -332,7 +327,7 @@ export const listenerSetStatusStage: Stage = {
 
 function notAllowed({ ref, generation }: ObjectState, gateway: ObjectRef, read: Reader): Derived {
   const parent = read.object('Gateway', gateway.namespace, gateway.name)?.object
-  const rule = parent && specOf<GatewaySpec>(parent).allowedListeners?.namespaces
+  const rule = parent && specOf<'Gateway'>(parent).allowedListeners?.namespaces
   const own = dependsOnNamespace(rule, ref.namespace, read) ? elsewhere.own : undefined
   const message = 'spec.allowedListeners of the Gateway does not admit this namespace'
   const conditions = ['Accepted', 'Programmed'].map((type) =>

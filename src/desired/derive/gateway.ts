@@ -1,15 +1,11 @@
 /** Gateway and its ListenerSets: which listeners there are, who may attach, what goes wrong. */
+import type { AllowedNamespaces, GatewaySpec } from '../../api/gateway-api/gateway.ts'
+import type { ListenerSpec } from '../../api/gateway-api/listeners.ts'
+import { matchesSelector } from '../../base/label-selector.ts'
 import type { Failure } from '../conditions.ts'
 import type { Derived, Reader, Stage } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
-import {
-  type AllowedNamespaces,
-  type GatewaySpec,
-  type ListenerSetSpec,
-  type ListenerSpec,
-  matchesSelector,
-  specOf,
-} from '../shapes.ts'
+import { specOf } from '../specs.ts'
 import { admitsUnverified } from './client-validation.ts'
 import { type GatewayBackendTls, gatewayBackendTls } from './gateway-backend-tls.ts'
 import { isOurClass } from './gateway-class.ts'
@@ -118,7 +114,7 @@ function candidatesOfSets(
     const allowed = admitsNamespace(rule, 'None', gateway.namespace, set.ref.namespace, read)
     sets[`${set.ref.namespace}/${set.ref.name}`] = allowed
     if (!allowed) continue
-    const { listeners } = specOf<ListenerSetSpec>(set.object)
+    const { listeners } = specOf<'ListenerSet'>(set.object)
     const parent = { ref: self.ref, frontend: spec.tls?.frontend }
     candidates.push(...candidatesOf(set, listeners, parent, read))
   }
@@ -130,7 +126,7 @@ export const gatewayStage: Stage = {
   kinds: ['Gateway'],
   derive(self: ObjectState, read: Reader): Derived {
     if (self.object === undefined) return {}
-    const spec = specOf<GatewaySpec>(self.object)
+    const spec = specOf<'Gateway'>(self.object)
     if (!isOurClass(spec.gatewayClassName, read)) return {}
     const parent = { ref: self.ref, frontend: spec.tls?.frontend }
     const own = candidatesOf(self, spec.listeners, parent, read)

@@ -3,15 +3,10 @@
  * that HTTPRoutes are matched by. A service alone is a prefix, which is more specific the longer it
  * is, and any pattern comes after what is written out (Gateway API, GRPCRouteRule).
  */
+import type { GrpcMethodSpec, GrpcRuleSpec } from '../../api/gateway-api/grpc-route.ts'
+import type { HttpMatchSpec, HttpRuleSpec } from '../../api/gateway-api/http-route.ts'
 import type { Failure } from '../conditions.ts'
 import type { Reader, Stage } from '../graph.ts'
-import type {
-  GrpcMethodSpec,
-  GrpcRouteSpec,
-  GrpcRuleSpec,
-  HttpMatchSpec,
-  HttpRuleSpec,
-} from '../shapes.ts'
 import { type CheckRegex, type ViewedRule, viewRule } from './http-rule.ts'
 import type { Referrer } from './references.ts'
 import { deriveRequestRoute } from './request-route.ts'
@@ -21,7 +16,7 @@ export function grpcRouteStage(checkRegex: CheckRegex): Stage {
     name: 'grpc-route',
     kinds: ['GRPCRoute'],
     derive: (self, read) =>
-      deriveRequestRoute<GrpcRouteSpec>(self, read, ({ rules = [{}] }, from) =>
+      deriveRequestRoute<'GRPCRoute'>(self, read, ({ rules = [{}] }, from) =>
         rules.map((rule, index) => viewGrpcRule(rule, index, from, read, checkRegex)),
       ),
   }

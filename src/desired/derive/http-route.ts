@@ -1,6 +1,5 @@
 /** HTTPRoute. */
 import type { Stage } from '../graph.ts'
-import type { RouteSpec } from '../shapes.ts'
 import { type CheckRegex, viewRule } from './http-rule.ts'
 import { deriveRequestRoute } from './request-route.ts'
 
@@ -9,7 +8,7 @@ export function httpRouteStage(checkRegex: CheckRegex): Stage {
     name: 'http-route',
     kinds: ['HTTPRoute'],
     derive: (self, read) =>
-      deriveRequestRoute<RouteSpec>(self, read, ({ rules = [{}] }, from) =>
+      deriveRequestRoute<'HTTPRoute'>(self, read, ({ rules = [{}] }, from) =>
         rules.map((rule, index) => viewRule(rule, index, from, read, checkRegex)),
       ),
   }

@@ -1,4 +1,10 @@
 /** One HTTPRoute rule: spec -> wire form, with everything that stands in its way. */
+import type { HttpFilter, HttpPathModifier } from '../../api/gateway-api/filters.ts'
+import type {
+  HttpMatchSpec,
+  HttpRuleSpec,
+  NamedMatchSpec,
+} from '../../api/gateway-api/http-route.ts'
 import { parseDurationMs } from '../../base/duration.ts'
 import { filterProblem } from '../../model/filter-problems.ts'
 import type {
@@ -12,14 +18,6 @@ import type {
 } from '../../model/resources.ts'
 import type { Failure } from '../conditions.ts'
 import type { Reader } from '../graph.ts'
-import type {
-  FilterSpec,
-  HeaderFilterSpec,
-  HttpMatchSpec,
-  HttpRuleSpec,
-  NamedMatchSpec,
-  PathModifierSpec,
-} from '../shapes.ts'
 import { resolveRouteBackend } from './inference-pool.ts'
 import { type BackendUse, type Referrer, resolveBackend } from './references.ts'
 
@@ -91,17 +89,17 @@ function viewMatch(spec: HttpMatchSpec, at: string, context: Context): RouteMatc
   }
 }
 
-function headerChanges(spec: HeaderFilterSpec | undefined): HeaderChanges {
+function headerChanges(spec: HttpFilter['requestHeaderModifier']): HeaderChanges {
   return { set: spec?.set ?? [], add: spec?.add ?? [], remove: spec?.remove ?? [] }
 }
 
-function pathModifier(spec: PathModifierSpec | undefined): { path?: PathModifier } {
+function pathModifier(spec: HttpPathModifier | undefined): { path?: PathModifier } {
   if (spec === undefined) return {}
   const value = spec.replaceFullPath ?? spec.replacePrefixMatch ?? ''
   return { path: { type: spec.type, value } }
 }
 
-function viewMirror(spec: FilterSpec, context: Context): RouteFilter[] {
+function viewMirror(spec: HttpFilter, context: Context): RouteFilter[] {
   const mirror = spec.requestMirror
   if (mirror === undefined) return []
   const { target, failure } = resolveBackend(
@@ -118,7 +116,7 @@ function viewMirror(spec: FilterSpec, context: Context): RouteFilter[] {
   return [{ type: 'mirror', target, numerator, denominator }]
 }
 
-function viewFilter(spec: FilterSpec, context: Context): RouteFilter[] {
+function viewFilter(spec: HttpFilter, context: Context): RouteFilter[] {
   switch (spec.type) {
     case 'RequestHeaderModifier':
       return [{ type: 'requestHeaders', changes: headerChanges(spec.requestHeaderModifier) }]
@@ -152,7 +150,7 @@ function viewFilter(spec: FilterSpec, context: Context): RouteFilter[] {
 }
 
 /** A policy of the rule, as CORS is: what the route says of it is whether its service is there. */
-function checkAuthorizer({ externalAuth }: FilterSpec, context: Context): void {
+function checkAuthorizer({ externalAuth }: HttpFilter, context: Context): void {
   if (externalAuth === undefined) return
   const { from, read } = context
   const { failure } = resolveBackend(externalAuth.backendRef, from, read, useOf(from))
@@ -167,7 +165,7 @@ function checkFilter(filter: RouteFilter, at: string, context: Context): void {
 
 /** `at`: where they stand in the rule, such as `filters`. */
 function viewFilters(
-  specs: readonly FilterSpec[] | undefined,
+  specs: readonly HttpFilter[] | undefined,
   at: string,
   context: Context,
 ): RouteFilter[] {
@@ -192,7 +190,7 @@ const onRulesOnly = new Set(['RequestRedirect', 'RequestMirror', 'CORS', 'Extern
 
 /** Filters of one backendRef: just those that edit (Gateway API leaves the others to us). */
 function viewBackendFilters(
-  specs: readonly FilterSpec[] | undefined,
+  specs: readonly HttpFilter[] | undefined,
   at: string,
   context: Context,
 ): RouteFilter[] {

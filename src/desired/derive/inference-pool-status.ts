@@ -1,11 +1,11 @@
 /** What InferencePools are told of the Gateways that lead to them (`status.parents`). */
+import { controllerName, gatewayGroup } from '../../api/names.ts'
 import type { DecidedCondition } from '../../model/conditions.ts'
 import { objectKey } from '../../model/names.ts'
 import type { BackendTarget } from '../../model/resources.ts'
 import { conditionOf, elsewhere, type Failure } from '../conditions.ts'
 import type { Contribution, Derived, Reader, Stage } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
-import { controllerName, gatewayGroup } from '../shapes.ts'
 import { inferencePoolStage, type PoolView } from './inference-pool.ts'
 import { rejectedConditions } from './rejected.ts'
 import type { ParentAttachment } from './route-attachment.ts'

@@ -8,20 +8,17 @@
  *                     Pods that it selects
  * ```
  */
+import type { PodFacts } from '../../../events/index.ts'
+import type { InferencePoolSpec } from '../../api/inference-pool.ts'
+import { inferenceGroup } from '../../api/names.ts'
+import { matchesSelector } from '../../base/label-selector.ts'
 import type { EndpointPicker, PodResource, PoolResource } from '../../model/inference-pools.ts'
+import type { BackendReference } from '../../model/references.ts'
 import type { BackendTarget } from '../../model/resources.ts'
 import { elsewhere, type Failure } from '../conditions.ts'
 import type { Derived, IndexDefinition, Reader, Stage } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
-import {
-  type BackendRef,
-  type InferencePoolSpec,
-  inferenceGroup,
-  matchesSelector,
-  type PodFields,
-  type ServiceSpec,
-  specOf,
-} from '../shapes.ts'
+import { specOf } from '../specs.ts'
 import {
   type BackendUse,
   grantProblem,
@@ -72,7 +69,7 @@ function findPicker(
   if (service === undefined) {
     return { message: `Service ${namespace}/${name} does not exist`, ...elsewhere }
   }
-  const spec = specOf<ServiceSpec>(service)
+  const spec = specOf<'Service'>(service)
   if (spec.type === 'ExternalName') {
     return { message: `Service ${namespace}/${name} is of type ExternalName` }
   }
@@ -108,7 +105,7 @@ export const inferencePoolStage: Stage = {
   kinds: ['InferencePool'],
   derive(self: ObjectState, read: Reader): Derived {
     if (self.object === undefined) return {}
-    const spec = specOf<InferencePoolSpec>(self.object)
+    const spec = specOf<'InferencePool'>(self.object)
     const { namespace, name } = self.ref
     const { appProtocol = 'http' } = spec
     const found = judge(spec, namespace, read)
@@ -132,13 +129,13 @@ export const podStage: Stage = {
   kinds: ['Pod'],
   derive(self: ObjectState, read: Reader): Derived {
     const { namespace, name } = self.ref
-    const { address, ready = false } = (self.object as PodFields | undefined)?.facts ?? {}
+    const { address, ready = false } = (self.object?.facts ?? {}) as Partial<PodFacts>
     if (self.object === undefined || address === undefined) return {}
     const labels = self.object.metadata.labels ?? {}
     const pools = read
       .index(inferencePools.name, namespace)
       .filter(({ object }) => {
-        const selector = object && specOf<InferencePoolSpec>(object).selector
+        const selector = object && specOf<'InferencePool'>(object).selector
         return matchesSelector(selector, labels)
       })
       .map(({ ref }) => ref.name)
@@ -151,7 +148,7 @@ export const podStage: Stage = {
 
 /** Resolves a backendRef of a route of requests, which may lead to an InferencePool. */
 export function resolveRouteBackend(
-  reference: BackendRef,
+  reference: BackendReference,
   from: Referrer,
   read: Reader,
   use: BackendUse,
@@ -163,7 +160,7 @@ export function resolveRouteBackend(
 }
 
 function resolvePool(
-  { name, namespace: given }: BackendRef,
+  { name, namespace: given }: BackendReference,
   from: Referrer,
   read: Reader,
   use: BackendUse,

@@ -1,4 +1,5 @@
 /** A policy's reference to a key set that a backend serves. */
+import { ownGroup } from '../../api/names.ts'
 import {
   type FetchedKeys,
   type KeySetRequest,
@@ -8,7 +9,7 @@ import {
 import type { FetchedKeySet, RemoteKeySet } from '../../model/references.ts'
 import { ownMessages } from '../conditions.ts'
 import type { Reader } from '../graph.ts'
-import { type BackendSpec, ownGroup, specOf } from '../shapes.ts'
+import { specOf } from '../specs.ts'
 import type { MissingReferences } from './missing-references.ts'
 import { resolveBackend } from './references.ts'
 
@@ -54,7 +55,7 @@ function staticAddress(
   read: Reader,
 ): Pick<KeySetRequest, 'address'> | string {
   const object = read.object('GatewayBackend', namespace, name)?.object
-  const address = object && specOf<BackendSpec>(object).static
+  const address = object && specOf<'GatewayBackend'>(object).static
   if (address !== undefined) return { address: { host: address.host, port: address.port } }
   return `GatewayBackend ${namespace}/${name} is not static; keys are fetched from Services and static backends only`
 }

@@ -3,12 +3,14 @@
  * certificate that cannot be used is left out and named in ResolvedRefs; where none is left the
  * listener keeps its port and fails every handshake, because plaintext would be worse.
  */
+import type { SecretObjectRef } from '../../api/gateway-api/common.ts'
+import type { FrontendTlsSpec } from '../../api/gateway-api/gateway.ts'
+import type { ListenerSpec } from '../../api/gateway-api/listeners.ts'
 import { certificatePair } from '../../model/certificates.ts'
 import type { ObjectRef } from '../../model/names.ts'
 import type { CertificateRef, ListenerTls } from '../../model/resources.ts'
 import { elsewhere, type Failure, firstOf } from '../conditions.ts'
 import type { Reader } from '../graph.ts'
-import type { FrontendTlsSpec, ListenerSpec, SecretObjectRef } from '../shapes.ts'
 import { resolveClients } from './client-validation.ts'
 import { referencesFrom } from './referenced-objects.ts'
 import { isGranted } from './references.ts'

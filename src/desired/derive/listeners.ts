@@ -2,11 +2,13 @@
  * The listeners of one Gateway: its own and those of attached ListenerSets, with everything that
  * their conditions say. Routes and statuses are derived from this view.
  */
+import type { AllowedNamespaces } from '../../api/gateway-api/gateway.ts'
+import type { ListenerSpec } from '../../api/gateway-api/listeners.ts'
+import { gatewayGroup } from '../../api/names.ts'
 import type { Age, ObjectName, ObjectRef } from '../../model/names.ts'
 import { compareAge } from '../../model/names.ts'
 import type { ListenerResource, ListenerTls, Protocol } from '../../model/resources.ts'
 import type { Failure } from '../conditions.ts'
-import { type AllowedNamespaces, gatewayGroup, type ListenerSpec } from '../shapes.ts'
 import { type ResolvedTls, tlsFailure } from './listener-tls.ts'
 
 export interface ListenerView {

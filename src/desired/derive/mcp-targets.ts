@@ -1,16 +1,13 @@
 /** Targets of MCP backends: as they are written, and the Services that selectors find. */
+import type { ServiceSpec } from '../../api/core-kinds.ts'
+import type { McpBackend, McpSelector } from '../../api/gateway-backend.ts'
+import { ownGroup } from '../../api/names.ts'
+import { matchesSelector } from '../../base/label-selector.ts'
 import type { McpProtocol, McpTarget } from '../../model/mcp-targets.ts'
 import type { ObjectName } from '../../model/names.ts'
 import type { Reader } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
-import {
-  type McpBackendSpec,
-  type McpSelectorSpec,
-  matchesSelector,
-  ownGroup,
-  type ServiceSpec,
-  specOf,
-} from '../shapes.ts'
+import { specOf } from '../specs.ts'
 import { namespaceLabels } from './gateway.ts'
 
 /** Path of a Service's MCP servers, where it is not the default of their protocol. */
@@ -32,7 +29,7 @@ export interface FoundTargets {
 
 /** All targets, in the order of their entries; those of a selector by namespace, name and port. */
 export function findMcpTargets(
-  { targets: entries = [] }: McpBackendSpec,
+  { targets: entries = [] }: McpBackend,
   namespace: string,
   read: Reader,
 ): FoundTargets {
@@ -49,7 +46,7 @@ export function findMcpTargets(
   return { targets: withoutDuplicates(found, notes), notes }
 }
 
-type StaticSpec = NonNullable<NonNullable<McpBackendSpec['targets']>[number]['static']>
+type StaticSpec = NonNullable<NonNullable<McpBackend['targets']>[number]['static']>
 
 function staticTarget(name: string, spec: StaticSpec): McpTarget {
   const { host, port, path, protocol = 'StreamableHTTP' } = spec
@@ -65,7 +62,7 @@ function staticTarget(name: string, spec: StaticSpec): McpTarget {
 const rooted = (path: string): string => (path.startsWith('/') ? path : `/${path}`)
 
 function selectServices(
-  { namespaces, services }: McpSelectorSpec,
+  { namespaces, services }: McpSelector,
   own: string,
   read: Reader,
 ): ObjectState[] {
@@ -88,7 +85,7 @@ function targetsOf(
 ): McpTarget[] {
   if (object === undefined) return []
   const label = `Service ${ref.namespace}/${ref.name}`
-  const spec = specOf<ServiceSpec>(object)
+  const spec = specOf<'Service'>(object)
   if (spec.type === 'ExternalName') {
     notes.push(`${place}: ${label} is of type ExternalName, which has no endpoints`)
     return []

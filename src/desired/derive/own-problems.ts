@@ -3,11 +3,11 @@
  * expressions and patterns that are none, values that mean nothing, targets that take no such policy.
  * Statuses tell all of it too; this tells it of manifests that nobody serves yet, by field.
  */
-
+import type { GatewayBackendSpec } from '../../api/gateway-backend.ts'
+import type { GatewayPolicySpec } from '../../api/policy-spec.ts'
 import type { References } from '../../model/references.ts'
 import type { PolicySection } from '../../model/resources.ts'
 import { findPolicy } from '../../policies/registry.ts'
-import type { BackendSpec, PolicySpec } from '../shapes.ts'
 import { inlinePlaces } from './backend.ts'
 import { expressionProblems } from './expressions.ts'
 import type { CheckRegex } from './http-rule.ts'
@@ -25,9 +25,9 @@ type Fields = Readonly<Record<string, unknown>>
 export function ownProblems(object: Fields, checkRegex: CheckRegex): OwnProblem[] {
   switch (object.kind) {
     case 'GatewayPolicy':
-      return byPath(problemsOfPolicy((object.spec ?? {}) as PolicySpec))
+      return byPath(problemsOfPolicy((object.spec ?? {}) as GatewayPolicySpec))
     case 'GatewayBackend':
-      return byPath(problemsOfBackend((object.spec ?? {}) as BackendSpec))
+      return byPath(problemsOfBackend((object.spec ?? {}) as GatewayBackendSpec))
     case 'HTTPRoute':
     case 'GRPCRoute':
       return patternProblems(object.spec, 'spec', checkRegex)
@@ -47,7 +47,7 @@ function byPath(problems: readonly OwnProblem[]): OwnProblem[] {
 
 const sections: readonly PolicySection[] = ['frontend', 'traffic', 'backend']
 
-function problemsOfPolicy(spec: PolicySpec): OwnProblem[] {
+function problemsOfPolicy(spec: GatewayPolicySpec): OwnProblem[] {
   const set = sections.filter((section) => spec[section] !== undefined)
   const ofFields = set.flatMap((section) =>
     fieldProblems('GatewayPolicy', section, `spec.${section}`, spec[section] ?? {}),
@@ -56,7 +56,7 @@ function problemsOfPolicy(spec: PolicySpec): OwnProblem[] {
 }
 
 /** Fields that never run before routing. */
-function earlyProblems({ traffic }: PolicySpec): OwnProblem[] {
+function earlyProblems({ traffic }: GatewayPolicySpec): OwnProblem[] {
   if (traffic?.phase !== 'PreRouting') return []
   return Object.keys(traffic)
     .filter((field) => findPolicy('traffic', field)?.preRouting === false)
@@ -66,7 +66,7 @@ function earlyProblems({ traffic }: PolicySpec): OwnProblem[] {
     }))
 }
 
-function targetProblems(spec: PolicySpec, set: readonly PolicySection[]): OwnProblem[] {
+function targetProblems(spec: GatewayPolicySpec, set: readonly PolicySection[]): OwnProblem[] {
   return (['targetRefs', 'targetSelectors'] as const).flatMap((list) =>
     (spec[list] ?? []).flatMap((target, at) => {
       const { kind, sectionName } = target
@@ -83,7 +83,7 @@ function targetProblems(spec: PolicySpec, set: readonly PolicySection[]): OwnPro
   )
 }
 
-function problemsOfBackend(spec: BackendSpec): OwnProblem[] {
+function problemsOfBackend(spec: GatewayBackendSpec): OwnProblem[] {
   const inline = inlinePlaces(spec).flatMap(({ path, policies }) =>
     fieldProblems('GatewayBackend', 'backend', path, policies ?? {}),
   )

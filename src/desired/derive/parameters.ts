@@ -1,10 +1,11 @@
 /** GatewayParameters as a GatewayClass and a Gateway refer to them. */
-import type { GatewayParametersSpec } from '../../api/gateway-parameters.ts'
+import type { ObjectReference } from '../../api/gateway-api/common.ts'
+import { ownGroup } from '../../api/names.ts'
 import { parseLogFilter } from '../../base/log-filter.ts'
 import { elsewhere, type Failure } from '../conditions.ts'
 import type { ParametersLevel } from '../deployment/parameters.ts'
 import type { Reader } from '../graph.ts'
-import { ownGroup, type ParametersRef, specOf } from '../shapes.ts'
+import { specOf } from '../specs.ts'
 
 /** `problem`: why the reference cannot be used; `level`: what it leads to, absent without one. */
 export interface ResolvedParameters {
@@ -14,7 +15,7 @@ export interface ResolvedParameters {
 
 /** Same rule for a class, which names the namespace, and a Gateway, whose own it is. */
 export function resolveParameters(
-  reference: ParametersRef | undefined,
+  reference: ObjectReference | undefined,
   namespace: string | undefined,
   read: Reader,
 ): ResolvedParameters {
@@ -37,7 +38,7 @@ export function resolveParameters(
   }
   if (state?.object === undefined)
     return { problem: { message: `${text} does not exist`, ...elsewhere } }
-  const spec = specOf<GatewayParametersSpec>(state.object)
+  const spec = specOf<'GatewayParameters'>(state.object)
   const level = spec.logging?.level
   if (level !== undefined && parseLogFilter(level) === undefined) {
     const example = 'info or info,sluice::xds=debug'

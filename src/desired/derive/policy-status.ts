@@ -1,10 +1,10 @@
 /** GatewayPolicy: conditions of the object and of each Gateway that it reaches. */
+import { controllerName, gatewayGroup, ownGroup } from '../../api/names.ts'
 import type { DecidedCondition } from '../../model/conditions.ts'
 import { objectKey } from '../../model/names.ts'
 import { allOwn, conditionFalse, conditionTrue, elsewhere } from '../conditions.ts'
 import type { Derived, Reader, Stage } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
-import { controllerName, gatewayGroup, ownGroup } from '../shapes.ts'
 import type { Finding } from './finding.ts'
 import { type Claim, conflictsOf } from './policy-conflicts.ts'
 import { type ResolvedTarget, withReachByPolicy } from './policy-targets.ts'

@@ -1,21 +1,12 @@
 /** What a GatewayPolicy points at: does it exist, may this section be set there, which Gateways see it? */
+import { gatewayGroup, inferenceGroup, ownGroup } from '../../api/names.ts'
+import type { GatewayPolicySpec, PolicyTargetReference } from '../../api/policy-spec.ts'
 import { type ObjectRef, objectKey } from '../../model/names.ts'
 import type { PolicyPhase, PolicySection, PolicyTarget } from '../../model/resources.ts'
 import { elsewhere, type Failure } from '../conditions.ts'
 import type { Reader } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
-import {
-  type BackendSpec,
-  gatewayGroup,
-  gatewayOfSet,
-  inferenceGroup,
-  type ListenerSetSpec,
-  ownGroup,
-  type PolicySpec,
-  type PolicyTargetRef,
-  type ServiceSpec,
-  specOf,
-} from '../shapes.ts'
+import { gatewayOfSet, specOf } from '../specs.ts'
 import { type BackendView, backendStage } from './backend.ts'
 import { type GatewayView, gatewayStage } from './gateway.ts'
 import type { RouteView } from './routes.ts'
@@ -52,14 +43,14 @@ function viewOf(target: ObjectRef, read: Reader): GatewayView | undefined {
 const nameOf = ({ namespace, name }: ObjectRef): string => `${namespace}/${name}`
 
 function listenerNames(state: ObjectState): readonly string[] {
-  const spec = state.object === undefined ? {} : specOf<Partial<ListenerSetSpec>>(state.object)
-  return (spec.listeners ?? []).map(({ name }) => name)
+  if (state.object === undefined) return []
+  return specOf<'Gateway' | 'ListenerSet'>(state.object).listeners.map(({ name }) => name)
 }
 
 function gatewaysOfSet(target: ObjectRef, read: Reader): readonly string[] {
   const set = read.object('ListenerSet', target.namespace, target.name)?.object
   if (set === undefined) return []
-  const gateway = gatewayOfSet(target.namespace, specOf<ListenerSetSpec>(set))
+  const gateway = gatewayOfSet(target.namespace, specOf<'ListenerSet'>(set))
   if (gateway === undefined) return []
   const view = viewOf(gateway, read)
   return view?.listenerSets[nameOf(target)] === true ? [nameOf(gateway)] : []
@@ -111,14 +102,14 @@ function route(sections: readonly PolicySection[]): TargetKind {
 }
 
 function portNames(state: ObjectState): string[] {
-  const spec = state.object === undefined ? {} : specOf<ServiceSpec>(state.object)
+  const spec = state.object === undefined ? {} : specOf<'Service'>(state.object)
   return (spec.ports ?? []).flatMap(({ name, port }) =>
     name === undefined ? [String(port)] : [name, String(port)],
   )
 }
 
 function subBackendNames(state: ObjectState, read: Reader): string[] {
-  const spec = state.object === undefined ? {} : specOf<BackendSpec>(state.object)
+  const spec = state.object === undefined ? {} : specOf<'GatewayBackend'>(state.object)
   const providers = (spec.ai?.groups ?? []).flatMap((group) => group.providers)
   const written = [...providers, ...(spec.mcp?.targets ?? [])].map(({ name }) => name)
   const found = read.value<BackendView>(backendStage.name, state.ref)?.sections ?? []
@@ -232,7 +223,7 @@ function findTargetKind(group: string, kind: string): TargetKind | undefined {
 const noTarget = (group: string, kind: string) => `${kind} of group "${group}" cannot be targeted`
 
 /** Why policies can never be attached to what a reference names; undefined for kinds that take them. */
-export function targetKindProblem({ group, kind }: Pick<PolicyTargetRef, 'group' | 'kind'>) {
+export function targetKindProblem({ group, kind }: Pick<PolicyTargetReference, 'group' | 'kind'>) {
   return findTargetKind(group, kind) === undefined ? noTarget(group, kind) : undefined
 }
 
@@ -240,11 +231,15 @@ export function targetKindProblem({ group, kind }: Pick<PolicyTargetRef, 'group'
 function hasOpenSections({ ref, object }: ObjectState, read: Reader): boolean {
   if (ref.kind in routeStages) return routeView(ref, read) === undefined
   if (ref.kind !== 'GatewayBackend' || object === undefined) return false
-  const { mcp } = specOf<BackendSpec>(object)
+  const { mcp } = specOf<'GatewayBackend'>(object)
   return mcp?.targets?.some(({ selector }) => selector !== undefined) === true
 }
 
-function resolveOne(reference: PolicyTargetRef, namespace: string, read: Reader): ResolvedTarget {
+function resolveOne(
+  reference: PolicyTargetReference,
+  namespace: string,
+  read: Reader,
+): ResolvedTarget {
   const { group, kind, name, sectionName } = reference
   const ref = { kind, namespace, name }
   const target = { ...ref, ...(sectionName !== undefined && { section: sectionName }) }
@@ -285,7 +280,7 @@ export function targetProblem(target: PolicyTarget, read: Reader): TargetProblem
 
 /** All targets of a policy, selectors evaluated; each target once. */
 export function resolveTargets(
-  spec: PolicySpec,
+  spec: GatewayPolicySpec,
   namespace: string,
   read: Reader,
 ): readonly ResolvedTarget[] {

@@ -1,4 +1,5 @@
 /** GatewayPolicy: one wire resource per field and target. */
+import type { GatewayPolicySpec } from '../../api/policy-spec.ts'
 import { eachDestinationOfConfig } from '../../model/destinations.ts'
 import { compareText, objectKey } from '../../model/names.ts'
 import type {
@@ -11,7 +12,7 @@ import { findPolicy, policyRegistry } from '../../policies/registry.ts'
 import { conditionFalse } from '../conditions.ts'
 import type { Contribution, Derived, Reader, Stage } from '../graph.ts'
 import type { ObjectState, Refusal } from '../object-state.ts'
-import { type BackendSpec, type PolicySpec, specOf } from '../shapes.ts'
+import { specOf } from '../specs.ts'
 import {
   type CompiledField,
   compileField,
@@ -36,7 +37,7 @@ const sections: readonly PolicySection[] = ['frontend', 'traffic', 'backend']
 /** Fields of a section that are no policies of their own. */
 const settings = new Set(['phase'])
 
-function fieldsOf(self: ObjectState, spec: PolicySpec): PolicyField[] {
+function fieldsOf(self: ObjectState, spec: GatewayPolicySpec): PolicyField[] {
   const phase: PolicyPhase = spec.traffic?.phase === 'PreRouting' ? 'PreRouting' : 'PostRouting'
   return sections.flatMap((section) =>
     Object.entries(spec[section] ?? {})
@@ -100,7 +101,7 @@ function isForOtherType(field: string, target: PolicyTarget, read: Reader): bool
   if (target.kind === 'Service') return field === 'ai'
   if (target.kind !== 'GatewayBackend') return false
   const backend = read.object('GatewayBackend', target.namespace, target.name)?.object
-  return backend !== undefined && specOf<BackendSpec>(backend)[field] === undefined
+  return backend !== undefined && specOf<'GatewayBackend'>(backend)[field] === undefined
 }
 
 interface Translation {
@@ -200,7 +201,7 @@ export const policyStage: Stage = {
   kinds: ['GatewayPolicy'],
   derive(self: ObjectState, read: Reader): Derived {
     if (self.object === undefined) return refusedPolicy(self, read)
-    const spec = specOf<PolicySpec>(self.object)
+    const spec = specOf<'GatewayPolicy'>(self.object)
     const targets = resolveTargets(spec, self.ref.namespace, read)
     const { resources, findings, working } = translate(fieldsOf(self, spec), targets, read)
     const accepted = acceptedCondition(working, findings, self.generation)
@@ -240,7 +241,7 @@ function refusedPolicy(self: ObjectState, read: Reader): Derived {
     .map((problem) => `${problem.path}: ${problem.message}`)
     .join('; ')
   const accepted = conditionFalse('Accepted', 'Invalid', refused.generation, message)
-  const spec: PolicySpec = {
+  const spec: GatewayPolicySpec = {
     targetRefs: refused.targets.flatMap(({ name, matchLabels: _labels, ...rest }) =>
       name === undefined ? [] : [{ ...rest, group: groupOfTarget(rest.kind), name }],
     ),

@@ -1,16 +1,14 @@
 /** Objects that policies refer to: Secrets by their facts, ConfigMaps by their content. */
+import type { SecretFacts } from '../../../events/index.ts'
+import type { ObjectOf } from '../../api/kinds.ts'
+import { ownGroup } from '../../api/names.ts'
+import { matchesSelector } from '../../base/label-selector.ts'
 import type { ReferencedConfigMap, ReferencedSecret, References } from '../../model/references.ts'
 import { ownMessages } from '../conditions.ts'
 import type { Reader } from '../graph.ts'
-import { matchesSelector, ownGroup, type SecretFacts } from '../shapes.ts'
 import { referToKeySet } from './key-set-reference.ts'
 import type { MissingReferences } from './missing-references.ts'
 import { resolveBackend } from './references.ts'
-
-interface ConfigMapFields {
-  readonly data?: Readonly<Record<string, string>>
-  readonly binaryData?: Readonly<Record<string, string>>
-}
 
 /**
  * References of an object of the namespace, which policies compile with. `kind` is its kind, which
@@ -79,7 +77,7 @@ function referencedConfigMap(
 ): ReferencedConfigMap | undefined {
   const configMap = read.object('ConfigMap', namespace, name)?.object
   if (configMap === undefined) return undefined
-  const { data = {}, binaryData = {} } = configMap as ConfigMapFields
+  const { data = {}, binaryData = {} } = configMap as ObjectOf<'ConfigMap'>
   return {
     label: `${namespace}/${name}`,
     entry: (key) => {

@@ -1,16 +1,11 @@
 /** Following references: does the target exist, is it permitted, can it be served? */
+import { gatewayGroup, ownGroup } from '../../api/names.ts'
 import { appProtocolOf, knownAppProtocols } from '../../model/app-protocols.ts'
+import type { BackendReference } from '../../model/references.ts'
 import type { BackendTarget, DirectTarget } from '../../model/resources.ts'
 import { elsewhere, type Failure } from '../conditions.ts'
 import type { Reader } from '../graph.ts'
-import {
-  type BackendRef,
-  gatewayGroup,
-  ownGroup,
-  type ReferenceGrantSpec,
-  type ServiceSpec,
-  specOf,
-} from '../shapes.ts'
+import { specOf } from '../specs.ts'
 
 export interface Referrer {
   /** Of the API; that of the Gateway API where absent. */
@@ -28,7 +23,7 @@ export function isGranted(
   if (from.namespace === to.namespace) return true
   return read.index('grants', to.namespace).some(({ object }) => {
     if (object === undefined) return false
-    const grant = specOf<ReferenceGrantSpec>(object)
+    const grant = specOf<'ReferenceGrant'>(object)
     const fromMatches = grant.from.some(
       ({ group, kind, namespace }) =>
         group === (from.group ?? gatewayGroup) &&
@@ -77,7 +72,7 @@ export type BackendUse = 'http' | 'grpc' | 'tcp' | 'udp' | 'call'
  * exists but cannot be served yet keeps its place and answers 500.
  */
 export function resolveBackend(
-  reference: BackendRef,
+  reference: BackendReference,
   from: Referrer,
   read: Reader,
   use: BackendUse = 'call',
@@ -105,7 +100,7 @@ function resolveOwn(name: string, namespace: string, read: Reader): ResolvedBack
 }
 
 function resolveService(
-  reference: BackendRef,
+  reference: BackendReference,
   namespace: string,
   read: Reader,
   use: BackendUse,
@@ -118,7 +113,7 @@ function resolveService(
   if (port === undefined) {
     return invalid('BackendNotFound', `backendRef to Service ${namespace}/${name} has no port`)
   }
-  const spec = specOf<ServiceSpec>(service)
+  const spec = specOf<'Service'>(service)
   if (spec.type === 'ExternalName') {
     const message = `Service ${namespace}/${name} is of type ExternalName; use a GatewayBackend`
     return invalid('UnsupportedValue', message)

@@ -2,10 +2,12 @@
  * Routes and ListenerSets of which no version was ever valid: what is wrong with them stands under
  * the parents that they name, as far as those can be read.
  */
+import type { ParentRef } from '../../api/gateway-api/common.ts'
+import { controllerName } from '../../api/names.ts'
 import { conditionFalse } from '../conditions.ts'
 import type { Derived, Reader } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
-import { controllerName, gatewayOfSet, type ParentRef } from '../shapes.ts'
+import { gatewayOfSet } from '../specs.ts'
 import { type GatewayView, gatewayStage } from './gateway.ts'
 import { attachToParent, statusParentRef } from './route-attachment.ts'
 

@@ -1,18 +1,14 @@
 /** Routes of requests, HTTPRoute and GRPCRoute: one wire resource per rule, and one status entry per parentRef. */
+import type { GrpcRouteSpec, GrpcRuleSpec } from '../../api/gateway-api/grpc-route.ts'
+import type { HttpRouteSpec, HttpRuleSpec } from '../../api/gateway-api/http-route.ts'
+import { controllerName } from '../../api/names.ts'
 import type { DecidedCondition } from '../../model/conditions.ts'
 import { objectKey } from '../../model/names.ts'
 import type { Attachment, BackendTarget, RouteResource } from '../../model/resources.ts'
 import { allOwn, conditionOf, conditionTrue, type Failure } from '../conditions.ts'
 import type { Derived, Reader } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
-import {
-  controllerName,
-  type GrpcRouteSpec,
-  type GrpcRuleSpec,
-  type HttpRuleSpec,
-  type RouteSpec,
-  specOf,
-} from '../shapes.ts'
+import { type SpecOf, specOf } from '../specs.ts'
 import type { ViewedRule } from './http-rule.ts'
 import type { Referrer } from './references.ts'
 import { refusedRoute } from './refused-child.ts'
@@ -114,24 +110,25 @@ function targetsOf({ backends, filters }: ViewedRule): BackendTarget[] {
   return [...backends.map(({ target }) => target), ...mirrors]
 }
 
-type AnyRouteSpec = RouteSpec | GrpcRouteSpec
+type RequestRouteKind = 'HTTPRoute' | 'GRPCRoute'
+type AnyRouteSpec = HttpRouteSpec | GrpcRouteSpec
 type AnyRuleSpec = HttpRuleSpec | GrpcRuleSpec
 
 /** Makes the rules of a route, whatever its kind writes them in. */
-export type ViewRules<Spec extends AnyRouteSpec> = (
-  spec: Spec,
+export type ViewRules<Kind extends RequestRouteKind> = (
+  spec: SpecOf<Kind>,
   from: Referrer,
   read: Reader,
 ) => readonly ViewedRule[]
 
 /** Everything that follows from a route of requests. */
-export function deriveRequestRoute<Spec extends AnyRouteSpec>(
+export function deriveRequestRoute<Kind extends RequestRouteKind>(
   self: ObjectState,
   read: Reader,
-  viewRules: ViewRules<Spec>,
+  viewRules: ViewRules<Kind>,
 ): Derived {
   if (self.object === undefined) return refusedRoute(self, read)
-  const spec = specOf<Spec>(self.object)
+  const spec = specOf<Kind>(self.object)
   const parents = settleClaims(self, attachToParents(self, read), read)
   if (parents.length === 0) return {}
   const { kind, namespace } = self.ref

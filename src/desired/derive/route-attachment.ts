@@ -1,14 +1,10 @@
 /** Which listeners a route attaches to, and for which hostnames (Gateway API, route attachment). */
+import type { ParentRef } from '../../api/gateway-api/common.ts'
+import { gatewayGroup } from '../../api/names.ts'
 import type { ObjectRef } from '../../model/names.ts'
 import { elsewhere, type Failure } from '../conditions.ts'
 import type { Reader } from '../graph.ts'
-import {
-  gatewayGroup,
-  gatewayOfSet,
-  type ListenerSetSpec,
-  type ParentRef,
-  specOf,
-} from '../shapes.ts'
+import { gatewayOfSet, specOf } from '../specs.ts'
 import { admitsNamespace, dependsOnNamespace, type GatewayView, gatewayStage } from './gateway.ts'
 import type { ListenerView } from './listeners.ts'
 
@@ -67,7 +63,7 @@ function findParent(parentRef: ParentRef, namespace: string, read: Reader): Pare
   if (kind !== 'ListenerSet') return undefined
   const set = read.object(kind, owner.namespace, name)?.object
   if (set === undefined) return undefined
-  const gateway = gatewayOfSet(owner.namespace, specOf<ListenerSetSpec>(set))
+  const gateway = gatewayOfSet(owner.namespace, specOf<'ListenerSet'>(set))
   return gateway && { gateway, owner }
 }
 

@@ -18,7 +18,7 @@
 import { type Age, compareAge, compareText, type ObjectRef } from '../../model/names.ts'
 import type { Contribution, Derived, Reader, Stage } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
-import { type RouteSpec, specOf } from '../shapes.ts'
+import { specOf } from '../specs.ts'
 import { attachToParent, type ParentAttachment } from './route-attachment.ts'
 
 const relation = 'claims'
@@ -65,7 +65,7 @@ function claimOf({ ref, age }: ObjectState, hostnames: readonly string[]): Claim
 /** The routes of requests have their parents in the same fields. */
 export function attachToParents(self: ObjectState, read: Reader): ParentAttachment[] {
   if (self.object === undefined) return []
-  const { parentRefs = [], hostnames = [] } = specOf<RouteSpec>(self.object)
+  const { parentRefs = [], hostnames = [] } = specOf<'HTTPRoute'>(self.object)
   return parentRefs.flatMap((parent) => attachToParent(self.ref, hostnames, parent, read) ?? [])
 }
 

@@ -2,11 +2,11 @@
  * What stands inside a route rule and works as a policy of that rule: its CORS and ExternalAuth
  * filters, its retry.
  */
+import type { HttpRuleSpec } from '../../api/gateway-api/http-route.ts'
 import type { PolicyResource } from '../../model/resources.ts'
 import { inlineRule } from '../../policies/merge.ts'
 import type { Reader } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
-import type { HttpRuleSpec } from '../shapes.ts'
 import { compileField, type PolicyField, policyResource } from './compile-policy.ts'
 
 export interface RulePolicies {

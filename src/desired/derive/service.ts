@@ -1,9 +1,11 @@
 /** Services and EndpointSlices: what the proxy needs to find endpoints. Neither has conditions. */
+import type { EndpointSpec, ServiceSpec } from '../../api/core-kinds.ts'
+import type { ObjectOf } from '../../api/kinds.ts'
 import { compareText } from '../../model/names.ts'
 import type { Endpoint, ServicePort, WorkloadResource } from '../../model/resources.ts'
 import type { Derived, Stage } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
-import { type EndpointSliceFields, type ServiceSpec, specOf } from '../shapes.ts'
+import { specOf } from '../specs.ts'
 
 function servicePort(port: NonNullable<ServiceSpec['ports']>[number]): ServicePort {
   const { name = '', targetPort, appProtocol, protocol } = port
@@ -22,7 +24,7 @@ export const serviceStage: Stage = {
   derive(self: ObjectState): Derived {
     if (self.object === undefined) return {}
     const { namespace, name } = self.ref
-    const spec = specOf<ServiceSpec>(self.object)
+    const spec = specOf<'Service'>(self.object)
     const ports = (spec.ports ?? [])
       .filter(({ protocol = 'TCP' }) => protocol === 'TCP' || protocol === 'UDP')
       .map(servicePort)
@@ -41,10 +43,8 @@ export const serviceStage: Stage = {
   },
 }
 
-type SliceEndpoint = NonNullable<EndpointSliceFields['endpoints']>[number]
-
 /** `ready` unset means ready (discovery.k8s.io/v1); terminating endpoints take no new requests. */
-function endpointsOf(endpoint: SliceEndpoint): Endpoint[] {
+function endpointsOf(endpoint: EndpointSpec): Endpoint[] {
   const { addresses = [], conditions, zone, nodeName, hints } = endpoint
   if (conditions?.terminating === true) return []
   const forZones = (hints?.forZones ?? []).map(({ name }) => name)
@@ -66,7 +66,7 @@ export const workloadStage: Stage = {
     const service = self.object?.metadata.labels?.['kubernetes.io/service-name']
     if (self.object === undefined || service === undefined) return {}
     const { namespace, name } = self.ref
-    const fields = self.object as EndpointSliceFields
+    const fields = self.object as ObjectOf<'EndpointSlice'>
     const resource: WorkloadResource = {
       type: 'workload',
       key: `workload/${namespace}/${name}`,

@@ -1,11 +1,13 @@
 /** `sessionPersistence` of a route rule (Gateway API, GEP-1619): what carries a session, and how long. */
+import type { SessionPersistenceSpec } from '../../api/gateway-api/session-persistence.ts'
+import type { GatewayBackendSpec } from '../../api/gateway-backend.ts'
 import { parseDurationMs } from '../../base/duration.ts'
 import type { ObjectRef } from '../../model/names.ts'
 import { objectKey } from '../../model/names.ts'
 import type { BackendTarget, SessionPersistence } from '../../model/resources.ts'
 import type { Failure } from '../conditions.ts'
 import type { Reader } from '../graph.ts'
-import { type BackendSpec, type SessionPersistenceSpec, specOf } from '../shapes.ts'
+import { specOf } from '../specs.ts'
 import type { ViewedRule } from './http-rule.ts'
 
 /** Header fields that mean something else already, or that proxies take away. */
@@ -95,7 +97,7 @@ function noteOf(target: BackendTarget, path: string, read: Reader): string | und
   if (target.type !== 'backend') return undefined
   const { namespace, name } = target
   const backend = read.object('GatewayBackend', namespace, name)?.object
-  const spec: BackendSpec = backend === undefined ? {} : specOf<BackendSpec>(backend)
+  const spec: GatewayBackendSpec = backend === undefined ? {} : specOf<'GatewayBackend'>(backend)
   const why =
     (spec.ai && 'a provider is chosen for each request') ??
     (spec.mcp && 'MCP has sessions of its own') ??
