@@ -1,5 +1,6 @@
 /** GatewayParameters: how the proxy of a Gateway is deployed. */
 import {
+  amount,
   boolean,
   choice,
   type Infer,
@@ -63,7 +64,7 @@ const envVar = object('EnvVar', {
   valueFrom: optional(envVarSource, 'Where the value comes from.'),
 })
 
-const quantities = map(quantity(), { max: 64 })
+const quantities = map(amount(), { max: 64 })
 
 const resources = object('ResourceRequirements', {
   limits: optional(quantities, 'Most that the container may use.'),

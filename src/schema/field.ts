@@ -9,6 +9,8 @@
  *   type Keepalive = Infer<typeof keepalive>
  */
 
+import { amountPattern, quantityPattern } from './quantity.ts'
+
 /** A rule over a whole value, beyond the bounds of its parts. */
 export interface Rule {
   /** Shown by offline validation and by the API server alike; tests match on it. */
@@ -271,11 +273,13 @@ export function intOrString(
 
 /** A Kubernetes quantity (apimachinery, resource.Quantity): `500m`, `1Gi`, 2. */
 export function quantity(): Schema<number | string> {
-  return intOrString({
-    pattern:
-      '^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))))?$',
-    expects: 'a quantity such as 500m or 1Gi',
-  })
+  return intOrString({ pattern: quantityPattern, expects: 'a quantity such as 500m or 1Gi' })
+}
+
+/** A quantity without a minus sign: Kubernetes refuses containers with less than nothing. */
+export function amount(): Schema<number | string> {
+  const expects = 'a quantity such as 500m or 1Gi that is not negative'
+  return intOrString({ pattern: amountPattern, expects })
 }
 
 /** The same schema with more rules. */

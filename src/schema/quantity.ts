@@ -3,9 +3,14 @@
 /** What a number of bytes looks like, in words: completes "must be …". */
 export const byteSizeForm = 'a number of bytes such as 2097152 or 2Mi'
 
+const unsigned =
+  '([0-9]{1,19}(\\.[0-9]{0,9})?|\\.[0-9]{1,9})([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?'
+
 /** The quantities that are read; few digits, so that no value is costly. */
-export const quantityPattern =
-  '^[+-]?([0-9]{1,19}(\\.[0-9]{0,9})?|\\.[0-9]{1,9})([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$'
+export const quantityPattern = `^[+-]?${unsigned}$`
+
+/** Those that are not negative. */
+export const amountPattern = `^[+]?${unsigned}$`
 
 const parts = /^([+-]?)([0-9]*)\.?([0-9]*)(.*)$/
 const form = new RegExp(quantityPattern)

@@ -99,6 +99,21 @@ const servicePorts: CaseGroup = {
 }
 
 const shutdown = place('GatewayParameters', 'spec.shutdown')
+const cpu = place('GatewayParameters', 'spec.resources.limits.cpu')
+
+const amounts: CaseGroup = {
+  id: 'amounts of resources',
+  cases: [
+    ...[2, 0, '500m', '1.5', '.5', '1e3', '+1Gi'].map((value) =>
+      accepted(cpu, `of ${value}`, value),
+    ),
+    ...['1e1.5', '1e999', '1GB', '', '9'.repeat(40)].map((value) =>
+      refused(cpu, `of ${JSON.stringify(value)}`, value, ''),
+    ),
+    refused(cpu, 'of -500m', '-500m', ''),
+  ],
+}
+
 const tls = policyPlace('spec.frontend.tls')
 const vendorB = backendPlace('spec.ai.provider.vendorB')
 const region = backendPlace('spec.ai.provider.vendorF.region')
@@ -306,6 +321,7 @@ export const refusalCases: readonly CaseGroup[] = [
   targetNames,
   servicePorts,
   pairs,
+  amounts,
   forms,
   zeroDurations,
   choices,
