@@ -1,7 +1,8 @@
 import type { ReadBuffers } from './bytes/read-buffers.ts'
-import { startFloodCounters } from './http2/flood-guard.ts'
-import type { ByteMeter } from './socket/transport.ts'
-import type { EngineCounters } from './types.ts'
+import type { EngineCounters } from './contracts/engine.ts'
+import type { StreamCounters } from './contracts/streams.ts'
+import { startFloodCounters } from './limits/http2-floods.ts'
+import type { ByteMeter } from './sockets/transport.ts'
 
 /** Counters at zero; those that somebody else keeps are read where they are kept. */
 export function startCounters(
@@ -47,5 +48,17 @@ export function startCounters(
     http2StreamsRefused: 0,
     http2Floods: startFloodCounters(),
     coreTraps: 0,
+  }
+}
+
+/** Counters of streams at zero. */
+export function startStreamCounters(): StreamCounters {
+  const none = () => ({ tcp: 0, tls: 0, udp: 0 })
+  return {
+    total: none(),
+    open: none(),
+    received: none(),
+    sent: none(),
+    droppedDatagrams: { sessions: 0, backlog: 0 },
   }
 }

@@ -4,42 +4,35 @@ import { GatewayError } from '../errors.ts'
 import { GatherBuffers } from './bytes/gather-buffers.ts'
 import { ReadBuffers } from './bytes/read-buffers.ts'
 import { socketHighWaterMark } from './bytes/write-limits.ts'
-import { ClientConnection } from './client/client-connection.ts'
-import { SpareExchanges } from './client/spare-exchanges.ts'
-import { startCounters } from './engine-counters.ts'
-import type { EngineParts } from './engine-parts.ts'
+import type { CallListener, CallRequest, OpenCall } from './contracts/calls.ts'
+import type { Engine, EngineCounters, PoolState, PortChange } from './contracts/engine.ts'
+import type { EngineParts } from './contracts/engine-parts.ts'
+import type { RequestHandler } from './contracts/requests.ts'
+import type { StreamCounters, StreamHandler } from './contracts/streams.ts'
+import { startCounters, startStreamCounters } from './engine-counters.ts'
+import { ExchangePool } from './exchange/exchange-pool.ts'
 import { HttpExchange } from './exchange/http-exchange.ts'
-import { FlushQueue } from './http2/flush-queue.ts'
-import { defaultHttp2Limits } from './http2/limits.ts'
+import { ClientConnection } from './http1/downstream-connection.ts'
 import { overTls } from './http2/open-session.ts'
+import {
+  defaultLimits,
+  defaultStreamLimits,
+  type EngineLimits,
+  type StreamLimits,
+} from './limits/engine-limits.ts'
 import { HeadReader } from './message/head-reader.ts'
+import { findNodeHandles } from './node-handles/node-handles.ts'
 import { PortSettings } from './port-settings.ts'
-import type { ConnectionCap } from './socket/connection-cap.ts'
-import { HandleWrites } from './socket/handle-writer.ts'
-import { ProxyHeaderReader } from './socket/proxy-header-reader.ts'
-import { SharedReads } from './socket/shared-reads.ts'
-import { setKeepalive } from './socket/tcp-keepalive.ts'
-import { Turns } from './socket/turns.ts'
+import type { ConnectionCap } from './sockets/connection-cap.ts'
+import { FlushQueue } from './sockets/flush-queue.ts'
+import { ProxyHeaderReader } from './sockets/proxy-header-reader.ts'
+import { setKeepalive } from './sockets/tcp-keepalive.ts'
 import { DatagramPort } from './streams/datagram-port.ts'
 import { StreamConnection } from './streams/stream-connection.ts'
-import {
-  type StreamCounters,
-  type StreamHandler,
-  startStreamCounters,
-} from './streams/stream-types.ts'
-import { type EngineClock, platformClock, Timer, TimerWheel } from './timer-wheel.ts'
+import { Turns } from './time/loop-ticks.ts'
+import { type EngineClock, platformClock, Timer, TimerWheel } from './time/timer-wheel.ts'
 import type { ChooseTls, TlsChoice } from './tls/tls-choice.ts'
 import { TlsHandshake } from './tls/tls-handshake.ts'
-import type {
-  Engine,
-  EngineCounters,
-  EngineLimits,
-  PoolState,
-  PortChange,
-  RequestHandler,
-  StreamLimits,
-} from './types.ts'
-import type { CallListener, CallRequest, OpenCall } from './upstream/call.ts'
 import { Pools } from './upstream/pool.ts'
 import { UpstreamCall } from './upstream/upstream-call.ts'
 export interface EngineOptions {
@@ -74,24 +67,6 @@ export interface EngineOptions {
   readonly onTlsHandshake?: (port: number, choice: TlsChoice, seconds: number) => void
 }
 
-export const defaultLimits: EngineLimits = {
-  maxHeaders: 100,
-  maxHeadBytes: 16 * 1024,
-  idleTimeoutMs: 600_000,
-  headTimeoutMs: 30_000,
-  stallTimeoutMs: 600_000,
-  handshakeTimeoutMs: 15_000,
-  minBodyBytesPerSecond: 240,
-  underscoreHeaders: 'keep',
-  http2: defaultHttp2Limits,
-}
-
-export const defaultStreamLimits: StreamLimits = {
-  idleTimeoutMs: 3_600_000,
-  udpIdleTimeoutMs: 60_000,
-  udpMaxSessions: 10_000,
-}
-
 const flushPollMs = 20
 
 /** An I/O engine on this thread. */
@@ -117,8 +92,8 @@ class SocketEngine implements Engine {
     const clock = options.clock ?? platformClock()
     const clientMeter = { received: 0, sent: 0 }
     const tlsMeter = { received: 0, sent: 0 }
-    const takesOver = options.takesOverSockets ?? true
     const readBuffers = new ReadBuffers(options.core, options.maxReadBuffers)
+    const exchanges: ExchangePool = new ExchangePool(() => new HttpExchange(this.#parts, exchanges))
     this.#parts = {
       reader: new HeadReader(options.core, options.head),
       handler: options.handler,
@@ -127,8 +102,7 @@ class SocketEngine implements Engine {
       links: this.#pools,
       turns: new Turns(),
       readBuffers,
-      sharedReads: new SharedReads(options.core, takesOver),
-      handleWrites: takesOver ? HandleWrites.find() : undefined,
+      ...findNodeHandles(options.core, options.takesOverSockets ?? true),
       gathers: new GatherBuffers(options.core),
       limits: { ...defaultLimits, ...options.limits },
       counters: startCounters(clientMeter, tlsMeter, readBuffers, () => this.#tlsConnections()),
@@ -143,7 +117,7 @@ class SocketEngine implements Engine {
       streamCounters: startStreamCounters(),
       streams: new Set(),
       datagramSessions: new Set(),
-      spareExchanges: new SpareExchanges(() => new HttpExchange(this.#parts)),
+      exchanges,
       activeExchanges: 0,
       isDraining: false,
       blame: (thrown) => this.#blame(thrown),

@@ -1,5 +1,6 @@
-import { defaultKeepalive } from './socket/tcp-keepalive.ts'
-import type { EngineLimits, PortChange } from './types.ts'
+import type { PortChange } from './contracts/engine.ts'
+import type { EngineLimits } from './limits/engine-limits.ts'
+import { defaultKeepalive } from './sockets/tcp-keepalive.ts'
 
 /**
  * Settings of one port. Its connections share the limits, so that a change reaches those that are

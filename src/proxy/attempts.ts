@@ -4,7 +4,7 @@
  */
 
 import { timerDelay } from '../base/timer-delay.ts'
-import type { UpstreamAddress } from '../engine/upstream/upstream-address.ts'
+import type { UpstreamAddress } from '../engine/sockets/upstream-address.ts'
 import type { GatewayError } from '../errors.ts'
 import type { ResponseHead } from '../exchange/exchange.ts'
 import { forwardingFacts, type RetryPlan } from '../exchange/forwarding.ts'

@@ -1,10 +1,11 @@
 /** The data plane: takes configuration in, and makes what answers the engine's callbacks. */
 import type { HeadRecord } from '../core/head-record.ts'
 import type { IoCore } from '../core/io-core.ts'
-import type { StreamHandler } from '../engine/streams/stream-types.ts'
+import type { PortChange } from '../engine/contracts/engine.ts'
+import type { RequestHandler } from '../engine/contracts/requests.ts'
+import type { StreamHandler } from '../engine/contracts/streams.ts'
 import { TicketKeyring } from '../engine/tls/session-tickets.ts'
 import type { TlsChoice } from '../engine/tls/tls-choice.ts'
-import type { PortChange, RequestHandler } from '../engine/types.ts'
 import type { RateLimitSpec } from '../exchange/rate-limits.ts'
 import { sessionKeyRef } from '../model/mcp-targets.ts'
 import type { DesiredDelta } from '../model/resources.ts'

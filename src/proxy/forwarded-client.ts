@@ -4,7 +4,7 @@
  * that wrote an entry is trusted (RFC 7239 8.1 says why not from its beginning).
  */
 import { isIP } from 'node:net'
-import { shortestAddress } from '../engine/socket/canonical-address.ts'
+import { shortestAddress } from '../engine/sockets/canonical-address.ts'
 import type { Peer, RequestHead } from '../exchange/exchange.ts'
 
 /** Hops that are followed; a client can make the list as long as a head may be. */

@@ -2,8 +2,8 @@
  * Answers the engine's callbacks: takes each exchange through `phases.ts` and back through
  * `response.ts`, and decides what follows a failed attempt.
  */
-import type { RequestHandler, ServerExchange } from '../engine/types.ts'
-import type { UpstreamAddress } from '../engine/upstream/upstream-address.ts'
+import type { RequestHandler, ServerExchange } from '../engine/contracts/requests.ts'
+import type { UpstreamAddress } from '../engine/sockets/upstream-address.ts'
 import type { GatewayError } from '../errors.ts'
 import { cleanUp } from '../exchange/cleanup.ts'
 import type { Peer, RespondVerdict } from '../exchange/exchange.ts'

@@ -1,5 +1,5 @@
-import type { ServerExchange } from '../engine/types.ts'
-import type { UpstreamAddress } from '../engine/upstream/upstream-address.ts'
+import type { ServerExchange } from '../engine/contracts/requests.ts'
+import type { UpstreamAddress } from '../engine/sockets/upstream-address.ts'
 import type { GatewayError } from '../errors.ts'
 import { noObservers, type Observers } from './config/observers.ts'
 import type { ListenerPlacement, RulePlacement } from './config/placement.ts'

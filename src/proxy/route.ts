@@ -2,7 +2,7 @@
 import { NO_LISTENER } from '../core/abi.ts'
 import type { HeadRecord } from '../core/head-record.ts'
 import type { IoCore } from '../core/io-core.ts'
-import type { ServerExchange } from '../engine/types.ts'
+import type { ServerExchange } from '../engine/contracts/requests.ts'
 import { GatewayError } from '../errors.ts'
 import type { RulePlacement } from './config/placement.ts'
 import type { ConfigStore } from './config/store.ts'

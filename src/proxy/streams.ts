@@ -3,8 +3,8 @@
  * as the way of requests in `phases.ts`, without anything that needs a request to be read.
  */
 import { performance } from 'node:perf_hooks'
-import type { ServerStream, StreamHandler } from '../engine/streams/stream-types.ts'
-import type { UpstreamAddress } from '../engine/upstream/upstream-address.ts'
+import type { ServerStream, StreamHandler } from '../engine/contracts/streams.ts'
+import type { UpstreamAddress } from '../engine/sockets/upstream-address.ts'
 import { GatewayError } from '../errors.ts'
 import type { RoutePlace } from '../exchange/exchange.ts'
 import { pickBackend } from './config/rules.ts'

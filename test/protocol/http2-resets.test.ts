@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { ResponseStream } from '../../src/engine/contracts/requests.ts'
 import {
   clientPreface,
   errorCodes,
@@ -7,8 +8,6 @@ import {
   settingsFrame,
   windowUpdateFrame,
 } from '../../src/engine/http2/frames.ts'
-import { ManualClock } from '../../src/engine/manual-clock.ts'
-import type { ResponseStream } from '../../src/engine/types.ts'
 import { type EngineRig, RawUpstream, startEngine } from '../proxy/engine-rig.ts'
 import {
   data,
@@ -20,6 +19,7 @@ import {
   headers,
   post,
 } from '../proxy/frame-client.ts'
+import { ManualClock } from '../support/manual-clock.ts'
 import { waitFor } from '../support/wait-for.ts'
 
 let rig: EngineRig

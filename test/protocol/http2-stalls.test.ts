@@ -8,9 +8,9 @@ import {
   windowUpdateFrame,
 } from '../../src/engine/http2/frames.ts'
 import { mostStalled } from '../../src/engine/http2/stalled-streams.ts'
-import { ManualClock } from '../../src/engine/manual-clock.ts'
 import { answering, type EngineRig, type RawUpstream, startEngine } from '../proxy/engine-rig.ts'
 import { FrameClient, get, headers } from '../proxy/frame-client.ts'
+import { ManualClock } from '../support/manual-clock.ts'
 import { waitFor } from '../support/wait-for.ts'
 
 const size = 300_000

@@ -1,5 +1,4 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { FloodKind } from '../../src/engine/http2/flood-guard.ts'
 import {
   errorCodes,
   frameTypes,
@@ -10,7 +9,7 @@ import {
   settingsFrame,
   windowUpdateFrame,
 } from '../../src/engine/http2/frames.ts'
-import { ManualClock } from '../../src/engine/manual-clock.ts'
+import type { FloodKind } from '../../src/engine/limits/http2-floods.ts'
 import {
   answering,
   type EngineRig,
@@ -29,6 +28,7 @@ import {
   headers,
   post,
 } from '../proxy/frame-client.ts'
+import { ManualClock } from '../support/manual-clock.ts'
 import { waitFor } from '../support/wait-for.ts'
 
 const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'

@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ManualClock } from '../../src/engine/manual-clock.ts'
+import type { ServerExchange } from '../../src/engine/contracts/requests.ts'
 import { TicketKeyring } from '../../src/engine/tls/session-tickets.ts'
 import type { ChooseTls } from '../../src/engine/tls/tls-choice.ts'
 import { ListenerContexts } from '../../src/engine/tls/tls-context.ts'
-import type { ServerExchange } from '../../src/engine/types.ts'
 import type { GatewayError } from '../../src/errors.ts'
 import { Authority } from '../support/certificates.ts'
+import { ManualClock } from '../support/manual-clock.ts'
 import { handshake } from '../support/tls-client.ts'
 import {
   type EngineRig,

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import type { ManualClock } from '../../src/engine/manual-clock.ts'
 import { GatewayError } from '../../src/errors.ts'
+import type { ManualClock } from '../support/manual-clock.ts'
 import {
   type EngineRig,
   eventually,

@@ -8,7 +8,7 @@ import {
 } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { ManualClock } from '../../src/engine/manual-clock.ts'
+import { ManualClock } from '../support/manual-clock.ts'
 import {
   type EngineRig,
   eventually,

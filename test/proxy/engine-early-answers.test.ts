@@ -8,9 +8,9 @@ import {
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { createSecureContext, createServer as createTls } from 'node:tls'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { ManualClock } from '../../src/engine/manual-clock.ts'
-import type { UpstreamAddress } from '../../src/engine/upstream/upstream-address.ts'
+import type { UpstreamAddress } from '../../src/engine/sockets/upstream-address.ts'
 import { Authority, type Certificate } from '../support/certificates.ts'
+import { ManualClock } from '../support/manual-clock.ts'
 import { type EngineRig, eventually, RawConnection, startEngine } from './engine-rig.ts'
 
 /** Far more than sockets hold, so that the upload is still under way when the answer comes. */

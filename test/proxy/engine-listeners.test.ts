@@ -1,7 +1,7 @@
 import { createServer } from 'node:net'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createIoCore } from '../../src/core/index.ts'
-import type { ManualClock } from '../../src/engine/manual-clock.ts'
+import type { ManualClock } from '../support/manual-clock.ts'
 import {
   type EngineRig,
   eventually,

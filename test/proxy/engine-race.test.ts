@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { ManualClock } from '../../src/engine/manual-clock.ts'
-import { connectionAttemptDelayMs } from '../../src/engine/socket/connection-race.ts'
-import type { AddressRace, UpstreamAddress } from '../../src/engine/upstream/upstream-address.ts'
+import { connectionAttemptDelayMs } from '../../src/engine/sockets/connection-race.ts'
+import type { AddressRace, UpstreamAddress } from '../../src/engine/sockets/upstream-address.ts'
 import { type Blackhole, startBlackhole } from '../support/blackhole.ts'
+import { ManualClock } from '../support/manual-clock.ts'
 import { attemptsTo } from '../support/tcp-table.ts'
 import { waitFor } from '../support/wait-for.ts'
 import {

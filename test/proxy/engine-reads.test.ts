@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { ServerExchange } from '../../src/engine/types.ts'
+import type { ServerExchange } from '../../src/engine/contracts/requests.ts'
 import {
   answering,
   type EngineRig,

@@ -1,15 +1,15 @@
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 import { createIoCore } from '../../src/core/index.ts'
-import { createEngine, type EngineOptions } from '../../src/engine/engine.ts'
-import { ManualClock } from '../../src/engine/manual-clock.ts'
+import type { Engine } from '../../src/engine/contracts/engine.ts'
 import type {
-  Engine,
   ForwardOptions,
   RequestHandler,
   ServerExchange,
-} from '../../src/engine/types.ts'
-import type { UpstreamAddress } from '../../src/engine/upstream/upstream-address.ts'
+} from '../../src/engine/contracts/requests.ts'
+import { createEngine, type EngineOptions } from '../../src/engine/engine.ts'
+import type { UpstreamAddress } from '../../src/engine/sockets/upstream-address.ts'
 import type { GatewayError } from '../../src/errors.ts'
+import { ManualClock } from '../support/manual-clock.ts'
 
 /** What the log would say of one exchange. */
 export interface Done {

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:http2'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { ManualClock } from '../../src/engine/manual-clock.ts'
+import { ManualClock } from '../support/manual-clock.ts'
 import {
   type EngineRig,
   eventually,

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { ServerStream, StreamHandler } from '../../src/engine/streams/stream-types.ts'
+import type { ServerStream, StreamHandler } from '../../src/engine/contracts/streams.ts'
 import type { TlsChoice } from '../../src/engine/tls/tls-choice.ts'
 import { clientHello } from '../support/tls-client.ts'
 import { waitFor } from '../support/wait-for.ts'

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { ManualClock } from '../../src/engine/manual-clock.ts'
+import { ManualClock } from '../support/manual-clock.ts'
 import {
   type EngineRig,
   eventually,

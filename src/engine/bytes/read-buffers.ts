@@ -26,6 +26,13 @@ export interface ReadBuffer {
   readonly start: number
 }
 
+/** Where bytes go that arrive at a socket; the buffer is reused for every read. */
+export interface ReadInto {
+  readonly buffer: Uint8Array
+  /** False pauses the socket. */
+  readonly callback: (length: number) => boolean
+}
+
 export class ReadBuffers {
   readonly #core: IoCore
   readonly #mostOutside: number

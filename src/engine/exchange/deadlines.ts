@@ -1,6 +1,6 @@
 import { GatewayError } from '../../errors.ts'
-import { Timer, type TimerOwner, type TimerWheel } from '../timer-wheel.ts'
-import type { ForwardOptions } from '../types.ts'
+import type { ForwardOptions } from '../contracts/requests.ts'
+import { Timer, type TimerOwner, type TimerWheel } from '../time/timer-wheel.ts'
 
 /** The two deadlines of an exchange: of the attempt, and of all attempts together. */
 export class Deadlines implements TimerOwner {

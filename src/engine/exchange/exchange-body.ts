@@ -2,9 +2,9 @@ import { PieceQueue } from '../../base/piece-queue.ts'
 import { GatewayError } from '../../errors.ts'
 import type { BodyDetour, BodyOutlet } from '../../exchange/exchange.ts'
 import type { BodySink, BodySource } from '../bytes/body-sink.ts'
-import type { EngineParts } from '../engine-parts.ts'
-import type { Flushable } from '../http2/flush-queue.ts'
+import type { EngineParts } from '../contracts/engine-parts.ts'
 import { MessageBody } from '../message/message-body.ts'
+import type { Flushable } from '../sockets/flush-queue.ts'
 
 /** Who hears of bodies that took a detour. */
 export interface DetourOwner {

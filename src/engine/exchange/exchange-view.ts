@@ -9,9 +9,11 @@ import type {
 } from '../../exchange/exchange.ts'
 import { Learned } from '../../exchange/learned.ts'
 import type { BodySource } from '../bytes/body-sink.ts'
-import type { Tunnel } from '../bytes/tunnel.ts'
-import type { ClientSide } from '../client/client-side.ts'
-import type { EngineParts } from '../engine-parts.ts'
+import { Tunnel } from '../bytes/tunnel.ts'
+import type { ClientSide } from '../contracts/downstream.ts'
+import type { EngineParts } from '../contracts/engine-parts.ts'
+import type { Ending, TunnelWatcher } from '../contracts/requests.ts'
+import type { UpstreamLink } from '../contracts/upstream.ts'
 import {
   admitsContent,
   type Framing,
@@ -22,12 +24,11 @@ import {
 import type { FramingFields } from '../message/head-output.ts'
 import { RequestHeadView } from '../message/request-head.ts'
 import { ResponseHeadView } from '../message/response-head.ts'
-import { peerOf } from '../socket/connection-ends.ts'
+import { peerOf } from '../sockets/connection-ends.ts'
+import type { AddressRace, UpstreamAddress } from '../sockets/upstream-address.ts'
 import { certificateOf } from '../tls/client-certificate.ts'
 import type { TlsChoice } from '../tls/tls-choice.ts'
-import type { Ending, TunnelWatcher } from '../types.ts'
 import type { MirrorTarget } from '../upstream/mirror.ts'
-import type { AddressRace, UpstreamAddress } from '../upstream/upstream-address.ts'
 import { type DetourOwner, ExchangeBody } from './exchange-body.ts'
 
 const nowhere: RoutePlace = { gateway: '', listener: '' }
@@ -193,6 +194,16 @@ export abstract class ExchangeView implements DetourOwner {
     return this.client?.borrower
   }
 
+  /** From now on bytes are copied both ways. */
+  protected startTunnel(client: ClientSide, upstream: UpstreamLink): void {
+    const head = this.responseHead
+    const clientEnd = client.startTunnel(head.text('none'), head.upgrade ?? '')
+    this.tunnel = new Tunnel(clientEnd, upstream.tunnelEnd)
+    client.mustClose = true
+    upstream.startTunnel()
+    client.openTunnel()
+  }
+
   onTunnelBytes(bytes: Buffer, start: number, end: number): void {
     this.tunnelWatcher?.(bytes, start, end)
     this.tunnel?.fromUpstream(bytes, start, end)
@@ -264,6 +275,7 @@ export abstract class ExchangeView implements DetourOwner {
     this.sentStatus = 0
     this.tunnel = undefined
     this.tunnelWatcher = undefined
+    this.mirrors = undefined
     this.hasResponse = false
     this.ownBytes = 0
   }

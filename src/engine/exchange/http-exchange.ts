@@ -1,17 +1,22 @@
 import { GatewayError } from '../../errors.ts'
-import { Tunnel } from '../bytes/tunnel.ts'
-import type { ClientSide, ClientUser } from '../client/client-side.ts'
-import type { EngineParts } from '../engine-parts.ts'
+import type { ClientSide, ClientUser } from '../contracts/downstream.ts'
+import type { EngineParts } from '../contracts/engine-parts.ts'
+import type {
+  Ending,
+  ForwardOptions,
+  ResponseStream,
+  ServerExchange,
+} from '../contracts/requests.ts'
+import type { UpstreamLink, UpstreamUser } from '../contracts/upstream.ts'
 import { type Framing, withoutContent } from '../message/framing.ts'
 import type { BodyKind } from '../message/message-body.ts'
-import type { Ending, ForwardOptions, ResponseStream, ServerExchange } from '../types.ts'
+import type { UpstreamAddress } from '../sockets/upstream-address.ts'
 import { Attempt } from '../upstream/attempt.ts'
 import { startMirror } from '../upstream/mirror.ts'
 import { isOverload } from '../upstream/resends.ts'
-import type { UpstreamAddress } from '../upstream/upstream-address.ts'
-import type { UpstreamLink, UpstreamUser } from '../upstream/upstream-link.ts'
 import { Deadlines } from './deadlines.ts'
 import type { ExchangePhase } from './exchange-phase.ts'
+import type { ExchangePool } from './exchange-pool.ts'
 import { ExchangeView } from './exchange-view.ts'
 import { writeOwnAnswer } from './own-answer.ts'
 import { beginOwnStream, OwnStream } from './own-stream.ts'
@@ -20,6 +25,7 @@ import { RequestUpload } from './request-upload.ts'
 /** One request and its response: the data plane's view, and the way from socket to socket. */
 export class HttpExchange extends ExchangeView implements ServerExchange, ClientUser, UpstreamUser {
   readonly #parts: EngineParts
+  readonly #pool: ExchangePool
   #phase: ExchangePhase = 'over'
   readonly #attempt: Attempt
   readonly #deadlines: Deadlines
@@ -33,13 +39,14 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Client
   /** Of the response that is being sent. */
   #framing: Framing = withoutContent
 
-  constructor(parts: EngineParts) {
+  constructor(parts: EngineParts, pool: ExchangePool) {
     const requestSource = { resumeBody: () => this.client?.wantBody() }
     const responseSource = {
       resumeBody: () => (this.#stream?.onDrain ?? (() => this.#attempt.link?.resumeBody()))(),
     }
     super(parts, requestSource, responseSource)
     this.#parts = parts
+    this.#pool = pool
     this.#attempt = new Attempt(parts, this)
     this.#upload = new RequestUpload(parts.timers, this)
     this.#deadlines = new Deadlines(parts.timers, (error) => this.#stop(error, 'timeout'))
@@ -280,14 +287,9 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Client
   #startTunnel(client: ClientSide): void {
     const upstream = this.#attempt.link
     if (upstream === undefined) return
-    const head = this.responseHead
-    const clientEnd = client.startTunnel(head.text('none'), head.upgrade ?? '')
     this.#phase = 'tunnel'
-    this.tunnel = new Tunnel(clientEnd, upstream.tunnelEnd)
     this.#deadlines.end()
-    client.mustClose = true
-    upstream.startTunnel()
-    client.openTunnel()
+    this.startTunnel(client, upstream)
   }
 
   #answerError(error: GatewayError): void {
@@ -389,11 +391,10 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Client
     this.client = undefined
     // Whoever has not answered yet may do so late, to an exchange that then must be nobody's.
     if (this.#undecided !== 0 || this.ending !== 'complete') return
-    if (this.#parts.spareExchanges.isFull) return
+    if (this.#pool.isFull) return
     this.clear()
     this.#isUpstreamDone = false
     this.#framing = withoutContent
-    this.mirrors = undefined
-    this.#parts.spareExchanges.keep(this)
+    this.#pool.keep(this)
   }
 }

@@ -1,4 +1,4 @@
-import type { ClientSide, ClientUser } from '../client/client-side.ts'
+import type { ClientSide, ClientUser } from '../contracts/downstream.ts'
 import { type BodyShape, frameResponse, tellableStatus } from '../message/framing.ts'
 import { httpDate } from '../message/status-line.ts'
 

@@ -1,8 +1,8 @@
-import type { ClientSide, ClientUser } from '../client/client-side.ts'
+import type { ClientSide, ClientUser } from '../contracts/downstream.ts'
+import type { ResponseStream } from '../contracts/requests.ts'
 import { type Framing, frameResponse, tellableStatus } from '../message/framing.ts'
 import type { MessageBody } from '../message/message-body.ts'
 import { httpDate } from '../message/status-line.ts'
-import type { ResponseStream } from '../types.ts'
 
 const nothing = Buffer.alloc(0)
 

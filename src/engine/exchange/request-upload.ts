@@ -1,9 +1,9 @@
-import type { ClientSide } from '../client/client-side.ts'
+import type { ClientSide } from '../contracts/downstream.ts'
+import type { UpstreamLink } from '../contracts/upstream.ts'
 import type { FramingFields } from '../message/head-output.ts'
 import type { MessageBody } from '../message/message-body.ts'
 import type { RequestHeadView } from '../message/request-head.ts'
-import { Timer, type TimerOwner, type TimerWheel } from '../timer-wheel.ts'
-import type { UpstreamLink } from '../upstream/upstream-link.ts'
+import { Timer, type TimerOwner, type TimerWheel } from '../time/timer-wheel.ts'
 
 /**
  * How long an upstream may leave an expectation of 100 (Continue) unanswered. Then the body is sent,

@@ -1,5 +1,5 @@
+import type { EngineLimits } from '../limits/engine-limits.ts'
 import type { TlsChoice } from '../tls/tls-choice.ts'
-import type { EngineLimits } from '../types.ts'
 
 /** A connection that turned out to speak HTTP/2. */
 export interface Http2Accepted {

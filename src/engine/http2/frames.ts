@@ -1,5 +1,5 @@
 /** The vocabulary of HTTP/2 frames (RFC 9113 6, 7), and frames as Latin-1 text for writing. */
-import type { FloodKind } from './flood-guard.ts'
+import type { FloodKind } from '../limits/http2-floods.ts'
 
 export const frameTypes = {
   data: 0,

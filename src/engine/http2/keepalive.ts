@@ -1,5 +1,5 @@
-import { Timer, type TimerOwner, type TimerWheel } from '../timer-wheel.ts'
-import type { Http2Limits } from './limits.ts'
+import type { Http2Limits } from '../limits/http2-limits.ts'
+import { Timer, type TimerOwner, type TimerWheel } from '../time/timer-wheel.ts'
 
 export interface KeptAlive {
   ping(payload: string): void

@@ -1,9 +1,9 @@
-import type { SecureSocket } from '../client/accepted-connection.ts'
-import type { EngineParts } from '../engine-parts.ts'
-import { Transport } from '../socket/transport.ts'
-import type { EngineLimits } from '../types.ts'
+import type { EngineParts } from '../contracts/engine-parts.ts'
+import type { EngineLimits } from '../limits/engine-limits.ts'
+import { Transport } from '../sockets/transport.ts'
+import type { SecureSocket } from '../tls/tls-handshake.ts'
 import type { Http2Accepted } from './accepted.ts'
-import { ServerSession } from './server-session.ts'
+import { ServerSession } from './downstream-session.ts'
 
 /**
  * May HTTP/2 begin although the handshake did not agree on it (RFC 9113 3.2)? Where the client named no

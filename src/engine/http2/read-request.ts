@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { GatewayError } from '../../errors.ts'
+import type { EngineLimits } from '../limits/engine-limits.ts'
 import { type HeadReader, refusedRequest } from '../message/head-reader.ts'
 import { unservedHead } from '../message/unserved-head.ts'
-import type { EngineLimits } from '../types.ts'
 import type { RequestFields } from './request-fields.ts'
 
 /**

@@ -1,7 +1,7 @@
 import type { GatewayError } from '../../errors.ts'
 import type { BodySink } from '../bytes/body-sink.ts'
 import { latin1Text } from '../bytes/latin1.ts'
-import type { Transport } from '../socket/transport.ts'
+import type { Transport } from '../sockets/transport.ts'
 import type { HpackEncoder } from './hpack-encoder.ts'
 
 /** What a stream needs of the connection that it is one of. */

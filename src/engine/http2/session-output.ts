@@ -1,6 +1,7 @@
-import type { EngineParts } from '../engine-parts.ts'
-import type { Transport } from '../socket/transport.ts'
-import type { Flushable } from './flush-queue.ts'
+import type { EngineParts } from '../contracts/engine-parts.ts'
+import type { Http2Limits } from '../limits/http2-limits.ts'
+import type { Flushable } from '../sockets/flush-queue.ts'
+import type { Transport } from '../sockets/transport.ts'
 import {
   ConnectionError,
   errorCodes,
@@ -16,7 +17,6 @@ import {
   windowUpdateFrame,
 } from './frames.ts'
 import { HpackEncoder } from './hpack-encoder.ts'
-import type { Http2Limits } from './limits.ts'
 import type { SendingStream } from './sending-stream.ts'
 
 /** Answers to control frames that may wait for a peer that does not read. */

@@ -1,8 +1,10 @@
 import type { GatewayError } from '../../errors.ts'
 import { UnreadBytes } from '../bytes/unread-bytes.ts'
-import type { EngineParts } from '../engine-parts.ts'
-import type { TransportOwner } from '../socket/transport.ts'
-import { FloodGuard, type FloodKind } from './flood-guard.ts'
+import type { EngineParts } from '../contracts/engine-parts.ts'
+import type { FloodKind } from '../limits/http2-floods.ts'
+import type { Http2Limits } from '../limits/http2-limits.ts'
+import type { TransportOwner } from '../sockets/transport.ts'
+import { FloodGuard } from './flood-guard.ts'
 import { type FrameHandler, FrameReader } from './frame-reader.ts'
 import {
   ConnectionError,
@@ -23,7 +25,6 @@ import {
 } from './frames.ts'
 import { HpackDecoder } from './hpack-decoder.ts'
 import type { Http2Stream } from './http2-stream.ts'
-import type { Http2Limits } from './limits.ts'
 import { PastStreams } from './past-streams.ts'
 import { SessionOutput } from './session-output.ts'
 

@@ -1,7 +1,7 @@
-import { type BodyPace, paceLookMs } from '../client/body-pace.ts'
-import type { EngineParts } from '../engine-parts.ts'
-import { Timer, type TimerOwner } from '../timer-wheel.ts'
-import type { EngineLimits } from '../types.ts'
+import type { EngineParts } from '../contracts/engine-parts.ts'
+import type { EngineLimits } from '../limits/engine-limits.ts'
+import { type BodyPace, paceLookMs } from '../message/body-pace.ts'
+import { Timer, type TimerOwner } from '../time/timer-wheel.ts'
 
 /** A stream as far as this cares. */
 export interface PacedStream {

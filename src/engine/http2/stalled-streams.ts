@@ -13,8 +13,8 @@
  * A connection on which 16 stand still begins no more streams: those are refused in the way that
  * lets clients ask again (RFC 9113 8.7).
  */
-import type { EngineParts } from '../engine-parts.ts'
-import { Timer, type TimerOwner } from '../timer-wheel.ts'
+import type { EngineParts } from '../contracts/engine-parts.ts'
+import { Timer, type TimerOwner } from '../time/timer-wheel.ts'
 
 /** How often streams that wait are looked at. */
 const lookMs = 5_000

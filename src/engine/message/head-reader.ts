@@ -97,6 +97,9 @@ function hasEmptyLine(bytes: Buffer, start: number, end: number): boolean {
 /** Bytes that are copied into the core's memory at once. */
 const inputSize = 64 * 1024
 
+/** Interim responses that one request may get before its final one. */
+export const interimLimit = 32
+
 export class HeadReader {
   readonly #core: IoCore
   readonly #requestRecord: HeadRecord

@@ -1,6 +1,6 @@
 import { FLAG_EXPECT_OTHER, METHOD_CONNECT } from '../../core/index.ts'
 import { GatewayError } from '../../errors.ts'
-import type { EngineLimits } from '../types.ts'
+import type { EngineLimits } from '../limits/engine-limits.ts'
 import type { HeadReader } from './head-reader.ts'
 
 /**

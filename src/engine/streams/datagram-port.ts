@@ -1,8 +1,8 @@
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import { isIPv6 } from 'node:net'
 import { GatewayError } from '../../errors.ts'
-import type { EngineParts } from '../engine-parts.ts'
-import { canonicalAddress } from '../socket/canonical-address.ts'
+import type { EngineParts } from '../contracts/engine-parts.ts'
+import { canonicalAddress } from '../sockets/canonical-address.ts'
 import { addressKey, DatagramSession } from './datagram-session.ts'
 
 export interface DatagramPortOptions {

@@ -4,10 +4,10 @@ import { isIPv6 } from 'node:net'
 import { performance } from 'node:perf_hooks'
 import { GatewayError } from '../../errors.ts'
 import type { Peer } from '../../exchange/exchange.ts'
-import type { EngineParts } from '../engine-parts.ts'
-import { Timer, type TimerOwner } from '../timer-wheel.ts'
-import type { UpstreamAddress } from '../upstream/upstream-address.ts'
-import type { ServerStream } from './stream-types.ts'
+import type { EngineParts } from '../contracts/engine-parts.ts'
+import type { ServerStream } from '../contracts/streams.ts'
+import type { UpstreamAddress } from '../sockets/upstream-address.ts'
+import { Timer, type TimerOwner } from '../time/timer-wheel.ts'
 
 /** Datagrams that wait for the backend's address, and bytes that wait in the system to be sent. */
 const waitingLimit = 16

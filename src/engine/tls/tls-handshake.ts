@@ -3,16 +3,33 @@ import { type SecureContext, TLSSocket, type TLSSocketOptions } from 'node:tls'
 import { GrowingBytes } from '../../base/growing-bytes.ts'
 import { withoutRootDot } from '../../base/root-dot.ts'
 import { socketHighWaterMark } from '../bytes/write-limits.ts'
-import type { SecureSocket } from '../client/accepted-connection.ts'
-import type { EngineParts } from '../engine-parts.ts'
-import { inheritSource } from '../socket/connection-ends.ts'
-import { Timer, type TimerOwner } from '../timer-wheel.ts'
-import type { EngineLimits } from '../types.ts'
+import type { EngineLimits } from '../limits/engine-limits.ts'
+import { isPeerVerified, onProtocolError } from '../node-handles/tls-socket.ts'
+import { inheritSource } from '../sockets/connection-ends.ts'
+import { type EngineClock, Timer, type TimerOwner, type TimerWheel } from '../time/timer-wheel.ts'
 import { ClientHelloReader } from './client-hello.ts'
 import type { ChooseTls, TlsChoice, TlsContexts } from './tls-choice.ts'
 
 /** What a listener of HTTPS offers. */
 const httpProtocols = ['h2', 'http/1.1']
+
+/** A connection whose handshake is over. */
+export interface SecureSocket {
+  readonly socket: TLSSocket
+  /** The TCP socket below. */
+  readonly raw: Socket
+  readonly choice: TlsChoice
+}
+
+/** What a handshake takes from the engine. */
+interface HandshakeParts {
+  readonly clock: EngineClock
+  readonly timers: TimerWheel
+  /** Connections whose PROXY header or TLS handshake is under way. */
+  readonly handshakes: Set<{ cut(): void }>
+  readonly counters: { tlsSessionsResumed: number; tlsHandshakesFailed: number }
+  onQuieter(): void
+}
 
 /** What becomes of a handshake. */
 export interface HandshakeOwner {
@@ -30,7 +47,7 @@ const unrecognizedName = Buffer.from([21, 3, 1, 0, 2, 2, 112])
  * What is not TLS, asks for a name that nobody has, or takes too long is closed.
  */
 export class TlsHandshake implements TimerOwner {
-  readonly #parts: EngineParts
+  readonly #parts: HandshakeParts
   readonly #choose: ChooseTls
   readonly #raw: Socket
   readonly #timer = new Timer(this)
@@ -43,7 +60,7 @@ export class TlsHandshake implements TimerOwner {
   #isOver = false
 
   constructor(
-    parts: EngineParts,
+    parts: HandshakeParts,
     limits: EngineLimits,
     choose: ChooseTls,
     raw: Socket,
@@ -105,8 +122,7 @@ export class TlsHandshake implements TimerOwner {
     inheritSource(socket, raw)
     this.#socket = socket
     socket.on('error', ignore)
-    // Errors of the protocol come here only, unless a tls.Server has made the socket.
-    socket.on('_tlsError', () => socket.destroy())
+    onProtocolError(socket, () => socket.destroy())
     socket.once('close', this.#failed)
     socket.once('secure', () => this.#secured(socket, choice, serverName))
   }
@@ -164,15 +180,10 @@ export class TlsHandshake implements TimerOwner {
   }
 }
 
-/**
- * OpenSSL tells whether an authority vouches for the client, and leaves it to the caller to care;
- * only a tls.Server would do so by itself. A Node that does not say counts as a no.
- */
+/** Does an authority vouch for the client, now as when its session began? */
 function isVouchedFor(socket: TLSSocket, contexts: TlsContexts | undefined): boolean {
-  const { ssl } = socket as { ssl?: { verifyError?: () => unknown } }
-  if (typeof ssl?.verifyError !== 'function') return false
   const certificate = socket.getPeerX509Certificate()
-  if (certificate === undefined || ssl.verifyError()) return false
+  if (certificate === undefined || !isPeerVerified(socket)) return false
   // What a session stands on may have run out since its beginning.
   return !socket.isSessionReused() || contexts?.stillHolds(certificate) === true
 }

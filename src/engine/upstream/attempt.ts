@@ -1,9 +1,9 @@
 import type { GatewayError } from '../../errors.ts'
-import type { EngineParts } from '../engine-parts.ts'
+import type { EngineParts } from '../contracts/engine-parts.ts'
+import type { UpstreamLink, UpstreamUser } from '../contracts/upstream.ts'
 import type { MessageBody } from '../message/message-body.ts'
+import type { ConnectOptions, UpstreamAddress } from '../sockets/upstream-address.ts'
 import { Resends, unlessOverloaded } from './resends.ts'
-import type { ConnectOptions, UpstreamAddress } from './upstream-address.ts'
-import type { UpstreamLink, UpstreamUser } from './upstream-link.ts'
 
 /** Who sends a request with a body. */
 interface Sender extends UpstreamUser {

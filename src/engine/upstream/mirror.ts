@@ -1,15 +1,15 @@
 import { PieceQueue } from '../../base/piece-queue.ts'
 import type { GatewayError } from '../../errors.ts'
 import type { BodyTap } from '../bytes/body-sink.ts'
-import type { EngineParts } from '../engine-parts.ts'
+import type { EngineParts } from '../contracts/engine-parts.ts'
+import type { UpstreamLink, UpstreamUser } from '../contracts/upstream.ts'
 import type { FramingFields } from '../message/head-output.ts'
 import { MessageBody } from '../message/message-body.ts'
 import type { RequestHeadView } from '../message/request-head.ts'
 import { ResponseHeadView } from '../message/response-head.ts'
-import { Timer, type TimerOwner } from '../timer-wheel.ts'
+import type { AddressRace, UpstreamAddress } from '../sockets/upstream-address.ts'
+import { Timer, type TimerOwner } from '../time/timer-wheel.ts'
 import { isOverload, Resends, unlessOverloaded } from './resends.ts'
-import type { AddressRace, UpstreamAddress } from './upstream-address.ts'
-import type { UpstreamLink, UpstreamUser } from './upstream-link.ts'
 
 /** Bytes that may wait for a mirror; one that falls further behind is given up. */
 const backlogLimit = 256 * 1024

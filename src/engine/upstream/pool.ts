@@ -1,12 +1,12 @@
 import type { Socket } from 'node:net'
 import type { HttpVersion } from '../../exchange/connection.ts'
-import type { EngineParts } from '../engine-parts.ts'
+import type { PoolState } from '../contracts/engine.ts'
+import type { EngineParts } from '../contracts/engine-parts.ts'
+import type { LinkSource, UpstreamLink, UpstreamUser } from '../contracts/upstream.ts'
+import { type ConnectionOwner, UpstreamConnection } from '../http1/upstream-connection.ts'
 import { type SessionOwner, UpstreamSession } from '../http2/upstream-session.ts'
-import { selectedVersion } from '../socket/dial.ts'
-import type { PoolState } from '../types.ts'
-import type { ConnectOptions, UpstreamAddress } from './upstream-address.ts'
-import { type ConnectionOwner, UpstreamConnection } from './upstream-connection.ts'
-import type { LinkSource, UpstreamLink, UpstreamUser } from './upstream-link.ts'
+import { selectedVersion } from '../sockets/dial.ts'
+import type { ConnectOptions, UpstreamAddress } from '../sockets/upstream-address.ts'
 
 /** Servers whose selection of a version is remembered. */
 const keptSelections = 10_000

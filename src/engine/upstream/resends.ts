@@ -1,6 +1,6 @@
 import { GatewayError } from '../../errors.ts'
-import type { Turns } from '../socket/turns.ts'
-import type { UpstreamLink } from './upstream-link.ts'
+import type { UpstreamLink } from '../contracts/upstream.ts'
+import type { Turns } from '../time/loop-ticks.ts'
 
 /** How often a request is sent again that upstreams have refused to look at. */
 const mostUnprocessed = 3

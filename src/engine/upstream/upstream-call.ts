@@ -4,14 +4,14 @@
  */
 import { GatewayError } from '../../errors.ts'
 import type { BodySink } from '../bytes/body-sink.ts'
-import type { EngineParts } from '../engine-parts.ts'
+import type { CallListener, CallRequest, OpenCall } from '../contracts/calls.ts'
+import type { EngineParts } from '../contracts/engine-parts.ts'
+import type { UpstreamLink, UpstreamUser } from '../contracts/upstream.ts'
 import { MessageBody } from '../message/message-body.ts'
 import { ResponseHeadView } from '../message/response-head.ts'
-import { Timer, type TimerOwner } from '../timer-wheel.ts'
-import type { CallListener, CallRequest, OpenCall } from './call.ts'
+import type { UpstreamAddress } from '../sockets/upstream-address.ts'
+import { Timer, type TimerOwner } from '../time/timer-wheel.ts'
 import { isOverload, Resends, unlessOverloaded } from './resends.ts'
-import type { UpstreamAddress } from './upstream-address.ts'
-import type { UpstreamLink, UpstreamUser } from './upstream-link.ts'
 
 /** Bytes that are kept so that a call can be made again on another connection. */
 const replayLimit = 64 * 1024

@@ -1,6 +1,6 @@
 /** gRPC calls of policies to backends: unary ones, and streams of messages both ways. */
 
-import type { CallListener } from '../../engine/upstream/call.ts'
+import type { CallListener } from '../../engine/contracts/calls.ts'
 import { GatewayError } from '../../errors.ts'
 import type {
   GrpcCallout,

@@ -3,8 +3,8 @@
  * and with the TLS, the credentials and the time limits that policies of that backend settle.
  */
 
-import type { CallListener, OpenCall } from '../../engine/upstream/call.ts'
-import type { UpstreamAddress } from '../../engine/upstream/upstream-address.ts'
+import type { CallListener, OpenCall } from '../../engine/contracts/calls.ts'
+import type { UpstreamAddress } from '../../engine/sockets/upstream-address.ts'
 import { GatewayError } from '../../errors.ts'
 import type {
   CalloutSubtype,

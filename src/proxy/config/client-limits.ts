@@ -1,5 +1,6 @@
-import { defaultHttp2Limits } from '../../engine/http2/limits.ts'
-import type { EngineLimits, PortChange } from '../../engine/types.ts'
+import type { PortChange } from '../../engine/contracts/engine.ts'
+import type { EngineLimits } from '../../engine/limits/engine-limits.ts'
+import { defaultHttp2Limits } from '../../engine/limits/http2-limits.ts'
 import type { ClientSettings } from '../../exchange/connection.ts'
 
 /** Fields and bytes of a head, where the user does not say. */

@@ -1,5 +1,5 @@
 import { canonicalJson } from '../../base/canonical.ts'
-import type { StreamProtocol } from '../../engine/streams/stream-types.ts'
+import type { StreamProtocol } from '../../engine/contracts/streams.ts'
 import type { ListenerResource } from '../../model/resources.ts'
 import type { ListenerPlacement } from './placement.ts'
 import type { PortTable } from './port-table.ts'

@@ -9,7 +9,7 @@
  *   workload ------------> service          pod ------------> pool            (by name)
  */
 import type { IoCore } from '../../core/io-core.ts'
-import type { StreamProtocol } from '../../engine/streams/stream-types.ts'
+import type { StreamProtocol } from '../../engine/contracts/streams.ts'
 import type { TicketKeyring } from '../../engine/tls/session-tickets.ts'
 import type { TlsChoice } from '../../engine/tls/tls-choice.ts'
 import type { ErrorCode } from '../../errors.ts'

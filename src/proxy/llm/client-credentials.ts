@@ -7,7 +7,7 @@ import { isKeyParameter, takeSubprotocolKey } from '../../auth/vendor-keys.ts'
 import type { Provider } from '../../backends/ai/providers/provider.ts'
 import { isCredentialName } from '../../base/credential-names.ts'
 import { changeQuery } from '../../base/query-string.ts'
-import type { ServerExchange } from '../../engine/types.ts'
+import type { ServerExchange } from '../../engine/contracts/requests.ts'
 import type { FieldPair } from '../../exchange/exchange.ts'
 import { FieldPairs } from '../../exchange/memory-message.ts'
 

@@ -9,7 +9,7 @@ import { defaultRouteTypes, type RouteTypes } from '../../backends/ai/request/ro
 import type { OutgoingRequest } from '../../backends/ai/serve/request.ts'
 import type { Said } from '../../backends/ai/serve/said.ts'
 import type { AnswerFacts } from '../../backends/ai/serve/usage.ts'
-import type { ServerExchange } from '../../engine/types.ts'
+import type { ServerExchange } from '../../engine/contracts/requests.ts'
 import type { RequestHead } from '../../exchange/exchange.ts'
 import type { BackendAccess } from '../config/backend-access.ts'
 import { now } from '../upstream/choose.ts'

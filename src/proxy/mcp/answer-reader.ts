@@ -9,7 +9,7 @@ import {
 } from '../../backends/mcp/message.ts'
 import { GrowingBytes } from '../../base/growing-bytes.ts'
 import { SseEventTooLarge, SseReader } from '../../base/sse-reader.ts'
-import type { CallListener } from '../../engine/upstream/call.ts'
+import type { CallListener } from '../../engine/contracts/calls.ts'
 import type { GatewayError } from '../../errors.ts'
 import type { HeaderFields } from '../../exchange/exchange.ts'
 import { type RefusedAnswer, TargetFailure } from './failure.ts'

@@ -7,7 +7,7 @@ import {
   type SessionState,
   type TargetSession,
 } from '../../backends/mcp/session-state.ts'
-import type { CallListener, CallRequest, OpenCall } from '../../engine/upstream/call.ts'
+import type { CallListener, CallRequest, OpenCall } from '../../engine/contracts/calls.ts'
 import { GatewayError } from '../../errors.ts'
 import { sessionKeyRef } from '../../model/mcp-targets.ts'
 import { now } from '../upstream/choose.ts'

@@ -1,7 +1,7 @@
 /** The way back to a client: one message as JSON, or as many as there are as events. */
 
 import { eventText } from '../../backends/mcp/event-stream.ts'
-import type { ResponseStream } from '../../engine/types.ts'
+import type { ResponseStream } from '../../engine/contracts/requests.ts'
 import type { RespondVerdict } from '../../exchange/exchange.ts'
 import type { RequestContext } from '../request-context.ts'
 import type { EventMark } from './answer-reader.ts'

@@ -3,7 +3,7 @@
 import type { McpEvent } from '../../backends/mcp/event-stream.ts'
 import { member, rawOf } from '../../backends/mcp/json/scan.ts'
 import { type McpMessage, readMessage } from '../../backends/mcp/message.ts'
-import type { CallListener } from '../../engine/upstream/call.ts'
+import type { CallListener } from '../../engine/contracts/calls.ts'
 import type { McpTargetEntry } from '../upstream/mcp-targets.ts'
 import { type AnswerListener, AnswerReader, type EventMark } from './answer-reader.ts'
 import { TargetFailure } from './failure.ts'

@@ -1,4 +1,4 @@
-import type { ResponseStream } from '../../engine/types.ts'
+import type { ResponseStream } from '../../engine/contracts/requests.ts'
 import { LocalExchange } from '../local-exchange.ts'
 import type { RequestContext } from '../request-context.ts'
 import { changeResponse, changesResponse } from '../response.ts'

@@ -1,7 +1,7 @@
 /** Streamable HTTP to a target: each message is a request of its own. */
 
 import type { TargetSession } from '../../backends/mcp/session-state.ts'
-import type { CallListener } from '../../engine/upstream/call.ts'
+import type { CallListener } from '../../engine/contracts/calls.ts'
 import { GatewayError } from '../../errors.ts'
 import { now } from '../upstream/choose.ts'
 import type { UpstreamEndpoint } from '../upstream/endpoint.ts'

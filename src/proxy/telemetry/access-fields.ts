@@ -3,7 +3,7 @@
  * together in `access-line.ts` in one go; a test holds both to the same text.
  */
 
-import type { ServerExchange } from '../../engine/types.ts'
+import type { ServerExchange } from '../../engine/contracts/requests.ts'
 import type { AttributeChanges, AttributeValue } from '../../exchange/observe.ts'
 import { addressText, quote, statusOf, word } from './access-text.ts'
 import { modelFields } from './model-fields.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { ServerExchange } from '../../engine/types.ts'
+import type { ServerExchange } from '../../engine/contracts/requests.ts'
 import { GatewayError } from '../../errors.ts'
 import type { AttributeChanges } from '../../exchange/observe.ts'
 import { type AccessLogFormat, lineFormats } from './access-line.ts'

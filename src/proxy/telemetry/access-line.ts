@@ -4,7 +4,7 @@
  * path of every request.
  */
 
-import type { ServerExchange } from '../../engine/types.ts'
+import type { ServerExchange } from '../../engine/contracts/requests.ts'
 import type { GatewayError } from '../../errors.ts'
 import type { AttributeChanges } from '../../exchange/observe.ts'
 import {

@@ -1,6 +1,7 @@
 /** What texts in the access log look like. */
-import { SocketPeer } from '../../engine/socket/connection-ends.ts'
-import type { ServerExchange } from '../../engine/types.ts'
+
+import type { ServerExchange } from '../../engine/contracts/requests.ts'
+import { SocketPeer } from '../../engine/sockets/connection-ends.ts'
 import type { RequestFacts } from './types.ts'
 
 export interface Address {

@@ -1,7 +1,7 @@
 /** Metrics of requests to language models (OpenTelemetry, semantic conventions of generative AI). */
 
 import { inputWithCache } from '../../backends/ai/chat.ts'
-import type { ServerExchange } from '../../engine/types.ts'
+import type { ServerExchange } from '../../engine/contracts/requests.ts'
 import { type MetricName, type MetricsSnapshot, metricDefinitions } from './metric-definitions.ts'
 import { type Label, TimedCounters } from './timed-counters.ts'
 import type { Ejection, ModelFacts, RequestFacts } from './types.ts'

@@ -1,5 +1,5 @@
 /** Gauges of the connections that are kept to backends. */
-import type { PoolState } from '../../engine/types.ts'
+import type { PoolState } from '../../engine/contracts/engine.ts'
 import type { MetricsSnapshot, Series } from './metric-definitions.ts'
 
 /** Addresses with series of their own; clients choose those of dynamic destinations. */

@@ -1,5 +1,5 @@
 /** The line of the access log that a forwarded connection, or session of datagrams, ends in. */
-import type { ServerStream } from '../../engine/streams/stream-types.ts'
+import type { ServerStream } from '../../engine/contracts/streams.ts'
 import { member, quoted } from './access-line.ts'
 import { addressText, word } from './access-text.ts'
 import type { StreamFacts } from './types.ts'

@@ -3,7 +3,7 @@ import type {
   ServerStream,
   StreamCounters,
   StreamProtocol,
-} from '../../engine/streams/stream-types.ts'
+} from '../../engine/contracts/streams.ts'
 import type { AccessLogFormat } from './access-line.ts'
 import type { AccessLog } from './access-log.ts'
 import {

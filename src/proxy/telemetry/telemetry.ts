@@ -1,9 +1,10 @@
 /** Access log and counters of one worker. */
 import { sharedText } from '../../base/repeated.ts'
 import { patternMemoryBytes } from '../../core/index.ts'
-import { floodKindNames } from '../../engine/http2/flood-guard.ts'
-import type { StreamCounters } from '../../engine/streams/stream-types.ts'
-import type { EngineCounters, ServerExchange } from '../../engine/types.ts'
+import type { EngineCounters } from '../../engine/contracts/engine.ts'
+import type { ServerExchange } from '../../engine/contracts/requests.ts'
+import type { StreamCounters } from '../../engine/contracts/streams.ts'
+import { floodKindNames } from '../../engine/limits/http2-floods.ts'
 import type { GatewayError } from '../../errors.ts'
 import type { RoutePlace } from '../../exchange/exchange.ts'
 import { type AccessLogFormat, lineFormats, requestLine } from './access-line.ts'

@@ -1,4 +1,4 @@
-import type { UpstreamAddress } from '../../engine/upstream/upstream-address.ts'
+import type { UpstreamAddress } from '../../engine/sockets/upstream-address.ts'
 import type { ConnectionSettings } from '../../exchange/connection.ts'
 import type { Step } from '../../policies/define.ts'
 import type { UpstreamEndpoint } from './endpoint.ts'

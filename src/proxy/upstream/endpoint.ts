@@ -1,4 +1,4 @@
-import type { UpstreamAddress } from '../../engine/upstream/upstream-address.ts'
+import type { UpstreamAddress } from '../../engine/sockets/upstream-address.ts'
 import { GatewayError } from '../../errors.ts'
 import type { RequestCap, RequestShare } from './request-cap.ts'
 

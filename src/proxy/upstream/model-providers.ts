@@ -4,7 +4,7 @@ import type { DefaultCredentials } from '../../backends/ai/credentials/default-c
 import { providerOf } from '../../backends/ai/providers/loaded.ts'
 import type { Provider } from '../../backends/ai/providers/provider.ts'
 import { bareHost } from '../../base/bare-host.ts'
-import type { UpstreamAddress } from '../../engine/upstream/upstream-address.ts'
+import type { UpstreamAddress } from '../../engine/sockets/upstream-address.ts'
 import type { ModelProvider, ProviderGroup } from '../../model/model-providers.ts'
 import type { BackendPart } from '../config/backend-access.ts'
 import { type NamedTarget, nameTarget } from '../config/rules.ts'

@@ -15,7 +15,7 @@ import type {
   AddressRace,
   BeatenAddresses,
   UpstreamAddress,
-} from '../../engine/upstream/upstream-address.ts'
+} from '../../engine/sockets/upstream-address.ts'
 import type { EndpointSet } from './choose.ts'
 import { addressText, plainAddress, UpstreamEndpoint } from './endpoint.ts'
 

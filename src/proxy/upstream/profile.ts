@@ -3,7 +3,7 @@
  * address stays as it is; another one is made once for each address and kept.
  */
 
-import type { UpstreamAddress, UpstreamTls } from '../../engine/upstream/upstream-address.ts'
+import type { UpstreamAddress, UpstreamTls } from '../../engine/sockets/upstream-address.ts'
 import type {
   ConnectionSettings,
   KeepaliveSettings,

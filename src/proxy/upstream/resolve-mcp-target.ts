@@ -1,7 +1,7 @@
 /** From a target of an MCP backend to an address. */
 
 import { bareHost } from '../../base/bare-host.ts'
-import type { UpstreamAddress } from '../../engine/upstream/upstream-address.ts'
+import type { UpstreamAddress } from '../../engine/sockets/upstream-address.ts'
 import { GatewayError } from '../../errors.ts'
 import type { BackendAccess, BackendPart } from '../config/backend-access.ts'
 import { joinAuthority } from './authority.ts'

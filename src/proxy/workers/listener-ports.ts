@@ -14,8 +14,8 @@
  * the smallest key decides, and those of the other protocols are rejected.
  */
 
+import type { Engine, PortChange } from '../../engine/contracts/engine.ts'
 import type { TlsChoice } from '../../engine/tls/tls-choice.ts'
-import type { Engine, PortChange } from '../../engine/types.ts'
 import { GatewayError } from '../../errors.ts'
 import { compareText } from '../../model/names.ts'
 import type { DesiredDelta, ListenerResource, ResourceKey } from '../../model/resources.ts'

@@ -3,7 +3,7 @@ import {
   type ConnectionCounts,
   createConnectionCounts,
   forgetConnections,
-} from '../../engine/socket/connection-cap.ts'
+} from '../../engine/sockets/connection-cap.ts'
 import { createRequestCounts, forgetRequests, type RequestCounts } from '../upstream/request-cap.ts'
 
 export interface SharedCounts {

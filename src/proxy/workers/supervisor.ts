@@ -7,8 +7,8 @@
  */
 import { availableParallelism } from 'node:os'
 import { createRateLimiter, createRateMemory } from '../../core/rate.ts'
+import type { EngineLimits, StreamLimits } from '../../engine/limits/engine-limits.ts'
 import { TicketRotation } from '../../engine/tls/session-tickets.ts'
-import type { EngineLimits, StreamLimits } from '../../engine/types.ts'
 import type { ConfigChannel } from '../../wire/channel.ts'
 import { configDump } from '../admin/config-dump.ts'
 import { adminRoutes, type LevelControl, readinessRoutes, statsRoutes } from '../admin/routes.ts'

@@ -1,7 +1,7 @@
 /** What the main thread and its workers tell each other. */
 
+import type { EngineLimits, StreamLimits } from '../../engine/limits/engine-limits.ts'
 import type { TicketSecrets } from '../../engine/tls/session-tickets.ts'
-import type { EngineLimits, StreamLimits } from '../../engine/types.ts'
 import type { Rejection } from '../../wire/channel.ts'
 import type { AmbiguousPaths } from '../request-path.ts'
 import type { AccessLogFormat } from '../telemetry/access-line.ts'

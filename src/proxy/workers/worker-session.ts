@@ -4,9 +4,9 @@
  * worker lives on and names what it does not have in force.
  */
 
+import type { Engine, PortChange } from '../../engine/contracts/engine.ts'
 import type { TicketKeyring } from '../../engine/tls/session-tickets.ts'
 import type { TlsChoice } from '../../engine/tls/tls-choice.ts'
-import type { Engine, PortChange } from '../../engine/types.ts'
 import { GatewayError } from '../../errors.ts'
 import type { DesiredDelta, ResourceKey } from '../../model/resources.ts'
 import type { ConfigUpdate, Rejection } from '../../wire/channel.ts'

@@ -4,10 +4,10 @@
  */
 import { parentPort, workerData } from 'node:worker_threads'
 import { createIoCore } from '../../core/index.ts'
+import type { Engine } from '../../engine/contracts/engine.ts'
 import { createEngine } from '../../engine/engine.ts'
-import { ConnectionCap } from '../../engine/socket/connection-cap.ts'
+import { ConnectionCap } from '../../engine/sockets/connection-cap.ts'
 import { TicketKeyring } from '../../engine/tls/session-tickets.ts'
-import type { Engine } from '../../engine/types.ts'
 import { addressRanges } from '../address-ranges.ts'
 import { createDataPlane } from '../data-plane.ts'
 import { RateBuckets } from '../rate-buckets.ts'

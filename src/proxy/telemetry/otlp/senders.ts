@@ -4,7 +4,7 @@ import type { RequestOptions } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import type { PeerCertificate } from 'node:tls'
 import { Agent as HttpAgent, request as httpRequest } from '../../../base/node-http.ts'
-import type { UpstreamAddress, UpstreamTls } from '../../../engine/upstream/upstream-address.ts'
+import type { UpstreamAddress, UpstreamTls } from '../../../engine/sockets/upstream-address.ts'
 
 /** Where a collector is just now. */
 export interface CollectorAddress {

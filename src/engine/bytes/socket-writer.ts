@@ -1,0 +1,32 @@
+import type { GatherBuffer } from './gather-buffers.ts'
+
+/** What is written at once: text of one byte a character, and views that the kernel may read later. */
+export type WrittenPart = string | Uint8Array
+
+/** Learns what becomes of writes. */
+export interface WriterOwner {
+  /** What waited for the peer has left. */
+  onWritten(): void
+  /** A write has failed: nothing written from now on reaches the peer. */
+  onWriteError(error: Error): void
+}
+
+/** The way of bytes into a socket. */
+export interface SocketWriter {
+  /** Bytes that were handed over and that the kernel has not taken. */
+  readonly backlog: number
+  /** So much waits for the peer that a drain will be told. */
+  readonly needsDrain: boolean
+  /** While a drain is awaited: somebody still looks at the bytes of views that were written. */
+  readonly holdsViews: boolean
+  /** Latin-1 text. */
+  writeText(text: string): void
+  /** Bytes can be gathered for `writeGathered` now. */
+  readonly takesGathered: boolean
+  /** Writes what was gathered, and releases the buffer when it has left. */
+  writeGathered(buffer: GatherBuffer): void
+  /** Parts in order, in one system call where they fit. */
+  writeParts(parts: readonly WrittenPart[]): void
+  /** The end of the stream, behind all that was written. */
+  end(): void
+}

@@ -1,0 +1,77 @@
+import type { OpenConnection } from '../contracts/connections.ts'
+import type { EngineParts } from '../contracts/engine-parts.ts'
+import type { Transport, TransportOwner } from '../sockets/transport.ts'
+import { Timer, type TimerOwner } from '../time/timer-wheel.ts'
+import type { TlsChoice } from '../tls/tls-choice.ts'
+
+/** How long a client may be silent before its connection is dropped. */
+const silenceMs = 2_000
+/** How long a client may go on with a request that was answered early. */
+const longestMs = 30_000
+
+/**
+ * The end of a client connection: everything is written, and what still comes is read away
+ * (RFC 9112 9.6). A connection that is closed while bytes arrive is reset, and the client then loses
+ * an answer that it has not read yet.
+ */
+export class LingeringClose implements OpenConnection, TransportOwner, TimerOwner {
+  readonly port: number
+  readonly tls: TlsChoice | undefined
+  readonly transport: Transport
+  readonly #parts: EngineParts
+  readonly #timer = new Timer(this)
+  #hasRead = false
+  #leftMs = longestMs
+
+  /** Takes the place of a connection that is counted as open. */
+  constructor(
+    parts: EngineParts,
+    { port, tls, transport }: Pick<OpenConnection, 'port' | 'tls' | 'transport'>,
+  ) {
+    this.#parts = parts
+    this.port = port
+    this.tls = tls
+    this.transport = transport
+    transport.owner = this
+    parts.connections.add(this)
+    transport.end()
+    transport.resume()
+    parts.timers.arm(this.#timer, silenceMs)
+  }
+
+  onBytes(): void {
+    this.#hasRead = true
+  }
+
+  onTimer(): void {
+    this.#leftMs -= silenceMs
+    if (!this.#hasRead || this.#leftMs <= 0) {
+      this.abort()
+      return
+    }
+    this.#hasRead = false
+    this.#parts.timers.arm(this.#timer, silenceMs)
+  }
+
+  onEnd(): void {
+    this.abort()
+  }
+
+  onClose(): void {
+    this.abort()
+  }
+
+  onDrain(): void {}
+
+  announceEnd(): void {}
+
+  closeSoon(): void {}
+
+  abort(): void {
+    if (!this.#parts.connections.delete(this)) return
+    if (!this.transport.closed) this.transport.destroy()
+    this.#parts.timers.disarm(this.#timer)
+    this.#parts.counters.connectionsOpen--
+    this.#parts.onQuieter()
+  }
+}

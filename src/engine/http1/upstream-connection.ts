@@ -1,0 +1,400 @@
+import type { Socket } from 'node:net'
+import { INCOMPLETE } from '../../core/index.ts'
+import { GatewayError } from '../../errors.ts'
+import type { HttpVersion } from '../../exchange/connection.ts'
+import { type ReadBuffer, type ReadInto, readBufferSize } from '../bytes/read-buffers.ts'
+import { UnreadBytes } from '../bytes/unread-bytes.ts'
+import type { EngineParts } from '../contracts/engine-parts.ts'
+import type { UpstreamLink, UpstreamUser } from '../contracts/upstream.ts'
+import { connectTimeout, idleTimeoutMs } from '../limits/connection-times.ts'
+import type { FramingFields } from '../message/head-output.ts'
+import { interimLimit, refusedResponse } from '../message/head-reader.ts'
+import type { RequestHeadView } from '../message/request-head.ts'
+import { dialError, lostError } from '../sockets/dial.ts'
+import { type OpeningOwner, openTransport } from '../sockets/open-transport.ts'
+import type { Transport } from '../sockets/transport.ts'
+import type { ConnectOptions, UpstreamAddress } from '../sockets/upstream-address.ts'
+import { Timer, type TimerOwner } from '../time/timer-wheel.ts'
+import { bodyKind, switchesAsAsked } from './response-kind.ts'
+
+type State = 'connecting' | 'idle' | 'head' | 'body' | 'tunnel' | 'closed'
+
+/** Who keeps the connections to one address. */
+export interface ConnectionOwner {
+  readonly address: UpstreamAddress
+  /** It is idle: the next request may have it. */
+  keep(connection: UpstreamConnection): void
+  /** False if the address negotiates and the server has not selected this version. */
+  accepts(version: HttpVersion, socket: Socket): boolean
+  /** It is idle no more. */
+  forget(connection: UpstreamConnection): void
+  closed(connection: UpstreamConnection): void
+  /** It is made to another address of the name. Returns who keeps it from now on. */
+  moved(connection: UpstreamConnection, address: UpstreamAddress): ConnectionOwner
+}
+
+/** One HTTP/1.1 connection to an upstream: at most one request at a time, read strictly. */
+export class UpstreamConnection implements UpstreamLink, OpeningOwner, TimerOwner {
+  readonly #parts: EngineParts
+  #owner: ConnectionOwner
+  /** Absent where bytes come as buffers of their own. */
+  readonly #buffer: ReadBuffer | undefined
+  readonly transport: Transport
+  readonly framesBodies = false
+  isUnprocessed = false
+  readonly #timer = new Timer(this)
+  readonly #startedAt: number
+  #user: UpstreamUser | undefined
+  #state: State = 'connecting'
+  /** Bytes that came before they could be used. */
+  readonly #held = new UnreadBytes()
+  /** How far the head that is arriving has been read. */
+  #resume = 0
+  #interims = 0
+  #mayReuse = true
+  /** Counts requests: a user object may come back for its next one while we are in a call to it. */
+  #turn = 0
+  /** Requests that were answered completely. */
+  served = 0
+  /** A client still reads from the read buffer: nobody else may get it. */
+  isLent = false
+  /** A byte of the current response has arrived. */
+  hasAnswered = false
+  lostTurn: number | undefined
+  readonly serial: number
+
+  constructor(
+    parts: EngineParts,
+    owner: ConnectionOwner,
+    user: UpstreamUser,
+    { connectTimeoutMs, race, isLong = false }: ConnectOptions,
+  ) {
+    this.#parts = parts
+    this.#owner = owner
+    this.#user = user
+    this.#buffer = isLong ? undefined : parts.readBuffers.lease()
+    this.#startedAt = parts.clock.now()
+    const into = this.#buffer && this.#readInto(this.#buffer)
+    this.transport = openTransport(parts, { address: owner.address, race, into, owner: this })
+    parts.timers.arm(this.#timer, connectTimeout(connectTimeoutMs))
+    this.serial = ++parts.counters.upstreamConnectionsTotal
+    parts.counters.upstreamConnectionsOpen++
+  }
+
+  #readInto({ memory, start }: ReadBuffer): ReadInto {
+    return {
+      buffer: memory.subarray(start, start + readBufferSize),
+      callback: (length) => {
+        this.transport.received(memory, start, start + length)
+        return !this.transport.paused
+      },
+    }
+  }
+
+  get sink(): Transport {
+    return this.transport
+  }
+
+  get tunnelEnd(): Transport {
+    return this.transport
+  }
+
+  get backlog(): number {
+    return this.transport.backlog
+  }
+
+  sendHead(head: string): void {
+    this.transport.appendText(head)
+  }
+
+  sendRequest(
+    request: RequestHeadView,
+    framing: FramingFields,
+    upgrade: string | undefined,
+    expects: boolean,
+  ): void {
+    this.transport.gather()
+    request.writeTo(this.transport, framing, upgrade, expects)
+  }
+
+  pause(): void {
+    this.transport.pause()
+  }
+
+  get isIdle(): boolean {
+    return this.#state === 'idle'
+  }
+
+  /** Hands an idle connection to the next request. */
+  use(user: UpstreamUser): void {
+    this.#parts.timers.rest(this.#timer)
+    this.#begin(user)
+  }
+
+  onElsewhere(address: UpstreamAddress): void {
+    this.#owner = this.#owner.moved(this, address)
+    this.#user?.onElsewhere(address)
+  }
+
+  onReady(): void {
+    const user = this.#user
+    if (this.#state !== 'connecting' || user === undefined) return
+    const { clock, onUpstreamConnected, timers } = this.#parts
+    onUpstreamConnected((clock.now() - this.#startedAt) / 1_000)
+    timers.disarm(this.#timer)
+    if (this.#owner.accepts('1.1', this.transport.socket)) this.#begin(user)
+    else this.#fail(new GatewayError('upstream_reset', 'the server selected HTTP/2'), true)
+  }
+
+  #begin(user: UpstreamUser): void {
+    this.#user = user
+    this.#state = 'head'
+    this.#turn++
+    this.#mayReuse = true
+    this.#resume = 0
+    this.#interims = 0
+    this.hasAnswered = false
+    user.onUpstreamReady(this)
+  }
+
+  onBytes(bytes: Buffer, start: number, end: number): void {
+    const user = this.#user
+    if (user === undefined || this.#state === 'idle') {
+      // Bytes that nobody asked for: whatever they are, no later request may read them.
+      this.close()
+      return
+    }
+    this.hasAnswered = true
+    try {
+      if (this.#state === 'tunnel') user.onTunnelBytes(bytes, start, end)
+      else if (this.#state === 'body') this.#readBody(user, bytes, start, end)
+      else this.#readHead(user, bytes, start, end)
+    } catch (thrown) {
+      this.#fail(this.#parts.blame(thrown))
+    }
+  }
+
+  #readHead(user: UpstreamUser, bytes: Buffer, start: number, end: number): void {
+    let from = bytes
+    let at = start
+    let to = end
+    if (this.#held.size > 0) {
+      this.#held.add(bytes, start, end)
+      from = this.#held.bytes
+      at = this.#held.start
+      to = this.#held.end
+    }
+    const reader = this.#parts.reader
+    while (at < to) {
+      const { maxHeadBytes } = this.#parts.limits
+      const code = reader.readResponse(from, at, to, maxHeadBytes, this.#resume)
+      this.#resume = code === INCOMPLETE ? reader.resume : 0
+      if (code === INCOMPLETE) {
+        if (from === this.#held.bytes) this.#held.start = at
+        else this.#held.copy(from, at, to)
+        return
+      }
+      this.#held.clear()
+      if (code < 0) {
+        this.#fail(refusedResponse(code))
+        return
+      }
+      user.responseHead.load(reader, from, at, from === this.#buffer?.memory)
+      at += reader.headLength
+      if (user.responseHead.status >= 200 || user.responseHead.status === 101) {
+        this.#takeHead(user, from, at, to)
+        return
+      }
+      this.#interims++
+      if (this.#interims > interimLimit) {
+        this.#fail(new GatewayError('upstream_malformed', 'too many interim responses'))
+        return
+      }
+      const turn = this.#turn
+      user.onInterim()
+      if (this.#turn !== turn || this.#user === undefined) return
+    }
+  }
+
+  /** The final head is there; what lies behind it is body, or must not be there. */
+  #takeHead(user: UpstreamUser, bytes: Buffer, start: number, end: number): void {
+    const head = user.responseHead
+    if (head.status === 101 && !switchesAsAsked(user, head)) {
+      this.#fail(new GatewayError('upstream_upgrade'))
+      return
+    }
+    const kind = bodyKind(head, user.isHead)
+    user.responseSource.start(kind, Math.max(0, head.contentLength), false)
+    this.#mayReuse =
+      head.status !== 101 && head.isPersistent && kind !== 'close' && user.isRequestSent
+    if (user.responseSource.ended && start < end) this.#mayReuse = false
+    this.#state = 'body'
+    const turn = this.#turn
+    user.onResponseHead(this)
+    if (this.#turn !== turn || this.#user === undefined) return
+    if (this.#isTunnel()) {
+      if (start < end) user.onTunnelBytes(bytes, start, end)
+    } else if (head.status === 101) this.#hold(bytes, start, end)
+    else this.#readBody(user, bytes, start, end)
+    if (this.#turn !== turn || this.#user === undefined) return
+    head.detach()
+    user.onReadEnd()
+  }
+
+  #isTunnel(): boolean {
+    return this.#state === 'tunnel'
+  }
+
+  #readBody(user: UpstreamUser, bytes: Buffer, start: number, end: number): void {
+    const body = user.responseSource
+    let at = start
+    if (!body.ended) {
+      if (!body.wantsBytes) {
+        this.#hold(bytes, at, end)
+        return
+      }
+      if (at === end) return
+      at = body.feed(bytes, at, end)
+      if (at < 0) {
+        this.#fail(refusedResponse(at))
+        return
+      }
+      if (body.blocked) this.transport.pause()
+    }
+    if (body.ended && at < end) this.#mayReuse = false
+    user.onResponseBody(this)
+  }
+
+  #hold(bytes: Buffer, start: number, end: number): void {
+    this.transport.pause()
+    this.#held.copy(bytes, start, end)
+  }
+
+  resumeBody(): void {
+    const user = this.#user
+    if (user !== undefined && this.#held.size > 0 && this.#state === 'body') {
+      const held = this.#held.take()
+      const turn = this.#turn
+      this.#readHeld(user, held)
+      if (this.#turn !== turn || this.#user === undefined) return
+      if (this.#held.size > 0 || user.responseSource.blocked) return
+    }
+    this.transport.resume()
+  }
+
+  #readHeld(user: UpstreamUser, held: Buffer): void {
+    try {
+      this.#readBody(user, held, 0, held.length)
+    } catch (thrown) {
+      this.#fail(this.#parts.blame(thrown))
+    }
+  }
+
+  startTunnel(): void {
+    this.#state = 'tunnel'
+    this.transport.resume()
+    const held = this.#held.take()
+    if (held.length > 0) this.#user?.onTunnelBytes(held, 0, held.length)
+  }
+
+  /**
+   * The user has done with a complete response: back to the pool, or closed where that is not
+   * safe (bytes after the body, a request that was not sent to its end, no keep-alive).
+   */
+  release(now?: number): void {
+    const user = this.#user
+    if (this.#state === 'closed') return
+    const isWhole = user?.responseSource.ended === true && user.isRequestSent
+    const isClean = isWhole && this.#buffer !== undefined && this.lostTurn === undefined
+    if (!this.#mayReuse || !isClean || this.#held.size > 0 || this.transport.needsDrain) {
+      this.close()
+      return
+    }
+    this.served++
+    this.#user = undefined
+    this.#state = 'idle'
+    this.transport.resume()
+    this.#owner.keep(this)
+    this.#parts.timers.arm(this.#timer, idleTimeoutMs, now)
+  }
+
+  /** Drops the connection; the user hears nothing more. */
+  close(): void {
+    if (this.#state === 'closed') return
+    if (this.#state === 'idle') this.#owner.forget(this)
+    this.#giveBackBuffer()
+    this.#state = 'closed'
+    this.#user = undefined
+    this.#held.clear()
+    this.#parts.timers.disarm(this.#timer)
+    this.#parts.counters.upstreamConnectionsOpen--
+    this.#owner.closed(this)
+    this.transport.destroy()
+  }
+
+  /** The buffer may be used again once neither the kernel nor a client looks at it. */
+  #giveBackBuffer(): void {
+    const buffer = this.#buffer
+    if (buffer === undefined) return
+    const giveBack = (): void => this.#parts.readBuffers.giveBack(buffer)
+    if (this.transport.isPending) {
+      giveBack()
+      return
+    }
+    const isSeen = this.isLent || this.#state === 'tunnel'
+    const socket = (isSeen ? this.#user?.borrower : undefined) ?? this.transport.socket
+    if (socket.closed) giveBack()
+    else socket.once('close', giveBack)
+  }
+
+  onEnd(): void {
+    if (this.#state === 'tunnel') this.#user?.onTunnelEnd()
+    else if (this.#state === 'connecting') this.#fail(dialError(this.#owner.address, undefined))
+    else if (!this.#endsBody()) this.#fail(new GatewayError('upstream_reset'))
+  }
+
+  onClose(error: Error | undefined): void {
+    if (this.#state === 'connecting') this.#fail(dialError(this.#owner.address, error))
+    else if (!this.#isRefused || !this.#endsBody()) this.#fail(lostError(error))
+  }
+
+  /**
+   * The upstream refuses the request before it has all of it. A server that then closes without
+   * reading the rest resets the connection (RFC 9112 9.6), which may be how its response ends.
+   */
+  get #isRefused(): boolean {
+    const user = this.#user
+    return user !== undefined && !user.isRequestSent && user.responseHead.status >= 400
+  }
+
+  /** The end of the connection is the end of the response; false if it is not. */
+  #endsBody(): boolean {
+    const user = this.#user
+    if (user === undefined || this.#state !== 'body') return false
+    if (!user.responseSource.finish()) return false
+    this.#mayReuse = false
+    user.onResponseBody(this)
+    return true
+  }
+
+  onDrain(): void {
+    this.#user?.onUpstreamDrain()
+  }
+
+  onWriteLost(): void {
+    this.lostTurn = this.#parts.turns.current
+  }
+
+  onTimer(): void {
+    if (this.#state === 'connecting') this.#fail(new GatewayError('connect_timeout'))
+    else this.close()
+  }
+
+  #fail(error: GatewayError, isUnprocessed = false): void {
+    const user = this.#user
+    this.isUnprocessed = isUnprocessed
+    const { host, port } = this.#owner.address
+    this.close()
+    user?.onUpstreamFailure(this, error.at(`endpoint ${host}:${port}`))
+  }
+}

@@ -1,0 +1,234 @@
+import type { Socket } from 'node:net'
+import { GatewayError } from '../../errors.ts'
+import type { Peer } from '../../exchange/exchange.ts'
+import { isGrpc } from '../../exchange/grpc.ts'
+import type { TunnelEnd } from '../bytes/tunnel.ts'
+import type { ClientSide, ClientUser } from '../contracts/downstream.ts'
+import { BodyPace } from '../message/body-pace.ts'
+import type { FramingFields } from '../message/head-output.ts'
+import type { BodyKind, MessageBody } from '../message/message-body.ts'
+import type { ResponseHeadView } from '../message/response-head.ts'
+import type { ConnectionEnds } from '../sockets/connection-ends.ts'
+import type { TlsChoice } from '../tls/tls-choice.ts'
+import { errorCodes } from './frames.ts'
+import type { StreamSession } from './sending-stream.ts'
+import { Stall } from './stalled-streams.ts'
+import { TunnelStream } from './tunnel-stream.ts'
+
+const httpVersion = 'HTTP/1.1'
+
+/** What such a stream needs of its connection besides. */
+export interface ClientSession extends StreamSession {
+  readonly port: number
+  readonly tls: TlsChoice | undefined
+  readonly ends: ConnectionEnds
+  /** The exchange of a stream has ended. */
+  exchangeOver(): void
+}
+
+/** One request of a client and its response. */
+export class ServerStream extends TunnelStream implements ClientSide {
+  readonly #server: ClientSession
+  readonly framesBodies = true
+  readonly borrower = undefined
+  hasContinued = false
+  mustClose = false
+  #exchange: ClientUser | undefined
+  /** Octets moved both ways when the session looked last. */
+  progress = -1
+  readonly stall: Stall = new Stall()
+  readonly pace: BodyPace = new BodyPace()
+  #isAnswered = false
+
+  constructor(session: ClientSession, id: number, sendWindow: number, receiveWindow: number) {
+    super(session, id, sendWindow, receiveWindow)
+    this.#server = session
+  }
+
+  get port(): number {
+    return this.#server.port
+  }
+
+  get tls(): TlsChoice | undefined {
+    return this.#server.tls
+  }
+
+  get source(): Peer {
+    return this.#server.ends.source
+  }
+
+  get local(): Peer {
+    return this.#server.ends.local
+  }
+
+  get socket(): Socket {
+    return this.#server.transport.socket
+  }
+
+  get sink(): this {
+    return this
+  }
+
+  protected get body(): MessageBody | undefined {
+    return this.#exchange?.requestSource
+  }
+
+  /** Something is still to come from the client: data, or room for ours. */
+  get awaitsClient(): boolean {
+    return !this.isReceiveClosed || this.backlog > 0
+  }
+
+  get moved(): number {
+    return this.#exchange === undefined
+      ? this.receivedBytes - this.backlog
+      : this.receivedBytes + this.#exchange.responseBytes - this.backlog
+  }
+
+  // --- the request ---
+
+  begin(exchange: ClientUser, body: BodyKind): void {
+    this.#exchange = exchange
+    if (body === 'stream') this.expect(exchange.request.contentLength)
+    exchange.begin(this, body)
+  }
+
+  /** An answer without an exchange. `head`: without its empty line. */
+  answer(head: string, body: string): void {
+    this.setHead(head)
+    this.appendText(body)
+    this.endBody('')
+    this.flush()
+  }
+
+  get awaitsContinue(): boolean {
+    if (this.#exchange?.request.expectsContinue !== true || this.hasContinued) return false
+    return !this.isReceiveClosed && this.receivedBytes === 0
+  }
+
+  override onData(bytes: Buffer, start: number, end: number, isLast: boolean): void {
+    super.onData(bytes, start, end, isLast)
+    this.#onUnasked()
+  }
+
+  override endReceiving(trailers: string): void {
+    super.endReceiving(trailers)
+    this.#onUnasked()
+  }
+
+  #onUnasked(): void {
+    const exchange = this.#exchange
+    if (exchange?.request.expectsContinue === true) exchange.onUnaskedBody()
+  }
+
+  wantBody(): void {
+    if (this.#exchange === undefined) return
+    this.pace.rest()
+    if (this.awaitsContinue) {
+      this.hasContinued = true
+      this.sendInterim(`${httpVersion} 100 \r\n`)
+    }
+    this.resumeReceiving()
+  }
+
+  /** Calls of gRPC may be silent for as long as they like: their bodies are messages of a dialogue. */
+  get isPaced(): boolean {
+    if (this.#exchange === undefined || this.isReceiveClosed || this.#isAnswered) return false
+    return !isGrpc(this.#exchange.request.fields.get('content-type'))
+  }
+
+  get wantsBody(): boolean {
+    return this.#exchange?.requestSource.wantsBytes === true
+  }
+
+  onSlowBody(): void {
+    this.#exchange?.onBadRequestBody(new GatewayError('request_body_timeout'))
+  }
+
+  protected onFed(): void {
+    // The exchange hears of its body by itself.
+  }
+
+  onBroken(error: GatewayError): void {
+    this.#exchange?.onClientGone(error)
+  }
+
+  onReset(_code: number): void {
+    this.#exchange?.onClientGone()
+  }
+
+  onSessionGone(_error: GatewayError): void {
+    this.#exchange?.onClientGone()
+  }
+
+  // --- the response ---
+
+  protected encodeHead(head: string): string {
+    return this.session.encoder.response(head)
+  }
+
+  sendInterim(head: string): void {
+    if (!this.isSendClosed) {
+      this.session.writeHeaders(this.id, this.session.encoder.response(head), false)
+    }
+  }
+
+  sendHead(head: string): void {
+    this.#isAnswered = true
+    this.setHead(head)
+  }
+
+  sendResponse(head: ResponseHeadView, framing: FramingFields): void {
+    this.#isAnswered = true
+    this.setHead(head.text(framing))
+  }
+
+  override onSendDrain(): void {
+    this.#exchange?.onClientDrain()
+  }
+
+  protected override onSendEnd(): void {
+    if (this.#exchange === undefined) this.#settle()
+  }
+
+  cut(_isCloseDelimited: boolean): void {
+    this.session.reset(this, errorCodes.internal)
+  }
+
+  exchangeOver(exchange: ClientUser): void {
+    this.#exchange = undefined
+    this.#settle()
+    exchange.recycle()
+    this.#server.exchangeOver()
+  }
+
+  /** The response is over, one way or the other: so is the stream. */
+  #settle(): void {
+    if (!this.isSendClosed) this.session.reset(this, errorCodes.cancel)
+    else if (this.isReceiveClosed) this.session.forget(this)
+    // The rest of the request is not needed (RFC 9113 8.1).
+    else this.session.reset(this, errorCodes.noError)
+  }
+
+  // --- the tunnel ---
+
+  /** What an upgrade answers with 101, an extended CONNECT answers with 200 (RFC 8441 4). */
+  startTunnel(head: string, _protocol: string): TunnelEnd {
+    const fields = head.slice(head.indexOf('\r\n') + 2)
+    const kept = fields.replace(/^(?:sec-websocket-accept|content-length):.*\r\n/gim, '')
+    this.setHead(`${httpVersion} 200 \r\n${kept}`)
+    this.flush()
+    return this
+  }
+
+  limitTunnel(): void {
+    // A stream costs little while it waits, and the session looks after those that do not move.
+  }
+
+  protected onTunnelBytes(bytes: Buffer, start: number, end: number): void {
+    this.#exchange?.onClientTunnelBytes(bytes, start, end)
+  }
+
+  protected onTunnelEnd(): void {
+    this.#exchange?.onClientTunnelEnd()
+  }
+}

@@ -1,0 +1,186 @@
+import { Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
+import type { GatherBuffer } from '../bytes/gather-buffers.ts'
+import type { SocketWriter, WriterOwner, WrittenPart } from '../bytes/socket-writer.ts'
+import { socketHighWaterMark } from '../bytes/write-limits.ts'
+import { TlsHandleWriter } from './tls-handle-writer.ts'
+import { type WritableHandle, type WriteRequest, writeError } from './write-request.ts'
+
+/**
+ * Writes straight into the handles of sockets, past Node's stream layer: what the kernel takes at
+ * once, which is nearly everything, then costs no object, no queue and no callback.
+ *
+ * Handles and their requests are Node's own and not documented. `HandleWrites.find` looks whether
+ * they are as expected; where they are not, sockets are written to as streams (`StreamWriter`).
+ */
+export class HandleWrites {
+  readonly #Request: new () => WriteRequest
+  /** Used again and again, since only a write that had to wait keeps its request. */
+  spare: WriteRequest
+
+  private constructor(Request: new () => WriteRequest) {
+    this.#Request = Request
+    this.spare = new Request()
+  }
+
+  /** Undefined where this Node's handles are not what they are expected to be. */
+  static find(): HandleWrites | undefined {
+    const Request = findRequestClass()
+    if (Request === undefined) return undefined
+    try {
+      const request = new Request()
+      if (request.getAsyncId() >= 0) return undefined
+    } catch {
+      return undefined
+    }
+    return new HandleWrites(Request)
+  }
+
+  /** The request of a write that the kernel did not take at once: it is needed until it has. */
+  takeSpare(): WriteRequest {
+    const taken = this.spare
+    this.spare = new this.#Request()
+    return taken
+  }
+
+  /** A writer for a socket that is connected; undefined where it cannot be had. */
+  writerFor(socket: Socket, owner: WriterOwner): SocketWriter | undefined {
+    const handle = (socket as { _handle?: Partial<WritableHandle> | null })._handle
+    const has = (method: keyof WritableHandle) => typeof handle?.[method] === 'function'
+    if (!has('writeLatin1String') || !has('writeBuffer') || !has('writev')) return undefined
+    const writable = handle as WritableHandle
+    return socket instanceof TLSSocket
+      ? new TlsHandleWriter(this.#Request, socket, writable, owner)
+      : new HandleWriter(this, socket, writable, owner)
+  }
+}
+
+/** The class of the requests that sockets pass to their handles: seen by a handle of our own. */
+function findRequestClass(): (new () => WriteRequest) | undefined {
+  let found: unknown
+  const handle = {
+    writeLatin1String(request: object): number {
+      found = request.constructor
+      return 0
+    },
+    close: () => {},
+    readStart: () => 0,
+    readStop: () => 0,
+  }
+  try {
+    const socket = new Socket({ handle } as object)
+    socket.on('error', () => {})
+    socket.write(' ', 'latin1')
+  } catch {
+    return undefined
+  }
+  return typeof found === 'function' && typeof found.prototype?.getAsyncId === 'function'
+    ? (found as new () => WriteRequest)
+    : undefined
+}
+
+function onComplete(this: WriteRequest, status: number): void {
+  const { writer, gathered, size = 0 } = this
+  this.parts = undefined
+  this.gathered = undefined
+  gathered?.release()
+  this.writer = undefined
+  ;(writer as HandleWriter | undefined)?.completed(size, status)
+}
+
+/** The way into one plaintext socket's handle. */
+export class HandleWriter implements SocketWriter {
+  readonly holdsViews = true
+  readonly #writes: HandleWrites
+  readonly #socket: Socket
+  readonly #handle: WritableHandle
+  readonly #owner: WriterOwner
+  /** Bytes of writes that the kernel did not take at once; whole writes, since views rest as a whole. */
+  backlog = 0
+  needsDrain = false
+
+  constructor(writes: HandleWrites, socket: Socket, handle: WritableHandle, owner: WriterOwner) {
+    this.#writes = writes
+    this.#socket = socket
+    this.#handle = handle
+    this.#owner = owner
+  }
+
+  writeText(text: string): void {
+    if (!this.#socket.writable) return
+    const { spare } = this.#writes
+    const status = this.#handle.writeLatin1String(spare, text)
+    if (status !== 0) this.#fail(status)
+    else if (spare.getAsyncId() >= 0) this.#await(text.length, undefined)
+  }
+
+  writeParts(parts: readonly WrittenPart[]): void {
+    if (!this.#socket.writable) return
+    const { spare } = this.#writes
+    let size = 0
+    for (const part of parts) size += part.length
+    const status = this.#startParts(spare, parts)
+    if (status !== 0) this.#fail(status)
+    else if (spare.getAsyncId() >= 0) this.#await(size, parts)
+  }
+
+  /** What waits already is copied with each write; a buffer would wait with it. */
+  get takesGathered(): boolean {
+    return this.backlog === 0
+  }
+
+  writeGathered(buffer: GatherBuffer): void {
+    if (!this.#socket.writable) {
+      buffer.release()
+      return
+    }
+    const { spare } = this.#writes
+    const status = this.#handle.writeBuffer(spare, buffer.view())
+    if (status === 0 && spare.getAsyncId() >= 0) {
+      this.#await(buffer.length, undefined).gathered = buffer
+      return
+    }
+    buffer.release()
+    if (status !== 0) this.#fail(status)
+  }
+
+  end(): void {
+    this.#socket.end()
+  }
+
+  #startParts(request: WriteRequest, parts: readonly WrittenPart[]): number {
+    const [first] = parts
+    if (parts.length === 1 && first instanceof Uint8Array) {
+      return this.#handle.writeBuffer(request, first)
+    }
+    const chunks: unknown[] = []
+    for (const part of parts) chunks.push(part, 'latin1')
+    return this.#handle.writev(request, chunks, false)
+  }
+
+  /** The kernel did not take all: libuv has the rest and tells when it has left. */
+  #await(size: number, parts: readonly WrittenPart[] | undefined): WriteRequest {
+    const request = this.#writes.takeSpare()
+    request.oncomplete = onComplete
+    request.writer = this
+    request.size = size
+    request.parts = parts
+    this.backlog += size
+    if (this.backlog >= socketHighWaterMark) this.needsDrain = true
+    return request
+  }
+
+  completed(size: number, status: number): void {
+    this.backlog -= size
+    if (status < 0) this.#fail(status)
+    else if (this.backlog === 0 && this.needsDrain) {
+      this.needsDrain = false
+      this.#owner.onWritten()
+    }
+  }
+
+  #fail(status: number): void {
+    if (this.#socket.destroyed) return
+    this.#owner.onWriteError(writeError(status))
+  }
+}

@@ -1,0 +1,69 @@
+/**
+ * Opens the socket of an upstream connection: TCP, and TLS on top where the address has it. What
+ * is spoken on it is the caller's; `protocolOf` says what both sides agreed on.
+ */
+import { connect as connectTcp, type NetConnectOpts, type Socket } from 'node:net'
+import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls'
+import { GatewayError } from '../../errors.ts'
+import type { HttpVersion } from '../../exchange/connection.ts'
+import { handshakeOptions } from '../../tls-client/handshake.ts'
+import type { ReadInto } from '../bytes/read-buffers.ts'
+import { socketHighWaterMark } from '../bytes/write-limits.ts'
+import { defaultKeepalive, setKeepalive } from './tcp-keepalive.ts'
+import type { UpstreamAddress } from './upstream-address.ts'
+
+/**
+ * Begins to connect. Failures come as the socket's `error` and `close`; `dialError` tells what they
+ * mean.
+ */
+export function openSocket(
+  { host, port, tls, keepalive = defaultKeepalive }: UpstreamAddress,
+  onread: ReadInto | undefined,
+): Socket {
+  const common = {
+    host,
+    port,
+    noDelay: true,
+    allowHalfOpen: true,
+    highWaterMark: socketHighWaterMark,
+    ...(onread && { onread }),
+  }
+  const socket =
+    tls === undefined
+      ? connectTcp(common as NetConnectOpts)
+      : connectTls({ ...common, ...handshakeOptions(tls) } as ConnectionOptions)
+  setKeepalive(socket, keepalive)
+  return socket
+}
+
+/** Calls once, when bytes of the application may be written. */
+export function whenReady(socket: Socket, { tls }: UpstreamAddress, onReady: () => void): void {
+  socket.once(tls === undefined ? 'connect' : 'secureConnect', onReady)
+}
+
+/** The application protocol that the TLS handshake agreed on; undefined where none, or in plaintext. */
+export function protocolOf(socket: Socket): string | undefined {
+  const agreed = (socket as Partial<TLSSocket>).alpnProtocol
+  return typeof agreed === 'string' ? agreed : undefined
+}
+
+/** The version of HTTP that the server has selected: without a word of h2 it is HTTP/1.1. */
+export function selectedVersion(socket: Socket): HttpVersion {
+  return protocolOf(socket) === 'h2' ? '2' : '1.1'
+}
+
+/** What went wrong before a connection was ready. */
+export function dialError(address: UpstreamAddress, error: Error | undefined): GatewayError {
+  const call = (error as NodeJS.ErrnoException | undefined)?.syscall
+  if (call === 'getaddrinfo') return new GatewayError('dns_failed', error?.message, error)
+  const isTls =
+    address.tls !== undefined && call !== 'connect' && !(error instanceof AggregateError)
+  return new GatewayError(isTls ? 'upstream_tls_failed' : 'connect_failed', error?.message, error)
+}
+
+/** What went wrong with a connection that was ready: TLS 1.3 refuses client certificates late. */
+export function lostError(error: Error | undefined): GatewayError {
+  const code = (error as NodeJS.ErrnoException | undefined)?.code ?? ''
+  const isTls = code.startsWith('ERR_SSL_')
+  return new GatewayError(isTls ? 'upstream_tls_failed' : 'upstream_reset', error?.message, error)
+}

@@ -1,0 +1,66 @@
+import type { Socket } from 'node:net'
+import type { GatherBuffer } from '../bytes/gather-buffers.ts'
+import type { SocketWriter, WriterOwner, WrittenPart } from '../bytes/socket-writer.ts'
+
+/** The documented way, through the socket's stream. */
+export class StreamWriter implements SocketWriter {
+  readonly holdsViews = true
+  readonly #socket: Socket
+  /** More was written than fits since the last drain: only then the socket has to be asked. */
+  #isFull = false
+
+  constructor(socket: Socket, owner: WriterOwner) {
+    this.#socket = socket
+    socket.on('drain', () => {
+      this.#isFull = false
+      owner.onWritten()
+    })
+  }
+
+  get backlog(): number {
+    return this.#socket.writableLength
+  }
+
+  get needsDrain(): boolean {
+    return this.#isFull && this.#socket.writableNeedDrain
+  }
+
+  readonly takesGathered = false
+
+  writeGathered(buffer: GatherBuffer): void {
+    const text = buffer.text()
+    buffer.release()
+    this.writeText(text)
+  }
+
+  writeText(text: string): void {
+    if (this.#socket.writable && !this.#socket.write(text, 'latin1')) this.#isFull = true
+  }
+
+  writeParts(parts: readonly WrittenPart[]): void {
+    if (!this.#socket.writable) return
+    this.#socket.cork()
+    for (const part of parts) {
+      const isTaken =
+        typeof part === 'string' ? this.#socket.write(part, 'latin1') : this.#socket.write(part)
+      if (!isTaken) this.#isFull = true
+    }
+    this.#socket.uncork()
+  }
+
+  end(): void {
+    this.#socket.end()
+  }
+}
+
+/** The writer of a socket whose peer takes nothing more: drops what it is given. */
+export const deadWriter: SocketWriter = {
+  backlog: 0,
+  needsDrain: false,
+  holdsViews: false,
+  takesGathered: false,
+  writeText: () => {},
+  writeGathered: (buffer) => buffer.release(),
+  writeParts: () => {},
+  end: () => {},
+}
