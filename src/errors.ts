@@ -31,7 +31,7 @@ export const errorCatalogue = {
   request_body_timeout: invalid(
     408,
     'request body too slow',
-    'The client sent the body of its request more slowly than `SLUICE_MIN_REQUEST_BODY_RATE` admits.',
+    'The client sent the request body more slowly than `SLUICE_MIN_REQUEST_BODY_RATE` allows.',
   ),
   uri_too_long: invalid(
     414,
@@ -43,11 +43,7 @@ export const errorCatalogue = {
     'request header fields too large',
     'Too many header fields, or a head larger than the limit.',
   ),
-  not_implemented: invalid(
-    501,
-    'not implemented',
-    'A transfer coding that the gateway does not know.',
-  ),
+  not_implemented: invalid(501, 'not implemented', 'The request uses an unknown transfer coding.'),
   version_not_supported: invalid(
     505,
     'HTTP version not supported',
@@ -56,23 +52,27 @@ export const errorCatalogue = {
   expectation_failed: invalid(
     417,
     'expectation failed',
-    'An Expect header other than 100-continue.',
+    'The request has an Expect header other than 100-continue.',
   ),
   ambiguous_path: invalid(
     400,
     'ambiguous path',
-    'Servers may read the path in different ways, and the setting `ambiguous-paths` refuses such paths.',
+    'Servers may interpret the path differently, and the setting `ambiguous-paths` refuses such paths.',
   ),
-  method_not_allowed: invalid(405, 'method not allowed', 'CONNECT is refused.'),
+  method_not_allowed: invalid(
+    405,
+    'method not allowed',
+    'The method is not allowed; CONNECT is always refused.',
+  ),
   body_too_large: invalid(
     413,
     'request body too large',
-    'A policy needs the whole body and it exceeds maxBufferSize.',
+    'A policy needs the whole body, but the body exceeds maxBufferSize.',
   ),
   client_closed: invalid(
     499,
     'client closed the connection',
-    'The client went away before its response was complete; logged, never sent.',
+    'The client closed the connection before the response was complete. The status is logged only.',
   ),
   listener_not_found: row(
     404,
@@ -80,7 +80,7 @@ export const errorCatalogue = {
     'no',
     'NotFound',
     'listener not found',
-    'No listener on the port takes the host.',
+    'No listener on the port matches the host.',
   ),
   route_not_found: row(
     404,
@@ -112,7 +112,7 @@ export const errorCatalogue = {
     'no',
     'NoHealthyBackend',
     'backend does not exist',
-    'The chosen backendRef is of a kind that cannot be used, or is not permitted.',
+    'The chosen backendRef has an unsupported kind, or no ReferenceGrant permits it.',
   ),
   service_not_found: row(
     500,
@@ -128,7 +128,7 @@ export const errorCatalogue = {
     'no',
     'NoHealthyBackend',
     'backend is not supported yet',
-    'The backend is of a type, or has a setting, that this version cannot serve.',
+    'This version does not support the type or a setting of the backend.',
   ),
   backend_needs_tls: row(
     500,
@@ -152,7 +152,7 @@ export const errorCatalogue = {
     'no',
     'Internal',
     'this route rule cannot be served',
-    'The rule has a filter or match that cannot be honoured.',
+    'The rule has a filter or match that is invalid or not supported.',
   ),
   filter_failed: row(
     500,
@@ -160,7 +160,7 @@ export const errorCatalogue = {
     'no',
     'Internal',
     'failed to apply filters',
-    'A rewrite or header change gave something that is not HTTP.',
+    'A rewrite or header change produced an invalid request.',
   ),
   endpoint_picker_failed: row(
     503,
@@ -200,7 +200,7 @@ export const errorCatalogue = {
     'yes',
     'UpstreamFailure',
     'upstream call failed: TLS failure',
-    'The TLS handshake with the upstream failed, or its certificate is not what the policy asks for.',
+    'The TLS handshake with the upstream failed, or its certificate does not verify.',
   ),
   connect_timeout: row(
     504,
@@ -208,7 +208,7 @@ export const errorCatalogue = {
     'yes',
     'Timeout',
     'upstream call timeout',
-    'The connection was not made in time.',
+    'The connection was not established in time.',
   ),
   destination_refused: row(
     403,
@@ -216,7 +216,7 @@ export const errorCatalogue = {
     'no',
     'Authorization',
     'destination is not allowed',
-    'A dynamic forward proxy request names a refused address.',
+    'The destination of a dynamic forward proxy request is not allowed.',
   ),
   upstream_reset: row(
     503,
@@ -232,7 +232,7 @@ export const errorCatalogue = {
     'no',
     'UpstreamFailure',
     'upstream call failed: malformed response',
-    'The upstream sent something that is not an HTTP/1.1 response.',
+    'The upstream sent an invalid HTTP response.',
   ),
   upstream_upgrade: row(
     502,
@@ -240,7 +240,7 @@ export const errorCatalogue = {
     'no',
     'UpstreamFailure',
     'upgrade failed',
-    'The upstream switched to a protocol nobody asked for.',
+    'The upstream switched to a protocol that the client did not request.',
   ),
   upstream_timeout: row(
     504,
@@ -264,7 +264,7 @@ export const errorCatalogue = {
     'no',
     'Timeout',
     'no bytes for too long',
-    'A forwarded TCP or TLS connection on which nothing moved; it is reset, no status is sent.',
+    'A forwarded TCP or TLS connection was idle for too long and was reset. No status is sent.',
   ),
   callout_failed: row(
     500,
@@ -272,7 +272,7 @@ export const errorCatalogue = {
     'no',
     'Internal',
     'a service that decides on requests failed',
-    'A policy asked another service and got no answer in time, or an error.',
+    'A service that a policy calls failed or did not answer in time.',
   ),
   credentials_failed: row(
     500,
@@ -280,7 +280,7 @@ export const errorCatalogue = {
     'no',
     'Internal',
     'backend authentication failed',
-    'No backend.auth is set, and the default credentials of the cloud that the backend needs cannot be had.',
+    'No backend.auth is set, and the default cloud credentials that the backend needs are not available.',
   ),
   prompt_guard_failed: row(
     503,
@@ -288,7 +288,7 @@ export const errorCatalogue = {
     'no',
     'Guardrail',
     'prompt guard failed',
-    'A guard of language models asked another service and got no answer that it understands; what it guards does not pass.',
+    'A prompt guard called another service and got no valid answer. The guarded content does not pass.',
   ),
   ext_proc_failed: row(
     500,
@@ -304,7 +304,7 @@ export const errorCatalogue = {
     'no',
     'Internal',
     'gateway overloaded',
-    'No buffer or connection was left for the request.',
+    'No buffer or connection was available for the request.',
   ),
   core_trapped: row(
     500,
@@ -317,15 +317,15 @@ export const errorCatalogue = {
   bug: row(500, 'internal', 'no', 'Internal', 'internal error', 'An unexpected exception; a bug.'),
   port_in_use: unanswered(
     'port is already in use',
-    'A listener port cannot be bound; the listener is not programmed.',
+    'A listener port cannot be bound. The listener is not programmed.',
   ),
   address_unusable: unanswered(
     'address cannot be listened on',
-    'An address of the process itself, such as its admin address, cannot be bound; the process ends.',
+    'An address of the process itself, such as the admin address, cannot be bound. The process exits.',
   ),
   certificate_unusable: unanswered(
     'certificate cannot be used',
-    'A certificate of a listener is refused by OpenSSL or has not arrived; a new one leaves the one before it in use, else handshakes fail.',
+    'OpenSSL rejects a listener certificate, or the certificate has not arrived. The previous certificate stays in use; without one, handshakes fail.',
   ),
   resource_unreadable: unanswered(
     'configuration resource cannot be read',
@@ -333,11 +333,11 @@ export const errorCatalogue = {
   ),
   resource_partly_known: unanswered(
     'configuration resource has fields that are not known',
-    'A proxy received a resource with fields that its version does not know, and serves the rest of it.',
+    'A proxy received a resource with fields that its version does not know. It uses the fields that it knows.',
   ),
   event_too_large: unanswered(
     'object is too large for the event log',
-    'One event must stay below the size limit of the log.',
+    'The object does not fit into one event of the log.',
   ),
   log_conflict: unanswered(
     'the log has moved on',

@@ -58,9 +58,9 @@ const format = () =>
 function offline(command: Command): Command {
   return command
     .addOption(manifests())
-    .option('--log-file <path>', 'event log of a run, or an export of one')
+    .option('--log-file <path>', 'event log file, or an export of one')
     .option('--nats <url>', 'event log on a NATS server', natsServer)
-    .option('--at <position|time>', 'leave out what came after this event or time')
+    .option('--at <position|time>', 'ignore events after this position or time')
     .addOption(format())
 }
 
@@ -74,19 +74,19 @@ const program = new Command('sluice')
 
 const runCommand = program
   .command('run')
-  .description('run a gateway on manifests')
+  .description('run a gateway from manifest files')
   .addOption(followed().makeOptionMandatory())
   .addOption(
-    new Option('--log-file <path>', 'keep the event log here')
+    new Option('--log-file <path>', 'store the event log in this file')
       .argParser(filled)
       .conflicts(['ephemeral', 'nats']),
   )
   .addOption(
-    new Option('--nats <url>', 'keep the event log on a NATS server')
+    new Option('--nats <url>', 'store the event log on a NATS server')
       .argParser(natsServer)
       .conflicts('ephemeral'),
   )
-  .option('--ephemeral', 'keep the event log in memory')
+  .option('--ephemeral', 'store the event log in memory only')
 
 type FlagName = SettingName | RemoteSettingName
 
@@ -140,7 +140,7 @@ runCommand.action(
 
 const proxyCommand = program
   .command('proxy')
-  .description('carry the traffic of a Gateway, as a controller elsewhere says')
+  .description('run the proxy of one Gateway, configured by a controller')
 takeSettings(proxyCommand, remoteSettings)
 takeSettings(proxyCommand, settings)
 proxyCommand.action(
@@ -152,7 +152,7 @@ proxyCommand.action(
 
 program
   .command('validate')
-  .description('check manifests; exit code 1 when an object is invalid')
+  .description('check manifests; exit with 1 if an object is invalid')
   .addOption(manifests().makeOptionMandatory())
   .addOption(format())
   .action(
@@ -169,8 +169,8 @@ offline(program.command('status').description('show the conditions of every obje
   }),
 )
 
-offline(program.command('log').description('show the events, in order'))
-  .option('--subject <text>', 'only events about subjects that contain this')
+offline(program.command('log').description('print the events of the log in order'))
+  .option('--subject <text>', 'only events whose subject contains this text')
   .action(
     perform(async (options: Offline) => {
       const { printLog } = await import('./cli/log.ts')
@@ -181,7 +181,7 @@ offline(program.command('log').description('show the events, in order'))
 offline(
   program
     .command('replay')
-    .description('fold a recorded log again; exit code 1 when a published state differs'),
+    .description('replay a recorded log; exit with 1 if a published state differs'),
 ).action(
   perform(async (options: Offline) => {
     const { replayLog } = await import('./cli/replay.ts')
@@ -190,20 +190,20 @@ offline(
 )
 
 const { form: pathRules, default: defaultPathRule } = settings.ambiguousPaths
-const ambiguousPathsHelp = `what the proxy does to such paths: ${pathRules} (default: ${defaultPathRule})`
+const ambiguousPathsHelp = `how the proxy treats ambiguous paths: ${pathRules} (default: ${defaultPathRule})`
 
 offline(
   program
     .command('explain <what> [name...]')
     .description(
-      'KIND NAMESPACE/NAME: why an object has its conditions; condition KIND/NAMESPACE/NAME: which events led to them; request: which route and policies a request gets; providers [NAMESPACE/NAME]: which providers of language models running proxies leave out, and why',
+      'KIND NAMESPACE/NAME: why an object has its conditions; condition KIND/NAMESPACE/NAME: which events changed them; request: which route and policies apply to a request; providers [NAMESPACE/NAME]: which model providers running proxies have ejected, and why',
     ),
 )
-  .option('--host <host>', 'of the request')
-  .option('--path <path>', 'of the request, with its query')
-  .option('--method <method>', 'of the request')
-  .option('--header <field>', "of the request, 'name: value'; may be repeated", collect)
-  .option('--port <port>', 'of the listener; all where absent')
+  .option('--host <host>', 'host of the request')
+  .option('--path <path>', 'path of the request, with its query')
+  .option('--method <method>', 'method of the request')
+  .option('--header <field>', "header of the request, 'name: value'; may be repeated", collect)
+  .option('--port <port>', 'listener port (default: all ports)')
   .option('--ambiguous-paths <value>', ambiguousPathsHelp)
   .option('--stats <address>', 'stats address of a running proxy; may be repeated', collect)
   .action(async (what: string, names: string[], options: Offline & ExplainOptions) => {
@@ -211,7 +211,7 @@ offline(
     process.exitCode = await explainAny(what, names, options, options.output, output)
   })
 
-offline(program.command('bisect').description('find the event that broke an expectation'))
+offline(program.command('bisect').description('find the event that made an expectation fail'))
   .requiredOption('--expect <text>', "such as 'HTTPRoute/default/app Accepted=True'")
   .action(
     perform(async (options: Offline & { expect: string }) => {
@@ -223,7 +223,7 @@ offline(program.command('bisect').description('find the event that broke an expe
 program
   .command('diff <a> <b>')
   .description(
-    'compare two states, each manifests (- for standard input), a log file, an export or nats://…, with @POSITION or @TIME behind a log; exit code 1 when they differ',
+    'compare two states; exit with 1 if they differ. A state is a manifest file or folder (- for stdin), a log file, an export or nats://…; append @POSITION or @TIME to a log',
   )
   .addOption(format())
   .action(async (a: string, b: string, options: { output: OutputFormat }) => {
@@ -233,11 +233,14 @@ program
 
 program
   .command('render')
-  .description('print the objects that the Gateways of manifests would get in a cluster')
+  .description('print the objects that the controller would deploy for the Gateways')
   .addOption(manifests().makeOptionMandatory())
   .option('--gateway <namespace/name>', 'only this Gateway')
   .option('--namespace <namespace>', 'namespace of the controller')
-  .option('--xds-ca-file <path>', "authorities of the controller's certificate, for TLS")
+  .option(
+    '--xds-ca-file <path>',
+    'certificate authorities that verify the controller (enables TLS)',
+  )
   .addOption(
     new Option('-o, --output <format>', 'output format').choices(['yaml', 'json']).default('yaml'),
   )
@@ -263,7 +266,7 @@ program
 
 program
   .command('version')
-  .description('print the version; as JSON that of the fold too, which recorded digests go by')
+  .description('print the version; JSON output includes the fold version')
   .addOption(format())
   .action(
     perform(async ({ output: form }: { output: OutputFormat }) => {

@@ -90,6 +90,6 @@ export function readSessionLifetime(text: string): number | undefined {
   return fits && delay % 1_000 === 0 ? delay : undefined
 }
 
-export const sessionLifetimeForm = 'whole seconds, or a duration such as `30m`; a week at most'
+export const sessionLifetimeForm = 'whole seconds, or a duration such as `30m`, at most one week'
 export const addressForm = '`host:port`, `:port` or `off`'
 export const delayForm = 'seconds, or a duration such as `30s`'
