@@ -278,18 +278,18 @@ type ValuesOf<Rows extends Table> = {
 }
 
 export type SettingName = keyof typeof settings
-export type Settings = ValuesOf<typeof settings>
+type Settings = ValuesOf<typeof settings>
 export type RemoteSettingName = keyof typeof remoteSettings
 export type RemoteSettings = ValuesOf<typeof remoteSettings>
 
 /** How long to wait for what when told to stop, in milliseconds. */
-export interface DrainDeadlines {
+interface DrainDeadlines {
   readonly minMs: number
   readonly maxMs: number
 }
 
 /** Environment variable -> where its text is really from, such as a file; for messages. */
-export type Sources = Readonly<Record<string, string>>
+type Sources = Readonly<Record<string, string>>
 
 /** A timer of the platform knows no longer time, of some 24 days. */
 const longestMs = 2_147_483_647

@@ -38,7 +38,7 @@ export interface StatusChange {
 }
 
 /** An object that had a status of ours and has none any more: it went, or it is not ours now. */
-export type StatusDrop = ObjectRef
+type StatusDrop = ObjectRef
 
 /** Everything that changed since the last call. */
 export interface FoldChange {
@@ -333,7 +333,7 @@ export class Fold {
 }
 
 /** The generation that conditions speak of: of the refused version where there is no valid one. */
-export function generationOf(state: ObjectState): number {
+function generationOf(state: ObjectState): number {
   return state.object === undefined ? (state.refused?.generation ?? 0) : state.generation
 }
 

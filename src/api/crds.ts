@@ -4,7 +4,7 @@ import type { ApiKind, PrinterColumn } from './kind.ts'
 import { kinds } from './kinds.ts'
 
 /** A CustomResourceDefinition of apiextensions.k8s.io/v1, as far as ours use it. */
-export interface CustomResourceDefinition {
+interface CustomResourceDefinition {
   readonly apiVersion: 'apiextensions.k8s.io/v1'
   readonly kind: 'CustomResourceDefinition'
   readonly metadata: { readonly name: string }

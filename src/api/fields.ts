@@ -58,7 +58,7 @@ export function secretPaths(kind: string): readonly string[] {
 }
 
 /** Where a kind has CEL expressions. */
-export interface ExpressionPath {
+interface ExpressionPath {
   /** In the notation of `FieldStatus.path`, such as `spec.ai.groups[].providers[].name`. */
   readonly path: string
   /** What it covers is refused, not let through, while it does not work. */

@@ -13,7 +13,6 @@ const staticBackend = object('StaticBackend', {
   host: required(shortString, 'Host name or address that requests are sent to.'),
   port: required(portNumber, 'Port that requests are sent to.'),
 })
-export type StaticBackend = Infer<typeof staticBackend>
 
 const oneVendor = exactlyOneOf(...vendorNames)
 
@@ -49,7 +48,6 @@ const namedLlmProvider = object(
   },
   { rules: [oneVendor] },
 )
-export type NamedLlmProvider = Infer<typeof namedLlmProvider>
 
 const priorityGroup = object('PriorityGroup', {
   providers: required(
@@ -161,4 +159,3 @@ export type GatewayBackendSpec = Infer<typeof gatewayBackendSpec>
 export const gatewayBackendStatus = object('BackendStatus', {
   conditions: optional(conditions(8), 'What the controller found out about the backend.'),
 })
-export type GatewayBackendStatus = Infer<typeof gatewayBackendStatus>

@@ -161,7 +161,6 @@ const overlay = object('KubernetesResourceOverlay', {
     'Whole or partial spec, merged into the generated one by strategic merge patch after everything else.',
   ),
 })
-export type KubernetesResourceOverlay = Infer<typeof overlay>
 
 const configFields = {
   logging: optional(logging, 'Logs of the proxy.'),
@@ -200,4 +199,3 @@ export const gatewayParametersSpec = object('ParametersSpec', { ...configFields,
 export type GatewayParametersSpec = Infer<typeof gatewayParametersSpec>
 
 export const gatewayParametersStatus = object('ParametersStatus', {})
-export type GatewayParametersStatus = Infer<typeof gatewayParametersStatus>

@@ -1,6 +1,6 @@
 /** GatewayPolicy: settings attached to gateways, routes and destinations. */
 import { registeredPolicies } from '../policies/registry.ts'
-import { type Infer, list, object, optional, required } from '../schema/field.ts'
+import { list, object, optional, required } from '../schema/field.ts'
 import { conditions } from '../schema/shapes/conditions.ts'
 import { parentReference } from '../schema/shapes/references.ts'
 import { controllerName } from '../schema/strings.ts'
@@ -21,4 +21,3 @@ export const gatewayPolicyStatus = object('PolicyStatus', {
     'One entry for each Gateway that the policy has to do with.',
   ),
 })
-export type GatewayPolicyStatus = Infer<typeof gatewayPolicyStatus>

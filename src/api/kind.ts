@@ -8,7 +8,7 @@ import {
 } from '../schema/field.ts'
 import { type ObjectMeta, objectMeta } from './metadata.ts'
 
-export type KindBody = Record<string, AnyProperty>
+type KindBody = Record<string, AnyProperty>
 
 /** How kubectl shows a kind of ours. */
 export interface PrinterColumn {

@@ -8,7 +8,7 @@ import { kinds } from './kinds.ts'
 const ownKinds = (): readonly ApiKind[] => kinds.filter((row) => row.own)
 
 /** `GatewayBackend` -> `gateway-backend`. */
-export function fileName(kind: string): string {
+function fileName(kind: string): string {
   return kind.replaceAll(/(?<=[a-z])(?=[A-Z])/g, '-').toLowerCase()
 }
 

@@ -26,21 +26,21 @@ const section = optional(
   'Part of the target: a listener, an entry of a ListenerSet, a route rule, a Service port (name or number), a provider or an MCP target.',
 )
 
-export const policyTargetReference = object('LocalPolicyTargetReferenceWithSectionName', {
+const policyTargetReference = object('LocalPolicyTargetReferenceWithSectionName', {
   ...targetFields,
   name: required(referenceName, 'Name of the target, in the namespace of the policy.'),
   sectionName: section,
 })
 export type PolicyTargetReference = Infer<typeof policyTargetReference>
 
-export const policyTargetSelector = object('LocalPolicyTargetSelectorWithSectionName', {
+const policyTargetSelector = object('LocalPolicyTargetSelectorWithSectionName', {
   ...targetFields,
   matchLabels: required(labels, 'Labels that a target in the namespace of the policy must have.'),
   sectionName: section,
 })
-export type PolicyTargetSelector = Infer<typeof policyTargetSelector>
+type PolicyTargetSelector = Infer<typeof policyTargetSelector>
 
-export const policyPhase = choice('PolicyPhase', {
+const policyPhase = choice('PolicyPhase', {
   PreRouting: 'before a route is chosen; on Gateways, listeners and ListenerSets',
   PostRouting: 'after a route is chosen',
 })
@@ -51,9 +51,9 @@ type SectionSpec<Section extends SectionName> = {
   readonly [E in Extract<PolicyEntry, { section: Section }> as E['field']]?: Infer<E['schema']>
 }
 
-export type FrontendSpec = SectionSpec<'frontend'>
-export type TrafficSpec = SectionSpec<'traffic'> & { readonly phase?: Infer<typeof policyPhase> }
-export type BackendFullSpec = SectionSpec<'backend'>
+type FrontendSpec = SectionSpec<'frontend'>
+type TrafficSpec = SectionSpec<'traffic'> & { readonly phase?: Infer<typeof policyPhase> }
+type BackendFullSpec = SectionSpec<'backend'>
 
 export interface GatewayPolicySpec {
   readonly targetRefs?: readonly PolicyTargetReference[]

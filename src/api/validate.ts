@@ -155,7 +155,7 @@ function joinSecretData({ stringData, data, ...rest }: Checked): Checked {
 }
 
 /** An item of a list, and where it stands in it. */
-export interface ListedObject {
+interface ListedObject {
   readonly input: unknown
   /** Empty, or `items[2]`; problems of the item are below it. */
   readonly path: string

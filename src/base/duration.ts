@@ -2,7 +2,7 @@
  * Gateway API durations (GEP-2257): one to four parts of digits and a unit, such as `1h30m`,
  * `15s` or `500ms`. No days, no fractions, no signs, at most 99999 of a unit.
  */
-export const durationPattern = /^([0-9]{1,5}(h|m|s|ms)){1,4}$/
+const durationPattern = /^([0-9]{1,5}(h|m|s|ms)){1,4}$/
 
 const unitMs = { h: 3_600_000, m: 60_000, s: 1_000, ms: 1 } as const
 

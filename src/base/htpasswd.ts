@@ -30,7 +30,7 @@ export function passwordHashKind(hash: string): PasswordHashKind | undefined {
   return patterns.find(([, pattern]) => pattern.test(hash))?.[0]
 }
 
-export interface HtpasswdLine {
+interface HtpasswdLine {
   /** Counted from 1. */
   readonly line: number
   /** Undefined where the line has none: it is malformed. */

@@ -4,9 +4,9 @@
  * decides. A module without a level logs everything. Spans in brackets are read and mean nothing.
  */
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'off'] as const
-export type FilterLevel = (typeof levels)[number]
+type FilterLevel = (typeof levels)[number]
 
-export interface LogFilter {
+interface LogFilter {
   /** Levels by module; the empty module is everything. */
   readonly levels: ReadonlyMap<string, FilterLevel>
 }

@@ -1,7 +1,7 @@
 /** Parameters of query strings. What is kept stays byte for byte as it was sent. */
 
 /** A name or a value as servers decode it; what cannot be decoded stays as it is. */
-export function decodeQueryPart(text: string): string {
+function decodeQueryPart(text: string): string {
   if (!/[%+]/.test(text)) return text
   const spaced = text.replaceAll('+', ' ')
   try {

@@ -21,7 +21,7 @@ type Form =
   | 'split'
 
 /** Names in lower case. */
-export interface SensitiveNames {
+interface SensitiveNames {
   has(name: string): boolean
 }
 

@@ -17,17 +17,14 @@ import type { CelProblem } from './problem.ts'
 import type { CelResult } from './value.ts'
 import type { Variables } from './variables.ts'
 
-export { CelError, type CelErrorKind, isCelError } from './error.ts'
+export { CelError, isCelError } from './error.ts'
 export { FlattenedMap } from './flattened.ts'
 export type { Activation } from './frame.ts'
 export { toText } from './functions/convert.ts'
 export { type HeaderSource, HeadersView } from './headers.ts'
-export { CelCidr, CelIp } from './ip.ts'
 export { parseJson, writeJson } from './json.ts'
-export type { CelProblem } from './problem.ts'
 export { CelDuration, CelTimestamp } from './time.ts'
 export {
-  type CelKey,
   type CelMapValue,
   type CelRecord,
   type CelResult,
@@ -39,11 +36,10 @@ export {
   isMap,
   mapGet,
   mapKeys,
-  typeName,
 } from './value.ts'
-export { activationOf, gatewayVariables, mcpRuleFields, type Variables } from './variables.ts'
+export { activationOf, gatewayVariables, mcpRuleFields } from './variables.ts'
 
-export interface CelOptions {
+interface CelOptions {
   /**
    * The variables that there are, and their fields; others are refused. A name that is not set at evaluation
    * is null. Without this any name is a variable, and one that is not set is missing.

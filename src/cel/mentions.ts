@@ -2,7 +2,7 @@
 import { childrenOf, type Expression } from './syntax.ts'
 
 /** A variable and the fields that are read of it, as far as they are constant. */
-export type Path = readonly string[]
+type Path = readonly string[]
 
 export interface Mentions {
   /** Longest constant paths; the path of `request[x]` is `request`. */

@@ -82,7 +82,7 @@ export abstract class CelView {
 }
 
 /** Every value that has a type of its own says so with this. */
-export interface Typed {
+interface Typed {
   readonly celType: string
 }
 

@@ -12,7 +12,7 @@ import { type OfflineOptions, type Recording, readRecording, tellRecording } fro
 import { exitCode, type Output, type OutputFormat, UsageError } from './output.ts'
 import { objectText, parseObjectPath } from './status.ts'
 
-export interface Expectation {
+interface Expectation {
   readonly object: ObjectRef
   readonly type: string
   /** Status, such as `True`, or a reason, such as `Accepted`. */
@@ -23,7 +23,7 @@ export interface Expectation {
  * `KIND/[NAMESPACE/]NAME TYPE=VALUE`, where the value is a status or a reason.
  * @throws UsageError
  */
-export function parseExpectation(text: string): Expectation {
+function parseExpectation(text: string): Expectation {
   const [, path, type, value] = /^(\S+)\s+([A-Za-z]+)=(\w+)$/.exec(text.trim()) ?? []
   if (path === undefined || type === undefined || value === undefined) {
     throw new UsageError(`--expect '${text}' is not 'KIND/NAME CONDITION=VALUE'`)

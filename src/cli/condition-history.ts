@@ -7,7 +7,7 @@ import type { Recording } from './offline.ts'
 import { placedConditions } from './status.ts'
 
 /** What a condition became, or undefined where it is gone. */
-export type ConditionState = Pick<Condition, 'status' | 'reason' | 'message' | 'observedGeneration'>
+type ConditionState = Pick<Condition, 'status' | 'reason' | 'message' | 'observedGeneration'>
 
 export interface ConditionChange {
   /** The object itself (empty), or one of its parents, listeners or ancestors. */

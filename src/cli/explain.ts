@@ -36,7 +36,7 @@ interface Explanation {
 }
 
 /** `[KIND, NAMESPACE/NAME]`, or just a name for what has no namespace; the kind in any case. */
-export function parseObject(kind: string, name: string, fold: Fold): ObjectRef {
+function parseObject(kind: string, name: string, fold: Fold): ObjectRef {
   const parts = name.split('/')
   if (parts.length > 2 || parts.includes('')) {
     throw new UsageError(`${name} is not NAMESPACE/NAME`)

@@ -1,5 +1,4 @@
 /** How much of its history a log still has, and what stands in for the rest. */
-
 import { storedFold } from '../control-plane/stored-state.ts'
 import type { EventLog } from '../log/index.ts'
 import { type FoldSnapshot, foldVersion } from '../replay/index.ts'
@@ -9,7 +8,7 @@ import { type FoldSnapshot, foldVersion } from '../replay/index.ts'
  * - `stored`: the beginning was purged, and the state that is stored beside the log stands in for it.
  * - `partial`: the beginning is gone, and nothing stands in for it.
  */
-export type ExtentState = 'whole' | 'stored' | 'partial'
+type ExtentState = 'whole' | 'stored' | 'partial'
 
 export interface LogExtent {
   readonly state: ExtentState

@@ -39,7 +39,7 @@ export interface Recording {
 }
 
 /** Positions of a log, the last one included. */
-export interface Gap {
+interface Gap {
   readonly from: number
   readonly to: number
 }

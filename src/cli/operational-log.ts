@@ -9,10 +9,10 @@ import type { Output } from './output.ts'
 
 export type Severity = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal'
 
-export type LogForm = 'text' | 'json'
+type LogForm = 'text' | 'json'
 
 /** Where a line comes from, as levels are given by. */
-export type LogModule = 'sluice' | 'sluice::xds' | 'sluice::proxy'
+type LogModule = 'sluice' | 'sluice::xds' | 'sluice::proxy'
 
 const prefixes: Readonly<Record<Severity, string>> = {
   trace: 'trace: ',

@@ -23,7 +23,7 @@ import { heedSignals } from './signals.ts'
 import { announce, trafficOptions, usageProblems } from './traffic.ts'
 import { packageVersion } from './version.ts'
 
-export interface ProxyCommandOptions {
+interface ProxyCommandOptions {
   /** Values of settings by name, as given on the command line. */
   readonly flags: Partial<Record<SettingName | RemoteSettingName, string>>
 }

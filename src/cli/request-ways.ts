@@ -66,7 +66,7 @@ export interface ExplainedField {
   readonly policies: readonly ExplainedPolicy[]
 }
 
-export interface ExplainedBackend {
+interface ExplainedBackend {
   /** `Kind namespace/name[:port]`, or why there is none. */
   readonly backend: string
   readonly weight: number

@@ -11,7 +11,7 @@ import { exitCode, type Output, UsageError } from './output.ts'
 import { heedSignals } from './signals.ts'
 import { announce, trafficOptions } from './traffic.ts'
 
-export interface RunOptions {
+interface RunOptions {
   readonly file: readonly string[]
   readonly logFile?: string
   readonly nats?: string

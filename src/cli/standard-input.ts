@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 /** What messages call it. */
-export const standardInput = '(standard input)'
+const standardInput = '(standard input)'
 
-export interface ReadPaths {
+interface ReadPaths {
   readonly paths: readonly string[]
   /** The name by which messages call a file. */
   nameOf(file: string): string

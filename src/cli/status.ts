@@ -6,7 +6,7 @@ import { type OfflineOptions, readRecording, tellRecording } from './offline.ts'
 import { exitCode, type Output, type OutputFormat, table, UsageError } from './output.ts'
 
 /** Where a condition stands in a status: the object itself, or one of its lists. */
-export interface PlacedCondition {
+interface PlacedCondition {
   readonly place: string
   /** The same as a path: `status.listeners[http]`. */
   readonly path: string

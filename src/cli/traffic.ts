@@ -32,7 +32,7 @@ function describe(event: ProxyEvent): Line | undefined {
   }
 }
 
-export interface Surroundings {
+interface Surroundings {
   readonly log: OperationalLog
   /** May a dynamic forward proxy reach loopback addresses without being told so? */
   readonly loopback: boolean
@@ -42,7 +42,7 @@ export interface Surroundings {
   onQuit(): void
 }
 
-export type TrafficOptions = Omit<ProxyOptions, 'channel' | 'name'>
+type TrafficOptions = Omit<ProxyOptions, 'channel' | 'name'>
 
 /** The error that names every problem, a line each. */
 export function usageProblems(problems: readonly SettingProblem[]): UsageError {

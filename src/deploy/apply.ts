@@ -50,7 +50,7 @@ interface Made {
   readonly content: string
 }
 
-export interface ApplierOptions {
+interface ApplierOptions {
   readonly client: KubeClient
   readonly owned: OwnedObjects
   /** May this replica write now? Asked before every write. */

@@ -8,7 +8,7 @@ import {
   ownedBy,
 } from '../kube/index.ts'
 
-export interface ClassParametersRef {
+interface ClassParametersRef {
   readonly group?: string
   readonly kind?: string
   readonly namespace: string

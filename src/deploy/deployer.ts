@@ -22,7 +22,7 @@ import {
 } from './apply.ts'
 import type { OwnedObjects } from './owned-objects.ts'
 
-export interface DeployerOptions {
+interface DeployerOptions {
   readonly client: KubeClient
   readonly owned: OwnedObjects
   /** What is wanted for a Gateway. */
@@ -42,7 +42,7 @@ export interface DeployerOptions {
 }
 
 /** All in milliseconds. */
-export interface DeployerTiming {
+interface DeployerTiming {
   /** Quiet time before Gateways are looked at: one edit often changes several things. */
   readonly settleMs: number
   readonly retryMs: number

@@ -2,7 +2,7 @@
 import type { ProxyEnvironment } from '../desired/deployment/index.ts'
 import { serviceHost } from '../model/service-host.ts'
 
-export interface ControllerPlace {
+interface ControllerPlace {
   readonly version: string
   /** Namespace of the controller. */
   readonly namespace: string

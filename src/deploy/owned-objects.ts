@@ -23,7 +23,7 @@ export function isOwnedKind(kind: string): kind is OwnedKind {
   return Object.hasOwn(ownedKinds, kind)
 }
 
-export interface OwnedObject {
+interface OwnedObject {
   readonly kind: OwnedKind
   readonly object: KubeObject
 }

@@ -25,7 +25,7 @@ import { type ObjectState, refusalAfter } from './object-state.ts'
 import { OutputStore } from './output-store.ts'
 
 /** A name under which something can be read; the unit of dependency. */
-export type ReadKey = string
+type ReadKey = string
 
 export interface Reader {
   /** The object's state, also where its only versions were refused; undefined where unknown. */
@@ -85,7 +85,7 @@ export interface IndexDefinition {
 }
 
 /** What one stage did for one object. */
-export interface DerivationTrace {
+interface DerivationTrace {
   readonly stage: string
   readonly reads: readonly ReadKey[]
   readonly resources: readonly ResourceKey[]

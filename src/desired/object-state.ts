@@ -18,7 +18,7 @@ export interface Refusal {
 }
 
 /** The part of an object's metadata that derivations may look at. */
-export interface ObservedMetadata {
+interface ObservedMetadata {
   readonly labels?: Readonly<Record<string, string>>
   readonly annotations?: Readonly<Record<string, string>>
   readonly creationTimestamp?: string

@@ -3,7 +3,6 @@
  * reads like any other; a refresh that finds nothing new adds nothing. The last good set stands
  * while a server is away, and over restarts, since it is in the log.
  */
-
 import { createHash } from 'node:crypto'
 import { createEvent, jwksFetched, type SluiceEvent } from '../../events/index.ts'
 import { canonicalJson } from '../base/canonical.ts'
@@ -15,7 +14,7 @@ import type { Resource } from '../model/resources.ts'
 import { fetchKeySet, type PublicKeySet, type SecretLookup } from './fetch-key-set.ts'
 import { keySetAddress } from './key-set-address.ts'
 
-export interface KeySetFetcherOptions {
+interface KeySetFetcherOptions {
   readonly clock: Clock
   readonly cluster: string
   /** Unique to this run, for the ids of events. */

@@ -7,7 +7,7 @@ import type { Clock } from '../base/clock.ts'
 import { subjectOf } from '../log/index.ts'
 
 /** What the fold asks for. */
-export interface WantedTimer {
+interface WantedTimer {
   readonly timer: string
   /** RFC 3339. */
   readonly dueAt: string

@@ -37,7 +37,7 @@ export interface ClientTlsSettings {
   readonly ciphers?: readonly string[]
 }
 
-export interface ClientHttpSettings {
+interface ClientHttpSettings {
   /** Largest body that is held in memory for a policy. */
   readonly maxBufferBytes?: number
   /** Most header fields of a request. */

@@ -24,7 +24,7 @@ export interface McpItem {
  *
  * Of the last three there is only the one at hand; arguments are there for calls, not in lists.
  */
-export interface McpUse {
+interface McpUse {
   /** Method of the client's message. */
   readonly method: string
   readonly item: McpItem

@@ -60,13 +60,13 @@ export interface RequestOptions {
   readonly timeoutMs?: number
 }
 
-export interface WatchOptions {
+interface WatchOptions {
   readonly accept?: string
   /** The server has taken the watch; events may be long in coming. */
   readonly onOpen?: () => void
 }
 
-export const patchTypes = {
+const patchTypes = {
   merge: 'application/merge-patch+json',
   apply: 'application/apply-patch+yaml',
 } as const

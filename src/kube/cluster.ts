@@ -6,7 +6,7 @@ import { KubeConfig } from '@kubernetes/client-node'
 import { Agent as HttpAgent } from '../base/node-http.ts'
 
 /** What a request needs beside method, path and body. */
-export interface Credentials {
+interface Credentials {
   readonly agent: Agent | HttpAgent
   readonly headers: Readonly<Record<string, string>>
   /** `user:password` of basic authentication. */

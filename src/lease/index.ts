@@ -1,4 +1,4 @@
-export { KubernetesLease, type KubernetesLeaseOptions } from './kubernetes.ts'
-export type { Lease, LeaseEvents, LeaseOptions } from './lease.ts'
-export { type NatsLeaseOptions, openNatsLease } from './nats.ts'
+export { KubernetesLease } from './kubernetes.ts'
+export type { Lease, LeaseOptions } from './lease.ts'
+export { openNatsLease } from './nats.ts'
 export { Presence, type PresenceOptions } from './presence.ts'

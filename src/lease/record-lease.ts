@@ -47,7 +47,7 @@ export interface LeaseStore {
 /** So many durations a candidate that needs the lease waits before it asks for it. */
 const needPatience = 2
 
-export interface RecordLeaseOptions extends LeaseOptions {
+interface RecordLeaseOptions extends LeaseOptions {
   readonly store: LeaseStore
   /** Is a holder surely gone, such as an earlier process that had the same lock of this machine? */
   readonly isGone?: (holder: string) => boolean

@@ -35,7 +35,7 @@ export interface MovedAside {
 }
 
 /** An open database that has passed its checks. */
-export interface LogFile {
+interface LogFile {
   readonly database: DatabaseSync
   readonly movedAside: MovedAside | undefined
 }
@@ -81,7 +81,7 @@ function findDamage(path: string): string | undefined {
 }
 
 /** Opens the file as it is, with its schema; the tables are made where there are none. */
-export function openDatabase(path: string): DatabaseSync {
+function openDatabase(path: string): DatabaseSync {
   // Another process that reads or writes the same file is waited for.
   const database = new DatabaseSync(path, { timeout: 5000 })
   try {

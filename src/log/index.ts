@@ -1,5 +1,4 @@
 export { openEmbeddedLog, readEmbeddedLog } from './embedded.ts'
-export { type MovedAside, moveLogAside } from './embedded-file.ts'
 export { maxEventBytes } from './encode.ts'
 export * from './log.ts'
 export { MemoryLog } from './memory.ts'

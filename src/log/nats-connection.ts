@@ -43,7 +43,7 @@ export interface Link {
   isConnected(): boolean
 }
 
-export const defaultStream = 'SLUICE_EVENTS'
+const defaultStream = 'SLUICE_EVENTS'
 const subjects = 'sluice.>'
 /** Debian ships 2.9; before it there are no ordered consumers that pull. */
 const oldestServer = [2, 9] as const
@@ -51,7 +51,7 @@ const headerReserve = 8 * 1024
 const largestFrame = 512 * 1024
 const smallestPayload = 64 * 1024
 /** An answer that takes longer is asked for again; in milliseconds. */
-export const answerTimeoutMs = 2000
+const answerTimeoutMs = 2000
 
 /**
  * Connects, and checks that the server can keep the log.

@@ -18,10 +18,10 @@ const eventHeader = 'Sluice-Event'
 const purgedHeader = 'Sluice-Purged'
 
 /** No resource has this subject: theirs have five tokens. */
-export const purgeSubject = 'sluice.log.purged'
+const purgeSubject = 'sluice.log.purged'
 
 /** The place of an event in its batch. */
-export interface EventFrame {
+interface EventFrame {
   /** Position of the event is the batch's `base` plus this number. */
   readonly number: number
   readonly part: number

@@ -1,7 +1,7 @@
 import type { ConsumerMessages, JsMsg } from '@nats-io/jetstream'
 import type { Link } from './nats-connection.ts'
 
-export interface MessageRange {
+interface MessageRange {
   /** Sequence to begin at. */
   readonly from: number
   /** Only this subject. */

@@ -13,7 +13,7 @@ export interface AppendRequest {
 }
 
 /** What a group of appends comes to, in the order of the calls, at one state of the log. */
-export interface Plan {
+interface Plan {
   /** One for each request; true once `events` are stored behind the state. */
   readonly results: readonly Appended[]
   /** What the log does not hold yet. */

@@ -6,7 +6,7 @@ import { parseFrame } from './nats-frames.ts'
 import type { StreamIndex } from './nats-index.ts'
 import { followMessages } from './nats-messages.ts'
 
-export interface EventRange {
+interface EventRange {
   /** Position to begin at. */
   readonly from: number
   /** Only this subject. */

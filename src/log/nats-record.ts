@@ -17,7 +17,7 @@ import type { NatsConnection } from '@nats-io/transport-node'
 import { LogError } from './log.ts'
 import { connectTo, findStream, messageOf } from './nats-connection.ts'
 
-export interface NatsRecordOptions {
+interface NatsRecordOptions {
   /** One or several of a cluster, with commas between. */
   readonly servers: string
   readonly bucket: string

@@ -20,7 +20,7 @@ import { SnapshotStore } from './nats-snapshots.ts'
 import { type Deadline, persist, publishBatch } from './nats-writer.ts'
 import { parseSubject } from './subjects.ts'
 
-export { type NatsLogOptions, placeOf } from './nats-connection.ts'
+export { placeOf } from './nats-connection.ts'
 
 interface PendingAppend extends AppendRequest {
   readonly resolve: (appended: Appended) => void

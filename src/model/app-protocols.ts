@@ -2,7 +2,7 @@
  * What the appProtocol of a Service port says of how HTTP is spoken there (GEP-1911, KEP-3726, and the
  * names that are in use for the same). Names are compared without case.
  */
-export interface AppProtocol {
+interface AppProtocol {
   /** Absent: the name leaves it open. */
   readonly version?: '1.1' | '2'
   /** Only over TLS. */

@@ -3,7 +3,7 @@ import { X509Certificate } from 'node:crypto'
 import type { ReferencedSecret, References } from './references.ts'
 import type { SecretRef } from './resources.ts'
 
-export interface CertificatePairRefs {
+interface CertificatePairRefs {
   readonly certificate: SecretRef
   readonly privateKey: SecretRef
 }
@@ -34,7 +34,7 @@ export function certificatePair({ entries, ref }: ReferencedSecret): Certificate
 /** Key under which ConfigMaps hold authorities (Gateway API). */
 export const authoritiesEntry = 'ca.crt'
 
-export interface AuthoritiesProblem {
+interface AuthoritiesProblem {
   readonly problem: string
   /** As in `DecidedCondition`. */
   readonly own?: readonly string[]

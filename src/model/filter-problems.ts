@@ -2,7 +2,7 @@
 import { headerProblems } from './header-changes.ts'
 import type { PathModifier, RouteFilter } from './resources.ts'
 
-export interface FilterProblem {
+interface FilterProblem {
   /** Field of the filter as a user writes it, such as `urlRewrite.path.replaceFullPath`. */
   readonly path: string
   readonly message: string

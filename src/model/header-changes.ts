@@ -1,7 +1,7 @@
 import type { HeaderChanges } from './resources.ts'
 
 /** A message head as far as header changes touch it. */
-export interface EditableHead {
+interface EditableHead {
   /** Requests only: host and port that the message is for. */
   authority?: string
   readonly headers: {

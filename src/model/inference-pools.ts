@@ -1,7 +1,7 @@
 /** Pods that serve a model (Gateway API Inference Extension), as proxies receive them. */
 import type { ObjectRef } from './names.ts'
 
-export type PickerFailureMode = 'FailOpen' | 'FailClose'
+type PickerFailureMode = 'FailOpen' | 'FailClose'
 
 /** Who chooses an endpoint for each request. */
 export interface EndpointPicker {

@@ -62,7 +62,7 @@ export interface ReferencedSecret {
 }
 
 /** What the log knows of one entry of a Secret. */
-export interface SecretEntry {
+interface SecretEntry {
   /** Keyed digest of the value. */
   readonly digest: string
   readonly isEmpty?: boolean

@@ -65,7 +65,7 @@ export interface ListenerResource {
   readonly tls?: ListenerTls
 }
 
-export type StringMatchType = 'Exact' | 'RegularExpression'
+type StringMatchType = 'Exact' | 'RegularExpression'
 
 export interface NamedMatch {
   readonly name: string
@@ -250,7 +250,7 @@ export interface Endpoint {
   readonly forNodes?: readonly string[]
 }
 
-export interface EndpointPort {
+interface EndpointPort {
   readonly name: string
   readonly port: number
   readonly appProtocol?: string

@@ -33,7 +33,7 @@ export interface ListenerPlace {
   readonly section: string
 }
 
-export interface RulePlace {
+interface RulePlace {
   readonly route: ObjectRef
   readonly ruleIndex: number
   readonly ruleName?: string
@@ -97,7 +97,7 @@ const sectionsOf = ({ backend, sections }: BackendPlace): readonly TargetKey[] =
 const refOf = ({ kind, namespace, name }: ObjectRef): ObjectRef => ({ kind, namespace, name })
 
 /** What holds for one field at one place. */
-export interface MergedPolicy {
+interface MergedPolicy {
   readonly definition: PolicyDefinition
   /** The winner; with `append` all that apply, least specific level first, oldest first. */
   readonly policies: readonly PolicyResource[]

@@ -76,7 +76,7 @@ function textType(node: TextNode): z.ZodType {
 }
 
 /** What is wrong with a string, or undefined. */
-export function textProblem(node: TextNode, value: string): string | undefined {
+function textProblem(node: TextNode, value: string): string | undefined {
   if (node.values !== undefined) {
     return node.values.includes(value) ? undefined : `must be one of ${node.values.join(', ')}`
   }

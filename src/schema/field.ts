@@ -62,7 +62,7 @@ export interface IntegerNode extends NodeBase {
   readonly bytes?: true
 }
 
-export interface BooleanNode extends NodeBase {
+interface BooleanNode extends NodeBase {
   readonly type: 'boolean'
 }
 
@@ -247,13 +247,7 @@ export function map<T>(
   return { node: { type: 'map', values: values.node, ...keyNode, ...rest } }
 }
 
-export type Json =
-  | null
-  | boolean
-  | number
-  | string
-  | readonly Json[]
-  | { readonly [key: string]: Json }
+type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
 
 /** Any JSON value. */
 export function json(): Schema<Json> {
@@ -285,9 +279,4 @@ export function amount(): Schema<number | string> {
 /** The same schema with more rules. */
 export function withRules<T>(schema: Schema<T>, ...rules: readonly Rule[]): Schema<T> {
   return { node: { ...schema.node, rules: [...(schema.node.rules ?? []), ...rules] } }
-}
-
-/** The properties of an object schema, to build variants that share them. */
-export function fieldsOf(schema: Schema<unknown>): Readonly<Record<string, AnyProperty>> {
-  return schema.node.type === 'object' ? schema.node.fields : {}
 }

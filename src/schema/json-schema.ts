@@ -3,7 +3,7 @@ import { describeField } from './describe.ts'
 import type { FieldGroup, Node, ObjectNode } from './field.ts'
 import { quantityPattern } from './quantity.ts'
 
-export interface JsonSchema {
+interface JsonSchema {
   readonly [keyword: string]: unknown
 }
 

@@ -9,7 +9,7 @@ const reserved = new Set(
 )
 
 /** `self.field` as CEL must write it. */
-export function celField(field: string): string {
+function celField(field: string): string {
   return `self.${reserved.has(field) ? `__${field}__` : field}`
 }
 

@@ -1,7 +1,7 @@
 import type { Node, ObjectNode, TextNode } from './field.ts'
 
 /** The types that a reference page explains. */
-export interface NamedTypes {
+interface NamedTypes {
   /** Objects, each before the objects of its fields. */
   readonly objects: readonly ObjectNode[]
   /** Named strings: with bounds, with a form, or with a fixed set of values. */
@@ -26,7 +26,7 @@ export function namedTypes(root: Node): NamedTypes {
 }
 
 /** The nodes directly below a node. */
-export function partsOf(node: Node): readonly Node[] {
+function partsOf(node: Node): readonly Node[] {
   switch (node.type) {
     case 'object':
       return Object.values(node.fields).map((property) => property.schema.node)

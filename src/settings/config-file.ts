@@ -11,7 +11,7 @@ export interface SettingTexts {
   readonly sources: Readonly<Record<string, string>>
 }
 
-export interface FileSettings {
+interface FileSettings {
   /** Texts by environment variable. */
   readonly values: Readonly<Record<string, string>>
   /** Environment variable -> where in the file its text is from. */

@@ -64,7 +64,7 @@ function readSelectors(text: string): readonly LabelSelector[] | undefined {
 }
 
 /** GatewayParameters that a GatewayClass made by the controller refers to. */
-export interface ClassParameters {
+interface ClassParameters {
   readonly group?: string
   readonly kind?: string
   readonly namespace: string
@@ -82,7 +82,7 @@ function readClassParameters(text: string): Readonly<Record<string, ClassParamet
   return isWhole ? (value as unknown as Record<string, ClassParameters>) : undefined
 }
 
-export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'
+type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'
 
 function readDuration(text: string): number | undefined {
   const ms = parseDurationMs(text)

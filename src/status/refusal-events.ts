@@ -8,7 +8,7 @@ import { controllerName, gatewayGroup } from '../api/names.ts'
 import { systemClock } from '../base/clock.ts'
 import { type KubeClient, KubeError } from '../kube/index.ts'
 
-export interface RefusalEventsOptions {
+interface RefusalEventsOptions {
   readonly client: Pick<KubeClient, 'apply'>
   /** Objects as the log knows them. */
   readonly index: { get(key: string): { readonly uid: string } | undefined }

@@ -17,7 +17,7 @@ import { type KubeClient, KubeError, type LiveObject, objectPath } from '../kube
 import type { ObjectKey } from '../model/names.ts'
 import { type Status, statusPatch } from './merge.ts'
 
-export interface StatusWriterOptions {
+interface StatusWriterOptions {
   readonly client: KubeClient
   /** What is decided for an object, and for which version of it. */
   wanted(key: ObjectKey): Decided
@@ -32,17 +32,17 @@ export interface StatusWriterOptions {
   readonly timing?: Partial<StatusTiming>
 }
 
-export interface Decided {
+interface Decided {
   /** Undefined where the object has no status of ours. */
   readonly status: Status | undefined
   /** Undefined where nothing is known of the object. */
   readonly of: { readonly uid: string; readonly generation: number } | undefined
 }
 
-export type WriteOutcome = 'written' | 'conflict' | 'refused' | 'failed'
+type WriteOutcome = 'written' | 'conflict' | 'refused' | 'failed'
 
 /** All in milliseconds. */
-export interface StatusTiming {
+interface StatusTiming {
   /** Quiet time before a write: one edit often changes a status in steps. */
   readonly settleMs: number
   /** Shortest time between two writes to one object. */

@@ -9,7 +9,7 @@ import type { VerifyMode } from '../model/backend-tls.ts'
 import { checkNames } from './server-names.ts'
 
 /** Which server is meant. */
-export interface ServerIdentity {
+interface ServerIdentity {
   /** Sent to the server (RFC 6066 3); empty where there is only an address. */
   readonly serverName: string
   /** The chain must lead to a trusted authority. */
@@ -25,7 +25,7 @@ export interface ClientTls extends ServerIdentity {
   readonly alpn: readonly string[]
 }
 
-export interface IdentitySettings {
+interface IdentitySettings {
   readonly verify: VerifyMode
   /** Name that is sent (SNI). */
   readonly serverName?: string | undefined

@@ -10,12 +10,7 @@
  * evaluations of a thread. So a result that is a map or a list may be a view of the request: use it
  * at once (write it as text or JSON) and never keep it.
  */
-export {
-  type AttributeConfig,
-  BoundAttributes,
-  observedParts,
-  toAttribute,
-} from './attributes.ts'
+export { type AttributeConfig, BoundAttributes, observedParts } from './attributes.ts'
 export { type BodyNeeds, bufferBodies } from './bodies.ts'
 export { Expression, toBytes, toFieldValue } from './expression.ts'
 export { grpcStatus } from './response.ts'

@@ -1,4 +1,4 @@
-import { type CelRecord, CelView } from '../cel/index.ts'
+import { CelView } from '../cel/index.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 
 /** Whatever points at the exchange that is looked at now. */
@@ -24,9 +24,4 @@ export abstract class ExchangeView extends CelView {
   override fieldNames(): readonly string[] {
     return this.#names.filter((name) => this.hasField(name))
   }
-}
-
-/** A record without the fields that are undefined; undefined where none is left. */
-export function recordOf(fields: CelRecord): CelRecord | undefined {
-  return Object.values(fields).some((value) => value !== undefined) ? fields : undefined
 }

@@ -84,7 +84,7 @@ export function asRelist(
   ]
 }
 
-export interface ObjectVersion {
+interface ObjectVersion {
   readonly uid: string
   readonly resourceVersion: string
   readonly generation: number

@@ -7,7 +7,7 @@ interface WatchedFolder {
   readonly watcher: FSWatcher
 }
 
-export interface DirectoryWatchOptions {
+interface DirectoryWatchOptions {
   /** Something happened to this path, whatever it is; nothing may have happened too. */
   onPath(path: string): void
   /** A folder cannot be watched, or no longer; what happens there must be found by looking. */

@@ -18,7 +18,7 @@ interface FileState {
   readonly problems: readonly SourceProblem[]
 }
 
-export interface FileSetOptions extends ObserveOptions {
+interface FileSetOptions extends ObserveOptions {
   /** Files and folders, as the user gave them. */
   readonly paths: readonly string[]
   /** What the log knows already: kept for files that cannot be read now. */
@@ -43,7 +43,7 @@ interface FoundContent {
 }
 
 /** Files of which this is the second look, after a wait. */
-export interface SecondLook {
+interface SecondLook {
   has(file: string): boolean
 }
 

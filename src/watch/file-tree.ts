@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { SourceProblem } from './source-problem.ts'
 
 /** What lies below a folder. Paths begin with the folder as it was given. */
-export interface Listing {
+interface Listing {
   readonly files: readonly string[]
   /** The folder itself and every folder below it. */
   readonly folders: readonly string[]

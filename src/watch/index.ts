@@ -1,12 +1,4 @@
-export { DigestKey, openDigestKey, randomDigestKey } from './digest-key.ts'
-export { FileSource, type FileSourceOptions, type FileSourceTiming } from './files.ts'
-export type { Claim, ClaimContent, Examine, ObserveOptions, Validate } from './observed.ts'
-export { type Manifests, readManifests } from './read-manifests.ts'
-export {
-  redact,
-  type SecretPaths,
-  type SecretSink,
-  secretPlaceholder,
-} from './redact.ts'
-export { type IndexEntry, type IndexState, ResourceIndex } from './resource-index.ts'
-export { formatProblem, type SourceProblem, type SourceProblemReason } from './source-problem.ts'
+export { FileSource, type FileSourceOptions } from './files.ts'
+export type { Examine, Validate } from './observed.ts'
+export type { SecretPaths } from './redact.ts'
+export { formatProblem } from './source-problem.ts'

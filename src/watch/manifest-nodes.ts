@@ -13,7 +13,7 @@ import {
 } from 'yaml'
 import { type FieldProblem, formatPath, type PathStep } from '../api/validate.ts'
 
-export interface NodeProblem {
+interface NodeProblem {
   readonly offset: number
   readonly message: string
 }

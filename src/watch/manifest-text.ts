@@ -1,7 +1,7 @@
 /** The bytes of a manifest as text, and the texts of which it consists. */
 
 /** What is wrong with bytes that are no text, and in which line. */
-export interface NoText {
+interface NoText {
   readonly line: number
   readonly message: string
 }
@@ -47,7 +47,7 @@ function undecodableLine(bytes: Uint8Array): number {
 }
 
 /** A piece of a text, and where it begins in it. */
-export interface TextPiece {
+interface TextPiece {
   readonly text: string
   readonly start: number
 }

@@ -15,7 +15,7 @@ import { decodeManifest, jsonTexts } from './manifest-text.ts'
 import type { SourceProblem } from './source-problem.ts'
 
 /** A place in a file; both begin at 1. */
-export interface Place {
+interface Place {
   readonly line: number
   readonly column: number
 }

@@ -60,7 +60,7 @@ export interface ContentVersion {
   readonly metadata: string
 }
 
-export interface Observed {
+interface Observed {
   readonly claim?: Claim
   readonly problems: readonly SourceProblem[]
 }

@@ -21,7 +21,6 @@ export const gatewayClassSpec = object('GatewayClassSpec', {
   parametersRef: optional(objectRef, 'Parameters of the class.'),
   description: optional(text({ max: 64 }), 'For readers.'),
 })
-export type GatewayClassSpec = Infer<typeof gatewayClassSpec>
 
 interface Address {
   readonly type?: string

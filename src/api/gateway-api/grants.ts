@@ -36,7 +36,6 @@ export const referenceGrantSpec = object('ReferenceGrantSpec', {
     'What may be referred to.',
   ),
 })
-export type ReferenceGrantSpec = Infer<typeof referenceGrantSpec>
 
 interface Target {
   readonly group: string

@@ -25,7 +25,7 @@ interface Waiter {
   reject(error: unknown): void
 }
 
-export class PasswordChecker {
+class PasswordChecker {
   readonly #key = randomBytes(32)
   readonly #fitting = new Set<string>()
   readonly #failing = new Set<string>()

@@ -5,7 +5,7 @@
 import { createHash, hash } from 'node:crypto'
 import { toCryptDigits } from './crypt-alphabet.ts'
 
-export type ShaMark = '5' | '6'
+type ShaMark = '5' | '6'
 
 interface Kind {
   readonly algorithm: 'sha256' | 'sha512'

@@ -19,7 +19,7 @@ import { badValue, type FunctionTable, fixed, wrongTypes } from './define.ts'
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** Bytes as text; an error for what is not UTF-8. */
-export function decodeUtf8(bytes: Uint8Array): string | CelError {
+function decodeUtf8(bytes: Uint8Array): string | CelError {
   try {
     return decoder.decode(bytes)
   } catch {
@@ -35,7 +35,7 @@ export function textOf(value: CelValue | undefined): string | undefined {
 }
 
 /** Length in code points. */
-export function codePoints(text: string): number {
+function codePoints(text: string): number {
   let count = text.length
   for (let i = 0; i < text.length - 1; i++) {
     if ((text.charCodeAt(i) & 0xfc00) === 0xd800 && (text.charCodeAt(i + 1) & 0xfc00) === 0xdc00) {

@@ -15,7 +15,7 @@ import {
 import { IdentityProviderError } from './problem.ts'
 import type { NewUser } from './users.ts'
 
-export interface ClientSettings {
+interface ClientSettings {
   readonly serviceAccountsEnabled: boolean
   readonly directAccessGrantsEnabled: boolean
   readonly authorizationServicesEnabled: boolean

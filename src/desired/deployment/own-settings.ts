@@ -54,7 +54,7 @@ export function readinessPort(parameters: ProxyParameters): number | undefined {
 }
 
 /** Seconds, where nobody says. */
-export const defaultShutdown = { min: 10, max: 60 } as const
+const defaultShutdown = { min: 10, max: 60 } as const
 
 /** Whole seconds, as a number or as `30s`. */
 function secondsOf(value: unknown): number | undefined {

@@ -9,7 +9,7 @@ type Spec = GatewayParametersSpec
 export type EnvVar = NonNullable<Spec['env']>[number]
 export type Resources = NonNullable<Spec['resources']>
 
-export const overlayNames = [
+const overlayNames = [
   'deployment',
   'service',
   'serviceAccount',
@@ -41,7 +41,7 @@ function joined<Part extends object>(a: Part | undefined, b: Part | undefined): 
 }
 
 /** By name; of several of one name the last. What the Gateway changes keeps its place. */
-export function joinEnv(
+function joinEnv(
   below: readonly EnvVar[] | undefined,
   above: readonly EnvVar[] | undefined,
 ): readonly EnvVar[] {

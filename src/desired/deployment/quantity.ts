@@ -14,7 +14,7 @@ function scaleOf(unit: string): number {
 }
 
 /** Undefined where it is no quantity. */
-export function quantity(given: string | number): number | undefined {
+function quantity(given: string | number): number | undefined {
   const [, digits, unit = ''] = form.exec(String(given)) ?? []
   return digits === undefined ? undefined : Number(digits) * scaleOf(unit)
 }

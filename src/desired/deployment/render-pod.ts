@@ -8,7 +8,7 @@ import type { ProxyEnvironment, ProxyPlan } from './plan.ts'
 import { memoryMib, wholeProcessors } from './quantity.ts'
 
 /** Name of the container of the proxy; overlays merge by it. */
-export const containerName = 'proxy'
+const containerName = 'proxy'
 
 const tokenFolder = '/var/run/secrets/xds-tokens'
 const caFolder = '/etc/xds-tls'
@@ -26,7 +26,7 @@ const defaultMesh = {
 } as const
 
 /** Sidecars and the ambient capture of a mesh keep out: the proxy itself speaks to the mesh. */
-export const meshLabels = {
+const meshLabels = {
   'sidecar.istio.io/inject': 'false',
   'istio.io/dataplane-mode': 'none',
 } as const
@@ -38,7 +38,7 @@ const field = (name: string, fieldPath: string): EnvVar => ({
 })
 
 /** Requests, unless somebody limits the same thing: a limit is then the request too. */
-export function resourcesOf(given: Resources | undefined): Resources {
+function resourcesOf(given: Resources | undefined): Resources {
   const defaults = Object.entries({ cpu: '100m', memory: '128Mi' }).filter(
     ([name]) => given?.limits?.[name] === undefined,
   )

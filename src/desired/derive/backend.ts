@@ -23,7 +23,7 @@ function destinationOf(spec: GatewayBackendSpec, targets: readonly McpTarget[]):
 }
 
 /** What stands inside the backend itself: for all of it, or for one of its parts. */
-export interface InlinePlace {
+interface InlinePlace {
   readonly path: string
   readonly section?: string
   readonly policies: Readonly<Record<string, unknown>> | undefined

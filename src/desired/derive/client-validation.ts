@@ -13,7 +13,7 @@ import type { Reader } from '../graph.ts'
 import { referencesFrom } from './referenced-objects.ts'
 import { isGranted } from './references.ts'
 
-export interface ResolvedClients {
+interface ResolvedClients {
   /** Absent where clients prove nothing, or nobody could. */
   readonly clients?: ClientValidation
   /** The first reference that cannot be used. */

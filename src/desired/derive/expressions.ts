@@ -35,7 +35,7 @@ export function expressionFindings(...of: Parameters<typeof expressionProblems>)
   }))
 }
 
-export interface ExpressionProblem {
+interface ExpressionProblem {
   /** Of the expression, such as `spec.traffic.authorization.policy.matchExpressions[1]`. */
   readonly path: string
   readonly message: string

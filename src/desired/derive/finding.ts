@@ -1,7 +1,7 @@
 /** What is wrong with an object, and how bad it is for it. */
 
 /** How bad a finding is for the object that has it. */
-export type Severity =
+type Severity =
   /**
    * A protection is missing: what it covers is refused. A backend is not accepted then; a policy is
    * partially valid as long as another of its fields works.

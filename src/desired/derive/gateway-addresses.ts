@@ -19,7 +19,7 @@ export const gatewayServices = {
   },
 } as const
 
-export interface GatewayAddress {
+interface GatewayAddress {
   readonly type: 'IPAddress' | 'Hostname'
   readonly value: string
 }
@@ -33,7 +33,7 @@ interface ServiceStatus {
 /** metav1: at most 16 in a status. */
 const most = 16
 
-export interface GatewayAddresses {
+interface GatewayAddresses {
   readonly addresses: readonly GatewayAddress[]
   /** Why the Gateway cannot be reached as it asks; undefined where it can. */
   readonly failure: Failure | undefined

@@ -94,7 +94,7 @@ function allowedKinds(spec: ListenerSpec): { kinds: readonly string[]; failure: 
 }
 
 /** Where a listener stands: in which Gateway, written by whom. */
-export interface ListenerPlace {
+interface ListenerPlace {
   readonly gateway: ObjectName
   readonly owner: ObjectRef
   readonly ownerAge: Age

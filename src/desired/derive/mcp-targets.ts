@@ -11,9 +11,9 @@ import { specOf } from '../specs.ts'
 import { namespaceLabels } from './gateway.ts'
 
 /** Path of a Service's MCP servers, where it is not the default of their protocol. */
-export const pathAnnotation = `${ownGroup}/mcp-path`
+const pathAnnotation = `${ownGroup}/mcp-path`
 /** Name of a Service's target, where it is not `service-port`. */
-export const nameAnnotation = `${ownGroup}/mcp-target-name`
+const nameAnnotation = `${ownGroup}/mcp-target-name`
 
 const protocolOfPort: Readonly<Record<string, McpProtocol>> = {
   [`${ownGroup}/mcp`]: 'StreamableHTTP',
@@ -21,7 +21,7 @@ const protocolOfPort: Readonly<Record<string, McpProtocol>> = {
 }
 const defaultPaths: Readonly<Record<McpProtocol, string>> = { StreamableHTTP: '/mcp', SSE: '/sse' }
 
-export interface FoundTargets {
+interface FoundTargets {
   readonly targets: readonly McpTarget[]
   /** What users should know; nothing of it keeps the backend from being served. */
   readonly notes: readonly string[]

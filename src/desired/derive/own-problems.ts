@@ -13,7 +13,7 @@ import { expressionProblems } from './expressions.ts'
 import type { CheckRegex } from './http-rule.ts'
 import { phaseProblem, sectionProblem, targetKindProblem } from './policy-targets.ts'
 
-export interface OwnProblem {
+interface OwnProblem {
   /** From the top of the object, such as `spec.rules[0].matches[1].path.value`. */
   readonly path: string
   readonly message: string

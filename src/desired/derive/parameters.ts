@@ -8,7 +8,7 @@ import type { Reader } from '../graph.ts'
 import { specOf } from '../specs.ts'
 
 /** `problem`: why the reference cannot be used; `level`: what it leads to, absent without one. */
-export interface ResolvedParameters {
+interface ResolvedParameters {
   readonly problem?: Omit<Failure, 'reason'>
   readonly level?: ParametersLevel
 }

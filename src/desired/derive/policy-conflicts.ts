@@ -24,7 +24,7 @@ export interface Claim {
   readonly target: string
 }
 
-export interface Conflicts {
+interface Conflicts {
   /** One sentence for each field that is without effect somewhere. */
   readonly overridden: readonly string[]
   /** One for each that is combined with others. */

@@ -21,7 +21,7 @@ export interface ResolvedTarget {
   readonly problem: TargetProblem | undefined
 }
 
-export type TargetProblem = Omit<Failure, 'reason'>
+type TargetProblem = Omit<Failure, 'reason'>
 
 interface TargetKind {
   readonly group: string
@@ -171,7 +171,7 @@ const takesTraffic = (kind: string) => targetKinds[kind]?.sections.includes('tra
 /** Connections are forwarded unread from there as well. */
 const takesStreams = (kind: string) => kind === 'Gateway' || kind === 'ListenerSet'
 
-export interface ClosingField {
+interface ClosingField {
   readonly section: PolicySection
   readonly field: string
 }

@@ -115,7 +115,7 @@ type AnyRouteSpec = HttpRouteSpec | GrpcRouteSpec
 type AnyRuleSpec = HttpRuleSpec | GrpcRuleSpec
 
 /** Makes the rules of a route, whatever its kind writes them in. */
-export type ViewRules<Kind extends RequestRouteKind> = (
+type ViewRules<Kind extends RequestRouteKind> = (
   spec: SpecOf<Kind>,
   from: Referrer,
   read: Reader,

@@ -22,10 +22,7 @@ export interface ParentAttachment {
  * The hostnames that both sides take: the more specific of each pair. Empty = every host.
  * Returns undefined where a route has hostnames and none meets the listener's.
  */
-export function intersectHostnames(
-  listener: string,
-  route: readonly string[],
-): string[] | undefined {
+function intersectHostnames(listener: string, route: readonly string[]): string[] | undefined {
   if (route.length === 0) return [listener]
   if (listener === '') return [...route]
   const shared: string[] = []

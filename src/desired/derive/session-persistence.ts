@@ -29,7 +29,7 @@ const taken = new Set([
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 
 /** Where a rule stands, for the default of its session's name. */
-export interface RulePlace {
+interface RulePlace {
   readonly route: ObjectRef
   readonly index: number
 }

@@ -3,7 +3,7 @@ import { sectionField } from '../../schema/section-field.ts'
 import { logTracingAttributes } from '../../schema/shapes/telemetry.ts'
 import { celExpression } from '../../schema/strings.ts'
 
-export const accessLog = object('AccessLog', {
+const accessLog = object('AccessLog', {
   filter: optional(celExpression, 'A line is written only where this is true.'),
   attributes: optional(logTracingAttributes, 'Changes to the fields of a line.'),
 })

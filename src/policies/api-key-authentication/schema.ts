@@ -9,7 +9,7 @@ const secretSelector = object('SecretSelector', {
   matchLabels: required(labels, 'Labels that a Secret must have.'),
 })
 
-export const apiKeyAuthentication = object(
+const apiKeyAuthentication = object(
   'APIKeyAuthentication',
   {
     mode: optional(credentialMode, { doc: 'What happens without a valid key.', default: 'Strict' }),

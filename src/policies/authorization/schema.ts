@@ -2,7 +2,7 @@ import type { Infer } from '../../schema/field.ts'
 import { sectionField } from '../../schema/section-field.ts'
 import { authorization as authorizationShape } from '../../schema/shapes/authentication.ts'
 
-export const authorization = authorizationShape
+const authorization = authorizationShape
 export type AuthorizationSpec = Infer<typeof authorization>
 
 export const authorizationField = sectionField({

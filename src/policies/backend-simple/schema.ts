@@ -5,7 +5,7 @@ import { backendHttp, backendHttpField } from './http/schema.ts'
 import { backendTcp, backendTcpField } from './tcp/schema.ts'
 import { backendTls, backendTlsField } from './tls/schema.ts'
 
-export const backendSimpleFields = {
+const backendSimpleFields = {
   tcp: optional(backendTcp, backendTcpField.doc),
   tls: optional(backendTls, backendTlsField.doc),
   http: optional(backendHttp, backendHttpField.doc),

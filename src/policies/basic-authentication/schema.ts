@@ -12,7 +12,7 @@ const htpasswdLine = text({
   expects: 'a line <user>:<hash> with an apr1, bcrypt, crypt or SHA-1 hash, never a plain password',
 })
 
-export const basicAuthentication = object(
+const basicAuthentication = object(
   'BasicAuthentication',
   {
     mode: optional(credentialMode, {

@@ -2,7 +2,7 @@ import type { Infer } from '../../schema/field.ts'
 import { sectionField } from '../../schema/section-field.ts'
 import { corsFilter } from '../../schema/shapes/cors.ts'
 
-export const cors = corsFilter
+const cors = corsFilter
 export type CorsSpec = Infer<typeof cors>
 
 export const corsField = sectionField({

@@ -10,7 +10,7 @@ const originString = text({
   expects: 'an origin of the form <scheme>://<host>(:<port>)',
 })
 
-export const csrf = object('CSRF', {
+const csrf = object('CSRF', {
   additionalOrigins: optional(
     list(originString, { min: 1, max: 16 }),
     'Origins that may send such requests beside the destination itself; scheme, host and port must agree.',

@@ -1,7 +1,7 @@
 import { type Infer, integer, object, optional, required, text } from '../../schema/field.ts'
 import { sectionField } from '../../schema/section-field.ts'
 
-export const directResponse = object('DirectResponse', {
+const directResponse = object('DirectResponse', {
   status: required(integer({ min: 200, max: 599 }), 'Status code of the answer.'),
   body: optional(text({ min: 1, max: 4096 }), 'Body of the answer; no body where unset.'),
 })

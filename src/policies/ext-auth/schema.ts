@@ -48,7 +48,7 @@ const http = object('AgentExtAuthHTTP', {
   ),
 })
 
-export const extAuth = object(
+const extAuth = object(
   'ExtAuth',
   {
     backendRef: required(backendObjectReference, 'Service or GatewayBackend that is asked.'),

@@ -34,7 +34,7 @@ const timeoutMs = 10_000
 type Sent = MessageInitShape<typeof ProcessingRequestSchema>
 type Metadata = Readonly<Record<string, JsonObject>>
 
-export interface ProcessingOptions {
+interface ProcessingOptions {
   readonly target: CalloutTarget
   readonly exchange: Exchange
   readonly callouts: Callouts
@@ -45,7 +45,7 @@ export interface ProcessingOptions {
 }
 
 /** An answer in place of a message's own; thrown where a message waits for its headers. */
-export class AnsweredInstead extends Error {
+class AnsweredInstead extends Error {
   readonly answer: RespondVerdict
 
   constructor(answer: RespondVerdict) {

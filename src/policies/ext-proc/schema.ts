@@ -2,7 +2,7 @@ import { type Infer, object, required } from '../../schema/field.ts'
 import { sectionField } from '../../schema/section-field.ts'
 import { backendObjectReference } from '../../schema/shapes/references.ts'
 
-export const extProc = object('ExtProc', {
+const extProc = object('ExtProc', {
   backendRef: required(backendObjectReference, 'Service or GatewayBackend that processes.'),
 })
 export type ExtProcSpec = Infer<typeof extProc>

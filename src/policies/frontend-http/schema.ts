@@ -37,7 +37,7 @@ const fields = {
   ),
 } as const
 
-export const frontendHttp = object('FrontendHTTP', fields, {
+const frontendHttp = object('FrontendHTTP', fields, {
   rules: [atLeastOneOf(...Object.keys(fields))],
 })
 export type FrontendHttpSpec = Infer<typeof frontendHttp>

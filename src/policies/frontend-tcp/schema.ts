@@ -3,7 +3,7 @@ import { atLeastOneOf } from '../../schema/rules.ts'
 import { sectionField } from '../../schema/section-field.ts'
 import { keepalive } from '../../schema/shapes/connection.ts'
 
-export const frontendTcp = object(
+const frontendTcp = object(
   'FrontendTCP',
   { keepalive: optional(keepalive, 'Probes on idle connections.') },
   { rules: [atLeastOneOf('keepalive')] },

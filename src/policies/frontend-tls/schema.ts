@@ -22,7 +22,7 @@ interface Versions {
   readonly maxProtocolVersion?: string
 }
 
-export const frontendTls = object(
+const frontendTls = object(
   'FrontendTLS',
   {
     handshakeTimeout: optional(duration, {

@@ -3,7 +3,7 @@ import { atLeastOneOf } from '../../schema/rules.ts'
 import { sectionField } from '../../schema/section-field.ts'
 import { httpHeaderFilter } from '../../schema/shapes/headers.ts'
 
-export const headerModifiers = object(
+const headerModifiers = object(
   'HeaderModifiers',
   {
     request: optional(httpHeaderFilter, 'Changes to the request before it goes to the backend.'),

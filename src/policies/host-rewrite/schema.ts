@@ -1,7 +1,7 @@
 import { choice, type Infer, object, required } from '../../schema/field.ts'
 import { sectionField } from '../../schema/section-field.ts'
 
-export const hostRewrite = object('HostnameRewrite', {
+const hostRewrite = object('HostnameRewrite', {
   mode: required(
     choice('HostnameRewriteMode', {
       Auto: 'the Host header is set from the destination',

@@ -35,7 +35,7 @@ const jwtProvider = object('JWTProvider', {
   jwks: required(jwks, 'Keys that the issuer signs with.'),
 })
 
-export const jwtAuthentication = object('JWTAuthentication', {
+const jwtAuthentication = object('JWTAuthentication', {
   mode: optional(jwtMode, { doc: 'What happens without a valid token.', default: 'Strict' }),
   providers: required(list(jwtProvider, { min: 1, max: 64 }), 'Issuers whose tokens are taken.'),
 })

@@ -5,7 +5,7 @@ import type { LocalLimit } from './config.ts'
 import { figuresOf, type LimitFigures, limited } from './figures.ts'
 
 /** `refused`, or the figures of the limit that has the least left; undefined without limits. */
-export type Admission = RespondVerdict | LimitFigures | undefined
+type Admission = RespondVerdict | LimitFigures | undefined
 
 export class LocalLimits implements TokenLimits {
   readonly #requests: readonly RateBucket[]

@@ -58,7 +58,7 @@ const globalRateLimit = object('GlobalRateLimit', {
   descriptors: required(list(descriptor, { min: 1, max: 16 }), 'What is counted.'),
 })
 
-export const rateLimit = object(
+const rateLimit = object(
   'RateLimits',
   {
     local: optional(

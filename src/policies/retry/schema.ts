@@ -2,7 +2,7 @@ import type { Infer } from '../../schema/field.ts'
 import { sectionField } from '../../schema/section-field.ts'
 import { retryRule } from '../../schema/shapes/retry.ts'
 
-export const retry = retryRule
+const retry = retryRule
 export type RetrySpec = Infer<typeof retry>
 
 export const retryField = sectionField({

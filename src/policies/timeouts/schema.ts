@@ -2,7 +2,7 @@ import { type Infer, object, optional } from '../../schema/field.ts'
 import { sectionField } from '../../schema/section-field.ts'
 import { durationOrZero } from '../../schema/strings.ts'
 
-export const timeouts = object('Timeouts', {
+const timeouts = object('Timeouts', {
   request: optional(
     durationOrZero,
     'Time from the start of sending to the backend until the whole response is received, retries included; 0s means no limit.',

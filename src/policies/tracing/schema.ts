@@ -9,7 +9,7 @@ const resourceAdd = object('ResourceAdd', {
   expression: required(celExpression, 'Value of the resource attribute.'),
 })
 
-export const tracing = object('Tracing', {
+const tracing = object('Tracing', {
   backendRef: required(backendObjectReference, 'Service or GatewayBackend that takes OTLP.'),
   protocol: optional(
     choice('TracingProtocol', { HTTP: 'OTLP over HTTP', GRPC: 'OTLP over gRPC' }),

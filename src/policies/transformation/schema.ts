@@ -21,7 +21,7 @@ const transform = object(
   { rules: [atLeastOneOf('set', 'add', 'remove', 'body')] },
 )
 
-export const transformation = object(
+const transformation = object(
   'Transformation',
   {
     request: optional(transform, 'Changes to the request.'),

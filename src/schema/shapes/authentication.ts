@@ -61,4 +61,3 @@ export const authorization = object('Authorization', {
     'When the rule matches.',
   ),
 })
-export type AuthorizationSpec = Infer<typeof authorization>

@@ -1,7 +1,7 @@
-import { choice, type Infer, integer, list, object, optional, required, text } from '../field.ts'
+import { choice, integer, list, object, optional, required, text } from '../field.ts'
 
 /** metav1.Condition. */
-export const condition = object('Condition', {
+const condition = object('Condition', {
   type: required(text({ min: 1, max: 316 }), 'What the condition is about, such as Accepted.'),
   status: required(
     choice('ConditionStatus', { True: 'it holds', False: 'it does not', Unknown: 'not known' }),
@@ -18,5 +18,3 @@ export const condition = object('Condition', {
 
 /** Conditions keyed by type. */
 export const conditions = (max: number) => list(condition, { max, unique: { by: ['type'] } })
-
-export type StatusCondition = Infer<typeof condition>

@@ -1,4 +1,4 @@
-import { type Infer, integer, object, optional } from '../field.ts'
+import { integer, object, optional } from '../field.ts'
 import { duration } from '../strings.ts'
 
 /** TCP keepalive. */
@@ -10,4 +10,3 @@ export const keepalive = object('Keepalive', {
   time: optional(duration, { doc: 'Idle time before the first probe.', default: '180s' }),
   interval: optional(duration, { doc: 'Time between probes.', default: '180s' }),
 })
-export type Keepalive = Infer<typeof keepalive>

@@ -1,5 +1,5 @@
 /** The CORS filter of the Gateway API (HTTPRoute, GEP-1767). */
-import { boolean, choice, type Infer, integer, list, object, optional, text } from '../field.ts'
+import { boolean, choice, integer, list, object, optional, text } from '../field.ts'
 import { rule } from '../rules.ts'
 import { plainHeaderName } from '../strings.ts'
 
@@ -58,4 +58,3 @@ export const corsFields = {
 } as const
 
 export const corsFilter = object('CORS', corsFields)
-export type CorsFilter = Infer<typeof corsFilter>

@@ -1,5 +1,5 @@
 /** Header shapes of the Gateway API, used by routes and policies alike. */
-import { choice, type Infer, list, object, optional, required, text } from '../field.ts'
+import { choice, list, object, optional, required, text } from '../field.ts'
 import { plainHeaderName } from '../strings.ts'
 
 /** Gateway API HTTPHeaderFilter value: visible characters, single spaces or tabs between them. */
@@ -26,7 +26,6 @@ export const httpHeaderFilter = object('HTTPHeaderFilter', {
     'Names of headers that are removed.',
   ),
 })
-export type HttpHeaderFilter = Infer<typeof httpHeaderFilter>
 
 export const matchType = choice('MatchType', {
   Exact: 'the whole value is equal',
@@ -39,4 +38,3 @@ export const httpHeaderMatch = object('HTTPHeaderMatch', {
   name: required(plainHeaderName, 'Field name; case does not matter.'),
   value: required(headerValue, 'Value or pattern.'),
 })
-export type HttpHeaderMatch = Infer<typeof httpHeaderMatch>

@@ -12,7 +12,6 @@ export const referenceName = text({ name: 'ObjectName', min: 1, max: 253 })
 export const localObjectReference = object('LocalObjectReference', {
   name: required(referenceName, 'Name of the object, in the namespace of the referring object.'),
 })
-export type LocalObjectReference = Infer<typeof localObjectReference>
 
 interface PortedReference {
   readonly group?: string
@@ -21,7 +20,7 @@ interface PortedReference {
 }
 
 /** A reference to a core Service says which port it means. */
-export const servicePortRule = rule<PortedReference>({
+const servicePortRule = rule<PortedReference>({
   message: 'must have port for Service reference',
   cel: "((!has(self.group) || self.group == '') && (!has(self.kind) || self.kind == 'Service')) ? has(self.port) : true",
   holds: (ref) =>
@@ -29,7 +28,7 @@ export const servicePortRule = rule<PortedReference>({
   at: 'port',
 })
 
-export const backendReferenceFields = {
+const backendReferenceFields = {
   group: optional(groupName, { doc: 'API group; empty for a Service.', default: '' }),
   kind: optional(kindName, { doc: 'Kind of the destination.', default: 'Service' }),
   name: required(referenceName, 'Name of the destination.'),
@@ -57,4 +56,3 @@ export const parentReference = object('ParentReference', {
   sectionName: optional(sectionName, 'Listener or entry of the parent.'),
   port: optional(portNumber, 'Port of the parent.'),
 })
-export type ParentReference = Infer<typeof parentReference>

@@ -1,5 +1,5 @@
 /** The retry rule of the Gateway API (HTTPRoute, GEP-1731). */
-import { type Infer, integer, list, object, optional } from '../field.ts'
+import { integer, list, object, optional } from '../field.ts'
 import { durationOrZero } from '../strings.ts'
 
 export const retryRule = object('Retry', {
@@ -9,4 +9,3 @@ export const retryRule = object('Retry', {
   attempts: optional(integer({ min: 1 }), 'How many times a request is sent again at most.'),
   backoff: optional(durationOrZero, 'Shortest wait before a request is sent again.'),
 })
-export type RetryRule = Infer<typeof retryRule>

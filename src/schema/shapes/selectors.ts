@@ -1,4 +1,4 @@
-import { choice, type Infer, list, map, object, optional, required, text } from '../field.ts'
+import { choice, list, map, object, optional, required, text } from '../field.ts'
 
 const labelKey = text({ min: 1, max: 317 })
 const labelValue = text({ max: 63 })
@@ -24,4 +24,3 @@ export const labelSelector = object('LabelSelector', {
   matchLabels: optional(labels, 'Labels that must be present with these values.'),
   matchExpressions: optional(list(selectorRequirement, { max: 64 }), 'Further conditions.'),
 })
-export type LabelSelector = Infer<typeof labelSelector>

@@ -1,4 +1,4 @@
-import { type Infer, list, object, optional, required } from '../field.ts'
+import { list, object, optional, required } from '../field.ts'
 import { atLeastOneOf } from '../rules.ts'
 import { celExpression, shortString, tinyString } from '../strings.ts'
 
@@ -22,4 +22,3 @@ export const logTracingAttributes = object(
   },
   { rules: [atLeastOneOf('remove', 'add')] },
 )
-export type LogTracingAttributes = Infer<typeof logTracingAttributes>

@@ -24,7 +24,7 @@ export interface Entry {
   readonly stamp: string
 }
 
-export interface CollectionOptions extends ObserveOptions {
+interface CollectionOptions extends ObserveOptions {
   /** An entry has come, changed, or gone (then the entry is the last one). */
   onEntry(entry: Entry, isGone: boolean, mentions: Mentions | undefined): void
   onLive(key: string): void

@@ -3,7 +3,7 @@ import type { KubeClient, KubeObject } from '../../kube/index.ts'
 import { KindWatch } from './kind-watch.ts'
 import { definitionKind } from './kinds.ts'
 
-export interface DefinitionsOptions {
+interface DefinitionsOptions {
   readonly client: KubeClient
   /** A definition has come, changed or gone; its name is `plural.group`. */
   onDefinition(name: string): void

@@ -5,7 +5,7 @@ import type { IndexEntry, ResourceIndex } from '../resource-index.ts'
 import { rankOf } from './kinds.ts'
 import { type ClusterClaim, isNewer } from './observe.ts'
 
-export interface ClusterChange {
+interface ClusterChange {
   readonly claims: readonly ClusterClaim[]
   readonly gone: readonly IndexEntry[]
   readonly cause: 'watch' | 'relist'

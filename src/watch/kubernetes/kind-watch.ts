@@ -208,7 +208,7 @@ interface Definition {
   }
 }
 
-export const definitionsPath = 'apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+const definitionsPath = 'apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 
 /** Versions that a CRD serves, none where there is no such CRD; undefined where that is not known. */
 async function servedVersions(
