@@ -70,7 +70,7 @@ describe('writePrometheus', () => {
 
   it('writes metrics without labels, and leaves out those without a series', () =>
     expect(writePrometheus({ workers: [{ labels: [], values: [2] }], requests_total: [] })).toBe(
-      '# HELP sluice_workers Worker threads that carry traffic.\n' +
+      '# HELP sluice_workers Worker threads that serve traffic.\n' +
         '# TYPE sluice_workers gauge\nsluice_workers 2\n',
     ))
 
