@@ -67,75 +67,64 @@ const row = (name: string, type: Row['type'], help: string, read: Row['read']): 
 
 /** One line of docs/metrics.md each. */
 export const xdsMetrics: readonly Row[] = [
+  row('xds_proxies', 'gauge', 'Connected proxies.', (_, now) => now.proxies),
+  row('xds_published_resources', 'gauge', 'Published resources.', (_, now) => now.published),
   row(
-    'xds_proxies',
+    'xds_sequence',
     'gauge',
-    'Proxies whose configuration stream is open.',
-    (_, now) => now.proxies,
+    'Log position of the published configuration.',
+    (_, now) => now.sequence,
   ),
-  row(
-    'xds_published_resources',
-    'gauge',
-    'Resources that are published.',
-    (_, now) => now.published,
-  ),
-  row('xds_sequence', 'gauge', 'Log position of what is published.', (_, now) => now.sequence),
   row(
     'xds_rejected_resources',
     'gauge',
-    'Resources that connected proxies refuse now, summed over proxies.',
+    'Resources that connected proxies currently reject, summed over proxies.',
     (_, now) => now.rejected,
   ),
-  row('xds_streams_total', 'counter', 'Configuration streams that were opened.', (c) => c.streams),
-  row('xds_responses_total', 'counter', 'Responses that were sent.', (c) => c.responses),
+  row('xds_streams_total', 'counter', 'xDS streams opened by proxies.', (c) => c.streams),
+  row('xds_responses_total', 'counter', 'xDS responses sent.', (c) => c.responses),
+  row('xds_resources_total', 'counter', 'Resources and removals sent.', (c) => c.resources),
+  row('xds_sent_bytes_total', 'counter', 'Bytes of xDS responses sent.', (c) => c.bytes),
+  row('xds_acks_total', 'counter', 'ACKs: proxies applied the whole change set.', (c) => c.acks),
   row(
-    'xds_resources_total',
+    'xds_nacks_total',
     'counter',
-    'Resources and removals that were sent.',
-    (c) => c.resources,
+    'NACKs: proxies rejected a resource of the change set.',
+    (c) => c.nacks,
   ),
-  row('xds_sent_bytes_total', 'counter', 'Bytes of responses.', (c) => c.bytes),
-  row(
-    'xds_acks_total',
-    'counter',
-    'Answers of proxies that have everything in force.',
-    (c) => c.acks,
-  ),
-  row('xds_nacks_total', 'counter', 'Answers of proxies that refuse something.', (c) => c.nacks),
   row(
     'xds_rejects_total',
     'counter',
-    'Resources refused by proxies, once for each reason.',
+    'Resources rejected by proxies, counted once per reason.',
     (c) => c.rejects,
   ),
   row(
     'xds_dropped_streams_total',
     'counter',
-    'Streams of proxies that owed an answer for too long.',
+    'Streams closed because the proxy did not answer in time.',
     (c) => c.dropped,
   ),
   row(
     'xds_auth_rq_total',
     'counter',
-    'Streams whose proxy was to prove who it is.',
+    'Streams for which a proxy had to authenticate.',
     (c) => c.authRequests,
   ),
   row(
     'xds_auth_rq_success_total',
     'counter',
-    'Streams whose proxy could.',
+    'Streams whose proxy authenticated successfully.',
     (c) => c.authRequests - c.authFailures,
   ),
   row(
     'xds_auth_rq_failure_total',
     'counter',
-    'Streams whose proxy could not.',
+    'Streams whose proxy failed to authenticate.',
     (c) => c.authFailures,
   ),
 ]
 
-export const pushDurationHelp =
-  'From the first byte of a change set to the answer that it is in force.'
+export const pushDurationHelp = 'Time from sending a change set to the ACK of the proxy.'
 
 /** Everything in Prometheus text format. */
 export function writeXdsMetrics(counters: XdsCounters, gauges: XdsGauges): string {
