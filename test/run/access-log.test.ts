@@ -1,18 +1,11 @@
 import { once } from 'node:events'
 import { connect } from 'node:http2'
 import { connect as connectSocket } from 'node:net'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { describe, expect, it } from 'vitest'
+import { useGateway, useUpstream } from '../support/fixture.ts'
+import { freePorts, type RunningGateway } from '../support/gateway.ts'
 import type { TestRequest } from '../support/http-client.ts'
-import {
-  gateway,
-  httpRoute,
-  manifest,
-  policy,
-  staticBackend,
-  toBackend,
-} from '../support/manifests.ts'
-import { startUpstream, type Upstream } from '../support/upstream.ts'
+import { gateway, httpRoute, policy, staticBackend, toBackend } from '../support/manifests.ts'
 import { waitFor } from '../support/wait-for.ts'
 
 const add = (name: string, expression: string) => ({ name, expression })
@@ -56,69 +49,55 @@ type Name = keyof typeof logs
 type Kind = 'text' | 'json'
 
 const names = Object.keys(logs) as Name[]
-let upstream: Upstream
-const running: Partial<Record<Kind, RunningGateway>> = {}
-/** `kind/name` -> port. */
-const ports = new Map<string, number>()
+const upstream = useUpstream('main', ({ path, body }, response) => {
+  response.statusCode = path.startsWith('/missing') ? 404 : 200
+  response.setHeader('content-type', path.startsWith('/grpc') ? 'application/grpc' : 'text/plain')
+  if (path === '/grpc/trailers') {
+    response.setHeader('trailer', 'grpc-status')
+    response.addTrailers({ 'grpc-status': '5' })
+  }
+  if (path === '/grpc/head') {
+    response.setHeader('grpc-status', '13')
+    response.end()
+    return
+  }
+  if (path === '/silent') return
+  response.end(path === '/large' ? 'x'.repeat(100_000) : `you sent ${body}`)
+})
+const ports = { text: await freePorts(...names), json: await freePorts(...names) }
 
-async function start(kind: Kind): Promise<void> {
-  for (const name of names) ports.set(`${kind}/${name}`, await freePort())
+function useLog(kind: Kind): RunningGateway {
   const gateways = names.flatMap((name) => [
-    gateway(ports.get(`${kind}/${name}`) ?? 0, {}, name),
+    gateway(ports[kind][name], {}, name),
     ...(logs[name] === undefined
       ? []
       : [policy(name, `Gateway/${name}`, { frontend: { accessLog: logs[name] } })]),
   ])
   const younger = { creationTimestamp: '2099-01-01T00:00:00Z' }
-  running[kind] = await startGateway({
-    manifests: {
-      'all.yaml': manifest(
-        ...gateways,
-        // The upstream speaks HTTP/1.1 only, which gRPC would not be sent by of itself.
-        staticBackend('main', upstream.port, { http: { version: 'HTTP1' } }),
-        httpRoute('app', {
-          parentRefs: names.map((name) => ({ name })),
-          rules: [
-            { backendRefs: [toBackend('main')] },
-            { matches: [{ path: { value: '/refused' } }], backendRefs: [] },
-          ],
-        }),
-        policy(
-          'younger',
-          'Gateway/removed',
-          { frontend: { accessLog: { filter: 'false' } } },
-          younger,
-        ),
+  return useGateway(() => ({
+    manifests: [
+      ...gateways,
+      // The upstream speaks HTTP/1.1 only, which gRPC would not be sent by of itself.
+      staticBackend('main', upstream.port, { http: { version: 'HTTP1' } }),
+      httpRoute('app', {
+        parentRefs: names.map((name) => ({ name })),
+        rules: [
+          { backendRefs: [toBackend('main')] },
+          { matches: [{ path: { value: '/refused' } }], backendRefs: [] },
+        ],
+      }),
+      policy(
+        'younger',
+        'Gateway/removed',
+        { frontend: { accessLog: { filter: 'false' } } },
+        younger,
       ),
-    },
+    ],
     args: ['--access-log', kind],
-  })
+  }))
 }
 
-beforeAll(async () => {
-  upstream = await startUpstream('main', ({ path, body }, response) => {
-    response.statusCode = path.startsWith('/missing') ? 404 : 200
-    response.setHeader('content-type', path.startsWith('/grpc') ? 'application/grpc' : 'text/plain')
-    if (path === '/grpc/trailers') {
-      response.setHeader('trailer', 'grpc-status')
-      response.addTrailers({ 'grpc-status': '5' })
-    }
-    if (path === '/grpc/head') {
-      response.setHeader('grpc-status', '13')
-      response.end()
-      return
-    }
-    if (path === '/silent') return
-    response.end(path === '/large' ? 'x'.repeat(100_000) : `you sent ${body}`)
-  })
-  await start('text')
-  await start('json')
-})
-
-afterAll(async () => {
-  await Promise.all(Object.values(running).map((gateway) => gateway.dispose()))
-  await upstream?.close()
-})
+const running = { text: useLog('text'), json: useLog('json') }
 
 /** Sends requests one after the other; resolves with the lines that were written up to the last one. */
 async function linesOf(
@@ -127,12 +106,10 @@ async function linesOf(
   ...requests: readonly TestRequest[]
 ): Promise<string[]> {
   const gateway = running[kind]
-  const port = (of: Name) => ports.get(`${kind}/${of}`) ?? 0
-  if (gateway === undefined) throw new Error('no gateway')
   const from = gateway.stdout.length
-  for (const request of requests) await gateway.send(port(name), request)
+  for (const request of requests) await gateway.send(ports[kind][name], request)
   marks++
-  await gateway.send(port('plain'), { path: `/mark-${marks}` })
+  await gateway.send(ports[kind].plain, { path: `/mark-${marks}` })
   await waitFor('the mark', () => gateway.stdout.slice(from).includes(`/mark-${marks}`))
   return gateway.stdout
     .slice(from)
@@ -157,14 +134,14 @@ describe('the access log without a policy', () => {
 })
 
 it('names the client of a request that was given up', async () => {
-  const socket = connectSocket(ports.get('text/plain') ?? 0, '127.0.0.1')
+  const socket = connectSocket(ports.text.plain, '127.0.0.1')
   await once(socket, 'connect')
   const from = socket.localPort ?? 0
   socket.write('GET /silent HTTP/1.1\r\nHost: x\r\n\r\n')
   await waitFor('the request', () => upstream.received.some(({ path }) => path === '/silent'))
   socket.destroy()
   const line = await waitFor('the line', () =>
-    running.text?.stdout.split('\n').find((text) => text.includes('http.path=/silent')),
+    running.text.stdout.split('\n').find((text) => text.includes('http.path=/silent')),
   )
   expect(line).toContain(` src.addr=127.0.0.1:${from} `)
 })
@@ -172,7 +149,7 @@ it('names the client of a request that was given up', async () => {
 describe('gRPC', () => {
   const call = (path: string): Promise<void> =>
     new Promise((resolve, reject) => {
-      const session = connect(`http://127.0.0.1:${ports.get('json/plain') ?? 0}`)
+      const session = connect(`http://127.0.0.1:${ports.json.plain}`)
       session.once('error', reject)
       const headers = { 'content-type': 'application/grpc', te: 'trailers' }
       const stream = session.request({ ':method': 'POST', ':path': path, ...headers })
@@ -189,7 +166,7 @@ describe('gRPC', () => {
   ])('has its status, %s', async (_, path, expected) => {
     await call(path)
     const line = await waitFor('the line', () =>
-      running.json?.stdout.split('\n').find((text) => text.includes(`"http.path":"${path}"`)),
+      running.json.stdout.split('\n').find((text) => text.includes(`"http.path":"${path}"`)),
     )
     expect(JSON.parse(line)).toMatchObject({ 'http.version': 'HTTP/2', 'grpc.status': expected })
   })

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { describe, expect, it } from 'vitest'
+import { useGateway, useUpstream } from '../support/fixture.ts'
+import { freePort } from '../support/gateway.ts'
 import type { TestResponse } from '../support/http-client.ts'
 import {
   gateway,
@@ -10,11 +11,6 @@ import {
   staticBackend,
   toBackend,
 } from '../support/manifests.ts'
-import { startUpstream, type Upstream } from '../support/upstream.ts'
-
-let upstream: Upstream
-let running: RunningGateway
-let port: number
 
 const rules = [{ backendRefs: [toBackend('main')] }]
 const at = (name: string) => `${name}.example.com`
@@ -23,47 +19,38 @@ const guarded = (name: string, spec: Record<string, unknown>) => [
   policy(name, `HTTPRoute/${name}`, { traffic: { apiKeyAuthentication: spec } }),
 ]
 
-beforeAll(async () => {
-  upstream = await startUpstream()
-  port = await freePort()
-  running = await startGateway({
-    manifests: {
-      'all.yaml': manifest(
-        gateway(port),
-        staticBackend('main', upstream.port),
-        ...guarded('strict', { secretRef: { name: 'keys' } }),
-        ...guarded('optional', { secretRef: { name: 'keys' }, mode: 'Optional' }),
-        secret('keys', {
-          ann: 'key-of-ann\n',
-          bob: JSON.stringify({ key: 'key-of-bob', metadata: { group: 'sales' } }),
-          again: 'key-of-ann',
-          broken: '{ "key": ',
-          empty: ' ',
-          keyless: '{ "metadata": {} }',
-        }),
-        ...guarded('selected', { secretSelector: { matchLabels: { keys: 'yes' } } }),
-        secret('first', { shared: 'key-one' }, { keys: 'yes' }),
-        secret('second', { shared: 'key-two' }, { keys: 'yes', more: 'x' }),
-        secret('third', { shared: 'key-three' }, { keys: 'no' }),
-        ...guarded('sales', { secretRef: { name: 'keys' } }),
-        policy('sales-only', 'HTTPRoute/sales', {
-          traffic: {
-            authorization: { policy: { matchExpressions: ['apiKey.group == "sales"'] } },
-          },
-        }),
-        ...guarded('absent', { secretRef: { name: 'nobody' } }),
-        ...guarded('unusable', { secretRef: { name: 'unusable' } }),
-        secret('unusable', { one: '' }),
-        ...guarded('everything', { secretSelector: { matchLabels: {} } }),
-      ),
-    },
-  })
-})
-
-afterAll(async () => {
-  await running?.dispose()
-  await upstream?.close()
-})
+const upstream = useUpstream()
+const port = await freePort()
+const running = useGateway(() => ({
+  manifests: [
+    gateway(port),
+    staticBackend('main', upstream.port),
+    ...guarded('strict', { secretRef: { name: 'keys' } }),
+    ...guarded('optional', { secretRef: { name: 'keys' }, mode: 'Optional' }),
+    secret('keys', {
+      ann: 'key-of-ann\n',
+      bob: JSON.stringify({ key: 'key-of-bob', metadata: { group: 'sales' } }),
+      again: 'key-of-ann',
+      broken: '{ "key": ',
+      empty: ' ',
+      keyless: '{ "metadata": {} }',
+    }),
+    ...guarded('selected', { secretSelector: { matchLabels: { keys: 'yes' } } }),
+    secret('first', { shared: 'key-one' }, { keys: 'yes' }),
+    secret('second', { shared: 'key-two' }, { keys: 'yes', more: 'x' }),
+    secret('third', { shared: 'key-three' }, { keys: 'no' }),
+    ...guarded('sales', { secretRef: { name: 'keys' } }),
+    policy('sales-only', 'HTTPRoute/sales', {
+      traffic: {
+        authorization: { policy: { matchExpressions: ['apiKey.group == "sales"'] } },
+      },
+    }),
+    ...guarded('absent', { secretRef: { name: 'nobody' } }),
+    ...guarded('unusable', { secretRef: { name: 'unusable' } }),
+    secret('unusable', { one: '' }),
+    ...guarded('everything', { secretSelector: { matchLabels: {} } }),
+  ],
+}))
 
 function ask(name: string, authorization?: string | string[]): Promise<TestResponse> {
   const headers: Record<string, string | string[]> = authorization ? { authorization } : {}

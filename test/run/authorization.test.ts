@@ -1,16 +1,9 @@
 import { connect } from 'node:net'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { describe, expect, it } from 'vitest'
+import { useGateway, useUpstream } from '../support/fixture.ts'
+import { freePort } from '../support/gateway.ts'
 import type { TestRequest } from '../support/http-client.ts'
-import {
-  gateway,
-  httpRoute,
-  manifest,
-  policy,
-  staticBackend,
-  toBackend,
-} from '../support/manifests.ts'
-import { startUpstream, type Upstream } from '../support/upstream.ts'
+import { gateway, httpRoute, policy, staticBackend, toBackend } from '../support/manifests.ts'
 
 type Action = 'Allow' | 'Deny' | 'Require'
 
@@ -95,55 +88,44 @@ function nested(depth: number): string {
   return inner
 }
 
-let upstream: Upstream
-let running: RunningGateway
-let port: number
-
-beforeAll(async () => {
-  upstream = await startUpstream()
-  port = await freePort()
+const upstream = useUpstream()
+const port = await freePort()
+const running = useGateway(() => {
   const backendRefs = [toBackend('main')]
   const routes = Object.entries(rules).flatMap(([name, list]) => [
     httpRoute(name, { hostnames: [`${name}.example.com`], rules: [{ backendRefs }] }),
     ...list.map((spec, i) => policy(`${name}-${i}`, `HTTPRoute/${name}`, spec)),
   ])
-  running = await startGateway({
-    manifests: {
-      'all.yaml': manifest(
-        gateway(port, {
-          listeners: [
-            { name: 'http', port, protocol: 'HTTP' },
-            { name: 'levels', port, protocol: 'HTTP', hostname: 'levels.example.com' },
-            { name: 'early', port, protocol: 'HTTP', hostname: 'early.example.com' },
-          ],
-        }),
-        staticBackend('main', upstream.port),
-        ...routes,
-        httpRoute('levels', {
-          parentRefs: [{ name: 'edge', sectionName: 'levels' }],
-          rules: [
-            { name: 'one', matches: [{ path: { value: '/one' } }], backendRefs },
-            { name: 'two', backendRefs },
-          ],
-        }),
-        policy('levels-gateway', 'Gateway/edge', rule('Deny', '"gateway" in request.headers')),
-        policy('levels-a', 'Gateway/edge#levels', rule('Allow', '"listener" in request.headers')),
-        policy('levels-b', 'HTTPRoute/levels', rule('Allow', '"route" in request.headers')),
-        policy('levels-c', 'HTTPRoute/levels#one', rule('Allow', '"rule" in request.headers')),
-        httpRoute('early', {
-          parentRefs: [{ name: 'edge', sectionName: 'early' }],
-          rules: [{ matches: [{ path: { value: '/served' } }], backendRefs }],
-        }),
-        policy('early', 'Gateway/edge#early', early('Deny', '"early" in request.headers')),
-        policy('late', 'HTTPRoute/early', rule('Require', '"late" in request.headers')),
-      ),
-    },
-  })
-})
-
-afterAll(async () => {
-  await running?.dispose()
-  await upstream?.close()
+  return {
+    manifests: [
+      gateway(port, {
+        listeners: [
+          { name: 'http', port, protocol: 'HTTP' },
+          { name: 'levels', port, protocol: 'HTTP', hostname: 'levels.example.com' },
+          { name: 'early', port, protocol: 'HTTP', hostname: 'early.example.com' },
+        ],
+      }),
+      staticBackend('main', upstream.port),
+      ...routes,
+      httpRoute('levels', {
+        parentRefs: [{ name: 'edge', sectionName: 'levels' }],
+        rules: [
+          { name: 'one', matches: [{ path: { value: '/one' } }], backendRefs },
+          { name: 'two', backendRefs },
+        ],
+      }),
+      policy('levels-gateway', 'Gateway/edge', rule('Deny', '"gateway" in request.headers')),
+      policy('levels-a', 'Gateway/edge#levels', rule('Allow', '"listener" in request.headers')),
+      policy('levels-b', 'HTTPRoute/levels', rule('Allow', '"route" in request.headers')),
+      policy('levels-c', 'HTTPRoute/levels#one', rule('Allow', '"rule" in request.headers')),
+      httpRoute('early', {
+        parentRefs: [{ name: 'edge', sectionName: 'early' }],
+        rules: [{ matches: [{ path: { value: '/served' } }], backendRefs }],
+      }),
+      policy('early', 'Gateway/edge#early', early('Deny', '"early" in request.headers')),
+      policy('late', 'HTTPRoute/early', rule('Require', '"late" in request.headers')),
+    ],
+  }
 })
 
 async function status(name: string, request: TestRequest = {}): Promise<number> {

@@ -1,20 +1,20 @@
 /** What TLS offers to backends that list application protocols, and what is spoken then (RFC 7301). */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { type ClientHttp2Session, connect, createServer as createHttp2Server } from 'node:http2'
+import { connect, createServer as createHttp2Server } from 'node:http2'
 import type { AddressInfo, Socket } from 'node:net'
 import { createServer as createTlsServer, type Server } from 'node:tls'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
-import { Authority, type Certificate } from '../support/certificates.ts'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import type { Certificate } from '../support/certificates.ts'
+import { useAuthority, useFixture, useGateway } from '../support/fixture.ts'
+import { freePort } from '../support/gateway.ts'
 import { send } from '../support/http-client.ts'
 import {
   aiBackend,
   configMap,
   gateway,
   httpRoute,
-  manifest,
   mcpBackend,
   staticBackend,
   toBackend,
@@ -115,12 +115,7 @@ const backends: Readonly<Record<string, Backend>> = {
   'needs-http1': { alpn: both, selects: 'http/1.1', more: { http: { version: 'HTTP1' } } },
 }
 
-const servers = new Map<string, AlpnServer>()
 const trust = { sni: 'backend.example.com', caCertificateRefs: [{ name: 'ca' }] }
-
-let running: RunningGateway
-let port: number
-let http2: ClientHttp2Session
 
 function serverOf(name: string): AlpnServer {
   const server = servers.get(name)
@@ -158,37 +153,30 @@ function agents(): Readonly<Record<string, unknown>>[] {
   ]
 }
 
-beforeAll(async () => {
-  const authority = new Authority()
-  const certificate = authority.issue(['backend.example.com'])
-  for (const [name, { selects }] of Object.entries(backends)) {
-    servers.set(name, await new AlpnServer(certificate, selects).listen())
-  }
-  port = await freePort()
-  running = await startGateway({
-    manifests: {
-      'all.yaml': manifest(
-        gateway(port),
-        configMap('ca', { 'ca.crt': authority.certificate }),
-        ...agents(),
-        ...Object.entries(backends).flatMap(([name, { alpn, more }]) => [
-          staticBackend(name, serverOf(name).port, {
-            tls: { ...trust, alpnProtocols: alpn },
-            ...more,
-          }),
-          routed(name),
-        ]),
-      ),
-    },
-  })
-  http2 = connect(`http://127.0.0.1:${port}`)
-}, 120_000)
-
-afterAll(async () => {
-  http2?.close()
-  await running?.stop()
-  for (const server of servers.values()) server.close()
-})
+const authority = useAuthority()
+const certificate = authority.issue(['backend.example.com'])
+const servers = new Map(
+  Object.entries(backends).map(([name, { selects }]) => [
+    name,
+    useFixture(() => new AlpnServer(certificate, selects).listen()),
+  ]),
+)
+const port = await freePort()
+useGateway(() => ({
+  manifests: [
+    gateway(port),
+    configMap('ca', { 'ca.crt': authority.certificate }),
+    ...agents(),
+    ...Object.entries(backends).flatMap(([name, { alpn, more }]) => [
+      staticBackend(name, serverOf(name).port, {
+        tls: { ...trust, alpnProtocols: alpn },
+        ...more,
+      }),
+      routed(name),
+    ]),
+  ],
+}))
+const http2 = useFixture(() => connect(`http://127.0.0.1:${port}`))
 
 describe('[BackendTLS.alpnProtocols] the list is offered in its order, and the server selects', () => {
   it.each([

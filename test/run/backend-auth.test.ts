@@ -1,6 +1,7 @@
 import { createHash, createHmac } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { allConditions, freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { describe, expect, it } from 'vitest'
+import { useGateway, useUpstream } from '../support/fixture.ts'
+import { allConditions, freePort } from '../support/gateway.ts'
 import type { TestRequest } from '../support/http-client.ts'
 import {
   gateway,
@@ -10,15 +11,9 @@ import {
   staticBackend,
   toBackend,
 } from '../support/manifests.ts'
-import { type ReceivedRequest, startUpstream, type Upstream } from '../support/upstream.ts'
+import type { ReceivedRequest } from '../support/upstream.ts'
 import { waitFor } from '../support/wait-for.ts'
 
-let running: RunningGateway
-let port: number
-let stats: string
-let upstream: Upstream
-let shadow: Upstream
-let flaky: Upstream
 let failures = 0
 
 const inlineKey = 'sk-inline-4711'
@@ -50,79 +45,70 @@ async function received(name: string, more: TestRequest = {}): Promise<ReceivedR
 
 const apiKeys = { apiKeyAuthentication: { secretRef: { name: 'clients' } } }
 
-beforeAll(async () => {
-  port = await freePort()
-  stats = `127.0.0.1:${await freePort()}`
-  upstream = await startUpstream('main')
-  shadow = await startUpstream('shadow')
-  flaky = await startUpstream('flaky', (request, response) => {
-    response.writeHead(failures-- > 0 ? 503 : 200)
-    response.end(JSON.stringify(request))
-  })
-  running = await startGateway({
-    args: ['--stats-address', stats],
-    env: {
-      AWS_REGION: 'eu-west-3',
-      AWS_ACCESS_KEY_ID: 'AKIDENVIRONMENT',
-      AWS_SECRET_ACCESS_KEY: 'environment+4242',
-    },
-    manifests: {
-      'all.yaml': manifest(
-        gateway(port),
-        secret('bare', { Authorization: `${storedKey}\n` }),
-        secret('schemed', { Authorization: 'Basic dXNlcjpwYXNz' }),
-        secret('wrong', { authorization: 'x' }),
-        secret('clients', { robot: 'client-key-1' }),
-        secret('aws', { accessKey, secretKey }),
-        secret('aws-session', { accessKey, secretKey, sessionToken: 'session-1' }),
-        secret('aws-half', { accessKey }),
-        ...reached('inline', { key: inlineKey }),
-        ...reached('inline-schemed', { key: 'Token abc' }),
-        ...reached('stored', { secretRef: { name: 'bare' } }),
-        ...reached('stored-schemed', { secretRef: { name: 'schemed' } }),
-        ...reached('restored', { passthrough: {} }),
-        policy('restored', 'HTTPRoute/restored', { traffic: apiKeys }),
-        ...reached('nothing-to-restore', { passthrough: {} }),
-        ...reached('aws', { aws: { secretRef: { name: 'aws' } } }),
-        ...reached('aws-default', { aws: {} }),
-        ...reached('aws-session', { aws: { secretRef: { name: 'aws-session' } } }),
-        ...reached('aws-again', { aws: { secretRef: { name: 'aws' } } }, flaky, {
-          retry: { codes: [503], attempts: 2 },
-        }),
-        ...reached('bad-secret', { secretRef: { name: 'absent' } }),
-        ...reached('bad-entry', { secretRef: { name: 'wrong' } }),
-        ...reached('bad-aws', { aws: { secretRef: { name: 'aws-half' } } }),
-        staticBackend('targeted', upstream.port),
-        routed('targeted', toBackend('targeted')),
-        policy('targeted', 'GatewayBackend/targeted', {
-          backend: { auth: { secretRef: { name: 'bare' } } },
-        }),
-        staticBackend('shadow', shadow.port),
-        ...reached('mirrored', { key: inlineKey }, upstream, {
-          filters: [
-            {
-              type: 'RequestMirror',
-              requestMirror: {
-                backendRef: { group: 'sluice.dev', kind: 'GatewayBackend', name: 'shadow' },
-              },
-            },
-          ],
-        }),
-      ),
-      'rotating.yaml': manifest(
-        secret('rotating', { Authorization: 'old' }),
-        ...reached('rotating', { secretRef: { name: 'rotating' } }),
-      ),
-    },
-  })
-}, 120_000)
-
-afterAll(async () => {
-  await running?.dispose()
-  await upstream?.close()
-  await shadow?.close()
-  await flaky?.close()
+const port = await freePort()
+const stats = `127.0.0.1:${await freePort()}`
+const upstream = useUpstream('main')
+const shadow = useUpstream('shadow')
+const flaky = useUpstream('flaky', (request, response) => {
+  response.writeHead(failures-- > 0 ? 503 : 200)
+  response.end(JSON.stringify(request))
 })
+const running = useGateway(() => ({
+  args: ['--stats-address', stats],
+  env: {
+    AWS_REGION: 'eu-west-3',
+    AWS_ACCESS_KEY_ID: 'AKIDENVIRONMENT',
+    AWS_SECRET_ACCESS_KEY: 'environment+4242',
+  },
+  manifests: {
+    'all.yaml': manifest(
+      gateway(port),
+      secret('bare', { Authorization: `${storedKey}\n` }),
+      secret('schemed', { Authorization: 'Basic dXNlcjpwYXNz' }),
+      secret('wrong', { authorization: 'x' }),
+      secret('clients', { robot: 'client-key-1' }),
+      secret('aws', { accessKey, secretKey }),
+      secret('aws-session', { accessKey, secretKey, sessionToken: 'session-1' }),
+      secret('aws-half', { accessKey }),
+      ...reached('inline', { key: inlineKey }),
+      ...reached('inline-schemed', { key: 'Token abc' }),
+      ...reached('stored', { secretRef: { name: 'bare' } }),
+      ...reached('stored-schemed', { secretRef: { name: 'schemed' } }),
+      ...reached('restored', { passthrough: {} }),
+      policy('restored', 'HTTPRoute/restored', { traffic: apiKeys }),
+      ...reached('nothing-to-restore', { passthrough: {} }),
+      ...reached('aws', { aws: { secretRef: { name: 'aws' } } }),
+      ...reached('aws-default', { aws: {} }),
+      ...reached('aws-session', { aws: { secretRef: { name: 'aws-session' } } }),
+      ...reached('aws-again', { aws: { secretRef: { name: 'aws' } } }, flaky, {
+        retry: { codes: [503], attempts: 2 },
+      }),
+      ...reached('bad-secret', { secretRef: { name: 'absent' } }),
+      ...reached('bad-entry', { secretRef: { name: 'wrong' } }),
+      ...reached('bad-aws', { aws: { secretRef: { name: 'aws-half' } } }),
+      staticBackend('targeted', upstream.port),
+      routed('targeted', toBackend('targeted')),
+      policy('targeted', 'GatewayBackend/targeted', {
+        backend: { auth: { secretRef: { name: 'bare' } } },
+      }),
+      staticBackend('shadow', shadow.port),
+      ...reached('mirrored', { key: inlineKey }, upstream, {
+        filters: [
+          {
+            type: 'RequestMirror',
+            requestMirror: {
+              backendRef: { group: 'sluice.dev', kind: 'GatewayBackend', name: 'shadow' },
+            },
+          },
+        ],
+      }),
+    ),
+    'rotating.yaml': manifest(
+      secret('rotating', { Authorization: 'old' }),
+      ...reached('rotating', { secretRef: { name: 'rotating' } }),
+    ),
+  },
+}))
 
 describe('credentials for backends', () => {
   it('[BackendAuth.key] sends an inline key, with Bearer in front where it has no scheme', async () => {

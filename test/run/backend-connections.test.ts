@@ -1,28 +1,20 @@
 import type { ServerResponse } from 'node:http'
-import { type AddressInfo, createServer, type Server } from 'node:net'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { createServer } from 'node:net'
+import { describe, expect, it } from 'vitest'
+import { useGateway, useListening, useUpstream } from '../support/fixture.ts'
+import { freePort } from '../support/gateway.ts'
 import { keepAliveAgent } from '../support/http-client.ts'
 import {
   gateway,
   httpRoute,
-  manifest,
   policy,
   service,
   staticBackend,
   toBackend,
 } from '../support/manifests.ts'
 import { connectionsTo } from '../support/tcp-table.ts'
-import { startUpstream, type Upstream } from '../support/upstream.ts'
 import { waitFor } from '../support/wait-for.ts'
 
-let running: RunningGateway
-let port: number
-let upstream: Upstream
-let slow: Upstream
-let silent: Server
-let held: Upstream
-let stats: string
 const waiting: ServerResponse[] = []
 
 const routed = (name: string, backendRef: object, more: object = {}) =>
@@ -61,57 +53,43 @@ function probeDue(remotePort: number): number | undefined {
   return undefined
 }
 
-beforeAll(async () => {
-  port = await freePort()
-  upstream = await startUpstream('fast')
-  slow = await startUpstream('slow', ({ path }, response) => {
-    if (path !== '/late-body') return
-    response.writeHead(200, { 'content-length': '10' })
-    response.write('12345')
-  })
-  silent = createServer(() => {}).listen(0, '127.0.0.1')
-  await new Promise((resolve) => silent.once('listening', resolve))
-  const silentPort = (silent.address() as AddressInfo).port
-  held = await startUpstream('held', ({ path }, response) => {
-    if (path === '/hold') waiting.push(response)
-    else response.end('at once')
-  })
-  stats = `127.0.0.1:${await freePort()}`
-  running = await startGateway({
-    args: ['--stats-address', stats],
-    env: { SLUICE_BACKEND_MAX_REQUESTS: '3' },
-    manifests: {
-      'all.yaml': manifest(
-        gateway(port),
-        // Nobody answers the TLS handshake, which is a part of connecting.
-        ...reached('connect', silentPort, { tls: {}, tcp: { connectTimeout: '200ms' } }),
-        ...reached('probed', upstream.port, {
-          tcp: { keepalive: { time: '50s', interval: '7s', retries: 2 } },
-        }),
-        ...reached('late', slow.port, { http: { requestTimeout: '300ms' } }),
-        staticBackend('late-rule', slow.port, { http: { requestTimeout: '300ms' } }),
-        routed('late-rule', toBackend('late-rule'), { timeouts: { backendRequest: '1h' } }),
-        staticBackend('full', held.port),
-        routed('full', toBackend('full')),
-        ...reached('old', upstream.port, { http: { version: 'HTTP1' } }),
-        ...service('secure', [upstream.port], { appProtocol: 'https' }),
-        routed('secure', { name: 'secure', port: 80 }),
-        ...reached('both', slow.port, { auth: { key: 'inline' } }),
-        policy('both', 'GatewayBackend/both', { backend: { http: { requestTimeout: '300ms' } } }),
-        ...reached('levels', upstream.port, { tcp: { connectTimeout: '5s' } }),
-        policy('levels', 'GatewayBackend/levels', { backend: { http: { requestTimeout: '5s' } } }),
-      ),
-    },
-  })
-}, 120_000)
-
-afterAll(async () => {
-  await running?.dispose()
-  await upstream?.close()
-  await slow?.close()
-  await held?.close()
-  silent?.close()
+const port = await freePort()
+const upstream = useUpstream('fast')
+const slow = useUpstream('slow', ({ path }, response) => {
+  if (path !== '/late-body') return
+  response.writeHead(200, { 'content-length': '10' })
+  response.write('12345')
 })
+const silent = useListening(createServer(() => {}))
+const held = useUpstream('held', ({ path }, response) => {
+  if (path === '/hold') waiting.push(response)
+  else response.end('at once')
+})
+const stats = `127.0.0.1:${await freePort()}`
+const running = useGateway(() => ({
+  args: ['--stats-address', stats],
+  env: { SLUICE_BACKEND_MAX_REQUESTS: '3' },
+  manifests: [
+    gateway(port),
+    // Nobody answers the TLS handshake, which is a part of connecting.
+    ...reached('connect', silent.port, { tls: {}, tcp: { connectTimeout: '200ms' } }),
+    ...reached('probed', upstream.port, {
+      tcp: { keepalive: { time: '50s', interval: '7s', retries: 2 } },
+    }),
+    ...reached('late', slow.port, { http: { requestTimeout: '300ms' } }),
+    staticBackend('late-rule', slow.port, { http: { requestTimeout: '300ms' } }),
+    routed('late-rule', toBackend('late-rule'), { timeouts: { backendRequest: '1h' } }),
+    staticBackend('full', held.port),
+    routed('full', toBackend('full')),
+    ...reached('old', upstream.port, { http: { version: 'HTTP1' } }),
+    ...service('secure', [upstream.port], { appProtocol: 'https' }),
+    routed('secure', { name: 'secure', port: 80 }),
+    ...reached('both', slow.port, { auth: { key: 'inline' } }),
+    policy('both', 'GatewayBackend/both', { backend: { http: { requestTimeout: '300ms' } } }),
+    ...reached('levels', upstream.port, { tcp: { connectTimeout: '5s' } }),
+    policy('levels', 'GatewayBackend/levels', { backend: { http: { requestTimeout: '5s' } } }),
+  ],
+}))
 
 describe('connections to backends', () => {
   it('[BackendTCP.connectTimeout] gives a connection up that is not made in time', async () => {

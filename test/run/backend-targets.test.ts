@@ -1,22 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { describe, expect, it } from 'vitest'
+import { useGateway, useUpstream } from '../support/fixture.ts'
+import { freePort } from '../support/gateway.ts'
 import {
   aiBackend,
   gateway,
   httpRoute,
-  manifest,
   policy,
   service,
   staticBackend,
   toBackend,
 } from '../support/manifests.ts'
-import { startUpstream, type Upstream } from '../support/upstream.ts'
-
-let upstream: Upstream
-let running: RunningGateway
-let port: number
-let special: number
-let more: number
 
 const at = (name: string) => `${name}.example.com`
 /** A credential that tells which policy has added it. */
@@ -28,9 +21,11 @@ const routed = (name: string, backends: object[], section?: string) =>
     rules: [{ name: 'only', backendRefs: backends }],
   })
 
-beforeAll(async () => {
-  upstream = await startUpstream()
-  ;[port, special, more] = [await freePort(), await freePort(), await freePort()]
+const upstream = useUpstream()
+const port = await freePort()
+const special = await freePort()
+const more = await freePort()
+const running = useGateway(() => {
   const listeners = [
     { name: 'http', port, protocol: 'HTTP' },
     { name: 'special', port: special, protocol: 'HTTP' },
@@ -38,62 +33,55 @@ beforeAll(async () => {
   const allowedListeners = { namespaces: { from: 'Same' } }
   const host = { host: '127.0.0.1', port: upstream.port }
   const provider = (name: string) => ({ name, vendorA: {}, ...host })
-  running = await startGateway({
-    manifests: {
-      'all.yaml': manifest(
-        gateway(port, { listeners, allowedListeners }),
-        {
-          apiVersion: 'gateway.networking.k8s.io/v1',
-          kind: 'ListenerSet',
-          metadata: { name: 'more' },
-          spec: {
-            parentRef: { name: 'edge' },
-            listeners: [{ name: 'extra', port: more, protocol: 'HTTP' }],
-          },
+  return {
+    manifests: [
+      gateway(port, { listeners, allowedListeners }),
+      {
+        apiVersion: 'gateway.networking.k8s.io/v1',
+        kind: 'ListenerSet',
+        metadata: { name: 'more' },
+        spec: {
+          parentRef: { name: 'edge' },
+          listeners: [{ name: 'extra', port: more, protocol: 'HTTP' }],
         },
-        staticBackend('main', upstream.port),
-        staticBackend('other', upstream.port),
-        staticBackend('own', upstream.port),
-        staticBackend('scoped', upstream.port),
-        aiBackend('models', { groups: [{ providers: [provider('one'), provider('two')] }] }),
-        ...service('svc', [upstream.port]),
-        ...service('other-svc', [upstream.port]),
-        routed('plain', [toBackend('main')]),
-        routed('listener', [toBackend('main')], 'special'),
-        httpRoute('set', {
-          hostnames: [at('set')],
-          parentRefs: [{ group: 'gateway.networking.k8s.io', kind: 'ListenerSet', name: 'more' }],
-          rules: [{ backendRefs: [toBackend('main')] }],
-        }),
-        routed('route', [toBackend('main'), toBackend('other')]),
-        routed('rule', [toBackend('main')]),
-        routed('service', [{ name: 'svc', port: 80 }]),
-        routed('by-number', [{ name: 'other-svc', port: 80 }]),
-        routed('backend', [toBackend('own')]),
-        routed('models', [toBackend('models')]),
-        routed('scoped', [toBackend('scoped')]),
-        policy('gateway', 'Gateway/edge', mark('gateway')),
-        policy('listener', 'Gateway/edge#special', mark('listener')),
-        policy('set', 'ListenerSet/more', mark('set')),
-        policy('route', 'HTTPRoute/route', mark('route')),
-        policy('rule', 'HTTPRoute/rule#only', mark('rule')),
-        policy('service', 'Service/svc#http', mark('service')),
-        policy('by-number', 'Service/other-svc#80', mark('by-number')),
-        policy('backend', 'GatewayBackend/own', mark('backend')),
-        policy('models', 'GatewayBackend/models', mark('models')),
-        policy('one', 'GatewayBackend/models#one', mark('one')),
-        policy('two', 'GatewayBackend/models#two', mark('two')),
-        policy('scoped', 'GatewayBackend/scoped', {
-          backend: { ai: { modelAliases: { fast: 'small' } }, auth: { key: 'scoped' } },
-        }),
-      ),
-    },
-  })
-})
-
-afterAll(async () => {
-  await running?.dispose()
-  await upstream?.close()
+      },
+      staticBackend('main', upstream.port),
+      staticBackend('other', upstream.port),
+      staticBackend('own', upstream.port),
+      staticBackend('scoped', upstream.port),
+      aiBackend('models', { groups: [{ providers: [provider('one'), provider('two')] }] }),
+      ...service('svc', [upstream.port]),
+      ...service('other-svc', [upstream.port]),
+      routed('plain', [toBackend('main')]),
+      routed('listener', [toBackend('main')], 'special'),
+      httpRoute('set', {
+        hostnames: [at('set')],
+        parentRefs: [{ group: 'gateway.networking.k8s.io', kind: 'ListenerSet', name: 'more' }],
+        rules: [{ backendRefs: [toBackend('main')] }],
+      }),
+      routed('route', [toBackend('main'), toBackend('other')]),
+      routed('rule', [toBackend('main')]),
+      routed('service', [{ name: 'svc', port: 80 }]),
+      routed('by-number', [{ name: 'other-svc', port: 80 }]),
+      routed('backend', [toBackend('own')]),
+      routed('models', [toBackend('models')]),
+      routed('scoped', [toBackend('scoped')]),
+      policy('gateway', 'Gateway/edge', mark('gateway')),
+      policy('listener', 'Gateway/edge#special', mark('listener')),
+      policy('set', 'ListenerSet/more', mark('set')),
+      policy('route', 'HTTPRoute/route', mark('route')),
+      policy('rule', 'HTTPRoute/rule#only', mark('rule')),
+      policy('service', 'Service/svc#http', mark('service')),
+      policy('by-number', 'Service/other-svc#80', mark('by-number')),
+      policy('backend', 'GatewayBackend/own', mark('backend')),
+      policy('models', 'GatewayBackend/models', mark('models')),
+      policy('one', 'GatewayBackend/models#one', mark('one')),
+      policy('two', 'GatewayBackend/models#two', mark('two')),
+      policy('scoped', 'GatewayBackend/scoped', {
+        backend: { ai: { modelAliases: { fast: 'small' } }, auth: { key: 'scoped' } },
+      }),
+    ],
+  }
 })
 
 /** The credential that the upstream was shown. */

@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Authority, type Certificate } from '../support/certificates.ts'
-import { allConditions, freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { describe, expect, it } from 'vitest'
+import type { Certificate } from '../support/certificates.ts'
+import { useAuthority, useFixture, useFolder, useGateway, useUpstream } from '../support/fixture.ts'
+import { allConditions, freePort } from '../support/gateway.ts'
 import type { TestResponse } from '../support/http-client.ts'
 import {
   configMap,
@@ -18,18 +18,10 @@ import {
 import {
   type ReceivedRequest,
   startTlsUpstream,
-  startUpstream,
   type Upstream,
+  type UpstreamOptions,
 } from '../support/upstream.ts'
 import { waitFor } from '../support/wait-for.ts'
-
-let authority: Authority
-let stranger: Authority
-let running: RunningGateway
-let port: number
-let systemFile: string
-const upstreams: Record<string, Upstream> = {}
-let clients: Record<'known' | 'other', Certificate>
 
 const base64 = (text: string) => Buffer.from(text).toString('base64')
 
@@ -247,36 +239,26 @@ function rotating(authorityName: string, client = clients.other): string {
   )
 }
 
-beforeAll(async () => {
-  authority = new Authority()
-  stranger = new Authority()
-  port = await freePort()
-  systemFile = join(tmpdir(), `sluice-system-${process.pid}.crt`)
-  writeFileSync(systemFile, authority.certificate)
-  clients = { known: authority.issue(['robot']), other: stranger.issue(['intruder']) }
-  const tls = {
-    named: authority.issue(['named.example.org']),
-    local: authority.issue(['localhost', '127.0.0.1']),
-    mutual: {
-      ...authority.issue(['127.0.0.1', 'mutual.example.org']),
-      clientAuthority: authority.certificate,
-    },
-    foreign: stranger.issue(['localhost', '127.0.0.1']),
-    spiffe: authority.issue(['spiffe://a.example/ns/b']),
-  }
-  for (const [name, certificate] of Object.entries(tls)) {
-    upstreams[name] = await startTlsUpstream({ name, tls: certificate })
-  }
-  upstreams.plain = await startUpstream('plain')
-  running = await startGateway({ manifests: manifests(), env: { SSL_CERT_FILE: systemFile } })
-}, 120_000)
-
-afterAll(async () => {
-  await running?.dispose()
-  for (const upstream of Object.values(upstreams)) await upstream.close()
-  authority?.dispose()
-  stranger?.dispose()
-})
+const authority = useAuthority()
+const stranger = useAuthority()
+const port = await freePort()
+const systemFile = join(useFolder('sluice-system-'), 'system.crt')
+writeFileSync(systemFile, authority.certificate)
+const clients = { known: authority.issue(['robot']), other: stranger.issue(['intruder']) }
+const tlsUpstream = (name: string, tls: UpstreamOptions['tls'] & object) =>
+  useFixture(() => startTlsUpstream({ name, tls }))
+const upstreams = {
+  named: tlsUpstream('named', authority.issue(['named.example.org'])),
+  local: tlsUpstream('local', authority.issue(['localhost', '127.0.0.1'])),
+  mutual: tlsUpstream('mutual', {
+    ...authority.issue(['127.0.0.1', 'mutual.example.org']),
+    clientAuthority: authority.certificate,
+  }),
+  foreign: tlsUpstream('foreign', stranger.issue(['localhost', '127.0.0.1'])),
+  spiffe: tlsUpstream('spiffe', authority.issue(['spiffe://a.example/ns/b'])),
+  plain: useUpstream('plain'),
+}
+const running = useGateway(() => ({ manifests: manifests(), env: { SSL_CERT_FILE: systemFile } }))
 
 describe('TLS to backends', () => {
   it('[BackendTLS.default] trusts the authorities of the system and sends the name of the destination', async () => {

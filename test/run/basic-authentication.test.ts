@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { describe, expect, it } from 'vitest'
+import { useGateway, useUpstream } from '../support/fixture.ts'
+import { freePort } from '../support/gateway.ts'
 import type { TestResponse } from '../support/http-client.ts'
 import {
   gateway,
@@ -10,7 +11,6 @@ import {
   staticBackend,
   toBackend,
 } from '../support/manifests.ts'
-import { startUpstream, type Upstream } from '../support/upstream.ts'
 
 /** As `htpasswd -n`, `openssl passwd` and crypt(3) write them; the password of each is `pw`. */
 const hashes = {
@@ -20,10 +20,6 @@ const hashes = {
   sha1: '{SHA}GpHWL3ymc5liWkNopqtdSjuqYHM=',
 }
 
-let upstream: Upstream
-let running: RunningGateway
-let port: number
-
 const rules = [{ backendRefs: [toBackend('main')] }]
 const at = (name: string) => `${name}.example.com`
 const guarded = (name: string, spec: Record<string, unknown>) => [
@@ -32,39 +28,30 @@ const guarded = (name: string, spec: Record<string, unknown>) => [
 ]
 const users = Object.entries(hashes).map(([user, hash]) => `${user}:${hash}`)
 
-beforeAll(async () => {
-  upstream = await startUpstream()
-  port = await freePort()
-  running = await startGateway({
-    manifests: {
-      'all.yaml': manifest(
-        gateway(port),
-        staticBackend('main', upstream.port),
-        ...guarded('users', { users, realm: 'the "back" office' }),
-        ...guarded('known', { users }),
-        policy('only-bcrypt', 'HTTPRoute/known', {
-          traffic: {
-            authorization: { policy: { matchExpressions: ['basicAuth.username == "bcrypt"'] } },
-          },
-        }),
-        ...guarded('optional', { users, mode: 'Optional' }),
-        ...guarded('file', { secretRef: { name: 'people' } }),
-        secret('people', {
-          '.htaccess': `# staff\nann:${hashes.bcrypt}\n\nplain:secret-password\nann:${hashes.sha1}\n`,
-        }),
-        ...guarded('absent', { secretRef: { name: 'nobody' } }),
-        ...guarded('misnamed', { secretRef: { name: 'misnamed' } }),
-        secret('misnamed', { htpasswd: `ann:${hashes.sha1}` }),
-        ...guarded('plain', { users: ['ann:secret-password'] }),
-      ),
-    },
-  })
-})
-
-afterAll(async () => {
-  await running?.dispose()
-  await upstream?.close()
-})
+const upstream = useUpstream()
+const port = await freePort()
+const running = useGateway(() => ({
+  manifests: [
+    gateway(port),
+    staticBackend('main', upstream.port),
+    ...guarded('users', { users, realm: 'the "back" office' }),
+    ...guarded('known', { users }),
+    policy('only-bcrypt', 'HTTPRoute/known', {
+      traffic: {
+        authorization: { policy: { matchExpressions: ['basicAuth.username == "bcrypt"'] } },
+      },
+    }),
+    ...guarded('optional', { users, mode: 'Optional' }),
+    ...guarded('file', { secretRef: { name: 'people' } }),
+    secret('people', {
+      '.htaccess': `# staff\nann:${hashes.bcrypt}\n\nplain:secret-password\nann:${hashes.sha1}\n`,
+    }),
+    ...guarded('absent', { secretRef: { name: 'nobody' } }),
+    ...guarded('misnamed', { secretRef: { name: 'misnamed' } }),
+    secret('misnamed', { htpasswd: `ann:${hashes.sha1}` }),
+    ...guarded('plain', { users: ['ann:secret-password'] }),
+  ],
+}))
 
 type Headers = Record<string, string | string[]>
 

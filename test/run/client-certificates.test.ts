@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { Agent, request } from 'node:https'
 import type { TLSSocket } from 'node:tls'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Authority, type Certificate } from '../support/certificates.ts'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { describe, expect, it } from 'vitest'
+import { useAuthority, useFixture, useGateway, useUpstream } from '../support/fixture.ts'
+import { freePorts } from '../support/gateway.ts'
 import {
   gateway,
   httpRoute,
@@ -14,19 +14,9 @@ import {
   tlsSecret,
   toBackend,
 } from '../support/manifests.ts'
-import { echo, readAll, type StreamUpstream, startTcpUpstream } from '../support/stream-upstream.ts'
+import { echo, readAll, startTcpUpstream } from '../support/stream-upstream.ts'
 import { handshake, sendTls, type TlsClient } from '../support/tls-client.ts'
-import { startUpstream, type Upstream } from '../support/upstream.ts'
 import { waitFor } from '../support/wait-for.ts'
-
-let authority: Authority
-let clientsOf: Authority
-let strangersOf: Authority
-let people: Record<'alice' | 'bob' | 'stranger', Certificate>
-let port: Record<'required' | 'fallback' | 'unasked' | 'stream', number>
-let upstream: Upstream
-let bytes: StreamUpstream
-let running: RunningGateway
 
 const spiffe = 'spiffe://example.org/ns/team/sa/alice'
 
@@ -68,23 +58,18 @@ const route = (name: string) =>
     ],
   })
 
-beforeAll(async () => {
-  authority = new Authority()
-  clientsOf = new Authority()
-  strangersOf = new Authority()
-  people = {
-    alice: clientsOf.issue(['alice', spiffe]),
-    bob: clientsOf.issue(['bob']),
-    stranger: strangersOf.issue(['alice', spiffe]),
-  }
-  upstream = await startUpstream('main')
-  bytes = await startTcpUpstream(echo('bytes'))
-  port = {
-    required: await freePort(),
-    fallback: await freePort(),
-    unasked: await freePort(),
-    stream: await freePort(),
-  }
+const authority = useAuthority()
+const clientsOf = useAuthority()
+const strangersOf = useAuthority()
+const people = {
+  alice: clientsOf.issue(['alice', spiffe]),
+  bob: clientsOf.issue(['bob']),
+  stranger: strangersOf.issue(['alice', spiffe]),
+}
+const upstream = useUpstream('main')
+const bytes = useFixture(() => startTcpUpstream(echo('bytes')))
+const port = await freePorts('required', 'fallback', 'unasked', 'stream')
+const running = useGateway(() => {
   const tls = { certificateRefs: [{ name: 'server' }] }
   const listeners = Object.entries(port).map(([name, number]) => ({
     name,
@@ -100,7 +85,7 @@ beforeAll(async () => {
       { port: port.unasked, tls: {} },
     ],
   }
-  running = await startGateway({
+  return {
     manifests: {
       'gateway.yaml': manifest(
         gateway(0, { listeners, tls: { frontend } }),
@@ -121,14 +106,7 @@ beforeAll(async () => {
       ),
       'clients.yaml': manifest(authorities(clientsOf.certificate)),
     },
-  })
-})
-
-afterAll(async () => {
-  await running?.dispose()
-  await upstream?.close()
-  await bytes?.close()
-  for (const each of [authority, clientsOf, strangersOf]) each?.dispose()
+  }
 })
 
 describe('a Gateway that asks for client certificates', () => {

@@ -3,14 +3,13 @@
  * gateway, in each of its threads, writes down the name of every export that is called; what serves
  * the requests is the gateway as it is shipped.
  */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { afterAll, beforeAll, expect, it } from 'vitest'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
-import { aiBackend, gateway, httpRoute, manifest, policy, toBackend } from '../support/manifests.ts'
-import type { Vendor } from '../support/vendors/vendor.ts'
+import { expect, it } from 'vitest'
+import { useFixture, useFolder, useGateway } from '../support/fixture.ts'
+import { freePort } from '../support/gateway.ts'
+import { aiBackend, gateway, httpRoute, policy, toBackend } from '../support/manifests.ts'
 import { completes, startVendorA } from '../support/vendors/vendor-a.ts'
 
 /** A call through the watched exports costs an append to a file the first time, a flag after that. */
@@ -34,11 +33,6 @@ WebAssembly.Instance = class {
 }
 `
 
-let folder: string
-let running: RunningGateway
-let vendor: Vendor
-let port: number
-
 const called = () => new Set(readFileSync(join(folder, 'calls'), 'utf8').split('\n'))
 const post = (path: string, body: object) =>
   fetch(`http://127.0.0.1:${port}${path}`, {
@@ -48,13 +42,13 @@ const post = (path: string, body: object) =>
   })
 const messages = [{ role: 'user', content: 'Write to ann@example.com' }]
 
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'sluice-core-'))
-  writeFileSync(join(folder, 'calls'), '')
-  const module = join(folder, 'observer.mjs')
-  writeFileSync(module, observer(join(folder, 'calls')))
-  port = await freePort()
-  vendor = await startVendorA()
+const folder = useFolder('sluice-core-')
+const module = join(folder, 'observer.mjs')
+writeFileSync(join(folder, 'calls'), '')
+writeFileSync(module, observer(join(folder, 'calls')))
+const port = await freePort()
+const vendor = useFixture(startVendorA)
+useGateway(() => {
   const target = { host: '127.0.0.1', port: vendor.port }
   const routes = {
     '/v1/chat/completions': 'Completions',
@@ -63,34 +57,27 @@ beforeAll(async () => {
   const promptGuard = { request: [{ regex: { builtins: ['Email'], action: 'Mask' } }] }
   const toModels = { backendRefs: [toBackend('models')] }
   const byHeader = { headers: [{ name: 'x-team', value: 'a' }] }
-  running = await startGateway({
-    manifests: {
-      'all.yaml': manifest(
-        gateway(port),
-        aiBackend(
-          'models',
-          { provider: { vendorA: {}, ...target } },
-          { ai: { routes, promptGuard }, auth: { key: 'k' } },
-        ),
-        httpRoute('models', { rules: [toModels] }),
-        httpRoute('plain', { rules: [{ matches: [byHeader] }] }),
-        httpRoute('limited', { rules: [{ matches: [{ path: { value: '/limited' } }] }] }),
-        policy('plain', 'HTTPRoute/plain', { traffic: { directResponse: { status: 204 } } }),
-        policy('limited', 'HTTPRoute/limited', {
-          traffic: {
-            directResponse: { status: 204 },
-            rateLimit: { local: [{ requests: 1, unit: 'Hours' }] },
-          },
-        }),
+  return {
+    manifests: [
+      gateway(port),
+      aiBackend(
+        'models',
+        { provider: { vendorA: {}, ...target } },
+        { ai: { routes, promptGuard }, auth: { key: 'k' } },
       ),
-    },
+      httpRoute('models', { rules: [toModels] }),
+      httpRoute('plain', { rules: [{ matches: [byHeader] }] }),
+      httpRoute('limited', { rules: [{ matches: [{ path: { value: '/limited' } }] }] }),
+      policy('plain', 'HTTPRoute/plain', { traffic: { directResponse: { status: 204 } } }),
+      policy('limited', 'HTTPRoute/limited', {
+        traffic: {
+          directResponse: { status: 204 },
+          rateLimit: { local: [{ requests: 1, unit: 'Hours' }] },
+        },
+      }),
+    ],
     env: { NODE_OPTIONS: `--import=${pathToFileURL(module)}` },
-  })
-})
-afterAll(async () => {
-  await running?.dispose()
-  await vendor?.close()
-  rmSync(folder, { recursive: true, force: true })
+  }
 })
 
 it('[design.wasm] heads are read and headers matched, patterns masked, tokens counted and limits taken in the WebAssembly module', async () => {

@@ -1,19 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { describe, expect, it } from 'vitest'
+import { useGateway, useUpstream } from '../support/fixture.ts'
+import { freePort } from '../support/gateway.ts'
 import type { TestResponse } from '../support/http-client.ts'
-import {
-  gateway,
-  httpRoute,
-  manifest,
-  policy,
-  staticBackend,
-  toBackend,
-} from '../support/manifests.ts'
-import { startUpstream, type Upstream } from '../support/upstream.ts'
-
-let upstream: Upstream
-let running: RunningGateway
-let port: number
+import { gateway, httpRoute, policy, staticBackend, toBackend } from '../support/manifests.ts'
 
 const partner = 'https://partner.example.com'
 
@@ -46,38 +35,29 @@ const route = (name: string, more = {}) =>
   httpRoute(name, { hostnames: [`${name}.example.com`], rules: [{ ...rule, ...more }] })
 const cors = { allowOrigins: ['https://filter.example.com'], allowMethods: ['DELETE'] }
 
-beforeAll(async () => {
-  upstream = await startUpstream('upstream', (_, response) => {
-    response.setHeader('access-control-allow-origin', 'https://upstream.example.com')
-    response.setHeader('x-answer', '42')
-    response.setHeader('vary', 'Accept')
-    response.end('hello')
-  })
-  port = await freePort()
-  running = await startGateway({
-    manifests: {
-      'all.yaml': manifest(
-        gateway(port),
-        staticBackend('main', upstream.port),
-        ...Object.entries(policies).flatMap(([name, spec]) => [
-          route(name),
-          policy(name, `HTTPRoute/${name}`, { traffic: { cors: spec } }),
-        ]),
-        route('filter', { filters: [{ type: 'CORS', cors }] }),
-        policy('beaten', 'HTTPRoute/filter', { traffic: { cors: policies.listed } }),
-        route('odd'),
-        policy('odd', 'HTTPRoute/odd', {
-          traffic: { cors: { allowOrigins: ['https://a.example.com:99999', partner] } },
-        }),
-      ),
-    },
-  })
+const upstream = useUpstream('upstream', (_, response) => {
+  response.setHeader('access-control-allow-origin', 'https://upstream.example.com')
+  response.setHeader('x-answer', '42')
+  response.setHeader('vary', 'Accept')
+  response.end('hello')
 })
-
-afterAll(async () => {
-  await running?.dispose()
-  await upstream?.close()
-})
+const port = await freePort()
+const running = useGateway(() => ({
+  manifests: [
+    gateway(port),
+    staticBackend('main', upstream.port),
+    ...Object.entries(policies).flatMap(([name, spec]) => [
+      route(name),
+      policy(name, `HTTPRoute/${name}`, { traffic: { cors: spec } }),
+    ]),
+    route('filter', { filters: [{ type: 'CORS', cors }] }),
+    policy('beaten', 'HTTPRoute/filter', { traffic: { cors: policies.listed } }),
+    route('odd'),
+    policy('odd', 'HTTPRoute/odd', {
+      traffic: { cors: { allowOrigins: ['https://a.example.com:99999', partner] } },
+    }),
+  ],
+}))
 
 type Headers = Record<string, string>
 

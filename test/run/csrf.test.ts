@@ -1,38 +1,20 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
-import {
-  gateway,
-  httpRoute,
-  manifest,
-  policy,
-  staticBackend,
-  toBackend,
-} from '../support/manifests.ts'
-import { startUpstream, type Upstream } from '../support/upstream.ts'
+import { describe, expect, it } from 'vitest'
+import { useGateway, useUpstream } from '../support/fixture.ts'
+import { freePort } from '../support/gateway.ts'
+import { gateway, httpRoute, policy, staticBackend, toBackend } from '../support/manifests.ts'
 
-let upstream: Upstream
-let running: RunningGateway
-let port: number
-
-beforeAll(async () => {
-  upstream = await startUpstream()
-  port = await freePort()
+const upstream = useUpstream()
+const port = await freePort()
+const running = useGateway(() => {
   const additionalOrigins = ['https://partner.example.com', 'http://dev.example.com:3000']
-  running = await startGateway({
-    manifests: {
-      'all.yaml': manifest(
-        gateway(port),
-        staticBackend('main', upstream.port),
-        httpRoute('app', { rules: [{ backendRefs: [toBackend('main')] }] }),
-        policy('csrf', 'HTTPRoute/app', { traffic: { csrf: { additionalOrigins } } }),
-      ),
-    },
-  })
-})
-
-afterAll(async () => {
-  await running?.dispose()
-  await upstream?.close()
+  return {
+    manifests: [
+      gateway(port),
+      staticBackend('main', upstream.port),
+      httpRoute('app', { rules: [{ backendRefs: [toBackend('main')] }] }),
+      policy('csrf', 'HTTPRoute/app', { traffic: { csrf: { additionalOrigins } } }),
+    ],
+  }
 })
 
 const host = 'app.example.com'

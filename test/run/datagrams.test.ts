@@ -1,15 +1,12 @@
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { afterAll, describe, expect, it } from 'vitest'
+import { useFixture, useGateway } from '../support/fixture.ts'
+import { freePort, freePorts, startGateway } from '../support/gateway.ts'
 import { gateway, manifest, staticBackend, streamRoute, toBackend } from '../support/manifests.ts'
-import { startUdpUpstream, UdpClient, type UdpUpstream } from '../support/stream-upstream.ts'
+import { startUdpUpstream, UdpClient } from '../support/stream-upstream.ts'
 import { waitFor } from '../support/wait-for.ts'
 
-let running: RunningGateway
-let upstreams: Record<'a' | 'b', UdpUpstream>
-let port: Record<'udp' | 'gone' | 'service' | 'nowhere', number>
-let stats: string
 const clients: UdpClient[] = []
 
 function newClient(to: number): UdpClient {
@@ -54,21 +51,19 @@ const service = (targets: readonly number[]) => [
   })),
 ]
 
-beforeAll(async () => {
-  upstreams = { a: await startUdpUpstream('a'), b: await startUdpUpstream('b') }
-  port = {
-    udp: await freePort(),
-    gone: await freePort(),
-    service: await freePort(),
-    nowhere: await freePort(),
-  }
-  stats = `127.0.0.1:${await freePort()}`
+const upstreams = {
+  a: useFixture(() => startUdpUpstream('a')),
+  b: useFixture(() => startUdpUpstream('b')),
+}
+const port = await freePorts('udp', 'gone', 'service', 'nowhere')
+const stats = `127.0.0.1:${await freePort()}`
+const running = useGateway(async () => {
   const listeners = Object.entries(port).map(([name, number]) => ({
     name,
     port: number,
     protocol: 'UDP',
   }))
-  running = await startGateway({
+  return {
     args: ['--stats-address', stats],
     env: { SLUICE_UDP_IDLE_TIMEOUT: '1s', SLUICE_UDP_MAX_SESSIONS: '4' },
     manifests: {
@@ -94,13 +89,11 @@ beforeAll(async () => {
         streamRoute('UDPRoute', 'service', 'service', [{ name: 'dns', port: 53 }]),
       ),
     },
-  })
+  }
 })
 
-afterAll(async () => {
+afterAll(() => {
   for (const client of clients) client.close()
-  await running?.dispose()
-  for (const upstream of Object.values(upstreams ?? {})) upstream.close()
 })
 
 describe('a UDPRoute', () => {

@@ -1,32 +1,34 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Authority } from '../support/certificates.ts'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { describe, expect, it } from 'vitest'
+import { useAuthority, useFixture, useGateway, useUpstream } from '../support/fixture.ts'
+import { freePort, freePorts, type GatewayOptions } from '../support/gateway.ts'
 import {
   gateway,
   httpRoute,
-  manifest,
   policy,
   staticBackend,
   streamRoute,
   tlsSecret,
   toBackend,
 } from '../support/manifests.ts'
-import { echo, type StreamUpstream, startTcpUpstream } from '../support/stream-upstream.ts'
+import { echo, startTcpUpstream } from '../support/stream-upstream.ts'
 import { clientHello } from '../support/tls-client.ts'
-import { startUpstream, type Upstream } from '../support/upstream.ts'
 import { waitFor } from '../support/wait-for.ts'
 
-let authority: Authority
-let upstream: Upstream
-let bytes: StreamUpstream
-let port: Record<'http' | 'https' | 'tcp' | 'pass', number>
-/** One that believes X-Forwarded-For, one that believes PROXY headers, and one that believes nobody. */
-let believing: RunningGateway
-let balanced: RunningGateway
-let plain: RunningGateway
+const authority = useAuthority()
+const upstream = useUpstream('main')
+const bytes = useFixture(() => startTcpUpstream(echo('bytes')))
+
+const newPorts = () => freePorts('http', 'https', 'tcp', 'pass')
+const ports = {
+  trusting: await newPorts(),
+  plain: await newPorts(),
+  balanced: await newPorts(),
+  limited: await newPorts(),
+}
+const stats = `127.0.0.1:${await freePort()}`
 
 const line = (address: string) => `PROXY TCP4 ${address} 198.51.100.1 4711 443\r\n`
 const request = 'GET / HTTP/1.1\r\nhost: a.example.com\r\nconnection: close\r\n\r\n'
@@ -49,78 +51,56 @@ async function answer(to: number, ...parts: string[]): Promise<string> {
   return over
 }
 
-async function start(args: string[]): Promise<[RunningGateway, typeof port]> {
-  const own = {
-    http: await freePort(),
-    https: await freePort(),
-    tcp: await freePort(),
-    pass: await freePort(),
-  }
+function options(port: (typeof ports)['plain'], ...args: string[]): GatewayOptions {
   const tls = { certificateRefs: [{ name: 'cert' }] }
   const listeners = [
-    { name: 'http', port: own.http, protocol: 'HTTP' },
-    { name: 'https', port: own.https, protocol: 'HTTPS', tls },
-    { name: 'tcp', port: own.tcp, protocol: 'TCP' },
-    { name: 'pass', port: own.pass, protocol: 'TLS', tls: { mode: 'Passthrough' } },
+    { name: 'http', port: port.http, protocol: 'HTTP' },
+    { name: 'https', port: port.https, protocol: 'HTTPS', tls },
+    { name: 'tcp', port: port.tcp, protocol: 'TCP' },
+    { name: 'pass', port: port.pass, protocol: 'TLS', tls: { mode: 'Passthrough' } },
   ]
-  const running = await startGateway({
+  return {
     args,
-    manifests: {
-      'all.yaml': manifest(
-        gateway(0, { listeners }),
-        tlsSecret('cert', authority.issue(['a.example.com'])),
-        staticBackend('main', upstream.port),
-        staticBackend('bytes', bytes.port),
-        httpRoute('open', { rules: [{ backendRefs: [toBackend('main')] }] }),
-        httpRoute('inside', {
-          rules: [
-            {
-              matches: [{ path: { type: 'PathPrefix', value: '/inside' } }],
-              backendRefs: [toBackend('main')],
-            },
-          ],
-        }),
-        policy('inside', 'HTTPRoute/inside', {
-          traffic: {
-            authorization: {
-              policy: {
-                matchExpressions: [
-                  'cidr("10.0.0.0/8").containsIP(source.address) && source.rawAddress == "127.0.0.1"',
-                ],
-              },
+    manifests: [
+      gateway(0, { listeners }),
+      tlsSecret('cert', authority.issue(['a.example.com'])),
+      staticBackend('main', upstream.port),
+      staticBackend('bytes', bytes.port),
+      httpRoute('open', { rules: [{ backendRefs: [toBackend('main')] }] }),
+      httpRoute('inside', {
+        rules: [
+          {
+            matches: [{ path: { type: 'PathPrefix', value: '/inside' } }],
+            backendRefs: [toBackend('main')],
+          },
+        ],
+      }),
+      policy('inside', 'HTTPRoute/inside', {
+        traffic: {
+          authorization: {
+            policy: {
+              matchExpressions: [
+                'cidr("10.0.0.0/8").containsIP(source.address) && source.rawAddress == "127.0.0.1"',
+              ],
             },
           },
-        }),
-        streamRoute('TCPRoute', 'bytes', 'tcp', [toBackend('bytes')]),
-        streamRoute('TLSRoute', 'pass', 'pass', [toBackend('bytes')], {
-          hostnames: ['a.example.com'],
-        }),
-      ),
-    },
-  })
-  return [running, own]
+        },
+      }),
+      streamRoute('TCPRoute', 'bytes', 'tcp', [toBackend('bytes')]),
+      streamRoute('TLSRoute', 'pass', 'pass', [toBackend('bytes')], {
+        hostnames: ['a.example.com'],
+      }),
+    ],
+  }
 }
 
-beforeAll(async () => {
-  authority = new Authority()
-  upstream = await startUpstream('main')
-  bytes = await startTcpUpstream(echo('bytes'))
-})
-
-afterAll(async () => {
-  for (const running of [believing, balanced, plain]) await running?.dispose()
-  await upstream?.close()
-  await bytes?.close()
-  authority?.dispose()
-})
-
 describe('X-Forwarded-For', () => {
-  beforeAll(async () => {
-    ;[believing, port] = await start(['--trusted-proxies', '127.0.0.1,192.0.2.0/24'])
-  })
+  const port = ports.trusting
+  const trusting = useGateway(() => options(port, '--trusted-proxies', '127.0.0.1,192.0.2.0/24'))
+  const plain = useGateway(() => options(ports.plain))
 
   const inside = (...forwarded: string[]) =>
-    believing
+    trusting
       .send(port.http, { path: '/inside', headers: { 'x-forwarded-for': forwarded } })
       .then(({ status }) => status)
 
@@ -131,7 +111,7 @@ describe('X-Forwarded-For', () => {
     // Another text for the same address.
     expect(await inside('::FFFF:10.1.2.3')).toBe(200)
     expect(await inside('::ffff:203.0.113.9')).toBe(403)
-    await waitFor('the log', () => believing.stdout.includes(' src.addr=10.1.2.3:5555 '))
+    await waitFor('the log', () => trusting.stdout.includes(' src.addr=10.1.2.3:5555 '))
   })
 
   it('is read from its end, past trusted hops and no further', async () => {
@@ -149,28 +129,20 @@ describe('X-Forwarded-For', () => {
   })
 
   it('of anybody else is not believed', async () => {
-    ;[plain, port] = await start([])
     const sent = { path: '/inside', headers: { 'x-forwarded-for': '10.1.2.3' } }
-    expect((await plain.send(port.http, sent)).status).toBe(403)
+    expect((await plain.send(ports.plain.http, sent)).status).toBe(403)
     await waitFor('the log', () => / src\.addr=127\.0\.0\.1:\d+ /.test(plain.stdout))
     expect(plain.stdout).not.toContain('src.addr=10.')
     // Nor is a PROXY header where none is expected: it is a malformed request.
-    expect(await answer(port.http, line('10.1.2.3'), request)).toMatch(/^HTTP\/1.1 400 /)
+    expect(await answer(ports.plain.http, line('10.1.2.3'), request)).toMatch(/^HTTP\/1.1 400 /)
   })
 })
 
 describe('a PROXY header', () => {
-  let stats: string
-
-  beforeAll(async () => {
-    stats = `127.0.0.1:${await freePort()}`
-    ;[balanced, port] = await start([
-      '--proxy-protocol-from',
-      '127.0.0.1',
-      '--stats-address',
-      stats,
-    ])
-  })
+  const port = ports.balanced
+  const balanced = useGateway(() =>
+    options(port, '--proxy-protocol-from', '127.0.0.1', '--stats-address', stats),
+  )
 
   it('names the client of plain HTTP, wherever its bytes are cut', async () => {
     const guarded = request.replace('GET /', 'GET /inside')
@@ -243,12 +215,14 @@ describe('a PROXY header', () => {
 })
 
 describe('a proxy with as many connections as it may have', () => {
+  const some = ['--max-connections', '3', '--workers', '2', '--stats-address', stats]
+  useGateway(() => options(ports.limited, ...some))
+
   it('resets the next ones, whichever worker they meet, and takes more when one has gone', async () => {
-    const stats = `127.0.0.1:${await freePort()}`
-    const some = ['--max-connections', '3', '--workers', '2', '--stats-address', stats]
-    const [running, own] = await start(some)
     // All at once: the workers decide at the same time.
-    const open = Array.from({ length: 24 }, () => connect({ port: own.http, host: '127.0.0.1' }))
+    const open = Array.from({ length: 24 }, () =>
+      connect({ port: ports.limited.http, host: '127.0.0.1' }),
+    )
     const held: Socket[] = []
     const decided = open.map(async (socket) => {
       socket.write('GET / HTTP/1.1\r\nhost: a.example.com\r\n\r\n')
@@ -262,8 +236,9 @@ describe('a proxy with as many connections as it may have', () => {
     const metrics = await (await fetch(`http://${stats}/metrics`)).text()
     expect(metrics).toMatch(/^sluice_downstream_connections_refused_total 21$/m)
     held[0]?.destroy()
-    await waitFor('room', async () => (await answer(own.http, request)).startsWith('HTTP/1.1 200'))
+    await waitFor('room', async () =>
+      (await answer(ports.limited.http, request)).startsWith('HTTP/1.1 200'),
+    )
     for (const socket of held) socket.destroy()
-    await running.dispose()
   })
 })

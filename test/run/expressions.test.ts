@@ -1,8 +1,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, sluice, startGateway } from '../support/gateway.ts'
+import { afterAll, describe, expect, it } from 'vitest'
+import { useGateway, useUpstream } from '../support/fixture.ts'
+import { freePort, sluice } from '../support/gateway.ts'
 import {
   gateway,
   httpRoute,
@@ -11,7 +12,6 @@ import {
   staticBackend,
   toBackend,
 } from '../support/manifests.ts'
-import { startUpstream, type Upstream } from '../support/upstream.ts'
 
 const authorize = (...matchExpressions: string[]) => ({
   traffic: { authorization: { policy: { matchExpressions } } },
@@ -44,57 +44,47 @@ describe('length of an expression [type.CELExpression]', () => {
   })
 })
 
-describe('an expression must be a Common Expression Language expression [type.CELExpression]', () => {
-  let upstream: Upstream
-  let port: number
-  let running: RunningGateway
+const port = await freePort()
 
-  beforeAll(async () => {
-    upstream = await startUpstream('main')
-    port = await freePort()
+describe('an expression must be a Common Expression Language expression [type.CELExpression]', () => {
+  const upstream = useUpstream('main')
+  const running = useGateway(() => {
     const rules = [{ backendRefs: [toBackend('main')] }]
-    running = await startGateway({
-      manifests: {
-        'all.yaml': manifest(
-          gateway(port),
-          staticBackend('main', upstream.port),
-          httpRoute('guarded', { hostnames: ['guarded.example.com'], rules }),
-          policy(
-            'guarded',
-            'HTTPRoute/guarded',
-            authorize('request.path == "/"', 'jwt.sub ==\n "a" && && true'),
-          ),
-          httpRoute('good', { hostnames: ['good.example.com'], rules }),
-          policy('good', 'HTTPRoute/good', authorize('jwt.sub.startsWith("u-") || has(jwt.admin)')),
-          policy('bad-log', 'Gateway/edge', log('request.path.beginsWith("/a")')),
-          policy('good-log', 'Gateway/edge', log('response.code >= 400')),
-          {
-            apiVersion: 'sluice.dev/v1alpha1',
-            kind: 'GatewayBackend',
-            metadata: { name: 'tools' },
-            spec: {
-              mcp: {
-                targets: [
-                  {
-                    name: 'one',
-                    static: {
-                      host: '127.0.0.1',
-                      port: upstream.port,
-                      policies: { mcp: { authorization: { policy: { matchExpressions: ['('] } } } },
-                    },
+    return {
+      manifests: [
+        gateway(port),
+        staticBackend('main', upstream.port),
+        httpRoute('guarded', { hostnames: ['guarded.example.com'], rules }),
+        policy(
+          'guarded',
+          'HTTPRoute/guarded',
+          authorize('request.path == "/"', 'jwt.sub ==\n "a" && && true'),
+        ),
+        httpRoute('good', { hostnames: ['good.example.com'], rules }),
+        policy('good', 'HTTPRoute/good', authorize('jwt.sub.startsWith("u-") || has(jwt.admin)')),
+        policy('bad-log', 'Gateway/edge', log('request.path.beginsWith("/a")')),
+        policy('good-log', 'Gateway/edge', log('response.code >= 400')),
+        {
+          apiVersion: 'sluice.dev/v1alpha1',
+          kind: 'GatewayBackend',
+          metadata: { name: 'tools' },
+          spec: {
+            mcp: {
+              targets: [
+                {
+                  name: 'one',
+                  static: {
+                    host: '127.0.0.1',
+                    port: upstream.port,
+                    policies: { mcp: { authorization: { policy: { matchExpressions: ['('] } } } },
                   },
-                ],
-              },
+                },
+              ],
             },
           },
-        ),
-      },
-    })
-  })
-
-  afterAll(async () => {
-    await running?.dispose()
-    await upstream?.close()
+        },
+      ],
+    }
   })
 
   it('says in the condition which one is none, why, and where', async () => {

@@ -1,29 +1,21 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { Authority } from '../support/certificates.ts'
-import { type ExtAuthServer, startExtAuthServer } from '../support/ext-auth-server.ts'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { startExtAuthServer } from '../support/ext-auth-server.ts'
+import { useAuthority, useFixture, useGateway, useUpstream } from '../support/fixture.ts'
+import { freePort } from '../support/gateway.ts'
 import type { TestRequest, TestResponse } from '../support/http-client.ts'
-import { keySetOf, type SigningKey, sign, signingKey } from '../support/identity-provider.ts'
+import { keySetOf, sign, signingKey } from '../support/identity-provider.ts'
 import {
   configMap,
   gateway,
   httpRoute,
-  manifest,
   policy,
   service,
   staticBackend,
   toBackend,
 } from '../support/manifests.ts'
-import { type Answer, startTlsUpstream, startUpstream, type Upstream } from '../support/upstream.ts'
+import { type Answer, startTlsUpstream } from '../support/upstream.ts'
 
-let upstream: Upstream
-let http: Upstream
-let secure: Upstream
-let grpc: ExtAuthServer
-let running: RunningGateway
-let port: number
 let answer: Answer
-let key: SigningKey
 
 type Fields = Record<string, unknown>
 
@@ -39,121 +31,113 @@ const guarded = (name: string, extAuth: Fields, more: Fields = {}) => [
 const overGrpc = (name: string, fields: Fields, more: Fields = {}) =>
   guarded(name, { backendRef: toBackend('grpc'), grpc: {}, ...fields }, more)
 
-beforeAll(async () => {
-  const authority = new Authority()
-  key = await signingKey('one')
-  upstream = await startUpstream()
-  http = await startUpstream('http', (received, response) => answer(received, response))
-  secure = await startTlsUpstream({
+const key = await signingKey('one')
+const upstream = useUpstream()
+const http = useUpstream('http', (received, response) => answer(received, response))
+const authority = useAuthority()
+const secure = useFixture(() =>
+  startTlsUpstream({
     tls: authority.issue(['auth.example.com']),
     answer: (received, response) => answer(received, response),
-  })
-  grpc = await startExtAuthServer()
-  port = await freePort()
-  const down = await freePort()
-  running = await startGateway({
-    manifests: {
-      'all.yaml': manifest(
-        gateway(port),
-        staticBackend('main', upstream.port),
-        staticBackend('http', http.port),
-        staticBackend('grpc', grpc.port),
-        staticBackend('down', down),
-        staticBackend('impatient', http.port),
-        staticBackend('impatient-grpc', grpc.port),
-        policy('impatient-backend', 'GatewayBackend/impatient', {
-          backend: { http: { requestTimeout: '100ms' } },
-        }),
-        policy('impatient-grpc-backend', 'GatewayBackend/impatient-grpc', {
-          backend: { http: { requestTimeout: '100ms' } },
-        }),
-        configMap('authority', { 'ca.crt': authority.certificate }),
-        staticBackend('secure', secure.port),
-        policy('secure-backend', 'GatewayBackend/secure', {
-          backend: {
-            tls: { sni: 'auth.example.com', caCertificateRefs: [{ name: 'authority' }] },
+  }),
+)
+const grpc = useFixture(startExtAuthServer)
+const port = await freePort()
+const down = await freePort()
+const running = useGateway(() => ({
+  manifests: [
+    gateway(port),
+    staticBackend('main', upstream.port),
+    staticBackend('http', http.port),
+    staticBackend('grpc', grpc.port),
+    staticBackend('down', down),
+    staticBackend('impatient', http.port),
+    staticBackend('impatient-grpc', grpc.port),
+    policy('impatient-backend', 'GatewayBackend/impatient', {
+      backend: { http: { requestTimeout: '100ms' } },
+    }),
+    policy('impatient-grpc-backend', 'GatewayBackend/impatient-grpc', {
+      backend: { http: { requestTimeout: '100ms' } },
+    }),
+    configMap('authority', { 'ca.crt': authority.certificate }),
+    staticBackend('secure', secure.port),
+    policy('secure-backend', 'GatewayBackend/secure', {
+      backend: {
+        tls: { sni: 'auth.example.com', caCertificateRefs: [{ name: 'authority' }] },
+      },
+    }),
+    staticBackend('distrusted', secure.port),
+    policy('distrusted-backend', 'GatewayBackend/distrusted', {
+      backend: { tls: { sni: 'auth.example.com' } },
+    }),
+    ...service('auth', [http.port]),
+    ...guarded('plain', { http: {} }),
+    ...guarded('service', { backendRef: { name: 'auth', port: 80 }, http: {} }),
+    ...guarded('secure', { backendRef: toBackend('secure'), http: {} }),
+    ...guarded('distrusted', { backendRef: toBackend('distrusted'), http: {} }),
+    ...guarded('down', { backendRef: toBackend('down'), http: {} }),
+    ...guarded('impatient', { backendRef: toBackend('impatient'), http: {} }),
+    ...guarded('nowhere', { backendRef: toBackend('nowhere'), http: {} }),
+    ...guarded('path', { http: { path: '"/check" + request.path' } }),
+    ...guarded('bad-path', { http: { path: 'request.headers["x-none"]' } }),
+    ...guarded('redirect', { http: { redirect: '"/sign-in?to=" + request.path' } }),
+    ...guarded('bad-redirect', { http: { redirect: 'jwt.sub' } }),
+    ...guarded('headers', {
+      http: {
+        allowedRequestHeaders: ['X-Team', 'cookie'],
+        addRequestHeaders: { 'x-from': 'source.address', 'x-none': 'jwt.sub' },
+        allowedResponseHeaders: ['X-User', 'x-team', 'x-roles'],
+      },
+    }),
+    ...guarded(
+      'metadata',
+      {
+        http: {
+          responseMetadata: {
+            user: 'json(response.body).user',
+            tier: 'response.headers["x-tier"]',
+            asked: 'request.path',
+            missing: 'response.headers["x-none"]',
           },
-        }),
-        staticBackend('distrusted', secure.port),
-        policy('distrusted-backend', 'GatewayBackend/distrusted', {
-          backend: { tls: { sni: 'auth.example.com' } },
-        }),
-        ...service('auth', [http.port]),
-        ...guarded('plain', { http: {} }),
-        ...guarded('service', { backendRef: { name: 'auth', port: 80 }, http: {} }),
-        ...guarded('secure', { backendRef: toBackend('secure'), http: {} }),
-        ...guarded('distrusted', { backendRef: toBackend('distrusted'), http: {} }),
-        ...guarded('down', { backendRef: toBackend('down'), http: {} }),
-        ...guarded('impatient', { backendRef: toBackend('impatient'), http: {} }),
-        ...guarded('nowhere', { backendRef: toBackend('nowhere'), http: {} }),
-        ...guarded('path', { http: { path: '"/check" + request.path' } }),
-        ...guarded('bad-path', { http: { path: 'request.headers["x-none"]' } }),
-        ...guarded('redirect', { http: { redirect: '"/sign-in?to=" + request.path' } }),
-        ...guarded('bad-redirect', { http: { redirect: 'jwt.sub' } }),
-        ...guarded('headers', {
-          http: {
-            allowedRequestHeaders: ['X-Team', 'cookie'],
-            addRequestHeaders: { 'x-from': 'source.address', 'x-none': 'jwt.sub' },
-            allowedResponseHeaders: ['X-User', 'x-team', 'x-roles'],
-          },
-        }),
-        ...guarded(
-          'metadata',
-          {
-            http: {
-              responseMetadata: {
-                user: 'json(response.body).user',
-                tier: 'response.headers["x-tier"]',
-                asked: 'request.path',
-                missing: 'response.headers["x-none"]',
-              },
-            },
-          },
-          {
-            authorization: {
-              policy: { matchExpressions: ['extauthz.user == "ann" && extauthz.tier == "gold"'] },
-            },
-          },
-        ),
-        ...guarded('body', { http: {}, forwardBody: { maxSize: 10 } }),
-        ...guarded('both', { http: {}, grpc: {} }),
-        ...guarded('bad-name', { http: { allowedRequestHeaders: ['a b'] } }),
-        ...overGrpc(
-          'grpc',
-          { grpc: { contextExtensions: { shop: 'one' } } },
-          { authorization: { policy: { matchExpressions: ['extauthz == null || extauthz.ok'] } } },
-        ),
-        ...overGrpc('grpc-metadata', {
-          grpc: {
-            requestMetadata: {
-              'my.filter': '{"path": request.path, "n": 1}',
-              simple: '"text"',
-              missing: 'jwt.sub',
-            },
-          },
-        }),
-        ...overGrpc(
-          'grpc-jwt',
-          {},
-          {
-            jwtAuthentication: {
-              providers: [{ issuer, jwks: { inline: JSON.stringify(keySetOf(key)) } }],
-            },
-          },
-        ),
-        ...overGrpc('grpc-body', { forwardBody: { maxSize: '0.01k' } }),
-        ...overGrpc('grpc-down', { backendRef: toBackend('down') }),
-        ...overGrpc('grpc-impatient', { backendRef: toBackend('impatient-grpc') }),
-      ),
-    },
-  })
-})
-
-afterAll(async () => {
-  await running?.dispose()
-  await Promise.all([upstream?.close(), http?.close(), secure?.close()])
-  grpc?.close()
-})
+        },
+      },
+      {
+        authorization: {
+          policy: { matchExpressions: ['extauthz.user == "ann" && extauthz.tier == "gold"'] },
+        },
+      },
+    ),
+    ...guarded('body', { http: {}, forwardBody: { maxSize: 10 } }),
+    ...guarded('both', { http: {}, grpc: {} }),
+    ...guarded('bad-name', { http: { allowedRequestHeaders: ['a b'] } }),
+    ...overGrpc(
+      'grpc',
+      { grpc: { contextExtensions: { shop: 'one' } } },
+      { authorization: { policy: { matchExpressions: ['extauthz == null || extauthz.ok'] } } },
+    ),
+    ...overGrpc('grpc-metadata', {
+      grpc: {
+        requestMetadata: {
+          'my.filter': '{"path": request.path, "n": 1}',
+          simple: '"text"',
+          missing: 'jwt.sub',
+        },
+      },
+    }),
+    ...overGrpc(
+      'grpc-jwt',
+      {},
+      {
+        jwtAuthentication: {
+          providers: [{ issuer, jwks: { inline: JSON.stringify(keySetOf(key)) } }],
+        },
+      },
+    ),
+    ...overGrpc('grpc-body', { forwardBody: { maxSize: '0.01k' } }),
+    ...overGrpc('grpc-down', { backendRef: toBackend('down') }),
+    ...overGrpc('grpc-impatient', { backendRef: toBackend('impatient-grpc') }),
+  ],
+}))
 
 beforeEach(() => {
   answer = allow

@@ -1,8 +1,7 @@
 import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
-import { type ClientHttp2Session, connect } from 'node:http2'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { Authority } from '../support/certificates.ts'
+import { connect } from 'node:http2'
+import { beforeEach, describe, expect, it } from 'vitest'
 import {
   type ExtProcServer,
   fieldsOf,
@@ -12,20 +11,20 @@ import {
   startExtProcServer,
   streamed,
 } from '../support/ext-proc-server.ts'
-import { freePort, type RunningGateway, sluice, startGateway } from '../support/gateway.ts'
+import { useAuthority, useFixture, useGateway, useUpstream } from '../support/fixture.ts'
+import { freePort, sluice } from '../support/gateway.ts'
 import type { TestRequest, TestResponse } from '../support/http-client.ts'
-import { keySetOf, type SigningKey, sign, signingKey } from '../support/identity-provider.ts'
+import { keySetOf, sign, signingKey } from '../support/identity-provider.ts'
 import {
   configMap,
   gateway,
   httpRoute,
-  manifest,
   policy,
   service,
   staticBackend,
   toBackend,
 } from '../support/manifests.ts'
-import { type Answer, startUpstream, type Upstream } from '../support/upstream.ts'
+import type { Answer } from '../support/upstream.ts'
 import { waitFor } from '../support/wait-for.ts'
 
 type Fields = Record<string, unknown>
@@ -40,93 +39,79 @@ const processed = (name: string, backendRef: Fields, traffic: Fields = {}) => [
   httpRoute(name, { hostnames: [at(name)], rules: [{ backendRefs: [toBackend('main')] }] }),
   policy(name, `HTTPRoute/${name}`, { traffic: { extProc: { backendRef }, ...traffic } }),
 ]
-
-let upstream: Upstream
-let server: ExtProcServer
-let secure: ExtProcServer
 let processor: Processor
 let answer: Answer
-let key: SigningKey
-let running: RunningGateway
-let port: number
-let early: number
-let overHttp2: ClientHttp2Session
 
-beforeAll(async () => {
-  const authority = new Authority()
-  key = await signingKey('one')
-  upstream = await startUpstream('main', (received, response) => answer(received, response))
-  const any: Processor = (message, stream) => processor(message, stream)
-  server = await startExtProcServer(any)
-  secure = await startExtProcServer(any, authority.issue(['processor.example.com']))
-  ;[port, early] = [await freePort(), await freePort()]
-  const down = await freePort()
+const key = await signingKey('one')
+const upstream = useUpstream('main', (received, response) => answer(received, response))
+const authority = useAuthority()
+const any: Processor = (message, stream) => processor(message, stream)
+const server = useFixture(() => startExtProcServer(any))
+const secure = useFixture(() => startExtProcServer(any, authority.issue(['processor.example.com'])))
+const port = await freePort()
+const early = await freePort()
+const down = await freePort()
+const running = useGateway(() => {
   const listeners = [
     { name: 'http', port, protocol: 'HTTP' },
     { name: 'early', port: early, protocol: 'HTTP' },
   ]
   const jwt = { providers: [{ issuer, jwks: { inline: JSON.stringify(keySetOf(key)) } }] }
   const shown = [{ name: 'x-tier', value: 'extproc.tier' }]
-  running = await startGateway({
-    manifests: {
-      'all.yaml': manifest(
-        gateway(port, { listeners }),
-        staticBackend('main', upstream.port, { http: { version: 'HTTP1' } }),
-        staticBackend('processor', server.port),
-        staticBackend('down', down),
-        staticBackend('impatient', server.port),
-        policy('impatience', 'GatewayBackend/impatient', {
-          backend: { http: { requestTimeout: '100ms' } },
-        }),
-        staticBackend('old', server.port),
-        policy('old-http', 'GatewayBackend/old', { backend: { http: { version: 'HTTP1' } } }),
-        configMap('authority', { 'ca.crt': authority.certificate }),
-        staticBackend('secure', secure.port),
-        policy('secure-backend', 'GatewayBackend/secure', {
-          backend: {
-            tls: { sni: 'processor.example.com', caCertificateRefs: [{ name: 'authority' }] },
-            auth: { key: 'for-the-processor' },
+  return {
+    manifests: [
+      gateway(port, { listeners }),
+      staticBackend('main', upstream.port, { http: { version: 'HTTP1' } }),
+      staticBackend('processor', server.port),
+      staticBackend('down', down),
+      staticBackend('impatient', server.port),
+      policy('impatience', 'GatewayBackend/impatient', {
+        backend: { http: { requestTimeout: '100ms' } },
+      }),
+      staticBackend('old', server.port),
+      policy('old-http', 'GatewayBackend/old', { backend: { http: { version: 'HTTP1' } } }),
+      configMap('authority', { 'ca.crt': authority.certificate }),
+      staticBackend('secure', secure.port),
+      policy('secure-backend', 'GatewayBackend/secure', {
+        backend: {
+          tls: { sni: 'processor.example.com', caCertificateRefs: [{ name: 'authority' }] },
+          auth: { key: 'for-the-processor' },
+        },
+      }),
+      ...service('processor', [server.port]),
+      ...processed('plain', toBackend('processor')),
+      ...processed('service', { name: 'processor', port: 80 }),
+      ...processed('secure', toBackend('secure')),
+      ...processed('down', toBackend('down')),
+      ...processed('old', toBackend('old')),
+      ...processed('impatient', toBackend('impatient')),
+      ...processed('nowhere', toBackend('nowhere')),
+      ...processed('metadata', toBackend('processor'), {
+        transformation: { request: { set: shown }, response: { set: shown } },
+      }),
+      ...processed('jwt', toBackend('processor'), { jwtAuthentication: jwt }),
+      httpRoute('tiered', {
+        hostnames: [at('tiered')],
+        rules: [
+          {
+            matches: [{ headers: [{ name: 'x-tier', value: 'gold' }] }],
+            backendRefs: [toBackend('main')],
           },
-        }),
-        ...service('processor', [server.port]),
-        ...processed('plain', toBackend('processor')),
-        ...processed('service', { name: 'processor', port: 80 }),
-        ...processed('secure', toBackend('secure')),
-        ...processed('down', toBackend('down')),
-        ...processed('old', toBackend('old')),
-        ...processed('impatient', toBackend('impatient')),
-        ...processed('nowhere', toBackend('nowhere')),
-        ...processed('metadata', toBackend('processor'), {
-          transformation: { request: { set: shown }, response: { set: shown } },
-        }),
-        ...processed('jwt', toBackend('processor'), { jwtAuthentication: jwt }),
-        httpRoute('tiered', {
-          hostnames: [at('tiered')],
-          rules: [
-            {
-              matches: [{ headers: [{ name: 'x-tier', value: 'gold' }] }],
-              backendRefs: [toBackend('main')],
-            },
-          ],
-        }),
-        policy('early', 'Gateway/edge#early', {
-          traffic: { phase: 'PreRouting', extProc: { backendRef: toBackend('processor') } },
-        }),
-      ),
-    },
-  })
-  overHttp2 = connect(`http://127.0.0.1:${port}`)
-}, 60_000)
+        ],
+      }),
+      policy('early', 'Gateway/edge#early', {
+        traffic: { phase: 'PreRouting', extProc: { backendRef: toBackend('processor') } },
+      }),
+    ],
+  }
+})
+const overHttp2 = useFixture(
+  () => connect(`http://127.0.0.1:${port}`),
+  (part) => part.destroy(),
+)
 beforeEach(() => {
   processor = passAll
   answer = echo
-})
-afterAll(async () => {
-  overHttp2?.destroy()
-  await running?.dispose()
-  server?.close()
-  secure?.close()
-  await upstream?.close()
 })
 
 const ask = (name: string, more: TestRequest = {}): Promise<TestResponse> =>

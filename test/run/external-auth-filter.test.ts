@@ -1,24 +1,13 @@
 /** The ExternalAuth filter of an HTTPRoute rule. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type ExtAuthServer, startExtAuthServer } from '../support/ext-auth-server.ts'
-import { allConditions, freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
-import {
-  gateway,
-  httpRoute,
-  manifest,
-  policy,
-  staticBackend,
-  toBackend,
-} from '../support/manifests.ts'
-import { type Answer, startUpstream, type Upstream } from '../support/upstream.ts'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { startExtAuthServer } from '../support/ext-auth-server.ts'
+import { useFixture, useGateway, useUpstream } from '../support/fixture.ts'
+import { allConditions, freePort } from '../support/gateway.ts'
+import { gateway, httpRoute, policy, staticBackend, toBackend } from '../support/manifests.ts'
+import type { Answer } from '../support/upstream.ts'
 
 const allow: Answer = (_, response) => response.end()
 let answer: Answer
-let upstream: Upstream
-let http: Upstream
-let grpc: ExtAuthServer
-let running: RunningGateway
-let port: number
 
 const guarded = (name: string, ...filters: object[]) =>
   httpRoute(name, {
@@ -44,47 +33,35 @@ const overGrpc = (settings: object = {}) => ({
 const ask = (name: string, more: object = {}) =>
   running.send(port, { host: `${name}.example.com`, path: '/cart?x=1', ...more })
 
-beforeAll(async () => {
-  upstream = await startUpstream()
-  http = await startUpstream('http', (received, response) => answer(received, response))
-  grpc = await startExtAuthServer()
-  port = await freePort()
-  running = await startGateway({
-    manifests: {
-      'all.yaml': manifest(
-        gateway(port),
-        staticBackend('main', upstream.port),
-        staticBackend('http', http.port),
-        staticBackend('grpc', grpc.port),
-        guarded('plain', overHttp()),
-        guarded('prefix', overHttp({ path: '/check/' })),
-        guarded('dots', overHttp({ path: '/a/%2e%2e/b' })),
-        guarded(
-          'named',
-          overHttp({ allowedHeaders: ['X-Team'], allowedResponseHeaders: ['X-User'] }),
-        ),
-        guarded('body', overHttp({}, { forwardBody: { maxSize: 10 } })),
-        guarded('grpc', overGrpc()),
-        guarded('grpc-named', overGrpc({ allowedHeaders: ['X-Team'] })),
-        guarded('nowhere', overHttp({}, { backendRef: toBackend('nowhere') })),
-        guarded('twice', overHttp(), overGrpc()),
-        // What a wider policy asks is replaced by what the rule asks, as with every policy.
-        guarded('closer', overGrpc()),
-        policy('closer', 'HTTPRoute/closer', {
-          traffic: { extAuth: { backendRef: toBackend('http'), http: {} } },
-        }),
-      ),
-    },
-  })
-})
+const upstream = useUpstream()
+const http = useUpstream('http', (received, response) => answer(received, response))
+const grpc = useFixture(startExtAuthServer)
+const port = await freePort()
+const running = useGateway(() => ({
+  manifests: [
+    gateway(port),
+    staticBackend('main', upstream.port),
+    staticBackend('http', http.port),
+    staticBackend('grpc', grpc.port),
+    guarded('plain', overHttp()),
+    guarded('prefix', overHttp({ path: '/check/' })),
+    guarded('dots', overHttp({ path: '/a/%2e%2e/b' })),
+    guarded('named', overHttp({ allowedHeaders: ['X-Team'], allowedResponseHeaders: ['X-User'] })),
+    guarded('body', overHttp({}, { forwardBody: { maxSize: 10 } })),
+    guarded('grpc', overGrpc()),
+    guarded('grpc-named', overGrpc({ allowedHeaders: ['X-Team'] })),
+    guarded('nowhere', overHttp({}, { backendRef: toBackend('nowhere') })),
+    guarded('twice', overHttp(), overGrpc()),
+    // What a wider policy asks is replaced by what the rule asks, as with every policy.
+    guarded('closer', overGrpc()),
+    policy('closer', 'HTTPRoute/closer', {
+      traffic: { extAuth: { backendRef: toBackend('http'), http: {} } },
+    }),
+  ],
+}))
 beforeEach(() => {
   answer = allow
   grpc.answer({})
-})
-afterAll(async () => {
-  await running?.dispose()
-  await Promise.all([upstream?.close(), http?.close()])
-  grpc?.close()
 })
 
 describe('an ExternalAuth filter over HTTP', () => {

@@ -1,26 +1,22 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { describe, expect, it } from 'vitest'
+import { useGateway, useUpstream } from '../support/fixture.ts'
+import { freePort } from '../support/gateway.ts'
 import type { TestRequest } from '../support/http-client.ts'
-import { gateway, httpRoute, manifest, staticBackend, toBackend } from '../support/manifests.ts'
-import { type ReceivedRequest, startUpstream, type Upstream } from '../support/upstream.ts'
+import { gateway, httpRoute, staticBackend, toBackend } from '../support/manifests.ts'
+import type { ReceivedRequest } from '../support/upstream.ts'
 import { waitFor } from '../support/wait-for.ts'
 
-let upstream: Upstream
-let shadow: Upstream
-let slow: Upstream
-let port: number
-let running: RunningGateway
 const host = 'filters.example.com'
 
-beforeAll(async () => {
-  upstream = await startUpstream('main', (received, response) => {
-    response.setHeader('x-upstream', 'yes')
-    response.setHeader('server', 'upstream/1.0')
-    response.end(JSON.stringify(received))
-  })
-  shadow = await startUpstream('shadow')
-  slow = await startUpstream('slow', () => undefined)
-  port = await freePort()
+const upstream = useUpstream('main', (received, response) => {
+  response.setHeader('x-upstream', 'yes')
+  response.setHeader('server', 'upstream/1.0')
+  response.end(JSON.stringify(received))
+})
+const shadow = useUpstream('shadow')
+const slow = useUpstream('slow', () => undefined)
+const port = await freePort()
+const running = useGateway(() => {
   const to = [toBackend('main')]
   const rule = (path: string, more: object) => ({
     matches: [{ path: { value: path } }],
@@ -32,86 +28,79 @@ beforeAll(async () => {
   })
   const redirect = (value: object) => filter('RequestRedirect', 'requestRedirect', value)
   const rewrite = (value: object) => filter('URLRewrite', 'urlRewrite', value)
-  running = await startGateway({
-    manifests: {
-      'all.yaml': manifest(
-        gateway(port),
-        staticBackend('main', upstream.port),
-        staticBackend('shadow', shadow.port),
-        staticBackend('slow', slow.port),
-        httpRoute('filters', {
-          hostnames: [host],
-          rules: [
-            rule('/request', {
-              filters: [
-                {
-                  type: 'RequestHeaderModifier',
-                  requestHeaderModifier: {
-                    set: [{ name: 'X-Set', value: 'new' }],
-                    add: [{ name: 'X-Add', value: 'two' }],
-                    remove: ['X-Remove'],
-                  },
+  return {
+    manifests: [
+      gateway(port),
+      staticBackend('main', upstream.port),
+      staticBackend('shadow', shadow.port),
+      staticBackend('slow', slow.port),
+      httpRoute('filters', {
+        hostnames: [host],
+        rules: [
+          rule('/request', {
+            filters: [
+              {
+                type: 'RequestHeaderModifier',
+                requestHeaderModifier: {
+                  set: [{ name: 'X-Set', value: 'new' }],
+                  add: [{ name: 'X-Add', value: 'two' }],
+                  remove: ['X-Remove'],
                 },
-              ],
-            }),
-            rule('/response', {
-              filters: [
-                {
-                  type: 'ResponseHeaderModifier',
-                  responseHeaderModifier: {
-                    set: [{ name: 'X-Upstream', value: 'replaced' }],
-                    add: [{ name: 'X-More', value: '1' }],
-                    remove: ['Server'],
-                  },
+              },
+            ],
+          }),
+          rule('/response', {
+            filters: [
+              {
+                type: 'ResponseHeaderModifier',
+                responseHeaderModifier: {
+                  set: [{ name: 'X-Upstream', value: 'replaced' }],
+                  add: [{ name: 'X-More', value: '1' }],
+                  remove: ['Server'],
                 },
-              ],
+              },
+            ],
+          }),
+          rule(
+            '/prefix',
+            rewrite({ path: { type: 'ReplacePrefixMatch', replacePrefixMatch: '/v2' } }),
+          ),
+          rule(
+            '/full',
+            rewrite({
+              hostname: 'inner.example.com',
+              path: { type: 'ReplaceFullPath', replaceFullPath: '/whole' },
             }),
-            rule(
-              '/prefix',
-              rewrite({ path: { type: 'ReplacePrefixMatch', replacePrefixMatch: '/v2' } }),
+          ),
+          {
+            ...rule('/moved', redirect({ hostname: 'new.example.com', statusCode: 301 })),
+            backendRefs: [],
+          },
+          { ...rule('/secure', redirect({ scheme: 'https' })), backendRefs: [] },
+          {
+            ...rule(
+              '/old',
+              redirect({ path: { type: 'ReplacePrefixMatch', replacePrefixMatch: '/new' } }),
             ),
-            rule(
-              '/full',
-              rewrite({
-                hostname: 'inner.example.com',
-                path: { type: 'ReplaceFullPath', replaceFullPath: '/whole' },
-              }),
-            ),
-            {
-              ...rule('/moved', redirect({ hostname: 'new.example.com', statusCode: 301 })),
-              backendRefs: [],
-            },
-            { ...rule('/secure', redirect({ scheme: 'https' })), backendRefs: [] },
-            {
-              ...rule(
-                '/old',
-                redirect({ path: { type: 'ReplacePrefixMatch', replacePrefixMatch: '/new' } }),
-              ),
-              backendRefs: [],
-            },
-            rule(
-              '/mirror',
-              filter('RequestMirror', 'requestMirror', { backendRef: toBackend('shadow') }),
-            ),
-            rule(
-              '/extended',
-              filter('ExtensionRef', 'extensionRef', { group: 'x.example', kind: 'X', name: 'x' }),
-            ),
-            rule('/late', { backendRefs: [toBackend('slow')], timeouts: { request: '100ms' } }),
-            rule(
-              '/queried',
-              rewrite({ path: { type: 'ReplaceFullPath', replaceFullPath: '/new?x=1' } }),
-            ),
-          ],
-        }),
-      ),
-    },
-  })
-})
-
-afterAll(async () => {
-  await running?.dispose()
-  await Promise.all([upstream, shadow, slow].map((server) => server?.close()))
+            backendRefs: [],
+          },
+          rule(
+            '/mirror',
+            filter('RequestMirror', 'requestMirror', { backendRef: toBackend('shadow') }),
+          ),
+          rule(
+            '/extended',
+            filter('ExtensionRef', 'extensionRef', { group: 'x.example', kind: 'X', name: 'x' }),
+          ),
+          rule('/late', { backendRefs: [toBackend('slow')], timeouts: { request: '100ms' } }),
+          rule(
+            '/queried',
+            rewrite({ path: { type: 'ReplaceFullPath', replaceFullPath: '/new?x=1' } }),
+          ),
+        ],
+      }),
+    ],
+  }
 })
 
 const send = (request: TestRequest) => running.send(port, { host, ...request })

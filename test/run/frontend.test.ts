@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2'
 import { connect, type Socket } from 'node:net'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Authority } from '../support/certificates.ts'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { describe, expect, it } from 'vitest'
+import { useAuthority, useGateway, useUpstream } from '../support/fixture.ts'
+import { freePort, freePorts } from '../support/gateway.ts'
 import { keepAliveAgent } from '../support/http-client.ts'
 import {
   gateway,
@@ -16,14 +16,7 @@ import {
   toBackend,
 } from '../support/manifests.ts'
 import { handshake, sendTls } from '../support/tls-client.ts'
-import { startUpstream, type Upstream } from '../support/upstream.ts'
 import { waitFor } from '../support/wait-for.ts'
-
-let authority: Authority
-let upstream: Upstream
-let running: RunningGateway
-/** Ports of the Gateway that a policy covers, and of one that none covers. */
-let port: Record<'http' | 'https' | 'plain' | 'plainTls', number>
 
 const client = () => ({ ca: authority.certificate, servername: 'a.example.com' })
 
@@ -65,15 +58,11 @@ async function http2(to: number): Promise<ClientHttp2Session> {
   return session
 }
 
-beforeAll(async () => {
-  authority = new Authority()
-  upstream = await startUpstream('main')
-  port = {
-    http: await freePort(),
-    https: await freePort(),
-    plain: await freePort(),
-    plainTls: await freePort(),
-  }
+const authority = useAuthority()
+const upstream = useUpstream('main')
+/** Ports of the Gateway that a policy covers, and of one that none covers. */
+const port = await freePorts('http', 'https', 'plain', 'plainTls')
+const running = useGateway(() => {
   const listeners = (plain: number, secure: number) => [
     { name: 'http', port: plain, protocol: 'HTTP' },
     {
@@ -84,7 +73,7 @@ beforeAll(async () => {
     },
   ]
   const toMain = { rules: [{ backendRefs: [toBackend('main')] }] }
-  running = await startGateway({
+  return {
     manifests: {
       'gateway.yaml': manifest(
         gateway(0, { listeners: listeners(port.http, port.https) }),
@@ -114,13 +103,7 @@ beforeAll(async () => {
         }),
       ),
     },
-  })
-})
-
-afterAll(async () => {
-  await running?.dispose()
-  await upstream?.close()
-  authority?.dispose()
+  }
 })
 
 describe('frontend.tls', () => {

@@ -1,25 +1,18 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { useFixture, useGateway, useUpstream } from '../support/fixture.ts'
+import { freePort } from '../support/gateway.ts'
 import type { TestResponse } from '../support/http-client.ts'
 import {
   aiBackend,
   gateway,
   httpRoute,
-  manifest,
   policy,
   service,
   staticBackend,
   toBackend,
 } from '../support/manifests.ts'
-import { type RateLimitServer, startRateLimitServer } from '../support/rate-limit-server.ts'
-import { startUpstream, type Upstream } from '../support/upstream.ts'
+import { startRateLimitServer } from '../support/rate-limit-server.ts'
 import { waitFor } from '../support/wait-for.ts'
-
-let upstream: Upstream
-let models: Upstream
-let server: RateLimitServer
-let running: RunningGateway
-let port: number
 
 type Fields = Record<string, unknown>
 
@@ -38,89 +31,80 @@ const limited = (name: string, global: Fields, more: Fields = {}) => [
   }),
 ]
 
-beforeAll(async () => {
-  upstream = await startUpstream()
-  models = await startUpstream('models', (_, response) => {
-    const message = { role: 'assistant', content: 'Hello' }
-    const choices = [{ index: 0, message, finish_reason: 'stop' }]
-    const usage = { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 }
-    const answer = { id: 'a', object: 'chat.completion', created: 1, model: 'm', choices, usage }
-    response.setHeader('content-type', 'application/json').end(JSON.stringify(answer))
-  })
-  server = await startRateLimitServer()
-  port = await freePort()
+const upstream = useUpstream()
+const models = useUpstream('models', (_, response) => {
+  const message = { role: 'assistant', content: 'Hello' }
+  const choices = [{ index: 0, message, finish_reason: 'stop' }]
+  const usage = { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 }
+  const answer = { id: 'a', object: 'chat.completion', created: 1, model: 'm', choices, usage }
+  response.setHeader('content-type', 'application/json').end(JSON.stringify(answer))
+})
+const server = useFixture(startRateLimitServer)
+const port = await freePort()
+const running = useGateway(async () => {
   const slow = policy('slow', 'GatewayBackend/impatient', {
     backend: { http: { requestTimeout: '100ms' } },
   })
-  running = await startGateway({
-    manifests: {
-      'all.yaml': manifest(
-        gateway(port),
-        staticBackend('main', upstream.port),
-        staticBackend('limits', server.port),
-        staticBackend('impatient', server.port),
-        slow,
-        staticBackend('down', await freePort()),
-        ...service('limits-service', [server.port]),
-        ...limited('team', {
-          descriptors: [
-            { entries: [team, entry('path', 'request.path'), entry('fixed', '"yes"')] },
-            { entries: [entry('number', '1 + 1'), entry('flag', 'true')] },
-            { entries: [entry('list', '[1, 2]')] },
-            { entries: [team], unit: 'Tokens' },
-          ],
-        }),
-        ...limited('service', {
-          backendRef: { name: 'limits-service', port: 80 },
-          descriptors: [{ entries: [team] }],
-        }),
-        ...limited('impatient', {
-          backendRef: toBackend('impatient'),
-          descriptors: [{ entries: [team] }],
-        }),
-        ...limited('down', {
-          backendRef: toBackend('down'),
-          descriptors: [{ entries: [team] }],
-        }),
-        ...limited('nowhere', {
-          backendRef: toBackend('nowhere'),
-          descriptors: [{ entries: [team] }],
-        }),
-        aiBackend('models', {
-          provider: { vendorA: {}, host: '127.0.0.1', port: models.port },
-        }),
-        httpRoute('models', {
-          hostnames: [at('models')],
-          rules: [{ backendRefs: [toBackend('models')] }],
-        }),
-        policy('models', 'HTTPRoute/models', {
-          traffic: {
-            rateLimit: {
-              global: {
-                domain: 'shop',
-                backendRef: toBackend('limits'),
-                descriptors: [{ entries: [entry('fixed', '"yes"')], unit: 'Tokens' }],
-              },
+  return {
+    manifests: [
+      gateway(port),
+      staticBackend('main', upstream.port),
+      staticBackend('limits', server.port),
+      staticBackend('impatient', server.port),
+      slow,
+      staticBackend('down', await freePort()),
+      ...service('limits-service', [server.port]),
+      ...limited('team', {
+        descriptors: [
+          { entries: [team, entry('path', 'request.path'), entry('fixed', '"yes"')] },
+          { entries: [entry('number', '1 + 1'), entry('flag', 'true')] },
+          { entries: [entry('list', '[1, 2]')] },
+          { entries: [team], unit: 'Tokens' },
+        ],
+      }),
+      ...limited('service', {
+        backendRef: { name: 'limits-service', port: 80 },
+        descriptors: [{ entries: [team] }],
+      }),
+      ...limited('impatient', {
+        backendRef: toBackend('impatient'),
+        descriptors: [{ entries: [team] }],
+      }),
+      ...limited('down', {
+        backendRef: toBackend('down'),
+        descriptors: [{ entries: [team] }],
+      }),
+      ...limited('nowhere', {
+        backendRef: toBackend('nowhere'),
+        descriptors: [{ entries: [team] }],
+      }),
+      aiBackend('models', {
+        provider: { vendorA: {}, host: '127.0.0.1', port: models.port },
+      }),
+      httpRoute('models', {
+        hostnames: [at('models')],
+        rules: [{ backendRefs: [toBackend('models')] }],
+      }),
+      policy('models', 'HTTPRoute/models', {
+        traffic: {
+          rateLimit: {
+            global: {
+              domain: 'shop',
+              backendRef: toBackend('limits'),
+              descriptors: [{ entries: [entry('fixed', '"yes"')], unit: 'Tokens' }],
             },
           },
-        }),
-        ...limited(
-          'local-first',
-          { descriptors: [{ entries: [team] }] },
-          {
-            local: [{ requests: 1, unit: 'Hours' }],
-          },
-        ),
+        },
+      }),
+      ...limited(
+        'local-first',
+        { descriptors: [{ entries: [team] }] },
+        {
+          local: [{ requests: 1, unit: 'Hours' }],
+        },
       ),
-    },
-  })
-})
-
-afterAll(async () => {
-  await running?.dispose()
-  await upstream?.close()
-  await models?.close()
-  server?.close()
+    ],
+  }
 })
 
 beforeEach(() => server.answer({ overallCode: 1 }))

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Authority } from '../support/certificates.ts'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
-import { GrpcCaller, type GrpcUpstream, startGrpcUpstream } from '../support/grpc.ts'
+import { afterAll, describe, expect, it } from 'vitest'
+import { useAuthority, useFixture, useGateway } from '../support/fixture.ts'
+import { freePort } from '../support/gateway.ts'
+import { GrpcCaller, startGrpcUpstream } from '../support/grpc.ts'
 import {
   gateway,
   grpcRoute,
@@ -15,13 +15,6 @@ import {
 } from '../support/manifests.ts'
 import { waitFor } from '../support/wait-for.ts'
 
-let a: GrpcUpstream
-let b: GrpcUpstream
-let secure: GrpcUpstream
-let port: number
-let securePort: number
-let running: RunningGateway
-let authority: Authority
 const callers: GrpcCaller[] = []
 
 const caller = (service: string, host = 'grpc.example.com'): GrpcCaller => {
@@ -30,19 +23,18 @@ const caller = (service: string, host = 'grpc.example.com'): GrpcCaller => {
   return made
 }
 
-beforeAll(async () => {
-  authority = new Authority()
-  const names = ['shop.Cart', 'shop.Search', 'other.Service']
-  const backendCertificate = authority.issue(['backend.example.com'])
-  ;[a, b, secure] = await Promise.all([
-    startGrpcUpstream('a', names),
-    startGrpcUpstream('b', names),
-    startGrpcUpstream('secure', names, backendCertificate),
-  ])
-  ;[port, securePort] = await Promise.all([freePort(), freePort()])
+const authority = useAuthority()
+const names = ['shop.Cart', 'shop.Search', 'other.Service']
+const backendCertificate = authority.issue(['backend.example.com'])
+const a = useFixture(() => startGrpcUpstream('a', names))
+const b = useFixture(() => startGrpcUpstream('b', names))
+const secure = useFixture(() => startGrpcUpstream('secure', names, backendCertificate))
+const port = await freePort()
+const securePort = await freePort()
+const running = useGateway(() => {
   const toA = [toBackend('a')]
   const toB = [toBackend('b')]
-  running = await startGateway({
+  return {
     manifests: {
       'gateway.yaml': manifest(
         gateway(port, {
@@ -130,14 +122,11 @@ beforeAll(async () => {
         }),
       ),
     },
-  })
-}, 120_000)
+  }
+})
 
 afterAll(async () => {
   for (const made of callers) made.close()
-  await running?.stop()
-  for (const upstream of [a, b, secure]) upstream?.close()
-  authority?.dispose()
 })
 
 describe('gRPC through a GRPCRoute', () => {

@@ -1,67 +1,45 @@
 import { execFile } from 'node:child_process'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:http'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, it } from 'vitest'
-import { Authority } from '../support/certificates.ts'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
-import {
-  gateway,
-  httpRoute,
-  manifest,
-  staticBackend,
-  tlsSecret,
-  toBackend,
-} from '../support/manifests.ts'
+import { expect, it } from 'vitest'
+import { useAuthority, useGateway, useListening } from '../support/fixture.ts'
+import { freePorts } from '../support/gateway.ts'
+import { gateway, httpRoute, staticBackend, tlsSecret, toBackend } from '../support/manifests.ts'
 import { describeWithParts, partPath } from '../support/parts.ts'
 
-describeWithParts(['h2spec'], 'h2spec, all cases, against `sluice run`', () => {
-  let running: RunningGateway
-  let upstream: Server
-  let authority: Authority
-  let port: number
-  let securePort: number
+const { port, securePort } = await freePorts('port', 'securePort')
 
-  beforeAll(async () => {
-    authority = new Authority()
-    // Bodies are cut in the middle by many of the cases. An answer before the end of a request would
-    // end its stream, on which frames that should be wrong may then be ignored (RFC 9113 5.1).
-    upstream = createServer((request, response) => {
+describeWithParts(['h2spec'], 'h2spec, all cases, against `sluice run`', () => {
+  const authority = useAuthority()
+  // Bodies are cut in the middle by many of the cases. An answer before the end of a request would
+  // end its stream, on which frames that should be wrong may then be ignored (RFC 9113 5.1).
+  const upstream = useListening(
+    createServer((request, response) => {
       request.on('error', () => {})
       request.resume()
       request.once('end', () => response.end('some data for the windows'))
-    })
-    await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve))
-    ;[port, securePort] = await Promise.all([freePort(), freePort()])
-    running = await startGateway({
-      manifests: {
-        'all.yaml': manifest(
-          gateway(port, {
-            listeners: [
-              { name: 'http', port, protocol: 'HTTP' },
-              {
-                name: 'https',
-                port: securePort,
-                protocol: 'HTTPS',
-                tls: { certificateRefs: [{ name: 'edge-tls' }] },
-              },
-            ],
-          }),
-          tlsSecret('edge-tls', authority.issue(['localhost'])),
-          staticBackend('shop', (upstream.address() as AddressInfo).port, {
-            http: { version: 'HTTP1' },
-          }),
-          httpRoute('all', { rules: [{ backendRefs: [toBackend('shop')] }] }),
-        ),
-      },
-    })
-  }, 120_000)
-  afterAll(async () => {
-    await running?.dispose()
-    upstream?.closeAllConnections()
-    upstream?.close()
-    authority?.dispose()
-  })
+    }),
+  )
+  useGateway(() => ({
+    manifests: [
+      gateway(port, {
+        listeners: [
+          { name: 'http', port, protocol: 'HTTP' },
+          {
+            name: 'https',
+            port: securePort,
+            protocol: 'HTTPS',
+            tls: { certificateRefs: [{ name: 'edge-tls' }] },
+          },
+        ],
+      }),
+      tlsSecret('edge-tls', authority.issue(['localhost'])),
+      staticBackend('shop', upstream.port, {
+        http: { version: 'HTTP1' },
+      }),
+      httpRoute('all', { rules: [{ backendRefs: [toBackend('shop')] }] }),
+    ],
+  }))
 
   /** The failed cases, and the last line. */
   const run = async (...args: string[]) => {

@@ -5,37 +5,29 @@ import {
   type IncomingHttpHeaders,
   type OutgoingHttpHeaders,
 } from 'node:http2'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Authority } from '../support/certificates.ts'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { describe, expect, it } from 'vitest'
+import { useAuthority, useFixture, useGateway } from '../support/fixture.ts'
+import { freePort } from '../support/gateway.ts'
 import { send } from '../support/http-client.ts'
 import {
   gateway,
   httpRoute,
-  manifest,
   policy,
   service,
   staticBackend,
   tlsSecret,
   toBackend,
 } from '../support/manifests.ts'
-import { startVersionUpstream, type VersionUpstream } from '../support/version-upstream.ts'
+import { startVersionUpstream } from '../support/version-upstream.ts'
 import { waitFor } from '../support/wait-for.ts'
 
-let plain: VersionUpstream
-let secure: VersionUpstream
-let port: number
-let securePort: number
-let running: RunningGateway
-let authority: Authority
-let overTls: ClientHttp2Session
-let overPlain: ClientHttp2Session
-
-beforeAll(async () => {
-  authority = new Authority()
-  const certificate = authority.issue(['backend.example.com'])
-  ;[plain, secure] = await Promise.all([startVersionUpstream(), startVersionUpstream(certificate)])
-  ;[port, securePort] = await Promise.all([freePort(), freePort()])
+const authority = useAuthority()
+const certificate = authority.issue(['backend.example.com'])
+const plain = useFixture(startVersionUpstream)
+const secure = useFixture(() => startVersionUpstream(certificate))
+const port = await freePort()
+const securePort = await freePort()
+const running = useGateway(() => {
   const tls = { sni: 'backend.example.com', caCertificateRefs: [{ name: 'authorities' }] }
   const backends = {
     plain: toBackend('plain'),
@@ -48,77 +40,73 @@ beforeAll(async () => {
     h2c: { name: 'h2c', port: 80 },
     'says-http': { name: 'says-http', port: 80 },
   }
-  running = await startGateway({
-    manifests: {
-      'all.yaml': manifest(
-        gateway(port, {
-          listeners: [
-            { name: 'http', port, protocol: 'HTTP' },
-            {
-              name: 'https',
-              port: securePort,
-              protocol: 'HTTPS',
-              hostname: '*.example.com',
-              tls: { certificateRefs: [{ name: 'edge-tls' }] },
-            },
-            {
-              name: 'other',
-              port: securePort,
-              protocol: 'HTTPS',
-              hostname: 'other.test',
-              tls: { certificateRefs: [{ name: 'edge-tls' }] },
-            },
-          ],
-        }),
-        tlsSecret('edge-tls', authority.issue(['*.example.com', 'other.test'])),
-        {
-          apiVersion: 'v1',
-          kind: 'ConfigMap',
-          metadata: { name: 'authorities' },
-          data: { 'ca.crt': authority.certificate },
-        },
-        staticBackend('plain', plain.port),
-        staticBackend('http1', plain.port, { http: { version: 'HTTP1' } }),
-        staticBackend('http2', plain.port, { http: { version: 'HTTP2' } }),
-        staticBackend('secure', secure.port, { tls }),
-        staticBackend('secure-http2', secure.port, { tls, http: { version: 'HTTP2' } }),
-        staticBackend('offers-http1', secure.port, {
-          tls: { ...tls, alpnProtocols: ['http/1.1'] },
-        }),
-        staticBackend('offers-http2', secure.port, { tls: { ...tls, alpnProtocols: ['h2'] } }),
-        ...service('h2c', [plain.port], { appProtocol: 'kubernetes.io/h2c' }),
-        ...service('says-http', [plain.port], { appProtocol: 'http' }),
-        ...Object.entries(backends).map(([name, backend]) =>
-          httpRoute(name, {
-            hostnames: [`${name}.example.com`],
-            rules: [{ backendRefs: [backend] }],
-          }),
-        ),
-        httpRoute('closed', {
-          hostnames: ['closed.example.com'],
-          rules: [{ backendRefs: [toBackend('plain')] }],
-        }),
-        policy('closed', 'HTTPRoute/closed', {
-          traffic: { authorization: { action: 'Allow', policy: { matchExpressions: ['false'] } } },
+  return {
+    manifests: [
+      gateway(port, {
+        listeners: [
+          { name: 'http', port, protocol: 'HTTP' },
+          {
+            name: 'https',
+            port: securePort,
+            protocol: 'HTTPS',
+            hostname: '*.example.com',
+            tls: { certificateRefs: [{ name: 'edge-tls' }] },
+          },
+          {
+            name: 'other',
+            port: securePort,
+            protocol: 'HTTPS',
+            hostname: 'other.test',
+            tls: { certificateRefs: [{ name: 'edge-tls' }] },
+          },
+        ],
+      }),
+      tlsSecret('edge-tls', authority.issue(['*.example.com', 'other.test'])),
+      {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { name: 'authorities' },
+        data: { 'ca.crt': authority.certificate },
+      },
+      staticBackend('plain', plain.port),
+      staticBackend('http1', plain.port, { http: { version: 'HTTP1' } }),
+      staticBackend('http2', plain.port, { http: { version: 'HTTP2' } }),
+      staticBackend('secure', secure.port, { tls }),
+      staticBackend('secure-http2', secure.port, { tls, http: { version: 'HTTP2' } }),
+      staticBackend('offers-http1', secure.port, {
+        tls: { ...tls, alpnProtocols: ['http/1.1'] },
+      }),
+      staticBackend('offers-http2', secure.port, { tls: { ...tls, alpnProtocols: ['h2'] } }),
+      ...service('h2c', [plain.port], { appProtocol: 'kubernetes.io/h2c' }),
+      ...service('says-http', [plain.port], { appProtocol: 'http' }),
+      ...Object.entries(backends).map(([name, backend]) =>
+        httpRoute(name, {
+          hostnames: [`${name}.example.com`],
+          rules: [{ backendRefs: [backend] }],
         }),
       ),
-    },
-  })
-  overPlain = connect(`http://127.0.0.1:${port}`)
-  overTls = connect(`https://127.0.0.1:${securePort}`, {
-    ca: authority.certificate,
-    servername: 'a.example.com',
-  })
-}, 120_000)
-
-afterAll(async () => {
-  overPlain?.destroy()
-  overTls?.destroy()
-  await running?.stop()
-  plain?.close()
-  secure?.close()
-  authority?.dispose()
+      httpRoute('closed', {
+        hostnames: ['closed.example.com'],
+        rules: [{ backendRefs: [toBackend('plain')] }],
+      }),
+      policy('closed', 'HTTPRoute/closed', {
+        traffic: { authorization: { action: 'Allow', policy: { matchExpressions: ['false'] } } },
+      }),
+    ],
+  }
 })
+const overPlain = useFixture(
+  () => connect(`http://127.0.0.1:${port}`),
+  (part) => part.destroy(),
+)
+const overTls = useFixture(
+  () =>
+    connect(`https://127.0.0.1:${securePort}`, {
+      ca: authority.certificate,
+      servername: 'a.example.com',
+    }),
+  (part) => part.destroy(),
+)
 
 interface Answer {
   headers: IncomingHttpHeaders

@@ -1,13 +1,8 @@
 import { request as httpRequest } from 'node:http'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { Authority } from '../support/certificates.ts'
-import {
-  type AskedPick,
-  type EndpointPicker,
-  type Pick,
-  startEndpointPicker,
-} from '../support/endpoint-picker.ts'
-import { freePort, type RunningGateway, sluice, startGateway } from '../support/gateway.ts'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { type AskedPick, type Pick, startEndpointPicker } from '../support/endpoint-picker.ts'
+import { useAuthority, useFixture, useGateway, useUpstream } from '../support/fixture.ts'
+import { freePort, sluice } from '../support/gateway.ts'
 import type { TestRequest, TestResponse } from '../support/http-client.ts'
 import {
   configMap,
@@ -20,7 +15,7 @@ import {
   service,
   toPool,
 } from '../support/manifests.ts'
-import { type Answer, startUpstream, type Upstream } from '../support/upstream.ts'
+import type { Answer } from '../support/upstream.ts'
 import { waitFor } from '../support/wait-for.ts'
 
 const at = (name: string) => `${name}.example.com`
@@ -32,13 +27,6 @@ const echo: Answer = (received, response) => {
 
 let pick: (asked: AskedPick) => Pick
 let answer: Answer
-let upstreams: Record<'a' | 'b', Upstream>
-let pickers: Record<'plain' | 'secure' | 'other', EndpointPicker>
-let running: RunningGateway
-let port: number
-let down: number
-let stats: string
-let later: number
 
 const a = () => `127.0.0.1:${upstreams.a.port}`
 const b = () => `127.0.0.1:${upstreams.b.port}`
@@ -56,23 +44,25 @@ function members(extra: readonly ReturnType<typeof pod>[] = []): string {
   )
 }
 
-beforeAll(async () => {
-  const authority = new Authority()
-  const answering: Answer = (received, response) => answer(received, response)
-  upstreams = { a: await startUpstream('a', answering), b: await startUpstream('b', answering) }
-  const decide = (asked: AskedPick) => pick(asked)
-  pickers = {
-    plain: await startEndpointPicker(decide),
-    secure: await startEndpointPicker(decide, authority.issue(['picker.example.com'])),
-    other: await startEndpointPicker(() => ({ endpoints: b() })),
-  }
-  ;[port, down, later] = [await freePort(), await freePort(), await freePort()]
-  const nobody = await freePort()
-  stats = `127.0.0.1:${await freePort()}`
+const authority = useAuthority()
+const answering: Answer = (received, response) => answer(received, response)
+const upstreams = { a: useUpstream('a', answering), b: useUpstream('b', answering) }
+const decide = (asked: AskedPick) => pick(asked)
+const pickers = {
+  plain: useFixture(() => startEndpointPicker(decide)),
+  secure: useFixture(() => startEndpointPicker(decide, authority.issue(['picker.example.com']))),
+  other: useFixture(() => startEndpointPicker(() => ({ endpoints: b() }))),
+}
+const port = await freePort()
+const down = await freePort()
+const later = await freePort()
+const nobody = await freePort()
+const stats = `127.0.0.1:${await freePort()}`
+const running = useGateway(() => {
   const ports = [upstreams.a.port, upstreams.b.port, down]
   const open = { name: 'plain', failureMode: 'FailOpen' }
   const verified = { caCertificateRefs: [{ name: 'authority' }] }
-  running = await startGateway({
+  return {
     args: ['--stats-address', stats],
     manifests: {
       'pods.yaml': members(),
@@ -141,16 +131,12 @@ beforeAll(async () => {
         policy('credentials', 'InferencePool/model', { backend: { auth: { key: 'for-models' } } }),
       ),
     },
-  })
-}, 60_000)
+  }
+})
+
 beforeEach(() => {
   pick = () => ({ endpoints: a() })
   answer = echo
-})
-afterAll(async () => {
-  await running?.dispose()
-  for (const picker of Object.values(pickers ?? {})) picker.close()
-  await Promise.all(Object.values(upstreams ?? {}).map((upstream) => upstream.close()))
 })
 
 const ask = (name: string, more: TestRequest = {}): Promise<TestResponse> =>

@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { describe, expect, it } from 'vitest'
+import { useGateway, useUpstream } from '../support/fixture.ts'
+import { freePort } from '../support/gateway.ts'
 import type { TestResponse } from '../support/http-client.ts'
 import {
   inSeconds,
@@ -9,27 +10,11 @@ import {
   sign,
   signingKey,
 } from '../support/identity-provider.ts'
-import {
-  gateway,
-  httpRoute,
-  manifest,
-  policy,
-  staticBackend,
-  toBackend,
-} from '../support/manifests.ts'
-import { startUpstream, type Upstream } from '../support/upstream.ts'
+import { gateway, httpRoute, policy, staticBackend, toBackend } from '../support/manifests.ts'
 
 const issuer = 'https://idp.example.com'
 const otherIssuer = 'https://other.example.com'
 const algorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'ES256', 'ES384', 'ES512', 'EdDSA']
-
-let upstream: Upstream
-let running: RunningGateway
-let port: number
-let key: SigningKey
-let otherKey: SigningKey
-let unpublished: SigningKey
-const byAlgorithm = new Map<string, SigningKey>()
 
 const rules = [{ backendRefs: [toBackend('main')] }]
 const at = (name: string) => `${name}.example.com`
@@ -39,62 +24,56 @@ const guarded = (name: string, spec: Record<string, unknown>) => [
 ]
 const inline = (value: unknown) => ({ inline: JSON.stringify(value) })
 
-beforeAll(async () => {
-  upstream = await startUpstream()
-  port = await freePort()
-  key = await signingKey('one')
-  otherKey = await signingKey('two')
-  unpublished = await signingKey('one')
-  for (const algorithm of algorithms) {
-    byAlgorithm.set(algorithm, await signingKey(algorithm, algorithm))
-  }
+const upstream = useUpstream()
+const port = await freePort()
+const key = await signingKey('one')
+const otherKey = await signingKey('two')
+const unpublished = await signingKey('one')
+const byAlgorithm = new Map<string, SigningKey>()
+for (const algorithm of algorithms) {
+  byAlgorithm.set(algorithm, await signingKey(algorithm, algorithm))
+}
+const running = useGateway(() => {
   const provider = { issuer, jwks: inline(keySetOf(key)) }
   const { kid: _, ...withoutId } = key.jwk
   const { alg: _alg, ...withoutAlgorithm } = key.jwk
-  running = await startGateway({
-    manifests: {
-      'all.yaml': manifest(
-        gateway(port),
-        staticBackend('main', upstream.port),
-        ...guarded('strict', { providers: [provider] }),
-        ...guarded('optional', { mode: 'Optional', providers: [provider] }),
-        ...guarded('permissive', { mode: 'Permissive', providers: [provider] }),
-        ...guarded('audience', { providers: [{ ...provider, audiences: ['app', 'api'] }] }),
-        ...guarded('several', {
-          providers: [
-            provider,
-            { issuer: otherIssuer, jwks: inline(keySetOf(otherKey)) },
-            { issuer: 'https://third.example.com', jwks: { inline: 'no JSON' } },
-          ],
-        }),
-        ...guarded('algorithms', {
-          providers: [{ issuer, jwks: inline(keySetOf(...byAlgorithm.values())) }],
-        }),
-        ...guarded('nameless', { providers: [{ issuer, jwks: inline({ keys: [withoutId] }) }] }),
-        ...guarded('open-key', {
-          providers: [{ issuer, jwks: inline({ keys: [withoutAlgorithm] }) }],
-        }),
-        ...guarded('unreadable', { providers: [{ issuer, jwks: { inline: '{"keys": 1}' } }] }),
-        ...guarded('unusable', {
-          providers: [{ issuer, jwks: inline({ keys: [{ kty: 'EC', crv: 'P-192' }] }) }],
-        }),
-        ...guarded('symmetric', {
-          providers: [{ issuer, jwks: inline({ keys: [{ kty: 'oct', k: 'c2VjcmV0LWtleQ' }] }) }],
-        }),
-        ...guarded('rules', { mode: 'Permissive', providers: [provider] }),
-        policy('rules-too', 'HTTPRoute/rules', {
-          traffic: {
-            authorization: { policy: { matchExpressions: ['jwt.group == "sales"'] } },
-          },
-        }),
-      ),
-    },
-  })
-}, 120_000)
-
-afterAll(async () => {
-  await running?.dispose()
-  await upstream?.close()
+  return {
+    manifests: [
+      gateway(port),
+      staticBackend('main', upstream.port),
+      ...guarded('strict', { providers: [provider] }),
+      ...guarded('optional', { mode: 'Optional', providers: [provider] }),
+      ...guarded('permissive', { mode: 'Permissive', providers: [provider] }),
+      ...guarded('audience', { providers: [{ ...provider, audiences: ['app', 'api'] }] }),
+      ...guarded('several', {
+        providers: [
+          provider,
+          { issuer: otherIssuer, jwks: inline(keySetOf(otherKey)) },
+          { issuer: 'https://third.example.com', jwks: { inline: 'no JSON' } },
+        ],
+      }),
+      ...guarded('algorithms', {
+        providers: [{ issuer, jwks: inline(keySetOf(...byAlgorithm.values())) }],
+      }),
+      ...guarded('nameless', { providers: [{ issuer, jwks: inline({ keys: [withoutId] }) }] }),
+      ...guarded('open-key', {
+        providers: [{ issuer, jwks: inline({ keys: [withoutAlgorithm] }) }],
+      }),
+      ...guarded('unreadable', { providers: [{ issuer, jwks: { inline: '{"keys": 1}' } }] }),
+      ...guarded('unusable', {
+        providers: [{ issuer, jwks: inline({ keys: [{ kty: 'EC', crv: 'P-192' }] }) }],
+      }),
+      ...guarded('symmetric', {
+        providers: [{ issuer, jwks: inline({ keys: [{ kty: 'oct', k: 'c2VjcmV0LWtleQ' }] }) }],
+      }),
+      ...guarded('rules', { mode: 'Permissive', providers: [provider] }),
+      policy('rules-too', 'HTTPRoute/rules', {
+        traffic: {
+          authorization: { policy: { matchExpressions: ['jwt.group == "sales"'] } },
+        },
+      }),
+    ],
+  }
 })
 
 function ask(name: string, authorization?: string | string[]): Promise<TestResponse> {

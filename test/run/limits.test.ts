@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, sluice, startGateway } from '../support/gateway.ts'
-import { gateway, httpRoute, manifest, staticBackend, toBackend } from '../support/manifests.ts'
-import { startUpstream, type Upstream } from '../support/upstream.ts'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { useGateway, useUpstream } from '../support/fixture.ts'
+import { freePort, sluice } from '../support/gateway.ts'
+import { gateway, httpRoute, staticBackend, toBackend } from '../support/manifests.ts'
 
 interface Schema {
   readonly description?: string
@@ -127,21 +127,17 @@ describe('limits with a default, as the definitions publish them', () => {
   })
 })
 
+const port = await freePort()
+
 describe('header fields of a request', () => {
-  let upstream: Upstream
-  let running: RunningGateway
-  let port: number
-  beforeAll(async () => {
-    upstream = await startUpstream()
-    port = await freePort()
-    const route = httpRoute('app', { rules: [{ backendRefs: [toBackend('main')] }] })
-    const all = manifest(gateway(port), staticBackend('main', upstream.port), route)
-    running = await startGateway({ manifests: { 'all.yaml': all } })
-  })
-  afterAll(async () => {
-    await running?.dispose()
-    await upstream?.close()
-  })
+  const upstream = useUpstream()
+  const running = useGateway(() => ({
+    manifests: [
+      gateway(port),
+      staticBackend('main', upstream.port),
+      httpRoute('app', { rules: [{ backendRefs: [toBackend('main')] }] }),
+    ],
+  }))
 
   const withFields = (count: number) => {
     // The client sends Host and Connection as well.

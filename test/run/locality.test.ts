@@ -1,11 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
-import { gateway, httpRoute, manifest } from '../support/manifests.ts'
-import { type ReceivedRequest, startUpstream, type Upstream } from '../support/upstream.ts'
-
-let running: RunningGateway
-let port: number
-const upstreams: Upstream[] = []
+import { describe, expect, it } from 'vitest'
+import { useGateway, useUpstream } from '../support/fixture.ts'
+import { freePort } from '../support/gateway.ts'
+import { gateway, httpRoute } from '../support/manifests.ts'
+import type { ReceivedRequest } from '../support/upstream.ts'
 
 const routed = (name: string) =>
   httpRoute(name, {
@@ -42,39 +39,31 @@ async function reached(name: string): Promise<Set<string>> {
   return seen
 }
 
-beforeAll(async () => {
-  port = await freePort()
-  const near = await startUpstream('near')
-  const far = await startUpstream('far')
-  upstreams.push(near, far)
+const port = await freePort()
+const near = useUpstream('near')
+const far = useUpstream('far')
+const running = useGateway(async () => {
   const closed = await freePort()
-  running = await startGateway({
+  return {
     env: { SLUICE_ZONE: 'zone-a', SLUICE_NODE: 'node-1' },
-    manifests: {
-      'all.yaml': manifest(
-        gateway(port),
-        ...['hinted', 'half-hinted', 'elsewhere', 'node', 'down'].flatMap((name) => [
-          service(name),
-          routed(name),
-        ]),
-        slice('hinted', 'zone-a', near.port, zones('zone-a')),
-        slice('hinted', 'zone-b', far.port, zones('zone-b', 'zone-c')),
-        slice('half-hinted', 'zone-a', near.port, zones('zone-a')),
-        slice('half-hinted', 'zone-b', far.port, undefined),
-        slice('elsewhere', 'zone-b', near.port, zones('zone-b')),
-        slice('elsewhere', 'zone-c', far.port, zones('zone-c')),
-        slice('node', 'zone-a', near.port, { forNodes: [{ name: 'node-1' }], ...zones('zone-b') }),
-        slice('node', 'zone-b', far.port, { forNodes: [{ name: 'node-2' }], ...zones('zone-a') }),
-        slice('down', 'zone-a', closed, zones('zone-a')),
-        slice('down', 'zone-b', far.port, zones('zone-b')),
-      ),
-    },
-  })
-}, 60_000)
-
-afterAll(async () => {
-  await running?.dispose()
-  for (const upstream of upstreams) await upstream.close()
+    manifests: [
+      gateway(port),
+      ...['hinted', 'half-hinted', 'elsewhere', 'node', 'down'].flatMap((name) => [
+        service(name),
+        routed(name),
+      ]),
+      slice('hinted', 'zone-a', near.port, zones('zone-a')),
+      slice('hinted', 'zone-b', far.port, zones('zone-b', 'zone-c')),
+      slice('half-hinted', 'zone-a', near.port, zones('zone-a')),
+      slice('half-hinted', 'zone-b', far.port, undefined),
+      slice('elsewhere', 'zone-b', near.port, zones('zone-b')),
+      slice('elsewhere', 'zone-c', far.port, zones('zone-c')),
+      slice('node', 'zone-a', near.port, { forNodes: [{ name: 'node-1' }], ...zones('zone-b') }),
+      slice('node', 'zone-b', far.port, { forNodes: [{ name: 'node-2' }], ...zones('zone-a') }),
+      slice('down', 'zone-a', closed, zones('zone-a')),
+      slice('down', 'zone-b', far.port, zones('zone-b')),
+    ],
+  }
 })
 
 describe('endpoints of the zone', () => {

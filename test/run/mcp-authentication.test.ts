@@ -1,29 +1,23 @@
 import { UnauthorizedError } from '@modelcontextprotocol/sdk/client/auth.js'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, sluice, startGateway } from '../support/gateway.ts'
+import { describe, expect, it } from 'vitest'
+import { useFixture, useGateway } from '../support/fixture.ts'
+import { freePort, sluice } from '../support/gateway.ts'
 import { inSeconds, sign, signingKey } from '../support/identity-provider.ts'
 import {
   gateway,
   httpRoute,
-  manifest,
   mcpBackend,
   policy,
   staticBackend,
   toBackend,
 } from '../support/manifests.ts'
-import { type McpItemsServer, startMcpItemsServer } from '../support/mcp-items-server.ts'
+import { startMcpItemsServer } from '../support/mcp-items-server.ts'
 import { SignIn } from '../support/mcp-sign-in.ts'
 import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
 
 const audience = 'https://mcp.example.com'
-
-let running: RunningGateway
-let port: number
-let server: McpItemsServer
-let idpA: OAuthServer
-let idpB: OAuthServer
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -41,57 +35,48 @@ const guarded = (name: string, authentication: Fields, more: Fields = {}) => [
   policy(name, `GatewayBackend/${name}`, { backend: { mcp: { authentication }, ...more } }),
 ]
 
-beforeAll(async () => {
-  ;[server, idpA, idpB, port] = await Promise.all([
-    startMcpItemsServer({ tools: ['who'] }),
-    startOAuthServer({ kind: 'IdpA' }),
-    startOAuthServer({ kind: 'IdpB', audience }),
-    freePort(),
-  ])
+const server = useFixture(() => startMcpItemsServer({ tools: ['who'] }))
+const idpA = useFixture(() => startOAuthServer({ kind: 'IdpA' }))
+const idpB = useFixture(() => startOAuthServer({ kind: 'IdpB', audience }))
+const port = await freePort()
+const running = useGateway(() => {
   const jwks = (idp: OAuthServer, backend: string) => ({
     jwksPath: idp.keysPath,
     backendRef: toBackend(backend),
   })
   const ofB = { issuer: idpB.issuer, jwks: jwks(idpB, 'idp-b') }
-  running = await startGateway({
-    manifests: {
-      'all.yaml': manifest(
-        gateway(port),
-        staticBackend('idp-a', idpA.port),
-        staticBackend('idp-b', idpB.port),
-        staticBackend('web', idpA.port),
-        // What a site has beside its MCP servers must not take their metadata away.
-        httpRoute('site', { rules: [{ backendRefs: [toBackend('web')] }] }),
-        ...guarded('strict', {
-          ...ofB,
-          audiences: [audience],
-          resourceMetadata: { scopesSupported: ['read', 'write'], resource_name: 'Items' },
-        }),
-        ...guarded('optional', { ...ofB, mode: 'Optional' }),
-        ...guarded('permissive', { ...ofB, mode: 'Permissive' }),
-        ...guarded('anybody', { jwks: ofB.jwks }),
-        ...guarded('a', {
-          issuer: idpA.issuer,
-          provider: 'IdpA',
-          audiences: [audience],
-          jwks: jwks(idpA, 'idp-a'),
-        }),
-        ...guarded('b', { ...ofB, provider: 'IdpB', audiences: [audience] }),
-        ...guarded('passes-on', { ...ofB, mode: 'Strict' }, { auth: { passthrough: {} } }),
-        ...guarded('named', {
-          ...ofB,
-          provider: 'IdpB',
-          resourceMetadata: { resource: 'https://public.example.com/tools' },
-        }),
-        ...guarded('keyless', { ...ofB, jwks: { ...ofB.jwks, jwksPath: '/nothing' } }),
-      ),
-    },
-  })
-}, 120_000)
-
-afterAll(async () => {
-  await running?.dispose()
-  await Promise.all([server, idpA, idpB].map((one) => one?.close()))
+  return {
+    manifests: [
+      gateway(port),
+      staticBackend('idp-a', idpA.port),
+      staticBackend('idp-b', idpB.port),
+      staticBackend('web', idpA.port),
+      // What a site has beside its MCP servers must not take their metadata away.
+      httpRoute('site', { rules: [{ backendRefs: [toBackend('web')] }] }),
+      ...guarded('strict', {
+        ...ofB,
+        audiences: [audience],
+        resourceMetadata: { scopesSupported: ['read', 'write'], resource_name: 'Items' },
+      }),
+      ...guarded('optional', { ...ofB, mode: 'Optional' }),
+      ...guarded('permissive', { ...ofB, mode: 'Permissive' }),
+      ...guarded('anybody', { jwks: ofB.jwks }),
+      ...guarded('a', {
+        issuer: idpA.issuer,
+        provider: 'IdpA',
+        audiences: [audience],
+        jwks: jwks(idpA, 'idp-a'),
+      }),
+      ...guarded('b', { ...ofB, provider: 'IdpB', audiences: [audience] }),
+      ...guarded('passes-on', { ...ofB, mode: 'Strict' }, { auth: { passthrough: {} } }),
+      ...guarded('named', {
+        ...ofB,
+        provider: 'IdpB',
+        resourceMetadata: { resource: 'https://public.example.com/tools' },
+      }),
+      ...guarded('keyless', { ...ofB, jwks: { ...ofB.jwks, jwksPath: '/nothing' } }),
+    ],
+  }
 })
 
 const at = (path: string) => new URL(`http://127.0.0.1:${port}${path}`)

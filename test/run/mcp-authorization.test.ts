@@ -1,26 +1,20 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { afterEach, describe, expect, it } from 'vitest'
+import { useFixture, useGateway } from '../support/fixture.ts'
+import { freePort } from '../support/gateway.ts'
 import {
   gateway,
   httpRoute,
-  manifest,
   mcpBackend,
   policy,
   staticBackend,
   toBackend,
 } from '../support/manifests.ts'
 import { type McpItemsServer, startMcpItemsServer } from '../support/mcp-items-server.ts'
-import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
+import { startOAuthServer } from '../support/oauth-server.ts'
 
 type Fields = Readonly<Record<string, unknown>>
-
-let running: RunningGateway
-let port: number
-let notes: McpItemsServer
-let orders: McpItemsServer
-let idp: OAuthServer
 const open: Client[] = []
 
 const rule = (action: string, ...matchExpressions: string[]) => ({
@@ -46,75 +40,71 @@ const served = (name: string, targets: readonly Fields[], mcp?: Fields) => [
   ...(mcp === undefined ? [] : [policy(name, `GatewayBackend/${name}`, { backend: { mcp } })]),
 ]
 
-beforeAll(async () => {
-  ;[notes, orders, idp, port] = await Promise.all([
-    startMcpItemsServer({
-      tools: ['search', 'delete'],
-      prompts: ['daily', 'secret'],
-      resources: ['notes://public', 'notes://private'],
-      templates: ['notes://public/{id}', 'notes://private/{id}'],
-    }),
-    startMcpItemsServer({ tools: ['search', 'cancel'], prompts: ['daily'] }),
-    startOAuthServer({ kind: 'IdpB' }),
-    freePort(),
-  ])
+const notes = useFixture(() =>
+  startMcpItemsServer({
+    tools: ['search', 'delete'],
+    prompts: ['daily', 'secret'],
+    resources: ['notes://public', 'notes://private'],
+    templates: ['notes://public/{id}', 'notes://private/{id}'],
+  }),
+)
+const orders = useFixture(() =>
+  startMcpItemsServer({ tools: ['search', 'cancel'], prompts: ['daily'] }),
+)
+const idp = useFixture(() => startOAuthServer({ kind: 'IdpB' }))
+const port = await freePort()
+const running = useGateway(() => {
   const one = [target('notes', notes)]
   const both = [...one, target('orders', orders)]
-  running = await startGateway({
-    manifests: {
-      'all.yaml': manifest(
-        gateway(port),
-        staticBackend('idp', idp.port),
-        ...served(
-          'items',
-          both,
-          rule(
-            'Allow',
-            'mcp.tool.name == "search"',
-            'mcp.tool.target == "orders" && request.headers["x-team"] == "sales"',
-            'mcp.prompt.name == "daily" && mcp.prompt.target == "notes"',
-            'mcp.resource.uri.startsWith("notes://public")',
-          ),
+  return {
+    manifests: [
+      gateway(port),
+      staticBackend('idp', idp.port),
+      ...served(
+        'items',
+        both,
+        rule(
+          'Allow',
+          'mcp.tool.name == "search"',
+          'mcp.tool.target == "orders" && request.headers["x-team"] == "sales"',
+          'mcp.prompt.name == "daily" && mcp.prompt.target == "notes"',
+          'mcp.resource.uri.startsWith("notes://public")',
         ),
-        ...served('denied', one, rule('Deny', 'mcp.tool.name == "delete"')),
-        ...served('careless', one, rule('Deny', 'mcp.tool.name == "delete" || mcp.tool.name > 1')),
-        ...served('required', one, rule('Require', 'request.headers["x-team"] == "sales"')),
-        ...served(
-          'arguments',
-          one,
-          rule('Deny', 'mcp.tool.arguments.dry == false || mcp.tool.arguments.all == true'),
-        ),
-        ...served('tokens', one, {
-          ...rule('Allow', 'jwt.group == "sales" || mcp.tool.name == "search"'),
-          authentication: {
-            mode: 'Optional',
-            issuer: idp.issuer,
-            jwks: { jwksPath: idp.keysPath, backendRef: toBackend('idp') },
-          },
-        }),
-        ...served('levels', both, rule('Deny', 'mcp.tool.name == "search"')),
-        policy('levels-orders', 'GatewayBackend/levels#orders', {
-          backend: { mcp: rule('Deny', 'mcp.tool.name == "cancel"') },
-        }),
-        ...served('inline', [
-          target('notes', notes, {
-            policies: { mcp: rule('Deny', 'mcp.tool.name == "delete"') },
-          }),
-          target('orders', orders),
-        ]),
-        ...served('misspelled', one, rule('Deny', 'mcp.tool.nmae == "delete"')),
-        ...served('impossible', one, rule('Deny', 'mcp.tool.result == "delete"')),
       ),
-    },
-  })
-}, 120_000)
+      ...served('denied', one, rule('Deny', 'mcp.tool.name == "delete"')),
+      ...served('careless', one, rule('Deny', 'mcp.tool.name == "delete" || mcp.tool.name > 1')),
+      ...served('required', one, rule('Require', 'request.headers["x-team"] == "sales"')),
+      ...served(
+        'arguments',
+        one,
+        rule('Deny', 'mcp.tool.arguments.dry == false || mcp.tool.arguments.all == true'),
+      ),
+      ...served('tokens', one, {
+        ...rule('Allow', 'jwt.group == "sales" || mcp.tool.name == "search"'),
+        authentication: {
+          mode: 'Optional',
+          issuer: idp.issuer,
+          jwks: { jwksPath: idp.keysPath, backendRef: toBackend('idp') },
+        },
+      }),
+      ...served('levels', both, rule('Deny', 'mcp.tool.name == "search"')),
+      policy('levels-orders', 'GatewayBackend/levels#orders', {
+        backend: { mcp: rule('Deny', 'mcp.tool.name == "cancel"') },
+      }),
+      ...served('inline', [
+        target('notes', notes, {
+          policies: { mcp: rule('Deny', 'mcp.tool.name == "delete"') },
+        }),
+        target('orders', orders),
+      ]),
+      ...served('misspelled', one, rule('Deny', 'mcp.tool.nmae == "delete"')),
+      ...served('impossible', one, rule('Deny', 'mcp.tool.result == "delete"')),
+    ],
+  }
+})
 
 afterEach(async () => {
   await Promise.all(open.splice(0).map((client) => client.close()))
-})
-afterAll(async () => {
-  await running?.dispose()
-  await Promise.all([notes, orders, idp].map((server) => server?.close()))
 })
 
 async function connect(name: string, headers: Record<string, string> = {}): Promise<Client> {

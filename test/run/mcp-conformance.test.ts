@@ -2,13 +2,11 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, it } from 'vitest'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
-import { gateway, httpRoute, manifest, toBackend } from '../support/manifests.ts'
-import {
-  type ConformanceServer,
-  startConformanceServer,
-} from '../support/mcp-conformance-server.ts'
+import { expect, it } from 'vitest'
+import { useFixture, useGateway } from '../support/fixture.ts'
+import { freePort } from '../support/gateway.ts'
+import { gateway, httpRoute, toBackend } from '../support/manifests.ts'
+import { startConformanceServer } from '../support/mcp-conformance-server.ts'
 import { describeWithParts, partPath } from '../support/parts.ts'
 
 /** Scenarios that differ, and why. */
@@ -31,35 +29,26 @@ async function judge(port: number): Promise<Record<string, string>> {
   return Object.fromEntries(lines.map(([, name, verdict]) => [name, verdict]))
 }
 
-describeWithParts(['mcp-conformance'], 'the conformance suite for MCP servers', () => {
-  let server: ConformanceServer
-  let running: RunningGateway
-  let port: number
+const port = await freePort()
 
-  beforeAll(async () => {
-    server = await startConformanceServer()
-    port = await freePort()
+describeWithParts(['mcp-conformance'], 'the conformance suite for MCP servers', () => {
+  const server = useFixture(startConformanceServer)
+  useGateway(() => {
     const mcp = {
       targets: [{ name: 'only', static: { host: '127.0.0.1', port: server.port } }],
     }
-    running = await startGateway({
-      manifests: {
-        'all.yaml': manifest(
-          gateway(port),
-          httpRoute('mcp', { rules: [{ backendRefs: [toBackend('mcp')] }] }),
-          {
-            apiVersion: 'sluice.dev/v1alpha1',
-            kind: 'GatewayBackend',
-            metadata: { name: 'mcp' },
-            spec: { mcp },
-          },
-        ),
-      },
-    })
-  }, 120_000)
-  afterAll(async () => {
-    await running?.dispose()
-    await server?.close()
+    return {
+      manifests: [
+        gateway(port),
+        httpRoute('mcp', { rules: [{ backendRefs: [toBackend('mcp')] }] }),
+        {
+          apiVersion: 'sluice.dev/v1alpha1',
+          kind: 'GatewayBackend',
+          metadata: { name: 'mcp' },
+          spec: { mcp },
+        },
+      ],
+    }
   })
 
   it('passes, scenario by scenario, what the server passes without the gateway', async () => {

@@ -1,16 +1,11 @@
 /** Every message of an MCP client is judged and logged by its method, whatever its shape. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { describe, expect, it } from 'vitest'
+import { useFixture, useGateway } from '../support/fixture.ts'
+import { freePort } from '../support/gateway.ts'
 import { policy } from '../support/manifests.ts'
 import { type McpSession, mcpManifests, rawSession } from '../support/mcp-client.ts'
 import { type LenientServer, startLenientServer } from '../support/mcp-lenient-server.ts'
 import { waitFor } from '../support/wait-for.ts'
-
-let gateway: RunningGateway
-let port: number
-let stats: string
-let one: LenientServer
-let two: LenientServer
 
 const guarded = ['single', 'pair', 'stateless', 'sse']
 const paths = guarded.map((name) => `/${name}`)
@@ -49,19 +44,16 @@ const manifests = () => {
   )
 }
 
-beforeAll(async () => {
-  ;[one, two, port] = await Promise.all([startLenientServer(), startLenientServer(), freePort()])
-  stats = `127.0.0.1:${await freePort()}`
+const one = useFixture(startLenientServer)
+const two = useFixture(startLenientServer)
+const port = await freePort()
+const stats = `127.0.0.1:${await freePort()}`
+const gateway = useGateway(() => {
   one.results.set('tools/list', { tools: [{ name: 'search' }, { name: 'delete' }] })
-  gateway = await startGateway({
+  return {
     manifests: { 'all.yaml': manifests() },
     args: ['--workers', '2', '--stats-address', stats],
-  })
-}, 60_000)
-
-afterAll(async () => {
-  await gateway?.dispose()
-  await Promise.all([one, two].map((server) => server?.close()))
+  }
 })
 
 const receivedSince = (marks: readonly number[]) =>

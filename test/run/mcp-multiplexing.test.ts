@@ -1,5 +1,4 @@
 /** Several MCP servers as one, on real traffic. */
-import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { ResourceTemplate } from '@modelcontextprotocol/sdk/server/mcp.js'
 import {
@@ -11,17 +10,13 @@ import {
   ToolListChangedNotificationSchema,
   UnsubscribeRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { useFixture, useGateway } from '../support/fixture.ts'
+import { freePort } from '../support/gateway.ts'
 import { connectClient, mcpManifests } from '../support/mcp-client.ts'
-import { TestMcpServer } from '../support/mcp-server.ts'
+import { useMcpServer } from '../support/mcp-server.ts'
 import { waitFor } from '../support/wait-for.ts'
-
-let gateway: RunningGateway
-let port: number
-let alpha: TestMcpServer
-let beta: TestMcpServer
 
 function offer(name: string): (server: McpServer) => void {
   return (server) => {
@@ -107,7 +102,6 @@ function offer(name: string): (server: McpServer) => void {
 
 const subscribed: string[] = []
 const cancelled: string[] = []
-let client: Client
 
 const backends = () => ({
   both: {
@@ -124,18 +118,21 @@ const backends = () => ({
   },
 })
 
-beforeAll(async () => {
-  port = await freePort()
-  alpha = await new TestMcpServer({ offer: offer('alpha'), instructions: 'be kind' }).start()
-  beta = await new TestMcpServer({
-    offer: offer('beta'),
-    json: true,
-    instructions: 'be quick',
-  }).start()
-  gateway = await startGateway({ manifests: { 'all.yaml': mcpManifests(port, backends()) } })
-  client = await connectClient(port, '/both', {
+const port = await freePort()
+const alpha = useMcpServer({ offer: offer('alpha'), instructions: 'be kind' })
+const beta = useMcpServer({
+  offer: offer('beta'),
+  json: true,
+  instructions: 'be quick',
+})
+const gateway = useGateway(() => ({ manifests: { 'all.yaml': mcpManifests(port, backends()) } }))
+const client = useFixture(() =>
+  connectClient(port, '/both', {
     capabilities: { sampling: {}, elicitation: {}, roots: { listChanged: true } },
-  })
+  }),
+)
+
+beforeAll(async () => {
   client.setRequestHandler(CreateMessageRequestSchema, ({ params }) => ({
     model: 'test',
     role: 'assistant',
@@ -143,13 +140,6 @@ beforeAll(async () => {
   }))
   client.setRequestHandler(ElicitRequestSchema, () => ({ action: 'decline' }))
   client.setRequestHandler(ListRootsRequestSchema, () => ({ roots: [{ uri: 'file:///home' }] }))
-})
-
-afterAll(async () => {
-  await client?.close()
-  await gateway?.dispose()
-  await alpha?.kill()
-  await beta?.kill()
 })
 
 describe('several targets', () => {

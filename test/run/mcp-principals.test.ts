@@ -1,15 +1,20 @@
 /** A session of an MCP client belongs to whoever began it, however credentials are verified. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Authority, type Certificate } from '../support/certificates.ts'
-import { type ExtAuthServer, startExtAuthServer } from '../support/ext-auth-server.ts'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { describe, expect, it } from 'vitest'
+import type { Certificate } from '../support/certificates.ts'
+import { startExtAuthServer } from '../support/ext-auth-server.ts'
+import {
+  useAuthority,
+  useFixture,
+  useFolder,
+  useGateway,
+  useListening,
+} from '../support/fixture.ts'
+import { freePorts } from '../support/gateway.ts'
 import { send, type TestRequest, type TestResponse } from '../support/http-client.ts'
-import { keySetOf, type SigningKey, sign, signingKey } from '../support/identity-provider.ts'
+import { keySetOf, sign, signingKey } from '../support/identity-provider.ts'
 import {
   configMap,
   gateway,
@@ -22,8 +27,8 @@ import {
   tlsSecret,
   toBackend,
 } from '../support/manifests.ts'
-import { type LenientServer, startLenientServer } from '../support/mcp-lenient-server.ts'
-import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
+import { startLenientServer } from '../support/mcp-lenient-server.ts'
+import { startOAuthServer } from '../support/oauth-server.ts'
 import { sendTls } from '../support/tls-client.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -45,16 +50,14 @@ interface Ports {
 
 const issuers = ['https://one.example.com', 'https://two.example.com']
 
-let folder: string
-let server: LenientServer
-let idp: OAuthServer
-let keys: SigningKey[]
-let http: Server
-let grpc: ExtAuthServer
-let authority: Authority
-let clientsOf: Authority
-let running: RunningGateway[]
-let ports: Ports[]
+const authority = useAuthority()
+const clientsOf = useAuthority()
+const keys = await Promise.all(issuers.map((_, at) => signingKey(`key-${at}`)))
+const server = useFixture(startLenientServer)
+const idp = useFixture(() => startOAuthServer({ kind: 'IdpB' }))
+const grpc = useFixture(startExtAuthServer)
+const ports: Ports[] = [await freePorts('http', 'https'), await freePorts('http', 'https')]
+let asked = 0
 
 const served = (name: string, traffic: Fields | undefined, mcp?: Fields) => [
   mcpBackend(name, [{ name: 'only', static: { host: '127.0.0.1', port: server.port } }]),
@@ -120,7 +123,7 @@ function manifests({ http: plain, https }: Ports): string {
       dan: 'key-of-dan',
     }),
     staticBackend('idp', idp.port),
-    staticBackend('authorizer', (http.address() as AddressInfo).port),
+    staticBackend('authorizer', http.port),
     staticBackend('grpc', grpc.port),
     ...served('open', undefined),
     ...served('jwt', { jwtAuthentication }),
@@ -153,51 +156,22 @@ function manifests({ http: plain, https }: Ports): string {
 }
 
 /** Says who it was by the part of the token before the first dash, and what time it is. */
-function authorizer(): Promise<Server> {
-  let asked = 0
-  const found = createServer(({ headers }, response) => {
+const http = useListening(
+  createServer(({ headers }, response) => {
     const [, user] = /^Bearer ([^-]+)/.exec(headers.authorization ?? '') ?? []
     response.setHeader('x-at', `${++asked}`)
     if (user !== undefined) response.setHeader('x-user', user)
     response.end()
-  })
-  return new Promise((resolve) => found.listen(0, '127.0.0.1', () => resolve(found)))
+  }),
+)
+const key = join(useFolder('sluice-principals-'), 'session.key')
+writeFileSync(key, 'a secret that both processes share')
+for (const [at, own] of ports.entries()) {
+  useGateway(() => ({
+    manifests: { 'all.yaml': manifests(own) },
+    args: ['--session-key-file', key, '--workers', `${2 - at}`],
+  }))
 }
-
-beforeAll(async () => {
-  authority = new Authority()
-  clientsOf = new Authority()
-  keys = await Promise.all(issuers.map((_, at) => signingKey(`key-${at}`)))
-  ;[server, idp, http, grpc] = await Promise.all([
-    startLenientServer(),
-    startOAuthServer({ kind: 'IdpB' }),
-    authorizer(),
-    startExtAuthServer(),
-  ])
-  ports = await Promise.all(
-    [0, 1].map(async () => ({ http: await freePort(), https: await freePort() })),
-  )
-  folder = mkdtempSync(join(tmpdir(), 'sluice-principals-'))
-  const key = join(folder, 'session.key')
-  writeFileSync(key, 'a secret that both processes share')
-  running = await Promise.all(
-    ports.map((own, at) =>
-      startGateway({
-        manifests: { 'all.yaml': manifests(own) },
-        args: ['--session-key-file', key, '--workers', `${2 - at}`],
-      }),
-    ),
-  )
-}, 120_000)
-
-afterAll(async () => {
-  await Promise.all((running ?? []).map((one) => one.dispose()))
-  await Promise.all([server?.close(), idp?.close()])
-  grpc?.close()
-  http?.close()
-  for (const one of [authority, clientsOf]) one?.dispose()
-  rmSync(folder, { recursive: true, force: true })
-})
 
 const bearer = (token: string): Shown => ({ headers: { authorization: `Bearer ${token}` } })
 const nobody: Shown = {}

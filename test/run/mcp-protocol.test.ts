@@ -1,28 +1,26 @@
 /** What the protocol asks of the gateway itself: versions, capabilities, discovery, ends of sessions. */
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { describe, expect, it } from 'vitest'
+import { useFixture, useGateway } from '../support/fixture.ts'
+import { freePort } from '../support/gateway.ts'
 import { policy } from '../support/manifests.ts'
 import { mcpManifests, rawSession } from '../support/mcp-client.ts'
 import { type LenientServer, startLenientServer } from '../support/mcp-lenient-server.ts'
 
-let gateway: RunningGateway
-let port: number
-let one: LenientServer
-let two: LenientServer
-
 const rules = { authorization: { policy: { matchExpressions: ['true'] } } }
 
-beforeAll(async () => {
-  ;[one, two, port] = await Promise.all([startLenientServer(), startLenientServer(), freePort()])
+const one = useFixture(startLenientServer)
+const two = useFixture(startLenientServer)
+const port = await freePort()
+useGateway(() => {
   const target = (name: string, { port }: LenientServer) => ({
     name,
     static: { host: '127.0.0.1', port },
   })
   const single = [target('one', one)]
   const both = [...single, target('two', two)]
-  gateway = await startGateway({
+  return {
     manifests: {
       'all.yaml': mcpManifests(
         port,
@@ -36,12 +34,7 @@ beforeAll(async () => {
         [policy('ruled', 'GatewayBackend/ruled', { backend: { mcp: rules } })],
       ),
     },
-  })
-}, 60_000)
-
-afterAll(async () => {
-  await gateway?.dispose()
-  await Promise.all([one, two].map((server) => server?.close()))
+  }
 })
 
 const at = (path: string) => `http://127.0.0.1:${port}${path}`

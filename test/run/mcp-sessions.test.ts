@@ -1,27 +1,26 @@
 /** MCP sessions on real traffic: over several processes, restarts, and servers that forget them. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js'
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { useFixture, useFolder, useGateway, useListening } from '../support/fixture.ts'
+import { freePort } from '../support/gateway.ts'
 import { connectClient, type McpSession, mcpManifests, rawSession } from '../support/mcp-client.ts'
-import { TestMcpServer, TestSseServer } from '../support/mcp-server.ts'
+import { TestSseServer, useMcpServer } from '../support/mcp-server.ts'
 import { waitFor } from '../support/wait-for.ts'
 
-let folder: string
-let first: RunningGateway
-let second: RunningGateway
-let ports: [number, number]
-let one: TestMcpServer
-let two: TestMcpServer
-let plain: TestMcpServer
-let older: TestSseServer
+const one = useMcpServer({ offer: offer('one') })
+const two = useMcpServer({ offer: offer('two'), json: true })
+const plain = useMcpServer({ offer: offer('plain'), isStateless: true })
+const older = useFixture(
+  () => new TestSseServer(offer('old')).start(),
+  (server) => server.kill(),
+)
+const ports = [await freePort(), await freePort()] as const
 
 function offer(name: string): (server: McpServer) => void {
   return (server) => {
@@ -61,29 +60,15 @@ const manifests = (port: number) =>
     sse: { targets: [target('one', one.port), target('two', two.port)] },
   })
 
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'sluice-mcp-'))
-  const key = join(folder, 'session.key')
-  writeFileSync(key, 'a secret that both processes share')
-  one = await new TestMcpServer({ offer: offer('one') }).start()
-  two = await new TestMcpServer({ offer: offer('two'), json: true }).start()
-  plain = await new TestMcpServer({ offer: offer('plain'), isStateless: true }).start()
-  older = await new TestSseServer(offer('old')).start()
-  ports = [await freePort(), await freePort()]
-  const start = (port: number, args: readonly string[]) =>
-    startGateway({
-      manifests: { 'all.yaml': manifests(port) },
-      args: ['--session-key-file', key, ...args],
-    })
-  ;[first, second] = await Promise.all([start(ports[0], ['--workers', '2']), start(ports[1], [])])
-})
-
-afterAll(async () => {
-  await first?.dispose()
-  await second?.dispose()
-  for (const server of [one, two, plain, older]) await server?.kill()
-  rmSync(folder, { recursive: true, force: true })
-})
+const key = join(useFolder('sluice-mcp-'), 'session.key')
+writeFileSync(key, 'a secret that both processes share')
+const useReplica = (port: number, ...args: string[]) =>
+  useGateway(() => ({
+    manifests: { 'all.yaml': manifests(port) },
+    args: ['--session-key-file', key, ...args],
+  }))
+useReplica(ports[0], '--workers', '2')
+useReplica(ports[1])
 
 const say = (session: McpSession, port: number, name = 'who', id = 7) =>
   session.send(port, {
@@ -233,14 +218,12 @@ describe('the older transport', () => {
   })
 })
 
-describe('servers that misbehave', () => {
-  let server: Server
-  let script: (id: string, write: (text: string) => void, end: () => void) => void
-  let gateway: RunningGateway
-  let port: number
+const port = await freePort()
 
-  beforeAll(async () => {
-    server = createServer(async (request, response) => {
+describe('servers that misbehave', () => {
+  let script: (id: string, write: (text: string) => void, end: () => void) => void
+  const bad = useListening(
+    createServer(async (request, response) => {
       let body = ''
       for await (const chunk of request) body += String(chunk)
       const message = body === '' ? {} : (JSON.parse(body) as { id?: number; method?: string })
@@ -264,20 +247,11 @@ describe('servers that misbehave', () => {
         (text) => response.write(text),
         () => response.end(),
       )
-    })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    const bad = (server.address() as AddressInfo).port
-    port = await freePort()
-    gateway = await startGateway({
-      manifests: { 'all.yaml': mcpManifests(port, { bad: { targets: [target('bad', bad)] } }) },
-    })
-  })
-
-  afterAll(async () => {
-    await gateway?.dispose()
-    server?.closeAllConnections()
-    server?.close()
-  })
+    }),
+  )
+  useGateway(() => ({
+    manifests: { 'all.yaml': mcpManifests(port, { bad: { targets: [target('bad', bad.port)] } }) },
+  }))
 
   const ask = async (act: typeof script) => {
     script = act

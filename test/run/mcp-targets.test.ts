@@ -1,20 +1,13 @@
 /** Where MCP targets are, and what holds for each of them, on real traffic. */
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Authority } from '../support/certificates.ts'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { describe, expect, it } from 'vitest'
+import { useAuthority, useFixture, useGateway } from '../support/fixture.ts'
+import { freePort } from '../support/gateway.ts'
 import { manifest, policy } from '../support/manifests.ts'
 import { connectClient, mcpManifests, rawSession } from '../support/mcp-client.ts'
-import { TestMcpServer } from '../support/mcp-server.ts'
+import { TestMcpServer, useMcpServer } from '../support/mcp-server.ts'
 import { waitFor } from '../support/wait-for.ts'
-
-let gateway: RunningGateway
-let port: number
-let one: TestMcpServer
-let two: TestMcpServer
-let secure: TestMcpServer
-const authority = new Authority()
 
 const offer =
   (name: string) =>
@@ -164,21 +157,18 @@ const write = (more: readonly object[] = []) => ({
   'all.yaml': `${mcpManifests(port, backends())}\n---\n${manifest(...([...services(more), ...policies()] as never[]))}`,
 })
 
-beforeAll(async () => {
-  port = await freePort()
-  one = await new TestMcpServer({ offer: offer('one') }).start()
-  const moved = { '/old': '/new/', '/away': `http://localhost:${one.port}/mcp` }
-  two = await new TestMcpServer({ offer: offer('two'), moved }).start()
-  const tls = authority.issue(['localhost'])
-  secure = await new TestMcpServer({ offer: offer('secure'), tls }).start()
-  gateway = await startGateway({ manifests: write() })
-})
-
-afterAll(async () => {
-  await gateway?.dispose()
-  for (const server of [one, two, secure]) await server?.kill()
-  authority.dispose()
-})
+const authority = useAuthority()
+const port = await freePort()
+const one = useMcpServer({ offer: offer('one') })
+const two = useFixture(
+  () => {
+    const moved = { '/old': '/new/', '/away': `http://localhost:${one.port}/mcp` }
+    return new TestMcpServer({ offer: offer('two'), moved }).start()
+  },
+  (server) => server.kill(),
+)
+const secure = useMcpServer({ offer: offer('secure'), tls: authority.issue(['localhost']) })
+const gateway = useGateway(() => ({ manifests: write() }))
 
 async function toolsOf(path: string): Promise<string[]> {
   const client = await connectClient(port, path)

@@ -1,7 +1,5 @@
 /** MCP backends on real traffic: SDK clients through a running gateway to SDK servers. */
-import { type ChildProcess, spawn } from 'node:child_process'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
@@ -11,20 +9,14 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { Collected, hex } from '../support/collected-spans.ts'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { Collected, collectingServer, hex } from '../support/collected-spans.ts'
+import { useFixture, useGateway, useListening } from '../support/fixture.ts'
+import { freePort } from '../support/gateway.ts'
 import { manifest, policy, staticBackend, toBackend } from '../support/manifests.ts'
 import { connectClient, type McpSession, mcpManifests, rawSession } from '../support/mcp-client.ts'
-import { OrderedEventStore, TestMcpServer } from '../support/mcp-server.ts'
+import { OrderedEventStore, useMcpServer } from '../support/mcp-server.ts'
 import { waitFor } from '../support/wait-for.ts'
 
-let gateway: RunningGateway
-let port: number
-let server: TestMcpServer
-let json: TestMcpServer
-let resumable: TestMcpServer
-let everything: ChildProcess
-let collector: Server
 const collected = new Collected()
 
 function offer(server: McpServer): void {
@@ -49,70 +41,55 @@ const at = (name: string, port: number) => ({
   targets: [{ name, static: { host: '127.0.0.1', port } }],
 })
 
-beforeAll(async () => {
-  port = await freePort()
-  const everythingPort = await freePort()
-  const program = '../../node_modules/@modelcontextprotocol/server-everything/dist/index.js'
-  everything = spawn(process.execPath, [join(import.meta.dirname, program), 'streamableHttp'], {
-    env: { ...process.env, PORT: `${everythingPort}` },
-    stdio: 'ignore',
-  })
-  server = await new TestMcpServer({ offer }).start()
-  json = await new TestMcpServer({ offer, json: true }).start()
-  resumable = await new TestMcpServer({
-    offer,
-    eventStore: () => new OrderedEventStore(),
-  }).start()
-  collector = createServer((request, response) => {
-    const chunks: Buffer[] = []
-    request.on('data', (chunk: Buffer) => chunks.push(chunk))
-    request.on('end', () => {
-      collected.take(Buffer.concat(chunks))
-      response.end()
-    })
-  })
-  await new Promise<void>((resolve) => collector.listen(0, '127.0.0.1', resolve))
-  const { port: collectorPort } = collector.address() as AddressInfo
-  gateway = await startGateway({
-    manifests: {
-      'tracing.yaml': manifest(
-        staticBackend('collector', collectorPort),
-        policy('cors', 'HTTPRoute/json', {
-          traffic: { cors: { allowOrigins: ['https://app.example.com'] } },
-        }),
-        policy('tracing', 'Gateway/edge', {
-          frontend: { tracing: { backendRef: toBackend('collector'), clientSampling: 'true' } },
-        }),
-      ),
-      'all.yaml': mcpManifests(port, {
-        one: at('only', server.port),
-        json: at('only', json.port),
-        resumable: at('only', resumable.port),
-        pair: {
-          targets: [...at('a', resumable.port).targets, ...at('b', server.port).targets],
-        },
-        everything: at('everything', everythingPort),
-        nobody: {
-          targets: [{ name: 'none', selector: { services: { matchLabels: { a: 'b' } } } }],
-        },
+const port = await freePort()
+const everythingPort = await freePort()
+const program = '../../node_modules/@modelcontextprotocol/server-everything/dist/index.js'
+useFixture(
+  () =>
+    spawn(process.execPath, [join(import.meta.dirname, program), 'streamableHttp'], {
+      env: { ...process.env, PORT: `${everythingPort}` },
+      stdio: 'ignore',
+    }),
+  (everything) => everything.kill(),
+)
+const server = useMcpServer({ offer })
+const json = useMcpServer({ offer, json: true })
+const resumable = useMcpServer({ offer, eventStore: () => new OrderedEventStore() })
+const collector = useListening(collectingServer(collected))
+const gateway = useGateway(() => ({
+  manifests: {
+    'tracing.yaml': manifest(
+      staticBackend('collector', collector.port),
+      policy('cors', 'HTTPRoute/json', {
+        traffic: { cors: { allowOrigins: ['https://app.example.com'] } },
       }),
-    },
-  })
-  await waitFor('the server of everything', () =>
+      policy('tracing', 'Gateway/edge', {
+        frontend: { tracing: { backendRef: toBackend('collector'), clientSampling: 'true' } },
+      }),
+    ),
+    'all.yaml': mcpManifests(port, {
+      one: at('only', server.port),
+      json: at('only', json.port),
+      resumable: at('only', resumable.port),
+      pair: {
+        targets: [...at('a', resumable.port).targets, ...at('b', server.port).targets],
+      },
+      everything: at('everything', everythingPort),
+      nobody: {
+        targets: [{ name: 'none', selector: { services: { matchLabels: { a: 'b' } } } }],
+      },
+    }),
+  },
+}))
+
+beforeAll(() =>
+  waitFor('the server of everything', () =>
     fetch(`http://127.0.0.1:${everythingPort}/mcp`).then(
       () => true,
       () => false,
     ),
-  )
-})
-
-afterAll(async () => {
-  everything?.kill()
-  collector?.closeAllConnections()
-  collector?.close()
-  await gateway?.dispose()
-  for (const one of [server, json, resumable]) await one?.kill()
-})
+  ),
+)
 
 describe('one target', () => {
   it('[BackendSpec.mcp] is talked to as if it were the gateway itself', async () => {

@@ -1,6 +1,7 @@
 /** Policies of which one field refers to what does not exist: that field is closed, the rest works. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, sluice, startGateway } from '../support/gateway.ts'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { useGateway, useUpstream } from '../support/fixture.ts'
+import { freePort, sluice } from '../support/gateway.ts'
 import {
   gateway,
   httpRoute,
@@ -9,11 +10,6 @@ import {
   staticBackend,
   toBackend,
 } from '../support/manifests.ts'
-import { startUpstream, type Upstream } from '../support/upstream.ts'
-
-let upstream: Upstream
-let running: RunningGateway
-let port: number
 
 const traffic = (field: string, spec: object) => ({ traffic: { [field]: spec } })
 const backend = (field: string, spec: object) => ({ backend: { [field]: spec } })
@@ -88,33 +84,26 @@ function marked(spec: { readonly traffic?: object; readonly backend?: object }) 
   return { ...spec, traffic: { ...spec.traffic, headerModifiers: mark } }
 }
 
-beforeAll(async () => {
-  upstream = await startUpstream()
-  port = await freePort()
+const upstream = useUpstream()
+const port = await freePort()
+const running = useGateway(() => {
   const routeOf = (name: string) =>
     httpRoute(name, {
       hostnames: [host(name)],
       rules: [{ backendRefs: [toBackend('main')] }],
     })
-  running = await startGateway({
-    manifests: {
-      'all.yaml': manifest(
-        gateway(port),
-        staticBackend('main', upstream.port),
-        ...cases.flatMap(({ name, spec }) => [
-          routeOf(name),
-          policy(name, `HTTPRoute/${name}`, marked(spec)),
-          policy(`only-${name}`, `HTTPRoute/only-${name}`, spec),
-          routeOf(`only-${name}`),
-        ]),
-      ),
-    },
-  })
-}, 60_000)
-
-afterAll(async () => {
-  await running?.dispose()
-  await upstream?.close()
+  return {
+    manifests: [
+      gateway(port),
+      staticBackend('main', upstream.port),
+      ...cases.flatMap(({ name, spec }) => [
+        routeOf(name),
+        policy(name, `HTTPRoute/${name}`, marked(spec)),
+        policy(`only-${name}`, `HTTPRoute/only-${name}`, spec),
+        routeOf(`only-${name}`),
+      ]),
+    ],
+  }
 })
 
 interface Stated {

@@ -3,20 +3,15 @@ import type { ServerResponse } from 'node:http'
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, sluice, startGateway } from '../support/gateway.ts'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { useFixture, useGateway } from '../support/fixture.ts'
+import { freePort, sluice } from '../support/gateway.ts'
 import { aiBackend, gateway, httpRoute, manifest, policy, toBackend } from '../support/manifests.ts'
 import { startWebhook } from '../support/vendors/guard-services.ts'
 import { openStream, sendEvent, type Vendor } from '../support/vendors/vendor.ts'
 import { chunk, completes, completion, startVendorA } from '../support/vendors/vendor-a.ts'
 import { sayPiece, says, startMessage, startVendorC } from '../support/vendors/vendor-c.ts'
 import { waitFor } from '../support/wait-for.ts'
-
-let running: RunningGateway
-let port: number
-let a: Vendor
-let c: Vendor
-let hook: Vendor
 
 const routes = {
   '/v1/chat/completions': 'Completions',
@@ -46,58 +41,51 @@ const aliases = (count: number) =>
 const patterns = (count: number) =>
   Array.from({ length: count }, (_, at) => ({ regex: { matches: [`word${at}\\b`] } }))
 
-beforeAll(async () => {
-  port = await freePort()
-  const nobody = await freePort()
-  a = await startVendorA()
-  c = await startVendorC()
-  hook = await startWebhook()
+const port = await freePort()
+const nobody = await freePort()
+const a = useFixture(startVendorA)
+const c = useFixture(startVendorC)
+const hook = useFixture(startWebhook)
+const running = useGateway(() => {
   const toA = () => ({ provider: { vendorA: {}, ...at(a) } })
   const toC = () => ({ provider: { vendorC: {}, ...at(c) } })
-  running = await startGateway({
-    manifests: {
-      'all.yaml': manifest(
-        gateway(port),
-        ...reached('a', toA()),
-        ...reached('c', toC()),
-        ...reached('gone', { provider: { vendorA: {}, host: '127.0.0.1', port: nobody } }),
-        ...reached('slow', toA(), {}, { http: { requestTimeout: '100ms' } }),
-        ...reached('held', toA(), {
-          promptGuard: {
-            response: [
-              {
-                webhook: {
-                  backendRef: { group: 'sluice.dev', kind: 'GatewayBackend', name: 'hook' },
-                },
+  return {
+    manifests: [
+      gateway(port),
+      ...reached('a', toA()),
+      ...reached('c', toC()),
+      ...reached('gone', { provider: { vendorA: {}, host: '127.0.0.1', port: nobody } }),
+      ...reached('slow', toA(), {}, { http: { requestTimeout: '100ms' } }),
+      ...reached('held', toA(), {
+        promptGuard: {
+          response: [
+            {
+              webhook: {
+                backendRef: { group: 'sluice.dev', kind: 'GatewayBackend', name: 'hook' },
               },
-            ],
-          },
-        }),
-        {
-          apiVersion: 'sluice.dev/v1alpha1',
-          kind: 'GatewayBackend',
-          metadata: { name: 'hook' },
-          spec: { static: at(hook) },
+            },
+          ],
         },
-        ...reached('limited', toA()),
-        policy('limited', 'HTTPRoute/limited', {
-          traffic: { rateLimit: { local: [{ tokens: 1, unit: 'Hours' }] } },
-        }),
-        ...reached('full', toA(), {
-          defaults: fields(64),
-          overrides: [...fields(63), { field: 'user', value: 'gateway' }],
-          modelAliases: aliases(64),
-          promptGuard: { request: patterns(8), response: patterns(8) },
-        }),
-        ...reached('system', toC(), { defaults: [{ field: 'system', value: 'Be brief.' }] }),
-      ),
-    },
-  })
-})
-
-afterAll(async () => {
-  await running.dispose()
-  await Promise.all([a, c, hook].map((one) => one.close()))
+      }),
+      {
+        apiVersion: 'sluice.dev/v1alpha1',
+        kind: 'GatewayBackend',
+        metadata: { name: 'hook' },
+        spec: { static: at(hook) },
+      },
+      ...reached('limited', toA()),
+      policy('limited', 'HTTPRoute/limited', {
+        traffic: { rateLimit: { local: [{ tokens: 1, unit: 'Hours' }] } },
+      }),
+      ...reached('full', toA(), {
+        defaults: fields(64),
+        overrides: [...fields(63), { field: 'user', value: 'gateway' }],
+        modelAliases: aliases(64),
+        promptGuard: { request: patterns(8), response: patterns(8) },
+      }),
+      ...reached('system', toC(), { defaults: [{ field: 'system', value: 'Be brief.' }] }),
+    ],
+  }
 })
 
 beforeEach(() => {

@@ -1,18 +1,13 @@
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
-import { aiBackend, gateway, httpRoute, manifest, policy, toBackend } from '../support/manifests.ts'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { useFixture, useGateway } from '../support/fixture.ts'
+import { freePort } from '../support/gateway.ts'
+import { aiBackend, gateway, httpRoute, policy, toBackend } from '../support/manifests.ts'
 import type { Vendor } from '../support/vendors/vendor.ts'
 import { completes, failsA, startVendorA } from '../support/vendors/vendor-a.ts'
 import { says, startVendorC } from '../support/vendors/vendor-c.ts'
 import { waitFor } from '../support/wait-for.ts'
-
-let running: RunningGateway
-let port: number
-let first: Vendor
-let second: Vendor
-let nobody: number
 
 const routes = {
   '/v1/chat/completions': 'Completions',
@@ -44,69 +39,58 @@ const pair = () => [
   [{ name: 'second', vendorC: {}, ...at(second) }],
 ]
 
-beforeAll(async () => {
-  port = await freePort()
-  nobody = await freePort()
-  first = await startVendorA()
-  second = await startVendorC()
-  running = await startGateway({
-    manifests: {
-      'all.yaml': manifest(
-        gateway(port),
-        ...['busy', 'broken', 'hinted', 'streamed', 'healing'].flatMap((name) =>
-          reached(name, pair()),
-        ),
-        ...reached('suited', [
-          [{ name: 'second', vendorC: {}, ...at(second) }],
-          [{ name: 'first', vendorA: {}, ...at(first) }],
-        ]),
-        ...reached('suited-mixed', [
-          [
-            { name: 'one', vendorC: {}, ...at(second) },
-            { name: 'two', vendorA: {}, ...at(first) },
-          ],
-        ]),
-        ...reached('unsuited', [
-          [{ name: 'one', vendorC: {}, ...at(second) }],
-          [{ name: 'two', vendorC: { model: 'other' }, ...at(second) }],
-        ]),
-        ...reached('half-suited', pair()),
-        ...reached('refusing', [
-          [{ name: 'gone', vendorA: {}, host: '127.0.0.1', port: nobody }],
-          [{ name: 'second', vendorC: {}, ...at(second) }],
-        ]),
-        ...reached('mixed', [
-          [
-            { name: 'one', vendorA: {}, ...at(first) },
-            { name: 'two', vendorC: {}, ...at(second) },
-          ],
-        ]),
-        ...reached('named', [
-          [
-            {
-              name: 'one',
-              vendorA: { model: 'own' },
-              ...at(first),
-              policies: { auth: { key: 'inline-key' } },
-            },
-          ],
-          [{ name: 'two', vendorC: {}, ...at(second) }],
-        ]),
-        ...reached('again', [[{ name: 'one', vendorA: {}, ...at(first) }]]),
-        policy('again', 'HTTPRoute/again', {
-          traffic: { retry: { codes: [503], attempts: 2, backoff: '1ms' } },
-        }),
-        policy('of-one', 'GatewayBackend/named#one', { backend: { auth: { key: 'policy-key' } } }),
-        policy('of-two', 'GatewayBackend/named#two', { backend: { auth: { key: 'policy-key' } } }),
-      ),
-    },
-  })
-})
-
-afterAll(async () => {
-  await running.dispose()
-  await Promise.all([first.close(), second.close()])
-})
+const port = await freePort()
+const nobody = await freePort()
+const first = useFixture(startVendorA)
+const second = useFixture(startVendorC)
+useGateway(() => ({
+  manifests: [
+    gateway(port),
+    ...['busy', 'broken', 'hinted', 'streamed', 'healing'].flatMap((name) => reached(name, pair())),
+    ...reached('suited', [
+      [{ name: 'second', vendorC: {}, ...at(second) }],
+      [{ name: 'first', vendorA: {}, ...at(first) }],
+    ]),
+    ...reached('suited-mixed', [
+      [
+        { name: 'one', vendorC: {}, ...at(second) },
+        { name: 'two', vendorA: {}, ...at(first) },
+      ],
+    ]),
+    ...reached('unsuited', [
+      [{ name: 'one', vendorC: {}, ...at(second) }],
+      [{ name: 'two', vendorC: { model: 'other' }, ...at(second) }],
+    ]),
+    ...reached('half-suited', pair()),
+    ...reached('refusing', [
+      [{ name: 'gone', vendorA: {}, host: '127.0.0.1', port: nobody }],
+      [{ name: 'second', vendorC: {}, ...at(second) }],
+    ]),
+    ...reached('mixed', [
+      [
+        { name: 'one', vendorA: {}, ...at(first) },
+        { name: 'two', vendorC: {}, ...at(second) },
+      ],
+    ]),
+    ...reached('named', [
+      [
+        {
+          name: 'one',
+          vendorA: { model: 'own' },
+          ...at(first),
+          policies: { auth: { key: 'inline-key' } },
+        },
+      ],
+      [{ name: 'two', vendorC: {}, ...at(second) }],
+    ]),
+    ...reached('again', [[{ name: 'one', vendorA: {}, ...at(first) }]]),
+    policy('again', 'HTTPRoute/again', {
+      traffic: { retry: { codes: [503], attempts: 2, backoff: '1ms' } },
+    }),
+    policy('of-one', 'GatewayBackend/named#one', { backend: { auth: { key: 'policy-key' } } }),
+    policy('of-two', 'GatewayBackend/named#two', { backend: { auth: { key: 'policy-key' } } }),
+  ],
+}))
 
 beforeEach(() => {
   for (const vendor of [first, second]) {

@@ -1,14 +1,13 @@
 import { join } from 'node:path'
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { Authority } from '../support/certificates.ts'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { useAuthority, useFixture, useGateway } from '../support/fixture.ts'
+import { freePort } from '../support/gateway.ts'
 import {
   aiBackend,
   gateway,
   httpRoute,
-  manifest,
   secret,
   service,
   staticBackend,
@@ -26,14 +25,6 @@ import { saysSegments } from '../support/vendors/segments.ts'
 import { json, openStream, sendEvent, type Vendor } from '../support/vendors/vendor.ts'
 import { chunk, completes, failsA, startVendorA } from '../support/vendors/vendor-a.ts'
 import { says, startMessage, startVendorC } from '../support/vendors/vendor-c.ts'
-
-let running: RunningGateway
-let port: number
-let a: Vendor
-let c: Vendor
-let hook: Vendor
-let moderation: Vendor
-let authority: Authority
 
 const routes = {
   '/v1/chat/completions': 'Completions',
@@ -65,121 +56,113 @@ const byService = { backendRef: { kind: 'Service', name: 'hook-service', port: 8
 const custom = { statusCode: 451, message: 'not here' }
 const noDigits = (text: string) => text.replace(/\d/g, '#')
 
-beforeAll(async () => {
-  authority = new Authority()
-  port = await freePort()
-  a = await startVendorA()
-  c = await startVendorC()
-  hook = await startWebhook()
-  moderation = await startModeration(authority.issue(['api.openai.com']))
+const authority = useAuthority()
+const port = await freePort()
+const a = useFixture(startVendorA)
+const c = useFixture(startVendorC)
+const hook = useFixture(startWebhook)
+const moderation = useFixture(() => startModeration(authority.issue(['api.openai.com'])))
+const running = useGateway(async () => {
   const ca = { tls: { caCertificateRefs: [{ name: 'ca' }] } }
-  running = await startGateway({
+  return {
     env: {
       NODE_OPTIONS: `--import ${join(import.meta.dirname, '../../test/support/redirects.ts')}`,
       SLUICE_TEST_REDIRECTS: JSON.stringify({ 'api.openai.com:443': moderation.port }),
     },
-    manifests: {
-      'all.yaml': manifest(
-        gateway(port),
-        {
-          apiVersion: 'v1',
-          kind: 'ConfigMap',
-          metadata: { name: 'ca' },
-          data: { 'ca.crt': authority.certificate },
-        },
-        secret('moderation-key', { Authorization: 'moderation-token' }),
-        staticBackend('hook', hook.port),
-        staticBackend('nobody', await freePort()),
-        ...service('hook-service', [hook.port]),
-        ...guarded('hooked-a', toA(), {
-          request: [{ webhook, response: custom }],
-          response: [{ webhook, response: custom }],
-        }),
-        ...guarded('hooked-c', toC(), {
-          request: [{ webhook: byService }],
-          response: [{ webhook: byService }],
-        }),
-        ...guarded('forwarding', toA(), {
-          request: [
-            {
-              webhook: {
-                ...webhook,
-                forwardHeaderMatches: [
-                  { name: 'x-tenant', value: 'acme' },
-                  { name: 'x-trace', type: 'RegularExpression', value: 't-[0-9]+' },
-                ],
-              },
-            },
-          ],
-          response: [
-            { webhook: { ...webhook, forwardHeaderMatches: [{ name: 'x-region', value: 'eu' }] } },
-          ],
-        }),
-        ...guarded('dead', toA(), { request: [{ webhook: { backendRef: toBackend('nobody') } }] }),
-        ...guarded('dead-behind', toC(), {
-          response: [{ webhook: { backendRef: toBackend('nobody') } }],
-        }),
-        ...guarded('mixed', toC(), {
-          request: [
-            { regex: { builtins: ['Email'] } },
-            { webhook },
-            { regex: { matches: ['#{3,}'], action: 'Reject' } },
-          ],
-          response: [{ regex: { builtins: ['Email'] } }, { webhook }],
-        }),
-        ...['pair', 'other-pair'].flatMap((name) =>
-          guarded(
-            name,
-            {
-              groups: [
-                { providers: [{ name: 'one', vendorA: { model: 'own' }, ...at(a) }] },
-                { providers: [{ name: 'two', vendorC: {}, ...at(c) }] },
+    manifests: [
+      gateway(port),
+      {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { name: 'ca' },
+        data: { 'ca.crt': authority.certificate },
+      },
+      secret('moderation-key', { Authorization: 'moderation-token' }),
+      staticBackend('hook', hook.port),
+      staticBackend('nobody', await freePort()),
+      ...service('hook-service', [hook.port]),
+      ...guarded('hooked-a', toA(), {
+        request: [{ webhook, response: custom }],
+        response: [{ webhook, response: custom }],
+      }),
+      ...guarded('hooked-c', toC(), {
+        request: [{ webhook: byService }],
+        response: [{ webhook: byService }],
+      }),
+      ...guarded('forwarding', toA(), {
+        request: [
+          {
+            webhook: {
+              ...webhook,
+              forwardHeaderMatches: [
+                { name: 'x-tenant', value: 'acme' },
+                { name: 'x-trace', type: 'RegularExpression', value: 't-[0-9]+' },
               ],
             },
-            { request: [{ webhook }], response: [{ webhook }] },
-          ),
+          },
+        ],
+        response: [
+          { webhook: { ...webhook, forwardHeaderMatches: [{ name: 'x-region', value: 'eu' }] } },
+        ],
+      }),
+      ...guarded('dead', toA(), { request: [{ webhook: { backendRef: toBackend('nobody') } }] }),
+      ...guarded('dead-behind', toC(), {
+        response: [{ webhook: { backendRef: toBackend('nobody') } }],
+      }),
+      ...guarded('mixed', toC(), {
+        request: [
+          { regex: { builtins: ['Email'] } },
+          { webhook },
+          { regex: { matches: ['#{3,}'], action: 'Reject' } },
+        ],
+        response: [{ regex: { builtins: ['Email'] } }, { webhook }],
+      }),
+      ...['pair', 'other-pair'].flatMap((name) =>
+        guarded(
+          name,
+          {
+            groups: [
+              { providers: [{ name: 'one', vendorA: { model: 'own' }, ...at(a) }] },
+              { providers: [{ name: 'two', vendorC: {}, ...at(c) }] },
+            ],
+          },
+          { request: [{ webhook }], response: [{ webhook }] },
         ),
-        ...guarded('moderated', toA(), {
-          request: [
-            {
-              vendorAModeration: {
-                policies: { ...ca, auth: { secretRef: { name: 'moderation-key' } } },
-              },
-              response: { message: 'be kind' },
-            },
-          ],
-        }),
-        ...guarded('moderated-by', toC(), {
-          request: [
-            {
-              vendorAModeration: {
-                model: 'text-moderation-stable',
-                policies: { ...ca, auth: { key: 'inline-token' } },
-              },
-            },
-          ],
-        }),
-        // The machine does not trust the authority of the test.
-        ...guarded('moderated-untrusted', toA(), { request: [{ vendorAModeration: {} }] }),
-        ...['Ssn', 'CreditCard', 'PhoneNumber', 'Email', 'CaSin'].flatMap((builtin) =>
-          guarded(builtin.toLowerCase(), toA(), {
-            request: [{ regex: { builtins: [builtin] } }],
-            response: [{ regex: { builtins: [builtin] } }],
-          }),
-        ),
-        aiBackend('unread', toA(), {
-          ai: { routes: { '/raw': 'Passthrough' }, promptGuard: { request: [{ webhook }] } },
-        }),
-        ...guarded('unbounded', toA(), { response: [{ regex: { matches: ['BEGIN.+END'] } }] }),
       ),
-    },
-  })
-})
-
-afterAll(async () => {
-  await running.dispose()
-  await Promise.all([a, c, hook, moderation].map((one) => one.close()))
-  authority.dispose()
+      ...guarded('moderated', toA(), {
+        request: [
+          {
+            vendorAModeration: {
+              policies: { ...ca, auth: { secretRef: { name: 'moderation-key' } } },
+            },
+            response: { message: 'be kind' },
+          },
+        ],
+      }),
+      ...guarded('moderated-by', toC(), {
+        request: [
+          {
+            vendorAModeration: {
+              model: 'text-moderation-stable',
+              policies: { ...ca, auth: { key: 'inline-token' } },
+            },
+          },
+        ],
+      }),
+      // The machine does not trust the authority of the test.
+      ...guarded('moderated-untrusted', toA(), { request: [{ vendorAModeration: {} }] }),
+      ...['Ssn', 'CreditCard', 'PhoneNumber', 'Email', 'CaSin'].flatMap((builtin) =>
+        guarded(builtin.toLowerCase(), toA(), {
+          request: [{ regex: { builtins: [builtin] } }],
+          response: [{ regex: { builtins: [builtin] } }],
+        }),
+      ),
+      aiBackend('unread', toA(), {
+        ai: { routes: { '/raw': 'Passthrough' }, promptGuard: { request: [{ webhook }] } },
+      }),
+      ...guarded('unbounded', toA(), { response: [{ regex: { matches: ['BEGIN.+END'] } }] }),
+    ],
+  }
 })
 
 beforeEach(() => {

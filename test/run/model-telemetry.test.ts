@@ -1,10 +1,9 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { Collected } from '../support/collected-spans.ts'
-import { freePort, type RunningGateway, sluice, startGateway } from '../support/gateway.ts'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { Collected, collectingServer } from '../support/collected-spans.ts'
+import { useFixture, useGateway, useListening } from '../support/fixture.ts'
+import { freePort, sluice } from '../support/gateway.ts'
 import {
   aiBackend,
   gateway,
@@ -26,20 +25,8 @@ import {
 import { says, startVendorC } from '../support/vendors/vendor-c.ts'
 import { waitFor } from '../support/wait-for.ts'
 
-let running: RunningGateway
-let port: number
-let stats: string
-let a: Vendor
-let c: Vendor
 const collected = new Collected()
-const collector = createServer((request, response) => {
-  const chunks: Buffer[] = []
-  request.on('data', (part: Buffer) => chunks.push(part))
-  request.on('end', () => {
-    collected.take(Buffer.concat(chunks))
-    response.end()
-  })
-})
+const collector = useListening(collectingServer(collected))
 
 const routes = {
   '/v1/chat/completions': 'Completions',
@@ -105,59 +92,49 @@ const swapped = (turn: number) =>
     ),
   )
 
-beforeAll(async () => {
-  port = await freePort()
-  stats = `127.0.0.1:${await freePort()}`
-  await new Promise<void>((resolve) => collector.listen(0, '127.0.0.1', resolve))
-  a = await startVendorA()
-  c = await startVendorC()
-  running = await startGateway({
-    args: ['--access-log', 'json', '--stats-address', stats],
-    manifests: {
-      'all.yaml': manifest(
-        gateway(port),
-        staticBackend('collector', (collector.address() as AddressInfo).port),
-        policy('watched', 'Gateway/edge', {
-          frontend: {
-            accessLog: {
-              attributes: {
-                add: [
-                  ...llmFields.map((name) => ({ name, expression: `llm.${name}` })),
-                  { name: 'asked', expression: 'llmRequest.model' },
-                ],
-              },
-            },
-            tracing: { backendRef: toBackend('collector'), randomSampling: 'true' },
-          },
-        }),
-        ...reached('a', { provider: { vendorA: {}, ...at(a) } }, { modelAliases: { fast: 'm-1' } }),
-        ...reached('c', { provider: { vendorC: {}, ...at(c) } }),
-        ...reached('masked', { provider: { vendorA: {}, ...at(a) } }, guards('secret')),
-        policy('told', 'HTTPRoute/masked', {
-          traffic: {
-            transformation: {
-              response: { set: [{ name: 'x-tokens', value: 'string(llm.totalTokens)' }] },
+const port = await freePort()
+const stats = `127.0.0.1:${await freePort()}`
+const a = useFixture(startVendorA)
+const c = useFixture(startVendorC)
+const running = useGateway(() => ({
+  args: ['--access-log', 'json', '--stats-address', stats],
+  manifests: {
+    'all.yaml': manifest(
+      gateway(port),
+      staticBackend('collector', collector.port),
+      policy('watched', 'Gateway/edge', {
+        frontend: {
+          accessLog: {
+            attributes: {
+              add: [
+                ...llmFields.map((name) => ({ name, expression: `llm.${name}` })),
+                { name: 'asked', expression: 'llmRequest.model' },
+              ],
             },
           },
-        }),
-        ...reached('pair', {
-          groups: [
-            { providers: [{ name: 'one', vendorA: {}, ...at(a) }] },
-            { providers: [{ name: 'two', vendorC: {}, ...at(c) }] },
-          ],
-        }),
-      ),
-      'swapped.yaml': swapped(0),
-    },
-  })
-})
-
-afterAll(async () => {
-  await running.dispose()
-  collector.closeAllConnections()
-  collector.close()
-  await Promise.all([a.close(), c.close()])
-})
+          tracing: { backendRef: toBackend('collector'), randomSampling: 'true' },
+        },
+      }),
+      ...reached('a', { provider: { vendorA: {}, ...at(a) } }, { modelAliases: { fast: 'm-1' } }),
+      ...reached('c', { provider: { vendorC: {}, ...at(c) } }),
+      ...reached('masked', { provider: { vendorA: {}, ...at(a) } }, guards('secret')),
+      policy('told', 'HTTPRoute/masked', {
+        traffic: {
+          transformation: {
+            response: { set: [{ name: 'x-tokens', value: 'string(llm.totalTokens)' }] },
+          },
+        },
+      }),
+      ...reached('pair', {
+        groups: [
+          { providers: [{ name: 'one', vendorA: {}, ...at(a) }] },
+          { providers: [{ name: 'two', vendorC: {}, ...at(c) }] },
+        ],
+      }),
+    ),
+    'swapped.yaml': swapped(0),
+  },
+}))
 
 beforeEach(() => {
   for (const one of [a, c]) {

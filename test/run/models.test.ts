@@ -1,18 +1,14 @@
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
-import { aiBackend, gateway, httpRoute, manifest, policy, toBackend } from '../support/manifests.ts'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { useFixture, useGateway } from '../support/fixture.ts'
+import { freePort } from '../support/gateway.ts'
+import { aiBackend, gateway, httpRoute, policy, toBackend } from '../support/manifests.ts'
 import type { Vendor } from '../support/vendors/vendor.ts'
 import { openStream, sendEvent } from '../support/vendors/vendor.ts'
 import { chunk, completes, failsA, startVendorA, usageA } from '../support/vendors/vendor-a.ts'
 import { failsC, sayPiece, says, startMessage, startVendorC } from '../support/vendors/vendor-c.ts'
 import { waitFor } from '../support/wait-for.ts'
-
-let running: RunningGateway
-let port: number
-let a: Vendor
-let c: Vendor
 
 const routes = {
   '/v1/chat/completions': 'Completions',
@@ -63,61 +59,52 @@ const regexGuards = (action: string, response?: object) => ({
   },
 })
 
-beforeAll(async () => {
-  port = await freePort()
-  a = await startVendorA()
-  c = await startVendorC()
-  running = await startGateway({
-    manifests: {
-      'all.yaml': manifest(
-        gateway(port),
-        ...reached('a', { provider: { vendorA: {}, ...at(a) } }),
-        ...reached('c', { provider: { vendorC: {}, ...at(c) } }),
-        ...reached('limited', { provider: { vendorA: {}, ...at(a) } }),
-        policy('limited', 'HTTPRoute/limited', {
-          traffic: { rateLimit: { local: [{ tokens: 20, unit: 'Hours' }] } },
-        }),
-        ...[28, 29].flatMap((tokens) => [
-          ...reached(`left-at-${tokens}`, { provider: { vendorC: {}, ...at(c) } }),
-          policy(`left-at-${tokens}`, `HTTPRoute/left-at-${tokens}`, {
-            traffic: { rateLimit: { local: [{ tokens, unit: 'Hours' }] } },
-          }),
-        ]),
-        ...reached('pinned', { provider: { vendorA: { model: 'pinned-model' }, ...at(a) } }),
-        ...reached('fixed', { provider: { vendorA: {}, ...at(a), path: '/v1/chat/completions' } }),
-        ...reached('masked-a', { provider: { vendorA: {}, ...at(a) } }, regexGuards('Mask')),
-        ...reached('masked-c', { provider: { vendorC: {}, ...at(c) } }, regexGuards('Mask')),
-        ...reached('refused', { provider: { vendorA: {}, ...at(a) } }, regexGuards('Reject')),
-        ...reached(
-          'refused-so',
-          { provider: { vendorC: {}, ...at(c) } },
-          regexGuards('Reject', { statusCode: 422, message: 'not with us' }),
-        ),
-        ...reached(
-          'shaped',
-          { provider: { vendorA: {}, ...at(a) } },
-          {
-            modelAliases: { fast: 'm-fast', 'claude-*': 'm-any' },
-            defaults: [
-              { field: 'temperature', value: 0.25 },
-              { field: 'seed', value: 7 },
-            ],
-            overrides: [{ field: 'user', value: 'gateway' }],
-            prompt: {
-              prepend: [{ role: 'SYSTEM', content: 'Be brief.' }],
-              append: [{ role: 'user', content: 'Answer now.' }],
-            },
-          },
-        ),
-      ),
-    },
-  })
-})
-
-afterAll(async () => {
-  await running.dispose()
-  await Promise.all([a.close(), c.close()])
-})
+const port = await freePort()
+const a = useFixture(startVendorA)
+const c = useFixture(startVendorC)
+useGateway(() => ({
+  manifests: [
+    gateway(port),
+    ...reached('a', { provider: { vendorA: {}, ...at(a) } }),
+    ...reached('c', { provider: { vendorC: {}, ...at(c) } }),
+    ...reached('limited', { provider: { vendorA: {}, ...at(a) } }),
+    policy('limited', 'HTTPRoute/limited', {
+      traffic: { rateLimit: { local: [{ tokens: 20, unit: 'Hours' }] } },
+    }),
+    ...[28, 29].flatMap((tokens) => [
+      ...reached(`left-at-${tokens}`, { provider: { vendorC: {}, ...at(c) } }),
+      policy(`left-at-${tokens}`, `HTTPRoute/left-at-${tokens}`, {
+        traffic: { rateLimit: { local: [{ tokens, unit: 'Hours' }] } },
+      }),
+    ]),
+    ...reached('pinned', { provider: { vendorA: { model: 'pinned-model' }, ...at(a) } }),
+    ...reached('fixed', { provider: { vendorA: {}, ...at(a), path: '/v1/chat/completions' } }),
+    ...reached('masked-a', { provider: { vendorA: {}, ...at(a) } }, regexGuards('Mask')),
+    ...reached('masked-c', { provider: { vendorC: {}, ...at(c) } }, regexGuards('Mask')),
+    ...reached('refused', { provider: { vendorA: {}, ...at(a) } }, regexGuards('Reject')),
+    ...reached(
+      'refused-so',
+      { provider: { vendorC: {}, ...at(c) } },
+      regexGuards('Reject', { statusCode: 422, message: 'not with us' }),
+    ),
+    ...reached(
+      'shaped',
+      { provider: { vendorA: {}, ...at(a) } },
+      {
+        modelAliases: { fast: 'm-fast', 'claude-*': 'm-any' },
+        defaults: [
+          { field: 'temperature', value: 0.25 },
+          { field: 'seed', value: 7 },
+        ],
+        overrides: [{ field: 'user', value: 'gateway' }],
+        prompt: {
+          prepend: [{ role: 'SYSTEM', content: 'Be brief.' }],
+          append: [{ role: 'user', content: 'Answer now.' }],
+        },
+      },
+    ),
+  ],
+}))
 
 beforeEach(() => {
   for (const vendor of [a, c]) {

@@ -1,17 +1,16 @@
 import { readFileSync } from 'node:fs'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, sluice, startGateway } from '../support/gateway.ts'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { useGateway, useUpstream } from '../support/fixture.ts'
+import { freePort, sluice } from '../support/gateway.ts'
 import { keySetOf, sign, signingKey } from '../support/identity-provider.ts'
 import {
   gateway,
   httpRoute,
-  manifest,
   policy,
   secret,
   staticBackend,
   toBackend,
 } from '../support/manifests.ts'
-import { startUpstream, type Upstream } from '../support/upstream.ts'
 
 /** Every one is unlike anything else, and none may come to light. */
 const canary = {
@@ -25,12 +24,6 @@ const canary = {
   privateKey: 'canary-private-exponent-4718',
 }
 const hash = '$2y$05$abcdefghijklmnopqrstuuHIrMEWpUCQe2YqFR3sXwQ75u4od..9q'
-
-let upstream: Upstream
-let running: RunningGateway
-let port: number
-let admin: number
-let stats: number
 const tokens: string[] = []
 const bodies: string[] = []
 
@@ -46,35 +39,36 @@ async function ask(name: string, authorization: string): Promise<number> {
   return status
 }
 
-beforeAll(async () => {
-  upstream = await startUpstream('upstream', (_, response) => response.end('hello'))
-  port = await freePort()
-  admin = await freePort()
-  stats = await freePort()
-  const key = await signingKey('one')
+const upstream = useUpstream('upstream', (_, response) => response.end('hello'))
+const port = await freePort()
+const admin = await freePort()
+const stats = await freePort()
+const key = await signingKey('one')
+const running = useGateway(() => {
   const jwt = (keySet: unknown) => ({
     jwtAuthentication: {
       providers: [{ issuer: 'https://idp', jwks: { inline: JSON.stringify(keySet) } }],
     },
   })
   const leaky = { keys: [{ ...key.jwk, d: canary.privateKey }] }
-  running = await startGateway({
-    manifests: {
-      'all.yaml': manifest(
-        gateway(port),
-        staticBackend('main', upstream.port),
-        ...guarded('basic', { basicAuthentication: { users: [`ann:${hash}`] } }),
-        ...guarded('plain', { basicAuthentication: { users: [`ann:${canary.plainUser}`] } }),
-        ...guarded('file', { basicAuthentication: { secretRef: { name: 'people' } } }),
-        secret('people', { '.htaccess': `ann:${hash}\nbob:${canary.fileUser}` }),
-        ...guarded('keys', { apiKeyAuthentication: { secretRef: { name: 'keys' } } }),
-        secret('keys', { one: canary.key, two: JSON.stringify({ key: canary.jsonKey }) }),
-        ...guarded('jwt', jwt(keySetOf(key))),
-        ...guarded('leaky', jwt(leaky)),
-      ),
-    },
+  return {
+    manifests: [
+      gateway(port),
+      staticBackend('main', upstream.port),
+      ...guarded('basic', { basicAuthentication: { users: [`ann:${hash}`] } }),
+      ...guarded('plain', { basicAuthentication: { users: [`ann:${canary.plainUser}`] } }),
+      ...guarded('file', { basicAuthentication: { secretRef: { name: 'people' } } }),
+      secret('people', { '.htaccess': `ann:${hash}\nbob:${canary.fileUser}` }),
+      ...guarded('keys', { apiKeyAuthentication: { secretRef: { name: 'keys' } } }),
+      secret('keys', { one: canary.key, two: JSON.stringify({ key: canary.jsonKey }) }),
+      ...guarded('jwt', jwt(keySetOf(key))),
+      ...guarded('leaky', jwt(leaky)),
+    ],
     args: ['--admin-address', `127.0.0.1:${admin}`, '--stats-address', `127.0.0.1:${stats}`],
-  })
+  }
+})
+
+beforeAll(async () => {
   const encode = (text: string) => Buffer.from(text).toString('base64')
   const good = await sign(key, { iss: 'https://idp', sub: 'ann' })
   tokens.push(good, `${good.slice(0, -8)}AAAAAAAA`)
@@ -88,11 +82,6 @@ beforeAll(async () => {
   expect(await ask('keys', `Bearer ${canary.wrongKey}`)).toBe(401)
   for (const token of tokens) await ask('jwt', `Bearer ${token}`)
   expect(await ask('leaky', `Bearer ${good}`)).toBe(500)
-}, 120_000)
-
-afterAll(async () => {
-  await running?.dispose()
-  await upstream?.close()
 })
 
 /** Where something that should stay hidden shows; as it is, or as a client encodes it. */

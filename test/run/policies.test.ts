@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { describe, expect, it } from 'vitest'
+import { useGateway, useUpstream } from '../support/fixture.ts'
+import { freePort } from '../support/gateway.ts'
 import type { TestRequest } from '../support/http-client.ts'
 import {
   gateway,
@@ -10,25 +11,20 @@ import {
   staticBackend,
   toBackend,
 } from '../support/manifests.ts'
-import { type ReceivedRequest, startUpstream, type Upstream } from '../support/upstream.ts'
-
-let upstream: Upstream
-let slow: Upstream
-let port: number
-let running: RunningGateway
+import type { ReceivedRequest } from '../support/upstream.ts'
 
 /** Sets one response header, so that a test can see which policy won. */
 const mark = (value: string) => ({
   traffic: { headerModifiers: { response: { set: [{ name: 'x-level', value }] } } },
 })
 
-beforeAll(async () => {
-  upstream = await startUpstream('main')
-  slow = await startUpstream('slow', () => undefined)
-  port = await freePort()
+const upstream = useUpstream('main')
+const slow = useUpstream('slow', () => undefined)
+const port = await freePort()
+const running = useGateway(() => {
   const host = (name: string) => [`${name}.example.com`]
   const rules = [{ backendRefs: [toBackend('main')] }]
-  running = await startGateway({
+  return {
     manifests: {
       'base.yaml': manifest(
         gateway(port, {
@@ -166,12 +162,7 @@ beforeAll(async () => {
         policy('nowhere', 'HTTPRoute/absent', mark('nowhere')),
       ),
     },
-  })
-})
-
-afterAll(async () => {
-  await running?.dispose()
-  await Promise.all([upstream, slow].map((server) => server?.close()))
+  }
 })
 
 const send = (name: string, request: TestRequest = {}) =>

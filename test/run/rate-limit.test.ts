@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { describe, expect, it } from 'vitest'
+import { useGateway, useUpstream } from '../support/fixture.ts'
+import { freePort } from '../support/gateway.ts'
 import type { TestResponse } from '../support/http-client.ts'
 import {
   gateway,
@@ -9,13 +10,6 @@ import {
   staticBackend,
   toBackend,
 } from '../support/manifests.ts'
-import { startUpstream, type Upstream } from '../support/upstream.ts'
-
-let upstream: Upstream
-let running: RunningGateway
-let other: RunningGateway
-let port: number
-let otherPort: number
 
 type Fields = Record<string, unknown>
 
@@ -63,29 +57,22 @@ const manifests = (listener: number) =>
     },
   )
 
-beforeAll(async () => {
-  upstream = await startUpstream('upstream', (_, response) => {
-    response.setHeader('x-ratelimit-limit', '999')
-    response.end('hello')
-  })
-  port = await freePort()
-  otherPort = await freePort()
-  const start = (listener: number) =>
-    startGateway({
-      manifests: {
-        'all.yaml': manifests(listener),
-        'kept.yaml': manifest(...limited('kept', [{ requests: 4, unit: 'Hours' }])),
-      },
-      args: ['--workers', '2'],
-    })
-  running = await start(port)
-  other = await start(otherPort)
+const upstream = useUpstream('upstream', (_, response) => {
+  response.setHeader('x-ratelimit-limit', '999')
+  response.end('hello')
 })
-
-afterAll(async () => {
-  await Promise.all([running?.dispose(), other?.dispose()])
-  await upstream?.close()
-})
+const useLimits = (listener: number) =>
+  useGateway(() => ({
+    manifests: {
+      'all.yaml': manifests(listener),
+      'kept.yaml': manifest(...limited('kept', [{ requests: 4, unit: 'Hours' }])),
+    },
+    args: ['--workers', '2'],
+  }))
+const port = await freePort()
+const otherPort = await freePort()
+const running = useLimits(port)
+const other = useLimits(otherPort)
 
 const ask = (name: string, headers: Record<string, string> = {}): Promise<TestResponse> =>
   running.send(port, { host: at(name), headers })

@@ -1,7 +1,8 @@
 /** Policies that the schema refuses: what they were to protect is closed, and the reason is told. */
 import { beforeAll, describe, expect, it } from 'vitest'
 import { policyRegistry } from '../../src/policies/registry.ts'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { useGateway, useUpstream } from '../support/fixture.ts'
+import { freePort } from '../support/gateway.ts'
 import { send } from '../support/http-client.ts'
 import {
   gateway,
@@ -12,7 +13,6 @@ import {
   staticBackend,
   toBackend,
 } from '../support/manifests.ts'
-import { startUpstream, type Upstream } from '../support/upstream.ts'
 import { waitFor } from '../support/wait-for.ts'
 
 interface Case {
@@ -85,16 +85,15 @@ function objectsOf(one: Case, port: number, upstreamPort: number): object[] {
     policy(name, targets[level] ?? '', refused),
   ] as object[]
 }
-
-let upstream: Upstream
-let gw: RunningGateway
-let port: number
-beforeAll(async () => {
-  upstream = await startUpstream()
-  port = await freePort()
+const upstream = useUpstream()
+const port = await freePort()
+const gw = useGateway(() => {
   const objects = cases.flatMap((one) => objectsOf(one, port, upstream.port))
   const documents = objects.map((object) => manifest(object as Record<string, unknown>))
-  gw = await startGateway({ manifests: { 'all.yaml': documents.join('---\n') } })
+  return { manifests: { 'all.yaml': documents.join('---\n') } }
+})
+
+beforeAll(async () => {
   return async () => {
     await gw.dispose()
     await upstream.close()

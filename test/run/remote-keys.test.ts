@@ -1,10 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Authority } from '../support/certificates.ts'
-import { freePort, type RunningGateway, sluice, startGateway } from '../support/gateway.ts'
+import { describe, expect, it } from 'vitest'
+import { useAuthority, useFixture, useGateway, useUpstream } from '../support/fixture.ts'
+import { freePort, sluice } from '../support/gateway.ts'
 import {
   type IdentityProvider,
   keySetOf,
-  type SigningKey,
   sign,
   signingKey,
   startIdentityProvider,
@@ -12,30 +11,15 @@ import {
 import {
   gateway,
   httpRoute,
-  manifest,
   policy,
   service,
   staticBackend,
   toBackend,
 } from '../support/manifests.ts'
-import { startUpstream, type Upstream } from '../support/upstream.ts'
 import { waitFor } from '../support/wait-for.ts'
 
 const issuer = 'https://idp.example.com'
 const path = '/realms/main/certs?fresh=1'
-
-let upstream: Upstream
-let running: RunningGateway
-let port: number
-let key: SigningKey
-let next: SigningKey
-let plain: IdentityProvider
-let rotating: IdentityProvider
-let secure: IdentityProvider
-let named: IdentityProvider
-let late: number
-let authority: Authority
-let stranger: Authority
 
 const at = (name: string) => `${name}.example.com`
 const guarded = (name: string, backendRef: object, more: object = {}) => [
@@ -49,27 +33,31 @@ const guarded = (name: string, backendRef: object, more: object = {}) => [
   }),
 ]
 
-beforeAll(async () => {
-  upstream = await startUpstream()
-  port = await freePort()
-  late = await freePort()
-  key = await signingKey('one')
-  next = await signingKey('two')
-  authority = new Authority()
-  stranger = new Authority()
-  const { certificate, key: privateKey } = authority.issue(['idp.example.com'])
-  const leaky = { keys: [{ ...key.jwk, d: 'private-exponent', p: 'private-prime' }] }
-  plain = await startIdentityProvider(leaky, { path })
-  rotating = await startIdentityProvider(keySetOf(key), { path })
-  secure = await startIdentityProvider(keySetOf(key), {
+const upstream = useUpstream()
+const port = await freePort()
+const late = await freePort()
+const key = await signingKey('one')
+const next = await signingKey('two')
+const authority = useAuthority()
+const stranger = useAuthority()
+const { certificate, key: privateKey } = authority.issue(['idp.example.com'])
+const leaky = { keys: [{ ...key.jwk, d: 'private-exponent', p: 'private-prime' }] }
+const plain = useFixture(() => startIdentityProvider(leaky, { path }))
+const rotating = useFixture(() => startIdentityProvider(keySetOf(key), { path }))
+const secure = useFixture(() =>
+  startIdentityProvider(keySetOf(key), {
     path,
     tls: { cert: certificate, key: privateKey },
-  })
-  const inCluster = authority.issue(['named.default.svc.cluster.local'])
-  named = await startIdentityProvider(keySetOf(key), {
+  }),
+)
+const inCluster = authority.issue(['named.default.svc.cluster.local'])
+const named = useFixture(() =>
+  startIdentityProvider(keySetOf(key), {
     path,
     tls: { cert: inCluster.certificate, key: inCluster.key },
-  })
+  }),
+)
+const running = useGateway(() => {
   const often = { cacheDuration: '100ms' }
   const configMap = (name: string, pem: string) => ({
     apiVersion: 'v1',
@@ -85,56 +73,47 @@ beforeAll(async () => {
     policy(`${name}-tls`, `GatewayBackend/${name}`, {
       backend: { tls: { caCertificateRefs: [{ name: ca }], sni: 'idp.example.com' } },
     })
-  running = await startGateway({
-    manifests: {
-      'all.yaml': manifest(
-        gateway(port),
-        staticBackend('main', upstream.port),
-        staticBackend('idp', plain.port),
-        ...guarded('static', toBackend('idp'), often),
-        ...service('idp-service', [plain.port]),
-        ...guarded('service', { name: 'idp-service', port: 80 }),
-        staticBackend('rotating', rotating.port),
-        ...guarded('rotating', toBackend('rotating'), often),
-        staticBackend('secure', secure.port),
-        configMap('right', authority.certificate),
-        tls('secure', 'right'),
-        ...guarded('secure', toBackend('secure')),
-        staticBackend('distrusted', secure.port),
-        configMap('wrong', stranger.certificate),
-        tls('distrusted', 'wrong'),
-        ...guarded('distrusted', toBackend('distrusted')),
-        ...service('renamed', [secure.port]),
-        serviceTls('renamed', { sni: 'idp.example.com' }),
-        ...guarded('renamed', { name: 'renamed', port: 80 }),
-        ...service('named', [named.port]),
-        serviceTls('named'),
-        ...guarded('named', { name: 'named', port: 80 }),
-        ...service('offering', [secure.port]),
-        serviceTls('offering', {
-          sni: 'other.example.com',
-          verifySubjectAltNames: ['idp.example.com'],
-          alpnProtocols: ['http/1.1', 'acme/1'],
-        }),
-        ...guarded('offering', { name: 'offering', port: 80 }),
-        ...service('misnamed', [named.port]),
-        serviceTls('misnamed'),
-        ...guarded('misnamed', { name: 'misnamed', port: 80 }),
-        staticBackend('in-clear', secure.port),
-        ...guarded('in-clear', toBackend('in-clear')),
-        staticBackend('late', late),
-        ...guarded('late', toBackend('late'), often),
-        ...guarded('nowhere', toBackend('nowhere')),
-      ),
-    },
-  })
-}, 120_000)
-
-afterAll(async () => {
-  await running?.dispose()
-  authority?.dispose()
-  stranger?.dispose()
-  await Promise.all([upstream, plain, rotating, secure, named].map((server) => server?.close()))
+  return {
+    manifests: [
+      gateway(port),
+      staticBackend('main', upstream.port),
+      staticBackend('idp', plain.port),
+      ...guarded('static', toBackend('idp'), often),
+      ...service('idp-service', [plain.port]),
+      ...guarded('service', { name: 'idp-service', port: 80 }),
+      staticBackend('rotating', rotating.port),
+      ...guarded('rotating', toBackend('rotating'), often),
+      staticBackend('secure', secure.port),
+      configMap('right', authority.certificate),
+      tls('secure', 'right'),
+      ...guarded('secure', toBackend('secure')),
+      staticBackend('distrusted', secure.port),
+      configMap('wrong', stranger.certificate),
+      tls('distrusted', 'wrong'),
+      ...guarded('distrusted', toBackend('distrusted')),
+      ...service('renamed', [secure.port]),
+      serviceTls('renamed', { sni: 'idp.example.com' }),
+      ...guarded('renamed', { name: 'renamed', port: 80 }),
+      ...service('named', [named.port]),
+      serviceTls('named'),
+      ...guarded('named', { name: 'named', port: 80 }),
+      ...service('offering', [secure.port]),
+      serviceTls('offering', {
+        sni: 'other.example.com',
+        verifySubjectAltNames: ['idp.example.com'],
+        alpnProtocols: ['http/1.1', 'acme/1'],
+      }),
+      ...guarded('offering', { name: 'offering', port: 80 }),
+      ...service('misnamed', [named.port]),
+      serviceTls('misnamed'),
+      ...guarded('misnamed', { name: 'misnamed', port: 80 }),
+      staticBackend('in-clear', secure.port),
+      ...guarded('in-clear', toBackend('in-clear')),
+      staticBackend('late', late),
+      ...guarded('late', toBackend('late'), often),
+      ...guarded('nowhere', toBackend('nowhere')),
+    ],
+  }
 })
 
 const request = async (name: string, signer = key) => ({

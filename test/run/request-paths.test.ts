@@ -2,27 +2,20 @@
 import { connect as connectHttp2 } from 'node:http2'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, sluice, startGateway } from '../support/gateway.ts'
-import {
-  gateway,
-  httpRoute,
-  manifest,
-  policy,
-  staticBackend,
-  toBackend,
-} from '../support/manifests.ts'
-import { type ReceivedRequest, startUpstream, type Upstream } from '../support/upstream.ts'
+import { describe, expect, it } from 'vitest'
+import { useGateway, useUpstream } from '../support/fixture.ts'
+import { freePorts, type RunningGateway, sluice } from '../support/gateway.ts'
+import { gateway, httpRoute, policy, staticBackend, toBackend } from '../support/manifests.ts'
+import type { ReceivedRequest } from '../support/upstream.ts'
 import { waitFor } from '../support/wait-for.ts'
 
 const modes = ['keep', 'normalize', 'refuse'] as const
 type Mode = (typeof modes)[number]
 
-let upstream: Upstream
-const running = new Map<Mode, { readonly gateway: RunningGateway; readonly port: number }>()
+const upstream = useUpstream()
+const ports = await freePorts(...modes)
 
-async function start(mode: Mode): Promise<void> {
-  const port = await freePort()
+function useMode(mode: Mode): RunningGateway {
   const rules = [
     {
       matches: [{ path: { type: 'PathPrefix', value: '/admin' } }],
@@ -42,29 +35,20 @@ async function start(mode: Mode): Promise<void> {
       policy: { matchExpressions: ['request.path.startsWith("/secret")'] },
     },
   }
-  const started = await startGateway({
+  return useGateway(() => ({
     args: mode === 'keep' ? [] : ['--ambiguous-paths', mode],
-    manifests: {
-      'all.yaml': manifest(
-        gateway(port),
-        staticBackend('main', upstream.port, { http: { version: 'HTTP1' } }),
-        httpRoute('all', { rules }),
-        policy('secret', 'HTTPRoute/all', { traffic }),
-      ),
-    },
-  })
-  running.set(mode, { gateway: started, port })
+    manifests: [
+      gateway(ports[mode]),
+      staticBackend('main', upstream.port, { http: { version: 'HTTP1' } }),
+      httpRoute('all', { rules }),
+      policy('secret', 'HTTPRoute/all', { traffic }),
+    ],
+  }))
 }
 
-beforeAll(async () => {
-  upstream = await startUpstream()
-  await Promise.all(modes.map(start))
-}, 120_000)
-
-afterAll(async () => {
-  await Promise.all([...running.values()].map((one) => one.gateway.dispose()))
-  await upstream?.close()
-})
+useMode('keep')
+useMode('refuse')
+const normalizing = useMode('normalize')
 
 interface Outcome {
   readonly status: number
@@ -80,7 +64,7 @@ function outcome(status: number, body: string): Outcome {
 }
 
 async function get(mode: Mode, path: string): Promise<Outcome> {
-  const socket = connect(running.get(mode)?.port ?? 0, '127.0.0.1')
+  const socket = connect(ports[mode], '127.0.0.1')
   socket.write(`GET ${path} HTTP/1.1\r\nhost: gateway\r\nconnection: close\r\n\r\n`)
   const [head = '', body = ''] = (await text(socket)).split('\r\n\r\n')
   return outcome(Number(head.split(' ')[1]), body)
@@ -156,7 +140,7 @@ describe('ambiguous paths', () => {
   it('are settled for HTTP/2 too', async () => {
     const ask = (mode: Mode, path: string) =>
       new Promise<Outcome>((resolve, reject) => {
-        const session = connectHttp2(`http://127.0.0.1:${running.get(mode)?.port}`)
+        const session = connectHttp2(`http://127.0.0.1:${ports[mode]}`)
         session.once('error', reject)
         const stream = session.request({ ':path': path })
         let status = 0
@@ -175,7 +159,6 @@ describe('ambiguous paths', () => {
 
   it('stand in the access log as they were sent', async () => {
     await get('normalize', '/%61dmin/mark')
-    const { gateway: normalizing } = running.get('normalize') ?? {}
     await waitFor('the log', () => normalizing?.stdout.includes('http.path=/%61dmin/mark'))
   })
 

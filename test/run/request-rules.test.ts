@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { describe, expect, it } from 'vitest'
+import { useGateway, useUpstream } from '../support/fixture.ts'
+import { freePorts } from '../support/gateway.ts'
 import {
   gateway,
   httpRoute,
@@ -8,13 +9,6 @@ import {
   staticBackend,
   toBackend,
 } from '../support/manifests.ts'
-import { startUpstream, type Upstream } from '../support/upstream.ts'
-
-let upstream: Upstream
-let keeping: RunningGateway
-let dropping: RunningGateway
-let refusing: RunningGateway
-let ports: { keep: number; drop: number; refuse: number }
 
 const manifests = (port: number) => ({
   'all.yaml': manifest(
@@ -46,24 +40,17 @@ const manifests = (port: number) => ({
   ),
 })
 
-beforeAll(async () => {
-  upstream = await startUpstream()
-  ports = { keep: await freePort(), drop: await freePort(), refuse: await freePort() }
-  keeping = await startGateway({ manifests: manifests(ports.keep) })
-  dropping = await startGateway({
-    manifests: manifests(ports.drop),
-    args: ['--underscore-headers', 'drop'],
-  })
-  refusing = await startGateway({
-    manifests: manifests(ports.refuse),
-    env: { SLUICE_UNDERSCORE_HEADERS: 'refuse' },
-  })
-}, 120_000)
-
-afterAll(async () => {
-  await Promise.all([keeping, dropping, refusing].map((running) => running?.dispose()))
-  await upstream?.close()
-})
+const upstream = useUpstream()
+const ports = await freePorts('keep', 'drop', 'refuse')
+const keeping = useGateway(() => ({ manifests: manifests(ports.keep) }))
+const dropping = useGateway(() => ({
+  manifests: manifests(ports.drop),
+  args: ['--underscore-headers', 'drop'],
+}))
+const refusing = useGateway(() => ({
+  manifests: manifests(ports.refuse),
+  env: { SLUICE_UNDERSCORE_HEADERS: 'refuse' },
+}))
 
 const host = 'main.example.com'
 const headers = { x_inner: 'yes', 'x-other': 'no' }

@@ -1,25 +1,20 @@
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { createServer, type Socket } from 'node:net'
+import { describe, expect, it } from 'vitest'
+import { useGateway, useListening, useUpstream } from '../support/fixture.ts'
+import { freePort } from '../support/gateway.ts'
 import {
   gateway,
   httpRoute,
-  manifest,
   policy,
   service,
   staticBackend,
   toBackend,
 } from '../support/manifests.ts'
-import { type Answer, startUpstream, type Upstream } from '../support/upstream.ts'
+import type { Answer, Upstream } from '../support/upstream.ts'
 import { waitFor } from '../support/wait-for.ts'
 
-let running: RunningGateway
-let port: number
-let secondPort: number
-let stats: string
 const upstreams: Upstream[] = []
 /** Takes connections and resets them. */
-let resetting: Server
 let connections = 0
 
 /** Answers with each status in turn, by host; the last one stays. */
@@ -52,76 +47,68 @@ async function metric(name: string): Promise<number> {
   )
 }
 
-beforeAll(async () => {
-  port = await freePort()
-  secondPort = await freePort()
-  const [main, good] = [await startUpstream('main', planned), await startUpstream('good')]
-  const busy = await startUpstream('busy', (_, response) => {
-    response.writeHead(503, { 'retry-after': '120' })
-    response.end()
-  })
-  const slow = await startUpstream('slow', ({ path }, response) => {
-    if (path === '/late-body') response.write('begun')
-  })
-  upstreams.push(main, good, busy, slow)
-  resetting = createServer((socket: Socket) => {
+const port = await freePort()
+const secondPort = await freePort()
+const main = useUpstream('main', planned)
+const good = useUpstream('good')
+const busy = useUpstream('busy', (_, response) => {
+  response.writeHead(503, { 'retry-after': '120' })
+  response.end()
+})
+const slow = useUpstream('slow', ({ path }, response) => {
+  if (path === '/late-body') response.write('begun')
+})
+const resetting = useListening(
+  createServer((socket: Socket) => {
     connections++
     socket.once('data', () => socket.resetAndDestroy())
-  })
-  await new Promise<void>((resolve) => resetting.listen(0, '127.0.0.1', resolve))
-  const resettingPort = (resetting.address() as AddressInfo).port
+  }),
+)
+const stats = `127.0.0.1:${await freePort()}`
+const running = useGateway(async () => {
   const closed = await freePort()
-  stats = `127.0.0.1:${await freePort()}`
-  running = await startGateway({
+  return {
     args: ['--stats-address', stats],
-    manifests: {
-      'all.yaml': manifest(
-        gateway(port, {
-          listeners: [
-            { name: 'first', port, protocol: 'HTTP' },
-            { name: 'second', port: secondPort, protocol: 'HTTP' },
-          ],
-        }),
-        staticBackend('main', main.port),
-        staticBackend('resetting', resettingPort),
-        staticBackend('slow', slow.port),
-        ...['twice', 'once', 'levels', 'plain', 'big', 'small', 'other-code'].map((name) =>
-          routed(name, toBackend('main')),
-        ),
-        policy('twice', 'HTTPRoute/twice', retry({ codes: [503], attempts: 2, backoff: '1ms' })),
-        policy('once', 'HTTPRoute/once', retry({ codes: [500] })),
-        policy('big', 'HTTPRoute/big', retry({ codes: [503], attempts: 2 })),
-        policy('small', 'HTTPRoute/small', retry({ codes: [503], attempts: 2 })),
-        policy('other-code', 'HTTPRoute/other-code', retry({ attempts: 2 })),
-        policy('levels', 'Gateway/edge#second', retry({ codes: [418], attempts: 3 })),
-        routed('inside', toBackend('main'), { retry: { codes: [502], attempts: 1 } }),
-        policy('inside', 'HTTPRoute/inside', retry({ codes: [418], attempts: 5 })),
-        routed('reset', toBackend('resetting'), { retry: { attempts: 3 } }),
-        routed('late', toBackend('slow'), {
-          retry: { attempts: 2 },
-          timeouts: { backendRequest: '700ms' },
-        }),
-        routed('deadline', toBackend('slow'), {
-          retry: { attempts: 20, backoff: '30s' },
-          timeouts: { request: '400ms', backendRequest: '100ms' },
-        }),
-        ...service('half', [closed, good.port]),
-        routed('half', { name: 'half', port: 80 }, { retry: { attempts: 1 } }),
-        ...service('half-once', [closed, good.port]),
-        routed('half-once', { name: 'half-once', port: 80 }),
-        ...service('busy', [busy.port, good.port]),
-        routed('busy', { name: 'busy', port: 80 }),
-        ...service('all-down', [closed]),
-        routed('all-down', { name: 'all-down', port: 80 }),
+    manifests: [
+      gateway(port, {
+        listeners: [
+          { name: 'first', port, protocol: 'HTTP' },
+          { name: 'second', port: secondPort, protocol: 'HTTP' },
+        ],
+      }),
+      staticBackend('main', main.port),
+      staticBackend('resetting', resetting.port),
+      staticBackend('slow', slow.port),
+      ...['twice', 'once', 'levels', 'plain', 'big', 'small', 'other-code'].map((name) =>
+        routed(name, toBackend('main')),
       ),
-    },
-  })
-}, 120_000)
-
-afterAll(async () => {
-  await running?.dispose()
-  for (const upstream of upstreams) await upstream.close()
-  resetting?.close()
+      policy('twice', 'HTTPRoute/twice', retry({ codes: [503], attempts: 2, backoff: '1ms' })),
+      policy('once', 'HTTPRoute/once', retry({ codes: [500] })),
+      policy('big', 'HTTPRoute/big', retry({ codes: [503], attempts: 2 })),
+      policy('small', 'HTTPRoute/small', retry({ codes: [503], attempts: 2 })),
+      policy('other-code', 'HTTPRoute/other-code', retry({ attempts: 2 })),
+      policy('levels', 'Gateway/edge#second', retry({ codes: [418], attempts: 3 })),
+      routed('inside', toBackend('main'), { retry: { codes: [502], attempts: 1 } }),
+      policy('inside', 'HTTPRoute/inside', retry({ codes: [418], attempts: 5 })),
+      routed('reset', toBackend('resetting'), { retry: { attempts: 3 } }),
+      routed('late', toBackend('slow'), {
+        retry: { attempts: 2 },
+        timeouts: { backendRequest: '700ms' },
+      }),
+      routed('deadline', toBackend('slow'), {
+        retry: { attempts: 20, backoff: '30s' },
+        timeouts: { request: '400ms', backendRequest: '100ms' },
+      }),
+      ...service('half', [closed, good.port]),
+      routed('half', { name: 'half', port: 80 }, { retry: { attempts: 1 } }),
+      ...service('half-once', [closed, good.port]),
+      routed('half-once', { name: 'half-once', port: 80 }),
+      ...service('busy', [busy.port, good.port]),
+      routed('busy', { name: 'busy', port: 80 }),
+      ...service('all-down', [closed]),
+      routed('all-down', { name: 'all-down', port: 80 }),
+    ],
+  }
 })
 
 describe('retries', () => {

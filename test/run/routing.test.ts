@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { describe, expect, it } from 'vitest'
+import { useGateway, useUpstream } from '../support/fixture.ts'
+import { freePort } from '../support/gateway.ts'
 import type { TestRequest } from '../support/http-client.ts'
 import {
   gateway,
@@ -9,17 +10,13 @@ import {
   staticBackend,
   toBackend,
 } from '../support/manifests.ts'
-import { type ReceivedRequest, startUpstream, type Upstream } from '../support/upstream.ts'
+import type { ReceivedRequest } from '../support/upstream.ts'
 
-let a: Upstream
-let b: Upstream
-let port: number
-let other: number
-let running: RunningGateway
-
-beforeAll(async () => {
-  ;[a, b] = await Promise.all([startUpstream('a'), startUpstream('b')])
-  ;[port, other] = await Promise.all([freePort(), freePort()])
+const a = useUpstream('a')
+const b = useUpstream('b')
+const port = await freePort()
+const other = await freePort()
+const running = useGateway(() => {
   const toA = [toBackend('a')]
   const toB = [toBackend('b')]
   const manifests = {
@@ -116,12 +113,7 @@ beforeAll(async () => {
       }),
     ),
   }
-  running = await startGateway({ manifests })
-})
-
-afterAll(async () => {
-  await running?.dispose()
-  await Promise.all([a?.close(), b?.close()])
+  return { manifests }
 })
 
 async function upstreamOf(request: TestRequest, at = port): Promise<string> {

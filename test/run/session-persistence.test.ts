@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { describe, expect, it } from 'vitest'
+import { useGateway, useUpstream } from '../support/fixture.ts'
+import { freePort } from '../support/gateway.ts'
 import type { TestResponse } from '../support/http-client.ts'
 import {
   aiBackend,
@@ -9,12 +10,7 @@ import {
   service,
   toBackend,
 } from '../support/manifests.ts'
-import { startUpstream, type Upstream } from '../support/upstream.ts'
 import { waitFor } from '../support/wait-for.ts'
-
-const upstreams: Upstream[] = []
-let running: RunningGateway
-let port: number
 
 const toPods = { name: 'pods', port: 80 }
 const session = (sessionPersistence: object, more: object = {}) => ({
@@ -39,46 +35,40 @@ const split = (first: number, second: number) =>
 
 const pods = (...ports: number[]) => manifest(...service('pods', ports))
 
-beforeAll(async () => {
-  upstreams.push(...(await Promise.all(['a', 'b', 'c'].map((name) => startUpstream(name)))))
-  const [a = 0, b = 0, c = 0] = upstreams.map((one) => one.port)
-  port = await freePort()
-  running = await startGateway({
-    manifests: {
-      'base.yaml': manifest(
-        gateway(port),
-        ...service('first', [a]),
-        ...service('second', [b]),
-        aiBackend('model', { provider: { vendorA: {}, host: '127.0.0.1', port: 1 } }),
-        routed('cookie', session({})),
-        routed(
-          'permanent',
-          session({
-            sessionName: 'kept',
-            absoluteTimeout: '5m',
-            cookieConfig: { lifetimeType: 'Permanent' },
-          }),
-        ),
-        routed('short', session({ sessionName: 'short', absoluteTimeout: '50ms' })),
-        routed('header', session({ type: 'Header', sessionName: 'X-Session' })),
-        routed(
-          'paths',
-          session({}, at('/a/')),
-          session({}, at('/b/exact', 'Exact')),
-          session({}, at('/c/[a-z]+/d', 'RegularExpression')),
-        ),
-        routed('refused', session({ sessionName: 'a b' })),
-        routed('models', { ...session({}), backendRefs: [toBackend('model')] }),
+const upstreams = [useUpstream('a'), useUpstream('b'), useUpstream('c')] as const
+const [a, b, c] = upstreams
+const port = await freePort()
+const running = useGateway(() => ({
+  manifests: {
+    'base.yaml': manifest(
+      gateway(port),
+      ...service('first', [a.port]),
+      ...service('second', [b.port]),
+      aiBackend('model', { provider: { vendorA: {}, host: '127.0.0.1', port: 1 } }),
+      routed('cookie', session({})),
+      routed(
+        'permanent',
+        session({
+          sessionName: 'kept',
+          absoluteTimeout: '5m',
+          cookieConfig: { lifetimeType: 'Permanent' },
+        }),
       ),
-      'pods.yaml': pods(a, b, c),
-      'split.yaml': split(1, 1),
-    },
-  })
-})
-afterAll(async () => {
-  await running?.stop()
-  await Promise.all(upstreams.map((one) => one.close()))
-})
+      routed('short', session({ sessionName: 'short', absoluteTimeout: '50ms' })),
+      routed('header', session({ type: 'Header', sessionName: 'X-Session' })),
+      routed(
+        'paths',
+        session({}, at('/a/')),
+        session({}, at('/b/exact', 'Exact')),
+        session({}, at('/c/[a-z]+/d', 'RegularExpression')),
+      ),
+      routed('refused', session({ sessionName: 'a b' })),
+      routed('models', { ...session({}), backendRefs: [toBackend('model')] }),
+    ),
+    'pods.yaml': pods(a.port, b.port, c.port),
+    'split.yaml': split(1, 1),
+  },
+}))
 
 const ask = (name: string, headers: Record<string, string> = {}, path = '/') =>
   running.send(port, { host: `${name}.example.com`, path, headers })

@@ -1,36 +1,38 @@
 /** Streams of server-sent events of any size, from models through the gateway to clients. */
 import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
-import { aiBackend, gateway, httpRoute, manifest, toBackend } from '../support/manifests.ts'
+import { describe, expect, it } from 'vitest'
+import { useGateway, useListening } from '../support/fixture.ts'
+import { freePort } from '../support/gateway.ts'
+import { aiBackend, gateway, httpRoute, toBackend } from '../support/manifests.ts'
 import { waitFor } from '../support/wait-for.ts'
 
 const MiB = 1024 * 1024
 const completions = '/v1/chat/completions'
 const messages = '/v1/messages'
 
-let port: number
-let running: RunningGateway
 let serve: (response: ServerResponse) => void = () => {}
 let closed = 0
-const vendor = createServer((request, response) => {
-  response.on('close', () => closed++)
-  request.resume().on('end', () => {
-    response.writeHead(200, { 'content-type': 'text/event-stream' })
-    serve(response)
-  })
-})
+const vendor = useListening(
+  createServer((request, response) => {
+    response.on('close', () => closed++)
+    request.resume().on('end', () => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      serve(response)
+    })
+  }),
+)
 
 const routes = { [completions]: 'Completions', [messages]: 'Messages' }
 const guard = { promptGuard: { response: [{ regex: { matches: ['secret-[0-9]+'] } }] } }
 
-beforeAll(async () => {
-  await new Promise<void>((resolve) => vendor.listen(0, '127.0.0.1', resolve))
-  const address = { host: '127.0.0.1', port: (vendor.address() as AddressInfo).port }
-  port = await freePort()
+const port = await freePort()
+const running = useGateway(() => {
   const backend = (name: string, settings: object) => [
-    aiBackend(name, { provider: { vendorA: {}, ...address } }, { ai: { routes, ...settings } }),
+    aiBackend(
+      name,
+      { provider: { vendorA: {}, host: '127.0.0.1', port: vendor.port } },
+      { ai: { routes, ...settings } },
+    ),
     httpRoute(name, {
       rules: [
         {
@@ -40,16 +42,9 @@ beforeAll(async () => {
       ],
     }),
   ]
-  running = await startGateway({
-    manifests: {
-      'all.yaml': manifest(gateway(port), ...backend('plain', {}), ...backend('guarded', guard)),
-    },
-  })
-})
-afterAll(async () => {
-  await running.dispose()
-  vendor.closeAllConnections()
-  vendor.close()
+  return {
+    manifests: [gateway(port), ...backend('plain', {}), ...backend('guarded', guard)],
+  }
 })
 
 const chunkOf = (content: string, more: object = {}) => ({

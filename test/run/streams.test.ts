@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Authority } from '../support/certificates.ts'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { describe, expect, it } from 'vitest'
+import { useAuthority, useFixture, useGateway, useUpstream } from '../support/fixture.ts'
+import { freePort, freePorts, startGateway } from '../support/gateway.ts'
 import {
   gateway,
   httpRoute,
@@ -16,20 +16,11 @@ import {
   converse,
   echo,
   readAll,
-  type StreamUpstream,
   startTcpUpstream,
   startTlsUpstream,
 } from '../support/stream-upstream.ts'
 import { handshake, sendTls } from '../support/tls-client.ts'
-import { startUpstream, type Upstream } from '../support/upstream.ts'
 import { waitFor } from '../support/wait-for.ts'
-
-let authority: Authority
-let running: RunningGateway
-let web: Upstream
-let upstreams: Record<'a' | 'b' | 'held' | 'pass' | 'pass2', StreamUpstream>
-let port: Record<'tcp' | 'share' | 'bad' | 'held' | 'tls' | 'none' | 'dead', number>
-let stats: string
 
 const listener = (name: keyof typeof port, more: object = {}) => ({
   name,
@@ -60,31 +51,23 @@ const logLine = (...parts: string[]) =>
     running.stdout.split('\n').find((line) => parts.every((part) => line.includes(part))),
   )
 
-beforeAll(async () => {
-  authority = new Authority()
-  const certificates = {
-    web: authority.issue(['web.example.com']),
-    db: authority.issue(['db.example.com']),
-    pass: authority.issue(['one.pass.example.com', 'two.pass.example.com', '*.any.example.com']),
-  }
-  web = await startUpstream('web')
-  upstreams = {
-    a: await startTcpUpstream(echo('a')),
-    b: await startTcpUpstream(echo('b')),
-    held: await startTcpUpstream((socket) => socket.pause()),
-    pass: await startTlsUpstream(certificates.pass, echo('pass')),
-    pass2: await startTlsUpstream(certificates.pass, echo('pass2')),
-  }
-  port = {
-    tcp: await freePort(),
-    share: await freePort(),
-    bad: await freePort(),
-    held: await freePort(),
-    tls: await freePort(),
-    none: await freePort(),
-    dead: await freePort(),
-  }
-  stats = `127.0.0.1:${await freePort()}`
+const authority = useAuthority()
+const certificates = {
+  web: authority.issue(['web.example.com']),
+  db: authority.issue(['db.example.com']),
+  pass: authority.issue(['one.pass.example.com', 'two.pass.example.com', '*.any.example.com']),
+}
+const web = useUpstream('web')
+const upstreams = {
+  a: useFixture(() => startTcpUpstream(echo('a'))),
+  b: useFixture(() => startTcpUpstream(echo('b'))),
+  held: useFixture(() => startTcpUpstream((socket) => socket.pause())),
+  pass: useFixture(() => startTlsUpstream(certificates.pass, echo('pass'))),
+  pass2: useFixture(() => startTlsUpstream(certificates.pass, echo('pass2'))),
+}
+const port = await freePorts('tcp', 'share', 'bad', 'held', 'tls', 'none', 'dead')
+const stats = `127.0.0.1:${await freePort()}`
+const running = useGateway(async () => {
   const listeners = [
     ...(['tcp', 'share', 'bad', 'held', 'none', 'dead'] as const).map((name) => listener(name)),
     tls('pass', '*.pass.example.com'),
@@ -94,7 +77,7 @@ beforeAll(async () => {
     { ...tls('web', 'web.example.com', 'web'), protocol: 'HTTPS' },
   ]
   const pass = { hostnames: ['one.pass.example.com'] }
-  running = await startGateway({
+  return {
     args: ['--stats-address', stats],
     manifests: {
       'gateway.yaml': manifest(
@@ -135,14 +118,7 @@ beforeAll(async () => {
         httpRoute('web', { rules: [{ backendRefs: [toBackend('web')] }] }),
       ),
     },
-  })
-})
-
-afterAll(async () => {
-  await running?.dispose()
-  for (const upstream of Object.values(upstreams ?? {})) await upstream.close()
-  await web?.close()
-  authority?.dispose()
+  }
 })
 
 describe('a TCPRoute', () => {

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, sluice, startGateway } from '../support/gateway.ts'
+import { describe, expect, it } from 'vitest'
+import { useGateway, useUpstream } from '../support/fixture.ts'
+import { freePort, sluice } from '../support/gateway.ts'
 import {
   gateway,
   httpRoute,
@@ -9,76 +10,64 @@ import {
   staticBackend,
   toBackend,
 } from '../support/manifests.ts'
-import { startUpstream, type Upstream } from '../support/upstream.ts'
-
-let upstream: Upstream
-let running: RunningGateway
-let port: number
-let setPort: number
 
 /** One response header for each target, each under its own name, so that all that apply show. */
 const mark = (name: string) => ({
   traffic: { headerModifiers: { response: { set: [{ name: 'x-target', value: name }] } } },
 })
 
-beforeAll(async () => {
-  upstream = await startUpstream()
-  ;[port, setPort] = await Promise.all([freePort(), freePort()])
+const upstream = useUpstream()
+const port = await freePort()
+const setPort = await freePort()
+const running = useGateway(() => {
   const rules = [{ backendRefs: [toBackend('main')] }]
   const host = (name: string) => [`${name}.example.com`]
-  running = await startGateway({
-    manifests: {
-      'all.yaml': manifest(
-        gateway(port, {
+  return {
+    manifests: [
+      gateway(port, {
+        listeners: [
+          { name: 'http', port, protocol: 'HTTP' },
+          { name: 'named', port, protocol: 'HTTP', hostname: 'listener.example.com' },
+        ],
+        allowedListeners: { namespaces: { from: 'Same' } },
+      }),
+      {
+        apiVersion: 'gateway.networking.k8s.io/v1',
+        kind: 'ListenerSet',
+        metadata: { name: 'more' },
+        spec: {
+          parentRef: { name: 'edge' },
           listeners: [
-            { name: 'http', port, protocol: 'HTTP' },
-            { name: 'named', port, protocol: 'HTTP', hostname: 'listener.example.com' },
+            { name: 'one', port: setPort, protocol: 'HTTP', hostname: 'one.example.com' },
+            { name: 'two', port: setPort, protocol: 'HTTP', hostname: 'two.example.com' },
           ],
-          allowedListeners: { namespaces: { from: 'Same' } },
-        }),
-        {
-          apiVersion: 'gateway.networking.k8s.io/v1',
-          kind: 'ListenerSet',
-          metadata: { name: 'more' },
-          spec: {
-            parentRef: { name: 'edge' },
-            listeners: [
-              { name: 'one', port: setPort, protocol: 'HTTP', hostname: 'one.example.com' },
-              { name: 'two', port: setPort, protocol: 'HTTP', hostname: 'two.example.com' },
-            ],
-          },
         },
-        staticBackend('main', upstream.port),
-        ...service('svc', [upstream.port]),
-        httpRoute('plain', { hostnames: host('plain'), rules }),
-        httpRoute('early', { hostnames: host('early'), rules }),
-        httpRoute('listener', { parentRefs: [{ name: 'edge', sectionName: 'named' }], rules }),
-        httpRoute('route', { hostnames: host('route'), rules }),
-        httpRoute('rule', { hostnames: host('rule'), rules: [{ name: 'only', ...rules[0] }] }),
-        httpRoute('in-set', { parentRefs: [{ kind: 'ListenerSet', name: 'more' }], rules }),
-        httpRoute('service', {
-          hostnames: host('service'),
-          rules: [{ backendRefs: [{ name: 'svc', port: 80 }] }],
-        }),
-        policy('gateway', 'Gateway/edge', mark('gateway')),
-        policy('listener', 'Gateway/edge#named', mark('listener')),
-        policy('set', 'ListenerSet/more', mark('set')),
-        policy('entry', 'ListenerSet/more#two', mark('entry')),
-        policy('route', 'HTTPRoute/route', mark('route')),
-        policy('rule', 'HTTPRoute/rule#only', mark('rule')),
-        policy('on-service', 'Service/svc', mark('service')),
-        policy('on-backend', 'GatewayBackend/main', mark('backend')),
-        policy('early', 'HTTPRoute/early', {
-          traffic: { phase: 'PreRouting', transformation: { request: { remove: ['x'] } } },
-        }),
-      ),
-    },
-  })
-})
-
-afterAll(async () => {
-  await running?.dispose()
-  await upstream?.close()
+      },
+      staticBackend('main', upstream.port),
+      ...service('svc', [upstream.port]),
+      httpRoute('plain', { hostnames: host('plain'), rules }),
+      httpRoute('early', { hostnames: host('early'), rules }),
+      httpRoute('listener', { parentRefs: [{ name: 'edge', sectionName: 'named' }], rules }),
+      httpRoute('route', { hostnames: host('route'), rules }),
+      httpRoute('rule', { hostnames: host('rule'), rules: [{ name: 'only', ...rules[0] }] }),
+      httpRoute('in-set', { parentRefs: [{ kind: 'ListenerSet', name: 'more' }], rules }),
+      httpRoute('service', {
+        hostnames: host('service'),
+        rules: [{ backendRefs: [{ name: 'svc', port: 80 }] }],
+      }),
+      policy('gateway', 'Gateway/edge', mark('gateway')),
+      policy('listener', 'Gateway/edge#named', mark('listener')),
+      policy('set', 'ListenerSet/more', mark('set')),
+      policy('entry', 'ListenerSet/more#two', mark('entry')),
+      policy('route', 'HTTPRoute/route', mark('route')),
+      policy('rule', 'HTTPRoute/rule#only', mark('rule')),
+      policy('on-service', 'Service/svc', mark('service')),
+      policy('on-backend', 'GatewayBackend/main', mark('backend')),
+      policy('early', 'HTTPRoute/early', {
+        traffic: { phase: 'PreRouting', transformation: { request: { remove: ['x'] } } },
+      }),
+    ],
+  }
 })
 
 describe('traffic settings [PolicySpec.traffic] [GatewayPolicy.spec]', () => {

@@ -3,21 +3,14 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { Agent, request } from 'node:https'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Authority, type Certificate } from '../support/certificates.ts'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { describe, expect, it } from 'vitest'
+import type { Certificate } from '../support/certificates.ts'
+import { useAuthority, useGateway, useUpstream } from '../support/fixture.ts'
+import { freePort, startGateway } from '../support/gateway.ts'
 import { gateway, httpRoute, manifest, staticBackend, toBackend } from '../support/manifests.ts'
 import { handshake, sendTls, shownCertificate, ticketKeyOf } from '../support/tls-client.ts'
-import { type ReceivedRequest, startUpstream, type Upstream } from '../support/upstream.ts'
+import type { ReceivedRequest } from '../support/upstream.ts'
 import { waitFor } from '../support/wait-for.ts'
-
-let authority: Authority
-let upstream: Upstream
-let running: RunningGateway
-let port: number
-let plainPort: number
-let admin: string
-let certificates: Record<'shop' | 'wild' | 'ec' | 'rsa' | 'old' | 'new' | 'far', Certificate>
 
 const base64 = (text: string) => Buffer.from(text).toString('base64')
 
@@ -58,22 +51,22 @@ async function listenerCondition(name: string, type: string): Promise<unknown> {
   return listener?.conditions.find((entry) => entry.type === type)
 }
 
-beforeAll(async () => {
-  authority = new Authority()
-  upstream = await startUpstream('main')
-  port = await freePort()
-  plainPort = await freePort()
-  certificates = {
-    shop: authority.issue(['shop.example.com']),
-    wild: authority.issue(['*.wild.example.com']),
-    ec: authority.issue(['both.example.com'], 'ec'),
-    rsa: authority.issue(['both.example.com'], 'rsa'),
-    old: authority.issue(['rotating.example.com']),
-    new: authority.issue(['rotating.example.com']),
-    far: authority.issue(['far.example.com']),
-  }
+const authority = useAuthority()
+const upstream = useUpstream('main')
+const port = await freePort()
+const plainPort = await freePort()
+const certificates = {
+  shop: authority.issue(['shop.example.com']),
+  wild: authority.issue(['*.wild.example.com']),
+  ec: authority.issue(['both.example.com'], 'ec'),
+  rsa: authority.issue(['both.example.com'], 'rsa'),
+  old: authority.issue(['rotating.example.com']),
+  new: authority.issue(['rotating.example.com']),
+  far: authority.issue(['far.example.com']),
+}
+const running = useGateway(() => {
   const { shop, wild, ec, rsa, old, far } = certificates
-  running = await startGateway({
+  return {
     args: ['--admin-address', '127.0.0.1:0'],
     manifests: {
       'all.yaml': manifest(
@@ -128,15 +121,9 @@ beforeAll(async () => {
       'rotating.yaml': manifest(tlsSecret('rotating', old)),
       'grant.yaml': manifest(grant('Gateway')),
     },
-  })
-  admin = /admin: (http:\S+)/.exec(running.stderr)?.[1] ?? ''
-}, 120_000)
-
-afterAll(async () => {
-  await running?.dispose()
-  await upstream?.close()
-  authority?.dispose()
+  }
 })
+const admin = () => /admin: (http:\S+)/.exec(running.stderr)?.[1] ?? ''
 
 describe('TLS that ends at the gateway', () => {
   it('serves HTTP/1.1 behind it, to the listener that the name chooses', async () => {
@@ -290,7 +277,7 @@ describe('keys of session tickets', () => {
   }
 
   it('open what was sealed by the last one or the one before, and nothing older', async () => {
-    const rotate = () => fetch(`${admin}/rotate_tls_session_keys`, { method: 'POST' })
+    const rotate = () => fetch(`${admin()}/rotate_tls_session_keys`, { method: 'POST' })
     const first = await begin(port)
     expect((await rotate()).status).toBe(200)
     const second = await beginWithout(port, first.key)
@@ -422,7 +409,6 @@ describe('certificates', () => {
   it('come again from the files after a restart', async () => {
     await running.stop()
     await running.start()
-    admin = /admin: (http:\S+)/.exec(running.stderr)?.[1] ?? ''
     const { shop } = certificates
     expect(await shownCertificate(port, client('shop.example.com'))).toBe(shop.fingerprint)
   })
@@ -455,11 +441,10 @@ describe('certificates', () => {
     expect([ec, rsa, shop].map(({ fingerprint }) => fingerprint)).toContain(
       await shownCertificate(port, client('both.example.com')),
     )
-    admin = /admin: (http:\S+)/.exec(running.stderr)?.[1] ?? ''
   })
 
   it('leave no key in the state folder, the logs or the dump of the configuration', async () => {
-    const dump = await (await fetch(`${admin}/config_dump`)).text()
+    const dump = await (await fetch(`${admin()}/config_dump`)).text()
     expect(JSON.parse(dump).resources.secret.length).toBeGreaterThan(0)
     const files = readdirSync(running.folder).filter((file) => file !== 'manifests')
     expect(files).toContain('events.db')

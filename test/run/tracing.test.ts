@@ -1,20 +1,20 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Server, ServerCredentials, type ServiceDefinition, status } from '@grpc/grpc-js'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { Collected, hex } from '../support/collected-spans.ts'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { useFixture, useGateway, useUpstream } from '../support/fixture.ts'
+import { freePort, freePorts } from '../support/gateway.ts'
 import type { TestRequest } from '../support/http-client.ts'
 import {
   gateway,
   httpRoute,
-  manifest,
   policy,
   service,
   staticBackend,
   toBackend,
 } from '../support/manifests.ts'
-import { type ReceivedRequest, startUpstream, type Upstream } from '../support/upstream.ts'
+import type { ReceivedRequest } from '../support/upstream.ts'
 import { waitFor } from '../support/wait-for.ts'
 
 async function startHttpCollector(collected: Collected) {
@@ -121,76 +121,59 @@ type Name = keyof typeof tracings
 
 const byHttp = new Collected()
 const byGrpc = new Collected()
-const ports = new Map<string, number>()
-let httpCollector: Awaited<ReturnType<typeof startHttpCollector>>
-let grpcCollector: Awaited<ReturnType<typeof startGrpcCollector>>
-let upstream: Upstream
-let authorizer: Upstream
-let running: RunningGateway
-
-beforeAll(async () => {
-  httpCollector = await startHttpCollector(byHttp)
-  grpcCollector = await startGrpcCollector(byGrpc)
-  upstream = await startUpstream('main')
-  authorizer = await startUpstream('authorizer', (_, response) => response.end())
-  const names = Object.keys(tracings) as Name[]
-  for (const name of names) ports.set(name, await freePort())
+const httpCollector = useFixture(() => startHttpCollector(byHttp))
+const grpcCollector = useFixture(() => startGrpcCollector(byGrpc))
+const upstream = useUpstream('main')
+const authorizer = useUpstream('authorizer', (_, response) => response.end())
+const names = Object.keys(tracings) as Name[]
+const ports = await freePorts(...names)
+const running = useGateway(async () => {
   const backendRefs = [toBackend('main')]
-  running = await startGateway({
-    manifests: {
-      'all.yaml': manifest(
-        ...names.map((name) => gateway(ports.get(name) ?? 0, {}, name)),
-        ...names.map((name) =>
-          policy(name, `Gateway/${name}`, { frontend: { tracing: tracings[name] } }),
-        ),
-        staticBackend('main', upstream.port),
-        staticBackend('http-collector', httpCollector.port),
-        staticBackend('authorizer', authorizer.port, { auth: { key: 'for-the-authorizer' } }),
-        httpRoute('asked', {
-          hostnames: ['asked.example.com'],
-          parentRefs: [{ name: 'http' }],
-          rules: [{ backendRefs }],
-        }),
-        policy('asked', 'HTTPRoute/asked', {
-          traffic: { extAuth: { backendRef: toBackend('authorizer'), http: {} } },
-        }),
-        staticBackend('down', await freePort()),
-        staticBackend('nobody', await freePort()),
-        ...service('grpc-collector', [grpcCollector.port]),
-        httpRoute('pattern', {
-          hostnames: ['pattern.example.com'],
-          parentRefs: [{ name: 'http' }],
-          rules: [
-            {
-              matches: [{ path: { type: 'RegularExpression', value: '/re/[0-9]+' } }],
-              backendRefs,
-            },
-          ],
-        }),
-        httpRoute('app', {
-          parentRefs: names.map((name) => ({ name })),
-          rules: [
-            { matches: [{ path: { value: '/api' } }], backendRefs },
-            { matches: [{ path: { type: 'Exact', value: '/exact' } }], backendRefs },
-            { matches: [{ path: { value: '/nobody' } }], backendRefs: [toBackend('nobody')] },
-            { backendRefs },
-          ],
-        }),
+  return {
+    manifests: [
+      ...names.map((name) => gateway(ports[name], {}, name)),
+      ...names.map((name) =>
+        policy(name, `Gateway/${name}`, { frontend: { tracing: tracings[name] } }),
       ),
-    },
+      staticBackend('main', upstream.port),
+      staticBackend('http-collector', httpCollector.port),
+      staticBackend('authorizer', authorizer.port, { auth: { key: 'for-the-authorizer' } }),
+      httpRoute('asked', {
+        hostnames: ['asked.example.com'],
+        parentRefs: [{ name: 'http' }],
+        rules: [{ backendRefs }],
+      }),
+      policy('asked', 'HTTPRoute/asked', {
+        traffic: { extAuth: { backendRef: toBackend('authorizer'), http: {} } },
+      }),
+      staticBackend('down', await freePort()),
+      staticBackend('nobody', await freePort()),
+      ...service('grpc-collector', [grpcCollector.port]),
+      httpRoute('pattern', {
+        hostnames: ['pattern.example.com'],
+        parentRefs: [{ name: 'http' }],
+        rules: [
+          {
+            matches: [{ path: { type: 'RegularExpression', value: '/re/[0-9]+' } }],
+            backendRefs,
+          },
+        ],
+      }),
+      httpRoute('app', {
+        parentRefs: names.map((name) => ({ name })),
+        rules: [
+          { matches: [{ path: { value: '/api' } }], backendRefs },
+          { matches: [{ path: { type: 'Exact', value: '/exact' } }], backendRefs },
+          { matches: [{ path: { value: '/nobody' } }], backendRefs: [toBackend('nobody')] },
+          { backendRefs },
+        ],
+      }),
+    ],
     args: ['--access-log', 'json'],
-  })
+  }
 })
 
-afterAll(async () => {
-  await running?.dispose()
-  httpCollector?.close()
-  grpcCollector?.close()
-  await upstream?.close()
-  await authorizer?.close()
-})
-
-const send = (name: Name, request: TestRequest) => running.send(ports.get(name) ?? 0, request)
+const send = (name: Name, request: TestRequest) => running.send(ports[name], request)
 const received = async (name: Name, request: TestRequest) =>
   JSON.parse((await send(name, request)).body) as ReceivedRequest
 

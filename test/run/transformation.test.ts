@@ -1,17 +1,11 @@
 import type { ServerResponse } from 'node:http'
 import { gzipSync } from 'node:zlib'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { describe, expect, it } from 'vitest'
+import { useGateway, useUpstream } from '../support/fixture.ts'
+import { freePort } from '../support/gateway.ts'
 import type { TestRequest, TestResponse } from '../support/http-client.ts'
-import {
-  gateway,
-  httpRoute,
-  manifest,
-  policy,
-  staticBackend,
-  toBackend,
-} from '../support/manifests.ts'
-import { type ReceivedRequest, startUpstream, type Upstream } from '../support/upstream.ts'
+import { gateway, httpRoute, policy, staticBackend, toBackend } from '../support/manifests.ts'
+import type { ReceivedRequest } from '../support/upstream.ts'
 
 type Half = Readonly<Record<string, unknown>>
 const header = (name: string, value: string) => ({ name, value })
@@ -138,10 +132,6 @@ const transformations: Readonly<Record<string, { request?: Half; response?: Half
   empty: { response: { set: [header('x-code', 'string(response.code)')], body: '"ignored"' } },
 }
 
-let upstream: Upstream
-let running: RunningGateway
-let port: number
-
 function answer(received: ReceivedRequest, response: ServerResponse): void {
   response.setHeader('x-internal', 'secret')
   response.setHeader('set-cookie', ['theirs=1'])
@@ -154,9 +144,9 @@ function answer(received: ReceivedRequest, response: ServerResponse): void {
   else response.end(JSON.stringify(received))
 }
 
-beforeAll(async () => {
-  upstream = await startUpstream('main', answer)
-  port = await freePort()
+const upstream = useUpstream('main', answer)
+const port = await freePort()
+const running = useGateway(() => {
   const backendRefs = [toBackend('main')]
   const routes = Object.entries(transformations).flatMap(([name, transformation]) => [
     httpRoute(name, { hostnames: [`${name}.example.com`], rules: [{ backendRefs }] }),
@@ -170,60 +160,53 @@ beforeAll(async () => {
       },
     }),
   ])
-  running = await startGateway({
-    manifests: {
-      'all.yaml': manifest(
-        gateway(port, {
-          listeners: [
-            { name: 'http', port, protocol: 'HTTP' },
-            { name: 'early', port, protocol: 'HTTP', hostname: 'early.example.com' },
-          ],
-        }),
-        staticBackend('main', upstream.port),
-        ...routes,
-        httpRoute('early', {
-          parentRefs: [{ name: 'edge', sectionName: 'early' }],
-          rules: [
-            {
-              matches: [{ headers: [{ name: 'x-version', value: '2' }] }],
-              filters: [headerFilter('two')],
-              backendRefs,
-            },
-            {
-              matches: [{ path: { value: '/moved' } }],
-              filters: [headerFilter('moved')],
-              backendRefs,
-            },
-            { filters: [headerFilter('other')], backendRefs },
-          ],
-        }),
-        policy('early', 'Gateway/edge#early', {
-          traffic: {
-            phase: 'PreRouting',
-            transformation: {
-              request: {
-                set: [
-                  header('x-version', 'request.path.startsWith("/v2") ? "2" : "1"'),
-                  header(':path', 'request.path == "/old" ? "/moved" : request.path'),
-                ],
-              },
-              response: { set: [header('x-early', '"yes"')] },
-            },
+  return {
+    manifests: [
+      gateway(port, {
+        listeners: [
+          { name: 'http', port, protocol: 'HTTP' },
+          { name: 'early', port, protocol: 'HTTP', hostname: 'early.example.com' },
+        ],
+      }),
+      staticBackend('main', upstream.port),
+      ...routes,
+      httpRoute('early', {
+        parentRefs: [{ name: 'edge', sectionName: 'early' }],
+        rules: [
+          {
+            matches: [{ headers: [{ name: 'x-version', value: '2' }] }],
+            filters: [headerFilter('two')],
+            backendRefs,
           },
-        }),
-      ),
-    },
-  })
+          {
+            matches: [{ path: { value: '/moved' } }],
+            filters: [headerFilter('moved')],
+            backendRefs,
+          },
+          { filters: [headerFilter('other')], backendRefs },
+        ],
+      }),
+      policy('early', 'Gateway/edge#early', {
+        traffic: {
+          phase: 'PreRouting',
+          transformation: {
+            request: {
+              set: [
+                header('x-version', 'request.path.startsWith("/v2") ? "2" : "1"'),
+                header(':path', 'request.path == "/old" ? "/moved" : request.path'),
+              ],
+            },
+            response: { set: [header('x-early', '"yes"')] },
+          },
+        },
+      }),
+    ],
+  }
 })
 
 const headerFilter = (value: string) => ({
   type: 'ResponseHeaderModifier',
   responseHeaderModifier: { set: [{ name: 'x-rule', value }] },
-})
-
-afterAll(async () => {
-  await running?.dispose()
-  await upstream?.close()
 })
 
 const send = (name: string, request: TestRequest = {}): Promise<TestResponse> =>

@@ -1,19 +1,12 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { RawConnection, RawUpstream } from '../proxy/engine-rig.ts'
 import { DnsServer } from '../support/dns-server.ts'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
-import { gateway, httpRoute, manifest, staticBackend, toBackend } from '../support/manifests.ts'
-import { startUpstream, type Upstream } from '../support/upstream.ts'
+import { useFixture, useGateway, useUpstream } from '../support/fixture.ts'
+import { freePort } from '../support/gateway.ts'
+import { gateway, httpRoute, staticBackend, toBackend } from '../support/manifests.ts'
 import { waitFor } from '../support/wait-for.ts'
 
 // What backends see of the gateway on the wire, byte by byte.
-
-let dns: DnsServer
-let running: RunningGateway
-let raw: RawUpstream
-let mirror: RawUpstream
-let named: Upstream
-let port: number
 
 const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 const routed = (name: string, more: object = {}) =>
@@ -40,13 +33,13 @@ function answer(make: (count: number, connection: RawConnection) => string | und
 /** Milliseconds are the rule's: nothing is measured here. */
 const limits = { request: { request: '200ms' }, attempt: { backendRequest: '200ms' } }
 
-beforeAll(async () => {
-  dns = await new DnsServer().start()
-  raw = await RawUpstream.start()
-  mirror = await RawUpstream.start()
-  named = await startUpstream('named')
+const dns = useFixture(() => new DnsServer().start())
+const raw = useFixture(() => RawUpstream.start())
+const mirror = useFixture(() => RawUpstream.start())
+const named = useUpstream('named')
+const port = await freePort()
+const running = useGateway(() => {
   dns.hosts.set('moving.rules.test', ['127.0.0.1'])
-  port = await freePort()
   const atName = (name: string, host: string) => ({
     ...staticBackend(name, named.port),
     spec: { static: { host, port: named.port } },
@@ -56,34 +49,24 @@ beforeAll(async () => {
       hostnames: [`${name}.example.com`],
       rules: [{ backendRefs: [toBackend(name)] }],
     })
-  running = await startGateway({
+  return {
     args: ['--name-servers', dns.address],
-    manifests: {
-      'all.yaml': manifest(
-        gateway(port),
-        staticBackend('raw', raw.address.port),
-        staticBackend('mirror', mirror.address.port),
-        atName('moving', 'moving.rules.test'),
-        atName('nowhere', 'nowhere.rules.test'),
-        routed('raw'),
-        routed('whole', { timeouts: limits.request }),
-        routed('attempt', { timeouts: limits.attempt }),
-        routed('copied', {
-          filters: [{ type: 'RequestMirror', requestMirror: { backendRef: toBackend('mirror') } }],
-        }),
-        toNamed('moving'),
-        toNamed('nowhere'),
-      ),
-    },
-  })
-}, 60_000)
-
-afterAll(async () => {
-  await running?.dispose()
-  raw?.close()
-  mirror?.close()
-  await named?.close()
-  dns?.close()
+    manifests: [
+      gateway(port),
+      staticBackend('raw', raw.address.port),
+      staticBackend('mirror', mirror.address.port),
+      atName('moving', 'moving.rules.test'),
+      atName('nowhere', 'nowhere.rules.test'),
+      routed('raw'),
+      routed('whole', { timeouts: limits.request }),
+      routed('attempt', { timeouts: limits.attempt }),
+      routed('copied', {
+        filters: [{ type: 'RequestMirror', requestMirror: { backendRef: toBackend('mirror') } }],
+      }),
+      toNamed('moving'),
+      toNamed('nowhere'),
+    ],
+  }
 })
 
 describe('connections that are kept', () => {

@@ -1,18 +1,13 @@
 /** WebSockets between clients and backends of either version of HTTP (RFC 6455, RFC 8441). */
 import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
-import {
-  type ClientHttp2Session,
-  connect,
-  createServer as createHttp2Server,
-  type Http2Server,
-  type ServerHttp2Stream,
-} from 'node:http2'
-import type { AddressInfo, Socket } from 'node:net'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createServer } from 'node:http'
+import { connect, createServer as createHttp2Server, type ServerHttp2Stream } from 'node:http2'
+import type { Socket } from 'node:net'
+import { expect, it } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
-import { freePort, type RunningGateway, startGateway } from '../support/gateway.ts'
-import { gateway, httpRoute, manifest, staticBackend, toBackend } from '../support/manifests.ts'
+import { useFixture, useGateway, useListening } from '../support/fixture.ts'
+import { freePort } from '../support/gateway.ts'
+import { gateway, httpRoute, staticBackend, toBackend } from '../support/manifests.ts'
 import { waitFor } from '../support/wait-for.ts'
 
 /** Frames of a WebSocket on a stream of HTTP/2, by a library that knows nothing of that. */
@@ -32,22 +27,8 @@ const echo = (socket: WebSocket) => {
   socket.on('message', (data, isBinary) => socket.send(data, { binary: isBinary }))
 }
 
-let running: RunningGateway
-let port: number
-let http1: Server
-let http2: Http2Server
-let bare: Http2Server
-let session: ClientHttp2Session
 const open = new Set<ServerHttp2Stream>()
 const heads: Record<string, unknown>[] = []
-
-const portOf = (server: Server | Http2Server) => (server.address() as AddressInfo).port
-
-async function listening<Some extends Server | Http2Server>(server: Some): Promise<Some> {
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return server
-}
 
 const webSocket = (path: string) =>
   new WebSocket(`ws://127.0.0.1:${port}${path}`, ['chat'], { headers: { 'x-from': 'client' } })
@@ -76,27 +57,37 @@ async function echoes(socket: WebSocket): Promise<void> {
   }
 }
 
-beforeAll(async () => {
-  http1 = await listening(createServer((_, response) => response.end('no socket')))
-  const sockets = new WebSocketServer({ server: http1 })
-  sockets.on('connection', echo)
-  http2 = await listening(createHttp2Server({ settings: { enableConnectProtocol: true } }))
-  http2.on('stream', (stream, headers) => {
-    heads.push(headers)
-    if (headers[':path'] === '/refused') {
-      stream.respond({ ':status': 403, 'content-type': 'text/plain' })
-      stream.end('not you')
-      return
-    }
-    open.add(stream)
-    stream.once('close', () => open.delete(stream))
-    stream.on('error', () => {})
-    stream.respond({ ':status': 200, 'sec-websocket-protocol': 'chat' })
-    echo(webSocketOn(stream, true))
-  })
-  bare = await listening(createHttp2Server())
-  bare.on('stream', (stream) => stream.respond({ ':status': 200 }, { endStream: true }))
-  port = await freePort()
+const sockets = new WebSocketServer({ noServer: true })
+const http1 = useListening(
+  createServer((_, response) => response.end('no socket')).on('upgrade', (request, socket, head) =>
+    sockets.handleUpgrade(request, socket, head, echo),
+  ),
+)
+const http2 = useListening(
+  createHttp2Server({ settings: { enableConnectProtocol: true } }).on(
+    'stream',
+    (stream, headers) => {
+      heads.push(headers)
+      if (headers[':path'] === '/refused') {
+        stream.respond({ ':status': 403, 'content-type': 'text/plain' })
+        stream.end('not you')
+        return
+      }
+      open.add(stream)
+      stream.once('close', () => open.delete(stream))
+      stream.on('error', () => {})
+      stream.respond({ ':status': 200, 'sec-websocket-protocol': 'chat' })
+      echo(webSocketOn(stream, true))
+    },
+  ),
+)
+const bare = useListening(
+  createHttp2Server().on('stream', (stream) =>
+    stream.respond({ ':status': 200 }, { endStream: true }),
+  ),
+)
+const port = await freePort()
+useGateway(() => {
   const spoken = { http: { version: 'HTTP2' } }
   const route = (name: string, value: string) =>
     httpRoute(name, {
@@ -104,31 +95,27 @@ beforeAll(async () => {
         { matches: [{ path: { type: 'PathPrefix', value } }], backendRefs: [toBackend(name)] },
       ],
     })
-  running = await startGateway({
+  return {
     args: ['--workers', '1'],
-    manifests: {
-      'all.yaml': manifest(
-        gateway(port),
-        staticBackend('one', portOf(http1)),
-        staticBackend('two', portOf(http2), spoken),
-        staticBackend('bare', portOf(bare), spoken),
-        route('one', '/one'),
-        route('two', '/'),
-        route('bare', '/bare'),
-      ),
-    },
-  })
-  session = connect(`http://127.0.0.1:${port}`)
-  await once(session, 'remoteSettings')
+    manifests: [
+      gateway(port),
+      staticBackend('one', http1.port),
+      staticBackend('two', http2.port, spoken),
+      staticBackend('bare', bare.port, spoken),
+      route('one', '/one'),
+      route('two', '/'),
+      route('bare', '/bare'),
+    ],
+  }
 })
-afterAll(async () => {
-  session?.destroy()
-  await running?.dispose()
-  http1?.close()
-  http1?.closeAllConnections()
-  http2?.close()
-  bare?.close()
-})
+const session = useFixture(
+  async () => {
+    const session = connect(`http://127.0.0.1:${port}`)
+    await once(session, 'remoteSettings')
+    return session
+  },
+  (session) => session.destroy(),
+)
 
 it('lets a client of HTTP/1.1 through to a backend of HTTP/2', async () => {
   const socket = webSocket('/chat?room=1')

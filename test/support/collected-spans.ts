@@ -1,4 +1,5 @@
 /** What a collector of spans was sent (OTLP), as plain data. */
+import { createServer, type Server } from 'node:http'
 import { fromBinary } from '@bufbuild/protobuf'
 import {
   type AnyValue,
@@ -63,4 +64,16 @@ function plainValue(value: AnyValue | undefined): unknown {
     default:
       return value?.value.value
   }
+}
+
+/** A collector over HTTP that accepts everything; pass it to `useListening`. */
+export function collectingServer(collected: Collected): Server {
+  return createServer((request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.on('end', () => {
+      collected.take(Buffer.concat(chunks))
+      response.end()
+    })
+  })
 }

@@ -22,6 +22,14 @@ export async function freePort(): Promise<number> {
   }
 }
 
+/** A free port for each of the names. */
+export async function freePorts<Name extends string>(
+  ...names: readonly Name[]
+): Promise<Record<Name, number>> {
+  const ports = await Promise.all(names.map(async (name) => [name, await freePort()] as const))
+  return Object.fromEntries(ports) as Record<Name, number>
+}
+
 /** Held until the process ends, by a name of the kernel's that no file is left of. */
 function isClaimed(port: number): Promise<boolean> {
   if (process.platform !== 'linux') return Promise.resolve(true)

@@ -5,9 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { send, type TestRequest, type TestResponse } from './http-client.ts'
+import { type Manifest, manifest } from './manifests.ts'
 import { waitFor } from './wait-for.ts'
 
-export { freePort } from './free-port.ts'
+export { freePort, freePorts } from './free-port.ts'
 
 export const launcher = join(import.meta.dirname, '..', '..', 'bin', 'sluice')
 
@@ -29,8 +30,8 @@ export async function sluice(...args: string[]): Promise<CommandResult> {
 }
 
 export interface GatewayOptions {
-  /** File name -> content. */
-  readonly manifests: Readonly<Record<string, string>>
+  /** File name -> content, or the objects of a single file `all.yaml`. */
+  readonly manifests: Readonly<Record<string, string>> | readonly Manifest[]
   readonly args?: readonly string[]
   /** Keep the event log on this NATS server. */
   readonly nats?: string
@@ -54,7 +55,10 @@ export class RunningGateway {
     this.#manifests = join(this.folder, 'manifests')
     this.logFile = join(this.folder, 'events.db')
     mkdirSync(this.#manifests)
-    for (const [file, content] of Object.entries(options.manifests)) this.write(file, content)
+    const files = isList(options.manifests)
+      ? { 'all.yaml': manifest(...options.manifests) }
+      : options.manifests
+    for (const [file, content] of Object.entries(files)) this.write(file, content)
   }
 
   get manifests(): string {
@@ -197,7 +201,17 @@ export function allConditions(status: Status | undefined): StatusCondition[] {
   return [...(status?.conditions ?? []), ...lists.flatMap((entry) => entry.conditions ?? [])]
 }
 
-/** Starts a gateway on manifests; dispose it in afterAll or afterEach. */
-export function startGateway(options: GatewayOptions): Promise<RunningGateway> {
-  return new RunningGateway(options).start()
+function isList(manifests: GatewayOptions['manifests']): manifests is readonly Manifest[] {
+  return Array.isArray(manifests)
+}
+
+/** Starts a gateway on manifests; the caller disposes it. Most test files want `useGateway`. */
+export async function startGateway(options: GatewayOptions): Promise<RunningGateway> {
+  const running = new RunningGateway(options)
+  try {
+    return await running.start()
+  } catch (error) {
+    await running.dispose()
+    throw error
+  }
 }

@@ -2,6 +2,8 @@
 
 type Fields = Readonly<Record<string, unknown>>
 
+export type Manifest = Fields
+
 /** An object of no namespace that is said: `default` in a cluster and in manifests. */
 type Named = Fields & {
   readonly apiVersion: string

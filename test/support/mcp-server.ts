@@ -8,6 +8,7 @@ import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js'
 import type { EventStore } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
+import { useFixture } from './fixture.ts'
 
 export interface McpServerOptions {
   /** Gives a server what it offers; called once for each session. */
@@ -148,6 +149,14 @@ export class TestMcpServer {
       http?.closeAllConnections()
     })
   }
+}
+
+/** An MCP server for the time of the tests, which they may end and start again. */
+export function useMcpServer(options: McpServerOptions): TestMcpServer {
+  return useFixture(
+    () => new TestMcpServer(options).start(),
+    (server) => server.kill(),
+  )
 }
 
 /** A server of the older transport (HTTP with SSE), made with the official SDK. */
