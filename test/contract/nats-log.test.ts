@@ -1,17 +1,16 @@
 import { jetstreamManager } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'
-import { afterAll, beforeAll } from 'vitest'
 import { openNatsLog } from '../../src/log/nats.ts'
-import { type NatsServer, startNatsServer } from '../support/nats-server.ts'
+import { useFixture } from '../support/fixture.ts'
+import { startNatsServer } from '../support/nats-server.ts'
 import { describeWithParts } from '../support/parts.ts'
 import { describeLog } from './log-contract.ts'
 
 describeWithParts(['nats-server'], 'the log on a NATS server', () => {
-  let server: NatsServer
-  beforeAll(async () => {
-    server = await startNatsServer()
-  })
-  afterAll(() => server.remove())
+  const server = useFixture(
+    () => startNatsServer(),
+    (part) => part.remove(),
+  )
 
   describeLog('NATS', () => {
     const open = () => openNatsLog({ servers: server.url })

@@ -1,18 +1,9 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, it } from 'vitest'
-import {
-  type FramingCase,
-  type FramingScene,
-  framingCases,
-  startFramingScene,
-} from './framing-scene.ts'
+import { describe, it } from 'vitest'
+import { useFixture } from '../support/fixture.ts'
+import { type FramingCase, framingCases, startFramingScene } from './framing-scene.ts'
 
-let scene: FramingScene
-
-beforeAll(async () => {
-  scene = await startFramingScene()
-})
-afterAll(() => scene.close())
+const scene = useFixture(startFramingScene)
 
 const plain: FramingCase = {
   client: '1.1',

@@ -1,16 +1,13 @@
 /** Streams that both sides have ended, one just after the other (RFC 9113 5.1, closed). */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { errorCodes, frameTypes, rstStreamFrame } from '../../src/engine/http2/frames.ts'
-import { answering, type EngineRig, type RawUpstream, startEngine } from '../proxy/engine-rig.ts'
+import { answering, type EngineRig, startEngine } from '../proxy/engine-rig.ts'
 import { data, endHeaders, FrameClient, get, headers, post } from '../proxy/frame-client.ts'
+import { useFixture } from '../support/fixture.ts'
 
 let rig: EngineRig
-let upstream: RawUpstream
 
-beforeAll(async () => {
-  upstream = await answering('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
-})
-afterAll(() => upstream.close())
+const upstream = useFixture(() => answering('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'))
 beforeEach(async () => {
   rig = await startEngine()
   rig.plane.upstream = upstream.address

@@ -1,4 +1,5 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { FloodKind } from '../../src/engine/http2/flood-guard.ts'
 import {
   errorCodes,
   frameTypes,
@@ -9,14 +10,7 @@ import {
   settingsFrame,
   windowUpdateFrame,
 } from '../../src/engine/http2/frames.ts'
-import type { FloodKind } from '../../src/engine/limits/http2-floods.ts'
-import {
-  answering,
-  type EngineRig,
-  RawConnection,
-  type RawUpstream,
-  startEngine,
-} from '../proxy/engine-rig.ts'
+import { answering, type EngineRig, RawConnection, startEngine } from '../proxy/engine-rig.ts'
 import {
   data,
   endHeaders,
@@ -28,6 +22,7 @@ import {
   headers,
   post,
 } from '../proxy/frame-client.ts'
+import { useFixture } from '../support/fixture.ts'
 import { ManualClock } from '../support/manual-clock.ts'
 import { waitFor } from '../support/wait-for.ts'
 
@@ -35,13 +30,9 @@ const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 const { protocol, streamClosed, flowControl, frameSize, compression, enhanceYourCalm } = errorCodes
 
 let rig: EngineRig
-let upstream: RawUpstream
 const clock = new ManualClock()
 
-beforeAll(async () => {
-  upstream = await answering(ok)
-})
-afterAll(() => upstream.close())
+const upstream = useFixture(() => answering(ok))
 beforeEach(async () => {
   rig = await startEngine({ clock })
   rig.plane.upstream = upstream.address

@@ -7,9 +7,9 @@ import {
 } from 'node:http2'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { createSecureContext, createServer as createTls } from 'node:tls'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { UpstreamAddress } from '../../src/engine/sockets/upstream-address.ts'
-import { Authority, type Certificate } from '../support/certificates.ts'
+import { useAuthority } from '../support/fixture.ts'
 import { ManualClock } from '../support/manual-clock.ts'
 import { type EngineRig, eventually, RawConnection, startEngine } from './engine-rig.ts'
 
@@ -19,14 +19,8 @@ const tries = 12
 const refusal = 'too large, and told so\n'
 const lengthAnswer = `HTTP/1.1 413 Content Too Large\r\ncontent-length: ${refusal.length}\r\n\r\n${refusal}`
 const closeAnswer = `HTTP/1.1 401 Unauthorized\r\nconnection: close\r\n\r\n${refusal}`
-
-let authority: Authority
-let leaf: Certificate
-beforeAll(() => {
-  authority = new Authority()
-  leaf = authority.issue(['127.0.0.1'])
-})
-afterAll(() => authority.dispose())
+const authority = useAuthority()
+const leaf = authority.issue(['127.0.0.1'])
 
 let rig: EngineRig
 let server: { close(): unknown }

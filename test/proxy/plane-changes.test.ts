@@ -1,26 +1,21 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { useFixture } from '../support/fixture.ts'
 import { gateway, listener, match, route, serviceAt, toService } from './plane-resources.ts'
-import { type Echo, type Rig, startRig, startUpstream, type Upstream } from './plane-rig.ts'
+import { type Echo, type Rig, startRig, startUpstream } from './plane-rig.ts'
 
 let rig: Rig
-let one: Upstream
-let two: Upstream
 /** Answers wait for this; a test that sets it decides when. */
 let gate: Promise<void> = Promise.resolve()
 /** Called when a request has reached the first upstream. */
 let arrived: (echo: Echo) => void = () => {}
 
-beforeAll(async () => {
-  one = await startUpstream('one', (_request, response, echo) => {
+const one = useFixture(() =>
+  startUpstream('one', (_request, response, echo) => {
     arrived(echo)
     void gate.then(() => response.end(JSON.stringify(echo)))
-  })
-  two = await startUpstream('two')
-})
-afterAll(async () => {
-  await one.close()
-  await two.close()
-})
+  }),
+)
+const two = useFixture(() => startUpstream('two'))
 beforeEach(async () => {
   rig = await startRig()
 })

@@ -1,5 +1,6 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { RouteFilter } from '../../src/model/resources.ts'
+import { useFixture } from '../support/fixture.ts'
 import {
   cartRoute,
   gateway,
@@ -14,15 +15,11 @@ import {
 import { type Echo, type Rig, startRig, startUpstream, type Upstream } from './plane-rig.ts'
 
 let rig: Rig
-let upstream: Upstream
 let mirror: Upstream
 /** Resolves with the next request that the mirror has got. */
 let mirrored: Promise<Echo>
 
-beforeAll(async () => {
-  upstream = await startUpstream('one')
-})
-afterAll(() => upstream.close())
+const upstream = useFixture(() => startUpstream('one'))
 beforeEach(async () => {
   rig = await startRig()
   let resolve: (echo: Echo) => void = () => {}
@@ -194,11 +191,7 @@ describe('mirrors', () => {
 })
 
 describe('timeouts', () => {
-  let silent: Upstream
-  beforeAll(async () => {
-    silent = await startUpstream('silent', () => {})
-  })
-  afterAll(() => silent.close())
+  const silent = useFixture(() => startUpstream('silent', () => {}))
 
   const toSilent = (fields: Parameters<typeof route>[0]) => [
     listener(rig.port),

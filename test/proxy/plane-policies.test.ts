@@ -1,5 +1,6 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { PolicyTarget } from '../../src/model/resources.ts'
+import { useFixture } from '../support/fixture.ts'
 import {
   backend,
   cartRoute,
@@ -12,18 +13,16 @@ import {
   toBackend,
   toService,
 } from './plane-resources.ts'
-import { type Rig, startRig, startUpstream, type Upstream } from './plane-rig.ts'
+import { type Rig, startRig, startUpstream } from './plane-rig.ts'
 
 let rig: Rig
-let upstream: Upstream
 
-beforeAll(async () => {
-  upstream = await startUpstream('one', (_request, response, echo) => {
+const upstream = useFixture(() =>
+  startUpstream('one', (_request, response, echo) => {
     response.writeHead(200, { server: 'upstream', 'x-list': ['a', 'b'] })
     response.end(JSON.stringify(echo))
-  })
-})
-afterAll(() => upstream.close())
+  }),
+)
 beforeEach(async () => {
   rig = await startRig()
 })

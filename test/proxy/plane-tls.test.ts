@@ -1,23 +1,18 @@
 import { generateKeyPairSync } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { createIoCore } from '../../src/core/index.ts'
 import type { CertificateRef, Resource, SecretResource } from '../../src/model/resources.ts'
 import { createDataPlane, type DataPlane } from '../../src/proxy/data-plane.ts'
-import { Authority, type Certificate } from '../support/certificates.ts'
+import type { Certificate } from '../support/certificates.ts'
+import { useAuthority } from '../support/fixture.ts'
 import { listener } from './plane-resources.ts'
 
-let authority: Authority
-let first: Certificate
-let second: Certificate
 let plane: DataPlane
 let sequence = 0
 
-beforeAll(() => {
-  authority = new Authority()
-  first = authority.issue(['first.test'])
-  second = authority.issue(['second.test'])
-})
-afterAll(() => authority.dispose())
+const authority = useAuthority()
+const first = authority.issue(['first.test'])
+const second = authority.issue(['second.test'])
 
 beforeEach(async () => {
   const core = createIoCore({ memoryPages: 64 })

@@ -1,4 +1,5 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { useFixture } from '../support/fixture.ts'
 import {
   backend,
   gateway,
@@ -13,20 +14,12 @@ import {
   toService,
   weighted,
 } from './plane-resources.ts'
-import { type Rig, startRig, startUpstream, type Upstream } from './plane-rig.ts'
+import { type Rig, startRig, startUpstream } from './plane-rig.ts'
 
 let rig: Rig
-let one: Upstream
-let two: Upstream
 
-beforeAll(async () => {
-  one = await startUpstream('one')
-  two = await startUpstream('two')
-})
-afterAll(async () => {
-  await one.close()
-  await two.close()
-})
+const one = useFixture(() => startUpstream('one'))
+const two = useFixture(() => startUpstream('two'))
 beforeEach(async () => {
   rig = await startRig()
 })

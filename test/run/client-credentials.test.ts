@@ -3,30 +3,16 @@ import Anthropic from '@anthropic-ai/sdk'
 import { BedrockRuntimeClient, ConverseCommand } from '@aws-sdk/client-bedrock-runtime'
 import { GoogleGenAI } from '@google/genai'
 import OpenAI, { AzureOpenAI } from 'openai'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { useFixture, useUpstream } from '../support/fixture.ts'
 import { send } from '../support/http-client.ts'
 import { policy, secret, staticBackend, toBackend } from '../support/manifests.ts'
-import { type RateLimitServer, startRateLimitServer } from '../support/rate-limit-server.ts'
-import { startUpstream, type Upstream } from '../support/upstream.ts'
-import {
-  type Fleet,
-  reached,
-  reachedBackend,
-  routes,
-  startFleet,
-} from '../support/vendors/fleet.ts'
+import { startRateLimitServer } from '../support/rate-limit-server.ts'
+import { type Fleet, reached, reachedBackend, routes, useFleet } from '../support/vendors/fleet.ts'
 import { startWebhook } from '../support/vendors/guard-services.ts'
-import { type RealtimeVendor, startRealtimeVendor } from '../support/vendors/realtime.ts'
-import type { Vendor } from '../support/vendors/vendor.ts'
+import { startRealtimeVendor } from '../support/vendors/realtime.ts'
 import { failsA } from '../support/vendors/vendor-a.ts'
 import { waitFor } from '../support/wait-for.ts'
-
-let fleet: Fleet
-let shadow: Upstream
-let collector: Upstream
-let webhook: Vendor
-let limits: RateLimitServer
-let sessions: RealtimeVendor
 
 const passing = { ai: { routes: { '*': 'Passthrough' } } }
 const passed = { auth: { passthrough: {} } }
@@ -66,123 +52,113 @@ const setHeader = (name: string, value: string) => ({
   requestHeaderModifier: { set: [{ name, value }] },
 })
 
-beforeAll(async () => {
-  ;[shadow, collector, webhook, limits, sessions] = await Promise.all([
-    startUpstream('shadow'),
-    startUpstream('collector'),
-    startWebhook(),
-    startRateLimitServer(),
-    startRealtimeVendor(),
-  ])
-  fleet = await startFleet(({ at, region }) => {
-    const provider = (letter: keyof typeof vendorsByLetter) => ({
-      [vendorsByLetter[letter]]: configs[letter] ?? {},
-      ...at(letter),
-    })
-    const f = { vendorF: { region }, ...at('f') }
-    const signed = { auth: { aws: { secretRef: { name: 'aws' } } } }
-    const letters = ['a', 'b', 'c', 'd', 'e'] as const
-    const realtime = { ai: { routes: { '/realtime': 'Realtime' } } }
-    const talk = { host: '127.0.0.1', port: sessions.port }
-    const guard = {
-      webhook: {
-        backendRef: toBackend('webhook'),
-        forwardHeaderMatches: [
-          { name: 'x-api-key', type: 'RegularExpression', value: 'canary-.*' },
-          { name: 'x-tenant', type: 'RegularExpression', value: '.*' },
-        ],
-      },
-    }
-    const mirror = { type: 'RequestMirror', requestMirror: { backendRef: toBackend('shadow') } }
-    const descriptors = [
-      {
-        entries: [
-          { name: 'key', expression: 'request.headers["x-api-key"]' },
-          { name: 'path', expression: 'request.path' },
-        ],
-        unit: 'Tokens',
-      },
-    ]
-    return [
-      ...letters.map((letter) => reached(letter, provider(letter))),
-      ...letters.map((letter) => reached(`raw-${letter}`, provider(letter), passing)),
-      ...letters.map((letter) => reached(`pass-${letter}`, provider(letter), passed)),
-      ...letters.map((letter) =>
-        reached(`raw-pass-${letter}`, provider(letter), { ...passing, ...passed }),
-      ),
-      reached('f', f, signed),
-      reached('raw-f', f, { ...passing, ...signed }),
-      reached('pass-f', f, passed),
-      reached('no-auth', provider('a'), { auth: undefined }),
-      reachedBackend(
-        'failover',
-        {
-          groups: [
-            { providers: [{ name: 'one', ...provider('a') }] },
-            { providers: [{ name: 'two', ...provider('c') }] },
-            { providers: [{ name: 'three', ...provider('d') }] },
-          ],
-        },
-        passed,
-      ),
-      route(reached('set', provider('c'), { auth: undefined }), {
-        filters: [setHeader('x-api-key', 'key-of-the-route')],
-      }),
-      [
-        policy('set', 'HTTPRoute/set-policy', {
-          traffic: {
-            transformation: {
-              request: { set: [{ name: 'authorization', value: '"Bearer key-of-the-policy"' }] },
-            },
-          },
-        }),
-      ],
-      reached('set-policy', provider('a'), { auth: undefined }),
-      route(reached('mirrored', provider('a')), { filters: [mirror] }),
-      [
-        policy('traced', 'Gateway/edge', {
-          frontend: { tracing: { backendRef: toBackend('collector'), randomSampling: 'true' } },
-        }),
-        staticBackend('collector', collector.port),
-      ],
-      backendFilters(
-        reachedBackend('edited', {
-          groups: [
-            { providers: [{ name: 'one', ...provider('a') }] },
-            { providers: [{ name: 'two', ...provider('c') }] },
-          ],
-        }),
-        [setHeader('x-of-the-backend', 'yes')],
-      ),
-      [staticBackend('shadow', shadow.port), staticBackend('webhook', webhook.port)],
-      reached('guarded', provider('a'), { ai: { routes, promptGuard: { request: [guard] } } }),
-      reached('limited', provider('a')),
-      [
-        staticBackend('limits', limits.port),
-        policy('limited', 'HTTPRoute/limited', {
-          traffic: {
-            rateLimit: { global: { backendRef: toBackend('limits'), domain: 'd', descriptors } },
-          },
-        }),
-      ],
-      reached('verified', provider('c'), { ...passed, ai: { routes } }),
-      [
-        secret('keys', { one: 'gateway-client-key' }),
-        policy('verified', 'HTTPRoute/verified', {
-          traffic: { apiKeyAuthentication: { secretRef: { name: 'keys' } } },
-        }),
-      ],
-      reached('talk', { vendorA: {}, ...talk }, realtime),
-      reached('talk-pass', { vendorA: {}, ...talk }, { ...realtime, ...passed }),
-      reached('talk-raw', { vendorA: {}, ...talk, path: undefined }, passing),
-    ]
+const shadow = useUpstream('shadow')
+const collector = useUpstream('collector')
+const webhook = useFixture(startWebhook)
+const limits = useFixture(startRateLimitServer)
+const sessions = useFixture(startRealtimeVendor)
+const fleet = useFleet(({ at, region }) => {
+  const provider = (letter: keyof typeof vendorsByLetter) => ({
+    [vendorsByLetter[letter]]: configs[letter] ?? {},
+    ...at(letter),
   })
-}, 120_000)
-
-afterAll(async () => {
-  await fleet?.dispose()
-  await Promise.all([shadow, collector, webhook, sessions].map((one) => one?.close()))
-  await limits?.close()
+  const f = { vendorF: { region }, ...at('f') }
+  const signed = { auth: { aws: { secretRef: { name: 'aws' } } } }
+  const letters = ['a', 'b', 'c', 'd', 'e'] as const
+  const realtime = { ai: { routes: { '/realtime': 'Realtime' } } }
+  const talk = { host: '127.0.0.1', port: sessions.port }
+  const guard = {
+    webhook: {
+      backendRef: toBackend('webhook'),
+      forwardHeaderMatches: [
+        { name: 'x-api-key', type: 'RegularExpression', value: 'canary-.*' },
+        { name: 'x-tenant', type: 'RegularExpression', value: '.*' },
+      ],
+    },
+  }
+  const mirror = { type: 'RequestMirror', requestMirror: { backendRef: toBackend('shadow') } }
+  const descriptors = [
+    {
+      entries: [
+        { name: 'key', expression: 'request.headers["x-api-key"]' },
+        { name: 'path', expression: 'request.path' },
+      ],
+      unit: 'Tokens',
+    },
+  ]
+  return [
+    ...letters.map((letter) => reached(letter, provider(letter))),
+    ...letters.map((letter) => reached(`raw-${letter}`, provider(letter), passing)),
+    ...letters.map((letter) => reached(`pass-${letter}`, provider(letter), passed)),
+    ...letters.map((letter) =>
+      reached(`raw-pass-${letter}`, provider(letter), { ...passing, ...passed }),
+    ),
+    reached('f', f, signed),
+    reached('raw-f', f, { ...passing, ...signed }),
+    reached('pass-f', f, passed),
+    reached('no-auth', provider('a'), { auth: undefined }),
+    reachedBackend(
+      'failover',
+      {
+        groups: [
+          { providers: [{ name: 'one', ...provider('a') }] },
+          { providers: [{ name: 'two', ...provider('c') }] },
+          { providers: [{ name: 'three', ...provider('d') }] },
+        ],
+      },
+      passed,
+    ),
+    route(reached('set', provider('c'), { auth: undefined }), {
+      filters: [setHeader('x-api-key', 'key-of-the-route')],
+    }),
+    [
+      policy('set', 'HTTPRoute/set-policy', {
+        traffic: {
+          transformation: {
+            request: { set: [{ name: 'authorization', value: '"Bearer key-of-the-policy"' }] },
+          },
+        },
+      }),
+    ],
+    reached('set-policy', provider('a'), { auth: undefined }),
+    route(reached('mirrored', provider('a')), { filters: [mirror] }),
+    [
+      policy('traced', 'Gateway/edge', {
+        frontend: { tracing: { backendRef: toBackend('collector'), randomSampling: 'true' } },
+      }),
+      staticBackend('collector', collector.port),
+    ],
+    backendFilters(
+      reachedBackend('edited', {
+        groups: [
+          { providers: [{ name: 'one', ...provider('a') }] },
+          { providers: [{ name: 'two', ...provider('c') }] },
+        ],
+      }),
+      [setHeader('x-of-the-backend', 'yes')],
+    ),
+    [staticBackend('shadow', shadow.port), staticBackend('webhook', webhook.port)],
+    reached('guarded', provider('a'), { ai: { routes, promptGuard: { request: [guard] } } }),
+    reached('limited', provider('a')),
+    [
+      staticBackend('limits', limits.port),
+      policy('limited', 'HTTPRoute/limited', {
+        traffic: {
+          rateLimit: { global: { backendRef: toBackend('limits'), domain: 'd', descriptors } },
+        },
+      }),
+    ],
+    reached('verified', provider('c'), { ...passed, ai: { routes } }),
+    [
+      secret('keys', { one: 'gateway-client-key' }),
+      policy('verified', 'HTTPRoute/verified', {
+        traffic: { apiKeyAuthentication: { secretRef: { name: 'keys' } } },
+      }),
+    ],
+    reached('talk', { vendorA: {}, ...talk }, realtime),
+    reached('talk-pass', { vendorA: {}, ...talk }, { ...realtime, ...passed }),
+    reached('talk-raw', { vendorA: {}, ...talk, path: undefined }, passing),
+  ]
 })
 beforeEach(() => {
   fleet.forget()

@@ -4,34 +4,28 @@
  */
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type Fleet, reached, reachedBackend, startFleet } from '../support/vendors/fleet.ts'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { reached, reachedBackend, useFleet } from '../support/vendors/fleet.ts'
 import type { Answer } from '../support/vendors/vendor.ts'
 import { calls } from '../support/vendors/vendor-a.ts'
 import { callsC, failsC, thoughtsC } from '../support/vendors/vendor-c.ts'
 import { callsD, failsD } from '../support/vendors/vendor-d.ts'
 import { converses } from '../support/vendors/vendor-f.ts'
 
-let fleet: Fleet
-
-beforeAll(async () => {
-  fleet = await startFleet(({ at, region }) => [
-    reached('b', { vendorB: { endpoint: 'https://unused.example' }, ...at('b') }),
-    reached('c', { vendorC: {}, ...at('c') }),
-    reached('d', { vendorD: {}, ...at('d') }, { auth: { key: 'AIzaKey' } }),
-    reached('e', { vendorE: { projectId: 'my-project', region: 'us-central1' }, ...at('e') }),
-    reached('f', { vendorF: { region }, ...at('f') }),
-    reachedBackend('over', {
-      groups: [
-        [{ name: 'd', vendorD: { model: 'gemini-3-pro-preview' }, ...at('d') }],
-        [{ name: 'c', vendorC: { model: 'claude-sonnet-4-5' }, ...at('c') }],
-        [{ name: 'b', vendorB: { endpoint: 'https://unused.example' }, ...at('b') }],
-      ].map((providers) => ({ providers })),
-    }),
-  ])
-})
-
-afterAll(() => fleet.dispose())
+const fleet = useFleet(({ at, region }) => [
+  reached('b', { vendorB: { endpoint: 'https://unused.example' }, ...at('b') }),
+  reached('c', { vendorC: {}, ...at('c') }),
+  reached('d', { vendorD: {}, ...at('d') }, { auth: { key: 'AIzaKey' } }),
+  reached('e', { vendorE: { projectId: 'my-project', region: 'us-central1' }, ...at('e') }),
+  reached('f', { vendorF: { region }, ...at('f') }),
+  reachedBackend('over', {
+    groups: [
+      [{ name: 'd', vendorD: { model: 'gemini-3-pro-preview' }, ...at('d') }],
+      [{ name: 'c', vendorC: { model: 'claude-sonnet-4-5' }, ...at('c') }],
+      [{ name: 'b', vendorB: { endpoint: 'https://unused.example' }, ...at('b') }],
+    ].map((providers) => ({ providers })),
+  }),
+])
 beforeEach(() => fleet.forget())
 
 const openai = (name: string) =>

@@ -3,7 +3,8 @@ import { request } from 'node:http'
 import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
 import OpenAI, { AzureOpenAI } from 'openai'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { useFixture, useUpstream } from '../support/fixture.ts'
 import { freePort } from '../support/gateway.ts'
 import { send } from '../support/http-client.ts'
 import {
@@ -14,73 +15,58 @@ import {
   staticBackend,
   toBackend,
 } from '../support/manifests.ts'
-import { startUpstream, type Upstream } from '../support/upstream.ts'
-import { type Fleet, reached, startFleet } from '../support/vendors/fleet.ts'
-import { type RealtimeVendor, startRealtimeVendor } from '../support/vendors/realtime.ts'
-
-let fleet: Fleet
-let plain: Upstream
-let sessions: RealtimeVendor
-let early: number
+import { reached, useFleet } from '../support/vendors/fleet.ts'
+import { startRealtimeVendor } from '../support/vendors/realtime.ts'
 
 const key = 'key-of-ann'
 const messages = [{ role: 'user' as const, content: 'Hello' }]
 const passing = { ai: { routes: { '*': 'Passthrough' } } }
 
-beforeAll(async () => {
-  ;[plain, sessions, early] = await Promise.all([
-    startUpstream(),
-    startRealtimeVendor(),
-    freePort(),
-  ])
-  fleet = await startFleet(({ at }) => {
-    const guarded = (name: string, spec: object = {}) =>
-      policy(name, `HTTPRoute/${name}`, {
-        traffic: { apiKeyAuthentication: { secretRef: { name: 'keys' }, ...spec } },
-      })
-    const names = ['a', 'b', 'c', 'd', 'talk', 'plain']
-    const talk = { host: '127.0.0.1', port: sessions.port }
-    const keyOf = (auth: string) => ({ auth: { key: auth } })
-    const below = (name: string) => [{ matches: [{ path: { value: `/${name}` } }] }]
-    return [
-      [secret('keys', { ann: key, bob: JSON.stringify({ key: 'key-of-bob' }) })],
-      reached('a', { vendorA: {}, ...at('a') }),
-      reached('b', { vendorB: { endpoint: 'x' }, ...at('b') }),
-      reached('c', { vendorC: {}, ...at('c') }),
-      reached('d', { vendorD: {}, ...at('d') }, { ...passing, ...keyOf('AIzaGateway') }),
-      reached('optional', { vendorC: {}, ...at('c') }),
-      [guarded('optional', { mode: 'Optional' })],
-      reached('talk', { vendorA: {}, ...talk }, { ai: { routes: { '*': 'Realtime' } } }),
-      [staticBackend('plain', plain.port)],
-      [
-        httpRoute('plain', {
-          rules: below('plain').map((rule) => ({ ...rule, backendRefs: [toBackend('plain')] })),
-        }),
-      ],
-      names.map((name) => guarded(name)),
-      [gateway(early, {}, 'early')],
-      [
-        httpRoute('early', {
-          parentRefs: [{ name: 'early' }],
-          rules: [
-            { ...below('plain')[0], backendRefs: [toBackend('plain')] },
-            { backendRefs: [toBackend('c')] },
-          ],
-        }),
-        policy('early', 'Gateway/early', {
-          traffic: {
-            phase: 'PreRouting',
-            apiKeyAuthentication: { secretRef: { name: 'keys' } },
-          },
-        }),
-      ],
-    ]
-  })
-}, 120_000)
-
-afterAll(async () => {
-  await fleet?.dispose()
-  await Promise.all([plain?.close(), sessions?.close()])
+const plain = useUpstream()
+const sessions = useFixture(startRealtimeVendor)
+const early = await freePort()
+const fleet = useFleet(({ at }) => {
+  const guarded = (name: string, spec: object = {}) =>
+    policy(name, `HTTPRoute/${name}`, {
+      traffic: { apiKeyAuthentication: { secretRef: { name: 'keys' }, ...spec } },
+    })
+  const names = ['a', 'b', 'c', 'd', 'talk', 'plain']
+  const talk = { host: '127.0.0.1', port: sessions.port }
+  const keyOf = (auth: string) => ({ auth: { key: auth } })
+  const below = (name: string) => [{ matches: [{ path: { value: `/${name}` } }] }]
+  return [
+    [secret('keys', { ann: key, bob: JSON.stringify({ key: 'key-of-bob' }) })],
+    reached('a', { vendorA: {}, ...at('a') }),
+    reached('b', { vendorB: { endpoint: 'x' }, ...at('b') }),
+    reached('c', { vendorC: {}, ...at('c') }),
+    reached('d', { vendorD: {}, ...at('d') }, { ...passing, ...keyOf('AIzaGateway') }),
+    reached('optional', { vendorC: {}, ...at('c') }),
+    [guarded('optional', { mode: 'Optional' })],
+    reached('talk', { vendorA: {}, ...talk }, { ai: { routes: { '*': 'Realtime' } } }),
+    [staticBackend('plain', plain.port)],
+    [
+      httpRoute('plain', {
+        rules: below('plain').map((rule) => ({ ...rule, backendRefs: [toBackend('plain')] })),
+      }),
+    ],
+    names.map((name) => guarded(name)),
+    [gateway(early, {}, 'early')],
+    [
+      httpRoute('early', {
+        parentRefs: [{ name: 'early' }],
+        rules: [
+          { ...below('plain')[0], backendRefs: [toBackend('plain')] },
+          { backendRefs: [toBackend('c')] },
+        ],
+      }),
+      policy('early', 'Gateway/early', {
+        traffic: {
+          phase: 'PreRouting',
+          apiKeyAuthentication: { secretRef: { name: 'keys' } },
+        },
+      }),
+    ],
+  ]
 })
 beforeEach(() => {
   fleet.forget()

@@ -5,27 +5,21 @@
 import type { ServerResponse } from 'node:http'
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type Fleet, reached, startFleet } from '../support/vendors/fleet.ts'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { reached, useFleet } from '../support/vendors/fleet.ts'
 import { json, openStream, sendEvent, type VendorCall } from '../support/vendors/vendor.ts'
 import { calls } from '../support/vendors/vendor-a.ts'
 import { callsC } from '../support/vendors/vendor-c.ts'
 import { callsD } from '../support/vendors/vendor-d.ts'
 import { converses } from '../support/vendors/vendor-f.ts'
 
-let fleet: Fleet
-
-beforeAll(async () => {
-  fleet = await startFleet(({ at, region }) => [
-    reached('a', { vendorA: {}, ...at('a') }),
-    reached('c', { vendorC: {}, ...at('c') }),
-    reached('d', { vendorD: {}, ...at('d') }, { auth: { key: 'AIzaKey' } }),
-    reached('e', { vendorE: { projectId: 'my-project', region: 'us-central1' }, ...at('e') }),
-    reached('f', { vendorF: { region }, ...at('f') }),
-  ])
-})
-
-afterAll(() => fleet.dispose())
+const fleet = useFleet(({ at, region }) => [
+  reached('a', { vendorA: {}, ...at('a') }),
+  reached('c', { vendorC: {}, ...at('c') }),
+  reached('d', { vendorD: {}, ...at('d') }, { auth: { key: 'AIzaKey' } }),
+  reached('e', { vendorE: { projectId: 'my-project', region: 'us-central1' }, ...at('e') }),
+  reached('f', { vendorF: { region }, ...at('f') }),
+])
 beforeEach(() => fleet.forget())
 
 const openai = (name: string) =>

@@ -4,8 +4,8 @@
  */
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type Fleet, reached, routes, startFleet } from '../support/vendors/fleet.ts'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { reached, routes, useFleet } from '../support/vendors/fleet.ts'
 import {
   completesSegments,
   conversesSegments,
@@ -14,8 +14,6 @@ import {
   type Segment,
   saysSegments,
 } from '../support/vendors/segments.ts'
-
-let fleet: Fleet
 
 const names = ['a', 'c', 'd', 'e', 'f'] as const
 type Name = (typeof names)[number]
@@ -37,20 +35,17 @@ const promptGuard = {
   ],
 }
 
-beforeAll(async () => {
-  fleet = await startFleet(({ at, region }) => {
-    const more = { ai: { routes, promptGuard } }
-    const project = { projectId: 'my-project', region: 'us-central1' }
-    return [
-      reached('a', { vendorA: {}, ...at('a') }, more),
-      reached('c', { vendorC: {}, ...at('c') }, more),
-      reached('d', { vendorD: {}, ...at('d') }, { ...more, auth: { key: 'AIzaKey' } }),
-      reached('e', { vendorE: project, ...at('e') }, more),
-      reached('f', { vendorF: { region }, ...at('f') }, more),
-    ]
-  })
+const fleet = useFleet(({ at, region }) => {
+  const more = { ai: { routes, promptGuard } }
+  const project = { projectId: 'my-project', region: 'us-central1' }
+  return [
+    reached('a', { vendorA: {}, ...at('a') }, more),
+    reached('c', { vendorC: {}, ...at('c') }, more),
+    reached('d', { vendorD: {}, ...at('d') }, { ...more, auth: { key: 'AIzaKey' } }),
+    reached('e', { vendorE: project, ...at('e') }, more),
+    reached('f', { vendorF: { region }, ...at('f') }, more),
+  ]
 })
-afterAll(() => fleet.dispose())
 beforeEach(() => fleet.forget())
 
 const openai = (name: string) =>

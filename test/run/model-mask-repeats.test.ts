@@ -4,39 +4,31 @@
  */
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { useFixture } from '../support/fixture.ts'
 import { staticBackend, toBackend } from '../support/manifests.ts'
-import { type Fleet, reached, routes, startFleet } from '../support/vendors/fleet.ts'
+import { reached, routes, useFleet } from '../support/vendors/fleet.ts'
 import { masks, startWebhook } from '../support/vendors/guard-services.ts'
-import { json, openStream, sendEvent, type Vendor } from '../support/vendors/vendor.ts'
-
-let fleet: Fleet
-let hook: Vendor
+import { json, openStream, sendEvent } from '../support/vendors/vendor.ts'
 
 const masked = { response: [{ regex: { builtins: ['Ssn', 'Email'] } }] }
 
-beforeAll(async () => {
-  hook = await startWebhook()
-  fleet = await startFleet(({ at }) => {
-    const more = { ai: { routes, promptGuard: masked } }
-    const webhook = { backendRef: toBackend('hook') }
-    const asking = { ai: { routes, promptGuard: { response: [{ webhook }] } } }
-    const project = { projectId: 'my-project', region: 'us-central1' }
-    return [
-      [staticBackend('hook', hook.port)],
-      reached('a', { vendorA: {}, ...at('a') }, more),
-      reached('b', { vendorB: { endpoint: 'unused.example' }, ...at('b') }, more),
-      reached('c', { vendorC: {}, ...at('c') }, more),
-      reached('e', { vendorE: project, ...at('e') }, more),
-      reached('open', { vendorA: {}, ...at('a') }, { ai: { routes } }),
-      reached('hooked-a', { vendorA: {}, ...at('a') }, asking),
-      reached('hooked-c', { vendorC: {}, ...at('c') }, asking),
-    ]
-  })
-})
-afterAll(async () => {
-  await fleet.dispose()
-  await hook.close()
+const hook = useFixture(startWebhook)
+const fleet = useFleet(({ at }) => {
+  const more = { ai: { routes, promptGuard: masked } }
+  const webhook = { backendRef: toBackend('hook') }
+  const asking = { ai: { routes, promptGuard: { response: [{ webhook }] } } }
+  const project = { projectId: 'my-project', region: 'us-central1' }
+  return [
+    [staticBackend('hook', hook.port)],
+    reached('a', { vendorA: {}, ...at('a') }, more),
+    reached('b', { vendorB: { endpoint: 'unused.example' }, ...at('b') }, more),
+    reached('c', { vendorC: {}, ...at('c') }, more),
+    reached('e', { vendorE: project, ...at('e') }, more),
+    reached('open', { vendorA: {}, ...at('a') }, { ai: { routes } }),
+    reached('hooked-a', { vendorA: {}, ...at('a') }, asking),
+    reached('hooked-c', { vendorC: {}, ...at('c') }, asking),
+  ]
 })
 beforeEach(() => {
   fleet.forget()

@@ -1,7 +1,7 @@
 /** Refusals of policies on routes to models: stock SDKs read them like errors of their vendor. */
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { freePort } from '../support/gateway.ts'
 import { send } from '../support/http-client.ts'
 import {
@@ -12,10 +12,7 @@ import {
   staticBackend,
   toBackend,
 } from '../support/manifests.ts'
-import { type Fleet, reached, startFleet } from '../support/vendors/fleet.ts'
-
-let fleet: Fleet
-let early: number
+import { reached, useFleet } from '../support/vendors/fleet.ts'
 
 const issuer = 'https://issuer.example.com'
 const traffic: Readonly<Record<string, object>> = {
@@ -28,34 +25,31 @@ const traffic: Readonly<Record<string, object>> = {
   raw: { authorization: { policy: { matchExpressions: ['false'] } } },
 }
 
-beforeAll(async () => {
-  const nobody = await freePort()
-  early = await freePort()
-  fleet = await startFleet(({ at }) => [
-    [secret('keys', { ann: 'key-of-ann' }), staticBackend('nobody', nobody)],
-    ...Object.keys(traffic).map((name) =>
-      reached(
-        name,
-        { vendorA: {}, ...at('a') },
-        name === 'raw' ? { ai: { routes: { '*': 'Passthrough' } } } : {},
-      ),
+const nobody = await freePort()
+const early = await freePort()
+const fleet = useFleet(({ at }) => [
+  [secret('keys', { ann: 'key-of-ann' }), staticBackend('nobody', nobody)],
+  ...Object.keys(traffic).map((name) =>
+    reached(
+      name,
+      { vendorA: {}, ...at('a') },
+      name === 'raw' ? { ai: { routes: { '*': 'Passthrough' } } } : {},
     ),
-    Object.entries(traffic).map(([name, one]) =>
-      policy(name, `HTTPRoute/${name}`, { traffic: one }),
-    ),
-    [
-      gateway(early, {}, 'early'),
-      httpRoute('early', {
-        parentRefs: [{ name: 'early' }],
-        rules: [{ backendRefs: [toBackend('keys')] }],
-      }),
-      policy('early', 'Gateway/early', { traffic: { phase: 'PreRouting', ...traffic.keys } }),
-    ],
-  ])
-  await ask('limited', '/v1/messages')
-}, 120_000)
+  ),
+  Object.entries(traffic).map(([name, one]) => policy(name, `HTTPRoute/${name}`, { traffic: one })),
+  [
+    gateway(early, {}, 'early'),
+    httpRoute('early', {
+      parentRefs: [{ name: 'early' }],
+      rules: [{ backendRefs: [toBackend('keys')] }],
+    }),
+    policy('early', 'Gateway/early', { traffic: { phase: 'PreRouting', ...traffic.keys } }),
+  ],
+])
 
-afterAll(() => fleet?.dispose())
+beforeAll(async () => {
+  await ask('limited', '/v1/messages')
+})
 
 const messages = [{ role: 'user' as const, content: 'Hello' }]
 const port = () => Number(new URL(fleet.base('keys')).port)

@@ -1,3 +1,4 @@
+import { useFixture } from '../support/fixture.ts'
 /** Which format a path has; sessions, native SDKs, and what is put into requests for a cache. */
 
 import { connect } from 'node:net'
@@ -12,110 +13,94 @@ import { GoogleGenAI } from '@google/genai'
 import { generateText, streamText } from 'ai'
 import OpenAI from 'openai'
 import { OpenAIRealtimeWS } from 'openai/realtime/ws'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { policy } from '../support/manifests.ts'
-import {
-  type Fleet,
-  reached,
-  reachedBackend,
-  routes,
-  startFleet,
-} from '../support/vendors/fleet.ts'
-import { type RealtimeVendor, startRealtimeVendor } from '../support/vendors/realtime.ts'
+import { reached, reachedBackend, routes, useFleet } from '../support/vendors/fleet.ts'
+import { startRealtimeVendor } from '../support/vendors/realtime.ts'
 import { completes } from '../support/vendors/vendor-a.ts'
 import { waitFor } from '../support/wait-for.ts'
-
-let fleet: Fleet
-let sessions: RealtimeVendor
 
 const key = { auth: { key: 'gateway-key' } }
 const signed = { auth: { aws: { secretRef: { name: 'aws' } } } }
 const passing = { ai: { routes: { '*': 'Passthrough' } } }
 const claude = 'anthropic.claude-sonnet-4-v1:0'
 
-beforeAll(async () => {
-  sessions = await startRealtimeVendor()
-  fleet = await startFleet(({ at, region }) => {
-    const a = { vendorA: {}, ...at('a') }
-    const f = { vendorF: { region }, ...at('f') }
-    const talk = { host: '127.0.0.1', port: sessions.port }
-    const realtime = {
-      ai: { routes: { '/realtime': 'Realtime' }, modelAliases: { voice: 'gpt-rt' } },
-    }
-    const cached = (promptCaching: object) => ({ ...signed, ai: { routes, promptCaching } })
-    const group = [
-      { name: 'one', vendorA: { model: 'gpt-pinned' }, ...at('a') },
-      { name: 'two', vendorF: { model: claude }, ...at('f') },
-      { name: 'three', vendorB: { endpoint: 'x', deploymentName: 'deployed' }, ...at('b') },
-    ]
-    const many = (from: number) =>
-      Array.from({ length: 32 }, (_, n) => ({ name: `p-${from + n}`, ...a }))
-    return [
-      reached('typed', a, {
+const sessions = useFixture(startRealtimeVendor)
+const fleet = useFleet(({ at, region }) => {
+  const a = { vendorA: {}, ...at('a') }
+  const f = { vendorF: { region }, ...at('f') }
+  const talk = { host: '127.0.0.1', port: sessions.port }
+  const realtime = {
+    ai: { routes: { '/realtime': 'Realtime' }, modelAliases: { voice: 'gpt-rt' } },
+  }
+  const cached = (promptCaching: object) => ({ ...signed, ai: { routes, promptCaching } })
+  const group = [
+    { name: 'one', vendorA: { model: 'gpt-pinned' }, ...at('a') },
+    { name: 'two', vendorF: { model: claude }, ...at('f') },
+    { name: 'three', vendorB: { endpoint: 'x', deploymentName: 'deployed' }, ...at('b') },
+  ]
+  const many = (from: number) =>
+    Array.from({ length: 32 }, (_, n) => ({ name: `p-${from + n}`, ...a }))
+  return [
+    reached('typed', a, {
+      ...key,
+      ai: {
+        routes: {
+          '*': 'Passthrough',
+          '/completions': 'Passthrough',
+          '/chat/completions': 'Completions',
+          '/v1/messages': 'Messages',
+        },
+      },
+    }),
+    reached('untyped', a, { ai: { defaults: [{ field: 'seed', value: 1 }] } }),
+    reached('typed-models', a, { ai: { routes } }),
+    reached('limited', a, { ai: { overrides: [{ field: 'max_tokens', value: 7 }] } }),
+    reached('partly', a, { ai: { routes: { '/v1/messages': 'Messages' } } }),
+    reachedBackend(
+      'listed',
+      { groups: [{ providers: group }] },
+      { ai: { routes, modelAliases: { fast: 'gpt-4o-mini', 'wild-*': 'x' } } },
+    ),
+    reached('native-d', { vendorD: {}, ...at('d') }, { ...passing, auth: { key: 'AIzaKey' } }),
+    reached(
+      'native-e',
+      { vendorE: { projectId: 'my-project', region: 'us-central1' }, ...at('e') },
+      { ...passing, ...key },
+    ),
+    reached('native-f', f, { ...passing, ...signed }),
+    reached('a', a),
+    reached('f', f, { ai: { routes }, ...signed }),
+    reached('e', { vendorE: { projectId: 'my-project', region: 'us-central1' }, ...at('e') }),
+    reached('talk', { vendorA: {}, ...talk }, { ...realtime, ...key }),
+    reached('talk-limited', { vendorA: {}, ...talk }, { ...realtime, ...key }),
+    [
+      policy('limited', 'HTTPRoute/talk-limited', {
+        traffic: { rateLimit: { local: [{ tokens: 20, unit: 'Hours' }] } },
+      }),
+    ],
+    reached(
+      'talk-b',
+      { vendorB: { endpoint: 'x', deploymentName: 'rt' }, ...talk },
+      {
+        ...realtime,
         ...key,
-        ai: {
-          routes: {
-            '*': 'Passthrough',
-            '/completions': 'Passthrough',
-            '/chat/completions': 'Completions',
-            '/v1/messages': 'Messages',
-          },
-        },
-      }),
-      reached('untyped', a, { ai: { defaults: [{ field: 'seed', value: 1 }] } }),
-      reached('typed-models', a, { ai: { routes } }),
-      reached('limited', a, { ai: { overrides: [{ field: 'max_tokens', value: 7 }] } }),
-      reached('partly', a, { ai: { routes: { '/v1/messages': 'Messages' } } }),
-      reachedBackend(
-        'listed',
-        { groups: [{ providers: group }] },
-        { ai: { routes, modelAliases: { fast: 'gpt-4o-mini', 'wild-*': 'x' } } },
-      ),
-      reached('native-d', { vendorD: {}, ...at('d') }, { ...passing, auth: { key: 'AIzaKey' } }),
-      reached(
-        'native-e',
-        { vendorE: { projectId: 'my-project', region: 'us-central1' }, ...at('e') },
-        { ...passing, ...key },
-      ),
-      reached('native-f', f, { ...passing, ...signed }),
-      reached('a', a),
-      reached('f', f, { ai: { routes }, ...signed }),
-      reached('e', { vendorE: { projectId: 'my-project', region: 'us-central1' }, ...at('e') }),
-      reached('talk', { vendorA: {}, ...talk }, { ...realtime, ...key }),
-      reached('talk-limited', { vendorA: {}, ...talk }, { ...realtime, ...key }),
-      [
-        policy('limited', 'HTTPRoute/talk-limited', {
-          traffic: { rateLimit: { local: [{ tokens: 20, unit: 'Hours' }] } },
-        }),
+      },
+    ),
+    reached('talk-c', { vendorC: {}, ...talk }, { ...realtime, ...key }),
+    reached('cached', f, cached({})),
+    reached('cached-few', f, cached({ minTokens: 0, cacheTools: true })),
+    reached('cached-none', f, cached({ minTokens: 0, cacheSystem: false, cacheMessages: false })),
+    reachedBackend('named', {
+      groups: [
+        { providers: [{ name: 'one', ...a, path: '/v1/chat/completions' }] },
+        { providers: [{ name: 'two', vendorF: { region }, ...at('f') }] },
       ],
-      reached(
-        'talk-b',
-        { vendorB: { endpoint: 'x', deploymentName: 'rt' }, ...talk },
-        {
-          ...realtime,
-          ...key,
-        },
-      ),
-      reached('talk-c', { vendorC: {}, ...talk }, { ...realtime, ...key }),
-      reached('cached', f, cached({})),
-      reached('cached-few', f, cached({ minTokens: 0, cacheTools: true })),
-      reached('cached-none', f, cached({ minTokens: 0, cacheSystem: false, cacheMessages: false })),
-      reachedBackend('named', {
-        groups: [
-          { providers: [{ name: 'one', ...a, path: '/v1/chat/completions' }] },
-          { providers: [{ name: 'two', vendorF: { region }, ...at('f') }] },
-        ],
-      }),
-      reachedBackend('most', {
-        groups: Array.from({ length: 2 }, (_, n) => ({ providers: many(32 * n) })),
-      }),
-    ]
-  })
-})
-
-afterAll(async () => {
-  await fleet.dispose()
-  await sessions.close()
+    }),
+    reachedBackend('most', {
+      groups: Array.from({ length: 2 }, (_, n) => ({ providers: many(32 * n) })),
+    }),
+  ]
 })
 beforeEach(() => {
   fleet.forget()

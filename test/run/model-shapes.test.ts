@@ -2,14 +2,12 @@
 import type { ServerResponse } from 'node:http'
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { policy } from '../support/manifests.ts'
-import { type Fleet, reached, startFleet } from '../support/vendors/fleet.ts'
+import { reached, useFleet } from '../support/vendors/fleet.ts'
 import { json, openStream, sendEvent } from '../support/vendors/vendor.ts'
 import { chunk } from '../support/vendors/vendor-a.ts'
 import { waitFor } from '../support/wait-for.ts'
-
-let fleet: Fleet
 
 const names = ['a', 'c', 'd', 'e', 'f'] as const
 type Name = (typeof names)[number]
@@ -24,29 +22,24 @@ const hourly = (tokens: number) => ({
   traffic: { rateLimit: { local: [{ tokens, unit: 'Hours' }] } },
 })
 
-beforeAll(async () => {
-  fleet = await startFleet(({ at, region }) => {
-    const signed = { auth: { aws: { secretRef: { name: 'aws' } } } }
-    return [
-      reached('a', { vendorA: {}, ...at('a') }),
-      reached('c', { vendorC: {}, ...at('c') }),
-      reached('d', { vendorD: {}, ...at('d') }, { auth: { key: 'AIzaKey' } }),
-      reached('e', { vendorE: { projectId: 'my-project', region: 'us-central1' }, ...at('e') }),
-      reached('f', { vendorF: { region }, ...at('f') }, signed),
-      ...(['a', 'c', 'f'] as const).flatMap((name) => {
-        const provider = { a: { vendorA: {} }, c: { vendorC: {} }, f: { vendorF: { region } } }[
-          name
-        ]
-        const more = name === 'f' ? signed : {}
-        return [
-          reached(`spent-${name}`, { ...provider, ...at(name) }, more),
-          [policy(`spent-${name}`, `HTTPRoute/spent-${name}`, hourly(1))],
-        ]
-      }),
-    ]
-  })
+const fleet = useFleet(({ at, region }) => {
+  const signed = { auth: { aws: { secretRef: { name: 'aws' } } } }
+  return [
+    reached('a', { vendorA: {}, ...at('a') }),
+    reached('c', { vendorC: {}, ...at('c') }),
+    reached('d', { vendorD: {}, ...at('d') }, { auth: { key: 'AIzaKey' } }),
+    reached('e', { vendorE: { projectId: 'my-project', region: 'us-central1' }, ...at('e') }),
+    reached('f', { vendorF: { region }, ...at('f') }, signed),
+    ...(['a', 'c', 'f'] as const).flatMap((name) => {
+      const provider = { a: { vendorA: {} }, c: { vendorC: {} }, f: { vendorF: { region } } }[name]
+      const more = name === 'f' ? signed : {}
+      return [
+        reached(`spent-${name}`, { ...provider, ...at(name) }, more),
+        [policy(`spent-${name}`, `HTTPRoute/spent-${name}`, hourly(1))],
+      ]
+    }),
+  ]
 })
-afterAll(() => fleet.dispose())
 beforeEach(() => fleet.forget())
 
 const openai = (name: string) =>

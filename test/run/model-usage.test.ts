@@ -2,39 +2,34 @@
 import type { ServerResponse } from 'node:http'
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { policy } from '../support/manifests.ts'
-import { type Fleet, reached, startFleet } from '../support/vendors/fleet.ts'
+import { reached, useFleet } from '../support/vendors/fleet.ts'
 import { openStream, sendEvent, type VendorCall } from '../support/vendors/vendor.ts'
 import { chunk } from '../support/vendors/vendor-a.ts'
 import { frame, openFrames } from '../support/vendors/vendor-f.ts'
 import { waitFor } from '../support/wait-for.ts'
 
-let fleet: Fleet
-
 const names = ['a', 'c', 'd', 'e', 'f'] as const
 type Name = (typeof names)[number]
 const models = { a: 'm-1', c: 'm-1', d: 'gemini-sim', e: 'gemini-sim', f: 'amazon.nova-pro-v1:0' }
 
-beforeAll(async () => {
-  fleet = await startFleet(
-    ({ at, region }) => [
-      reached('a', { vendorA: {}, ...at('a') }),
-      reached('c', { vendorC: {}, ...at('c') }),
-      reached('d', { vendorD: {}, ...at('d') }, { auth: { key: 'AIzaKey' } }),
-      reached('e', { vendorE: { projectId: 'my-project', region: 'us-central1' }, ...at('e') }),
-      reached('f', { vendorF: { region }, ...at('f') }),
-      reached('limited', { vendorD: {}, ...at('d') }, { auth: { key: 'AIzaKey' } }),
-      [
-        policy('limited', 'HTTPRoute/limited', {
-          traffic: { rateLimit: { local: [{ tokens: 45, unit: 'Hours' }] } },
-        }),
-      ],
+const fleet = useFleet(
+  ({ at, region }) => [
+    reached('a', { vendorA: {}, ...at('a') }),
+    reached('c', { vendorC: {}, ...at('c') }),
+    reached('d', { vendorD: {}, ...at('d') }, { auth: { key: 'AIzaKey' } }),
+    reached('e', { vendorE: { projectId: 'my-project', region: 'us-central1' }, ...at('e') }),
+    reached('f', { vendorF: { region }, ...at('f') }),
+    reached('limited', { vendorD: {}, ...at('d') }, { auth: { key: 'AIzaKey' } }),
+    [
+      policy('limited', 'HTTPRoute/limited', {
+        traffic: { rateLimit: { local: [{ tokens: 45, unit: 'Hours' }] } },
+      }),
     ],
-    { LOG_FORMAT: 'json' },
-  )
-})
-afterAll(() => fleet.dispose())
+  ],
+  { LOG_FORMAT: 'json' },
+)
 beforeEach(() => {
   fleet.forget()
   fleet.vendors.a.answer = ({ path }, response) =>

@@ -1,28 +1,23 @@
 /** A client cannot choose a weaker type of route by writing a path in another way. */
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type Fleet, reached, startFleet } from '../support/vendors/fleet.ts'
-
-let fleet: Fleet
+import { beforeEach, describe, expect, it } from 'vitest'
+import { reached, useFleet } from '../support/vendors/fleet.ts'
 
 const secretText = '123-45-6789'
 
-beforeAll(async () => {
-  fleet = await startFleet(({ at }) => [
-    reached(
-      'guarded',
-      { vendorA: {}, ...at('a') },
-      {
-        ai: {
-          routes: { '/v1/chat/completions': 'Completions', '*': 'Passthrough' },
-          promptGuard: { request: [{ regex: { builtins: ['Ssn'] } }] },
-        },
+const fleet = useFleet(({ at }) => [
+  reached(
+    'guarded',
+    { vendorA: {}, ...at('a') },
+    {
+      ai: {
+        routes: { '/v1/chat/completions': 'Completions', '*': 'Passthrough' },
+        promptGuard: { request: [{ regex: { builtins: ['Ssn'] } }] },
       },
-    ),
-  ])
-})
-afterAll(() => fleet.dispose())
+    },
+  ),
+])
 beforeEach(() => fleet.forget())
 
 /** Sends the path as it is, which HTTP clients would change; gives the status. */

@@ -1,34 +1,29 @@
 /** Every vendor in its own wire format, asked by official SDKs in every client format. */
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type Fleet, reached, startFleet } from '../support/vendors/fleet.ts'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { reached, useFleet } from '../support/vendors/fleet.ts'
 import type { Answer } from '../support/vendors/vendor.ts'
 import { calls } from '../support/vendors/vendor-a.ts'
 import { callsC } from '../support/vendors/vendor-c.ts'
 import { callsD } from '../support/vendors/vendor-d.ts'
 import { converses } from '../support/vendors/vendor-f.ts'
 
-let fleet: Fleet
 const signed = { aws: { secretRef: { name: 'aws' } } }
 
-beforeAll(async () => {
-  fleet = await startFleet(({ at, region }) => {
-    const endpoint = 'https://unused.example'
-    const dated = { endpoint, deploymentName: 'prod', apiVersion: '2024-10-21' }
-    return [
-      reached('b', { vendorB: { endpoint }, ...at('b') }),
-      reached('b-dated', { vendorB: dated, ...at('b') }),
-      reached('c', { vendorC: {}, ...at('c') }),
-      reached('d', { vendorD: {}, ...at('d') }, { auth: { key: 'AIzaKey' } }),
-      reached('e', { vendorE: { projectId: 'my-project', region: 'us-central1' }, ...at('e') }),
-      reached('f', { vendorF: { region }, ...at('f') }, { auth: signed }),
-      reached('f-key', { vendorF: { region }, ...at('f') }),
-    ]
-  })
+const fleet = useFleet(({ at, region }) => {
+  const endpoint = 'https://unused.example'
+  const dated = { endpoint, deploymentName: 'prod', apiVersion: '2024-10-21' }
+  return [
+    reached('b', { vendorB: { endpoint }, ...at('b') }),
+    reached('b-dated', { vendorB: dated, ...at('b') }),
+    reached('c', { vendorC: {}, ...at('c') }),
+    reached('d', { vendorD: {}, ...at('d') }, { auth: { key: 'AIzaKey' } }),
+    reached('e', { vendorE: { projectId: 'my-project', region: 'us-central1' }, ...at('e') }),
+    reached('f', { vendorF: { region }, ...at('f') }, { auth: signed }),
+    reached('f-key', { vendorF: { region }, ...at('f') }),
+  ]
 })
-
-afterAll(() => fleet.dispose())
 beforeEach(() => fleet.forget())
 
 const openai = (name: string) =>

@@ -1,13 +1,13 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type ApiServer, apiServerParts, startApiServer } from './api-server.ts'
+import { expect, it } from 'vitest'
+import { apiServerParts, startApiServer } from './api-server.ts'
+import { useFixture } from './fixture.ts'
 import { describeWithParts } from './parts.ts'
 
 describeWithParts(apiServerParts, 'the API server of the tests', () => {
-  let server: ApiServer
-  beforeAll(async () => {
-    server = await startApiServer()
-  }, 150_000)
-  afterAll(() => server?.stop())
+  const server = useFixture(
+    () => startApiServer(),
+    (part) => part.stop(),
+  )
 
   it('is the version that go.mod pins', async () => {
     const { status, body } = await server.request('GET', '/version')

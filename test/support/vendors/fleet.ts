@@ -1,4 +1,5 @@
 /** One simulator of each vendor, and one gateway that leads to them. */
+import { useFixture } from '../fixture.ts'
 import { freePort, type RunningGateway, startGateway } from '../gateway.ts'
 import { aiBackend, gateway, httpRoute, manifest, secret, toBackend } from '../manifests.ts'
 import type { SigningKeys } from './aws-signature.ts'
@@ -69,6 +70,11 @@ export interface Fleet {
   /** Calls so far, and answers that were not asked for. */
   forget(): void
   dispose(): Promise<void>
+}
+
+/** A fleet for the time of the tests. */
+export function useFleet(...options: Parameters<typeof startFleet>): Fleet {
+  return useFixture(() => startFleet(...options))
 }
 
 /** `objects`: lists of manifests, beside the Gateway and the Secret `aws`. */
