@@ -10,10 +10,9 @@ import {
   staticBackend,
   toBackend,
 } from '../support/manifests.ts'
-import type { Answer, Upstream } from '../support/upstream.ts'
+import type { Answer } from '../support/upstream.ts'
 import { waitFor } from '../support/wait-for.ts'
 
-const upstreams: Upstream[] = []
 /** Takes connections and resets them. */
 let connections = 0
 
@@ -58,6 +57,7 @@ const busy = useUpstream('busy', (_, response) => {
 const slow = useUpstream('slow', ({ path }, response) => {
   if (path === '/late-body') response.write('begun')
 })
+const upstreams = [main, good, busy, slow]
 const resetting = useListening(
   createServer((socket: Socket) => {
     connections++

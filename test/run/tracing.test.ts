@@ -1,188 +1,25 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { Server, ServerCredentials, type ServiceDefinition, status } from '@grpc/grpc-js'
 import { describe, expect, it } from 'vitest'
-import { Collected, hex } from '../support/collected-spans.ts'
-import { useFixture, useGateway, useUpstream } from '../support/fixture.ts'
-import { freePort, freePorts } from '../support/gateway.ts'
+import { hex } from '../support/collected-spans.ts'
 import type { TestRequest } from '../support/http-client.ts'
-import {
-  gateway,
-  httpRoute,
-  policy,
-  service,
-  staticBackend,
-  toBackend,
-} from '../support/manifests.ts'
 import type { ReceivedRequest } from '../support/upstream.ts'
 import { waitFor } from '../support/wait-for.ts'
+import {
+  authorizer,
+  byHttp,
+  fresh,
+  httpCollector,
+  type Name,
+  running,
+  send,
+  upstream,
+} from './tracing-rig.ts'
 
-async function startHttpCollector(collected: Collected) {
-  let answer = 200
-  let refused = 0
-  const server = createServer((request: IncomingMessage, response: ServerResponse) => {
-    const chunks: Buffer[] = []
-    request.on('data', (chunk: Buffer) => chunks.push(chunk))
-    request.on('end', () => {
-      collected.contentTypes.add(
-        `${request.method} ${request.url} ${request.headers['content-type']}`,
-      )
-      if (answer === 200) collected.take(Buffer.concat(chunks))
-      else refused++
-      response.statusCode = answer
-      response.end()
-    })
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return {
-    port: (server.address() as AddressInfo).port,
-    refused: () => refused,
-    answerWith: (code: number) => {
-      answer = code
-    },
-    close: () => server.closeAllConnections(),
-  }
-}
-
-async function startGrpcCollector(collected: Collected) {
-  const server = new Server()
-  const definition: ServiceDefinition = {
-    export: {
-      path: '/opentelemetry.proto.collector.trace.v1.TraceService/Export',
-      requestStream: false,
-      responseStream: false,
-      requestSerialize: (value: Buffer) => value,
-      requestDeserialize: (bytes: Buffer) => bytes,
-      responseSerialize: (value: Buffer) => value,
-      responseDeserialize: (bytes: Buffer) => bytes,
-    },
-  }
-  let failures = 1
-  server.addService(definition, {
-    export: (
-      call: { request: Buffer },
-      done: (error: { code: number } | null, answer?: Buffer) => void,
-    ) => {
-      // The first call fails in a way that says: later.
-      if (failures-- > 0) {
-        done({ code: status.UNAVAILABLE })
-        return
-      }
-      collected.take(call.request)
-      done(null, Buffer.alloc(0))
-    },
-  })
-  const port = await new Promise<number>((resolve, reject) =>
-    server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) =>
-      error === null ? resolve(bound) : reject(error),
-    ),
-  )
-  return { port, close: () => server.forceShutdown() }
-}
-
-const sampled = '"sample" in request.headers'
-
-/** Gateway -> its tracing; each has a port of its own. */
-const tracings = {
-  http: {
-    backendRef: toBackend('http-collector'),
-    randomSampling: sampled,
-    clientSampling: '!("no-sample" in request.headers)',
-    attributes: {
-      remove: ['http.method', 'endpoint'],
-      add: [
-        { name: 'team', expression: 'request.headers["x-team"]' },
-        { name: 'code', expression: 'response.code' },
-        { name: 'list', expression: '[1, 2.5, true, "a", {"k": "v"}]' },
-        { name: 'http.host', expression: '"replaced"' },
-        { name: 'absent', expression: 'jwt.sub' },
-      ],
-    },
-    resources: [
-      { name: 'deployment.environment', expression: '"test"' },
-      { name: 'service.name', expression: '"my-" + "gateway"' },
-      { name: 'no.request', expression: 'request.path' },
-    ],
-  },
-  grpc: {
-    backendRef: { name: 'grpc-collector', port: 80 },
-    protocol: 'GRPC',
-    randomSampling: '1.0',
-    attributes: { add: [{ name: 'span.name', expression: '"named " + request.method' }] },
-  },
-  half: { backendRef: toBackend('http-collector'), randomSampling: '0.5' },
-  defaults: { backendRef: toBackend('http-collector') },
-  never: { backendRef: toBackend('http-collector'), randomSampling: 'jwt.x', clientSampling: '0' },
-  down: { backendRef: toBackend('down'), randomSampling: 'true' },
-  lost: { backendRef: toBackend('absent'), randomSampling: 'true' },
-} as const
-
-type Name = keyof typeof tracings
-
-const byHttp = new Collected()
-const byGrpc = new Collected()
-const httpCollector = useFixture(() => startHttpCollector(byHttp))
-const grpcCollector = useFixture(() => startGrpcCollector(byGrpc))
-const upstream = useUpstream('main')
-const authorizer = useUpstream('authorizer', (_, response) => response.end())
-const names = Object.keys(tracings) as Name[]
-const ports = await freePorts(...names)
-const running = useGateway(async () => {
-  const backendRefs = [toBackend('main')]
-  return {
-    manifests: [
-      ...names.map((name) => gateway(ports[name], {}, name)),
-      ...names.map((name) =>
-        policy(name, `Gateway/${name}`, { frontend: { tracing: tracings[name] } }),
-      ),
-      staticBackend('main', upstream.port),
-      staticBackend('http-collector', httpCollector.port),
-      staticBackend('authorizer', authorizer.port, { auth: { key: 'for-the-authorizer' } }),
-      httpRoute('asked', {
-        hostnames: ['asked.example.com'],
-        parentRefs: [{ name: 'http' }],
-        rules: [{ backendRefs }],
-      }),
-      policy('asked', 'HTTPRoute/asked', {
-        traffic: { extAuth: { backendRef: toBackend('authorizer'), http: {} } },
-      }),
-      staticBackend('down', await freePort()),
-      staticBackend('nobody', await freePort()),
-      ...service('grpc-collector', [grpcCollector.port]),
-      httpRoute('pattern', {
-        hostnames: ['pattern.example.com'],
-        parentRefs: [{ name: 'http' }],
-        rules: [
-          {
-            matches: [{ path: { type: 'RegularExpression', value: '/re/[0-9]+' } }],
-            backendRefs,
-          },
-        ],
-      }),
-      httpRoute('app', {
-        parentRefs: names.map((name) => ({ name })),
-        rules: [
-          { matches: [{ path: { value: '/api' } }], backendRefs },
-          { matches: [{ path: { type: 'Exact', value: '/exact' } }], backendRefs },
-          { matches: [{ path: { value: '/nobody' } }], backendRefs: [toBackend('nobody')] },
-          { backendRefs },
-        ],
-      }),
-    ],
-    args: ['--access-log', 'json'],
-  }
-})
-
-const send = (name: Name, request: TestRequest) => running.send(ports[name], request)
 const received = async (name: Name, request: TestRequest) =>
   JSON.parse((await send(name, request)).body) as ReceivedRequest
 
 const traceId = '0af7651916cd43dd8448eb211c80319c'
 const parentId = 'b7ad6b7169203331'
 const traceparent = (flags = '01') => `00-${traceId}-${parentId}-${flags}`
-let count = 0
-/** A path that no other request has. */
-const fresh = (path: string) => `${path}/${++count}`
 
 describe('spans over HTTP [Tracing.protocol=HTTP] [Tracing.backendRef]', () => {
   it('[Tracing.randomSampling] start a trace where the expression says so', async () => {
@@ -211,9 +48,10 @@ describe('spans over HTTP [Tracing.protocol=HTTP] [Tracing.backendRef]', () => {
   })
 
   it('[Tracing.attributes] [AttributeAdd.name] have the fields of the log, less what is removed, and what is added', async () => {
-    const path = fresh('/exact').slice(0, 6)
-    await send('http', { path: `${path}?${++count}`, headers: { sample: '1', 'x-team': 'a' } })
-    const { attributes, span } = await byHttp.server(`${path}?${count}`)
+    const path = '/exact'
+    const query = fresh('?')
+    await send('http', { path: `${path}${query}`, headers: { sample: '1', 'x-team': 'a' } })
+    const { attributes, span } = await byHttp.server(`${path}${query}`)
     expect(span.name).toBe('GET /exact')
     expect(attributes).toMatchObject({
       gateway: 'default/http',
@@ -361,41 +199,6 @@ describe('spans over HTTP [Tracing.protocol=HTTP] [Tracing.backendRef]', () => {
     await send('http', { path, headers: { sample: '1' } })
     await waitFor('a refusal', () => httpCollector.refused() > 0)
     httpCollector.answerWith(200)
-    await byHttp.server(path)
-  })
-})
-
-describe('spans over gRPC [Tracing.protocol=GRPC] [Tracing.protocol]', () => {
-  it('arrive, also after a first failure, and bear the name that an attribute gives', async () => {
-    const path = fresh('/api')
-    await send('grpc', { method: 'POST', path })
-    const { span, attributes, resource } = await byGrpc.server(path)
-    expect(span.name).toBe('named POST')
-    expect(attributes).not.toHaveProperty(['span.name'])
-    expect(attributes).toMatchObject({ 'http.method': 'POST' })
-    expect(resource).toMatchObject({ 'service.name': 'grpc' })
-  })
-})
-
-describe('a collector that is not there', () => {
-  it('holds nothing up', async () => {
-    for (let i = 0; i < 20; i++) expect((await send('down', { path: '/x' })).status).toBe(200)
-  })
-
-  it('[Tracing.backendRef] is named in the status, and requests go on', async () => {
-    expect((await send('lost', { path: '/x' })).status).toBe(200)
-    const status = await running.status('GatewayPolicy', 'lost')
-    expect(JSON.stringify(status)).toContain(
-      'spec.frontend.tracing.backendRef: GatewayBackend default/absent does not exist',
-    )
-  })
-})
-
-describe('at the end of the process', () => {
-  it('what waits is sent', async () => {
-    const path = fresh('/api')
-    await send('http', { path, headers: { sample: '1' } })
-    await running.stop()
     await byHttp.server(path)
   })
 })

@@ -1,0 +1,183 @@
+import { request as httpRequest } from 'node:http'
+import { describe, expect, it } from 'vitest'
+import { sluice } from '../support/gateway.ts'
+import { inferencePool, manifest, pod } from '../support/manifests.ts'
+import { waitFor } from '../support/wait-for.ts'
+import {
+  a,
+  ask,
+  at,
+  b,
+  chat,
+  given,
+  line,
+  members,
+  pickers,
+  port,
+  running,
+  stats,
+} from './inference-pool-rig.ts'
+
+interface Told {
+  readonly kind: string
+  readonly name: string
+  readonly status: { readonly parents: { readonly conditions: Condition[] }[] }
+}
+interface Condition {
+  readonly type: string
+  readonly reason: string
+}
+
+let statuses: Promise<readonly Told[]> | undefined
+/** Reasons of the conditions that an object has for its Gateway, by type; read once. */
+async function told(kind: string, name: string): Promise<Record<string, string>> {
+  statuses ??= sluice('status', '--log-file', running.logFile, '-o', 'json').then(
+    ({ stdout }) => (JSON.parse(stdout) as { objects: Told[] }).objects,
+  )
+  const found = (await statuses).find((one) => one.kind === kind && one.name === name)
+  const conditions = found?.status.parents.flatMap((parent) => parent.conditions) ?? []
+  return Object.fromEntries(conditions.map(({ type, reason }) => [type, reason]))
+}
+
+describe('a picker that fails [inference.pool]', () => {
+  it('[inference.pool] FailClose refuses, FailOpen sends the request as it is', async () => {
+    expect(await ask('closed')).toMatchObject({ status: 503, body: 'endpoint picker failed' })
+    const response = await ask('unasked')
+    expect(response.status).toBe(200)
+    expect(JSON.parse(response.body)).toMatchObject({ body: chat })
+    expect(response.headers['x-served-by']).toBeUndefined()
+    await line('unasked', 'inference.pool=default/unasked inference.pick=fail_open ')
+    const picks = (pool: string, mode: string, outcome: string) =>
+      `inference_picks_total{pool="default/${pool}",failure_mode="${mode}",outcome="${outcome}"} 1\n`
+    await waitFor('the counts', async () => {
+      const metrics = await (await fetch(`http://${stats}/metrics`)).text()
+      const isFailed = metrics.includes(picks('closed', 'FailClose', 'fail_closed'))
+      return isFailed && metrics.includes(picks('unasked', 'FailOpen', 'fail_open'))
+    })
+  })
+
+  it('[inference.pool] FailOpen also holds where the picker dies with the body in its hands', async () => {
+    const body = 'x'.repeat(300_000)
+    given.pick = () => ({ instead: (_, stream) => stream.end(13) })
+    const open = await ask('open', { body })
+    expect(JSON.parse(open.body)).toMatchObject({ body })
+    expect((await ask('model', { body })).status).toBe(503)
+  })
+
+  it('[inference.pool] lets a response go on that the picker leaves', async () => {
+    given.pick = () => ({
+      instead: (message, stream) => {
+        const { request } = message
+        if (request.case === 'responseHeaders') stream.end(13)
+        else if (request.case === 'requestBody') {
+          const header = { key: 'x-gateway-destination-endpoint', rawValue: Buffer.from(a()) }
+          const headerMutation = { setHeaders: [{ header }] }
+          stream.send({
+            response: { case: 'requestHeaders', value: { response: { headerMutation } } },
+          })
+          const value = { body: request.value.body, endOfStream: true }
+          const mutation = { case: 'streamedResponse', value } as const
+          const response = { bodyMutation: { mutation } }
+          stream.send({ response: { case: 'requestBody', value: { response } } })
+        }
+      },
+    })
+    const response = await ask('model')
+    expect(response.status).toBe(200)
+    expect(JSON.parse(response.body)).toMatchObject({ body: chat })
+  })
+
+  it('[inference.pool] streams go through piece by piece', async () => {
+    let next = () => {}
+    given.answer = (_, response) => {
+      response.setHeader('content-type', 'text/event-stream')
+      response.write('data: one\n\n')
+      next = () => response.end('data: two\n\n')
+    }
+    const text = await new Promise<string>((resolve, reject) => {
+      const headers = { host: at('model') }
+      const outgoing = httpRequest({ port, host: '127.0.0.1', method: 'POST', headers })
+      outgoing.once('error', reject)
+      outgoing.once('response', (response) => {
+        let seen = ''
+        response.on('data', (chunk: Buffer) => {
+          seen += chunk.toString()
+          // The second event is sent only once the first has arrived.
+          if (seen === 'data: one\n\n') next()
+        })
+        response.once('end', () => resolve(seen))
+      })
+      outgoing.end(chat)
+    })
+    expect(text).toBe('data: one\n\ndata: two\n\n')
+  })
+
+  it('[inference.pool] speaks TLS to pickers and believes their own certificates', async () => {
+    expect(await ask('secure')).toMatchObject({ status: 200 })
+    expect(pickers.secure.asked.length).toBeGreaterThan(0)
+  })
+
+  it('[inference.pool] verifies a picker where a policy of its Service asks for that', async () => {
+    expect(await ask('verified')).toMatchObject({ status: 200 })
+    expect(await ask('misnamed')).toMatchObject({ status: 503 })
+  })
+})
+
+describe('pools that cannot be used [inference.pool]', () => {
+  it('[inference.pool] answers 500 for pools that lack something, and says so', async () => {
+    for (const name of ['missing', 'unpicked', 'nowhere']) {
+      expect((await ask(name)).status, name).toBe(500)
+      expect(await told('HTTPRoute', name)).toMatchObject({ ResolvedRefs: 'BackendNotFound' })
+    }
+    expect(await told('InferencePool', 'model')).toEqual({
+      Accepted: 'Accepted',
+      ResolvedRefs: 'ResolvedRefs',
+    })
+    const missing = { Accepted: 'Accepted', ResolvedRefs: 'InvalidExtensionRef' }
+    expect(await told('InferencePool', 'missing')).toEqual(missing)
+    const unpicked = { Accepted: 'EndpointPickerRefMissing', ResolvedRefs: 'ResolvedRefs' }
+    expect(await told('InferencePool', 'unpicked')).toEqual(unpicked)
+  })
+
+  it('[inference.pool] answers 503 where no Pod is ready, without asking', async () => {
+    const before = pickers.plain.asked.length
+    expect(await ask('empty')).toMatchObject({ status: 503, body: 'no healthy backends' })
+    expect(pickers.plain.asked.length).toBe(before)
+  })
+
+  it('[inference.pool] follows Pods that come, become ready and go', async () => {
+    given.pick = () => ({ endpoints: b() })
+    expect((await ask('later')).status).toBe(503)
+    const become = (extra: ReturnType<typeof pod>[], status: number) => {
+      running.write('pods.yaml', members(extra))
+      const request = { host: at('later'), method: 'POST', body: chat }
+      return running.sendUntil(port, request, (response) => response.status === status)
+    }
+    await become([pod('late', 'later', '127.0.0.1')], 200)
+    await become([pod('late', 'later', '127.0.0.1', false)], 503)
+    await become([pod('late', 'later', '127.0.0.1')], 200)
+    await become([pod('late', 'elsewhere', '127.0.0.1')], 503)
+  })
+
+  it('[inference.pool] refuses what the API server would refuse', async () => {
+    const spec = { targetPorts: [{ number: 1 }, { number: 1 }], selector: { matchLabels: {} } }
+    running.write('bad.yaml', manifest(inferencePool('bad', 'x', [], { name: 'plain' }, spec)))
+    const { code, stdout, stderr } = await sluice('validate', '-f', running.manifests)
+    running.remove('bad.yaml')
+    expect(code).not.toBe(0)
+    expect(stdout + stderr).toContain('port number must be unique')
+    expect(stdout + stderr).toContain('spec.selector.matchLabels')
+  })
+
+  it('[inference.pool] explains where a request to a pool goes', async () => {
+    const { stdout } = await sluice(
+      'explain',
+      'request',
+      '--host',
+      at('model'),
+      '-f',
+      running.manifests,
+    )
+    expect(stdout).toContain('InferencePool default/model')
+  })
+})
