@@ -2,57 +2,16 @@
 import assert from 'node:assert/strict'
 import { createServer, type Http2Server } from 'node:http2'
 import type { AddressInfo } from 'node:net'
-import fc from 'fast-check'
 import { errorCodes, frameTypes } from '../../src/engine/http2/frames.ts'
-import type { Resource, RouteFilter } from '../../src/model/resources.ts'
+import type { Resource } from '../../src/model/resources.ts'
 import { RawConnection, RawUpstream } from '../proxy/engine-rig.ts'
 import { data, endHeaders, endStream, FrameClient, headers } from '../proxy/frame-client.ts'
-import {
-  cartRoute,
-  listener,
-  match,
-  policy,
-  route,
-  service,
-  slice,
-  toService,
-} from '../proxy/plane-resources.ts'
-import { type Rig, startRig } from '../proxy/plane-rig.ts'
+import { startRig } from '../proxy/plane-rig.ts'
 import { fieldsOf, startExtProcServer } from '../support/ext-proc-server.ts'
+import type { FramingCase } from './framing-cases.ts'
+import { next, resourcesOf } from './framing-resources.ts'
 import { type ReadMessage, readRequest, readResponse } from './strict-reader.ts'
 
-export const changes = [
-  'set-length',
-  'set-coding',
-  'set-connection',
-  'remove-length',
-  'mirror',
-] as const
-
-/** One request, what answers it, and what is done to both. */
-export interface FramingCase {
-  readonly client: '1.0' | '1.0 kept' | '1.1' | '2'
-  readonly method: string
-  /** Undefined: without a body. */
-  readonly body?: string | undefined
-  readonly isChunked?: boolean
-  readonly asksUpgrade?: boolean
-  readonly upstream: '1.1' | '2'
-  readonly status: number
-  readonly answer: string
-  readonly framing: 'length' | 'chunked' | 'close'
-  readonly hasInterim?: boolean
-  /** What a transformation makes of the request. */
-  readonly newMethod?: string | undefined
-  readonly newBody?: string | undefined
-  /** What makes another response of it. */
-  readonly by?: 'transformation' | 'extProc' | 'immediate' | 'direct'
-  readonly newStatus?: number | undefined
-  readonly newAnswer?: string | undefined
-  readonly changes?: readonly (typeof changes)[number][]
-}
-
-const next = 'the next answer'
 const bodiless = new Set([204, 205, 304])
 
 export interface FramingScene {
@@ -237,83 +196,6 @@ function process(
   } else if (part !== undefined) stream.send({ response: { case: part, value: {} } } as never)
 }
 
-interface Ports {
-  readonly upstream: number
-  readonly second: number
-  readonly mirror: number
-  readonly processor: number
-}
-
-function serviceOf(name: string, port: number, appProtocol: string): Resource[] {
-  return [service(name, { ports: [{ name: 'http', port: 80, appProtocol }] }), slice(name, port)]
-}
-
-function resourcesOf(one: FramingCase, rig: Rig, ports: Ports): Resource[] {
-  const changed = { add: [], set: [] as { name: string; value: string }[], remove: [] as string[] }
-  if (one.changes?.includes('set-length')) changed.set.push({ name: 'Content-Length', value: '7' })
-  if (one.changes?.includes('set-coding'))
-    changed.set.push({ name: 'Transfer-Encoding', value: 'chunked' })
-  if (one.changes?.includes('set-connection'))
-    changed.set.push({ name: 'Connection', value: 'content-length, transfer-encoding' })
-  if (one.changes?.includes('remove-length'))
-    changed.remove.push('content-length', 'transfer-encoding')
-  const filters: RouteFilter[] = [
-    { type: 'requestHeaders', changes: changed },
-    { type: 'responseHeaders', changes: changed },
-  ]
-  if (one.changes?.includes('mirror'))
-    filters.push({ type: 'mirror', target: toService('mirror'), numerator: 1, denominator: 1 })
-  const name = one.upstream === '2' ? 'second' : 'one'
-  const ofNext = { ...cartRoute, section: 'next' }
-  return [
-    listener(rig.port),
-    ...serviceOf('one', ports.upstream, 'http'),
-    ...serviceOf('second', ports.second, 'kubernetes.io/h2c'),
-    ...serviceOf('mirror', ports.mirror, 'http'),
-    ...serviceOf('processor', ports.processor, 'kubernetes.io/h2c'),
-    route({ name: 'cart', ruleName: 'case', filters, to: [toService(name)] }),
-    route({ name: 'cart', ruleIndex: 1, ruleName: 'next', matches: [match('/next')] }),
-    policy(ofNext, 'directResponse', { status: 200, body: next }, { name: 'next' }),
-    ...policiesOf(one),
-  ]
-}
-
-function policiesOf(one: FramingCase): Resource[] {
-  const target = { ...cartRoute, section: 'case' }
-  const { by, newStatus, newAnswer, newMethod, newBody } = one
-  const set = (fields: Record<string, string | undefined>) =>
-    Object.entries(fields).flatMap(([name, value]) =>
-      value === undefined ? [] : [{ name, value: `'${value}'` }],
-    )
-  const request = {
-    set: set({ ':method': newMethod, 'content-length': newBody && '3' }),
-    ...(newBody !== undefined && { body: `'${newBody}'` }),
-  }
-  const response = {
-    set: set({ ':status': newStatus?.toString(), 'transfer-encoding': 'chunked' }),
-    ...(newAnswer !== undefined && { body: `'${newAnswer}'` }),
-  }
-  const hasRequest = newMethod !== undefined || newBody !== undefined
-  const transformation = {
-    ...(hasRequest && { request }),
-    ...(by === 'transformation' && { response }),
-  }
-  const all: Resource[] = []
-  if (Object.keys(transformation).length > 0)
-    all.push(policy(target, 'transformation', transformation, { name: 'transform' }))
-  if (by === 'direct') {
-    const direct = { status: newStatus ?? 200, body: newAnswer ?? '' }
-    all.push(policy(target, 'directResponse', direct, { name: 'direct' }))
-  }
-  if (by === 'extProc' || by === 'immediate') {
-    const backend = { type: 'service', namespace: 'shop', name: 'processor', port: 80 }
-    const config = JSON.stringify({ target: backend })
-    all.push(policy(target, 'extProc', {}, { name: 'processor', config, configVersion: 1 }))
-  }
-  return all
-}
-
-/** A CONNECT is not made of a request. */
 const forwardedMethod = ({ method, newMethod = method }: FramingCase) =>
   newMethod === 'CONNECT' ? method : newMethod
 
@@ -456,49 +338,3 @@ function checkRequest(one: FramingCase, requests: readonly ReadMessage[]): void 
   assert.equal(request?.startLine, `${method} /case HTTP/1.1`)
   assert.equal(request?.content, mayHave ? content : '')
 }
-
-const texts = [
-  '',
-  'x',
-  'hello',
-  'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil',
-  'long'.repeat(50),
-]
-// Expressions hold them as literals, in one line.
-const literals = ['', 'x', 'other', 'HTTP/1.1 200 OK Content-Length: 4 evil', 'more'.repeat(50)]
-const statuses = [200, 204, 205, 206, 304, 404, 500]
-const maybe = <Value>(values: readonly Value[]) =>
-  fc.option(fc.constantFrom(...values), { nil: undefined })
-
-/** Cases of every kind; some parts go together only with others. */
-export const framingCases: fc.Arbitrary<FramingCase> = fc
-  .record({
-    client: fc.constantFrom<FramingCase['client']>('1.0', '1.0 kept', '1.1', '1.1', '2', '2'),
-    method: fc.constantFrom('GET', 'GET', 'HEAD', 'HEAD', 'POST', 'DELETE', 'OPTIONS', 'PROPFIND'),
-    body: maybe(texts),
-    isChunked: fc.boolean(),
-    asksUpgrade: fc.boolean(),
-    upstream: fc.constantFrom<FramingCase['upstream']>('1.1', '1.1', '2'),
-    status: fc.constantFrom(...statuses, 101),
-    answer: fc.constantFrom(...texts),
-    framing: fc.constantFrom<FramingCase['framing']>('length', 'chunked', 'close'),
-    hasInterim: fc.boolean(),
-    newMethod: maybe(['GET', 'HEAD', 'POST', 'TRACE', 'CONNECT', 'DELETE']),
-    newBody: maybe(literals),
-    by: maybe<NonNullable<FramingCase['by']>>(['transformation', 'extProc', 'immediate', 'direct']),
-    newStatus: maybe(statuses),
-    newAnswer: maybe(literals),
-    changes: fc.subarray([...changes]),
-  })
-  .map(({ by, status, asksUpgrade, ...one }) => {
-    // A switch of protocols that stays one ends the requests of its connection.
-    const asks = asksUpgrade && one.upstream === '1.1' && one.client === '1.1'
-    const isSwitch = status === 101 && asks && one.body === undefined && one.newMethod === undefined
-    const isChanged = by !== undefined && by !== 'direct' && one.newStatus !== undefined
-    return {
-      ...one,
-      asksUpgrade: asks,
-      status: status === 101 && !(isSwitch && isChanged) ? 200 : status,
-      ...(by !== undefined && { by }),
-    }
-  })

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, it } from 'vitest'
 import { useFixture } from '../support/fixture.ts'
-import { type FramingCase, framingCases, startFramingScene } from './framing-scene.ts'
+import { type FramingCase, framingCases } from './framing-cases.ts'
+import { startFramingScene } from './framing-scene.ts'
 
 const scene = useFixture(startFramingScene)
 

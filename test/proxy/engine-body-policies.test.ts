@@ -1,0 +1,127 @@
+import { expect, test } from 'vitest'
+import type { BodyTransform, BufferedBody } from '../../src/exchange/exchange.ts'
+import { ok, rig, upstream } from './engine-bodies-rig.ts'
+import { eventually, RawConnection } from './engine-rig.ts'
+
+test('a policy reads the whole request body, and it is still sent on', async () => {
+  let seen: BufferedBody | undefined
+  rig.plane.request = (exchange) => {
+    void exchange.requestBody.buffer(100).then((body) => {
+      seen = body
+      exchange.forward(rig.plane.upstream, rig.plane.options)
+    })
+  }
+  upstream.onData = (connection) => {
+    if (connection.text.endsWith('world')) connection.write(ok)
+  }
+  const client = await RawConnection.connect(rig.port)
+  client.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhello')
+  await eventually(() => rig.engine.counters.receivedBytes > 50)
+  client.write('world')
+  await client.responses(1)
+  expect(seen?.complete).toBe(true)
+  expect(seen?.complete === true && Buffer.from(seen.bytes).toString()).toBe('helloworld')
+  expect(upstream.connections[0]?.text).toBe(
+    'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhelloworld',
+  )
+})
+
+test('a body beyond the limit gives its prefix and streams on', async () => {
+  let prefix = ''
+  rig.plane.request = (exchange) => {
+    void exchange.requestBody.buffer(4).then((body) => {
+      if (!body.complete) prefix = Buffer.from(body.prefix).toString()
+      exchange.forward(rig.plane.upstream, rig.plane.options)
+    })
+  }
+  upstream.onData = (connection) => {
+    if (connection.text.endsWith('0\r\n\r\n')) connection.write(ok)
+  }
+  const client = await RawConnection.connect(rig.port)
+  client.write('POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n6\r\nabcdef\r\n')
+  await eventually(() => upstream.connections.length > 0)
+  client.write('3\r\nghi\r\n0\r\n\r\n')
+  await client.responses(1)
+  expect(prefix).toBe('abcd')
+  expect(upstream.connections[0]?.text).toMatch(/6\r\nabcdef\r\n3\r\nghi\r\n0\r\n\r\n$/)
+})
+
+test('a replaced request body has its own length', async () => {
+  rig.plane.request = (exchange) => {
+    exchange.requestBody.replace(Buffer.from('other body'))
+    exchange.forward(rig.plane.upstream, rig.plane.options)
+  }
+  upstream.onData = (connection) => {
+    if (connection.text.endsWith('other body')) {
+      connection.text = ''
+      connection.write(ok)
+    }
+  }
+  const seen: string[] = []
+  const forward = upstream.onData
+  upstream.onData = (connection) => {
+    seen.push(connection.text)
+    forward(connection)
+  }
+  const client = await RawConnection.connect(rig.port)
+  for (let count = 1; count <= 2; count++) {
+    client.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello')
+    await client.responses(count)
+  }
+  expect(seen.at(-1)).toBe('POST / HTTP/1.1\r\nHost: x\r\ncontent-length: 10\r\n\r\nother body')
+  expect(client.text).toBe(ok + ok)
+})
+
+class Upper implements BodyTransform {
+  push(chunk: Uint8Array, emit: (bytes: Uint8Array) => void): void {
+    emit(Buffer.from(Buffer.from(chunk).toString().toUpperCase()))
+  }
+
+  end(emit: (bytes: Uint8Array) => void): void {
+    emit(Buffer.from('!'))
+  }
+}
+
+test('bodies go through transforms both ways, in chunks', async () => {
+  rig.plane.request = (exchange) => {
+    exchange.requestBody.through(new Upper())
+    exchange.forward(rig.plane.upstream, rig.plane.options)
+  }
+  rig.plane.response = (exchange) => {
+    exchange.responseBody?.through(new Upper())
+    exchange.responseBody?.through(new Upper())
+    exchange.relay()
+  }
+  upstream.onData = (connection) => {
+    if (connection.text.endsWith('0\r\n\r\n')) connection.write(ok)
+  }
+  const client = await RawConnection.connect(rig.port)
+  client.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello')
+  await client.responses(1)
+  expect(upstream.connections[0]?.text).toBe(
+    'POST / HTTP/1.1\r\nHost: x\r\ntransfer-encoding: chunked\r\n\r\n5\r\nHELLO\r\n1\r\n!\r\n0\r\n\r\n',
+  )
+  expect(client.text).toBe(
+    'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nOK\r\n1\r\n!\r\n1\r\n!\r\n0\r\n\r\n',
+  )
+})
+
+test('a response body is read, replaced and sent, and the connection is used again', async () => {
+  rig.plane.response = (exchange) => {
+    void exchange.responseBody?.buffer(1000).then((body) => {
+      if (body.complete) exchange.responseBody?.replace(Buffer.from(`<${body.bytes.length}>`))
+      exchange.relay()
+    })
+  }
+  const whole = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n'
+  upstream.onData = (connection) => {
+    if (connection.text.endsWith('\r\n\r\n')) connection.write(whole)
+  }
+  const client = await RawConnection.connect(rig.port)
+  for (let count = 1; count <= 2; count++) {
+    client.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+    await client.responses(count)
+  }
+  expect(client.text).toBe('HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n<5>'.repeat(2))
+  expect(upstream.connections).toHaveLength(1)
+})
