@@ -130,8 +130,9 @@ describe('boundaries', () => {
 })
 
 describe('size', () => {
-  it('keeps every source file under 400 lines', () => {
-    const long = production
+  it('keeps every source and test file under 400 lines', () => {
+    const tests = globSync('{{src,events}/**/*.test,test/**/*}.ts', { cwd: root })
+    const long = [...production, ...tests]
       .filter((file) => !file.startsWith('proto/gen/') && !file.includes('/generated/'))
       .filter((file) => readFileSync(join(root, file), 'utf8').split('\n').length > 401)
     expect(long).toEqual([])

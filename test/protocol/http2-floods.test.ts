@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import type { FloodKind } from '../../src/engine/http2/flood-guard.ts'
 import {
   errorCodes,
   frameTypes,
@@ -10,6 +9,7 @@ import {
   settingsFrame,
   windowUpdateFrame,
 } from '../../src/engine/http2/frames.ts'
+import type { FloodKind } from '../../src/engine/limits/http2-floods.ts'
 import {
   data,
   endHeaders,

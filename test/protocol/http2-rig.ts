@@ -1,9 +1,9 @@
 import { afterEach, beforeEach } from 'vitest'
 import { errorCodes } from '../../src/engine/http2/frames.ts'
-import { ManualClock } from '../../src/engine/manual-clock.ts'
 import { answering, type EngineRig, startEngine } from '../proxy/engine-rig.ts'
 import { get } from '../proxy/frame-client.ts'
 import { useFixture } from '../support/fixture.ts'
+import { ManualClock } from '../support/manual-clock.ts'
 
 const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 export const { protocol, streamClosed, flowControl, frameSize, compression, enhanceYourCalm } =
