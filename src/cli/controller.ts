@@ -33,7 +33,7 @@ export async function controller(
       cluster: openCluster(settings.value.kubeconfig),
       settings: settings.value,
       version: packageVersion(),
-      say: (severity, text) => log.write(severity, text),
+      notify: (severity, text) => log.write(severity, text),
     }),
   )
   log.write('info', `health: http://${running.healthAddress}/readyz`)

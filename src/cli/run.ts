@@ -1,7 +1,7 @@
 /** `sluice run`: a standalone gateway on manifests, until a signal ends it. */
 import { existsSync } from 'node:fs'
 import { LockedError } from '../base/file-lock.ts'
-import { type Pipeline, startPipeline } from '../control-plane/standalone.ts'
+import { type Standalone, startStandalone } from '../control-plane/standalone.ts'
 import type { ProxyOptions } from '../proxy/workers/supervisor.ts'
 import { controllerSettings } from '../settings/controller.ts'
 import type { SettingName } from '../settings.ts'
@@ -29,12 +29,12 @@ export async function run(options: RunOptions, output: Output): Promise<number> 
   // On one's own machine the loopback addresses are ordinary destinations.
   const proxy = trafficOptions(options.flags, { log, loopback: true, onQuit: end })
   heedSignals(end, log)
-  const pipeline = await start(options, proxy, log)
-  if (pipeline.logPath !== undefined) log.write('info', `event log: ${pipeline.logPath}`)
-  announce(pipeline.proxy, log)
+  const gateway = await start(options, proxy, log)
+  if (gateway.logPath !== undefined) log.write('info', `event log: ${gateway.logPath}`)
+  announce(gateway.proxy, log)
   await ended
   log.write('info', 'draining')
-  if (await pipeline.stop()) return exitCode.fine
+  if (await gateway.stop()) return exitCode.fine
   log.write('warn', 'the log does not answer: what it lacks by now costs history')
   // Connections to it would go on being tried.
   process.exit(exitCode.fine)
@@ -44,9 +44,9 @@ async function start(
   { file, logFile, nats, ephemeral }: RunOptions,
   proxy: Omit<ProxyOptions, 'channel' | 'name'>,
   log: OperationalLog,
-): Promise<Pipeline> {
+): Promise<Standalone> {
   try {
-    return await startPipeline({
+    return await startStandalone({
       paths: file,
       ...(logFile !== undefined && { logFile }),
       ...(nats !== undefined && { nats }),
@@ -56,8 +56,7 @@ async function start(
       proxy,
       onProblem: (problem) =>
         log.write(problem.severity === 'error' ? 'error' : 'warn', formatProblem(problem)),
-      onNotice: (text) => log.write('warn', text),
-      onHalt: (text) => log.write('error', text),
+      notify: (severity, text) => log.write(severity, text),
       onFault: (error) =>
         log.write('fatal', error instanceof Error ? String(error.stack) : String(error)),
     })

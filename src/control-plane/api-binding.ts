@@ -2,9 +2,9 @@
 import { secretPaths } from '../api/fields.ts'
 import { controllerName, defaultClassName, gatewayGroup } from '../api/names.ts'
 import { validateObject } from '../api/validate.ts'
+import { checkRegex } from '../core/regex.ts'
 import { ownProblems } from '../desired/derive/own-problems.ts'
 import type { Examine, SecretPaths, Validate } from '../watch/index.ts'
-import { regexProblem } from './regex-problem.ts'
 
 export const apiBinding: {
   readonly validate: Validate
@@ -25,3 +25,9 @@ export const builtInObjects: readonly object[] = [
     spec: { controllerName },
   },
 ]
+
+/** Why a pattern cannot be used, by the engine that would run it; undefined if it can. */
+export function regexProblem(pattern: string): string | undefined {
+  const checked = checkRegex(pattern)
+  return checked.ok ? undefined : checked.message
+}

@@ -1,6 +1,6 @@
 /**
- * Appends of a controller: measured, and watched for a log that does not take them any more. What
- * must not be lost and can wait (answers of proxies) is appended again until it is taken.
+ * Appends to the log: measured, and watched for a log that does not take them any more. What must
+ * not be lost and can wait (answers of proxies) is queued, and appended again until it is taken.
  */
 import type { SluiceEvent } from '../../events/index.ts'
 import { type EventLog, LogError } from '../log/index.ts'
@@ -8,16 +8,16 @@ import type { ControllerMetrics } from './controller/metrics.ts'
 
 export type AppendStage = 'source' | 'decision' | 'delivery' | 'lease' | 'effect' | 'digest'
 
-export interface LogKeeperOptions {
-  readonly log: EventLog
+interface AppendQueueOptions {
   readonly metrics: Pick<ControllerMetrics, 'add'>
+  readonly log: EventLog
   readonly onProblem: (text: string) => void
   readonly onRecovered: () => void
   /** This log will take nothing any more. */
   readonly onLost: (error: unknown) => void
-  /** Somebody else has removed events up to a position; told until it is mended. */
-  readonly onRobbed?: (upTo: number) => void
-  /** Look now and then whether it is still there: others may delete what is shared. */
+  /** Somebody else has removed events up to a position; called until the log is mended. */
+  readonly onTruncated: (upTo: number) => void
+  /** Probes the log now and then: others may delete what is shared. */
   readonly isShared: boolean
 }
 
@@ -25,19 +25,19 @@ const watchMs = 2_000
 const retryMs = 1_000
 
 /** Errors after which the same log may work again. */
-const passing = (error: unknown) => !(error instanceof LogError) || error.code === 'storage'
+const isTransient = (error: unknown) => !(error instanceof LogError) || error.code === 'storage'
 
-export class LogKeeper {
-  readonly #options: LogKeeperOptions
-  readonly #posted: { readonly stage: AppendStage; readonly events: readonly SluiceEvent[] }[] = []
-  #isPosting = false
+export class AppendQueue {
+  readonly #options: AppendQueueOptions
+  readonly #queued: { readonly stage: AppendStage; readonly events: readonly SluiceEvent[] }[] = []
+  #isSending = false
   #problem: string | undefined
   #probe: NodeJS.Timeout | undefined
   #isClosed = false
 
-  constructor(options: LogKeeperOptions) {
+  constructor(options: AppendQueueOptions) {
     this.#options = options
-    this.#watch()
+    this.#schedule()
   }
 
   /** Why appends fail at present. */
@@ -70,15 +70,15 @@ export class LogKeeper {
   }
 
   /** Appends in the order of the calls, however long that takes. */
-  post(stage: AppendStage, events: readonly SluiceEvent[]): void {
-    this.#posted.push({ stage, events })
-    if (!this.#isPosting) void this.#send()
+  enqueue(stage: AppendStage, events: readonly SluiceEvent[]): void {
+    this.#queued.push({ stage, events })
+    if (!this.#isSending) void this.#send()
   }
 
   /** Something about the log has failed, here or where it is read. */
   fail(error: unknown): void {
     if (this.#isClosed) return
-    if (!passing(error)) {
+    if (!isTransient(error)) {
       this.#options.onLost(error)
       return
     }
@@ -86,52 +86,52 @@ export class LogKeeper {
     if (this.#problem === undefined) this.#options.onProblem(text)
     this.#problem = text
     clearTimeout(this.#probe)
-    this.#probe = setTimeout(() => void this.#look(), retryMs)
+    this.#probe = setTimeout(() => void this.#probeLog(), retryMs)
   }
 
-  /** Waits for nothing; what was posted and not taken yet is lost. */
+  /** Waits for nothing; what is still queued is lost. */
   close(): void {
     this.#isClosed = true
     clearTimeout(this.#probe)
   }
 
-  /** Resolves when everything that was posted is appended, or after a while. */
+  /** Resolves when everything that was queued is appended, or cannot be, or after a while. */
   async settled(withinMs: number): Promise<void> {
     const end = performance.now() + withinMs
-    while (this.#isPosting && performance.now() < end && this.#problem === undefined) {
+    while (this.#isSending && performance.now() < end && this.#problem === undefined) {
       await new Promise((resolve) => setTimeout(resolve, 10))
     }
   }
 
   async #send(): Promise<void> {
-    this.#isPosting = true
+    this.#isSending = true
     for (
-      let next = this.#posted[0];
+      let next = this.#queued[0];
       next !== undefined && !this.#isClosed;
-      next = this.#posted[0]
+      next = this.#queued[0]
     ) {
       const isDone = await this.append(next.stage, next.events).then(
         () => true,
-        (error) => !passing(error),
+        (error) => !isTransient(error),
       )
-      if (isDone) this.#posted.shift()
+      if (isDone) this.#queued.shift()
       else await new Promise((resolve) => setTimeout(resolve, retryMs).unref())
     }
-    this.#isPosting = false
+    this.#isSending = false
   }
 
-  #watch(): void {
+  #schedule(): void {
     if (!this.#options.isShared || this.#isClosed) return
-    this.#probe ??= setTimeout(() => void this.#look(), watchMs).unref()
+    this.#probe ??= setTimeout(() => void this.#probeLog(), watchMs).unref()
   }
 
-  async #look(): Promise<void> {
+  async #probeLog(): Promise<void> {
     this.#probe = undefined
     try {
       const lost = await this.#options.log.lostUpTo()
       this.#recover()
-      if (lost > 0) this.#options.onRobbed?.(lost)
-      this.#watch()
+      if (lost > 0) this.#options.onTruncated(lost)
+      this.#schedule()
     } catch (error) {
       this.fail(error)
     }

@@ -1,7 +1,7 @@
 /**
- * Do all replicas make the same of the log? At every position that is a multiple of the step each one
- * tells its digests, and each compares what the others tell with its own of the same position. A
- * difference is a bug: it is counted, said and recorded.
+ * Do all replicas derive the same state from the log? At every position that is a multiple of the
+ * step each one appends its digests, and compares those of the others with its own of the same
+ * position. A difference is a bug: it is counted, logged and recorded.
  */
 import {
   createEvent,
@@ -12,22 +12,20 @@ import {
 } from '../../events/index.ts'
 import { type Fold, foldVersion } from '../actors/fold.ts'
 import { systemClock } from '../base/clock.ts'
-import { type Recorded, subjectOf } from '../log/index.ts'
-import { clusterName } from './controller/cluster-name.ts'
-import type { ControllerMetrics } from './controller/metrics.ts'
+import { clusterName, type Recorded, subjectOf } from '../log/index.ts'
+import type { ControlPlaneOptions } from './parts.ts'
 
-export interface DigestCheckOptions {
+interface DigestCheckOptions extends Pick<ControlPlaneOptions, 'metrics' | 'notify'> {
   readonly fold: Fold
   /** Name of this run of this replica. */
   readonly replica: string
-  readonly metrics: Pick<ControllerMetrics, 'add'>
-  readonly post: (events: readonly SluiceEvent[]) => void
-  readonly say: (severity: 'error', text: string) => void
+  /** Appends when the log takes events. */
+  readonly append: (events: readonly SluiceEvent[]) => void
 }
 
 /** Few enough that the answers of many replicas never fill the step by themselves. */
 const step = 128
-/** Others may tell late. */
+/** Digests of other replicas may come late. */
 const keptPositions = 64
 
 export class DigestCheck {
@@ -39,7 +37,7 @@ export class DigestCheck {
     this.#options = options
   }
 
-  /** History is read: from now on the own digests are told. */
+  /** History is read: from now on this replica appends its digests. */
   begin(): void {
     this.#isLive = true
   }
@@ -51,7 +49,7 @@ export class DigestCheck {
   }
 
   #take(position: number): void {
-    const { fold, replica, post } = this.#options
+    const { fold, replica, append } = this.#options
     const { desired, status } = fold.digests()
     const data = { replica, position, desired, status, foldVersion }
     this.#own.set(position, data)
@@ -61,29 +59,29 @@ export class DigestCheck {
     }
     if (!this.#isLive) return
     const content = this.#content(`${position}:${digestTaken.type}`)
-    post([createEvent(digestTaken, this.#context(), { ...content, data })])
+    append([createEvent(digestTaken, this.#context(), { ...content, data })])
   }
 
-  #compare(told: DigestTakenData): void {
-    const { replica, metrics, post, say } = this.#options
-    const own = this.#own.get(told.position)
-    if (own === undefined || told.replica === replica || told.foldVersion !== foldVersion) return
-    const isEqual = told.desired === own.desired && told.status === own.status
+  #compare(other: DigestTakenData): void {
+    const { replica, metrics, append, notify } = this.#options
+    const own = this.#own.get(other.position)
+    if (own === undefined || other.replica === replica || other.foldVersion !== foldVersion) return
+    const isEqual = other.desired === own.desired && other.status === own.status
     metrics.add('digest_checks_total', 1, isEqual ? 'equal' : 'different')
     if (isEqual || !this.#isLive) return
-    const { position } = told
-    say(
+    const { position } = other
+    notify(
       'error',
-      `at position ${position} this replica and ${told.replica} have different states of one log: desired ${own.desired} and ${told.desired}, conditions ${own.status} and ${told.status}`,
+      `at position ${position} this replica and ${other.replica} have different states of one log: desired ${own.desired} and ${other.desired}, conditions ${own.status} and ${other.status}`,
     )
     const data = {
       ...own,
-      other: told.replica,
-      otherDesired: told.desired,
-      otherStatus: told.status,
+      other: other.replica,
+      otherDesired: other.desired,
+      otherStatus: other.status,
     }
-    const content = this.#content(`${position}:${told.replica}:${digestsDiffered.type}`)
-    post([createEvent(digestsDiffered, this.#context(), { ...content, data })])
+    const content = this.#content(`${position}:${other.replica}:${digestsDiffered.type}`)
+    append([createEvent(digestsDiffered, this.#context(), { ...content, data })])
   }
 
   #content(suffix: string) {

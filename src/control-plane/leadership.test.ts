@@ -2,11 +2,9 @@ import { expect, it } from 'vitest'
 import { waitFor } from '../../test/support/wait-for.ts'
 import { Fold } from '../actors/fold.ts'
 import { createGraph } from '../desired/derivations.ts'
-import type { Lease } from '../lease/index.ts'
 import { MemoryLog } from '../log/index.ts'
 import { ResourceIndex } from '../watch/resource-index.ts'
 import { Leadership } from './leadership.ts'
-import type { Reconciler } from './reconciler.ts'
 
 it('may write the log while it lists, and the cluster only when everything is listed', async () => {
   const log = new MemoryLog()
@@ -18,7 +16,7 @@ it('may write the log while it lists, and the cluster only when everything is li
   const leadership: Leadership = new Leadership({
     isShared: true,
     replica: 'a',
-    keeper: {
+    writer: {
       append: async (_, events) => {
         await log.append(events)
         return log.lastPosition()
@@ -34,17 +32,16 @@ it('may write the log while it lists, and the cluster only when everything is li
       },
       follow: () => undefined,
     },
-    reconciler: () =>
-      ({
-        folded: async () => {
-          for await (const recorded of log.read()) fold.apply(recorded)
-        },
-        speak: () => undefined,
-      }) as unknown as Reconciler,
-    lease: () => ({ epoch: () => epoch, resign: async () => undefined }) as unknown as Lease,
+    reconciler: {
+      folded: async () => {
+        for await (const recorded of log.read()) fold.apply(recorded)
+      },
+      appendDecisions: () => undefined,
+    },
+    lease: { epoch: () => epoch, resign: async () => undefined },
     onWriting: () => written.push(leadership.writingEpoch()),
     onStopped: () => undefined,
-    say: () => undefined,
+    notify: () => undefined,
   })
   leadership.acquired(7)
   await waitFor('the listing', () => isListing)

@@ -9,6 +9,13 @@ import { isExport } from '../log/export.ts'
 import { type EventLog, LogError, MemoryLog, openEmbeddedLog } from '../log/index.ts'
 import { type DigestKey, openDigestKey, randomDigestKey } from '../watch/digest-key.ts'
 
+export interface SharedLog {
+  /** Addresses of NATS servers. */
+  readonly servers: string
+  /** Name of this replica. */
+  readonly replica: string
+}
+
 export interface OpenedLog {
   readonly log: EventLog
   readonly digestKey: DigestKey
@@ -16,8 +23,8 @@ export interface OpenedLog {
   readonly path: string | undefined
   /** What the user should know, such as a damaged file that was moved aside. */
   readonly notices: readonly string[]
-  /** Where other processes write to the same log: the servers, and the name of this replica. */
-  readonly shared?: { readonly servers: string; readonly replica: string }
+  /** Set if other processes write to the same log. */
+  readonly shared?: SharedLog
   /** Closes the log and lets other processes have it. */
   close(): Promise<void>
 }

@@ -20,7 +20,7 @@ import { subjectOf } from '../log/index.ts'
 import { type ObjectKey, objectKey } from '../model/names.ts'
 import type { DesiredDelta } from '../model/resources.ts'
 
-export interface ReconcilerOptions {
+interface ReconcilerOptions {
   readonly log: EventLog
   readonly fold: Fold
   readonly clock: Clock
@@ -34,10 +34,10 @@ export interface ReconcilerOptions {
   readonly snapshotEvery?: number
   /**
    * The lease epoch under which decisions and snapshots are written now; undefined while another
-   * replica writes them. Where there is no lease it is always 0.
+   * replica writes them. Always 0 if omitted.
    */
   readonly epoch?: () => number | undefined
-  /** Appends decisions all or none; the log itself where it is absent. */
+  /** Appends decisions all or none. Defaults to the log itself. */
   readonly append?: (events: readonly SluiceEvent[]) => Promise<unknown>
   /** After a snapshot was stored. */
   readonly onSnapshot?: (position: Position) => void
@@ -46,7 +46,7 @@ export interface ReconcilerOptions {
   /** After an event was folded. */
   readonly onFolded?: (recorded: Recorded) => void
   readonly onFault: (error: unknown) => void
-  /** The log cannot be read on after it was read once; `onFault` where it is absent. */
+  /** The log cannot be read on after it was read once. Defaults to `onFault`. */
   readonly onEnd?: (error: unknown) => void
 }
 
@@ -69,14 +69,14 @@ export class Reconciler {
   readonly #stop = new AbortController()
   /** Digest of the status by object key, as the log has it. */
   readonly #recorded = new Map<ObjectKey, string>()
-  /** Decisions that the log does not have yet; many where another replica writes and has died. */
-  #unsaid = new Map<ObjectKey, StatusChange>()
+  /** Decisions that the log does not have yet; many if the replica that writes has died. */
+  #unrecorded = new Map<ObjectKey, StatusChange>()
   #isOpen = false
   /** Position of the last snapshot. */
   #snapshotAt = 0
   #isMendingDue = false
   #hasPublished = false
-  /** The last change set that was published and not said to be. */
+  /** The last change set that was published and is not recorded as such. */
   #lastDelta: Omit<DesiredDelta, 'sequence'> | undefined
   #flushScheduled = false
   #waiters: { position: number; resolve: () => void; reject: (error: unknown) => void }[] = []
@@ -92,7 +92,7 @@ export class Reconciler {
 
   /**
    * Folds what the log holds and goes on with what comes; resolves when it has caught up. Rejects
-   * where the log cannot be read so far, such as one of a newer version, and nobody else is told.
+   * if the log cannot be read so far, such as one of a newer version; `onEnd` is not called then.
    */
   async start(from: Position): Promise<void> {
     const { log } = this.#options
@@ -109,7 +109,7 @@ export class Reconciler {
     this.#scheduleFlush()
   }
 
-  /** Resolves once the event at a position is folded; rejects where the log cannot be read so far. */
+  /** Resolves once the event at a position is folded; rejects if the log cannot be read so far. */
   folded(position: number): Promise<void> {
     if (this.#options.fold.position >= position) return Promise.resolve()
     if (this.#failure !== undefined) return Promise.reject(this.#failure.error)
@@ -158,16 +158,17 @@ export class Reconciler {
     const key = objectKey(event.data)
     const digest = digestOf(event.data.status)
     this.#recorded.set(key, digest)
-    const unsaid = this.#unsaid.get(key)
-    if (unsaid !== undefined && digestOf(unsaid.status) === digest) this.#unsaid.delete(key)
+    const unrecorded = this.#unrecorded.get(key)
+    if (unrecorded !== undefined && digestOf(unrecorded.status) === digest)
+      this.#unrecorded.delete(key)
   }
 
-  /** Appends what was decided and not said: call it when this replica begins to write. */
-  speak(): void {
+  /** Appends the decisions that the log lacks: call it when this replica begins to write. */
+  appendDecisions(): void {
     this.#scheduleFlush()
   }
 
-  /** Stores the state in place of events that somebody has removed, where this replica writes. */
+  /** Stores the state in place of events that somebody has removed, if this replica writes. */
   mend(): void {
     this.#isMendingDue = true
     this.#scheduleFlush()
@@ -187,7 +188,7 @@ export class Reconciler {
     const { fold, log, publish, onDecided, onSnapshot, epoch = noLease } = this.#options
     const change = fold.takeChange()
     const { upserted, removed } = change.delta
-    // Even an empty first state is one: whoever waits must not wait for ever.
+    // Even an empty first state is one: a proxy that waits for it must not wait for ever.
     const isNews = change.observed || upserted.length > 0 || removed.length > 0
     if (isNews || !this.#hasPublished) publish(change.delta)
     this.#hasPublished = true
@@ -209,11 +210,11 @@ export class Reconciler {
   #note({ delta, statuses, dropped }: FoldChange): void {
     for (const status of statuses) {
       const key = objectKey(status.ref)
-      if (this.#recorded.get(key) === digestOf(status.status)) this.#unsaid.delete(key)
-      else this.#unsaid.set(key, status)
+      if (this.#recorded.get(key) === digestOf(status.status)) this.#unrecorded.delete(key)
+      else this.#unrecorded.set(key, status)
     }
     for (const ref of dropped) {
-      this.#unsaid.delete(objectKey(ref))
+      this.#unrecorded.delete(objectKey(ref))
       this.#recorded.delete(objectKey(ref))
     }
     if (delta.upserted.length > 0 || delta.removed.length > 0) this.#lastDelta = delta
@@ -221,10 +222,10 @@ export class Reconciler {
 
   /** Appends the decisions that the log does not have; those that it does not take stay due. */
   async #append(epoch: number): Promise<void> {
-    const news = [...this.#unsaid]
+    const news = [...this.#unrecorded]
     if (news.length === 0 && this.#lastDelta === undefined) return
     const delta = this.#lastDelta ?? { upserted: [], removed: [] }
-    this.#unsaid = new Map()
+    this.#unrecorded = new Map()
     this.#lastDelta = undefined
     const context = this.#context(epoch)
     const events: SluiceEvent[] = news.map(([, status]) => this.#conditionsDecided(status, context))
@@ -235,7 +236,7 @@ export class Reconciler {
       }
     } catch (error) {
       for (const [key, status] of news) {
-        if (!this.#unsaid.has(key)) this.#unsaid.set(key, status)
+        if (!this.#unrecorded.has(key)) this.#unrecorded.set(key, status)
       }
       this.#lastDelta ??= delta
       if (!this.#stop.signal.aborted) setTimeout(() => this.#scheduleFlush(), retryMs).unref()

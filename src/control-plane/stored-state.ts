@@ -3,7 +3,7 @@ import { Fold, type FoldSnapshot, foldVersion } from '../actors/fold.ts'
 import { createGraph } from '../desired/derivations.ts'
 import { beginning, type EventLog, LogError, type Position, type Snapshot } from '../log/index.ts'
 import { type IndexState, ResourceIndex } from '../watch/resource-index.ts'
-import { regexProblem } from './regex-problem.ts'
+import { regexProblem } from './api-binding.ts'
 
 interface StoredState {
   readonly fold: FoldSnapshot
@@ -64,8 +64,8 @@ function lossText(first: number, lost: number, stored: number | undefined): stri
   return `${what} and ${state}: somebody has removed events that are needed`
 }
 
-/** A state that knows nothing, as of a position: everything is listed and seen anew from there. */
-export function nothingKnownAt(position: Position, source: string): Snapshot {
+/** An empty state as of a position: everything is listed and observed again from there. */
+export function emptySnapshot(position: Position, source: string): Snapshot {
   const { fold, index } = emptyState(source)
   const stored: StoredState = { fold: { ...fold.snapshot(), position }, index: index.toState() }
   const chunks = [Buffer.from(JSON.stringify(stored), 'utf8')]

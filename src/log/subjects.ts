@@ -15,6 +15,9 @@ export interface SubjectParts {
 
 const prefix = 'sluice'
 
+/** Name of the cluster in subjects: one log holds one cluster. */
+export const clusterName = 'local'
+
 /** The subject of a resource. Total and injective over well-formed strings. */
 export function subjectOf(parts: SubjectParts): string {
   const { cluster, kind, namespace, name } = parts

@@ -1,58 +1,53 @@
 /**
- * Manifests as the source of one replica of several.
+ * Manifests as a source that one replica of several appends from.
  *
  * ```
- *   following ── the lease is taken ──► leading: lists, appends what the log does not know
- *       ▲                                  │
- *       └────────── it is lost ────────────┘
+ *   following ── the lease is acquired ──► leading: lists, appends what the log does not know
+ *       ▲                                     │
+ *       └────────── it is lost ───────────────┘
  * ```
  *
- * Whoever follows reads the manifests as well: for the values of their Secrets, and so that what is
- * wrong with them is told where they are.
+ * A replica that follows reads the manifests as well: for the values of their Secrets, and to report
+ * their problems on the machine where they are.
  */
-import type { SluiceEvent } from '../../events/index.ts'
-import { FileSource, type FileSourceOptions } from './index.ts'
+import { FileSource, type FileSourceOptions } from './files.ts'
 import { ResourceIndex } from './resource-index.ts'
 import { formatProblem, type SourceProblem } from './source-problem.ts'
 
-export interface ManifestFilesOptions
-  extends Omit<FileSourceOptions, 'index' | 'epoch' | 'onChange'> {
-  /** Appends what is seen, all or none. */
-  readonly append: (events: readonly SluiceEvent[]) => Promise<unknown>
+export interface ManifestFilesOptions extends Omit<FileSourceOptions, 'index' | 'epoch'> {
+  /** Do other replicas write to the same log, so that this one may have to follow? */
+  readonly isShared: boolean
 }
 
 export class ManifestFiles {
+  /** Manifests are listed when this replica begins to lead. */
+  readonly isListed = true
   readonly #options: ManifestFilesOptions
   #source: FileSource | undefined
   /** Beginnings and ends of reading, one after the other. */
   #turn: Promise<void> = Promise.resolve()
-  readonly #told = new Set<string>()
+  readonly #reported = new Set<string>()
+  /** The `source` attribute of events. */
   #name = ''
 
   constructor(options: ManifestFilesOptions) {
     this.#options = options
   }
 
-  /** Appends from now on: first every difference to what the index, that of the log, knows. */
+  start(): Promise<void> {
+    if (this.#options.isShared) this.follow()
+    return this.#turn
+  }
+
+  /** Appends from now on: first every difference to the index, that of the log. */
   lead(index: ResourceIndex, epoch: number): Promise<void> {
     this.#name = index.source
-    const begun = this.#turn.then(() =>
-      this.#begin(index, epoch, async (events) => void (await this.#options.append(events))),
-    )
-    this.#turn = begun.catch(() => undefined)
-    return begun
+    return this.#begin(index, epoch, this.#options.onChange)
   }
 
-  /** Appends no more; an append under way may still arrive, and counts for nothing. */
+  /** Appends no more; an append under way may still arrive, and is ignored. */
   follow(): void {
-    const index = new ResourceIndex(this.#name)
-    const begun = this.#turn.then(() => this.#begin(index, 0, async () => undefined))
-    this.#turn = begun.catch(() => undefined)
-  }
-
-  /** Resolves when the reading that was asked for last has begun. */
-  settled(): Promise<void> {
-    return this.#turn
+    this.#begin(new ResourceIndex(this.#name), 0, async () => undefined).catch(() => undefined)
   }
 
   secretDigests(): Set<string> {
@@ -64,23 +59,31 @@ export class ManifestFiles {
     await this.#source?.close()
   }
 
-  async #begin(
+  #begin(
     index: ResourceIndex,
     epoch: number,
     onChange: FileSourceOptions['onChange'],
   ): Promise<void> {
-    await this.#source?.close()
-    const { append: _, ...options } = this.#options
-    const onProblem = (problem: SourceProblem) => this.#tell(problem)
-    this.#source = new FileSource({ ...options, index, epoch: () => epoch, onChange, onProblem })
-    await this.#source.start()
+    const begun = this.#turn.then(async () => {
+      await this.#source?.close()
+      this.#source = new FileSource({
+        ...this.#options,
+        index,
+        epoch: () => epoch,
+        onChange,
+        onProblem: (problem) => this.#report(problem),
+      })
+      await this.#source.start()
+    })
+    this.#turn = begun.catch(() => undefined)
+    return begun
   }
 
-  /** What was told before a turn need not be told again after it. */
-  #tell(problem: SourceProblem): void {
+  /** Problems that were reported before the lease changed need not be reported again. */
+  #report(problem: SourceProblem): void {
     const text = formatProblem(problem)
-    if (problem.reason !== 'unrecorded' && this.#told.has(text)) return
-    this.#told.add(text)
+    if (problem.reason !== 'unrecorded' && this.#reported.has(text)) return
+    this.#reported.add(text)
     this.#options.onProblem(problem)
   }
 }

@@ -72,10 +72,10 @@ export class DeliveryRecorder implements ProxyAnswers {
   }
 
   /**
-   * Somebody has recorded that a proxy is gone. Where it is here after all, on that connection, that
-   * is said again, with all that it has answered: this replica was taken for dead.
+   * Another replica took this one for dead and recorded the proxy as gone. If the proxy is still here
+   * on that connection, appends that it is, with everything that it has answered.
    */
-  contradict(proxy: string, stream: string | undefined): void {
+  reassert(proxy: string, stream: string | undefined): void {
     const answers = this.#proxies.get(proxy)
     if (answers?.presence === undefined || answers.place.stream !== stream) return
     const data = { proxy, ...answers.presence, ...answers.place }

@@ -59,6 +59,11 @@ export interface XdsServerOptions {
 }
 
 export interface XdsServer {
+  /**
+   * Resolves when the server listens. Rejects with `port_in_use` or `address_unusable` if the address
+   * cannot be bound, and if TLS is configured and the certificate cannot be used.
+   */
+  start(): Promise<void>
   /** What was bound, `host:port`. */
   readonly address: string
   /** Takes a change set, secrets included, and sends to each proxy what concerns it. */
@@ -374,13 +379,14 @@ function bearerToken(metadata: Metadata): string | undefined {
   return match?.[1]
 }
 
-/**
- * Starts the server; resolves when it listens. Rejects with `port_in_use` or
- * `address_unusable` where the address cannot be bound, and where TLS is asked for and the certificate
- * cannot be used.
- */
+/** A server that does not listen before `start`. */
+export function createXdsServer(options: XdsServerOptions): XdsServer {
+  return new GrpcXdsServer(options)
+}
+
+/** Creates and starts a server. */
 export async function startXdsServer(options: XdsServerOptions): Promise<XdsServer> {
-  const server = new GrpcXdsServer(options)
+  const server = createXdsServer(options)
   await server.start()
   return server
 }

@@ -272,7 +272,7 @@ export const faults: readonly Fault[] = [
       ])
       await log.close()
       const all = [...run.replicas.values()]
-      await Promise.all(all.map((one) => one.said(/follows no further/)))
+      await Promise.all(all.map((one) => one.said(/Serving the last configuration/)))
       await run.reached(late(run))
       await withManager(run, (manager) => manager.streams.delete(stream))
     },

@@ -86,7 +86,7 @@ describeWithParts(['nats-server'], 'a gateway whose log is on a NATS server', ()
       .then((appended) => (appended.ok ? appended.value : []))
     await log.close()
     const reason = `position ${position} of the log: event type dev.sluice.resource.applied.v9 is unknown; the log was written by a newer version`
-    const told = `error: ${reason}; until it is upgraded this replica serves what it had and follows no further\n`
+    const told = `error: ${reason}. Serving the last configuration; upgrade this replica to resume updates.\n`
     await waitFor('the reason', () => gw.stderr.includes(told))
     gw.write('route.yaml', route('two.example'))
     const [, probe = ''] = /^readiness: (.*)$/m.exec(gw.stderr) ?? []

@@ -10,12 +10,13 @@ import { openNatsLog, placeOf } from '../../log/nats.ts'
 import { DigestKey, readKeyFile } from '../../watch/digest-key.ts'
 import { defaultLogPath, type OpenedLog, openLog } from '../open-log.ts'
 
-export interface ControllerLogOptions {
+interface ControllerLogOptions {
   readonly client: KubeClient
   /** Where the key of secret digests is kept. */
   readonly namespace: string
   readonly owner?: OwnerReference | undefined
   readonly nats?: string
+  readonly replica: string
   readonly logFile?: string
   /** Tells clusters apart where the log is in the default place. */
   readonly cluster: string
@@ -28,7 +29,7 @@ export const digestSecretName = 'sluice-digest-key'
 
 /** @throws LogError, LogInUseError, KubeError or the system's error. */
 export async function openControllerLog(options: ControllerLogOptions): Promise<OpenedLog> {
-  const { client, namespace, owner, nats, logFile, cluster, patienceMs } = options
+  const { client, namespace, owner, nats, replica, logFile, cluster, patienceMs } = options
   const place = { namespace, name: digestSecretName, key: 'key', owner }
   if (nats === undefined) {
     const name = [`controller of ${cluster}`]
@@ -47,6 +48,7 @@ export async function openControllerLog(options: ControllerLogOptions): Promise<
     digestKey: new DigestKey(key),
     path: nats.split(',').map(placeOf).join(','),
     notices: [],
+    shared: { servers: nats, replica },
     close: () => log.close(),
   }
 }

@@ -1,9 +1,8 @@
 /**
  * A controller: health and metrics from the first moment, and a session on the log for as long as
- * that log can be gone on with. When it cannot (the stream was deleted, a bug), a new session begins
- * on whatever log is there then. Proxies notice no more than a stream that ends.
+ * that log can be read and written. When it cannot (the stream was deleted, a bug), a new session
+ * begins on whatever log is there then. Proxies only notice a stream that ends.
  */
-import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { LockedError } from '../../base/file-lock.ts'
 import { isAboutAddress } from '../../errors/listening.ts'
@@ -17,24 +16,20 @@ import {
 import { LogError, type LogErrorCode } from '../../log/index.ts'
 import type { ControllerSettings } from '../../settings/controller.ts'
 import { Backoff } from '../../watch/kubernetes/backoff.ts'
-import { kubernetesSource } from '../../watch/kubernetes/source.ts'
 import { assertFree } from '../../xds/bind.ts'
-import { Session } from '../kubernetes.ts'
+import { openSession, type Session, type SessionOptions } from '../kubernetes.ts'
 import type { OpenedLog } from '../open-log.ts'
-import { beginState, whileHolding } from '../restore.ts'
-import type { RestoredState } from '../stored-state.ts'
+import type { Severity } from '../parts.ts'
 import { openControllerLog } from './controller-log.ts'
 import { Health } from './health.ts'
 import { type Endpoint, serveEndpoint } from './http-endpoint.ts'
 import { ControllerMetrics } from './metrics.ts'
-import { openLease } from './open-lease.ts'
-import type { SessionOptions } from './session-options.ts'
 
-export interface ControllerOptions {
+interface ControllerOptions {
   readonly cluster: Cluster
   readonly settings: ControllerSettings
   readonly version: string
-  readonly say: (severity: 'debug' | 'info' | 'warn' | 'error', text: string) => void
+  readonly notify: (severity: Severity, text: string) => void
 }
 
 export interface RunningController {
@@ -73,11 +68,11 @@ class Controller implements RunningController {
   #xdsAddress: string
 
   constructor(options: ControllerOptions) {
-    const { settings, version, say } = options
+    const { settings, version, notify } = options
     this.#options = options
     this.#client = new KubeClient(options.cluster)
     this.#xdsAddress = settings.xdsAddress
-    this.#health = new Health(() => say('info', 'ready'))
+    this.#health = new Health(() => notify('info', 'ready'))
     this.#metrics.set('controller_build_info', 1, version)
     this.#metrics.collect(() => this.#metrics.set('controller_ready', this.#health.isReady ? 1 : 0))
     this.started = this.#start.promise
@@ -94,7 +89,7 @@ class Controller implements RunningController {
 
   async listen(): Promise<void> {
     const { settings } = this.#options
-    // The server for proxies comes later, when the log was read: who gave its address is told now.
+    // The server for proxies starts later, but an address that cannot be bound is reported now.
     await assertFree(settings.xdsAddress)
     const health = await serveEndpoint('health', settings.healthAddress, (path) =>
       this.#health.answer(path),
@@ -130,32 +125,24 @@ class Controller implements RunningController {
       if (performance.now() - began > 60_000) backoff.reset()
       this.#metrics.add('session_restarts_total')
       const text = reason instanceof Error ? reason.message : String(reason)
-      this.#options.say('error', `the control plane begins anew: ${text}`)
-      this.#health.reset(`beginning anew: ${text}`)
+      this.#options.notify('error', `restarting the control loop: ${text}`)
+      this.#health.reset(`restarting: ${text}`)
       await this.#pause(backoff.next())
     }
   }
 
   /** Resolves with the reason when the session has ended. */
   async #runSession(): Promise<unknown> {
-    const { settings, say } = this.#options
+    const { settings, notify } = this.#options
     const owners = await this.#findOwners()
-    const opened = await this.#openLog(owners)
-    for (const notice of opened.notices) say('warn', notice)
-    let session: Session
-    try {
-      const sessionOptions = this.#sessionOptions(owners)
-      session = new Session(sessionOptions, opened, await this.#restore(opened, sessionOptions))
-    } catch (error) {
-      await opened.close()
-      throw error
-    }
+    const log = await this.#openLog(owners)
+    const session = await openSession(this.#sessionOptions(owners), log, this.#ending.signal)
     try {
       await session.start()
       this.#session = session
       this.#xdsAddress = session.xdsAddress
-      if (opened.path !== undefined) say('info', `event log: ${opened.path}`)
-      say('info', `xds: ${session.xdsAddress}${settings.xdsTls ? ' (TLS)' : ''}`)
+      if (log.path !== undefined) notify('info', `event log: ${log.path}`)
+      notify('info', `xds: ${session.xdsAddress}${settings.xdsTls ? ' (TLS)' : ''}`)
       this.#hasServed = true
       this.#start.resolve()
       return await Promise.race([session.ended, this.#stop.promise])
@@ -165,32 +152,15 @@ class Controller implements RunningController {
     }
   }
 
-  /** What a replica that has the state notices within seconds; who takes the lease from it has it too. */
-  #restore({ log }: OpenedLog, options: SessionOptions): Promise<RestoredState> {
-    const { settings, say } = this.#options
-    const { leaseDurationMs } = settings
-    const identity = `${options.replica}_${randomUUID().slice(0, 8)}`
-    return beginState({
-      log,
-      source: kubernetesSource,
-      patienceMs: settings.nats === undefined ? 0 : 2 * leaseDurationMs,
-      alone: (work) =>
-        whileHolding((lease) => openLease(options, { ...lease, identity }), leaseDurationMs, work),
-      onWait: (reason) => this.#health.set('log', reason ?? 'being read'),
-      say: (text) => say('warn', text),
-      signal: this.#ending.signal,
-    })
-  }
-
   /** Without them everything works; only an uninstall leaves something behind. */
   async #findOwners(): Promise<InstallOwners> {
-    const { settings, say } = this.#options
+    const { settings, notify } = this.#options
     const { deploymentName: deployment, clusterRoleName: clusterRole } = settings
     const names = { namespace: this.#namespace, deployment, clusterRole }
     try {
       return await findInstallOwners(this.#client, names)
     } catch (error) {
-      say('warn', `what owns the objects of this controller cannot be read: ${String(error)}`)
+      notify('warn', `cannot read the controller's owner reference: ${String(error)}`)
       return {}
     }
   }
@@ -203,6 +173,7 @@ class Controller implements RunningController {
       namespace: this.#namespace,
       owner: local,
       cluster: cluster.server.href,
+      replica: this.#replica,
       patienceMs: Math.max(5_000, settings.leaseDurationMs),
       ...(nats !== undefined && { nats }),
       ...(logFile !== undefined && { logFile }),
@@ -213,20 +184,24 @@ class Controller implements RunningController {
     return this.#options.settings.namespace ?? this.#client.namespace ?? 'default'
   }
 
+  get #replica(): string {
+    return this.#options.settings.replica ?? hostname()
+  }
+
   #sessionOptions(owners: InstallOwners): SessionOptions {
-    const { settings, say, version } = this.#options
+    const { settings, notify, version } = this.#options
     return {
       version,
       client: this.#client,
       settings: { ...settings, xdsAddress: this.#xdsAddress },
       namespace: this.#namespace,
       owners,
-      replica: settings.replica ?? hostname(),
+      replica: this.#replica,
       isInCluster:
         settings.kubeconfig === undefined && Boolean(process.env.KUBERNETES_SERVICE_HOST),
       health: this.#health,
       metrics: this.#metrics,
-      say,
+      notify,
     }
   }
 

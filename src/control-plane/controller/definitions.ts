@@ -1,33 +1,22 @@
 /** Records the versions of the Gateway API that the cluster defines, where the log has others. */
 import { randomUUID } from 'node:crypto'
-import { createEvent, definitionsObserved, type SluiceEvent } from '../../../events/index.ts'
-import type { Fold } from '../../actors/fold.ts'
+import { createEvent, definitionsObserved } from '../../../events/index.ts'
 import { gatewayGroup } from '../../api/names.ts'
 import { systemClock } from '../../base/clock.ts'
-import { subjectOf } from '../../log/index.ts'
+import { clusterName, subjectOf } from '../../log/index.ts'
 import { kubernetesSource } from '../../watch/kubernetes/source.ts'
-import type { AppendStage } from '../append-queue.ts'
-import { clusterName } from './cluster-name.ts'
-
-export interface DefinitionsOptions {
-  readonly fold: Fold
-  readonly keeper: {
-    append(stage: AppendStage, events: readonly SluiceEvent[]): Promise<unknown>
-  }
-  /** The epoch under which the log may be written now. */
-  readonly epoch: () => number | undefined
-}
+import type { Plane } from '../parts.ts'
 
 export class DefinitionsRecord {
-  readonly #options: DefinitionsOptions
+  readonly #plane: Pick<Plane, 'fold' | 'writer' | 'logEpoch'>
   /** Part of event ids, new with every run. */
   readonly #run = randomUUID()
   #count = 0
   #seen: readonly string[] | undefined
   #isWriting = false
 
-  constructor(options: DefinitionsOptions) {
-    this.#options = options
+  constructor(plane: Pick<Plane, 'fold' | 'writer' | 'logEpoch'>) {
+    this.#plane = plane
   }
 
   /** What the cluster has now. */
@@ -36,10 +25,10 @@ export class DefinitionsRecord {
     this.update()
   }
 
-  /** The log, or who may write it, may be other than before. */
+  /** Appends the versions if the log has others and this replica may write it. */
   update(): void {
-    const { fold, keeper, epoch: current } = this.#options
-    const epoch = current()
+    const { fold, writer } = this.#plane
+    const epoch = this.#plane.logEpoch()
     const versions = this.#seen
     if (epoch === undefined || versions === undefined || this.#isWriting) return
     if (fold.definitions === versions.join(',')) return
@@ -54,6 +43,6 @@ export class DefinitionsRecord {
     const done = () => {
       this.#isWriting = false
     }
-    keeper.append('effect', [event]).then(done, done)
+    writer.append('effect', [event]).then(done, done)
   }
 }

@@ -7,7 +7,6 @@ import {
   type EventContext,
   type SluiceEvent,
 } from '../../../events/index.ts'
-import type { Fold } from '../../actors/fold.ts'
 import { systemClock } from '../../base/clock.ts'
 import { Deployer } from '../../deploy/deployer.ts'
 import { proxyEnvironment } from '../../deploy/environment.ts'
@@ -19,15 +18,14 @@ import {
 } from '../../deploy/owned-objects.ts'
 import type { ProxyEnvironment } from '../../desired/deployment/index.ts'
 import type { KubeClient, KubeObject, LiveObject } from '../../kube/index.ts'
-import { subjectOf } from '../../log/index.ts'
+import { clusterName, subjectOf } from '../../log/index.ts'
 import { type ObjectKey, parseObjectKey } from '../../model/names.ts'
 import { managedBy, managedByLabel } from '../../model/proxy-names.ts'
 import type { ControllerSettings } from '../../settings/controller.ts'
 import { type KindSink, KindWatch } from '../../watch/kubernetes/kind-watch.ts'
 import type { WatchedKind } from '../../watch/kubernetes/kinds.ts'
 import { followFolder } from '../../xds/credentials.ts'
-import type { LogKeeper } from '../append-queue.ts'
-import { clusterName } from './cluster-name.ts'
+import type { Plane, Severity } from '../parts.ts'
 import type { ControllerMetrics } from './metrics.ts'
 import { doubtOf, readAuthorities } from './xds-certificate.ts'
 
@@ -36,15 +34,12 @@ export interface DeploymentsOptions {
   readonly settings: ControllerSettings
   readonly namespace: string
   readonly version: string
-  readonly fold: Fold
   readonly metrics: ControllerMetrics
-  readonly keeper: LogKeeper
-  /** The epoch under which the log may be written now. */
-  readonly logEpoch: () => number | undefined
+  readonly notify: (severity: Severity, text: string) => void
+  readonly plane: Pick<Plane, 'fold' | 'writer' | 'logEpoch'>
   readonly isWriting: () => boolean
   /** An object as it is in the cluster now. */
   readonly live: (key: ObjectKey) => LiveObject | undefined
-  readonly say: (severity: 'info' | 'warn', text: string) => void
 }
 
 /** Does nothing where the controller was not told the name of its own Service. */
@@ -63,7 +58,7 @@ export class Deployments {
 
   constructor(options: DeploymentsOptions) {
     this.#options = options
-    const { client, fold, isWriting, metrics } = options
+    const { client, plane, isWriting, metrics } = options
     this.#owned = new OwnedObjects(
       (gateway) => this.#deployer.mark(gateway),
       () => this.markAll(),
@@ -71,8 +66,8 @@ export class Deployments {
     this.#deployer = new Deployer({
       client,
       owned: this.#owned,
-      wanted: (key) => fold.deployments().get(key),
-      problem: (key) => fold.deploymentProblem(key),
+      wanted: (key) => plane.fold.deployments().get(key),
+      problem: (key) => plane.fold.deploymentProblem(key),
       environment: () => this.#environmentOf(),
       isThere: (key, uid) => {
         const gateway = options.live(key)
@@ -90,7 +85,7 @@ export class Deployments {
           metrics.add('deployment_writes_total', 1, kind, change)
         }
         const text = changes.map(({ kind, change }) => `${kind} ${change}`).join(', ')
-        options.say('info', `Gateway ${namespace}/${name}: ${text || 'in place again'}`)
+        options.notify('info', `Gateway ${namespace}/${name}: ${text || 'in place again'}`)
       },
       onFailed: (key, uid, message) => {
         const { namespace, name } = parseObjectKey(key)
@@ -100,7 +95,7 @@ export class Deployments {
           (context, content) => createEvent(deploymentFailed, context, { ...content, data }),
           key,
         )
-        options.say('warn', `Gateway ${namespace}/${name}: ${message}`)
+        options.notify('warn', `Gateway ${namespace}/${name}: ${message}`)
       },
       onTrouble: (message) => {
         metrics.add('deployment_failures_total', 1, 'failed')
@@ -115,7 +110,7 @@ export class Deployments {
   /** Begins to watch what is deployed. */
   start(): void {
     if (!this.#isOn) {
-      this.#options.say('info', 'SLUICE_XDS_SERVICE_NAME is not set: no proxies are deployed')
+      this.#options.notify('info', 'SLUICE_XDS_SERVICE_NAME is not set: no proxies are deployed')
       return
     }
     for (const watch of this.#watches) watch.start()
@@ -132,7 +127,7 @@ export class Deployments {
 
   /** This replica writes now, or everything may be other than it was. */
   markAll(): void {
-    for (const key of this.#options.fold.deployments().keys()) this.#deployer.mark(key)
+    for (const key of this.#options.plane.fold.deployments().keys()) this.#deployer.mark(key)
   }
 
   /** Another replica writes now. */
@@ -170,7 +165,7 @@ export class Deployments {
   }
 
   #tell(text: string): void {
-    if (text !== this.#told) this.#options.say('warn', text)
+    if (text !== this.#told) this.#options.notify('warn', text)
     this.#told = text
   }
 
@@ -207,7 +202,7 @@ export class Deployments {
   }
 
   #tellDoubt(doubt = ''): void {
-    if (doubt !== '' && doubt !== this.#doubt) this.#options.say('warn', doubt)
+    if (doubt !== '' && doubt !== this.#doubt) this.#options.notify('warn', doubt)
     this.#doubt = doubt
   }
 
@@ -215,14 +210,14 @@ export class Deployments {
     make: (context: EventContext, content: { id: string; subject: string }) => SluiceEvent,
     key: ObjectKey,
   ): void {
-    const epoch = this.#options.logEpoch()
+    const epoch = this.#options.plane.logEpoch()
     if (epoch === undefined) return
     const id = `${epoch}:${this.#run}:${++this.#reports}:deployment`
     const subject = subjectOf({ cluster: clusterName, ...parseObjectKey(key) })
     const time = new Date(systemClock.now()).toISOString()
     const event = make({ source: '/sluice/deployer', time, epoch }, { id, subject })
     // What could not be recorded is found, and told, at the next look.
-    this.#options.keeper.append('effect', [event]).catch(() => undefined)
+    this.#options.plane.writer.append('effect', [event]).catch(() => undefined)
   }
 }
 

@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest'
 import { waitFor } from '../../../test/support/wait-for.ts'
 import { type KubeClient, KubeError } from '../../kube/index.ts'
-import { ClassKeeper } from './gateway-class.ts'
+import { GatewayClassReconciler } from './gateway-class.ts'
 
 /** An API server that holds the default class, changed by each thing that is applied. */
-function keeperOf(refusal?: KubeError) {
+function reconcilerOf(refusal?: KubeError) {
   let generation = 1
   let known = { uid: 'a', generation }
-  const told: string[] = []
+  const calls: string[] = []
   const client = {
     get: async () => ({ spec: { controllerName: 'sluice.dev/gateway-controller' } }),
     apply: async () => {
@@ -15,37 +15,37 @@ function keeperOf(refusal?: KubeError) {
       return { metadata: { uid: 'a', generation: ++generation } }
     },
   } as unknown as KubeClient
-  const keeper = new ClassKeeper({
+  const reconciler = new GatewayClassReconciler({
     client,
     owners: {},
     settings: { classParameters: { agentgateway: { namespace: 'default', name: 'new' } } },
     isWriting: () => true,
     known: () => known,
-    onInForce: () => told.push('in force'),
-    say: () => undefined,
+    onInForce: () => calls.push('in force'),
+    notify: () => undefined,
   })
   const fold = () => {
     known = { uid: 'a', generation }
-    keeper.look()
+    reconciler.folded()
   }
-  return { keeper, told, fold, applied: () => generation > 1 }
+  return { reconciler, calls, fold, applied: () => generation > 1 }
 }
 
 it('holds what goes by the class until the class is known as the settings say', async () => {
-  const { keeper, told, fold, applied } = keeperOf()
-  keeper.begin()
+  const { reconciler, calls, fold, applied } = reconcilerOf()
+  reconciler.lead()
   await waitFor('the class', applied)
-  await keeper.close()
-  keeper.look()
-  expect([keeper.isInForce, told]).toEqual([false, []])
+  await reconciler.close()
+  reconciler.folded()
+  expect([reconciler.isInForce, calls]).toEqual([false, []])
   fold()
-  expect([keeper.isInForce, told]).toEqual([true, ['in force']])
+  expect([reconciler.isInForce, calls]).toEqual([true, ['in force']])
 })
 
 it('holds nothing for a class that it may not make', async () => {
-  const { keeper, told } = keeperOf(new KubeError(403, 'Forbidden', 'not yours'))
-  keeper.begin()
-  await waitFor('the refusal', () => told.length > 0)
-  expect([keeper.isInForce, told]).toEqual([true, ['in force']])
-  await keeper.close()
+  const { reconciler, calls } = reconcilerOf(new KubeError(403, 'Forbidden', 'not yours'))
+  reconciler.lead()
+  await waitFor('the refusal', () => calls.length > 0)
+  expect([reconciler.isInForce, calls]).toEqual([true, ['in force']])
+  await reconciler.close()
 })

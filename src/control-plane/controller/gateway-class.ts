@@ -1,64 +1,69 @@
 /**
- * Keeps the default GatewayClass in the cluster while this replica writes. What is deployed goes by
- * its parameters, which the settings of a replica may change: until the fold knows the class as it is
- * to be, nothing is deployed that would be deployed otherwise a moment later.
+ * Keeps the default GatewayClass in the cluster while this replica writes. Deployments follow its
+ * parameters, which the settings of a replica may change: nothing is deployed before the fold knows
+ * the class as configured, or it would be deployed differently a moment later.
  */
+
 import { defaultClassName } from '../../api/names.ts'
 import { type ClassVersion, ensureDefaultClass } from '../../deploy/default-class.ts'
 import { type InstallOwners, type KubeClient, KubeError } from '../../kube/index.ts'
 import type { ControllerSettings } from '../../settings/controller.ts'
+import type { Severity } from '../parts.ts'
 
-export interface ClassKeeperOptions {
+interface GatewayClassReconcilerOptions {
   readonly client: KubeClient
   readonly owners: InstallOwners
+  readonly notify: (severity: Severity, text: string) => void
   readonly settings: Pick<ControllerSettings, 'classParameters'>
   readonly isWriting: () => boolean
   /** The class as the fold knows it. */
   readonly known: () => ClassVersion | undefined
   /** `isInForce` holds again. */
   readonly onInForce: () => void
-  readonly say: (severity: 'warn', text: string) => void
 }
 
 const retryMs = 5_000
 
-export class ClassKeeper {
-  readonly #options: ClassKeeperOptions
+export class GatewayClassReconciler {
+  readonly #options: GatewayClassReconcilerOptions
   #running: Promise<void> = Promise.resolve()
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
-  #told = ''
-  /** What the fold is to know; `unknown` until the class was made. */
+  #notified = ''
+  /** The version that the fold is to know; `unknown` until the class was created. */
   #awaited: ClassVersion | 'unknown' | undefined
 
-  constructor(options: ClassKeeperOptions) {
+  constructor(options: GatewayClassReconcilerOptions) {
     this.#options = options
     for (const name of Object.keys(options.settings.classParameters)) {
       if (name === defaultClassName) continue
-      options.say('warn', `parameters for GatewayClass ${name}: only ${defaultClassName} is made`)
+      options.notify(
+        'warn',
+        `parameters for GatewayClass ${name} are ignored: this controller only creates ${defaultClassName}`,
+      )
     }
   }
 
-  /** Does the fold know the class as it is to be, or will it never? */
+  /** Does the fold know the class as configured, or will it never? */
   get isInForce(): boolean {
     return this.#awaited === undefined
   }
 
-  /** This replica writes from now on: its settings count. */
-  begin(): void {
+  /** This replica writes from now on: its settings apply. */
+  lead(): void {
     this.#awaited = 'unknown'
     this.ensure()
   }
 
   /** The fold may know more than before. */
-  look(): void {
+  folded(): void {
     if (this.#awaited === undefined || this.#awaited === 'unknown') return
     const known = this.#options.known()
     if (known?.uid !== this.#awaited.uid || known.generation < this.#awaited.generation) return
-    this.#waitNoMore()
+    this.#stopWaiting()
   }
 
-  /** It may be missing: looks, and makes it. */
+  /** Creates the class if it is missing. */
   ensure(): void {
     clearTimeout(this.#timer)
     this.#running = this.#running.then(() => this.#ensure())
@@ -76,14 +81,14 @@ export class ClassKeeper {
     try {
       const parameters = settings.classParameters[defaultClassName]
       const made = await ensureDefaultClass(client, parameters, owners.clusterWide)
-      this.#tell(made ? '' : `GatewayClass ${defaultClassName} is another controller's`)
+      this.#notify(made ? '' : `GatewayClass ${defaultClassName} is another controller's`)
       this.#await(made)
     } catch (error) {
-      // What is forbidden stays so.
-      if (!(error instanceof KubeError && error.isPassing)) this.#waitNoMore()
+      // A refusal stays one.
+      if (!(error instanceof KubeError && error.isPassing)) this.#stopWaiting()
       // The kind is not installed; its watch tells when it is.
       if (error instanceof KubeError && error.isNotFound) return
-      this.#tell(`GatewayClass ${defaultClassName} cannot be made: ${String(error)}`)
+      this.#notify(`GatewayClass ${defaultClassName} cannot be made: ${String(error)}`)
       this.#timer = setTimeout(() => this.ensure(), retryMs)
     }
   }
@@ -91,21 +96,21 @@ export class ClassKeeper {
   #await(made: ClassVersion | undefined): void {
     if (this.#awaited === undefined) return
     if (made === undefined) {
-      this.#waitNoMore()
+      this.#stopWaiting()
       return
     }
     this.#awaited = made
-    this.look()
+    this.folded()
   }
 
-  #waitNoMore(): void {
+  #stopWaiting(): void {
     if (this.#awaited === undefined) return
     this.#awaited = undefined
     this.#options.onInForce()
   }
 
-  #tell(text: string): void {
-    if (text !== '' && text !== this.#told) this.#options.say('warn', text)
-    this.#told = text
+  #notify(text: string): void {
+    if (text !== '' && text !== this.#notified) this.#options.notify('warn', text)
+    this.#notified = text
   }
 }

@@ -21,6 +21,4 @@ export interface KubernetesSourceOptions extends ObserveOptions, ScopeOptions {
   onLive(key: string): void
   /** Versions of the Gateway API that the cluster's definitions state, each once, sorted. */
   onVersions(versions: readonly string[]): void
-  /** Secret values may have gone; `secretDigests` says which are left. */
-  onSecretsGone(): void
 }

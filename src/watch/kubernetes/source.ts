@@ -68,7 +68,6 @@ export class KubernetesSource {
       onEntry: (entry, isGone, mentions) => {
         this.#touch(entry.key)
         for (const key of this.#scope.note(entry, isGone, mentions)) this.#touch(key)
-        if (entry.kind.kind === 'Secret') this.#options.onSecretsGone()
       },
       onLive: options.onLive,
       counts: (entry) => this.#scope.includes(entry),
@@ -98,14 +97,10 @@ export class KubernetesSource {
     })
   }
 
-  /** Begins to watch; `whenListed` tells when everything was seen once. */
-  start(): void {
+  /** Resolves when every kind that exists was listed once and what is relevant was fetched. */
+  async start(): Promise<void> {
     for (const watch of this.#watches) watch.start()
     this.#definitions.start()
-  }
-
-  /** Resolves when every kind that exists was listed once and what counts was fetched. */
-  async whenListed(): Promise<void> {
     await this.#listed.promise
     await this.#work()
   }
@@ -114,15 +109,21 @@ export class KubernetesSource {
     return this.#settled.size === this.#watches.length
   }
 
-  /** Kinds that were not listed yet, each with the reason where there is one. */
-  missing(): readonly { readonly kind: WatchedKind; readonly reason: string }[] {
-    return this.#watches
-      .filter(({ kind }) => !this.#settled.has(kind.kind))
-      .map(({ kind }) => {
-        const state = this.#states.get(kind.kind)
-        const reason = state?.state === 'failing' ? state.error.message : 'being listed'
-        return { kind, reason }
-      })
+  /** Which kinds were not listed yet, and why; undefined once all were. */
+  listingProblem(): string | undefined {
+    const missing = this.#watches.filter(({ kind }) => !this.#settled.has(kind.kind))
+    if (missing.length === 0) return undefined
+    const texts = missing.map(({ kind }) => {
+      const state = this.#states.get(kind.kind)
+      return `${kind.plural}: ${state?.state === 'failing' ? state.error.message : 'being listed'}`
+    })
+    return texts.join('; ')
+  }
+
+  /** Undefined while any watch works. */
+  watchProblem(): string | undefined {
+    const works = this.states().some(({ state }) => state === 'following' || state === 'listing')
+    return works ? undefined : 'no watch of the API server works'
   }
 
   /** State of every kind, and how long ago its watch has last told something, in milliseconds. */
@@ -293,7 +294,7 @@ export class KubernetesSource {
     for (const key of this.#pending.keys()) {
       const entry = this.#collection.get(key)
       if (entry === undefined || !entry.kind.isNarrowed) continue
-      if (!this.#scope.includes(entry)) this.#dehydrate(entry)
+      if (!this.#scope.includes(entry)) entry.claim = undefined
       else if (entry.claim === undefined) wanted.push(entry)
     }
     let missing = 0
@@ -304,12 +305,6 @@ export class KubernetesSource {
     }
     await Promise.all(Array.from({ length: fetchesAtOnce }, next))
     return missing
-  }
-
-  #dehydrate(entry: Entry): void {
-    if (entry.claim === undefined) return
-    entry.claim = undefined
-    if (entry.kind.kind === 'Secret') this.#options.onSecretsGone()
   }
 
   async #fetch(entry: Entry): Promise<boolean> {

@@ -1,35 +1,35 @@
-/** Proxies of replicas that are gone: they cannot say goodbye, so whoever may write says it for them. */
+/** The proxies of a replica that has died cannot say goodbye: the replica that writes records it. */
 import { createEvent, proxyDisconnected, type SluiceEvent } from '../../events/index.ts'
 import type { Fold } from '../actors/fold.ts'
 import { systemClock } from '../base/clock.ts'
-import { Presence, type PresenceOptions } from '../lease/index.ts'
-import { subjectOf } from '../log/index.ts'
+import { Heartbeat, type HeartbeatOptions } from '../lease/index.ts'
+import { clusterName, subjectOf } from '../log/index.ts'
 import type { DeliveryRecorder } from '../xds/delivery-recorder.ts'
+import type { AppendQueue } from './append-queue.ts'
 
-export interface WatchReplicasOptions extends Pick<PresenceOptions, 'identity' | 'durationMs'> {
-  /** Of the shared log; undefined where the log is this replica's own, and nobody need be watched. */
+interface OpenHeartbeatOptions extends Pick<HeartbeatOptions, 'identity' | 'durationMs'> {
+  /** NATS servers of the shared log. If omitted, there are no other replicas. */
   readonly servers: string | undefined
   readonly fold: Fold
-  readonly cluster: string
-  /** Of the lease under which this replica may write now. */
+  /** The epoch under which this replica may write the log now. */
   readonly epoch: () => number | undefined
-  readonly keeper: { post(stage: 'delivery', events: readonly SluiceEvent[]): void }
+  readonly writer: Pick<AppendQueue, 'enqueue'>
   readonly onNotice: (text: string) => void
 }
 
-/** Gives signs of life, and records what goes with replicas that give none. */
-export function watchReplicas(options: WatchReplicasOptions): Presence | undefined {
-  const { servers, fold, cluster, epoch, keeper, onNotice } = options
+/** Sends heartbeats, and records the proxies of replicas whose heartbeats have ceased as gone. */
+export function openHeartbeat(options: OpenHeartbeatOptions): Heartbeat | undefined {
+  const { servers, fold, epoch, writer, onNotice } = options
   if (servers === undefined) return undefined
-  return new Presence({
+  return new Heartbeat({
     ...options,
     servers,
-    wanted: () => (epoch() === undefined ? [] : servingReplicas(fold)),
+    watched: () => (epoch() === undefined ? [] : servingReplicas(fold)),
     onGone: (replica) => {
       const current = epoch()
       if (current === undefined) return
       onNotice(`replica ${replica} gives no sign of life: its proxies are recorded as gone`)
-      keeper.post('delivery', lostProxies(fold, replica, cluster, current))
+      writer.enqueue('delivery', lostProxies(fold, replica, current))
     },
   })
 }
@@ -39,13 +39,8 @@ function servingReplicas(fold: Fold): ReadonlySet<string> {
   return new Set(fold.proxies().flatMap(({ replica }) => replica ?? []))
 }
 
-/** That the proxies which a replica had at last are gone; one that has moved is on another stream. */
-function lostProxies(
-  fold: Fold,
-  replica: string,
-  cluster: string,
-  epoch: number,
-): readonly SluiceEvent[] {
+/** Records the last proxies of a replica as gone. A proxy that has moved is on another stream. */
+function lostProxies(fold: Fold, replica: string, epoch: number): readonly SluiceEvent[] {
   const context = { source: '/sluice/presence', time: new Date(systemClock.now()).toISOString() }
   return fold
     .proxies()
@@ -56,7 +51,7 @@ function lostProxies(
         { ...context, epoch },
         {
           id: `${epoch}:presence:${replica}:${stream ?? proxy}:${fold.position}`,
-          subject: subjectOf({ cluster, kind: 'Proxy', namespace: '', name: proxy }),
+          subject: subjectOf({ cluster: clusterName, kind: 'Proxy', namespace: '', name: proxy }),
           data: {
             proxy,
             ...(gateway !== undefined && { gateway }),
@@ -69,8 +64,8 @@ function lostProxies(
     )
 }
 
-/** Answers where another replica has recorded that a proxy which is here is gone. */
-export function contradictLoss(event: SluiceEvent, recorder: DeliveryRecorder): void {
+/** Corrects another replica that has recorded a proxy as gone which is connected here. */
+export function reassertConnection(event: SluiceEvent, recorder: DeliveryRecorder): void {
   if (event.type !== proxyDisconnected.type) return
-  recorder.contradict(event.data.proxy, event.data.stream)
+  recorder.reassert(event.data.proxy, event.data.stream)
 }

@@ -1,29 +1,29 @@
 /**
- * Signs of life of replicas that share a log: each keeps an entry of its own in a bucket where
- * entries do not last, and whoever may write the log looks for the entries of replicas that the log
- * names. One that has none for a while is gone, and with it the connections that it had.
+ * Heartbeats of replicas that share a log: each renews an entry of its own in a bucket whose entries
+ * expire, and the replica that writes the log looks for the entries of the replicas that it watches.
+ * A replica without an entry for a while is gone, and with it the connections that it had.
  */
 import { NatsRecord } from '../log/nats-record.ts'
 
-export interface PresenceOptions {
+export interface HeartbeatOptions {
   /** As of the log. */
   readonly servers: string
   /** Name of this run of this replica; never used twice. */
   readonly identity: string
-  /** How long a replica counts as there without a sign of life, in milliseconds. */
+  /** How long a replica counts as alive without a heartbeat, in milliseconds. */
   readonly durationMs: number
-  /** Replicas to look for now; none where another one looks. */
-  readonly wanted: () => Iterable<string>
-  /** A replica is gone: told again and again while it is wanted. */
+  /** Replicas to watch now; none while another replica watches. */
+  readonly watched: () => Iterable<string>
+  /** A replica is gone; called again and again while it is watched. */
   readonly onGone: (identity: string) => void
 }
 
 const bucket = 'SLUICE_PRESENCE'
-/** Signs of life in the time for which one lasts. */
-const signs = 3
+/** Heartbeats in the time for which one lasts. */
+const beatsPerLife = 3
 
-export class Presence {
-  readonly #options: PresenceOptions
+export class Heartbeat {
+  readonly #options: HeartbeatOptions
   readonly #record: NatsRecord
   /** When a replica was missed first, in milliseconds of `performance.now()`. */
   readonly #missed = new Map<string, number>()
@@ -31,7 +31,7 @@ export class Presence {
   #turn: Promise<void> | undefined
   #isClosed = false
 
-  constructor(options: PresenceOptions) {
+  constructor(options: HeartbeatOptions) {
     this.#options = options
     const { servers, identity, durationMs } = options
     this.#record = new NatsRecord({ servers, bucket, key: keyOf(identity), lifeMs: durationMs })
@@ -40,7 +40,7 @@ export class Presence {
   start(): void {
     this.#turn = this.#tick().finally(() => {
       if (this.#isClosed) return
-      this.#next = setTimeout(() => this.start(), this.#options.durationMs / signs)
+      this.#next = setTimeout(() => this.start(), this.#options.durationMs / beatsPerLife)
       this.#next.unref()
     })
   }
@@ -52,13 +52,13 @@ export class Presence {
     await this.#record.close()
   }
 
-  /** Whether the server answers is told by others: the log and the lease ask it, too. */
+  /** The log and the lease report a server that does not answer. */
   async #tick(): Promise<void> {
-    const { identity, durationMs, wanted, onGone } = this.#options
-    const timeoutMs = durationMs / signs
+    const { identity, durationMs, watched, onGone } = this.#options
+    const timeoutMs = durationMs / beatsPerLife
     try {
       await this.#record.put(new Date().toISOString(), timeoutMs)
-      const others = new Set(wanted())
+      const others = new Set(watched())
       others.delete(identity)
       for (const known of this.#missed.keys()) if (!others.has(known)) this.#missed.delete(known)
       for (const other of others) {
@@ -67,7 +67,7 @@ export class Presence {
         } else if (this.#isMissedFor(other) >= durationMs) onGone(other)
       }
     } catch {
-      // A server that does not answer, or has lost its memory, is no proof that anybody is gone.
+      // A server that does not answer, or has lost its entries, is no proof that a replica is gone.
       this.#missed.clear()
     }
   }

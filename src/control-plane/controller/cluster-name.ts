@@ -1,2 +1,0 @@
-/** Name of the cluster in subjects of the log: one log holds one cluster. */
-export const clusterName = 'local'

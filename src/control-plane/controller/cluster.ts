@@ -1,0 +1,160 @@
+/**
+ * A cluster as what the control plane observes, and as where its decisions go back to: statuses,
+ * deployments, the default GatewayClass, and events about configuration that proxies refuse.
+ */
+import type { SluiceEvent } from '../../../events/index.ts'
+import type { FoldChange } from '../../actors/fold.ts'
+import { defaultClassName } from '../../api/names.ts'
+import type { InstallOwners } from '../../kube/index.ts'
+import { objectKey, parseObjectKey } from '../../model/names.ts'
+import { RefusalEvents } from '../../status/refusal-events.ts'
+import { StatusWriter } from '../../status/writer.ts'
+import type { KindState } from '../../watch/kubernetes/kind-watch.ts'
+import type { WatchedKind } from '../../watch/kubernetes/kinds.ts'
+import { KubernetesSource } from '../../watch/kubernetes/source.ts'
+import type { Plane, Sinks } from '../parts.ts'
+import { DefinitionsRecord } from './definitions.ts'
+import { Deployments, type DeploymentsOptions } from './deployments.ts'
+import { GatewayClassReconciler } from './gateway-class.ts'
+
+export interface ClusterOptions extends Omit<DeploymentsOptions, 'plane' | 'live' | 'isWriting'> {
+  /** Owners of the objects that the controller creates for itself. */
+  readonly owners: InstallOwners
+}
+
+const classKey = `GatewayClass//${defaultClassName}`
+
+export class Cluster implements Sinks {
+  readonly source: KubernetesSource
+  readonly #options: ClusterOptions
+  readonly #plane: Plane
+  readonly #statuses: StatusWriter
+  readonly #class: GatewayClassReconciler
+  readonly #deployments: Deployments
+  readonly #definitions: DefinitionsRecord
+  readonly #refusals: RefusalEvents
+
+  constructor(options: ClusterOptions, plane: Plane) {
+    const { client, notify } = options
+    this.#options = options
+    this.#plane = plane
+    this.source = this.#createSource()
+    this.#statuses = this.#createStatusWriter()
+    const isWriting = () => plane.isWriting()
+    this.#class = new GatewayClassReconciler({
+      ...options,
+      isWriting,
+      known: () => plane.index.get(classKey),
+      onInForce: () => this.#deployments.markAll(),
+    })
+    this.#deployments = new Deployments({
+      ...options,
+      plane,
+      live: (key) => this.source.live(key),
+      isWriting: () => isWriting() && this.#class.isInForce,
+    })
+    this.#definitions = new DefinitionsRecord(plane)
+    this.#refusals = new RefusalEvents({
+      client,
+      isWriting,
+      index: plane.index,
+      onNotice: (text) => notify('warn', text),
+    })
+  }
+
+  /** Begins to watch what is deployed, and to set gauges before each scrape. Returns the end of the latter. */
+  start(): () => void {
+    this.#deployments.start()
+    return this.#options.metrics.collect(() => this.#setGauges())
+  }
+
+  folded(event: SluiceEvent): void {
+    if (event.type === 'dev.sluice.config.rejected.v1') this.#refusals.add(event.data)
+    this.#class.folded()
+  }
+
+  decided({ statuses, dropped, deployments }: FoldChange): void {
+    this.#deployments.mark(deployments)
+    for (const { ref } of statuses) this.#statuses.mark(objectKey(ref))
+    for (const ref of dropped) this.#statuses.mark(objectKey(ref))
+    this.#definitions.update()
+  }
+
+  lead(): void {
+    for (const key of this.source.liveKeys()) this.#statuses.mark(key)
+    this.#class.lead()
+  }
+
+  follow(): void {
+    this.#statuses.clear()
+    this.#deployments.clear()
+  }
+
+  async close(): Promise<void> {
+    this.#statuses.close()
+    await this.#class.close()
+    await this.#deployments.close()
+    await this.#refusals.close()
+  }
+
+  #createSource(): KubernetesSource {
+    const { client, settings, namespace, notify } = this.#options
+    return new KubernetesSource({
+      ...this.#plane.sourceOptions,
+      client,
+      namespaceSelectors: settings.namespaceSelectors,
+      ownNamespace: namespace,
+      readsPools: settings.inferenceExtension,
+      onState: (kind, state) => this.#noteState(kind, state),
+      onProblem: (text) => notify('warn', text),
+      onLive: (key) => {
+        this.#statuses.mark(key)
+        if (key === classKey && this.source.live(key) === undefined) this.#class.ensure()
+      },
+      onVersions: (versions) => this.#definitions.note(versions),
+    })
+  }
+
+  #noteState({ kind, plural }: WatchedKind, state: KindState): void {
+    const { notify } = this.#options
+    if (state.state === 'following') notify('debug', `following ${plural}`)
+    if (state.state === 'failing') notify('warn', `cannot watch ${plural}: ${state.error.message}`)
+    if (kind === 'GatewayClass' && state.state === 'following') this.#class.ensure()
+  }
+
+  /** Writes what the fold has decided over what is live in the cluster. */
+  #createStatusWriter(): StatusWriter {
+    const { client, metrics, notify } = this.#options
+    return new StatusWriter({
+      client,
+      wanted: (key) => this.#plane.fold.decidedOf(parseObjectKey(key)),
+      live: (key) => this.source.live(key),
+      note: (key, object) => this.source.noteWrite(key, object),
+      isLeading: () => this.#plane.isWriting(),
+      onOutcome: (kind, outcome, message) => {
+        metrics.add('status_writes_total', 1, kind, outcome)
+        if (message !== undefined) notify('warn', message)
+        else notify('debug', `status of a ${kind}: ${outcome}`)
+      },
+    })
+  }
+
+  #setGauges(): void {
+    const { metrics } = this.#options
+    const { fold } = this.#plane
+    metrics.set('fold_position', fold.position)
+    metrics.set('queue_depth', this.source.depth, 'source')
+    metrics.set('queue_depth', this.#statuses.depth, 'status')
+    metrics.set('watched_objects', this.source.size)
+    metrics.set('lease_held', this.#plane.isWriting() ? 1 : 0)
+    metrics.set('lease_epoch', fold.epoch)
+    metrics.clear('state_digest')
+    const { desired, status } = fold.digests()
+    metrics.set('state_digest', 1, desired, status)
+    metrics.clear('watch_up')
+    for (const { kind, state, silentMs } of this.source.states()) {
+      metrics.set('watch_up', 1, kind, state)
+      metrics.set('watch_silence_seconds', Math.round(silentMs / 100) / 10, kind)
+    }
+  }
+}
