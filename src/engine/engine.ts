@@ -1,8 +1,8 @@
 import { createServer, type Server, type Socket } from 'node:net'
 import { CoreTrap, type HeadRecord, type IoCore } from '../core/index.ts'
 import { GatewayError } from '../errors.ts'
-import { GatherBuffers } from './bytes/gather-buffers.ts'
 import { ReadBuffers } from './bytes/read-buffers.ts'
+import { WriteBuffers } from './bytes/write-buffers.ts'
 import { socketHighWaterMark } from './bytes/write-limits.ts'
 import type { CallListener, CallRequest, OpenCall } from './contracts/calls.ts'
 import type { Engine, EngineCounters, PoolState, PortChange } from './contracts/engine.ts'
@@ -12,7 +12,7 @@ import type { StreamCounters, StreamHandler } from './contracts/streams.ts'
 import { startCounters, startStreamCounters } from './engine-counters.ts'
 import { ExchangePool } from './exchange/exchange-pool.ts'
 import { HttpExchange } from './exchange/http-exchange.ts'
-import { ClientConnection } from './http1/downstream-connection.ts'
+import { DownstreamConnection } from './http1/downstream-connection.ts'
 import { overTls } from './http2/open-session.ts'
 import {
   defaultLimits,
@@ -29,7 +29,7 @@ import { ProxyHeaderReader } from './sockets/proxy-header-reader.ts'
 import { setKeepalive } from './sockets/tcp-keepalive.ts'
 import { DatagramPort } from './streams/datagram-port.ts'
 import { StreamConnection } from './streams/stream-connection.ts'
-import { Turns } from './time/loop-ticks.ts'
+import { LoopTicks } from './time/loop-ticks.ts'
 import { type EngineClock, platformClock, Timer, TimerWheel } from './time/timer-wheel.ts'
 import type { ChooseTls, TlsChoice } from './tls/tls-choice.ts'
 import { TlsHandshake } from './tls/tls-handshake.ts'
@@ -60,7 +60,7 @@ export interface EngineOptions {
    * Reads plaintext clients into shared memory and writes past Node's streams, where this Node can;
    * true where absent.
    */
-  readonly takesOverSockets?: boolean
+  readonly usesNodeHandles?: boolean
   /** A connection to an upstream was made, in so many seconds. */
   readonly onUpstreamConnected?: (seconds: number) => void
   /** A TLS handshake with a client was finished, in so many seconds. */
@@ -83,7 +83,7 @@ class SocketEngine implements Engine {
   readonly #settings = new Map<number, PortSettings>()
   readonly #datagramPorts = new Map<number, DatagramPort>()
   readonly #drainTimer = new Timer({ onTimer: () => this.#onDrainTimer() })
-  readonly #flushTimer = new Timer({ onTimer: () => this.#onQuieter() })
+  readonly #flushTimer = new Timer({ onTimer: () => this.#onActivityEnded() })
   #drain: { stopsAccepting: boolean; maxMs: number; resolve(): void } | undefined
 
   constructor(options: EngineOptions) {
@@ -99,11 +99,11 @@ class SocketEngine implements Engine {
       handler: options.handler,
       clock,
       timers: new TimerWheel(clock),
-      links: this.#pools,
-      turns: new Turns(),
+      upstreams: this.#pools,
+      loopTicks: new LoopTicks(),
       readBuffers,
-      ...findNodeHandles(options.core, options.takesOverSockets ?? true),
-      gathers: new GatherBuffers(options.core),
+      ...findNodeHandles(options.core, options.usesNodeHandles ?? true),
+      writeBuffers: new WriteBuffers(options.core),
       limits: { ...defaultLimits, ...options.limits },
       counters: startCounters(clientMeter, tlsMeter, readBuffers, () => this.#tlsConnections()),
       clientMeter,
@@ -120,10 +120,10 @@ class SocketEngine implements Engine {
       exchanges,
       activeExchanges: 0,
       isDraining: false,
-      blame: (thrown) => this.#blame(thrown),
+      toError: (thrown) => this.#toError(thrown),
       onUpstreamConnected: options.onUpstreamConnected ?? (() => {}),
       onTlsHandshake: options.onTlsHandshake ?? (() => {}),
-      onQuieter: () => this.#onQuieter(),
+      onActivityEnded: () => this.#onActivityEnded(),
     }
   }
 
@@ -145,7 +145,7 @@ class SocketEngine implements Engine {
     const all = settings.limits
     return this.#bind(port, settings, (socket, bound, server, wasRead = false) => {
       const accepted = { limits: all, port: bound, socket, wasRead }
-      if (tls === undefined) new ClientConnection(this.#parts, accepted)
+      if (tls === undefined) new DownstreamConnection(this.#parts, accepted)
       else this.#acceptTls(server, tls, all, bound, socket)
     })
   }
@@ -258,7 +258,7 @@ class SocketEngine implements Engine {
         const connection =
           socket.alpnProtocol === 'h2'
             ? overTls(this.#parts, { limits, port, secure })
-            : new ClientConnection(this.#parts, { limits, port, socket, secure })
+            : new DownstreamConnection(this.#parts, { limits, port, socket, secure })
         // The port was closed during the handshake.
         if (this.#servers.get(port) !== server) connection.closeSoon()
       },
@@ -307,11 +307,11 @@ class SocketEngine implements Engine {
     for (const port of [...this.#datagramPorts.keys()]) void this.unlistenDatagrams(port)
     for (const connection of [...this.#parts.connections]) connection.closeSoon()
     this.#parts.timers.arm(this.#drainTimer, drain.maxMs)
-    this.#onQuieter()
+    this.#onActivityEnded()
   }
 
   /** An exchange or a connection has ended: is the drain over? */
-  #onQuieter(): void {
+  #onActivityEnded(): void {
     this.#cap?.settle(this.#open)
     const drain = this.#drain
     if (drain === undefined || !drain.stopsAccepting) return
@@ -328,7 +328,7 @@ class SocketEngine implements Engine {
     drain.resolve()
   }
 
-  #blame(thrown: unknown): GatewayError {
+  #toError(thrown: unknown): GatewayError {
     if (thrown instanceof CoreTrap) {
       this.#parts.counters.coreTraps++
       return new GatewayError('core_trapped', undefined, thrown)
@@ -354,7 +354,7 @@ class SocketEngine implements Engine {
 const refuseStreams: StreamHandler = {
   onStream: (stream) => stream.refuse(new GatewayError('route_not_found')),
   onStreamError: (stream, error) => stream.refuse(error),
-  onElsewhere: () => {},
+  onAlternateAddress: () => {},
   isCurrent: () => true,
   onStreamDone: () => {},
 }

@@ -131,7 +131,7 @@ export class PhaseRunner implements RequestHandler {
     else this.#sendAgain(context, delay)
   }
 
-  onElsewhere(exchange: ServerExchange, address: UpstreamAddress): void {
+  onAlternateAddress(exchange: ServerExchange, address: UpstreamAddress): void {
     moveAttempt(contextOf(exchange), address, this.#runtime.cap)
   }
 

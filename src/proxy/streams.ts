@@ -123,7 +123,7 @@ export class StreamForwarder implements StreamHandler {
     this.#begin(stream, next, context.destination)
   }
 
-  onElsewhere(stream: ServerStream, address: UpstreamAddress): void {
+  onAlternateAddress(stream: ServerStream, address: UpstreamAddress): void {
     const context = contextOf(stream)
     context.address = address
     if (context.destination === undefined) return

@@ -131,7 +131,7 @@ for (const seed of [1, 2, 3, 4, 5, 6, 7, 8]) {
     const roll = dice(seed * 7919)
     const clock = new ManualClock()
     // Every other one without what Node does not document.
-    const rig = await startEngine({ clock, takesOverSockets: seed % 2 === 1 })
+    const rig = await startEngine({ clock, usesNodeHandles: seed % 2 === 1 })
     const port = isTls ? await rig.engine.listen(0, undefined, secured.choose) : rig.port
     const dial = isTls ? dialTls : RawConnection.connect
     const upstream = await RawUpstream.start()

@@ -22,12 +22,12 @@ const reads = [
   ['buffers of their own', false],
 ] as const
 
-describe.each(reads)('clients that are read into %s', (_, takesOverSockets) => {
+describe.each(reads)('clients that are read into %s', (_, usesNodeHandles) => {
   let rig: EngineRig
   let upstream: RawUpstream
 
   beforeEach(async () => {
-    rig = await startEngine({ takesOverSockets })
+    rig = await startEngine({ usesNodeHandles })
     upstream = await RawUpstream.start()
     rig.plane.upstream = upstream.address
   })
@@ -95,7 +95,7 @@ describe.each(reads)('clients that are read into %s', (_, takesOverSockets) => {
   })
 
   test('send requests together with a PROXY header, or behind it, wherever that is cut', async () => {
-    const own = await startEngine({ takesOverSockets, expectsProxyHeader: () => true })
+    const own = await startEngine({ usesNodeHandles, expectsProxyHeader: () => true })
     const body = bodyOf('q', 200_000)
     const whole: string[] = []
     upstream.onData = (connection) => {

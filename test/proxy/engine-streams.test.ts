@@ -15,7 +15,7 @@ const ways = [
 const megabyte = 1024 * 1024
 const bodyOf = (length: number) => 'abcdefg\n'.repeat(Math.ceil(length / 8)).slice(0, length)
 
-describe.each(ways)('connections that are forwarded, %s,', (_, takesOverSockets) => {
+describe.each(ways)('connections that are forwarded, %s,', (_, usesNodeHandles) => {
   let rig: EngineRig
   let server: Server
   let port: number
@@ -41,12 +41,12 @@ describe.each(ways)('connections that are forwarded, %s,', (_, takesOverSockets)
         stream.connect(backend, { connectTimeoutMs: 0 })
       },
       onStreamError: (stream, error) => stream.refuse(error),
-      onElsewhere: () => {},
+      onAlternateAddress: () => {},
       isCurrent: () => true,
       onStreamDone: (stream) => over.push(stream),
     }
     rig = await startEngine({
-      takesOverSockets,
+      usesNodeHandles,
       streamHandler,
       expectsProxyHeader: () => proxied,
     })

@@ -34,14 +34,14 @@ const ways = [
   ['through streams', false],
 ] as const
 
-describe.each(ways)('TLS connections of the engine, %s,', (_, takesOverSockets) => {
+describe.each(ways)('TLS connections of the engine, %s,', (_, usesNodeHandles) => {
   let rig: EngineRig
   let port: number
   const clock = new ManualClock()
   const cleanups: (() => unknown)[] = []
 
   beforeEach(async () => {
-    rig = await startEngine({ clock, takesOverSockets })
+    rig = await startEngine({ clock, usesNodeHandles })
     port = await rig.engine.listen(0, undefined, choose)
   })
   afterEach(async () => {
@@ -164,14 +164,14 @@ describe.each(ways)('TLS connections of the engine, %s,', (_, takesOverSockets) 
   })
 })
 
-describe.each(ways)('bodies over TLS, %s,', (_, takesOverSockets) => {
+describe.each(ways)('bodies over TLS, %s,', (_, usesNodeHandles) => {
   const size = 64 * 1024 * 1024
   let rig: EngineRig
   let port: number
   let server: Server
 
   beforeEach(async () => {
-    rig = await startEngine({ takesOverSockets })
+    rig = await startEngine({ usesNodeHandles })
     port = await rig.engine.listen(0, undefined, choose)
   })
   afterEach(async () => {

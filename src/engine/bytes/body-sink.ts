@@ -1,9 +1,9 @@
-import type { GatherBuffer } from './gather-buffers.ts'
+import type { WriteBuffer } from './write-buffers.ts'
 
 /** Where the bytes of a body go: a connection of HTTP/1.1, or a stream of HTTP/2. */
 export interface BodySink {
   /** Where small pieces are put side by side until they are flushed; only some sinks have it. */
-  readonly gathering?: GatherBuffer | undefined
+  readonly writeBuffer?: WriteBuffer | undefined
   /** Bytes as Latin-1 text; kept until `flush`. */
   appendText(latin1: string): void
   /**

@@ -1,4 +1,4 @@
-import type { GatherBuffer } from './gather-buffers.ts'
+import type { WriteBuffer } from './write-buffers.ts'
 
 /** What is written at once: text of one byte a character, and views that the kernel may read later. */
 export type WrittenPart = string | Uint8Array
@@ -21,10 +21,10 @@ export interface SocketWriter {
   readonly holdsViews: boolean
   /** Latin-1 text. */
   writeText(text: string): void
-  /** Bytes can be gathered for `writeGathered` now. */
-  readonly takesGathered: boolean
-  /** Writes what was gathered, and releases the buffer when it has left. */
-  writeGathered(buffer: GatherBuffer): void
+  /** `writeBuffer` can be called now. */
+  readonly takesBuffer: boolean
+  /** Writes what was added, and releases the buffer when it has left. */
+  writeBuffer(buffer: WriteBuffer): void
   /** Parts in order, in one system call where they fit. */
   writeParts(parts: readonly WrittenPart[]): void
   /** The end of the stream, behind all that was written. */

@@ -11,7 +11,7 @@ export interface CallRequest extends ConnectOptions {
   readonly head: string
   readonly body: Uint8Array | undefined
   /** The connection is made to another address of the name than the one that was asked for. */
-  readonly onElsewhere?: (address: UpstreamAddress) => void
+  readonly onAlternateAddress?: (address: UpstreamAddress) => void
   /** To ask twice would do harm: it is not sent again once a server may have seen it. */
   readonly isOnce?: boolean
   /** More of the body is written later. */

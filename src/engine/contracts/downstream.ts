@@ -10,8 +10,8 @@ import type { ResponseHeadView } from '../message/response-head.ts'
 import type { TlsChoice } from '../tls/tls-choice.ts'
 import type { Ending } from './requests.ts'
 
-/** Who serves a request of a client: an exchange. What happens at the client is told to it. */
-export interface ClientUser {
+/** Serves a request: an exchange. It is called for everything that happens at the client. */
+export interface DownstreamHandler {
   readonly request: RequestHeadView
   readonly responseHead: ResponseHeadView
   /** Bodies as they come from their ends. */
@@ -23,8 +23,8 @@ export interface ClientUser {
   readonly ending: Ending | undefined
   /** In milliseconds of the engine's clock; 0 before the end. */
   readonly endedAt: number
-  /** The head of a request lies in `request`. */
-  begin(client: ClientSide, body: BodyKind): void
+  /** The head of the request has been loaded into `request`. */
+  begin(client: DownstreamStream, body: BodyKind): void
   onBadRequestBody(error: GatewayError): void
   /** The client sends its body although it was not asked for it with 100 (Continue). */
   onUnaskedBody(): void
@@ -35,20 +35,20 @@ export interface ClientUser {
   /** Bytes of a tunnel. */
   onClientTunnelBytes(bytes: Buffer, start: number, end: number): void
   onClientTunnelEnd(): void
-  /** The client has done with it: it may serve another request. */
+  /** The client does not need it any more: it may serve another request. */
   recycle(): void
 }
 
 /**
- * What an exchange needs of its client, whatever protocol that speaks: a connection of HTTP/1.1
- * while it serves one request, or a stream of HTTP/2. Heads are given as text of HTTP/1.1.
+ * One request and its response on the side of the client: a connection of HTTP/1.1 while it serves
+ * the request, or a stream of HTTP/2. Heads are given as text of HTTP/1.1.
  */
-export interface ClientSide {
+export interface DownstreamStream {
   readonly port: number
   readonly tls: TlsChoice | undefined
   readonly source: Peer
   readonly local: Peer
-  /** The connection, TLS where it is that. */
+  /** The socket of the connection: the TLS socket if there is one. */
   readonly socket: Socket
   /** The body of the response goes here. */
   readonly sink: BodySink
@@ -56,8 +56,8 @@ export interface ClientSide {
   readonly framesBodies: boolean
   /** Written bytes have not left yet. */
   readonly needsDrain: boolean
-  /** Whoever may still read bytes of an upstream after they were written; undefined: they were copied. */
-  readonly borrower: Socket | undefined
+  /** The socket that may still reference bytes after they were written; `undefined` if they were copied. */
+  readonly bufferHolder: Socket | undefined
   /** This request's 100 (Continue) has been sent, or none is to be. */
   hasContinued: boolean
   /** The client waits for 100 (Continue) before it sends its body. */
@@ -69,9 +69,9 @@ export interface ClientSide {
   /** A 1xx head, up to but without its empty line. */
   sendInterim(head: string): void
   /** The head of the response, up to but without its empty line; it leaves with `flush`. */
-  sendHead(head: string, exchange: ClientUser): void
+  sendHead(head: string, exchange: DownstreamHandler): void
   /** The same for a head that was received. */
-  sendResponse(head: ResponseHeadView, framing: FramingFields, exchange: ClientUser): void
+  sendResponse(head: ResponseHeadView, framing: FramingFields, exchange: DownstreamHandler): void
   /** Switches to a tunnel: the head of a 101 and its protocol. */
   startTunnel(head: string, protocol: string): TunnelEnd
   /** The tunnel may now pass the client's bytes. */
@@ -81,10 +81,10 @@ export interface ClientSide {
   /** Part of a response was sent and the rest will not come: the client must see that. */
   cut(isCloseDelimited: boolean): void
   /** The exchange has ended; called once for each. */
-  exchangeOver(exchange: ClientUser): void
+  exchangeOver(exchange: DownstreamHandler): void
 }
 
 /** Where connections get an exchange for each request. */
 export interface ExchangeSource {
-  take(): ClientUser
+  take(): DownstreamHandler
 }

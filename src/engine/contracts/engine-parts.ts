@@ -4,7 +4,7 @@ import type { EngineLimits, StreamLimits } from '../limits/engine-limits.ts'
 import type { HeadReader } from '../message/head-reader.ts'
 import type { FlushQueue } from '../sockets/flush-queue.ts'
 import type { ByteMeter, TransportParts } from '../sockets/transport.ts'
-import type { Turns } from '../time/loop-ticks.ts'
+import type { LoopTicks } from '../time/loop-ticks.ts'
 import type { EngineClock, TimerWheel } from '../time/timer-wheel.ts'
 import type { TlsChoice } from '../tls/tls-choice.ts'
 import type { OpenConnection } from './connections.ts'
@@ -12,7 +12,7 @@ import type { ExchangeSource } from './downstream.ts'
 import type { EngineCounters } from './engine.ts'
 import type { RequestHandler } from './requests.ts'
 import type { ServerStream, StreamCounters, StreamHandler } from './streams.ts'
-import type { LinkSource } from './upstream.ts'
+import type { UpstreamSource } from './upstream.ts'
 
 /** What the parts of one engine share. */
 export interface EngineParts extends TransportParts {
@@ -21,8 +21,8 @@ export interface EngineParts extends TransportParts {
   readonly clock: EngineClock
   readonly timers: TimerWheel
   /** Connections to upstreams. */
-  readonly links: LinkSource
-  readonly turns: Turns
+  readonly upstreams: UpstreamSource
+  readonly loopTicks: LoopTicks
   readonly readBuffers: ReadBuffers
   readonly limits: EngineLimits
   readonly counters: EngineCounters
@@ -52,7 +52,7 @@ export interface EngineParts extends TransportParts {
   /** A TLS handshake was finished, in so many seconds. */
   readonly onTlsHandshake: (port: number, choice: TlsChoice, seconds: number) => void
   /** The error for an exception out of the core or a body transform; counts traps. */
-  blame(thrown: unknown): GatewayError
+  toError(thrown: unknown): GatewayError
   /** An exchange or a connection is over: whoever waits for silence looks again. */
-  onQuieter(): void
+  onActivityEnded(): void
 }

@@ -122,7 +122,7 @@ export interface RequestHandler {
    * The connection for a forward is made to another address of the name than the one that was
    * asked for. Decides nothing, and must not throw.
    */
-  onElsewhere?(exchange: ServerExchange, address: UpstreamAddress): void
+  onAlternateAddress?(exchange: ServerExchange, address: UpstreamAddress): void
   /** The exchange is over; also called when it never reached onRequest's end. */
   onDone(exchange: ServerExchange): void
   /** A head that could not be read; the engine answers with the catalogue row and closes. */

@@ -46,7 +46,7 @@ export interface StreamHandler {
   /** No connection could be made to the address: ends in one more connect, or in refuse. */
   onStreamError(stream: ServerStream, error: GatewayError): void
   /** The connection is made to another address of the name than the one that was asked for. */
-  onElsewhere(stream: ServerStream, address: UpstreamAddress): void
+  onAlternateAddress(stream: ServerStream, address: UpstreamAddress): void
   /** Asked before a datagram is forwarded: is the session still where it would be made anew? */
   isCurrent(stream: ServerStream): boolean
   /** Everything is over. */

@@ -8,8 +8,8 @@ import type { RequestHeadView } from '../message/request-head.ts'
 import type { ResponseHeadView } from '../message/response-head.ts'
 import type { ConnectOptions, UpstreamAddress } from '../sockets/upstream-address.ts'
 
-/** Who sent the request that a link answers: an exchange or a mirror. */
-export interface UpstreamUser {
+/** Sends a request and receives its response: an exchange, a mirror or a call of the gateway's own. */
+export interface UpstreamHandler {
   readonly response: ResponseHeadView | undefined
   readonly responseHead: ResponseHeadView
   readonly responseSource: MessageBody
@@ -17,22 +17,22 @@ export interface UpstreamUser {
   readonly isHead: boolean
   /** The protocol that the request asked to switch to. */
   readonly upgrade: string | undefined
-  /** The client that may read from the link's buffer. */
-  readonly borrower: Socket | undefined
+  /** The client socket that may still reference the stream's read buffer after bytes were written to it. */
+  readonly bufferHolder: Socket | undefined
   /** The request has been written to its end. */
   readonly isRequestSent: boolean
-  /** The connection is made to another address of the name than the one that was asked for. */
-  onElsewhere(address: UpstreamAddress): void
-  onUpstreamReady(link: UpstreamLink): void
+  /** The connection leads to another address of the name than the one that was asked for. */
+  onAlternateAddress(address: UpstreamAddress): void
+  onUpstreamReady(stream: UpstreamStream): void
   /** A 1xx response other than 101 lies in `responseHead`. */
   onInterim(): void
-  onResponseHead(link: UpstreamLink): void
+  onResponseHead(stream: UpstreamStream): void
   /** Bytes of the body have been fed, perhaps the last ones (`responseSource.ended`). */
-  onResponseBody(link: UpstreamLink): void
+  onResponseBody(stream: UpstreamStream): void
   /** What came with the head has been fed: what was written can leave. */
   onReadEnd(): void
-  /** Nothing more comes from this link, which is closed already. */
-  onUpstreamFailure(link: UpstreamLink, error: GatewayError): void
+  /** Nothing more comes from this stream, which is closed already. */
+  onUpstreamFailure(stream: UpstreamStream, error: GatewayError): void
   onUpstreamDrain(): void
   /** Bytes of a tunnel. */
   onTunnelBytes(bytes: Buffer, start: number, end: number): void
@@ -40,10 +40,10 @@ export interface UpstreamUser {
 }
 
 /**
- * One request's place at an upstream, whatever protocol that speaks: a connection of HTTP/1.1 while
- * it serves one request, or a stream of HTTP/2.
+ * One request at an upstream: a connection of HTTP/1.1 while it serves the request, or a stream of
+ * HTTP/2.
  */
-export interface UpstreamLink {
+export interface UpstreamStream {
   /** The body of the request goes here. */
   readonly sink: BodySink
   /** The upstream frames bodies itself: chunked coding must not be written. */
@@ -56,17 +56,17 @@ export interface UpstreamLink {
   readonly served: number
   /** A byte of the current response has arrived. */
   readonly hasAnswered: boolean
-  /** The turn of the event loop in which a write has failed, if one has. */
-  readonly lostTurn: number | undefined
+  /** The tick of the event loop in which a write has failed, if one has. */
+  readonly lostTick: number | undefined
   /** Connections in the order in which they were begun. */
   readonly serial: number
   /** Bytes that were written and have not left. */
   readonly backlog: number
   readonly tunnelEnd: TunnelEnd
-  /** A client still reads from the read buffer: nobody else may get it. */
-  isLent: boolean
+  /** A client socket still references the read buffer: it must not be reused. */
+  isPinned: boolean
   /** Begins; `onUpstreamReady` follows at once. */
-  use(user: UpstreamUser): void
+  use(handler: UpstreamHandler): void
   /**
    * A whole head as HTTP/1.1 has it, with its empty line. `sensitiveNames`: fields that are to be in
    * no table of HPACK.
@@ -79,28 +79,28 @@ export interface UpstreamLink {
     upgrade: string | undefined,
     expects: boolean,
   ): void
-  /** The user wants (more of) the body. */
+  /** The handler wants (more of) the body. */
   resumeBody(): void
   /** Reads no more for now. */
   pause(): void
   /** From now on bytes are copied both ways. */
   startTunnel(): void
-  /** The user has done with a complete response. `now`: what the clock says, where somebody knows. */
+  /** The response is complete. `now`: the time, if the caller knows it. */
   release(now?: number): void
-  /** Gives the request up; the user hears nothing more. */
+  /** Gives the request up; the handler is not called again. */
   close(): void
 }
 
-/** Where links come from: connections that are kept, and new ones. */
-export interface LinkSource {
+/** Finds a stream for a request: on a kept connection or a new one. */
+export interface UpstreamSource {
   /**
-   * Finds or makes a connection; `onUpstreamReady` follows, at once where one was idle. `after`: the
-   * connection is not to be older than that link's. Throws `overloaded` where none can be made.
+   * Finds or makes a connection; `onUpstreamReady` follows, at once if it was idle. With `after`, only
+   * a connection younger than that stream's is used. Throws `overloaded` if none can be made.
    */
   acquire(
     address: UpstreamAddress,
-    user: UpstreamUser,
+    handler: UpstreamHandler,
     options: ConnectOptions,
-    after: UpstreamLink | undefined,
-  ): UpstreamLink
+    after: UpstreamStream | undefined,
+  ): UpstreamStream
 }

@@ -159,7 +159,7 @@ class DetourSink implements BodySink, Flushable {
     try {
       if (!this.#detour.push(this.#waiting.takeWhole())) this.isSlow = true
     } catch (thrown) {
-      this.#outlet.abort(this.#parts.blame(thrown))
+      this.#outlet.abort(this.#parts.toError(thrown))
     }
   }
 }

@@ -1,4 +1,4 @@
-import type { ClientUser, ExchangeSource } from '../contracts/downstream.ts'
+import type { DownstreamHandler, ExchangeSource } from '../contracts/downstream.ts'
 
 const mostIdle = 1024
 
@@ -7,14 +7,14 @@ const mostIdle = 1024
  * about a tenth of a request (docs/engine.md).
  */
 export class ExchangePool implements ExchangeSource {
-  readonly #idle: ClientUser[] = []
-  readonly #make: () => ClientUser
+  readonly #idle: DownstreamHandler[] = []
+  readonly #make: () => DownstreamHandler
 
-  constructor(make: () => ClientUser) {
+  constructor(make: () => DownstreamHandler) {
     this.#make = make
   }
 
-  take(): ClientUser {
+  take(): DownstreamHandler {
     return this.#idle.pop() ?? this.#make()
   }
 
@@ -22,7 +22,7 @@ export class ExchangePool implements ExchangeSource {
     return this.#idle.length >= mostIdle
   }
 
-  keep(exchange: ClientUser): void {
+  keep(exchange: DownstreamHandler): void {
     this.#idle.push(exchange)
   }
 }

@@ -10,10 +10,10 @@ import type {
 import { Learned } from '../../exchange/learned.ts'
 import type { BodySource } from '../bytes/body-sink.ts'
 import { Tunnel } from '../bytes/tunnel.ts'
-import type { ClientSide } from '../contracts/downstream.ts'
+import type { DownstreamStream } from '../contracts/downstream.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'
 import type { Ending, TunnelWatcher } from '../contracts/requests.ts'
-import type { UpstreamLink } from '../contracts/upstream.ts'
+import type { UpstreamStream } from '../contracts/upstream.ts'
 import {
   admitsContent,
   type Framing,
@@ -53,7 +53,7 @@ export abstract class ExchangeView implements DetourOwner {
    * Counts requests. Any call outwards may end the exchange, and the object may serve the next
    * request before the call returns.
    */
-  turn = 0
+  generation = 0
   place: RoutePlace = nowhere
   backend: ChosenBackend | undefined
   bufferLimit = defaultBufferLimit
@@ -65,7 +65,7 @@ export abstract class ExchangeView implements DetourOwner {
   startedAt = 0
   endedAt = 0
   headIsFresh = false
-  client: ClientSide | undefined
+  client: DownstreamStream | undefined
   protected tunnel: Tunnel | undefined
   protected tunnelWatcher: TunnelWatcher | undefined
   protected hasResponse = false
@@ -120,7 +120,7 @@ export abstract class ExchangeView implements DetourOwner {
   #clientSource: Peer = nobody
 
   /** Keeps who the client is: of one that has gone nobody could say it when its request is logged. */
-  protected serve(client: ClientSide): void {
+  protected serve(client: DownstreamStream): void {
     this.client = client
     this.#clientSource = client.source
   }
@@ -190,12 +190,12 @@ export abstract class ExchangeView implements DetourOwner {
     return this.requestBody.sent
   }
 
-  get borrower(): Socket | undefined {
-    return this.client?.borrower
+  get bufferHolder(): Socket | undefined {
+    return this.client?.bufferHolder
   }
 
   /** From now on bytes are copied both ways. */
-  protected startTunnel(client: ClientSide, upstream: UpstreamLink): void {
+  protected startTunnel(client: DownstreamStream, upstream: UpstreamStream): void {
     const head = this.responseHead
     const clientEnd = client.startTunnel(head.text('none'), head.upgrade ?? '')
     this.tunnel = new Tunnel(clientEnd, upstream.tunnelEnd)
@@ -227,6 +227,12 @@ export abstract class ExchangeView implements DetourOwner {
     this.tunnel?.clientEnded()
   }
 
+  protected markOwnAnswer(): void {
+    this.hasResponse = true
+    this.answeredBy = 'gateway'
+    this.sentStatus = this.responseHead.status
+  }
+
   /** Whoever waits for a body learns that it does not come. */
   protected failBodies(): void {
     const gone = this.error ?? new GatewayError('client_closed')
@@ -236,7 +242,7 @@ export abstract class ExchangeView implements DetourOwner {
   }
 
   /** Decides how a relayed response is sent, now that everything has been done to it. */
-  protected frame(client: ClientSide): Framing {
+  protected frame(client: DownstreamStream): Framing {
     const { request, responseHead, responseBody } = this
     const told = tellableStatus(request, responseHead.status)
     if (told !== responseHead.status) responseHead.status = told

@@ -1,5 +1,5 @@
 import { GatewayError } from '../../errors.ts'
-import type { ClientSide, ClientUser } from '../contracts/downstream.ts'
+import type { DownstreamHandler, DownstreamStream } from '../contracts/downstream.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'
 import type {
   Ending,
@@ -7,7 +7,7 @@ import type {
   ResponseStream,
   ServerExchange,
 } from '../contracts/requests.ts'
-import type { UpstreamLink, UpstreamUser } from '../contracts/upstream.ts'
+import type { UpstreamHandler, UpstreamStream } from '../contracts/upstream.ts'
 import { type Framing, withoutContent } from '../message/framing.ts'
 import type { BodyKind } from '../message/message-body.ts'
 import type { UpstreamAddress } from '../sockets/upstream-address.ts'
@@ -23,7 +23,10 @@ import { beginOwnStream, OwnStream } from './own-stream.ts'
 import { RequestUpload } from './request-upload.ts'
 
 /** One request and its response: the data plane's view, and the way from socket to socket. */
-export class HttpExchange extends ExchangeView implements ServerExchange, ClientUser, UpstreamUser {
+export class HttpExchange
+  extends ExchangeView
+  implements ServerExchange, DownstreamHandler, UpstreamHandler
+{
   readonly #parts: EngineParts
   readonly #pool: ExchangePool
   #phase: ExchangePhase = 'over'
@@ -33,7 +36,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Client
   /** The response is complete on the upstream's side; the connection rests until the client drained. */
   #isUpstreamDone = false
   /** onRequest, onResponse and onError told, less the answers to them. */
-  #undecided = 0
+  #openDecisions = 0
   #stream: OwnStream | undefined
   #isReadingHead = false
   /** Of the response that is being sent. */
@@ -42,7 +45,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Client
   constructor(parts: EngineParts, pool: ExchangePool) {
     const requestSource = { resumeBody: () => this.client?.wantBody() }
     const responseSource = {
-      resumeBody: () => (this.#stream?.onDrain ?? (() => this.#attempt.link?.resumeBody()))(),
+      resumeBody: () => (this.#stream?.onDrain ?? (() => this.#attempt.stream?.resumeBody()))(),
     }
     super(parts, requestSource, responseSource)
     this.#parts = parts
@@ -55,15 +58,15 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Client
   // --- life ---
 
   /** A head has been read: tells the data plane. */
-  begin(client: ClientSide, body: BodyKind): void {
+  begin(client: DownstreamStream, body: BodyKind): void {
     this.serve(client)
-    this.turn++
+    this.generation++
     this.#phase = 'deciding'
     this.#parts.activeExchanges++
     this.startedAt = this.#parts.clock.now()
     this.requestSource.start(body, this.request.contentLength, true)
     this.headIsFresh = true
-    this.#tell(undefined)
+    this.#notify(undefined)
     this.headIsFresh = false
     this.request.settle()
   }
@@ -73,10 +76,11 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Client
     headers: readonly (readonly [string, string])[],
     body: string | Uint8Array | undefined,
   ): void {
-    const client = this.#ownTurn()
+    const client = this.#takeDecision()
     if (client === undefined) return
     this.ownBytes = writeOwnAnswer(client, this, status, headers, body)
-    this.#answeredOurselves()
+    this.markOwnAnswer()
+    this.#phase = 'relaying'
     this.#responseSent()
   }
 
@@ -84,32 +88,26 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Client
     status: number,
     headers: readonly (readonly [string, string])[],
   ): ResponseStream | undefined {
-    const client = this.#ownTurn()
+    const client = this.#takeDecision()
     if (client === undefined) return undefined
     this.#framing = beginOwnStream(client, this, status, headers)
     const stream = new OwnStream(this.responseSource, () => this.onResponseBody())
     this.#stream = stream
-    this.#answeredOurselves()
+    this.markOwnAnswer()
+    this.#phase = 'relaying'
     this.#sendResponseBody(client)
     return stream
   }
 
-  #ownTurn(): ClientSide | undefined {
-    this.#undecided--
+  #takeDecision(): DownstreamStream | undefined {
+    this.#openDecisions--
     if (this.client === undefined || !this.#isUndecided()) return undefined
     this.#attempt.drop()
     return this.client
   }
 
-  #answeredOurselves(): void {
-    this.hasResponse = true
-    this.answeredBy = 'gateway'
-    this.sentStatus = this.responseHead.status
-    this.#phase = 'relaying'
-  }
-
   forward(address: UpstreamAddress, options: ForwardOptions): void {
-    this.#undecided--
+    this.#openDecisions--
     if (this.client === undefined || !this.#isUndecided()) return
     if (!this.requestBody.isReplayable) {
       this.#answerError(this.error ?? new GatewayError('upstream_reset', 'the body is gone'))
@@ -132,7 +130,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Client
   }
 
   relay(): void {
-    this.#undecided--
+    this.#openDecisions--
     const client = this.client
     if (client === undefined || this.#phase !== 'answering' || !this.hasResponse) return
     // Until here another attempt could still be made.
@@ -147,12 +145,13 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Client
     }
     client.sendResponse(head, this.#framing.fields, this)
     this.#phase = 'relaying'
-    const { turn } = this
+    const { generation } = this
     this.#sendResponseBody(client)
-    if (turn === this.turn && this.#phase === 'relaying') this.#upload.answered(head.status)
+    if (generation === this.generation && this.#phase === 'relaying')
+      this.#upload.answered(head.status)
   }
 
-  #sendResponseBody(client: ClientSide): void {
+  #sendResponseBody(client: DownstreamStream): void {
     const body = this.responseBody
     const { fields, hasContent } = this.#framing
     if (!hasContent || typeof fields === 'number') this.#dropUnfinishedUpstream()
@@ -163,34 +162,34 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Client
       return
     }
     body.passesTrailers = client.framesBodies || this.request.acceptsTrailers
-    const turn = this.turn
+    const generation = this.generation
     try {
       const isCoded = fields === 'chunked' && !client.framesBodies
       body.flow(client.sink, isCoded, this.#isReadingHead)
     } catch (thrown) {
-      this.#answerBug(thrown, turn)
+      this.#answerBug(thrown, generation)
       return
     }
-    if (turn === this.turn && body.sent) this.#responseSent()
+    if (generation === this.generation && body.sent) this.#responseSent()
   }
 
   // --- the upstream's side ---
 
-  onUpstreamReady(link: UpstreamLink): void {
-    this.#upload.start(link)
+  onUpstreamReady(stream: UpstreamStream): void {
+    this.#upload.start(stream)
   }
 
   onUploadFailed(thrown: unknown): void {
-    this.#answerError(this.#parts.blame(thrown))
+    this.#answerError(this.#parts.toError(thrown))
   }
 
   onUnaskedBody(): void {
     this.#upload.proceed()
   }
 
-  onElsewhere(address: UpstreamAddress): void {
-    this.#attempt.moved(address)
-    this.#parts.handler.onElsewhere?.(this, address)
+  onAlternateAddress(address: UpstreamAddress): void {
+    this.#attempt.onAlternateAddress(address)
+    this.#parts.handler.onAlternateAddress?.(this, address)
   }
 
   onInterim(): void {
@@ -205,7 +204,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Client
     this.#isUpstreamDone = false
     this.#phase = 'answering'
     this.#isReadingHead = true
-    this.#tell(undefined)
+    this.#notify(undefined)
     this.#isReadingHead = false
   }
 
@@ -219,9 +218,9 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Client
     else if (this.#isUpstreamDone && this.#phase === 'answering') this.#attempt.release()
   }
 
-  onUpstreamFailure(link: UpstreamLink, error: GatewayError): void {
-    if (link !== this.#attempt.link || this.#isUpstreamDone) return
-    this.#attempt.link = undefined
+  onUpstreamFailure(stream: UpstreamStream, error: GatewayError): void {
+    if (stream !== this.#attempt.stream || this.#isUpstreamDone) return
+    this.#attempt.stream = undefined
     this.#upload.stop()
     if (this.#phase === 'tunnel') {
       this.#complete()
@@ -231,7 +230,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Client
     if (this.#phase === 'relaying') this.#breakOff(error, 'upstream-cut')
     else {
       const isWaiting = this.#phase === 'forwarding'
-      if (isWaiting && this.#attempt.retry(link, error)) return
+      if (isWaiting && this.#attempt.retry(stream, error)) return
       this.#answerError(error)
     }
   }
@@ -284,8 +283,8 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Client
     return this.#phase === 'deciding' || this.#phase === 'answering'
   }
 
-  #startTunnel(client: ClientSide): void {
-    const upstream = this.#attempt.link
+  #startTunnel(client: DownstreamStream): void {
+    const upstream = this.#attempt.stream
     if (upstream === undefined) return
     this.#phase = 'tunnel'
     this.#deadlines.end()
@@ -299,26 +298,26 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Client
     this.responseSource.failAll(error)
     this.hasResponse = false
     this.#phase = 'answering'
-    this.#tell(error)
+    this.#notify(error)
   }
 
   /** The data plane's turn: an error, a request or a response, by the phase. */
-  #tell(error: GatewayError | undefined): void {
+  #notify(error: GatewayError | undefined): void {
     const { handler } = this.#parts
-    const turn = this.turn
-    this.#undecided++
+    const generation = this.generation
+    this.#openDecisions++
     try {
       if (error !== undefined) handler.onError(this, error)
       else if (this.#phase === 'deciding') handler.onRequest(this)
       else handler.onResponse(this)
     } catch (thrown) {
-      this.#answerBug(thrown, turn)
+      this.#answerBug(thrown, generation)
     }
   }
 
   /** The data plane threw: nobody else will answer. */
-  #answerBug(thrown: unknown, turn: number): void {
-    if (turn !== this.turn) return
+  #answerBug(thrown: unknown, generation: number): void {
+    if (generation !== this.generation) return
     this.error = new GatewayError('bug', undefined, thrown)
     if (this.#isUndecided())
       this.respond(500, [['content-type', 'text/plain']], this.error.row.text)
@@ -331,7 +330,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Client
     this.#dropUnfinishedUpstream()
     this.#phase = 'flushing'
     if (this.client?.needsDrain !== true) this.#complete()
-    else if (this.client.borrower !== undefined) this.#attempt.lend()
+    else if (this.client.bufferHolder !== undefined) this.#attempt.pin()
     else this.#attempt.release()
   }
 
@@ -390,7 +389,7 @@ export class HttpExchange extends ExchangeView implements ServerExchange, Client
   recycle(): void {
     this.client = undefined
     // Whoever has not answered yet may do so late, to an exchange that then must be nobody's.
-    if (this.#undecided !== 0 || this.ending !== 'complete') return
+    if (this.#openDecisions !== 0 || this.ending !== 'complete') return
     if (this.#pool.isFull) return
     this.clear()
     this.#isUpstreamDone = false

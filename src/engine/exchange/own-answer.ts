@@ -1,4 +1,4 @@
-import type { ClientSide, ClientUser } from '../contracts/downstream.ts'
+import type { DownstreamHandler, DownstreamStream } from '../contracts/downstream.ts'
 import { type BodyShape, frameResponse, tellableStatus } from '../message/framing.ts'
 import { httpDate } from '../message/status-line.ts'
 
@@ -16,8 +16,8 @@ const wholeBody = (length: number): BodyShape => ({
  * @throws GatewayError filter_failed when a header is not HTTP; nothing is written then
  */
 export function writeOwnAnswer(
-  client: ClientSide,
-  exchange: ClientUser,
+  client: DownstreamStream,
+  exchange: DownstreamHandler,
   status: number,
   headers: readonly (readonly [string, string])[],
   body: string | Uint8Array | undefined,

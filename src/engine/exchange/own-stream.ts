@@ -1,4 +1,4 @@
-import type { ClientSide, ClientUser } from '../contracts/downstream.ts'
+import type { DownstreamHandler, DownstreamStream } from '../contracts/downstream.ts'
 import type { ResponseStream } from '../contracts/requests.ts'
 import { type Framing, frameResponse, tellableStatus } from '../message/framing.ts'
 import type { MessageBody } from '../message/message-body.ts'
@@ -45,8 +45,8 @@ export class OwnStream implements ResponseStream {
  * @throws GatewayError filter_failed when a header is not HTTP; nothing is written then
  */
 export function beginOwnStream(
-  client: ClientSide,
-  exchange: ClientUser,
+  client: DownstreamStream,
+  exchange: DownstreamHandler,
   status: number,
   headers: readonly (readonly [string, string])[],
 ): Framing {

@@ -1,5 +1,5 @@
-import type { ClientSide } from '../contracts/downstream.ts'
-import type { UpstreamLink } from '../contracts/upstream.ts'
+import type { DownstreamStream } from '../contracts/downstream.ts'
+import type { UpstreamStream } from '../contracts/upstream.ts'
 import type { FramingFields } from '../message/head-output.ts'
 import type { MessageBody } from '../message/message-body.ts'
 import type { RequestHeadView } from '../message/request-head.ts'
@@ -17,9 +17,9 @@ export interface UploadOwner {
   readonly requestBody: MessageBody
   readonly requestFraming: FramingFields
   readonly upgrade: string | undefined
-  readonly client: ClientSide | undefined
+  readonly client: DownstreamStream | undefined
   /** Counts requests of the same object. */
-  readonly turn: number
+  readonly generation: number
   onUploadFailed(thrown: unknown): void
 }
 
@@ -33,7 +33,7 @@ export class RequestUpload implements TimerOwner {
   readonly #owner: UploadOwner
   readonly #timer = new Timer(this)
   /** The upstream that has to answer the expectation first. */
-  #asked: UpstreamLink | undefined
+  #asked: UpstreamStream | undefined
 
   constructor(timers: TimerWheel, owner: UploadOwner) {
     this.#timers = timers
@@ -41,27 +41,27 @@ export class RequestUpload implements TimerOwner {
   }
 
   /** The link takes the request. */
-  start(link: UpstreamLink): void {
+  start(stream: UpstreamStream): void {
     const { request, requestFraming, upgrade, client } = this.#owner
     // A body that a policy has replaced is here already.
     const isReplaced = requestFraming === 'none' || typeof requestFraming === 'number'
     const asksFirst = client?.awaitsContinue === true && !isReplaced
-    link.sendRequest(request, requestFraming, upgrade, asksFirst)
+    stream.sendRequest(request, requestFraming, upgrade, asksFirst)
     if (!asksFirst) {
-      this.#send(link)
+      this.#send(stream)
       return
     }
-    this.#asked = link
+    this.#asked = stream
     this.#timers.arm(this.#timer, patienceMs)
-    link.sink.flush()
+    stream.sink.flush()
   }
 
   /** The upstream or the client wants the body to be sent now. Returns false if it is under way. */
   proceed(): boolean {
-    const link = this.#asked
-    if (link === undefined) return false
+    const stream = this.#asked
+    if (stream === undefined) return false
     this.stop()
-    this.#send(link)
+    this.#send(stream)
     return true
   }
 
@@ -91,14 +91,14 @@ export class RequestUpload implements TimerOwner {
     this.proceed()
   }
 
-  #send(link: UpstreamLink): void {
+  #send(stream: UpstreamStream): void {
     const owner = this.#owner
-    const { turn } = owner
+    const { generation } = owner
     try {
-      const isChunked = owner.request.isSentChunked(owner.requestFraming) && !link.framesBodies
-      owner.requestBody.flow(link.sink, isChunked, false)
+      const isChunked = owner.request.isSentChunked(owner.requestFraming) && !stream.framesBodies
+      owner.requestBody.flow(stream.sink, isChunked, false)
     } catch (thrown) {
-      if (turn === owner.turn) owner.onUploadFailed(thrown)
+      if (generation === owner.generation) owner.onUploadFailed(thrown)
     }
   }
 }

@@ -2,7 +2,7 @@ import { HTTP2_PREFACE, INCOMPLETE } from '../../core/index.ts'
 import { GatewayError } from '../../errors.ts'
 import { UnreadBytes } from '../bytes/unread-bytes.ts'
 import type { AcceptedConnection, OpenConnection } from '../contracts/connections.ts'
-import type { ClientSide, ClientUser } from '../contracts/downstream.ts'
+import type { DownstreamHandler, DownstreamStream } from '../contracts/downstream.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'
 import { admitsPreface, handOver } from '../http2/open-session.ts'
 import type { EngineLimits } from '../limits/engine-limits.ts'
@@ -30,16 +30,16 @@ const discardLimit = 64 * 1024
 const halfOpenMs = 60_000
 
 /** One HTTP/1.1 client connection: requests strictly one after the other (RFC 9112 9.3). */
-export class ClientConnection
+export class DownstreamConnection
   extends Http1Side
-  implements ClientSide, OpenConnection, TransportOwner, TimerOwner
+  implements DownstreamStream, OpenConnection, TransportOwner, TimerOwner
 {
   readonly #parts: EngineParts
   readonly #limits: EngineLimits
   readonly transport: Transport
   readonly #timer = new Timer(this)
   #state: State = 'open'
-  #exchange: ClientUser | undefined
+  #exchange: DownstreamHandler | undefined
   /** The exchange is over; the rest of its request is read away. */
   #isDiscarding = false
   #discardFrom = 0
@@ -73,14 +73,14 @@ export class ClientConnection
     parts.timers.arm(this.#timer, limits.idleTimeoutMs)
   }
 
-  sendHead(head: string, exchange: ClientUser): void {
+  sendHead(head: string, exchange: DownstreamHandler): void {
     this.#isAnswered = true
     this.transport.appendText(`${head}${this.#connectionField(exchange)}\r\n`)
   }
 
-  sendResponse(head: ResponseHeadView, framing: FramingFields, exchange: ClientUser): void {
+  sendResponse(head: ResponseHeadView, framing: FramingFields, exchange: DownstreamHandler): void {
     this.#isAnswered = true
-    this.transport.gather()
+    this.transport.startWriteBuffer()
     head.writeTo(this.transport, framing)
     this.transport.appendText(this.#connectionField(exchange))
     this.transport.appendText('\r\n')
@@ -141,7 +141,7 @@ export class ClientConnection
       const { bytes, start, end } = this.#unread
       code = reader.readRequest(bytes, start, end, this.#limits.maxHeadBytes, this.#resume)
     } catch (thrown) {
-      this.#refuse(this.#parts.blame(thrown))
+      this.#refuse(this.#parts.toError(thrown))
       return false
     }
     this.#resume = code === INCOMPLETE ? reader.resume : 0
@@ -210,7 +210,7 @@ export class ClientConnection
       const next = body.feed(this.#unread.bytes, this.#unread.start, this.#unread.end)
       return next < 0 ? refusedRequest(next) : next
     } catch (thrown) {
-      return this.#parts.blame(thrown)
+      return this.#parts.toError(thrown)
     }
   }
 
@@ -240,7 +240,7 @@ export class ClientConnection
    * when the rest of the request would have to be read away at length, or may or may not come
    * (a 100 was not sent).
    */
-  #connectionField({ request, requestSource }: ClientUser): string {
+  #connectionField({ request, requestSource }: DownstreamHandler): string {
     if (this.#parts.isDraining) this.mustClose = true
     if (!requestSource.ended) {
       const { remaining } = requestSource
@@ -266,7 +266,7 @@ export class ClientConnection
   }
 
   /** The exchange has ended; called once for each. */
-  exchangeOver(exchange: ClientUser): void {
+  exchangeOver(exchange: DownstreamHandler): void {
     const body = exchange.requestSource
     if (!body.ended && !this.mustClose && !this.transport.closed) {
       this.#isDiscarding = true
@@ -296,10 +296,10 @@ export class ClientConnection
     } else if (body.receivedBytes - this.#discardFrom > discardLimit) this.close()
   }
 
-  #release(exchange: ClientUser): void {
+  #release(exchange: DownstreamHandler): void {
     this.#exchange = undefined
     exchange.recycle()
-    this.#parts.onQuieter()
+    this.#parts.onActivityEnded()
   }
 
   /** Answers a head that is not served, and closes. */
@@ -376,11 +376,11 @@ export class ClientConnection
     if (isOpen && this.#isHeadTimed) this.#refuse(new GatewayError('request_timeout'))
     else if (isOpen && this.#exchange === undefined) this.close()
     else if (this.#exchange === undefined || !this.isBusy) this.abort()
-    else this.#look(this.#exchange)
+    else this.#checkProgress(this.#exchange)
   }
 
-  #look(exchange: ClientUser): void {
-    const look = this.#watch.look(exchange, this.#isAnswered)
+  #checkProgress(exchange: DownstreamHandler): void {
+    const look = this.#watch.check(exchange, this.#isAnswered)
     if (look === 'slow') exchange.onBadRequestBody(new GatewayError('request_body_timeout'))
     if (look !== 'stalled') return
     // Nothing is awaited of a client that has sent all and can be heard.
@@ -395,6 +395,6 @@ export class ClientConnection
     this.#exchange = undefined
     exchange?.recycle()
     this.#parts.counters.connectionsOpen--
-    this.#parts.onQuieter()
+    this.#parts.onActivityEnded()
   }
 }

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import type { Peer } from '../../exchange/exchange.ts'
-import { ConnectionEnds } from '../sockets/connection-ends.ts'
+import { ConnectionAddresses } from '../sockets/connection-ends.ts'
 import type { Transport } from '../sockets/transport.ts'
 import type { TlsChoice } from '../tls/tls-choice.ts'
 
@@ -11,7 +11,7 @@ export abstract class Http1Side {
   /** Undefined where the connection is plaintext. */
   readonly tls: TlsChoice | undefined
   readonly framesBodies = false
-  #ends: ConnectionEnds | undefined
+  #ends: ConnectionAddresses | undefined
   /** This request's 100 (Continue) has been sent, or none is to be. */
   hasContinued = false
   /** The response under way is the last one. */
@@ -22,8 +22,8 @@ export abstract class Http1Side {
     this.tls = tls
   }
 
-  get #connectionEnds(): ConnectionEnds {
-    this.#ends ??= new ConnectionEnds(this.transport.socket)
+  get #connectionEnds(): ConnectionAddresses {
+    this.#ends ??= new ConnectionAddresses(this.transport.socket)
     return this.#ends
   }
 
@@ -48,8 +48,8 @@ export abstract class Http1Side {
   }
 
   /** Large pieces are written as views, which the kernel reads until they have left. */
-  get borrower(): Socket | undefined {
-    return this.transport.borrower
+  get bufferHolder(): Socket | undefined {
+    return this.transport.bufferHolder
   }
 
   get needsDrain(): boolean {

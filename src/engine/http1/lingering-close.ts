@@ -72,6 +72,6 @@ export class LingeringClose implements OpenConnection, TransportOwner, TimerOwne
     if (!this.transport.closed) this.transport.destroy()
     this.#parts.timers.disarm(this.#timer)
     this.#parts.counters.connectionsOpen--
-    this.#parts.onQuieter()
+    this.#parts.onActivityEnded()
   }
 }

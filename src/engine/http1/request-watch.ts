@@ -1,10 +1,10 @@
-import type { ClientUser } from '../contracts/downstream.ts'
+import type { DownstreamHandler } from '../contracts/downstream.ts'
 import type { EngineLimits } from '../limits/engine-limits.ts'
-import { BodyPace, paceLookMs } from '../message/body-pace.ts'
+import { BodyPace, paceCheckMs } from '../message/body-pace.ts'
 import type { EngineClock, Timer, TimerWheel } from '../time/timer-wheel.ts'
 
 /** `stalled`: nothing has moved for too long. `slow`: the body of the request comes too slowly. */
-export type Look = 'fine' | 'stalled' | 'slow'
+export type Progress = 'fine' | 'stalled' | 'slow'
 
 interface WatchParts {
   readonly timers: TimerWheel
@@ -28,7 +28,7 @@ export class RequestWatch {
   }
 
   /** A request with a body that is not there yet. */
-  begin(exchange: ClientUser): void {
+  begin(exchange: DownstreamHandler): void {
     const now = this.#parts.clock.now()
     this.#pace.start(now)
     this.#note(exchange, now)
@@ -36,7 +36,7 @@ export class RequestWatch {
   }
 
   /** Nothing of a request may move for longer than this, whatever the limit is otherwise. */
-  limit(exchange: ClientUser, ms: number): void {
+  limit(exchange: DownstreamHandler, ms: number): void {
     const now = this.#parts.clock.now()
     this.#note(exchange, now + ms - this.#limits.stallTimeoutMs)
     this.#arm(false, now)
@@ -48,7 +48,7 @@ export class RequestWatch {
   }
 
   /** The timer is due. `isAnswered`: a response is on its way, and the body may take its time. */
-  look(exchange: ClientUser, isAnswered: boolean): Look {
+  check(exchange: DownstreamHandler, isAnswered: boolean): Progress {
     const now = this.#parts.clock.now()
     const isPaced = this.#isPaced(exchange, isAnswered)
     const { receivedBytes, wantsBytes } = exchange.requestSource
@@ -62,11 +62,11 @@ export class RequestWatch {
     return 'fine'
   }
 
-  #isPaced({ requestSource }: ClientUser, isAnswered: boolean): boolean {
+  #isPaced({ requestSource }: DownstreamHandler, isAnswered: boolean): boolean {
     return this.#limits.minBodyBytesPerSecond > 0 && !requestSource.ended && !isAnswered
   }
 
-  #note(exchange: ClientUser, now: number): void {
+  #note(exchange: DownstreamHandler, now: number): void {
     this.#moved = exchange.requestBytes + exchange.responseBytes
     this.#movedAt = now
   }
@@ -74,6 +74,6 @@ export class RequestWatch {
   #arm(isPaced: boolean, now: number): void {
     const { stallTimeoutMs } = this.#limits
     const leftMs = this.#movedAt + stallTimeoutMs - now
-    this.#parts.timers.arm(this.#timer, isPaced ? Math.min(leftMs, paceLookMs) : leftMs, now)
+    this.#parts.timers.arm(this.#timer, isPaced ? Math.min(leftMs, paceCheckMs) : leftMs, now)
   }
 }

@@ -1,6 +1,6 @@
 /** What the head of a response of HTTP/1.1 means for the bytes behind it. */
 
-import type { UpstreamUser } from '../contracts/upstream.ts'
+import type { UpstreamHandler } from '../contracts/upstream.ts'
 import type { BodyKind } from '../message/message-body.ts'
 import type { ResponseHeadView } from '../message/response-head.ts'
 
@@ -13,8 +13,8 @@ export function bodyKind(head: ResponseHeadView, isHead: boolean): BodyKind {
 }
 
 /** A 101 names one of the protocols that were asked for (RFC 9110 7.8: names ignore case). */
-export function switchesAsAsked(user: UpstreamUser, head: ResponseHeadView): boolean {
+export function switchesAsAsked(handler: UpstreamHandler, head: ResponseHeadView): boolean {
   const given = head.upgrade?.trim().toLowerCase()
-  const wanted = user.upgrade?.split(',') ?? []
+  const wanted = handler.upgrade?.split(',') ?? []
   return wanted.some((protocol) => protocol.trim().toLowerCase() === given)
 }

@@ -5,7 +5,7 @@ import type { HttpVersion } from '../../exchange/connection.ts'
 import { type ReadBuffer, type ReadInto, readBufferSize } from '../bytes/read-buffers.ts'
 import { UnreadBytes } from '../bytes/unread-bytes.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'
-import type { UpstreamLink, UpstreamUser } from '../contracts/upstream.ts'
+import type { UpstreamHandler, UpstreamStream } from '../contracts/upstream.ts'
 import { connectTimeout, idleTimeoutMs } from '../limits/connection-times.ts'
 import type { FramingFields } from '../message/head-output.ts'
 import { interimLimit, refusedResponse } from '../message/head-reader.ts'
@@ -34,7 +34,7 @@ export interface ConnectionOwner {
 }
 
 /** One HTTP/1.1 connection to an upstream: at most one request at a time, read strictly. */
-export class UpstreamConnection implements UpstreamLink, OpeningOwner, TimerOwner {
+export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOwner {
   readonly #parts: EngineParts
   #owner: ConnectionOwner
   /** Absent where bytes come as buffers of their own. */
@@ -44,7 +44,7 @@ export class UpstreamConnection implements UpstreamLink, OpeningOwner, TimerOwne
   isUnprocessed = false
   readonly #timer = new Timer(this)
   readonly #startedAt: number
-  #user: UpstreamUser | undefined
+  #handler: UpstreamHandler | undefined
   #state: State = 'connecting'
   /** Bytes that came before they could be used. */
   readonly #held = new UnreadBytes()
@@ -53,26 +53,26 @@ export class UpstreamConnection implements UpstreamLink, OpeningOwner, TimerOwne
   #interims = 0
   #mayReuse = true
   /** Counts requests: a user object may come back for its next one while we are in a call to it. */
-  #turn = 0
+  #generation = 0
   /** Requests that were answered completely. */
   served = 0
   /** A client still reads from the read buffer: nobody else may get it. */
-  isLent = false
+  isPinned = false
   /** A byte of the current response has arrived. */
   hasAnswered = false
-  lostTurn: number | undefined
+  lostTick: number | undefined
   readonly serial: number
 
   constructor(
     parts: EngineParts,
     owner: ConnectionOwner,
-    user: UpstreamUser,
-    { connectTimeoutMs, race, isLong = false }: ConnectOptions,
+    handler: UpstreamHandler,
+    { connectTimeoutMs, race, isLongLived = false }: ConnectOptions,
   ) {
     this.#parts = parts
     this.#owner = owner
-    this.#user = user
-    this.#buffer = isLong ? undefined : parts.readBuffers.lease()
+    this.#handler = handler
+    this.#buffer = isLongLived ? undefined : parts.readBuffers.lease()
     this.#startedAt = parts.clock.now()
     const into = this.#buffer && this.#readInto(this.#buffer)
     this.transport = openTransport(parts, { address: owner.address, race, into, owner: this })
@@ -113,7 +113,7 @@ export class UpstreamConnection implements UpstreamLink, OpeningOwner, TimerOwne
     upgrade: string | undefined,
     expects: boolean,
   ): void {
-    this.transport.gather()
+    this.transport.startWriteBuffer()
     request.writeTo(this.transport, framing, upgrade, expects)
   }
 
@@ -126,55 +126,55 @@ export class UpstreamConnection implements UpstreamLink, OpeningOwner, TimerOwne
   }
 
   /** Hands an idle connection to the next request. */
-  use(user: UpstreamUser): void {
+  use(handler: UpstreamHandler): void {
     this.#parts.timers.rest(this.#timer)
-    this.#begin(user)
+    this.#begin(handler)
   }
 
-  onElsewhere(address: UpstreamAddress): void {
+  onAlternateAddress(address: UpstreamAddress): void {
     this.#owner = this.#owner.moved(this, address)
-    this.#user?.onElsewhere(address)
+    this.#handler?.onAlternateAddress(address)
   }
 
   onReady(): void {
-    const user = this.#user
-    if (this.#state !== 'connecting' || user === undefined) return
+    const handler = this.#handler
+    if (this.#state !== 'connecting' || handler === undefined) return
     const { clock, onUpstreamConnected, timers } = this.#parts
     onUpstreamConnected((clock.now() - this.#startedAt) / 1_000)
     timers.disarm(this.#timer)
-    if (this.#owner.accepts('1.1', this.transport.socket)) this.#begin(user)
+    if (this.#owner.accepts('1.1', this.transport.socket)) this.#begin(handler)
     else this.#fail(new GatewayError('upstream_reset', 'the server selected HTTP/2'), true)
   }
 
-  #begin(user: UpstreamUser): void {
-    this.#user = user
+  #begin(handler: UpstreamHandler): void {
+    this.#handler = handler
     this.#state = 'head'
-    this.#turn++
+    this.#generation++
     this.#mayReuse = true
     this.#resume = 0
     this.#interims = 0
     this.hasAnswered = false
-    user.onUpstreamReady(this)
+    handler.onUpstreamReady(this)
   }
 
   onBytes(bytes: Buffer, start: number, end: number): void {
-    const user = this.#user
-    if (user === undefined || this.#state === 'idle') {
+    const handler = this.#handler
+    if (handler === undefined || this.#state === 'idle') {
       // Bytes that nobody asked for: whatever they are, no later request may read them.
       this.close()
       return
     }
     this.hasAnswered = true
     try {
-      if (this.#state === 'tunnel') user.onTunnelBytes(bytes, start, end)
-      else if (this.#state === 'body') this.#readBody(user, bytes, start, end)
-      else this.#readHead(user, bytes, start, end)
+      if (this.#state === 'tunnel') handler.onTunnelBytes(bytes, start, end)
+      else if (this.#state === 'body') this.#readBody(handler, bytes, start, end)
+      else this.#readHead(handler, bytes, start, end)
     } catch (thrown) {
-      this.#fail(this.#parts.blame(thrown))
+      this.#fail(this.#parts.toError(thrown))
     }
   }
 
-  #readHead(user: UpstreamUser, bytes: Buffer, start: number, end: number): void {
+  #readHead(handler: UpstreamHandler, bytes: Buffer, start: number, end: number): void {
     let from = bytes
     let at = start
     let to = end
@@ -199,10 +199,10 @@ export class UpstreamConnection implements UpstreamLink, OpeningOwner, TimerOwne
         this.#fail(refusedResponse(code))
         return
       }
-      user.responseHead.load(reader, from, at, from === this.#buffer?.memory)
+      handler.responseHead.load(reader, from, at, from === this.#buffer?.memory)
       at += reader.headLength
-      if (user.responseHead.status >= 200 || user.responseHead.status === 101) {
-        this.#takeHead(user, from, at, to)
+      if (handler.responseHead.status >= 200 || handler.responseHead.status === 101) {
+        this.#takeHead(handler, from, at, to)
         return
       }
       this.#interims++
@@ -210,43 +210,43 @@ export class UpstreamConnection implements UpstreamLink, OpeningOwner, TimerOwne
         this.#fail(new GatewayError('upstream_malformed', 'too many interim responses'))
         return
       }
-      const turn = this.#turn
-      user.onInterim()
-      if (this.#turn !== turn || this.#user === undefined) return
+      const generation = this.#generation
+      handler.onInterim()
+      if (this.#generation !== generation || this.#handler === undefined) return
     }
   }
 
   /** The final head is there; what lies behind it is body, or must not be there. */
-  #takeHead(user: UpstreamUser, bytes: Buffer, start: number, end: number): void {
-    const head = user.responseHead
-    if (head.status === 101 && !switchesAsAsked(user, head)) {
+  #takeHead(handler: UpstreamHandler, bytes: Buffer, start: number, end: number): void {
+    const head = handler.responseHead
+    if (head.status === 101 && !switchesAsAsked(handler, head)) {
       this.#fail(new GatewayError('upstream_upgrade'))
       return
     }
-    const kind = bodyKind(head, user.isHead)
-    user.responseSource.start(kind, Math.max(0, head.contentLength), false)
+    const kind = bodyKind(head, handler.isHead)
+    handler.responseSource.start(kind, Math.max(0, head.contentLength), false)
     this.#mayReuse =
-      head.status !== 101 && head.isPersistent && kind !== 'close' && user.isRequestSent
-    if (user.responseSource.ended && start < end) this.#mayReuse = false
+      head.status !== 101 && head.isPersistent && kind !== 'close' && handler.isRequestSent
+    if (handler.responseSource.ended && start < end) this.#mayReuse = false
     this.#state = 'body'
-    const turn = this.#turn
-    user.onResponseHead(this)
-    if (this.#turn !== turn || this.#user === undefined) return
+    const generation = this.#generation
+    handler.onResponseHead(this)
+    if (this.#generation !== generation || this.#handler === undefined) return
     if (this.#isTunnel()) {
-      if (start < end) user.onTunnelBytes(bytes, start, end)
+      if (start < end) handler.onTunnelBytes(bytes, start, end)
     } else if (head.status === 101) this.#hold(bytes, start, end)
-    else this.#readBody(user, bytes, start, end)
-    if (this.#turn !== turn || this.#user === undefined) return
+    else this.#readBody(handler, bytes, start, end)
+    if (this.#generation !== generation || this.#handler === undefined) return
     head.detach()
-    user.onReadEnd()
+    handler.onReadEnd()
   }
 
   #isTunnel(): boolean {
     return this.#state === 'tunnel'
   }
 
-  #readBody(user: UpstreamUser, bytes: Buffer, start: number, end: number): void {
-    const body = user.responseSource
+  #readBody(handler: UpstreamHandler, bytes: Buffer, start: number, end: number): void {
+    const body = handler.responseSource
     let at = start
     if (!body.ended) {
       if (!body.wantsBytes) {
@@ -262,7 +262,7 @@ export class UpstreamConnection implements UpstreamLink, OpeningOwner, TimerOwne
       if (body.blocked) this.transport.pause()
     }
     if (body.ended && at < end) this.#mayReuse = false
-    user.onResponseBody(this)
+    handler.onResponseBody(this)
   }
 
   #hold(bytes: Buffer, start: number, end: number): void {
@@ -271,22 +271,22 @@ export class UpstreamConnection implements UpstreamLink, OpeningOwner, TimerOwne
   }
 
   resumeBody(): void {
-    const user = this.#user
-    if (user !== undefined && this.#held.size > 0 && this.#state === 'body') {
+    const handler = this.#handler
+    if (handler !== undefined && this.#held.size > 0 && this.#state === 'body') {
       const held = this.#held.take()
-      const turn = this.#turn
-      this.#readHeld(user, held)
-      if (this.#turn !== turn || this.#user === undefined) return
-      if (this.#held.size > 0 || user.responseSource.blocked) return
+      const generation = this.#generation
+      this.#readHeld(handler, held)
+      if (this.#generation !== generation || this.#handler === undefined) return
+      if (this.#held.size > 0 || handler.responseSource.blocked) return
     }
     this.transport.resume()
   }
 
-  #readHeld(user: UpstreamUser, held: Buffer): void {
+  #readHeld(handler: UpstreamHandler, held: Buffer): void {
     try {
-      this.#readBody(user, held, 0, held.length)
+      this.#readBody(handler, held, 0, held.length)
     } catch (thrown) {
-      this.#fail(this.#parts.blame(thrown))
+      this.#fail(this.#parts.toError(thrown))
     }
   }
 
@@ -294,7 +294,7 @@ export class UpstreamConnection implements UpstreamLink, OpeningOwner, TimerOwne
     this.#state = 'tunnel'
     this.transport.resume()
     const held = this.#held.take()
-    if (held.length > 0) this.#user?.onTunnelBytes(held, 0, held.length)
+    if (held.length > 0) this.#handler?.onTunnelBytes(held, 0, held.length)
   }
 
   /**
@@ -302,16 +302,16 @@ export class UpstreamConnection implements UpstreamLink, OpeningOwner, TimerOwne
    * safe (bytes after the body, a request that was not sent to its end, no keep-alive).
    */
   release(now?: number): void {
-    const user = this.#user
+    const handler = this.#handler
     if (this.#state === 'closed') return
-    const isWhole = user?.responseSource.ended === true && user.isRequestSent
-    const isClean = isWhole && this.#buffer !== undefined && this.lostTurn === undefined
+    const isWhole = handler?.responseSource.ended === true && handler.isRequestSent
+    const isClean = isWhole && this.#buffer !== undefined && this.lostTick === undefined
     if (!this.#mayReuse || !isClean || this.#held.size > 0 || this.transport.needsDrain) {
       this.close()
       return
     }
     this.served++
-    this.#user = undefined
+    this.#handler = undefined
     this.#state = 'idle'
     this.transport.resume()
     this.#owner.keep(this)
@@ -324,7 +324,7 @@ export class UpstreamConnection implements UpstreamLink, OpeningOwner, TimerOwne
     if (this.#state === 'idle') this.#owner.forget(this)
     this.#giveBackBuffer()
     this.#state = 'closed'
-    this.#user = undefined
+    this.#handler = undefined
     this.#held.clear()
     this.#parts.timers.disarm(this.#timer)
     this.#parts.counters.upstreamConnectionsOpen--
@@ -341,14 +341,14 @@ export class UpstreamConnection implements UpstreamLink, OpeningOwner, TimerOwne
       giveBack()
       return
     }
-    const isSeen = this.isLent || this.#state === 'tunnel'
-    const socket = (isSeen ? this.#user?.borrower : undefined) ?? this.transport.socket
+    const isSeen = this.isPinned || this.#state === 'tunnel'
+    const socket = (isSeen ? this.#handler?.bufferHolder : undefined) ?? this.transport.socket
     if (socket.closed) giveBack()
     else socket.once('close', giveBack)
   }
 
   onEnd(): void {
-    if (this.#state === 'tunnel') this.#user?.onTunnelEnd()
+    if (this.#state === 'tunnel') this.#handler?.onTunnelEnd()
     else if (this.#state === 'connecting') this.#fail(dialError(this.#owner.address, undefined))
     else if (!this.#endsBody()) this.#fail(new GatewayError('upstream_reset'))
   }
@@ -363,26 +363,26 @@ export class UpstreamConnection implements UpstreamLink, OpeningOwner, TimerOwne
    * reading the rest resets the connection (RFC 9112 9.6), which may be how its response ends.
    */
   get #isRefused(): boolean {
-    const user = this.#user
-    return user !== undefined && !user.isRequestSent && user.responseHead.status >= 400
+    const handler = this.#handler
+    return handler !== undefined && !handler.isRequestSent && handler.responseHead.status >= 400
   }
 
   /** The end of the connection is the end of the response; false if it is not. */
   #endsBody(): boolean {
-    const user = this.#user
-    if (user === undefined || this.#state !== 'body') return false
-    if (!user.responseSource.finish()) return false
+    const handler = this.#handler
+    if (handler === undefined || this.#state !== 'body') return false
+    if (!handler.responseSource.finish()) return false
     this.#mayReuse = false
-    user.onResponseBody(this)
+    handler.onResponseBody(this)
     return true
   }
 
   onDrain(): void {
-    this.#user?.onUpstreamDrain()
+    this.#handler?.onUpstreamDrain()
   }
 
   onWriteLost(): void {
-    this.lostTurn = this.#parts.turns.current
+    this.lostTick = this.#parts.loopTicks.current
   }
 
   onTimer(): void {
@@ -391,10 +391,10 @@ export class UpstreamConnection implements UpstreamLink, OpeningOwner, TimerOwne
   }
 
   #fail(error: GatewayError, isUnprocessed = false): void {
-    const user = this.#user
+    const handler = this.#handler
     this.isUnprocessed = isUnprocessed
     const { host, port } = this.#owner.address
     this.close()
-    user?.onUpstreamFailure(this, error.at(`endpoint ${host}:${port}`))
+    handler?.onUpstreamFailure(this, error.at(`endpoint ${host}:${port}`))
   }
 }

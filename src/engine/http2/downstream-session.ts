@@ -2,12 +2,12 @@ import { GatewayError } from '../../errors.ts'
 import type { OpenConnection } from '../contracts/connections.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'
 import type { EngineLimits } from '../limits/engine-limits.ts'
-import { ConnectionEnds } from '../sockets/connection-ends.ts'
+import { ConnectionAddresses } from '../sockets/connection-ends.ts'
 import type { Transport } from '../sockets/transport.ts'
 import { Timer, type TimerOwner } from '../time/timer-wheel.ts'
 import type { TlsChoice } from '../tls/tls-choice.ts'
 import type { Http2Accepted } from './accepted.ts'
-import { ServerStream } from './downstream-stream.ts'
+import { Http2DownstreamStream } from './downstream-stream.ts'
 import {
   ConnectionError,
   clientPreface,
@@ -42,9 +42,9 @@ const unreadHeadsLimit = 1024 * 1024
 type Waiting = 'preface' | 'block' | 'request' | 'progress' | 'close'
 
 /** One HTTP/2 connection of a client. */
-export class ServerSession
+export class DownstreamSession
   extends Http2Session
-  implements OpenConnection, TimerOwner, StallOwner<ServerStream>
+  implements OpenConnection, TimerOwner, StallOwner<Http2DownstreamStream>
 {
   readonly port: number
   readonly tls: TlsChoice | undefined
@@ -52,8 +52,8 @@ export class ServerSession
   readonly #engineLimits: EngineLimits
   readonly #timer = new Timer(this)
   readonly #keepalive: Keepalive
-  readonly #stalled: StalledStreams<ServerStream>
-  readonly #slow: SlowBodies<ServerStream>
+  readonly #stalled: StalledStreams<Http2DownstreamStream>
+  readonly #slow: SlowBodies<Http2DownstreamStream>
   #waiting: Waiting = 'preface'
   #prefaceRead = 0
   #lastStream = 0
@@ -61,13 +61,13 @@ export class ServerSession
   /** GOAWAY was sent: without a limit, and with the last stream that is served. */
   #isAnnounced = false
   #isEnding = false
-  readonly ends: ConnectionEnds
+  readonly ends: ConnectionAddresses
 
   /** `open` makes the transport, or hands one over, with the session as its owner. */
   constructor(
     parts: EngineParts,
     { limits, port, tls }: Http2Accepted,
-    open: (owner: ServerSession) => Transport,
+    open: (owner: DownstreamSession) => Transport,
   ) {
     super(parts, limits.http2, limits.maxHeadBytes * 4)
     this.port = port
@@ -75,7 +75,7 @@ export class ServerSession
     this.#engineLimits = limits
     this.#fields = new RequestFields(limits.maxHeadBytes)
     this.transport = open(this)
-    this.ends = new ConnectionEnds(this.transport.socket)
+    this.ends = new ConnectionAddresses(this.transport.socket)
     this.#stalled = new StalledStreams(parts, this)
     this.#slow = new SlowBodies(parts, limits, () => this.stallingStreams())
     this.#keepalive = new Keepalive(parts.timers, limits.http2, this)
@@ -115,7 +115,7 @@ export class ServerSession
       at++
     }
     if (at === end) return
-    this.#keepalive.heard()
+    this.#keepalive.onActivity()
     super.onBytes(bytes, at, end)
   }
 
@@ -181,7 +181,7 @@ export class ServerSession
   #onRequest(id: number, isLast: boolean): void {
     const fields = this.#fields
     this.parts.counters.http2Streams++
-    const stream = new ServerStream(this, id, this.peerWindow, this.streamWindow)
+    const stream = new Http2DownstreamStream(this, id, this.peerWindow, this.streamWindow)
     this.streams.set(id, stream)
     if (!fields.isTooLarge) fields.check()
     if (fields.isMalformed) {
@@ -261,7 +261,7 @@ export class ServerSession
   // --- ends ---
 
   exchangeOver(): void {
-    this.parts.onQuieter()
+    this.parts.onActivityEnded()
   }
 
   protected onStreamGone(): void {
@@ -346,7 +346,7 @@ export class ServerSession
     this.parts.timers.disarm(this.#timer)
     this.parts.counters.connectionsOpen--
     this.parts.counters.http2Connections--
-    this.parts.onQuieter()
+    this.parts.onActivityEnded()
   }
 
   // --- time ---
@@ -376,11 +376,12 @@ export class ServerSession
     this.#stalled.onWait()
   }
 
-  *stallingStreams(): Generator<ServerStream> {
-    for (const stream of this.streams.values()) if (stream instanceof ServerStream) yield stream
+  *stallingStreams(): Generator<Http2DownstreamStream> {
+    for (const stream of this.streams.values())
+      if (stream instanceof Http2DownstreamStream) yield stream
   }
 
-  dropStalled(stream: ServerStream): void {
+  dropStalled(stream: Http2DownstreamStream): void {
     this.reset(stream, errorCodes.cancel)
     stream.onReset(errorCodes.cancel)
   }

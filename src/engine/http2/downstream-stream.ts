@@ -3,12 +3,12 @@ import { GatewayError } from '../../errors.ts'
 import type { Peer } from '../../exchange/exchange.ts'
 import { isGrpc } from '../../exchange/grpc.ts'
 import type { TunnelEnd } from '../bytes/tunnel.ts'
-import type { ClientSide, ClientUser } from '../contracts/downstream.ts'
+import type { DownstreamHandler, DownstreamStream } from '../contracts/downstream.ts'
 import { BodyPace } from '../message/body-pace.ts'
 import type { FramingFields } from '../message/head-output.ts'
 import type { BodyKind, MessageBody } from '../message/message-body.ts'
 import type { ResponseHeadView } from '../message/response-head.ts'
-import type { ConnectionEnds } from '../sockets/connection-ends.ts'
+import type { ConnectionAddresses } from '../sockets/connection-ends.ts'
 import type { TlsChoice } from '../tls/tls-choice.ts'
 import { errorCodes } from './frames.ts'
 import type { StreamSession } from './sending-stream.ts'
@@ -21,19 +21,19 @@ const httpVersion = 'HTTP/1.1'
 export interface ClientSession extends StreamSession {
   readonly port: number
   readonly tls: TlsChoice | undefined
-  readonly ends: ConnectionEnds
+  readonly ends: ConnectionAddresses
   /** The exchange of a stream has ended. */
   exchangeOver(): void
 }
 
 /** One request of a client and its response. */
-export class ServerStream extends TunnelStream implements ClientSide {
+export class Http2DownstreamStream extends TunnelStream implements DownstreamStream {
   readonly #server: ClientSession
   readonly framesBodies = true
-  readonly borrower = undefined
+  readonly bufferHolder = undefined
   hasContinued = false
   mustClose = false
-  #exchange: ClientUser | undefined
+  #exchange: DownstreamHandler | undefined
   /** Octets moved both ways when the session looked last. */
   progress = -1
   readonly stall: Stall = new Stall()
@@ -86,7 +86,7 @@ export class ServerStream extends TunnelStream implements ClientSide {
 
   // --- the request ---
 
-  begin(exchange: ClientUser, body: BodyKind): void {
+  begin(exchange: DownstreamHandler, body: BodyKind): void {
     this.#exchange = exchange
     if (body === 'stream') this.expect(exchange.request.contentLength)
     exchange.begin(this, body)
@@ -194,7 +194,7 @@ export class ServerStream extends TunnelStream implements ClientSide {
     this.session.reset(this, errorCodes.internal)
   }
 
-  exchangeOver(exchange: ClientUser): void {
+  exchangeOver(exchange: DownstreamHandler): void {
     this.#exchange = undefined
     this.#settle()
     exchange.recycle()

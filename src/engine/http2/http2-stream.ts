@@ -94,7 +94,7 @@ export abstract class Http2Stream extends SendingStream {
       body.feed(bytes, start, end, isLast)
     } catch (thrown) {
       this.session.reset(this, errorCodes.internal)
-      this.onBroken(this.session.blame(thrown))
+      this.onBroken(this.session.toError(thrown))
       return
     }
     this.onFed()
@@ -109,7 +109,7 @@ export abstract class Http2Stream extends SendingStream {
       body.finish(this.#trailers)
     } catch (thrown) {
       this.session.reset(this, errorCodes.internal)
-      this.onBroken(this.session.blame(thrown))
+      this.onBroken(this.session.toError(thrown))
       return
     }
     this.onFed()

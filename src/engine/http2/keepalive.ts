@@ -1,7 +1,7 @@
 import type { Http2Limits } from '../limits/http2-limits.ts'
 import { Timer, type TimerOwner, type TimerWheel } from '../time/timer-wheel.ts'
 
-export interface KeptAlive {
+export interface KeepaliveOwner {
   ping(payload: string): void
   /** The peer does not answer. */
   onSilence(): void
@@ -13,11 +13,11 @@ const payload = 'areuwell'
 export class Keepalive implements TimerOwner {
   readonly #timers: TimerWheel
   readonly #limits: Http2Limits
-  readonly #owner: KeptAlive
+  readonly #owner: KeepaliveOwner
   readonly #timer = new Timer(this)
   #isAsking = false
 
-  constructor(timers: TimerWheel, limits: Http2Limits, owner: KeptAlive) {
+  constructor(timers: TimerWheel, limits: Http2Limits, owner: KeepaliveOwner) {
     this.#timers = timers
     this.#limits = limits
     this.#owner = owner
@@ -25,7 +25,7 @@ export class Keepalive implements TimerOwner {
   }
 
   /** Something has arrived: that is as good as an answer. */
-  heard(): void {
+  onActivity(): void {
     if (this.#limits.keepaliveIntervalMs > 0) this.#rest()
   }
 

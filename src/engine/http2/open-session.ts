@@ -3,7 +3,7 @@ import type { EngineLimits } from '../limits/engine-limits.ts'
 import { Transport } from '../sockets/transport.ts'
 import type { SecureSocket } from '../tls/tls-handshake.ts'
 import type { Http2Accepted } from './accepted.ts'
-import { ServerSession } from './downstream-session.ts'
+import { DownstreamSession } from './downstream-session.ts'
 
 /**
  * May HTTP/2 begin although the handshake did not agree on it (RFC 9113 3.2)? Where the client named no
@@ -18,8 +18,8 @@ export function handOver(
   parts: EngineParts,
   accepted: Http2Accepted,
   transport: Transport,
-): ServerSession {
-  return new ServerSession(parts, accepted, (owner) => {
+): DownstreamSession {
+  return new DownstreamSession(parts, accepted, (owner) => {
     transport.owner = owner
     transport.resume()
     return transport
@@ -36,11 +36,11 @@ export interface SecureAccepted {
 export function overTls(
   parts: EngineParts,
   { limits, port, secure }: SecureAccepted,
-): ServerSession {
+): DownstreamSession {
   const { choice, raw, socket } = secure
   parts.counters.connectionsTotal++
   parts.counters.connectionsOpen++
-  return new ServerSession(parts, { limits, port, tls: choice }, (owner) =>
+  return new DownstreamSession(parts, { limits, port, tls: choice }, (owner) =>
     Transport.overShared(parts, socket, owner, parts.tlsMeter, raw),
   )
 }

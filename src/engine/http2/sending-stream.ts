@@ -28,7 +28,7 @@ export interface StreamSession {
   abortStream(stream: SendingStream, code: number, detail: string): void
   /** Both sides have ended a stream. */
   forget(stream: SendingStream): void
-  blame(thrown: unknown): GatewayError
+  toError(thrown: unknown): GatewayError
 }
 
 /**

@@ -64,8 +64,8 @@ export abstract class Http2Session extends SessionOutput implements TransportOwn
     return this.#reader.isInBlock
   }
 
-  blame(thrown: unknown): GatewayError {
-    return this.parts.blame(thrown)
+  toError(thrown: unknown): GatewayError {
+    return this.parts.toError(thrown)
   }
 
   // --- reading ---
@@ -113,7 +113,7 @@ export abstract class Http2Session extends SessionOutput implements TransportOwn
       if (thrown.flood !== undefined) this.parts.counters.http2Floods[thrown.flood]++
       this.fail(thrown.code, thrown.message)
     } else {
-      this.parts.blame(thrown)
+      this.parts.toError(thrown)
       this.fail(errorCodes.internal, 'internal error')
     }
   }

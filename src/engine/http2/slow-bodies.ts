@@ -1,6 +1,6 @@
 import type { EngineParts } from '../contracts/engine-parts.ts'
 import type { EngineLimits } from '../limits/engine-limits.ts'
-import { type BodyPace, paceLookMs } from '../message/body-pace.ts'
+import { type BodyPace, paceCheckMs } from '../message/body-pace.ts'
 import { Timer, type TimerOwner } from '../time/timer-wheel.ts'
 
 /** A stream as far as this cares. */
@@ -33,7 +33,7 @@ export class SlowBodies<Stream extends PacedStream> implements TimerOwner {
     if (this.#limits.minBodyBytesPerSecond === 0) return
     const now = this.#parts.clock.now()
     stream.pace.start(now)
-    if (!this.#timer.isArmed) this.#parts.timers.arm(this.#timer, paceLookMs, now)
+    if (!this.#timer.isArmed) this.#parts.timers.arm(this.#timer, paceCheckMs, now)
   }
 
   stop(): void {
@@ -45,7 +45,7 @@ export class SlowBodies<Stream extends PacedStream> implements TimerOwner {
     const { minBodyBytesPerSecond: lowest } = this.#limits
     if (lowest === 0) return
     const paced = [...this.#streams()].filter(({ isPaced }) => isPaced)
-    if (paced.length > 0) this.#parts.timers.arm(this.#timer, paceLookMs, now)
+    if (paced.length > 0) this.#parts.timers.arm(this.#timer, paceCheckMs, now)
     for (const stream of paced) {
       const { pace, receivedBytes, wantsBody } = stream
       if (!pace.keepsUp(receivedBytes, wantsBody, lowest, now)) stream.onSlowBody()

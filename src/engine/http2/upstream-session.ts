@@ -3,7 +3,7 @@ import { GatewayError } from '../../errors.ts'
 import type { HttpVersion } from '../../exchange/connection.ts'
 import { type ReadBuffer, type ReadInto, readBufferSize } from '../bytes/read-buffers.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'
-import type { UpstreamUser } from '../contracts/upstream.ts'
+import type { UpstreamHandler } from '../contracts/upstream.ts'
 import { connectTimeout, idleTimeoutMs } from '../limits/connection-times.ts'
 import { defaultHttp2Limits } from '../limits/http2-limits.ts'
 import type { HeadReader } from '../message/head-reader.ts'
@@ -16,7 +16,7 @@ import { ConnectionError, clientPreface, errorCodes, goawayFrame, settingIds } f
 import { TrailerFields } from './request-fields.ts'
 import { ResponseFields } from './response-fields.ts'
 import { Http2Session } from './session.ts'
-import { UpstreamStream } from './upstream-stream.ts'
+import { Http2UpstreamStream } from './upstream-stream.ts'
 
 /** Streams of one connection, however many the upstream admits: more of them share its losses. */
 const streamsLimit = 100
@@ -49,11 +49,11 @@ export class UpstreamSession extends Http2Session implements OpeningOwner, Timer
   #lastStream = -1
   #isSettled = false
   /** Requests that wait for the connection, or that have not sent their heads. */
-  readonly #unopened = new Set<UpstreamStream>()
+  readonly #unopened = new Set<Http2UpstreamStream>()
   readonly #fields: ResponseFields
   /** Requests that were answered completely. */
   #served = 0
-  lostTurn: number | undefined
+  lostTick: number | undefined
   readonly serial: number
 
   constructor(parts: EngineParts, owner: SessionOwner, { connectTimeoutMs, race }: ConnectOptions) {
@@ -132,14 +132,14 @@ export class UpstreamSession extends Http2Session implements OpeningOwner, Timer
   }
 
   /** A place for one request; `onUpstreamReady` follows once the connection stands. */
-  begin(user: UpstreamUser): UpstreamStream {
-    const stream = new UpstreamStream(this, user, this.#served)
+  begin(handler: UpstreamHandler): Http2UpstreamStream {
+    const stream = new Http2UpstreamStream(this, handler, this.#served)
     this.#unopened.add(stream)
     if (this.#state === 'ready') this.parts.timers.disarm(this.#timer)
     return stream
   }
 
-  onElsewhere(address: UpstreamAddress): void {
+  onAlternateAddress(address: UpstreamAddress): void {
     this.#owner = this.#owner.sessionMoved(this, address)
     for (const stream of [...this.#unopened]) stream.elsewhere(address)
   }
@@ -170,7 +170,7 @@ export class UpstreamSession extends Http2Session implements OpeningOwner, Timer
   }
 
   /** A head leaves: the stream gets its number. */
-  open(stream: UpstreamStream): void {
+  open(stream: Http2UpstreamStream): void {
     this.#unopened.delete(stream)
     this.#lastStream += 2
     stream.id = this.#lastStream
@@ -180,13 +180,13 @@ export class UpstreamSession extends Http2Session implements OpeningOwner, Timer
   }
 
   /** A request was given up before its head left. */
-  leave(stream: UpstreamStream): void {
+  leave(stream: Http2UpstreamStream): void {
     this.#unopened.delete(stream)
     this.onStreamGone()
   }
 
   /** Request and response are complete. */
-  finished(stream: UpstreamStream): void {
+  finished(stream: Http2UpstreamStream): void {
     this.#served++
     this.forget(stream)
   }
@@ -207,11 +207,11 @@ export class UpstreamSession extends Http2Session implements OpeningOwner, Timer
 
   onHeaders(id: number, bytes: Buffer, start: number, end: number, isLast: boolean): void {
     const stream = this.streams.get(id)
-    if (!(stream instanceof UpstreamStream) || !stream.hasHead) {
+    if (!(stream instanceof Http2UpstreamStream) || !stream.hasHead) {
       const fields = this.#fields
       fields.start()
       this.#decode(bytes, start, end, fields)
-      if (stream instanceof UpstreamStream) stream.onHead(fields, isLast)
+      if (stream instanceof Http2UpstreamStream) stream.onHead(fields, isLast)
       else if (this.isUnused(id)) throw new ConnectionError(errorCodes.protocol, 'idle stream')
       else this.flood('late')
       return
@@ -249,7 +249,7 @@ export class UpstreamSession extends Http2Session implements OpeningOwner, Timer
   onGoaway(lastStream: number): void {
     this.#leave()
     for (const stream of [...this.streams.values(), ...this.#unopened]) {
-      if (!(stream instanceof UpstreamStream)) continue
+      if (!(stream instanceof Http2UpstreamStream)) continue
       if (stream.id !== 0 && stream.id <= lastStream) continue
       this.streams.delete(stream.id)
       this.#unopened.delete(stream)
@@ -261,7 +261,7 @@ export class UpstreamSession extends Http2Session implements OpeningOwner, Timer
   }
 
   onWriteLost(): void {
-    this.lostTurn = this.parts.turns.current
+    this.lostTick = this.parts.loopTicks.current
     this.#leave()
   }
 
@@ -314,7 +314,8 @@ export class UpstreamSession extends Http2Session implements OpeningOwner, Timer
     this.#unopened.clear()
     for (const stream of left) {
       stream.closeReset()
-      if (stream instanceof UpstreamStream && stream.id === 0 && !isNew) stream.isUnprocessed = true
+      if (stream instanceof Http2UpstreamStream && stream.id === 0 && !isNew)
+        stream.isUnprocessed = true
       stream.onSessionGone(error)
     }
   }

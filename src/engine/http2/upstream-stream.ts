@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { GatewayError } from '../../errors.ts'
 import type { TunnelEnd } from '../bytes/tunnel.ts'
-import type { UpstreamLink, UpstreamUser } from '../contracts/upstream.ts'
+import type { UpstreamHandler, UpstreamStream } from '../contracts/upstream.ts'
 import type { FramingFields } from '../message/head-output.ts'
 import type { HeadReader } from '../message/head-reader.ts'
 import { interimLimit } from '../message/head-reader.ts'
@@ -20,7 +20,7 @@ const keyPattern = /^sec-websocket-key:[ \t]*(\S*)[ \t]*\r\n/im
 /** What such a stream needs of its connection besides. */
 export interface RequestSession extends StreamSession {
   /** As of a link. */
-  readonly lostTurn: number | undefined
+  readonly lostTick: number | undefined
   readonly serial: number
   readonly scheme: 'http' | 'https'
   readonly reader: HeadReader
@@ -31,11 +31,11 @@ export interface RequestSession extends StreamSession {
   readonly isSettled: boolean
   readonly admitsConnect: boolean
   /** A head leaves: the stream gets its number. */
-  open(stream: UpstreamStream): void
+  open(stream: Http2UpstreamStream): void
   /** A request was given up before its head left. */
-  leave(stream: UpstreamStream): void
+  leave(stream: Http2UpstreamStream): void
   /** Request and response are complete. */
-  finished(stream: UpstreamStream): void
+  finished(stream: Http2UpstreamStream): void
   /** The error, with the place where it happened. */
   place(error: GatewayError): GatewayError
 }
@@ -44,14 +44,14 @@ export interface RequestSession extends StreamSession {
  * One request to an upstream that speaks HTTP/2, and its response. A request that asks to switch to
  * another protocol becomes an extended CONNECT, and its success the switch (RFC 8441 5).
  */
-export class UpstreamStream extends TunnelStream implements UpstreamLink {
+export class Http2UpstreamStream extends TunnelStream implements UpstreamStream {
   readonly #upstream: RequestSession
   readonly framesBodies = true
   isUnprocessed = false
-  isLent = false
+  isPinned = false
   hasAnswered = false
   readonly served: number
-  #user: UpstreamUser | undefined
+  #handler: UpstreamHandler | undefined
   #sensitiveNames: ReadonlySet<string> | undefined
   #interims = 0
   /** The final head has come. */
@@ -64,10 +64,10 @@ export class UpstreamStream extends TunnelStream implements UpstreamLink {
   /** The half to the upstream may end: an extended CONNECT stays open behind its head. */
   #mayEnd = true
 
-  constructor(session: RequestSession, user: UpstreamUser, served: number) {
+  constructor(session: RequestSession, handler: UpstreamHandler, served: number) {
     super(session, 0, 0, session.streamWindow)
     this.#upstream = session
-    this.#user = user
+    this.#handler = handler
     this.served = served
   }
 
@@ -75,8 +75,8 @@ export class UpstreamStream extends TunnelStream implements UpstreamLink {
     return this
   }
 
-  get lostTurn(): number | undefined {
-    return this.#upstream.lostTurn
+  get lostTick(): number | undefined {
+    return this.#upstream.lostTick
   }
 
   get serial(): number {
@@ -96,22 +96,22 @@ export class UpstreamStream extends TunnelStream implements UpstreamLink {
   }
 
   protected get body(): MessageBody | undefined {
-    return this.#hasHead ? this.#user?.responseSource : undefined
+    return this.#hasHead ? this.#handler?.responseSource : undefined
   }
 
-  use(user: UpstreamUser): void {
-    this.#user = user
+  use(handler: UpstreamHandler): void {
+    this.#handler = handler
     this.ready()
   }
 
   /** The connection leads to another address of the name. */
   elsewhere(address: UpstreamAddress): void {
-    this.#user?.onElsewhere(address)
+    this.#handler?.onAlternateAddress(address)
   }
 
   /** The connection stands. */
   ready(): void {
-    this.#user?.onUpstreamReady(this)
+    this.#handler?.onUpstreamReady(this)
   }
 
   protected override open(): void {
@@ -128,7 +128,7 @@ export class UpstreamStream extends TunnelStream implements UpstreamLink {
 
   sendHead(head: string, sensitiveNames?: ReadonlySet<string>): void {
     this.#sensitiveNames = sensitiveNames
-    this.#protocol = this.#user?.upgrade?.split(',')[0]?.trim().toLowerCase()
+    this.#protocol = this.#handler?.upgrade?.split(',')[0]?.trim().toLowerCase()
     if (this.#protocol === undefined) {
       this.setHead(head)
       return
@@ -172,7 +172,7 @@ export class UpstreamStream extends TunnelStream implements UpstreamLink {
   }
 
   #refuseTunnel(): void {
-    if (this.#user === undefined) return
+    if (this.#handler === undefined) return
     this.closeBoth()
     this.#upstream.leave(this)
     this.fail(new GatewayError('upstream_upgrade', 'HTTP/2 without extended CONNECT'))
@@ -183,31 +183,31 @@ export class UpstreamStream extends TunnelStream implements UpstreamLink {
   }
 
   protected onTunnelBytes(bytes: Buffer, start: number, end: number): void {
-    this.#user?.onTunnelBytes(bytes, start, end)
+    this.#handler?.onTunnelBytes(bytes, start, end)
   }
 
   protected onTunnelEnd(): void {
-    this.#user?.onTunnelEnd()
+    this.#handler?.onTunnelEnd()
     this.#endIfComplete()
   }
 
   /** Nothing goes either way any more: for a tunnel that is what a closed connection is. */
   #endIfComplete(): void {
-    if (!this.isSendClosed || !this.isReceiveClosed || this.#user === undefined) return
+    if (!this.isSendClosed || !this.isReceiveClosed || this.#handler === undefined) return
     this.#upstream.finished(this)
     this.fail(new GatewayError('upstream_reset', 'the tunnel is complete'))
   }
 
   override onSendDrain(): void {
-    this.#user?.onUpstreamDrain()
+    this.#handler?.onUpstreamDrain()
   }
 
   // --- the response ---
 
   /** A head was decoded. */
   onHead(fields: ResponseFields, isLast: boolean): void {
-    const user = this.#user
-    if (user === undefined) return
+    const handler = this.#handler
+    if (handler === undefined) return
     this.hasAnswered = true
     const reader = this.#upstream.reader
     const isInterim = fields.status < 200
@@ -221,12 +221,12 @@ export class UpstreamStream extends TunnelStream implements UpstreamLink {
       this.broken('malformed response head')
       return
     }
-    user.responseHead.load(reader, reader.textBytes, reader.textStart, true)
+    handler.responseHead.load(reader, reader.textBytes, reader.textStart, true)
     if (isInterim) {
       this.#interims++
       if (this.#interims > interimLimit) this.broken('too many interim responses')
-      else user.onInterim()
-    } else this.#onFinalHead(user, isLast)
+      else handler.onInterim()
+    } else this.#onFinalHead(handler, isLast)
   }
 
   get hasHead(): boolean {
@@ -235,7 +235,7 @@ export class UpstreamStream extends TunnelStream implements UpstreamLink {
 
   /** Before a final head there is nothing that data could belong to (RFC 9113 8.1). */
   override onData(bytes: Buffer, start: number, end: number, isLast: boolean): void {
-    if (this.#hasHead || this.#user === undefined) super.onData(bytes, start, end, isLast)
+    if (this.#hasHead || this.#handler === undefined) super.onData(bytes, start, end, isLast)
     else this.broken('data before a head')
   }
 
@@ -256,25 +256,25 @@ export class UpstreamStream extends TunnelStream implements UpstreamLink {
   }
 
   /** Data that comes before the tunnel is open waits for it. */
-  #onSwitch(user: UpstreamUser, isLast: boolean): void {
+  #onSwitch(handler: UpstreamHandler, isLast: boolean): void {
     if (isLast) this.isReceiveClosed = true
-    user.responseSource.start('none', 0, false)
-    user.onResponseHead(this)
-    if (this.#user !== user) return
-    user.responseHead.detach()
-    user.onReadEnd()
+    handler.responseSource.start('none', 0, false)
+    handler.onResponseHead(this)
+    if (this.#handler !== handler) return
+    handler.responseHead.detach()
+    handler.onReadEnd()
   }
 
-  #onFinalHead(user: UpstreamUser, isLast: boolean): void {
-    const head = user.responseHead
+  #onFinalHead(handler: UpstreamHandler, isLast: boolean): void {
+    const head = handler.responseHead
     this.#hasHead = true
     const { contentLength, status } = head
     if (status === 101) {
-      this.#onSwitch(user, isLast)
+      this.#onSwitch(handler, isLast)
       return
     }
     if (!this.#mayEnd) this.end()
-    const isBodiless = user.isHead || status === 204 || status === 304
+    const isBodiless = handler.isHead || status === 204 || status === 304
     if (isLast && contentLength > 0 && !isBodiless) {
       this.broken('less data than content-length')
       return
@@ -282,18 +282,18 @@ export class UpstreamStream extends TunnelStream implements UpstreamLink {
     this.expect(isBodiless ? 0 : contentLength)
     if (isLast) this.isReceiveClosed = true
     const kind: BodyKind = isLast || isBodiless ? 'none' : 'stream'
-    user.responseSource.start(kind, contentLength, false)
-    user.onResponseHead(this)
+    handler.responseSource.start(kind, contentLength, false)
+    handler.onResponseHead(this)
     // Whoever asked may be done with the response, and the head may be another's.
-    if (this.#user !== user) return
-    if (kind === 'none') user.onResponseBody(this)
-    if (this.#user !== user) return
+    if (this.#handler !== handler) return
+    if (kind === 'none') handler.onResponseBody(this)
+    if (this.#handler !== handler) return
     head.detach()
-    user.onReadEnd()
+    handler.onReadEnd()
   }
 
   protected onFed(): void {
-    this.#user?.onResponseBody(this)
+    this.#handler?.onResponseBody(this)
   }
 
   resumeBody(): void {
@@ -304,13 +304,13 @@ export class UpstreamStream extends TunnelStream implements UpstreamLink {
 
   release(): void {
     const isComplete = this.isSendClosed && this.isReceiveClosed
-    this.#user = undefined
+    this.#handler = undefined
     if (isComplete) this.#upstream.finished(this)
     else this.#giveUp(errorCodes.noError)
   }
 
   close(): void {
-    this.#user = undefined
+    this.#handler = undefined
     this.#giveUp(errorCodes.cancel)
   }
 
@@ -328,7 +328,7 @@ export class UpstreamStream extends TunnelStream implements UpstreamLink {
   /** All of the response has arrived, though some of it may still wait to be taken. */
   get #isWhole(): boolean {
     if (!this.#hasHead || this.isTunnel) return false
-    return this.isReceiveClosed || this.#user?.responseSource.ended === true
+    return this.isReceiveClosed || this.#handler?.responseSource.ended === true
   }
 
   /** A server that needs no more of a request says so by a reset behind its response (RFC 9113 8.1). */
@@ -351,10 +351,10 @@ export class UpstreamStream extends TunnelStream implements UpstreamLink {
 
   /** The stream is no more; tells the user. */
   fail(error: GatewayError): void {
-    const user = this.#user
-    this.#user = undefined
+    const handler = this.#handler
+    this.#handler = undefined
     // Each request gets an error of its own, which knows where it went.
     const { code, cause, detail } = error
-    user?.onUpstreamFailure(this, this.#upstream.place(new GatewayError(code, detail, cause)))
+    handler?.onUpstreamFailure(this, this.#upstream.place(new GatewayError(code, detail, cause)))
   }
 }

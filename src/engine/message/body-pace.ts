@@ -1,5 +1,5 @@
 /** How often the bodies of requests are looked at. */
-export const paceLookMs = 5_000
+export const paceCheckMs = 5_000
 /** What a client may fall behind the lowest speed; bytes that came faster make up for it. */
 const graceMs = 20_000
 

@@ -43,7 +43,7 @@ export class MessageBody implements Body, ChunkSink {
   #hasFlowed = false
   #hasFailed = false
   /** Counts messages. */
-  #turn = 0
+  #generation = 0
   tap: BodyTap | undefined
   /** Trailer fields are sent on; they can only be when the body is chunked. */
   passesTrailers = true
@@ -64,7 +64,7 @@ export class MessageBody implements Body, ChunkSink {
 
   /** A message begins. `length` counts for the kinds `length` and `stream`; negative where unknown. */
   start(kind: BodyKind, length: number, isReplayable: boolean): void {
-    this.#turn++
+    this.#generation++
     this.#kind = kind
     this.#length = kind === 'none' ? 0 : length
     this.#remaining = length
@@ -188,10 +188,10 @@ export class MessageBody implements Body, ChunkSink {
       for (const piece of this.#held.take()) this.#send(piece, 0, piece.length)
       this.#endOver()
     }
-    const turn = this.#turn
+    const generation = this.#generation
     if (this.wantsBytes) this.#source.resumeBody()
     // The source may have ended the message, and another one may have begun.
-    if (turn === this.#turn && (this.sent || !flushLater)) this.blocked = !sink.flush()
+    if (generation === this.#generation && (this.sent || !flushLater)) this.blocked = !sink.flush()
   }
 
   /** Reads the rest and forgets it. */

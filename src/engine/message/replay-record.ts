@@ -1,14 +1,14 @@
 import { PieceQueue } from '../../base/piece-queue.ts'
 import type { BodySink } from '../bytes/body-sink.ts'
-import type { GatherBuffer } from '../bytes/gather-buffers.ts'
 import { latin1Text } from '../bytes/latin1.ts'
+import type { WriteBuffer } from '../bytes/write-buffers.ts'
 import { copyLimit } from '../bytes/write-limits.ts'
 
 /** Most bytes that are kept so that a request can be sent again. */
 const replayLimit = 64 * 1024
 
 /**
- * What was sent of a body, so that it can be sent again. A short body that was gathered with its
+ * What was sent of a body, so that it can be sent again. A short body that shares a buffer with its
  * head is not copied for that: its buffer is kept until nobody can want it any more.
  */
 export class ReplayRecord {
@@ -17,7 +17,7 @@ export class ReplayRecord {
   /** The first piece if it was written as text: nobody overwrites that. */
   #text = ''
   /** Comes before the pieces behind it. */
-  #kept: GatherBuffer | undefined
+  #kept: WriteBuffer | undefined
   #keptFrom = 0
   #keptTo = 0
   readonly #pieces = new PieceQueue()
@@ -68,7 +68,7 @@ export class ReplayRecord {
   }
 
   #keep(sink: BodySink, bytes: Buffer, start: number, end: number): boolean {
-    const buffer = sink.gathering
+    const buffer = sink.writeBuffer
     const from = buffer?.length ?? 0
     if (buffer?.keep(end - start) !== true) return false
     sink.appendBytes(bytes, start, end)

@@ -6,8 +6,8 @@ import { Authority } from '../../../test/support/certificates.ts'
 import { handshake } from '../../../test/support/tls-client.ts'
 import { eventually } from '../../../test/support/wait-for.ts'
 import { createIoCore } from '../../core/index.ts'
-import { GatherBuffers } from '../bytes/gather-buffers.ts'
 import type { SocketWriter } from '../bytes/socket-writer.ts'
+import { WriteBuffers } from '../bytes/write-buffers.ts'
 import { StreamWriter } from '../sockets/stream-writer.ts'
 import { HandleWrites } from './handle-writer.ts'
 
@@ -124,32 +124,32 @@ test.each(ways)(
 )
 
 test.each(ways)(
-  'gathered bytes that wait are left alone until they have left, by way of %s',
+  'buffers that wait are left alone until they have left, by way of %s',
   async (_, open, way) => {
     await open()
     const writer = way()
     const core = createIoCore({ memoryPages: 64 })
-    const gathers = new GatherBuffers(core)
+    const buffers = new WriteBuffers(core)
     const line = (at: number) => `${at}:`.padEnd(8_000, `${at % 7}`)
     let expected = ''
     // More than any kernel takes: what it does not take must not be overwritten by what follows.
     for (let at = 0; at < 1_500; at++) {
-      const buffer = writer?.takesGathered ? gathers.lease() : undefined
+      const buffer = writer?.takesBuffer ? buffers.lease() : undefined
       expected += line(at)
       if (buffer === undefined) {
         writer?.writeText(line(at))
         continue
       }
       expect(buffer.addText(line(at))).toBe(true)
-      writer?.writeGathered(buffer)
+      writer?.writeBuffer(buffer)
     }
     expect(writer?.backlog).toBeGreaterThan(16_384)
     expect((await take(expected.length)).toString('latin1') === expected).toBe(true)
     await eventually(() => expect(writer?.backlog).toBe(0))
     // Nobody holds one any more: all that can be had are free.
-    const all = Array.from({ length: 64 }, () => gathers.lease())
+    const all = Array.from({ length: 64 }, () => buffers.lease())
     expect(new Set(all).has(undefined)).toBe(false)
-    expect(gathers.lease()).toBeUndefined()
+    expect(buffers.lease()).toBeUndefined()
   },
 )
 

@@ -1,7 +1,7 @@
 import { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
-import type { GatherBuffer } from '../bytes/gather-buffers.ts'
 import type { SocketWriter, WriterOwner, WrittenPart } from '../bytes/socket-writer.ts'
+import type { WriteBuffer } from '../bytes/write-buffers.ts'
 import { socketHighWaterMark } from '../bytes/write-limits.ts'
 import { TlsHandleWriter } from './tls-handle-writer.ts'
 import { type WritableHandle, type WriteRequest, writeError } from './write-request.ts'
@@ -80,10 +80,10 @@ function findRequestClass(): (new () => WriteRequest) | undefined {
 }
 
 function onComplete(this: WriteRequest, status: number): void {
-  const { writer, gathered, size = 0 } = this
+  const { writer, buffer, size = 0 } = this
   this.parts = undefined
-  this.gathered = undefined
-  gathered?.release()
+  this.buffer = undefined
+  buffer?.release()
   this.writer = undefined
   ;(writer as HandleWriter | undefined)?.completed(size, status)
 }
@@ -125,11 +125,11 @@ export class HandleWriter implements SocketWriter {
   }
 
   /** What waits already is copied with each write; a buffer would wait with it. */
-  get takesGathered(): boolean {
+  get takesBuffer(): boolean {
     return this.backlog === 0
   }
 
-  writeGathered(buffer: GatherBuffer): void {
+  writeBuffer(buffer: WriteBuffer): void {
     if (!this.#socket.writable) {
       buffer.release()
       return
@@ -137,7 +137,7 @@ export class HandleWriter implements SocketWriter {
     const { spare } = this.#writes
     const status = this.#handle.writeBuffer(spare, buffer.view())
     if (status === 0 && spare.getAsyncId() >= 0) {
-      this.#await(buffer.length, undefined).gathered = buffer
+      this.#await(buffer.length, undefined).buffer = buffer
       return
     }
     buffer.release()

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
-import type { GatherBuffer } from '../bytes/gather-buffers.ts'
 import type { SocketWriter, WriterOwner, WrittenPart } from '../bytes/socket-writer.ts'
+import type { WriteBuffer } from '../bytes/write-buffers.ts'
 import { encryptedHighWaterMark } from '../bytes/write-limits.ts'
 import { type WritableHandle, type WriteRequest, writeError } from './write-request.ts'
 
@@ -63,12 +63,12 @@ export class TlsHandleWriter implements SocketWriter {
     if (this.backlog >= encryptedHighWaterMark) this.needsDrain = true
   }
 
-  get takesGathered(): boolean {
+  get takesBuffer(): boolean {
     return !this.#isBusy
   }
 
   /** What the handle is given it encrypts, or copies, before it returns. */
-  writeGathered(buffer: GatherBuffer): void {
+  writeBuffer(buffer: WriteBuffer): void {
     if (this.#isBusy) this.writeText(buffer.text())
     else if (this.#socket.writable) {
       this.backlog += buffer.length

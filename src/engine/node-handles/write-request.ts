@@ -1,6 +1,6 @@
 import { getSystemErrorName } from 'node:util'
-import type { GatherBuffer } from '../bytes/gather-buffers.ts'
 import type { SocketWriter, WrittenPart } from '../bytes/socket-writer.ts'
+import type { WriteBuffer } from '../bytes/write-buffers.ts'
 
 /** What Node passes to a handle with each write; it is told there when a write that had to wait is over. */
 export interface WriteRequest {
@@ -12,7 +12,7 @@ export interface WriteRequest {
   /** Keeps what the system still reads. */
   parts?: readonly WrittenPart[] | undefined
   /** The same; somebody waits for it. */
-  gathered?: GatherBuffer | undefined
+  buffer?: WriteBuffer | undefined
 }
 
 /** The part of a handle of Node that writes go through. Results are 0 or a negated errno. */

@@ -46,7 +46,7 @@ export function peerOf({ remoteAddress, remotePort }: Socket): Peer {
 }
 
 /** The addresses of a connection, asked of the system when somebody wants them, and kept. */
-export class ConnectionEnds {
+export class ConnectionAddresses {
   readonly #socket: Socket
   #source: Peer | undefined
   #local: Peer | undefined

@@ -9,7 +9,7 @@ import type { AddressRace, UpstreamAddress } from './upstream-address.ts'
 /** Whose connection it is to be; `onClose` without `onReady` before says that there is none. */
 export interface OpeningOwner extends TransportOwner {
   /** Another address of the name is connected to than the one that was asked for. */
-  onElsewhere(address: UpstreamAddress): void
+  onAlternateAddress(address: UpstreamAddress): void
   /** Bytes of the application may be written. */
   onReady(): void
 }
@@ -57,7 +57,7 @@ function raced(
   const won = (address: UpstreamAddress, socket: Socket): void => {
     transport.adopt(socket)
     if (into === undefined) transport.readEvents()
-    if (address !== asked) owner.onElsewhere(address)
+    if (address !== asked) owner.onAlternateAddress(address)
     if (transport.closed) return
     if (address.tls === undefined) owner.onReady()
     else whenReady(socket, address, () => owner.onReady())

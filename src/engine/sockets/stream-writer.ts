@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
-import type { GatherBuffer } from '../bytes/gather-buffers.ts'
 import type { SocketWriter, WriterOwner, WrittenPart } from '../bytes/socket-writer.ts'
+import type { WriteBuffer } from '../bytes/write-buffers.ts'
 
 /** The documented way, through the socket's stream. */
 export class StreamWriter implements SocketWriter {
@@ -25,9 +25,9 @@ export class StreamWriter implements SocketWriter {
     return this.#isFull && this.#socket.writableNeedDrain
   }
 
-  readonly takesGathered = false
+  readonly takesBuffer = false
 
-  writeGathered(buffer: GatherBuffer): void {
+  writeBuffer(buffer: WriteBuffer): void {
     const text = buffer.text()
     buffer.release()
     this.writeText(text)
@@ -58,9 +58,9 @@ export const deadWriter: SocketWriter = {
   backlog: 0,
   needsDrain: false,
   holdsViews: false,
-  takesGathered: false,
+  takesBuffer: false,
   writeText: () => {},
-  writeGathered: (buffer) => buffer.release(),
+  writeBuffer: (buffer) => buffer.release(),
   writeParts: () => {},
   end: () => {},
 }

@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net'
 import type { BodySink } from '../bytes/body-sink.ts'
-import type { GatherBuffer, GatherBuffers } from '../bytes/gather-buffers.ts'
 import { latin1Text } from '../bytes/latin1.ts'
 import type { SocketWriter, WriterOwner, WrittenPart } from '../bytes/socket-writer.ts'
+import type { WriteBuffer, WriteBuffers } from '../bytes/write-buffers.ts'
 import { copyLimit, socketHighWaterMark } from '../bytes/write-limits.ts'
 import type { NodeHandles } from '../node-handles/node-handles.ts'
 import { deadWriter, StreamWriter } from './stream-writer.ts'
@@ -29,7 +29,7 @@ export interface ByteMeter {
 
 /** What transports of one engine share. */
 export interface TransportParts extends NodeHandles {
-  readonly gathers: GatherBuffers
+  readonly writeBuffers: WriteBuffers
 }
 
 /**
@@ -48,10 +48,10 @@ export class Transport implements BodySink, WriterOwner {
   /** Destroyed by us or closed by the system. */
   closed = false
   #text = ''
-  /** What leaves before `#gathered` and `#text`: bytes side by side. */
-  #gather: GatherBuffer | undefined
+  /** What leaves before `#queue` and `#text`: bytes side by side. */
+  #buffer: WriteBuffer | undefined
   /** Text and views that leave before `#text`, in order. */
-  #gathered: WrittenPart[] | undefined
+  #queue: WrittenPart[] | undefined
   /** Made for the first write: until it is connected, a socket may change its handle. */
   #writer: SocketWriter | undefined
   #failure: Error | undefined
@@ -108,7 +108,7 @@ export class Transport implements BodySink, WriterOwner {
     socket.on('close', () => {
       if (this.closed) return
       this.closed = true
-      this.#ungather()
+      this.#bufferToText()
       this.owner.onClose(this.#failure)
     })
   }
@@ -167,8 +167,8 @@ export class Transport implements BodySink, WriterOwner {
     return this.#writer?.needsDrain === true
   }
 
-  /** Who may still look at bytes of views that were written, until a drain is told or it is closed. */
-  get borrower(): Socket | undefined {
+  /** The socket that may still reference written views, until it drains or closes. */
+  get bufferHolder(): Socket | undefined {
     return this.#writer?.holdsViews === false ? undefined : this.#socket
   }
 
@@ -177,39 +177,39 @@ export class Transport implements BodySink, WriterOwner {
     return this.#writer?.backlog ?? 0
   }
 
-  get gathering(): GatherBuffer | undefined {
-    return this.#gather
+  get writeBuffer(): WriteBuffer | undefined {
+    return this.#buffer
   }
 
   /** What is appended from now on to the next flush is little, and mostly bytes as they came. */
-  gather(): void {
-    if (this.#gather !== undefined || this.#gathered !== undefined || this.#text !== '') return
-    if (this.closed || this.#writer?.takesGathered !== true) return
-    this.#gather = this.#parts.gathers.lease()
+  startWriteBuffer(): void {
+    if (this.#buffer !== undefined || this.#queue !== undefined || this.#text !== '') return
+    if (this.closed || this.#writer?.takesBuffer !== true) return
+    this.#buffer = this.#parts.writeBuffers.lease()
   }
 
   appendText(latin1: string): void {
-    if (this.#gather !== undefined) {
-      if (this.#gather.addText(latin1)) return
-      this.#ungather()
+    if (this.#buffer !== undefined) {
+      if (this.#buffer.addText(latin1)) return
+      this.#bufferToText()
     }
     this.#text += latin1
     if (this.#text.length > copyLimit) this.#write()
   }
 
   appendBytes(bytes: Buffer, start: number, end: number): void {
-    if (this.#gather !== undefined) {
-      if (this.#gather.addBytes(bytes, start, end)) return
-      this.#ungather()
+    if (this.#buffer !== undefined) {
+      if (this.#buffer.addBytes(bytes, start, end)) return
+      this.#bufferToText()
     }
     if (end - start <= copyLimit) {
       this.appendText(latin1Text(bytes, start, end))
       return
     }
     if (this.closed) return
-    this.#gathered ??= []
-    this.#gatherText()
-    this.#gathered.push(bytes.subarray(start, end))
+    this.#queue ??= []
+    this.#queueText()
+    this.#queue.push(bytes.subarray(start, end))
     this.#meter.sent += end - start
   }
 
@@ -245,7 +245,7 @@ export class Transport implements BodySink, WriterOwner {
   /** Drops the connection; the owner hears nothing more. */
   destroy(): void {
     this.closed = true
-    this.#ungather()
+    this.#bufferToText()
     if (this.#socket === undefined) this.giveUp?.()
     else this.#socket.destroy()
   }
@@ -257,47 +257,47 @@ export class Transport implements BodySink, WriterOwner {
       return
     }
     this.closed = true
-    this.#ungather()
+    this.#bufferToText()
     const raw = this.#raw ?? this.#socket
     raw.resetAndDestroy()
     if (raw !== this.#socket) this.#socket.destroy()
   }
 
   /** It became more than fits: what is there goes on as text. */
-  #ungather(): void {
-    const gather = this.#gather
-    if (gather === undefined) return
-    this.#gather = undefined
-    this.#text = gather.text()
-    gather.release()
+  #bufferToText(): void {
+    const buffer = this.#buffer
+    if (buffer === undefined) return
+    this.#buffer = undefined
+    this.#text = buffer.text()
+    buffer.release()
   }
 
-  #writeGather(gather: GatherBuffer): void {
-    this.#gather = undefined
+  #sendBuffer(buffer: WriteBuffer): void {
+    this.#buffer = undefined
     const writer = this.#openWriter()
-    if (writer === undefined || gather.length === 0) {
-      gather.release()
+    if (writer === undefined || buffer.length === 0) {
+      buffer.release()
       return
     }
-    this.#meter.sent += gather.length
-    writer.writeGathered(gather)
+    this.#meter.sent += buffer.length
+    writer.writeBuffer(buffer)
   }
 
-  #gatherText(): void {
+  #queueText(): void {
     const text = this.#text
     if (text.length === 0) return
     this.#text = ''
     this.#meter.sent += text.length
-    this.#gathered?.push(text)
+    this.#queue?.push(text)
   }
 
   #write(): void {
-    if (this.#gather !== undefined) {
-      this.#writeGather(this.#gather)
+    if (this.#buffer !== undefined) {
+      this.#sendBuffer(this.#buffer)
       return
     }
-    if (this.#gathered !== undefined) {
-      this.#writeGathered()
+    if (this.#queue !== undefined) {
+      this.#writeParts()
       return
     }
     const text = this.#text
@@ -309,10 +309,10 @@ export class Transport implements BodySink, WriterOwner {
     writer.writeText(text)
   }
 
-  #writeGathered(): void {
-    this.#gatherText()
-    const parts = this.#gathered ?? []
-    this.#gathered = undefined
+  #writeParts(): void {
+    this.#queueText()
+    const parts = this.#queue ?? []
+    this.#queue = undefined
     this.#openWriter()?.writeParts(parts)
   }
 

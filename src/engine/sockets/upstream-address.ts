@@ -36,10 +36,10 @@ export interface AddressRace {
   /** What is tried beside the address, in this order (RFC 8305 4); often nothing. */
   rivalsOf(lead: UpstreamAddress): readonly UpstreamAddress[]
   /** A connection was made, while others that had begun before had failed or were slower. */
-  won(winner: UpstreamAddress, beaten: BeatenAddresses): void
+  won(winner: UpstreamAddress, beaten: LosingAddresses): void
 }
 
-export interface BeatenAddresses {
+export interface LosingAddresses {
   readonly failed: readonly UpstreamAddress[]
   readonly slow: readonly UpstreamAddress[]
 }
@@ -51,5 +51,5 @@ export interface ConnectOptions {
   /** Absent where there is the one address. */
   readonly race?: AddressRace | undefined
   /** It serves one request alone, and holds no read buffer while it is silent. */
-  readonly isLong?: boolean
+  readonly isLongLived?: boolean
 }

@@ -144,7 +144,7 @@ export class DatagramSession implements ServerStream, TimerOwner {
     if (socket !== undefined) closeQuietly(socket)
     this.#place.onEnd()
     this.#parts.streamHandler.onStreamDone(this)
-    this.#parts.onQuieter()
+    this.#parts.onActivityEnded()
   }
 }
 

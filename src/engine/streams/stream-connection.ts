@@ -107,8 +107,8 @@ export class StreamConnection implements ServerStream, TransportOwner, TimerOwne
     this.#over()
   }
 
-  onElsewhere(address: UpstreamAddress): void {
-    if (!this.#isOver) this.#parts.streamHandler.onElsewhere(this, address)
+  onAlternateAddress(address: UpstreamAddress): void {
+    if (!this.#isOver) this.#parts.streamHandler.onAlternateAddress(this, address)
   }
 
   /** The backend is there. */
@@ -219,7 +219,7 @@ export class StreamConnection implements ServerStream, TransportOwner, TimerOwne
     streamCounters.received[this.protocol] += this.receivedBytes
     streamCounters.sent[this.protocol] += this.sentBytes
     streamHandler.onStreamDone(this)
-    this.#parts.onQuieter()
+    this.#parts.onActivityEnded()
   }
 }
 
@@ -267,8 +267,8 @@ class UpstreamSide implements OpeningOwner {
     })
   }
 
-  onElsewhere(address: UpstreamAddress): void {
-    this.#stream.onElsewhere(address)
+  onAlternateAddress(address: UpstreamAddress): void {
+    this.#stream.onAlternateAddress(address)
   }
 
   onReady(): void {

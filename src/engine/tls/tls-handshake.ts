@@ -28,7 +28,7 @@ interface HandshakeParts {
   /** Connections whose PROXY header or TLS handshake is under way. */
   readonly handshakes: Set<{ cut(): void }>
   readonly counters: { tlsSessionsResumed: number; tlsHandshakesFailed: number }
-  onQuieter(): void
+  onActivityEnded(): void
 }
 
 /** What becomes of a handshake. */
@@ -160,7 +160,7 @@ export class TlsHandshake implements TimerOwner {
     this.#parts.counters.tlsHandshakesFailed++
     this.#over()
     this.cut()
-    this.#parts.onQuieter()
+    this.#parts.onActivityEnded()
   }
 
   #over(): void {

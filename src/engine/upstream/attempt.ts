@@ -1,32 +1,32 @@
 import type { GatewayError } from '../../errors.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'
-import type { UpstreamLink, UpstreamUser } from '../contracts/upstream.ts'
+import type { UpstreamHandler, UpstreamStream } from '../contracts/upstream.ts'
 import type { MessageBody } from '../message/message-body.ts'
 import type { ConnectOptions, UpstreamAddress } from '../sockets/upstream-address.ts'
 import { Resends, unlessOverloaded } from './resends.ts'
 
-/** Who sends a request with a body. */
-interface Sender extends UpstreamUser {
+/** A handler that sends a request with a body. */
+interface Sender extends UpstreamHandler {
   readonly requestBody: MessageBody
   /** The whole request can be sent again. */
   readonly isReplayable: boolean
-  /** To do it twice is as good as once. */
+  /** Sending the request twice does no harm. */
   readonly isIdempotent: boolean
 }
 
-/** The link that works for an exchange, from acquiring it to giving it back. */
+/** The upstream stream of an exchange, from acquiring it to giving it back. */
 export class Attempt {
   readonly #parts: EngineParts
-  readonly #user: Sender
+  readonly #sender: Sender
   #address: UpstreamAddress | undefined
   #options: ConnectOptions = { connectTimeoutMs: 0 }
   readonly #resends: Resends
-  link: UpstreamLink | undefined
+  stream: UpstreamStream | undefined
 
-  constructor(parts: EngineParts, user: Sender) {
+  constructor(parts: EngineParts, handler: Sender) {
     this.#parts = parts
-    this.#user = user
-    this.#resends = new Resends(parts.turns)
+    this.#sender = handler
+    this.#resends = new Resends(parts.loopTicks)
   }
 
   /** A new attempt; `onUpstreamReady` follows, perhaps at once. Throws `overloaded`. */
@@ -39,49 +39,49 @@ export class Attempt {
   }
 
   /** Begins once more on another connection if that is safe; else returns false. */
-  retry(died: UpstreamLink, error: GatewayError): boolean {
-    if (!this.#user.isReplayable || this.#address === undefined) return false
-    if (!this.#resends.admits(died, error, this.#user.isIdempotent)) return false
+  retry(died: UpstreamStream, error: GatewayError): boolean {
+    if (!this.#sender.isReplayable || this.#address === undefined) return false
+    if (!this.#resends.admits(died, error, this.#sender.isIdempotent)) return false
     const address = this.#address
     return unlessOverloaded(() => this.#connect(address, died))
   }
 
-  #connect(address: UpstreamAddress, after: UpstreamLink | undefined): void {
-    const { requestBody } = this.#user
+  #connect(address: UpstreamAddress, after: UpstreamStream | undefined): void {
+    const { requestBody } = this.#sender
     requestBody.rewind()
-    const { links } = this.#parts
-    const link = links.acquire(address, this.#user, this.#options, after)
-    this.link = link
-    this.#resends.took(link, requestBody.kind !== 'none')
-    if (link.isIdle) link.use(this.#user)
+    const { upstreams: links } = this.#parts
+    const stream = links.acquire(address, this.#sender, this.#options, after)
+    this.stream = stream
+    this.#resends.onAcquired(stream, requestBody.kind !== 'none')
+    if (stream.isIdle) stream.use(this.#sender)
   }
 
-  /** Another address of the name answered first: should the connection be made anew, then there. */
-  moved(address: UpstreamAddress): void {
+  /** Another address of the name was connected to: a new connection goes there as well. */
+  onAlternateAddress(address: UpstreamAddress): void {
     this.#address = address
   }
 
-  /** The client still reads from the connection's buffer: it must rest. */
-  lend(): void {
-    if (this.link === undefined) return
-    this.link.isLent = true
-    this.link.pause()
+  /** Does not reuse the connection until the client socket has drained its buffer. */
+  pin(): void {
+    if (this.stream === undefined) return
+    this.stream.isPinned = true
+    this.stream.pause()
   }
 
-  /** The response is complete and nobody looks at its bytes any more. `now`: where somebody knows. */
+  /** The response is complete and its bytes are not referenced any more. `now`: the time, if known. */
   release(now?: number): void {
-    const { link } = this
-    if (link === undefined) return
-    this.link = undefined
-    link.isLent = false
-    link.release(now)
+    const { stream } = this
+    if (stream === undefined) return
+    this.stream = undefined
+    stream.isPinned = false
+    stream.release(now)
   }
 
   /** Closes the connection, whatever it was doing. */
   drop(): void {
-    const { link } = this
-    if (link === undefined) return
-    this.link = undefined
-    link.close()
+    const { stream } = this
+    if (stream === undefined) return
+    this.stream = undefined
+    stream.close()
   }
 }

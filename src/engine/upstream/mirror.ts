@@ -2,7 +2,7 @@ import { PieceQueue } from '../../base/piece-queue.ts'
 import type { GatewayError } from '../../errors.ts'
 import type { BodyTap } from '../bytes/body-sink.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'
-import type { UpstreamLink, UpstreamUser } from '../contracts/upstream.ts'
+import type { UpstreamHandler, UpstreamStream } from '../contracts/upstream.ts'
 import type { FramingFields } from '../message/head-output.ts'
 import { MessageBody } from '../message/message-body.ts'
 import type { RequestHeadView } from '../message/request-head.ts'
@@ -76,20 +76,20 @@ class Mirror implements BodyTap {
   }
 }
 
-class MirrorCopy implements UpstreamUser, TimerOwner {
+class MirrorCopy implements UpstreamHandler, TimerOwner {
   readonly #parts: EngineParts
   readonly response = undefined
   readonly responseHead = new ResponseHeadView()
   readonly responseSource: MessageBody
   readonly isHead: boolean
   readonly upgrade = undefined
-  readonly borrower = undefined
+  readonly bufferHolder = undefined
   readonly #isChunked: boolean
   readonly #timer = new Timer(this)
   readonly #resends: Resends
   readonly #race: AddressRace | undefined
   #address: UpstreamAddress
-  #link: UpstreamLink | undefined
+  #stream: UpstreamStream | undefined
   readonly #head: string
   #isReady = false
   /** Bytes of the body that wait for the connection, or for room in it. */
@@ -106,62 +106,63 @@ class MirrorCopy implements UpstreamUser, TimerOwner {
     this.#isChunked = isChunked
     this.responseSource = new MessageBody(parts.reader, this)
     this.#head = head + end
-    this.#resends = new Resends(parts.turns)
+    this.#resends = new Resends(parts.loopTicks)
     this.#address = address
     this.#race = race
     parts.timers.arm(this.#timer, patienceMs)
     this.#connect(undefined)
   }
 
-  #connect(after: UpstreamLink | undefined): void {
+  #connect(after: UpstreamStream | undefined): void {
     const options = { connectTimeoutMs: 0, race: this.#race }
-    const link = this.#parts.links.acquire(this.#address, this, options, after)
-    this.#link = link
-    if (link.isIdle) link.use(this)
+    const stream = this.#parts.upstreams.acquire(this.#address, this, options, after)
+    this.#stream = stream
+    if (stream.isIdle) stream.use(this)
   }
 
-  onElsewhere(address: UpstreamAddress): void {
+  onAlternateAddress(address: UpstreamAddress): void {
     this.#address = address
   }
 
   send(bytes: Buffer, start: number, end: number): void {
-    const link = this.#link
-    if (link === undefined) return
-    if (this.#waiting.size + link.backlog > backlogLimit) {
+    const stream = this.#stream
+    if (stream === undefined) return
+    if (this.#waiting.size + stream.backlog > backlogLimit) {
       this.#giveUp()
       return
     }
     this.#waiting.push(bytes, start, end)
-    if (this.#isReady && !this.#isSlow) this.#sendWaiting(link)
+    if (this.#isReady && !this.#isSlow) this.#sendWaiting(stream)
   }
 
   sendEnd(): void {
     if (this.#hasEnded) return
     this.#hasEnded = true
-    if (this.#isReady && !this.#isSlow && this.#link !== undefined) this.#sendWaiting(this.#link)
+    if (this.#isReady && !this.#isSlow && this.#stream !== undefined)
+      this.#sendWaiting(this.#stream)
   }
 
   abandon(): void {
     if (!this.#hasEnded) this.#giveUp()
   }
 
-  #sendWaiting(link: UpstreamLink): void {
+  #sendWaiting(stream: UpstreamStream): void {
     for (let piece = this.#waiting.shift(); piece !== undefined; piece = this.#waiting.shift()) {
-      this.#write(link, piece)
+      this.#write(stream, piece)
     }
-    if (this.#hasEnded && !this.isRequestSent) this.#writeEnd(link)
-    this.#isSlow = !link.sink.flush()
+    if (this.#hasEnded && !this.isRequestSent) this.#writeEnd(stream)
+    this.#isSlow = !stream.sink.flush()
   }
 
   resumeBody(): void {
-    this.#link?.resumeBody()
+    this.#stream?.resumeBody()
   }
 
-  onUpstreamReady(link: UpstreamLink): void {
-    this.#link = link
+  onUpstreamReady(stream: UpstreamStream): void {
+    this.#stream = stream
     this.#isReady = true
-    link.sendHead(this.#head)
-    this.#sendWaiting(link)
+    stream.sendHead(this.#head)
+    this.#sendWaiting(stream)
   }
 
   onInterim(): void {
@@ -176,29 +177,29 @@ class MirrorCopy implements UpstreamUser, TimerOwner {
     // Nothing is written anywhere.
   }
 
-  onResponseBody(link: UpstreamLink): void {
+  onResponseBody(stream: UpstreamStream): void {
     if (!this.responseSource.ended) return
     this.#parts.timers.disarm(this.#timer)
-    this.#link = undefined
-    link.release()
+    this.#stream = undefined
+    stream.release()
   }
 
-  onUpstreamFailure(link: UpstreamLink, error: GatewayError): void {
-    if (this.#repeat(link, error)) return
+  onUpstreamFailure(stream: UpstreamStream, error: GatewayError): void {
+    if (this.#repeat(stream, error)) return
     this.#parts.timers.disarm(this.#timer)
-    this.#link = undefined
+    this.#stream = undefined
     this.#waiting.clear()
   }
 
   /** Until the connection stands, all of the copy waits for it, and may wait for another one. */
-  #repeat(died: UpstreamLink, error: GatewayError): boolean {
+  #repeat(died: UpstreamStream, error: GatewayError): boolean {
     if (this.#isReady || !this.#resends.admits(died, error, false)) return false
     return unlessOverloaded(() => this.#connect(died))
   }
 
   onUpstreamDrain(): void {
     this.#isSlow = false
-    if (this.#isReady && this.#link !== undefined) this.#sendWaiting(this.#link)
+    if (this.#isReady && this.#stream !== undefined) this.#sendWaiting(this.#stream)
   }
 
   onTunnelBytes(): void {
@@ -213,24 +214,24 @@ class MirrorCopy implements UpstreamUser, TimerOwner {
     this.#giveUp()
   }
 
-  #write(link: UpstreamLink, piece: Buffer): void {
-    const isChunked = this.#isChunked && !link.framesBodies
-    if (isChunked) link.sink.appendText(`${piece.length.toString(16)}\r\n`)
-    link.sink.appendBytes(piece, 0, piece.length)
-    if (isChunked) link.sink.appendText('\r\n')
+  #write(stream: UpstreamStream, piece: Buffer): void {
+    const isChunked = this.#isChunked && !stream.framesBodies
+    if (isChunked) stream.sink.appendText(`${piece.length.toString(16)}\r\n`)
+    stream.sink.appendBytes(piece, 0, piece.length)
+    if (isChunked) stream.sink.appendText('\r\n')
   }
 
-  #writeEnd(link: UpstreamLink): void {
+  #writeEnd(stream: UpstreamStream): void {
     this.isRequestSent = true
-    if (this.#isChunked && !link.framesBodies) link.sink.appendText('0\r\n\r\n')
-    link.sink.endBody('')
+    if (this.#isChunked && !stream.framesBodies) stream.sink.appendText('0\r\n\r\n')
+    stream.sink.endBody('')
   }
 
   #giveUp(): void {
     this.#parts.timers.disarm(this.#timer)
     this.#waiting.clear()
-    const link = this.#link
-    this.#link = undefined
-    link?.close()
+    const stream = this.#stream
+    this.#stream = undefined
+    stream?.close()
   }
 }

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import type { HttpVersion } from '../../exchange/connection.ts'
 import type { PoolState } from '../contracts/engine.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'
-import type { LinkSource, UpstreamLink, UpstreamUser } from '../contracts/upstream.ts'
+import type { UpstreamHandler, UpstreamSource, UpstreamStream } from '../contracts/upstream.ts'
 import { type ConnectionOwner, UpstreamConnection } from '../http1/upstream-connection.ts'
 import { type SessionOwner, UpstreamSession } from '../http2/upstream-session.ts'
 import { selectedVersion } from '../sockets/dial.ts'
@@ -66,10 +66,10 @@ export class Pool implements ConnectionOwner, SessionOwner {
   /** A stream of HTTP/2: on a connection that has room, or on another one. */
   begin(
     parts: EngineParts,
-    user: UpstreamUser,
+    handler: UpstreamHandler,
     options: ConnectOptions,
-    after: UpstreamLink | undefined,
-  ): UpstreamLink {
+    after: UpstreamStream | undefined,
+  ): UpstreamStream {
     // Requests that were lost together share the connection that comes after.
     const oldest = after?.serial ?? 0
     let session = this.#sessions.find(({ hasRoom, serial }) => hasRoom && serial > oldest)
@@ -77,7 +77,7 @@ export class Pool implements ConnectionOwner, SessionOwner {
       session = new UpstreamSession(parts, this, options)
       this.sessionOpened(session)
     }
-    return session.begin(user)
+    return session.begin(handler)
   }
 
   sessionOpened(session: UpstreamSession): void {
@@ -127,7 +127,7 @@ export class Pool implements ConnectionOwner, SessionOwner {
 }
 
 /** All pools of an engine, by the identity that makes connections interchangeable. */
-export class Pools implements LinkSource {
+export class Pools implements UpstreamSource {
   readonly #parts: () => EngineParts
   readonly #pools = new Map<string, Pool>()
   /** What servers selected last, by the identity of their pools, which come and go. */
@@ -139,18 +139,18 @@ export class Pools implements LinkSource {
 
   acquire(
     address: UpstreamAddress,
-    user: UpstreamUser,
+    handler: UpstreamHandler,
     options: ConnectOptions,
-    after: UpstreamLink | undefined,
-  ): UpstreamLink {
+    after: UpstreamStream | undefined,
+  ): UpstreamStream {
     const pool = this.at(address)
     const isHttp2 = address.isHttp2 === true || this.#expectsHttp2(address)
-    const isFresh = after !== undefined || options.isLong === true
+    const isFresh = after !== undefined || options.isLongLived === true
     const idle = isFresh || isHttp2 ? undefined : pool.takeIdle()
     if (idle !== undefined) return idle
     try {
-      if (isHttp2) return pool.begin(this.#parts(), user, options, after)
-      const connection = new UpstreamConnection(this.#parts(), pool, user, options)
+      if (isHttp2) return pool.begin(this.#parts(), handler, options, after)
+      const connection = new UpstreamConnection(this.#parts(), pool, handler, options)
       pool.opened(connection)
       return connection
     } finally {

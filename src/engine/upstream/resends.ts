@@ -1,6 +1,6 @@
 import { GatewayError } from '../../errors.ts'
-import type { UpstreamLink } from '../contracts/upstream.ts'
-import type { Turns } from '../time/loop-ticks.ts'
+import type { UpstreamStream } from '../contracts/upstream.ts'
+import type { LoopTicks } from '../time/loop-ticks.ts'
 
 /** How often a request is sent again that upstreams have refused to look at. */
 const mostUnprocessed = 3
@@ -12,14 +12,14 @@ const mostUnprocessed = 3
  * looked at: a GOAWAY names them, or the stream is reset with REFUSED_STREAM (RFC 9113 8.7).
  */
 export class Resends {
-  readonly #turns: Turns
-  /** The turn in which a kept connection was taken; -1 if that does not matter. */
-  #turn = -1
+  readonly #loopTicks: LoopTicks
+  /** The tick in which a kept connection was taken; -1 if that does not matter. */
+  #acquiredTick = -1
   #hasReplacedKept = false
   #unprocessed = 0
 
-  constructor(turns: Turns) {
-    this.#turns = turns
+  constructor(turns: LoopTicks) {
+    this.#loopTicks = turns
   }
 
   /** A new attempt begins. */
@@ -28,22 +28,22 @@ export class Resends {
     this.#unprocessed = 0
   }
 
-  /** A link was taken for the request. `isRisky`: sending the request twice could do harm. */
-  took(link: UpstreamLink, isRisky: boolean): void {
-    this.#turn = link.isIdle && isRisky ? this.#turns.current : -1
+  /** A stream was acquired for the request. `isRisky`: sending the request twice could do harm. */
+  onAcquired(stream: UpstreamStream, isRisky: boolean): void {
+    this.#acquiredTick = stream.isIdle && isRisky ? this.#loopTicks.current : -1
   }
 
   /** `isIdempotent`: the request may be sent twice. */
-  admits(died: UpstreamLink, error: GatewayError, isIdempotent: boolean): boolean {
+  admits(died: UpstreamStream, error: GatewayError, isIdempotent: boolean): boolean {
     if (died.isUnprocessed) return this.#unprocessed++ < mostUnprocessed
     if (this.#hasReplacedKept || !this.#diedIdle(died, error, isIdempotent)) return false
     this.#hasReplacedKept = true
     return true
   }
 
-  #diedIdle(died: UpstreamLink, { code }: GatewayError, isIdempotent: boolean): boolean {
+  #diedIdle(died: UpstreamStream, { code }: GatewayError, isIdempotent: boolean): boolean {
     if (code !== 'upstream_reset' || died.served === 0 || died.hasAnswered) return false
-    return isIdempotent || this.#turn === (died.lostTurn ?? this.#turns.current)
+    return isIdempotent || this.#acquiredTick === (died.lostTick ?? this.#loopTicks.current)
   }
 }
 

@@ -6,7 +6,7 @@ import { GatewayError } from '../../errors.ts'
 import type { BodySink } from '../bytes/body-sink.ts'
 import type { CallListener, CallRequest, OpenCall } from '../contracts/calls.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'
-import type { UpstreamLink, UpstreamUser } from '../contracts/upstream.ts'
+import type { UpstreamHandler, UpstreamStream } from '../contracts/upstream.ts'
 import { MessageBody } from '../message/message-body.ts'
 import { ResponseHeadView } from '../message/response-head.ts'
 import type { UpstreamAddress } from '../sockets/upstream-address.ts'
@@ -16,7 +16,7 @@ import { isOverload, Resends, unlessOverloaded } from './resends.ts'
 /** Bytes that are kept so that a call can be made again on another connection. */
 const replayLimit = 64 * 1024
 
-export class UpstreamCall implements OpenCall, UpstreamUser, BodySink, TimerOwner {
+export class UpstreamCall implements OpenCall, UpstreamHandler, BodySink, TimerOwner {
   readonly #parts: EngineParts
   readonly #request: CallRequest
   readonly #listener: CallListener
@@ -25,11 +25,11 @@ export class UpstreamCall implements OpenCall, UpstreamUser, BodySink, TimerOwne
   readonly responseHead = new ResponseHeadView()
   readonly responseSource: MessageBody
   readonly upgrade = undefined
-  readonly borrower = undefined
+  readonly bufferHolder = undefined
   isRequestSent = false
   #address: UpstreamAddress
   #others: readonly UpstreamAddress[]
-  #link: UpstreamLink | undefined
+  #stream: UpstreamStream | undefined
   #isReady = false
   #isOver = false
   #isPaused = false
@@ -48,7 +48,7 @@ export class UpstreamCall implements OpenCall, UpstreamUser, BodySink, TimerOwne
     this.#address = request.address
     this.#others = request.others ?? []
     this.#listener = listener
-    this.#resends = new Resends(parts.turns)
+    this.#resends = new Resends(parts.loopTicks)
     this.responseSource = new MessageBody(parts.reader, this)
     if (request.body !== undefined) this.write(request.body)
     if (request.isOpen !== true) this.end()
@@ -70,11 +70,11 @@ export class UpstreamCall implements OpenCall, UpstreamUser, BodySink, TimerOwne
     return this
   }
 
-  #connect(after: UpstreamLink | undefined): void {
-    const link = this.#parts.links.acquire(this.#address, this, this.#request, after)
-    this.#link = link
-    this.#resends.took(link, this.#request.isOnce === true)
-    if (link.isIdle) link.use(this)
+  #connect(after: UpstreamStream | undefined): void {
+    const stream = this.#parts.upstreams.acquire(this.#address, this, this.#request, after)
+    this.#stream = stream
+    this.#resends.onAcquired(stream, this.#request.isOnce === true)
+    if (stream.isIdle) stream.use(this)
   }
 
   // --- the request ---
@@ -86,45 +86,45 @@ export class UpstreamCall implements OpenCall, UpstreamUser, BodySink, TimerOwne
       if (this.#writtenBytes > replayLimit) this.#written = undefined
       else this.#written.push(bytes)
     }
-    if (!this.#isReady || this.#link === undefined) {
+    if (!this.#isReady || this.#stream === undefined) {
       this.#waiting.push(bytes)
       return false
     }
-    this.#send(this.#link, bytes)
-    this.#isSlow = !this.#link.sink.flush()
+    this.#send(this.#stream, bytes)
+    this.#isSlow = !this.#stream.sink.flush()
     return !this.#isSlow
   }
 
   end(): void {
     if (this.#isOver || this.isRequestSent) return
     this.isRequestSent = true
-    if (this.#isReady && this.#link !== undefined) this.#sendEnd(this.#link)
+    if (this.#isReady && this.#stream !== undefined) this.#sendEnd(this.#stream)
   }
 
-  #send(link: UpstreamLink, piece: Uint8Array): void {
+  #send(stream: UpstreamStream, piece: Uint8Array): void {
     const bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength)
-    link.sink.appendBytes(bytes, 0, bytes.length)
+    stream.sink.appendBytes(bytes, 0, bytes.length)
   }
 
-  #sendEnd(link: UpstreamLink): void {
-    link.sink.endBody('')
-    link.sink.flush()
+  #sendEnd(stream: UpstreamStream): void {
+    stream.sink.endBody('')
+    stream.sink.flush()
   }
 
-  onElsewhere(address: UpstreamAddress): void {
+  onAlternateAddress(address: UpstreamAddress): void {
     this.#address = address
-    this.#request.onElsewhere?.(address)
+    this.#request.onAlternateAddress?.(address)
   }
 
-  onUpstreamReady(link: UpstreamLink): void {
-    this.#link = link
+  onUpstreamReady(stream: UpstreamStream): void {
+    this.#stream = stream
     this.#isReady = true
-    link.sendHead(this.#request.head)
+    stream.sendHead(this.#request.head)
     const waiting = this.#waiting
     this.#waiting = []
-    for (const piece of waiting) this.#send(link, piece)
-    if (this.isRequestSent) this.#sendEnd(link)
-    else if (link.sink.flush()) {
+    for (const piece of waiting) this.#send(stream, piece)
+    if (this.isRequestSent) this.#sendEnd(stream)
+    else if (stream.sink.flush()) {
       if (waiting.length > 0) this.#listener.onDrain?.()
     } else this.#isSlow = true
   }
@@ -167,15 +167,15 @@ export class UpstreamCall implements OpenCall, UpstreamUser, BodySink, TimerOwne
     return !this.#isPaused
   }
 
-  onResponseBody(link: UpstreamLink): void {
+  onResponseBody(stream: UpstreamStream): void {
     if (!this.responseSource.ended || this.#isOver) return
     this.#over()
-    link.release()
+    stream.release()
     this.#listener.onEnd(this.#trailers)
   }
 
   resumeBody(): void {
-    this.#link?.resumeBody()
+    this.#stream?.resumeBody()
   }
 
   pause(): void {
@@ -205,15 +205,15 @@ export class UpstreamCall implements OpenCall, UpstreamUser, BodySink, TimerOwne
   }
 
   onTimer(): void {
-    const link = this.#link
+    const stream = this.#stream
     this.#fail(new GatewayError('upstream_timeout'))
-    link?.close()
+    stream?.close()
   }
 
-  onUpstreamFailure(link: UpstreamLink, error: GatewayError): void {
+  onUpstreamFailure(stream: UpstreamStream, error: GatewayError): void {
     // Before the connection stood, all of the request waits for it, however long that is.
     const whole = this.#isReady ? this.#written : this.#waiting
-    if (whole !== undefined && this.#repeat(whole, link, error)) return
+    if (whole !== undefined && this.#repeat(whole, stream, error)) return
     if (error.code === 'connect_failed' && this.#tryNext()) return
     this.responseSource.fail(error)
     this.#fail(error)
@@ -229,7 +229,7 @@ export class UpstreamCall implements OpenCall, UpstreamUser, BodySink, TimerOwne
   }
 
   /** Sends all of it once more, on another connection, if that is safe; else returns false. */
-  #repeat(written: readonly Uint8Array[], died: UpstreamLink, error: GatewayError): boolean {
+  #repeat(written: readonly Uint8Array[], died: UpstreamStream, error: GatewayError): boolean {
     if (this.#isOver) return false
     if (!this.#resends.admits(died, error, this.#request.isOnce !== true)) return false
     this.#isReady = false
@@ -239,14 +239,14 @@ export class UpstreamCall implements OpenCall, UpstreamUser, BodySink, TimerOwne
 
   close(): void {
     if (this.#isOver) return
-    const link = this.#link
+    const stream = this.#stream
     this.#over()
-    link?.close()
+    stream?.close()
   }
 
   #over(): void {
     this.#isOver = true
-    this.#link = undefined
+    this.#stream = undefined
     this.#waiting = []
     this.#written = undefined
     this.#parts.timers.disarm(this.#timer)

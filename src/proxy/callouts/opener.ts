@@ -77,10 +77,10 @@ export class CalloutOpener {
     const isOpen = isGrpc && body === undefined
     destination.endpoint?.begin(this.#runtime.cap)
     let at = destination
-    const onElsewhere = (address: UpstreamAddress): void => {
+    const onAlternateAddress = (address: UpstreamAddress): void => {
       at = movedTo(at, address, this.#runtime.cap)
     }
-    const options = { address, race, onElsewhere, connectTimeoutMs, timeoutMs: 0 }
+    const options = { address, race, onAlternateAddress, connectTimeoutMs, timeoutMs: 0 }
     const call = this.#runtime.mcp.call({ ...options, head, body, isOpen }, listener)
     return {
       call,

@@ -96,10 +96,10 @@ export async function prepareRequest(
       body,
       connectTimeoutMs,
       timeoutMs: message.isLong === true ? 0 : (requestTimeoutMs ?? ruleTimeout(exchange)),
-      isLong: message.isLong ?? false,
+      isLongLived: message.isLong ?? false,
       // What tools do is done.
       isOnce: message.method === 'POST',
-      onElsewhere: (address) => {
+      onAlternateAddress: (address) => {
         ready.endpoint = place.race?.endpointAt(address) ?? ready.endpoint
         message.onEndpoint?.(ready.endpoint)
       },

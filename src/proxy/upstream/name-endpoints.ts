@@ -13,7 +13,7 @@
 import { isIPv6 } from 'node:net'
 import type {
   AddressRace,
-  BeatenAddresses,
+  LosingAddresses,
   UpstreamAddress,
 } from '../../engine/sockets/upstream-address.ts'
 import type { EndpointSet } from './choose.ts'
@@ -175,7 +175,7 @@ export class NameRace implements AddressRace {
     return rivals === noEndpoints ? noAddresses : rivals.map(({ address }) => this.#reach(address))
   }
 
-  won(winner: UpstreamAddress, { slow, failed }: BeatenAddresses): void {
+  won(winner: UpstreamAddress, { slow, failed }: LosingAddresses): void {
     this.#endpoints.won(winner.host, slow.map(hostOf), failed.map(hostOf))
   }
 

@@ -16,8 +16,8 @@ const reservedBytes = 1024 * 1024
  * core's memory, as what is read does: what is sent on as it came is copied within that memory, and
  * no text is made of it.
  */
-export class GatherBuffer {
-  readonly #owner: GatherBuffers
+export class WriteBuffer {
+  readonly #owner: WriteBuffers
   readonly #core: IoCore
   readonly #start: number
   readonly #views: (Uint8Array | undefined)[] = new Array(viewCount).fill(undefined)
@@ -25,7 +25,7 @@ export class GatherBuffer {
   #isKept = false
   #isReleased = false
 
-  constructor(owner: GatherBuffers, core: IoCore) {
+  constructor(owner: WriteBuffers, core: IoCore) {
     this.#owner = owner
     this.#core = core
     this.#start = core.allocate(copyLimit)
@@ -94,9 +94,9 @@ export class GatherBuffer {
 }
 
 /** The gather buffers of an engine: made when they are needed, as long as the core has memory to spare. */
-export class GatherBuffers {
+export class WriteBuffers {
   readonly #core: IoCore
-  readonly #spare: GatherBuffer[] = []
+  readonly #spare: WriteBuffer[] = []
   #count = 0
   kept = 0
 
@@ -105,12 +105,12 @@ export class GatherBuffers {
   }
 
   /** Undefined where there is none: then what is written is made as text. */
-  lease(): GatherBuffer | undefined {
+  lease(): WriteBuffer | undefined {
     const spare = this.#spare.pop()
     if (spare !== undefined || this.#count >= mostBuffers) return spare
     if (this.#core.untouchedBytes < reservedBytes + copyLimit) return undefined
     this.#count++
-    return new GatherBuffer(this, this.#core)
+    return new WriteBuffer(this, this.#core)
   }
 
   /** Counts one more that is kept, unless there are too many. */
@@ -120,7 +120,7 @@ export class GatherBuffers {
     return true
   }
 
-  giveBack(buffer: GatherBuffer): void {
+  giveBack(buffer: WriteBuffer): void {
     buffer.length = 0
     this.#spare.push(buffer)
   }

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import { createIoCore } from '../../core/index.ts'
-import { GatherBuffers } from './gather-buffers.ts'
+import { WriteBuffers } from './write-buffers.ts'
 
 const core = createIoCore({ memoryPages: 64 })
 
 test('text, bytes of the core and other bytes stand side by side', () => {
-  const buffer = new GatherBuffers(core).lease()
+  const buffer = new WriteBuffers(core).lease()
   const at = core.allocate(16)
   core.bytes.write('in the core', at, 'latin1')
   buffer?.addText('short \xff ')
@@ -18,7 +18,7 @@ test('text, bytes of the core and other bytes stand side by side', () => {
 })
 
 test('what does not fit is not taken, and harms nothing', () => {
-  const buffer = new GatherBuffers(core).lease()
+  const buffer = new WriteBuffers(core).lease()
   expect(buffer?.addText('x'.repeat(16_000))).toBe(true)
   expect(buffer?.addText('y'.repeat(400))).toBe(false)
   expect(buffer?.addBytes(Buffer.alloc(400), 0, 400)).toBe(false)
@@ -27,7 +27,7 @@ test('what does not fit is not taken, and harms nothing', () => {
 })
 
 test('a buffer comes back when it has been written and nobody keeps it, in either order', () => {
-  const buffers = new GatherBuffers(core)
+  const buffers = new WriteBuffers(core)
   const first = buffers.lease()
   expect(first?.keep(10)).toBe(true)
   expect(first?.keep(10)).toBe(false)
@@ -44,7 +44,7 @@ test('a buffer comes back when it has been written and nobody keeps it, in eithe
 })
 
 test('only half of them are kept, so that others are left to write with', () => {
-  const buffers = new GatherBuffers(core)
+  const buffers = new WriteBuffers(core)
   const all = Array.from({ length: 40 }, () => buffers.lease())
   expect(all.filter((buffer) => buffer?.keep(1)).length).toBe(32)
   for (const buffer of all) buffer?.release()
@@ -53,5 +53,5 @@ test('only half of them are kept, so that others are left to write with', () => 
 
 test('a core that has no memory to spare has none', () => {
   const small = createIoCore({ memoryPages: 16 })
-  expect(new GatherBuffers(small).lease()).toBeUndefined()
+  expect(new WriteBuffers(small).lease()).toBeUndefined()
 })
