@@ -9,6 +9,7 @@ import {
   none,
 } from '../../auth/authorization-header.ts'
 import { removeVendorKeys, vendorKeysOf } from '../../auth/vendor-keys.ts'
+import { choice, list, record, type Shape, text } from '../../base/shape.ts'
 import {
   next,
   type RequestHead,
@@ -17,8 +18,22 @@ import {
 } from '../../exchange/exchange.ts'
 import { forwardingFacts } from '../../exchange/forwarding.ts'
 import type { PolicyApply } from '../define.ts'
-import { type ApiKeyAuthenticationConfig, shape } from './config.ts'
 import { ApiKeys } from './keys.ts'
+
+/** Version 1. */
+export interface ApiKeyAuthenticationConfig {
+  readonly mode: 'Strict' | 'Optional'
+  /**
+   * Digests of entries of Secrets, each a key as text, or JSON with `key` and `metadata`. Where
+   * there is none, no key is valid.
+   */
+  readonly entries: readonly string[]
+}
+
+const shape: Shape<ApiKeyAuthenticationConfig> = record({
+  mode: choice('Strict', 'Optional'),
+  entries: list(text),
+})
 
 const apply: PolicyApply<ApiKeyAuthenticationConfig> = {
   shape,

@@ -1,9 +1,26 @@
 /** HTTP Basic authentication (RFC 7617). */
 import { ambiguous, credentialsOf, none } from '../../auth/authorization-header.ts'
+import { choice, list, record, type Shape, text } from '../../base/shape.ts'
 import { type Exchange, next, type RespondVerdict, type Verdict } from '../../exchange/exchange.ts'
 import type { PolicyApply } from '../define.ts'
-import { type BasicAuthenticationConfig, shape } from './config.ts'
 import { Users } from './users.ts'
+
+/** Version 1. */
+export interface BasicAuthenticationConfig {
+  readonly mode: 'Strict' | 'Optional'
+  readonly realm: string
+  /**
+   * Digests of texts in htpasswd format: single lines, or a whole file. Where there is none, no
+   * credentials are valid.
+   */
+  readonly files: readonly string[]
+}
+
+const shape: Shape<BasicAuthenticationConfig> = record({
+  mode: choice('Strict', 'Optional'),
+  realm: text,
+  files: list(text),
+})
 
 const apply: PolicyApply<BasicAuthenticationConfig> = {
   shape,

@@ -1,6 +1,113 @@
-import { definePolicy } from '../define.ts'
-import { compile } from './compile.ts'
-import { basicAuthenticationField } from './schema.ts'
+import { htpasswdLinePattern } from '../../base/htpasswd.ts'
+import { isFieldValue } from '../../model/header-changes.ts'
+import { inlineSecretRef } from '../../model/inline-secrets.ts'
+import type { ReferencedSecret, References } from '../../model/references.ts'
+import type { SecretRef } from '../../model/resources.ts'
+import { type Infer, list, object, optional, text } from '../../schema/field.ts'
+import { exactlyOneOf } from '../../schema/rules.ts'
+import { sectionField } from '../../schema/section-field.ts'
+import { credentialMode } from '../../schema/shapes/authentication.ts'
+import { localObjectReference } from '../../schema/shapes/references.ts'
+import { type Compiled, definePolicy, type PolicyProblem } from '../define.ts'
+import type { BasicAuthenticationConfig } from './apply.ts'
+
+const htpasswdLine = text({
+  min: 1,
+  max: 1024,
+  pattern: htpasswdLinePattern,
+  expects: 'a line <user>:<hash> with an apr1, bcrypt, crypt or SHA-1 hash, never a plain password',
+})
+
+const basicAuthenticationSchema = object(
+  'BasicAuthentication',
+  {
+    mode: optional(credentialMode, {
+      doc: 'What happens without valid credentials.',
+      default: 'Strict',
+    }),
+    realm: optional(text({ max: 1024 }), {
+      doc: 'Realm that the WWW-Authenticate header of a refusal names.',
+      default: 'Restricted',
+    }),
+    users: optional(list(htpasswdLine, { min: 1, max: 256 }), {
+      doc: 'Lines of an htpasswd file, <user>:<hash>; MD5 (apr1), bcrypt, crypt and SHA-1 hashes. Never a plain password.',
+      secret: true,
+    }),
+    secretRef: optional(
+      localObjectReference,
+      'Secret whose key .htaccess holds a whole htpasswd file.',
+    ),
+  },
+  { rules: [exactlyOneOf('users', 'secretRef')] },
+)
+type BasicAuthenticationSpec = Infer<typeof basicAuthenticationSchema>
+
+const basicAuthenticationField = sectionField({
+  section: 'traffic',
+  field: 'basicAuthentication',
+  schema: basicAuthenticationSchema,
+  doc: 'Asks for user name and password (RFC 7617).',
+})
+
+const entryName = '.htaccess'
+
+interface Credentials {
+  readonly files: readonly SecretRef[]
+  readonly problems: readonly PolicyProblem[]
+}
+
+/**
+ * Where the Secret is missing or unusable the policy stays in force with nobody's credentials:
+ * Strict then refuses everyone, and the status says why.
+ */
+function compile(
+  spec: BasicAuthenticationSpec,
+  references: References,
+): Compiled<BasicAuthenticationConfig> {
+  const { mode = 'Strict', realm = 'Restricted' } = spec
+  if (!isFieldValue(realm)) {
+    return { problems: [{ path: 'realm', message: 'holds characters that no header can carry' }] }
+  }
+  const { files, problems } =
+    spec.secretRef === undefined
+      ? inlineUsers(spec.users ?? [])
+      : fromSecret(spec.secretRef.name, references)
+  const config = { mode, realm, files: files.map(({ digest }) => digest) }
+  return { config, problems, protects: true, secrets: files }
+}
+
+/** Their form was checked when they were written; here they are known by their digests only. */
+function inlineUsers(users: readonly string[]): Credentials {
+  const files = users.map((line, index) => inlineSecretRef(line, `users[${index}]`))
+  return { files, problems: [] }
+}
+
+function fromSecret(name: string, references: References): Credentials {
+  const secret = references.secret(name)
+  const unusable = (message: string): Credentials => ({
+    files: [],
+    problems: [{ path: 'secretRef', message: `${message}; no credentials are accepted` }],
+  })
+  if (secret === undefined) return unusable(`Secret ${name} does not exist`)
+  const ref = secret.ref(entryName)
+  if (ref === undefined) return unusable(missingEntry(secret))
+  const lines = secret.entries[entryName]?.htpasswd ?? []
+  const bad = lines.filter(({ hash }) => hash === 'unsupported' || hash === 'malformed')
+  const where = `${entryName} of Secret ${secret.label}`
+  if (lines.length === bad.length) {
+    return unusable(`${where} has no line <user>:<hash> with an apr1, bcrypt, crypt or SHA-1 hash`)
+  }
+  const problems = bad.map(({ line, hash }): PolicyProblem => {
+    const what = hash === 'malformed' ? 'is not <user>:<hash>' : 'has a hash of no supported form'
+    return { path: 'secretRef', message: `line ${line} of ${where} ${what}`, partial: true }
+  })
+  return { files: [ref], problems }
+}
+
+function missingEntry({ label, entries }: ReferencedSecret): string {
+  const names = Object.keys(entries).sort().join(', ')
+  return `Secret ${label} has no entry ${entryName}${names === '' ? '' : `, only ${names}`}`
+}
 
 /** Asks for user name and password. */
 export const basicAuthentication = definePolicy(basicAuthenticationField, {

@@ -6,10 +6,34 @@
  *   preflight of another origin      answered here, without the headers that would allow it
  *   anything else                    passes; the response gets the headers, errors included
  */
+import { count, flag, list, record, type Shape, text } from '../../base/shape.ts'
 import { type Exchange, next, type RespondVerdict, type Verdict } from '../../exchange/exchange.ts'
 import type { PolicyApply } from '../define.ts'
 import { originTest } from './allowed-origins.ts'
-import { type CorsConfig, shape } from './config.ts'
+
+/** Version 1. Lists are as the user wrote them, names of headers and methods included. */
+export interface CorsConfig {
+  /**
+   * `*`; or `scheme://host:port`, lower case, with the port always written, whose host may be `*`
+   * or begin with `*.`.
+   */
+  readonly origins: readonly string[]
+  readonly credentials: boolean
+  readonly methods: readonly string[]
+  readonly requestHeaders: readonly string[]
+  readonly responseHeaders: readonly string[]
+  /** Seconds. */
+  readonly maxAge: number
+}
+
+const shape: Shape<CorsConfig> = record({
+  origins: list(text),
+  credentials: flag,
+  methods: list(text),
+  requestHeaders: list(text),
+  responseHeaders: list(text),
+  maxAge: count,
+})
 
 type Pair = readonly [string, string]
 type Request = Exchange['request']

@@ -1,7 +1,15 @@
+import { list, record, type Shape, text } from '../../base/shape.ts'
 import { type Exchange, next, type RespondVerdict, type Verdict } from '../../exchange/exchange.ts'
 import { isSameHost, originText, parseOrigin } from '../../model/origin.ts'
 import type { PolicyApply } from '../define.ts'
-import { type CsrfConfig, shape } from './config.ts'
+
+/** Version 1. */
+export interface CsrfConfig {
+  /** `scheme://host:port`, lower case, with the port always written. */
+  readonly additionalOrigins: readonly string[]
+}
+
+const shape: Shape<CsrfConfig> = record({ additionalOrigins: list(text) })
 
 /** Methods that change nothing (RFC 9110 section 9.2.1); TRACE is left to the upstream's mercy. */
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS'])

@@ -1,6 +1,19 @@
+import { integer, optional, record, type Shape, text } from '../../base/shape.ts'
 import type { RespondVerdict } from '../../exchange/exchange.ts'
 import type { PolicyApply } from '../define.ts'
-import { type DirectResponseConfig, shape } from './config.ts'
+
+/** Version 1. */
+export interface DirectResponseConfig {
+  /** 200..599. */
+  readonly status: number
+  /** No body where absent. */
+  readonly body?: string
+}
+
+const shape: Shape<DirectResponseConfig> = record({
+  status: integer(200, 599),
+  body: optional(text),
+})
 
 const apply: PolicyApply<DirectResponseConfig> = {
   shape,

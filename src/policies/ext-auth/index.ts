@@ -1,6 +1,137 @@
-import { definePolicy } from '../define.ts'
-import { compile } from './compile.ts'
-import { extAuthField } from './schema.ts'
+import type { References } from '../../model/references.ts'
+import {
+  byteSize,
+  type Infer,
+  list,
+  map,
+  object,
+  optional,
+  required,
+  text,
+} from '../../schema/field.ts'
+import { exactlyOneOf } from '../../schema/rules.ts'
+import { sectionField } from '../../schema/section-field.ts'
+import { backendObjectReference } from '../../schema/shapes/references.ts'
+import { celExpression, shortString } from '../../schema/strings.ts'
+import { type Compiled, definePolicy, type PolicyProblem } from '../define.ts'
+import type { ExtAuthConfig, GrpcAuthorization, HttpAuthorization } from './config.ts'
+import { compileFilter, type ExternalAuthFilter } from './filter.ts'
+import { lowerNames, nameProblem, nameProblems } from './names.ts'
+
+const expressions = map(celExpression, { max: 64 })
+const headerNames = list(shortString, { max: 64 })
+
+const grpc = object('AgentExtAuthGRPC', {
+  contextExtensions: optional(
+    map(text({ max: 4096 }), { max: 64 }),
+    'Pairs sent in context_extensions of the check request.',
+  ),
+  requestMetadata: optional(
+    expressions,
+    'Values sent in metadata_context.filter_metadata. Where unset, the claims of a JWT policy are sent as envoy.filters.http.jwt_authn.',
+  ),
+})
+
+const http = object('AgentExtAuthHTTP', {
+  path: optional(celExpression, 'Path of the check request; the path of the request where unset.'),
+  redirect: optional(
+    celExpression,
+    'Path, such as a sign-in page, that refused clients are sent to.',
+  ),
+  allowedRequestHeaders: optional(
+    headerNames,
+    'Client headers sent to the service beside Authorization.',
+  ),
+  addRequestHeaders: optional(expressions, 'Headers added to the check request.'),
+  allowedResponseHeaders: optional(
+    headerNames,
+    'Headers of the answer that are copied into the request to the backend.',
+  ),
+  responseMetadata: optional(
+    expressions,
+    'Values made from the answer, visible to later expressions as extauthz.',
+  ),
+})
+
+const extAuthSchema = object(
+  'ExtAuth',
+  {
+    backendRef: required(backendObjectReference, 'Service or GatewayBackend that is asked.'),
+    grpc: optional(grpc, 'Asks over gRPC (envoy.service.auth.v3).'),
+    http: optional(http, 'Asks over HTTP: 200 allows, every other status refuses.'),
+    forwardBody: optional(
+      object('ExtAuthBody', {
+        maxSize: required(byteSize({ min: 1 }), {
+          doc: 'Largest body that is buffered and sent; a larger one is answered 413.',
+          unit: 'bytes',
+        }),
+      }),
+      'Sends the request body too; no body where unset.',
+    ),
+  },
+  { rules: [exactlyOneOf('grpc', 'http')] },
+)
+type ExtAuthSpec = Infer<typeof extAuthSchema>
+
+const extAuthField = sectionField({
+  section: 'traffic',
+  field: 'extAuth',
+  schema: extAuthSchema,
+  doc: 'Asks an authorization service whether a request may pass.',
+})
+
+type HttpSpec = NonNullable<ExtAuthSpec['http']>
+type GrpcSpec = NonNullable<ExtAuthSpec['grpc']>
+
+/** A service that cannot be reached closes what the policy, or the filter, covers. */
+function compile(
+  spec: ExtAuthSpec | ExternalAuthFilter,
+  references: References,
+): Compiled<ExtAuthConfig> {
+  if ('protocol' in spec) return compileFilter(spec, references)
+  const { backendRef, http, grpc, forwardBody } = spec
+  const problems = http === undefined ? [] : headerProblems(http)
+  const target = references.backend(backendRef)
+  if (typeof target === 'string' || target.type === 'invalid') {
+    const message = typeof target === 'string' ? target : target.message
+    return { problems: [{ path: 'backendRef', message }, ...problems] }
+  }
+  if (problems.length > 0) return { problems }
+  const config: ExtAuthConfig = {
+    target,
+    ...(forwardBody && { maxBodyBytes: forwardBody.maxSize }),
+    ...(http && { http: httpConfig(http) }),
+    ...(grpc && { grpc: grpcConfig(grpc) }),
+  }
+  return { config, problems }
+}
+
+function headerProblems(http: HttpSpec): PolicyProblem[] {
+  const added = Object.keys(http.addRequestHeaders ?? {}).flatMap((name): PolicyProblem[] => {
+    const message = nameProblem(name)
+    return message === undefined ? [] : [{ path: `http.addRequestHeaders.${name}`, message }]
+  })
+  return [
+    ...nameProblems('http.allowedRequestHeaders', http.allowedRequestHeaders),
+    ...nameProblems('http.allowedResponseHeaders', http.allowedResponseHeaders),
+    ...added,
+  ]
+}
+
+function httpConfig({ path, redirect, responseMetadata, ...http }: HttpSpec): HttpAuthorization {
+  return {
+    ...(path !== undefined && { path }),
+    ...(redirect !== undefined && { redirect }),
+    allowedRequestHeaders: lowerNames(http.allowedRequestHeaders),
+    addRequestHeaders: http.addRequestHeaders ?? {},
+    allowedResponseHeaders: lowerNames(http.allowedResponseHeaders),
+    ...(responseMetadata && { responseMetadata }),
+  }
+}
+
+function grpcConfig({ contextExtensions = {}, requestMetadata }: GrpcSpec): GrpcAuthorization {
+  return { contextExtensions, ...(requestMetadata && { requestMetadata }) }
+}
 
 /** Asks an authorization service whether a request may pass. */
 export const extAuth = definePolicy(extAuthField, {

@@ -1,12 +1,26 @@
+import { record, type Shape } from '../../base/shape.ts'
 import { onceOver } from '../../exchange/cleanup.ts'
-import { type Callouts, type Exchange, next, type Verdict } from '../../exchange/exchange.ts'
+import {
+  type Callouts,
+  type CalloutTarget,
+  type Exchange,
+  next,
+  type Verdict,
+} from '../../exchange/exchange.ts'
 import { takeAnswer } from '../../exchange/interruption.ts'
+import { calloutTarget } from '../../model/shapes.ts'
 import type { PolicyApply } from '../define.ts'
 import { claimsMetadata } from '../ext-auth/check-request.ts'
-import { type ExtProcConfig, shape } from './config.ts'
 import { isOwnAnswer, sendRequest, sendResponse } from './converse.ts'
 import { takeOver } from './immediate.ts'
 import { answerIn, Processing } from './processing.ts'
+
+/** Version 1. */
+export interface ExtProcConfig {
+  readonly target: CalloutTarget
+}
+
+const shape: Shape<ExtProcConfig> = record({ target: calloutTarget })
 
 /** Each policy keeps its conversation under a key of its own: two phases may ask two processors. */
 let policies = 0

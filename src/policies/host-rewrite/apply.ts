@@ -1,7 +1,14 @@
+import { choice, record, type Shape } from '../../base/shape.ts'
 import { next } from '../../exchange/exchange.ts'
-import { forwardingFacts } from '../../exchange/forwarding.ts'
+import { forwardingFacts, type HostRewriteMode } from '../../exchange/forwarding.ts'
 import type { PolicyApply } from '../define.ts'
-import { type HostRewriteConfig, shape } from './config.ts'
+
+/** Version 1. */
+export interface HostRewriteConfig {
+  readonly mode: HostRewriteMode
+}
+
+const shape: Shape<HostRewriteConfig> = record({ mode: choice('Auto', 'None') })
 
 const apply: PolicyApply<HostRewriteConfig> = {
   shape,

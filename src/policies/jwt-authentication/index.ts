@@ -1,6 +1,92 @@
-import { definePolicy } from '../define.ts'
-import { compile } from './compile.ts'
-import { jwtAuthenticationField } from './schema.ts'
+import { holdsPrivateKey, parseKeySet } from '../../auth/jwt/key-set.ts'
+import type { JwtProvider } from '../../auth/jwt/verifier.ts'
+import type { References } from '../../model/references.ts'
+import { type Infer, list, object, optional, required, text } from '../../schema/field.ts'
+import { exactlyOneOf, rule } from '../../schema/rules.ts'
+import { sectionField } from '../../schema/section-field.ts'
+import { audiences, jwtMode, remoteJwks } from '../../schema/shapes/authentication.ts'
+import { shortString } from '../../schema/strings.ts'
+import { type Compiled, definePolicy, type PolicyProblem } from '../define.ts'
+import type { JwtAuthenticationConfig } from './config.ts'
+import { type FoundKeys, fetchedKeys, usable } from './keys.ts'
+
+const inlineKeys = text({
+  min: 2,
+  max: 65_536,
+  rules: [
+    // Refused before anything of the object is written down.
+    rule<string>({
+      message: 'must hold public keys only: this one has private or symmetric key material',
+      holds: (value) => !holdsPrivateKey(value),
+    }),
+  ],
+})
+
+const jwks = object(
+  'JWKS',
+  {
+    remote: optional(remoteJwks, 'An endpoint that serves the keys.'),
+    inline: optional(inlineKeys, 'A JSON Web Key Set as text (RFC 7517).'),
+  },
+  { rules: [exactlyOneOf('remote', 'inline')] },
+)
+
+const jwtProvider = object('JWTProvider', {
+  issuer: required(shortString, 'Value of the iss claim.'),
+  audiences: optional(
+    audiences,
+    'Values of which the aud claim must have one; any audience where unset.',
+  ),
+  jwks: required(jwks, 'Keys that the issuer signs with.'),
+})
+
+const jwtAuthenticationSchema = object('JWTAuthentication', {
+  mode: optional(jwtMode, { doc: 'What happens without a valid token.', default: 'Strict' }),
+  providers: required(list(jwtProvider, { min: 1, max: 64 }), 'Issuers whose tokens are taken.'),
+})
+type JwtAuthenticationSpec = Infer<typeof jwtAuthenticationSchema>
+
+const jwtAuthenticationField = sectionField({
+  section: 'traffic',
+  field: 'jwtAuthentication',
+  schema: jwtAuthenticationSchema,
+  doc: 'Validates JSON Web Tokens (RFC 7519) of clients.',
+})
+
+type ProviderSpec = JwtAuthenticationSpec['providers'][number]
+
+/**
+ * A provider without usable keys stays, and nothing is believed of it; the others work. The policy
+ * is always in force: Strict refuses everyone where no provider has a key, and the status says why.
+ */
+function compile(
+  { mode = 'Strict', providers }: JwtAuthenticationSpec,
+  references: References,
+): Compiled<JwtAuthenticationConfig> {
+  const problems: PolicyProblem[] = []
+  const notes: string[] = []
+  const compiled = providers.map(({ issuer, audiences, jwks }, index): JwtProvider => {
+    const path = `providers[${index}].jwks.${jwks.remote === undefined ? 'inline' : 'remote'}`
+    const { keys, failure, pending, skipped = [] } = findKeys(jwks, references)
+    if (failure !== undefined) {
+      const message = `${failure}; no token of ${issuer} is accepted`
+      problems.push({ path, message, ...(providers.length > 1 && { partial: true }) })
+    }
+    if (pending !== undefined) notes.push(`${path}: ${pending}`)
+    for (const message of skipped) problems.push({ path, message, partial: true })
+    return { issuer, ...(audiences && { audiences }), keys }
+  })
+  const isUsable = notes.length > 0 || compiled.some(({ keys }) => keys.length > 0)
+  if (!isUsable && providers.length > 1) {
+    problems.push({ path: 'providers', message: 'none has a key; no token is accepted' })
+  }
+  return { config: { mode, providers: compiled }, problems, notes, protects: true }
+}
+
+function findKeys({ inline, remote }: ProviderSpec['jwks'], references: References): FoundKeys {
+  if (remote !== undefined) return fetchedKeys(remote, references)
+  return usable(parseKeySet(inline ?? ''), 'the key set')
+}
 
 /** Asks for a signed token. */
 export const jwtAuthentication = definePolicy(jwtAuthenticationField, {

@@ -1,6 +1,117 @@
-import { definePolicy } from '../define.ts'
-import { compile } from './compile.ts'
-import { rateLimitField } from './schema.ts'
+import type { References } from '../../model/references.ts'
+import {
+  choice,
+  type Infer,
+  integer,
+  list,
+  object,
+  optional,
+  required,
+} from '../../schema/field.ts'
+import { atLeastOneOf, exactlyOneOf } from '../../schema/rules.ts'
+import { sectionField } from '../../schema/section-field.ts'
+import { backendObjectReference } from '../../schema/shapes/references.ts'
+import { celExpression, shortString, tinyString } from '../../schema/strings.ts'
+import { type Compiled, definePolicy } from '../define.ts'
+import type { GlobalDescriptor, LocalLimit, RateLimitConfig } from './config.ts'
+
+const localRateLimit = object(
+  'LocalRateLimit',
+  {
+    requests: optional(integer({ min: 1 }), 'Requests per unit.'),
+    tokens: optional(
+      integer({ min: 1 }),
+      'LLM tokens per unit, of prompt and answer; known after completion, so later requests are limited.',
+    ),
+    unit: required(
+      choice('LocalRateLimitUnit', { Seconds: 'a second', Minutes: 'a minute', Hours: 'an hour' }),
+      'Length of the period.',
+    ),
+    burst: optional(integer({ min: 0 }), {
+      doc: 'How much may come at once on top of the rate.',
+      default: 0,
+    }),
+  },
+  { rules: [exactlyOneOf('requests', 'tokens')] },
+)
+
+const descriptorSchema = object('RateLimitDescriptor', {
+  entries: required(
+    list(
+      object('RateLimitDescriptorEntry', {
+        name: required(tinyString, 'Key of the entry.'),
+        expression: required(celExpression, 'Value of the entry.'),
+      }),
+      { min: 1, max: 16 },
+    ),
+    'Pairs that the server counts together.',
+  ),
+  unit: optional(
+    choice('RateLimitUnit', {
+      Requests: 'each request costs one',
+      Tokens: 'each request costs its LLM tokens',
+    }),
+    { doc: 'What is counted.', default: 'Requests' },
+  ),
+})
+
+const globalRateLimit = object('GlobalRateLimit', {
+  backendRef: required(backendObjectReference, 'Service or GatewayBackend that counts.'),
+  domain: required(shortString, 'Keeps applications apart at the server.'),
+  descriptors: required(list(descriptorSchema, { min: 1, max: 16 }), 'What is counted.'),
+})
+
+const rateLimitSchema = object(
+  'RateLimits',
+  {
+    local: optional(
+      list(localRateLimit, { min: 1, max: 16 }),
+      'Limits that each proxy instance keeps by itself.',
+    ),
+    global: optional(globalRateLimit, 'A limit that a rate limit server keeps for all instances.'),
+  },
+  { rules: [atLeastOneOf('local', 'global')] },
+)
+type RateLimitSpec = Infer<typeof rateLimitSchema>
+
+const rateLimitField = sectionField({
+  section: 'traffic',
+  field: 'rateLimit',
+  schema: rateLimitSchema,
+  doc: 'Limits requests or LLM tokens; what exceeds a limit is answered 429.',
+})
+
+/** A server that cannot be reached refuses what the policy covers, as one that fails does. */
+function compile(
+  { local = [], global }: RateLimitSpec,
+  references: References,
+): Compiled<RateLimitConfig> {
+  const limits = local.map(localLimit)
+  if (global === undefined) return { config: { local: limits }, problems: [] }
+  const target = references.backend(global.backendRef)
+  if (typeof target === 'string' || target.type === 'invalid') {
+    const message = typeof target === 'string' ? target : target.message
+    return { problems: [{ path: 'global.backendRef', message }] }
+  }
+  const { domain } = global
+  const descriptors = global.descriptors.map(descriptor)
+  return { config: { local: limits, global: { target, domain, descriptors } }, problems: [] }
+}
+
+type LocalSpec = NonNullable<RateLimitSpec['local']>[number]
+type DescriptorSpec = NonNullable<RateLimitSpec['global']>['descriptors'][number]
+
+function localLimit({ requests, tokens, unit, burst = 0 }: LocalSpec): LocalLimit {
+  const counts = tokens === undefined ? 'requests' : 'tokens'
+  return { counts, rate: requests ?? tokens ?? 1, unit, burst }
+}
+
+function descriptor({ entries, unit = 'Requests' }: DescriptorSpec): GlobalDescriptor {
+  return {
+    counts: unit === 'Tokens' ? 'tokens' : 'requests',
+    entries: entries.map(({ name, expression }) => ({ name, expression })),
+  }
+}
 
 /** Limits requests and LLM tokens. */
 export const rateLimit = definePolicy(rateLimitField, {

@@ -1,7 +1,16 @@
+import { optional, record, type Shape } from '../../base/shape.ts'
 import { next } from '../../exchange/exchange.ts'
 import { forwardingFacts } from '../../exchange/forwarding.ts'
+import { milliseconds } from '../../model/shapes.ts'
 import type { PolicyApply } from '../define.ts'
-import { shape, type TimeoutsConfig } from './config.ts'
+
+/** Version 1. */
+export interface TimeoutsConfig {
+  /** Milliseconds from the first attempt to the last byte of the response; 0 = no limit. */
+  readonly requestMs?: number
+}
+
+const shape: Shape<TimeoutsConfig> = record({ requestMs: optional(milliseconds) })
 
 const apply: PolicyApply<TimeoutsConfig> = {
   shape,

@@ -1,9 +1,42 @@
+import { choice, list, optional, record, type Shape, text } from '../../base/shape.ts'
 import type { CelResult } from '../../cel/index.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 import type { TracingRules } from '../../exchange/observe.ts'
-import { BoundAttributes, Expression, observedParts } from '../../variables/index.ts'
+import type { DirectTarget } from '../../model/resources.ts'
+import { directTarget, namedExpression } from '../../model/shapes.ts'
+import {
+  type AttributeConfig,
+  BoundAttributes,
+  Expression,
+  observedParts,
+} from '../../variables/index.ts'
 import type { PolicyApply } from '../define.ts'
-import { shape, type TracingConfig } from './config.ts'
+
+/** Version 1. */
+export interface TracingConfig {
+  readonly target: DirectTarget
+  readonly protocol: 'HTTP' | 'GRPC'
+  readonly attributes?: AttributeConfig
+  readonly resources: readonly { readonly name: string; readonly expression: string }[]
+  /** Of requests without a trace; none where absent. */
+  readonly randomSampling?: string
+  /** Of requests with one; all where absent. */
+  readonly clientSampling?: string
+}
+
+const shape: Shape<TracingConfig> = record({
+  target: directTarget,
+  protocol: choice('HTTP', 'GRPC'),
+  attributes: optional(
+    record<AttributeConfig>({
+      remove: optional(list(text)),
+      add: optional(list(namedExpression)),
+    }),
+  ),
+  resources: list(namedExpression),
+  randomSampling: optional(text),
+  clientSampling: optional(text),
+})
 
 const apply: PolicyApply<TracingConfig> = {
   shape,
