@@ -115,7 +115,7 @@ function supportOfWhole({ support }: FieldStatus, inner: readonly FieldStatus[])
   return support === 'works' && isEmpty ? 'pending' : support
 }
 
-/** What does not work above does not work below; policy fields work where they can be compiled. */
+/** What does not work above does not work below. */
 function judge(
   owner: string,
   field: string,
@@ -124,8 +124,7 @@ function judge(
 ): Inherited {
   const section = sections[owner]
   const policy = section === undefined ? undefined : findPolicy(section, field)
-  const ofPolicy = policy !== undefined && policy.compile === undefined ? 'pending' : undefined
-  const own = property.support ?? ofPolicy ?? 'works'
+  const own = property.support ?? 'works'
   return {
     support: inherited.support === 'works' ? own : inherited.support,
     security: inherited.security || property.security === true || policy?.security === true,

@@ -96,9 +96,9 @@ export interface PolicyDefinition<Spec = unknown, Config = unknown> {
   readonly effectiveOn?: readonly string[]
   /** It answers instead of a backend, after the filters of the rule, so that a redirect comes first. */
   readonly answers?: boolean
-  /** Absent: the schema is accepted, and the object says that it is not supported yet. */
+  /** Omitted if no user writes the field: another object is compiled to it. */
   readonly compile?: (spec: Spec, references: References) => Compiled<Config>
-  readonly apply?: () => Promise<{
+  readonly apply: () => Promise<{
     readonly default: PolicyApply<Config> | PolicyApply<readonly Config[]>
   }>
 }
@@ -117,17 +117,4 @@ export function definePolicy<Section extends SectionName, Field extends string, 
   behaviour: Behaviour<Spec, Config>,
 ): RegisteredPolicy<SectionField<Section, Field, Spec>> {
   return { ...entry, ...behaviour } as RegisteredPolicy<SectionField<Section, Field, Spec>>
-}
-
-/** A field that the schema accepts and a later version will make work. */
-export function pendingPolicy<Section extends SectionName, Field extends string, Spec>(
-  entry: SectionField<Section, Field, Spec>,
-  options: {
-    readonly security: boolean
-    readonly preRouting?: boolean
-    readonly merge?: 'append'
-  },
-): RegisteredPolicy<SectionField<Section, Field, Spec>> {
-  const { security, preRouting = false, merge = 'replace' } = options
-  return definePolicy(entry, { security, preRouting, merge, configVersion: 0 })
 }

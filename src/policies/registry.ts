@@ -1,10 +1,7 @@
 /**
  * Every policy, in the order in which it runs. POSITION IS THE ORDER OF EXECUTION of the request
- * phase; responses pass in reverse. A policy that does not work yet stands here as pending: its
- * schema is accepted, and a pending `security` policy makes what it covers answer 500, because a
- * protection that is not enforced must never let traffic through.
+ * phase; responses pass in reverse.
  */
-
 import { backendAi } from '../backends/ai/policy/index.ts'
 import { backendMcp } from '../backends/mcp/policy/index.ts'
 import type { PolicySection } from '../model/resources.ts'

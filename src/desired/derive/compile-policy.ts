@@ -76,12 +76,8 @@ function compileSpec(
   read: Reader,
 ): CompiledField {
   const definition = findPolicy(section, field)
-  if (definition === undefined) return closed(undefined, `${path} is not known to this version`)
-  if (definition.compile === undefined) {
-    const message = `${path} is not supported yet`
-    return definition.security
-      ? closed(definition, `${message}; the traffic it covers is refused`)
-      : ineffective(definition, message)
+  if (definition?.compile === undefined) {
+    return closed(definition, `${path} is not known to this version`)
   }
   const missing = new MissingReferences()
   const references = referencesFrom(owner.namespace, read, owner.kind, missing)
