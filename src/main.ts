@@ -18,7 +18,12 @@ import { packageVersion } from './cli/version.ts'
 import { isAboutAddress } from './errors/listening.ts'
 import { LogError } from './log/index.ts'
 import { type ControllerSettingName, controllerSettings } from './settings/controller.ts'
-import { type RemoteSettingName, remoteSettings, type SettingName, settings } from './settings.ts'
+import {
+  type RemoteSettingName,
+  remoteSettings,
+  type SettingName,
+  settings,
+} from './settings/index.ts'
 
 type ExplainOptions = RequestOptions & ProviderOptions
 type Action<Options> = (options: Options) => Promise<number>

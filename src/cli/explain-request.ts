@@ -1,10 +1,10 @@
 /** `sluice explain request`: which route a request would take, and which policies would hold. */
-import { GatewayError } from '../errors.ts'
+import { GatewayError } from '../errors/index.ts'
 import type { Recorded } from '../log/index.ts'
 import type { ObjectRef } from '../model/names.ts'
 import { type AmbiguousPaths, settledPath } from '../proxy/request-path.ts'
 import { type Fold, replay } from '../replay/index.ts'
-import { settings } from '../settings.ts'
+import { settings } from '../settings/index.ts'
 import { type OfflineOptions, readRecording, tellRecording } from './offline.ts'
 import { exitCode, type Output, type OutputFormat, UsageError } from './output.ts'
 import type { AskedRequest, ExplainedField, ExplainedPolicy, ExplainedWay } from './request-ways.ts'

@@ -1,7 +1,7 @@
 /** Where the settings of `sluice proxy` come from beside its flags: the environment, over a file. */
 import { readFileSync } from 'node:fs'
 import { type SettingTexts, settingsOfFile } from '../settings/config-file.ts'
-import { remoteSettings, settings } from '../settings.ts'
+import { remoteSettings, settings } from '../settings/index.ts'
 import type { OperationalLog } from './operational-log.ts'
 import { UsageError } from './output.ts'
 import { usageProblems } from './traffic.ts'

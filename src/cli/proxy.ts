@@ -15,7 +15,7 @@ import {
   type RemoteSettings,
   readRemoteSettings,
   type SettingName,
-} from '../settings.ts'
+} from '../settings/index.ts'
 import { OperationalLog } from './operational-log.ts'
 import { exitCode, type Output, UsageError } from './output.ts'
 import { settingTexts } from './proxy-config.ts'

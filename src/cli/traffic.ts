@@ -2,7 +2,12 @@
 import { readFileSync } from 'node:fs'
 import type { ProxyEvent, ProxyOptions, RunningProxy } from '../proxy/workers/supervisor.ts'
 import type { SettingTexts } from '../settings/config-file.ts'
-import { drainDeadlines, readSettings, type SettingName, type SettingProblem } from '../settings.ts'
+import {
+  drainDeadlines,
+  readSettings,
+  type SettingName,
+  type SettingProblem,
+} from '../settings/index.ts'
 import type { OperationalLog, Severity } from './operational-log.ts'
 import { UsageError } from './output.ts'
 import { packageVersion } from './version.ts'

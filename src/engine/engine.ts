@@ -1,6 +1,6 @@
 import { createServer, type Server, type Socket } from 'node:net'
 import { CoreTrap, type HeadRecord, type IoCore } from '../core/index.ts'
-import { GatewayError } from '../errors.ts'
+import { GatewayError } from '../errors/index.ts'
 import { ReadBuffers } from './bytes/read-buffers.ts'
 import { WriteBuffers } from './bytes/write-buffers.ts'
 import { socketHighWaterMark } from './bytes/write-limits.ts'

@@ -1,5 +1,5 @@
 /** An address of the process's own that it cannot listen on: one line for whoever gave it. */
-import { GatewayError } from '../errors.ts'
+import { GatewayError } from './index.ts'
 
 const reasons: Readonly<Record<string, string>> = {
   EACCES: 'permission is denied; ports below 1024 need a privilege',

@@ -4,7 +4,7 @@
  * Heads are byte spans underneath; a string is made when somebody asks for it.
  */
 
-import type { GatewayError } from '../errors.ts'
+import type { GatewayError } from '../errors/index.ts'
 import type { ConnectionSettings } from './connection.ts'
 import type { Learned } from './learned.ts'
 

@@ -5,7 +5,7 @@
 
 import { timerDelay } from '../base/timer-delay.ts'
 import type { UpstreamAddress } from '../engine/sockets/upstream-address.ts'
-import type { GatewayError } from '../errors.ts'
+import type { GatewayError } from '../errors/index.ts'
 import type { ResponseHead } from '../exchange/exchange.ts'
 import { forwardingFacts, type RetryPlan } from '../exchange/forwarding.ts'
 import { ejectionOf, isProviderFailure } from './llm/choose-provider.ts'

@@ -1,7 +1,7 @@
 import { isKeyParameter } from '../auth/vendor-keys.ts'
 import { isCredentialName, mayNameCredential, redacted } from '../base/credential-names.ts'
 import { changeQuery } from '../base/query-string.ts'
-import type { GatewayError } from '../errors.ts'
+import type { GatewayError } from '../errors/index.ts'
 import type { PeerCertificate } from '../exchange/exchange.ts'
 import { grpcStatus } from '../variables/index.ts'
 import { leadsToModels } from './llm/model-route.ts'

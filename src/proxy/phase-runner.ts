@@ -4,7 +4,7 @@
  */
 import type { RequestHandler, ServerExchange } from '../engine/contracts/requests.ts'
 import type { UpstreamAddress } from '../engine/sockets/upstream-address.ts'
-import type { GatewayError } from '../errors.ts'
+import type { GatewayError } from '../errors/index.ts'
 import { cleanUp } from '../exchange/cleanup.ts'
 import type { Peer, RespondVerdict } from '../exchange/exchange.ts'
 import { takeAnswer } from '../exchange/interruption.ts'

@@ -3,7 +3,7 @@
  * GatewayError, or passes on by returning nothing; the last one forwards. Responses go back through
  * `response.ts`.
  */
-import { GatewayError } from '../errors.ts'
+import { GatewayError } from '../errors/index.ts'
 import type { RespondVerdict, Verdict } from '../exchange/exchange.ts'
 import { forwardingFacts } from '../exchange/forwarding.ts'
 import type { Step } from '../policies/define.ts'

@@ -1,6 +1,6 @@
 import type { ServerExchange } from '../engine/contracts/requests.ts'
 import type { UpstreamAddress } from '../engine/sockets/upstream-address.ts'
-import type { GatewayError } from '../errors.ts'
+import type { GatewayError } from '../errors/index.ts'
 import { noObservers, type Observers } from './config/observers.ts'
 import type { ListenerPlacement, RulePlacement } from './config/placement.ts'
 import type { BoundPolicies } from './config/policies.ts'

@@ -5,7 +5,7 @@
 import { performance } from 'node:perf_hooks'
 import type { ServerStream, StreamHandler } from '../engine/contracts/streams.ts'
 import type { UpstreamAddress } from '../engine/sockets/upstream-address.ts'
-import { GatewayError } from '../errors.ts'
+import { GatewayError } from '../errors/index.ts'
 import type { RoutePlace } from '../exchange/exchange.ts'
 import { pickBackend } from './config/rules.ts'
 import type { CompiledStreamBackend, StreamPlacement } from './config/streams.ts'

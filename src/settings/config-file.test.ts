@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { remoteSettings, settings } from '../settings.ts'
 import { fileName, settingsOfFile } from './config-file.ts'
+import { remoteSettings, settings } from './index.ts'
 
 const rows = Object.values({ ...settings, ...remoteSettings })
 const read = (content: unknown) => settingsOfFile(content, rows, 'file')

@@ -8,7 +8,7 @@ import type {
 } from '../../src/engine/contracts/requests.ts'
 import { createEngine, type EngineOptions } from '../../src/engine/engine.ts'
 import type { UpstreamAddress } from '../../src/engine/sockets/upstream-address.ts'
-import type { GatewayError } from '../../src/errors.ts'
+import type { GatewayError } from '../../src/errors/index.ts'
 import { ManualClock } from '../support/manual-clock.ts'
 
 /** What the log would say of one exchange. */

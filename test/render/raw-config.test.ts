@@ -6,7 +6,7 @@ import { hiddenSettings } from '../../src/desired/deployment/own-settings.ts'
 import type { ProxyParameters } from '../../src/desired/deployment/parameters.ts'
 import { anyEnvironment, type RenderedObject } from '../../src/desired/deployment/plan.ts'
 import { fileName, settingsOfFile } from '../../src/settings/config-file.ts'
-import { remoteSettings, type SettingRow, settings } from '../../src/settings.ts'
+import { remoteSettings, type SettingRow, settings } from '../../src/settings/index.ts'
 
 const samples = [
   'refuse',

@@ -6,7 +6,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { Worker } from 'node:worker_threads'
 import { passwordHashKind } from '../../base/htpasswd.ts'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import { verifySha1 } from './sha1.ts'
 import type { PasswordQuestion, PasswordVerdict } from './thread.ts'
 

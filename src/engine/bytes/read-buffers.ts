@@ -1,5 +1,5 @@
 import type { IoCore } from '../../core/index.ts'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 
 /**
  * Read buffers of upstream connections: one each while it lives, because a large write to a slow

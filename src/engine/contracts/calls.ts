@@ -1,5 +1,5 @@
 /** Requests of the gateway's own, as those who make them see them. */
-import type { GatewayError } from '../../errors.ts'
+import type { GatewayError } from '../../errors/index.ts'
 import type { HeaderFields } from '../../exchange/exchange.ts'
 import type { ConnectOptions, UpstreamAddress } from '../sockets/upstream-address.ts'
 

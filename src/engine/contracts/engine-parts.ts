@@ -1,4 +1,4 @@
-import type { GatewayError } from '../../errors.ts'
+import type { GatewayError } from '../../errors/index.ts'
 import type { ReadBuffers } from '../bytes/read-buffers.ts'
 import type { EngineLimits, StreamLimits } from '../limits/engine-limits.ts'
 import type { HeadReader } from '../message/head-reader.ts'

@@ -9,7 +9,7 @@
  *   engine:  last byte sent, or the connection is gone ----> onDone (exactly once)
  */
 
-import type { GatewayError } from '../../errors.ts'
+import type { GatewayError } from '../../errors/index.ts'
 import type {
   ChosenBackend,
   Exchange,

@@ -7,7 +7,7 @@
  *   engine:  no connection to the backend ----> onStreamError ----> connect | refuse
  *   engine:  both sides are gone ----> onStreamDone (exactly once)
  */
-import type { GatewayError } from '../../errors.ts'
+import type { GatewayError } from '../../errors/index.ts'
 import type { Peer } from '../../exchange/exchange.ts'
 import type { ConnectOptions, UpstreamAddress } from '../sockets/upstream-address.ts'
 import type { TlsChoice } from '../tls/tls-choice.ts'

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import type { GatewayError } from '../../errors.ts'
+import type { GatewayError } from '../../errors/index.ts'
 import type { BodySink } from '../bytes/body-sink.ts'
 import type { TunnelEnd } from '../bytes/tunnel.ts'
 import type { FramingFields } from '../message/head-output.ts'

@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import type { ForwardOptions } from '../contracts/requests.ts'
 import { Timer, type TimerOwner, type TimerWheel } from '../time/timer-wheel.ts'
 

@@ -1,5 +1,5 @@
 import { PieceQueue } from '../../base/piece-queue.ts'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import type { BodyDetour, BodyOutlet } from '../../exchange/exchange.ts'
 import type { BodySink, BodySource } from '../bytes/body-sink.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'

@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import type { DownstreamHandler, DownstreamStream } from '../contracts/downstream.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'
 import type {

@@ -1,5 +1,5 @@
 import { HTTP2_PREFACE, INCOMPLETE } from '../../core/index.ts'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import { UnreadBytes } from '../bytes/unread-bytes.ts'
 import type { AcceptedConnection, OpenConnection } from '../contracts/connections.ts'
 import type { DownstreamHandler, DownstreamStream } from '../contracts/downstream.ts'

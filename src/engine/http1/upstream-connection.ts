@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { INCOMPLETE } from '../../core/index.ts'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import type { HttpVersion } from '../../exchange/connection.ts'
 import { type ReadBuffer, type ReadInto, readBufferSize } from '../bytes/read-buffers.ts'
 import { UnreadBytes } from '../bytes/unread-bytes.ts'

@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import type { OpenConnection } from '../contracts/connections.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'
 import type { EngineLimits } from '../limits/engine-limits.ts'

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import type { Peer } from '../../exchange/exchange.ts'
 import { isGrpc } from '../../exchange/grpc.ts'
 import type { TunnelEnd } from '../bytes/tunnel.ts'

@@ -1,5 +1,5 @@
 import { PieceQueue } from '../../base/piece-queue.ts'
-import type { GatewayError } from '../../errors.ts'
+import type { GatewayError } from '../../errors/index.ts'
 import type { MessageBody } from '../message/message-body.ts'
 import { errorCodes } from './frames.ts'
 import { SendingStream, type StreamSession } from './sending-stream.ts'

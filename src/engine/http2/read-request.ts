@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import type { EngineLimits } from '../limits/engine-limits.ts'
 import { type HeadReader, refusedRequest } from '../message/head-reader.ts'
 import { unservedHead } from '../message/unserved-head.ts'

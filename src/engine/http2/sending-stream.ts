@@ -1,4 +1,4 @@
-import type { GatewayError } from '../../errors.ts'
+import type { GatewayError } from '../../errors/index.ts'
 import type { BodySink } from '../bytes/body-sink.ts'
 import { latin1Text } from '../bytes/latin1.ts'
 import type { Transport } from '../sockets/transport.ts'

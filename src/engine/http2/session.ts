@@ -1,4 +1,4 @@
-import type { GatewayError } from '../../errors.ts'
+import type { GatewayError } from '../../errors/index.ts'
 import { UnreadBytes } from '../bytes/unread-bytes.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'
 import type { FloodKind } from '../limits/http2-floods.ts'

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import type { HttpVersion } from '../../exchange/connection.ts'
 import { type ReadBuffer, type ReadInto, readBufferSize } from '../bytes/read-buffers.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'

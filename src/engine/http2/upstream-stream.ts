@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import type { TunnelEnd } from '../bytes/tunnel.ts'
 import type { UpstreamHandler, UpstreamStream } from '../contracts/upstream.ts'
 import type { FramingFields } from '../message/head-output.ts'

@@ -25,7 +25,7 @@ import {
   nameOfCode,
   statusOfRefusal,
 } from '../../core/index.ts'
-import { type ErrorCode, GatewayError } from '../../errors.ts'
+import { type ErrorCode, GatewayError } from '../../errors/index.ts'
 
 /** Bits of known field names, for choosing what to leave out of a head. */
 export type NameBits = number

@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import type { FieldPair, HeaderFields } from '../../exchange/exchange.ts'
 import { latin1Text } from '../bytes/latin1.ts'
 import type { HeadOutput } from './head-output.ts'

@@ -1,5 +1,5 @@
 import { PieceQueue } from '../../base/piece-queue.ts'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import type { Body, BodyTransform, BufferedBody } from '../../exchange/exchange.ts'
 import { BodyCopy, type BodyWaiter, boundedBody, copyOf } from '../bytes/body-copy.ts'
 import type { BodySink, BodySource, BodyTap } from '../bytes/body-sink.ts'

@@ -19,7 +19,7 @@ import {
   NAME_HOST,
   NAME_TRAILER,
 } from '../../core/index.ts'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import type { HeaderFields, RequestHead } from '../../exchange/exchange.ts'
 import { latin1Text } from '../bytes/latin1.ts'
 import { type FramingFields, type HeadOutput, HeadText } from './head-output.ts'

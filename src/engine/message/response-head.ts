@@ -6,7 +6,7 @@ import {
   NAME_CONTENT_LENGTH,
   NAME_TRAILER,
 } from '../../core/index.ts'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import type { HeaderFields, ResponseHead } from '../../exchange/exchange.ts'
 import { type FramingFields, type HeadOutput, HeadText } from './head-output.ts'
 import { type HeadReader, nameBit } from './head-reader.ts'

@@ -1,5 +1,5 @@
 import { FLAG_EXPECT_OTHER, METHOD_CONNECT } from '../../core/index.ts'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import type { EngineLimits } from '../limits/engine-limits.ts'
 import type { HeadReader } from './head-reader.ts'
 

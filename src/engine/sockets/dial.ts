@@ -4,7 +4,7 @@
  */
 import { connect as connectTcp, type NetConnectOpts, type Socket } from 'node:net'
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import type { HttpVersion } from '../../exchange/connection.ts'
 import { handshakeOptions } from '../../tls-client/handshake.ts'
 import type { ReadInto } from '../bytes/read-buffers.ts'

@@ -1,6 +1,6 @@
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import { isIPv6 } from 'node:net'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'
 import { canonicalAddress } from '../sockets/canonical-address.ts'
 import { addressKey, DatagramSession } from './datagram-session.ts'

@@ -2,7 +2,7 @@ import { createSocket, type Socket } from 'node:dgram'
 import { isIPv6 } from 'node:net'
 // The global is looked up by an accessor each time.
 import { performance } from 'node:perf_hooks'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import type { Peer } from '../../exchange/exchange.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'
 import type { ServerStream } from '../contracts/streams.ts'

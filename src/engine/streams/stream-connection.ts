@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 // The global is looked up by an accessor each time.
 import { performance } from 'node:perf_hooks'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import type { Peer } from '../../exchange/exchange.ts'
 import { Tunnel } from '../bytes/tunnel.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'

@@ -1,4 +1,4 @@
-import type { GatewayError } from '../../errors.ts'
+import type { GatewayError } from '../../errors/index.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'
 import type { UpstreamHandler, UpstreamStream } from '../contracts/upstream.ts'
 import type { MessageBody } from '../message/message-body.ts'

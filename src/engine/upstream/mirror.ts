@@ -1,5 +1,5 @@
 import { PieceQueue } from '../../base/piece-queue.ts'
-import type { GatewayError } from '../../errors.ts'
+import type { GatewayError } from '../../errors/index.ts'
 import type { BodyTap } from '../bytes/body-sink.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'
 import type { UpstreamHandler, UpstreamStream } from '../contracts/upstream.ts'

@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import type { UpstreamStream } from '../contracts/upstream.ts'
 import type { LoopTicks } from '../time/loop-ticks.ts'
 

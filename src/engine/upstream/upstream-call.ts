@@ -2,7 +2,7 @@
  * A request of the gateway's own to an upstream, over the same pools, protocols and TLS as requests
  * of clients: what policies ask other services goes this way.
  */
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import type { BodySink } from '../bytes/body-sink.ts'
 import type { CallListener, CallRequest, OpenCall } from '../contracts/calls.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'

@@ -7,7 +7,7 @@ import {
   type DeniedHttpResponse,
   type OkHttpResponse,
 } from '../../../proto/gen/called/ext_authz_pb.ts'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import {
   type Callouts,
   type Exchange,

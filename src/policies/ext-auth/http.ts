@@ -1,7 +1,7 @@
 /** Authorization over HTTP: 200 lets a request pass, and no other status does. */
 import { withoutRootDot } from '../../base/root-dot.ts'
 import { isCelError } from '../../cel/index.ts'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import {
   type Callouts,
   type Exchange,

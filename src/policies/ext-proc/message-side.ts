@@ -15,7 +15,7 @@ import type {
 } from '../../../proto/gen/called/ext_proc_pb.ts'
 import { Fifo } from '../../base/fifo.ts'
 import { PieceQueue } from '../../base/piece-queue.ts'
-import type { GatewayError } from '../../errors.ts'
+import type { GatewayError } from '../../errors/index.ts'
 import type { Body, BodyDetour, BodyOutlet } from '../../exchange/exchange.ts'
 import type { BodyLedger } from './body-ledger.ts'
 import { changeTrailers } from './fields.ts'

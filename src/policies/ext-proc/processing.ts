@@ -11,7 +11,7 @@ import {
   type ProcessingResponse,
   ProcessingResponseSchema,
 } from '../../../proto/gen/called/ext_proc_pb.ts'
-import { type ErrorCode, GatewayError } from '../../errors.ts'
+import { type ErrorCode, GatewayError } from '../../errors/index.ts'
 import type {
   Callouts,
   CalloutTarget,

@@ -1,5 +1,5 @@
 /** The body of a response that a processor wants to see in one piece. */
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import type { BodyTransform, Exchange } from '../../exchange/exchange.ts'
 import { changeResponse } from './fields.ts'
 import type { Processing } from './processing.ts'

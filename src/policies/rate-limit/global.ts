@@ -7,7 +7,7 @@ import {
   RateLimitResponseSchema,
 } from '../../../proto/gen/called/rate_limit_pb.ts'
 import { type CelResult, type CelValue, isCelError, toText } from '../../cel/index.ts'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import type { Callouts, Exchange, HeaderFields, RespondVerdict } from '../../exchange/exchange.ts'
 import { isFieldName, isFieldValue } from '../../model/header-changes.ts'
 import { type BodyNeeds, Expression } from '../../variables/index.ts'

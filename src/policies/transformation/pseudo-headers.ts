@@ -1,6 +1,6 @@
 /** Parts of a message that are no fields (RFC 9113 8.3). What cannot be one changes nothing. */
 import type { CelResult } from '../../cel/index.ts'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 
 /** Sets `:method`, `:scheme`, `:authority` or `:path`. */

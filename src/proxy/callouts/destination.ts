@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import type { ConnectionSettings } from '../../exchange/connection.ts'
 import type { CalloutTarget, HostTarget, VendorTarget } from '../../exchange/exchange.ts'
 import { targetObject } from '../../model/inference-pools.ts'

@@ -1,7 +1,7 @@
 /** gRPC calls of policies to backends: unary ones, and streams of messages both ways. */
 
 import type { CallListener } from '../../engine/contracts/calls.ts'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import type {
   GrpcCallout,
   GrpcStream,

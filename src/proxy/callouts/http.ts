@@ -1,7 +1,7 @@
 /** HTTP calls of policies to backends, written once and answered once. */
 import { GrowingBytes } from '../../base/growing-bytes.ts'
 import type { CallListener } from '../../engine/contracts/calls.ts'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import type { HeaderFields, HttpCallout, HttpCalloutAnswer } from '../../exchange/exchange.ts'
 import type { CalloutOpener, OpenCallout } from './opener.ts'
 

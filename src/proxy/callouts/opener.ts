@@ -5,7 +5,7 @@
 
 import type { CallListener, OpenCall } from '../../engine/contracts/calls.ts'
 import type { UpstreamAddress } from '../../engine/sockets/upstream-address.ts'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import type {
   CalloutSubtype,
   CalloutTarget,

@@ -1,7 +1,7 @@
 /** What holds for a destination that a route leads to. */
 
 import { vendorTls } from '../../backends/ai/providers/vendor-tls.ts'
-import type { ErrorCode } from '../../errors.ts'
+import type { ErrorCode } from '../../errors/index.ts'
 import type { Step } from '../../policies/define.ts'
 import type { BackendPlace } from '../../policies/merge.ts'
 import type { Destination } from '../upstream/destination.ts'

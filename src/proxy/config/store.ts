@@ -12,7 +12,7 @@ import type { IoCore } from '../../core/io-core.ts'
 import type { StreamProtocol } from '../../engine/contracts/streams.ts'
 import type { TicketKeyring } from '../../engine/tls/session-tickets.ts'
 import type { TlsChoice } from '../../engine/tls/tls-choice.ts'
-import type { ErrorCode } from '../../errors.ts'
+import type { ErrorCode } from '../../errors/index.ts'
 import type { ClientSettings } from '../../exchange/connection.ts'
 import type {
   DesiredDelta,

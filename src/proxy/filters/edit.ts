@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import type { RequestHead } from '../../exchange/exchange.ts'
 import { changeHeaders } from '../../model/header-changes.ts'
 import type { CompiledFilters, RewriteFilter } from './compile.ts'

@@ -1,7 +1,7 @@
 /** From a backend of language models to one provider, and what is learned of providers. */
 import { isIP } from 'node:net'
 import type { ServerExchange } from '../../engine/contracts/requests.ts'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import type { FieldPair } from '../../exchange/exchange.ts'
 import { forwardingFacts } from '../../exchange/forwarding.ts'
 import { tokenLimitsOf } from '../../exchange/rate-limits.ts'

@@ -10,7 +10,7 @@ import {
 import { GrowingBytes } from '../../base/growing-bytes.ts'
 import { SseEventTooLarge, SseReader } from '../../base/sse-reader.ts'
 import type { CallListener } from '../../engine/contracts/calls.ts'
-import type { GatewayError } from '../../errors.ts'
+import type { GatewayError } from '../../errors/index.ts'
 import type { HeaderFields } from '../../exchange/exchange.ts'
 import { type RefusedAnswer, TargetFailure } from './failure.ts'
 

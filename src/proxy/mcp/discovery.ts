@@ -5,7 +5,7 @@
 
 import { wrongMethod } from '../../backends/mcp/auth/own-answers.ts'
 import { readMetadataPath } from '../../backends/mcp/auth/well-known.ts'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import type { RespondVerdict } from '../../exchange/exchange.ts'
 import type { RequestContext } from '../request-context.ts'
 import type { GatewayRuntime } from '../runtime.ts'

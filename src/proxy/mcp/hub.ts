@@ -8,7 +8,7 @@ import {
   type TargetSession,
 } from '../../backends/mcp/session-state.ts'
 import type { CallListener, CallRequest, OpenCall } from '../../engine/contracts/calls.ts'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import { sessionKeyRef } from '../../model/mcp-targets.ts'
 import { now } from '../upstream/choose.ts'
 import type { ClientRecord } from './client-view.ts'

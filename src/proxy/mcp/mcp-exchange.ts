@@ -2,7 +2,7 @@
 
 import { principalOf } from '../../backends/mcp/principal.ts'
 import { isCredentialName } from '../../base/credential-names.ts'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import type { LearnedRecord } from '../../exchange/learned.ts'
 import type { McpItem, McpRules } from '../../exchange/mcp.ts'
 import type { BackendAccess } from '../config/backend-access.ts'

@@ -11,7 +11,7 @@ import {
 import { methodOf } from '../../backends/mcp/methods.ts'
 import { newSessionId, type SessionState } from '../../backends/mcp/session-state.ts'
 import { assumedVersion, hasBatches, latestVersion } from '../../backends/mcp/versions.ts'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import type { HeaderFields, RespondVerdict } from '../../exchange/exchange.ts'
 import { decode } from './answer-reader.ts'
 import { toFailure } from './failure.ts'

@@ -1,7 +1,7 @@
 /** Answers that tell a client why it gets none. */
 
 import { codes, errorText } from '../../backends/mcp/answers.ts'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import type { RespondVerdict } from '../../exchange/exchange.ts'
 import type { TargetFailure } from './failure.ts'
 

@@ -1,7 +1,7 @@
 /** The way of a request to a backend of MCP servers (streamable HTTP), by its method. */
 
 import { codes } from '../../backends/mcp/answers.ts'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import type { RespondVerdict } from '../../exchange/exchange.ts'
 import type { NamedTarget } from '../config/rules.ts'
 import type { RequestContext } from '../request-context.ts'

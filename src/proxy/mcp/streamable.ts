@@ -2,7 +2,7 @@
 
 import type { TargetSession } from '../../backends/mcp/session-state.ts'
 import type { CallListener } from '../../engine/contracts/calls.ts'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import { now } from '../upstream/choose.ts'
 import type { UpstreamEndpoint } from '../upstream/endpoint.ts'
 import type { McpTargetEntry } from '../upstream/mcp-targets.ts'

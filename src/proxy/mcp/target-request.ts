@@ -3,7 +3,7 @@
 import { mcpStepOf } from '../../backends/mcp/policy/step.ts'
 import type { CallRequest } from '../../engine/contracts/calls.ts'
 import { checkField } from '../../engine/message/header-fields.ts'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import { forwardingFacts } from '../../exchange/forwarding.ts'
 import { FieldPairs } from '../../exchange/memory-message.ts'
 import type { BackendAccess } from '../config/backend-access.ts'

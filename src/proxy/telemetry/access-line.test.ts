@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { ServerExchange } from '../../engine/contracts/requests.ts'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import type { AttributeChanges } from '../../exchange/observe.ts'
 import { type AccessLogFormat, lineFormats } from './access-line.ts'
 import type { RequestFacts } from './types.ts'

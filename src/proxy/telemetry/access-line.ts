@@ -5,7 +5,7 @@
  */
 
 import type { ServerExchange } from '../../engine/contracts/requests.ts'
-import type { GatewayError } from '../../errors.ts'
+import type { GatewayError } from '../../errors/index.ts'
 import type { AttributeChanges } from '../../exchange/observe.ts'
 import {
   protocolOf,

@@ -3,7 +3,7 @@
 import type { Usage } from '../../backends/ai/chat.ts'
 import type { ServerExchange } from '../../engine/contracts/requests.ts'
 import type { ServerStream } from '../../engine/contracts/streams.ts'
-import type { GatewayError } from '../../errors.ts'
+import type { GatewayError } from '../../errors/index.ts'
 import type { CalloutSubtype, Peer } from '../../exchange/exchange.ts'
 import type { AccessLogRules } from '../../exchange/observe.ts'
 import type { GuardCheck } from '../llm/guard-checks.ts'

@@ -1,5 +1,5 @@
 import type { UpstreamAddress } from '../../engine/sockets/upstream-address.ts'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import type { RequestCap, RequestShare } from './request-cap.ts'
 
 /** Weight of the latest observation in averages. */

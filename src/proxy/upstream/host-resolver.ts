@@ -7,7 +7,7 @@
  *
  * So a request waits for DNS when a name is new, and hardly ever again.
  */
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import type { Lookup, Resolution } from './lookup.ts'
 import { NameEndpoints } from './name-endpoints.ts'
 

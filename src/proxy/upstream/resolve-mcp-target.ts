@@ -2,7 +2,7 @@
 
 import { bareHost } from '../../base/bare-host.ts'
 import type { UpstreamAddress } from '../../engine/sockets/upstream-address.ts'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import type { BackendAccess, BackendPart } from '../config/backend-access.ts'
 import { joinAuthority } from './authority.ts'
 import { chooseEndpoint, type EndpointSet, now } from './choose.ts'

@@ -1,7 +1,7 @@
 /** From a backendRef to an address: the last thing that can go wrong before bytes are sent. */
 import { isIP } from 'node:net'
 import type { UpstreamAddress } from '../../engine/sockets/upstream-address.ts'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import type { UpstreamVersion } from '../../exchange/connection.ts'
 import { serviceHost } from '../../model/service-host.ts'
 import type { BackendAccess, BackendPart } from '../config/backend-access.ts'

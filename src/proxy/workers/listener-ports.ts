@@ -16,7 +16,7 @@
 
 import type { Engine, PortChange } from '../../engine/contracts/engine.ts'
 import type { TlsChoice } from '../../engine/tls/tls-choice.ts'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import { compareText } from '../../model/names.ts'
 import type { DesiredDelta, ListenerResource, ResourceKey } from '../../model/resources.ts'
 import type { PortUse } from '../config/listener-tables.ts'

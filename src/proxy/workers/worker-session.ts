@@ -7,7 +7,7 @@
 import type { Engine, PortChange } from '../../engine/contracts/engine.ts'
 import type { TicketKeyring } from '../../engine/tls/session-tickets.ts'
 import type { TlsChoice } from '../../engine/tls/tls-choice.ts'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import type { DesiredDelta, ResourceKey } from '../../model/resources.ts'
 import type { ConfigUpdate, Rejection } from '../../wire/channel.ts'
 import { type DecodedDelta, decodeDelta } from '../../wire/decode.ts'

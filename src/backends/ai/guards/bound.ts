@@ -1,6 +1,6 @@
 /** Guards of one policy, bound for requests. What they compile in the core is theirs to free. */
 import { compileRegex, type Mask, type Regex } from '../../../core/index.ts'
-import { GatewayError } from '../../../errors.ts'
+import { GatewayError } from '../../../errors/index.ts'
 import type { ConnectionSettings } from '../../../exchange/connection.ts'
 import { CopiedExchange } from '../../../exchange/derived.ts'
 import type {

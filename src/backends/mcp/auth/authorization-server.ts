@@ -5,7 +5,7 @@
  *   IdpA   ignores `resource` (RFC 8707) and wants `audience` instead: the authorization endpoint has it
  *   IdpB   lets no script register a client: clients register here, and the gateway passes it on
  */
-import { GatewayError } from '../../../errors.ts'
+import { GatewayError } from '../../../errors/index.ts'
 import type { Callouts, Exchange, HttpCalloutAnswer, Verdict } from '../../../exchange/exchange.ts'
 import type { PolicyHost, RateBucket } from '../../../exchange/rate-limits.ts'
 import type { McpAuthenticationConfig } from '../policy/config.ts'

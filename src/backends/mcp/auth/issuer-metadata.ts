@@ -1,5 +1,5 @@
 /** Metadata of an issuer, as its own server publishes it (RFC 8414, OpenID Connect Discovery 1.0). */
-import { GatewayError } from '../../../errors.ts'
+import { GatewayError } from '../../../errors/index.ts'
 import type { Callouts, HttpCallout } from '../../../exchange/exchange.ts'
 import type { McpAuthenticationConfig } from '../policy/config.ts'
 

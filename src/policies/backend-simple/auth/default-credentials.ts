@@ -1,7 +1,7 @@
 /** Credentials of AWS that the place has, in which this process runs. */
 import { credentialChain } from '../../../auth/aws/credential-chain.ts'
 import type { Renewed } from '../../../auth/renewed.ts'
-import { GatewayError } from '../../../errors.ts'
+import { GatewayError } from '../../../errors/index.ts'
 import type { Exchange, Verdict } from '../../../exchange/exchange.ts'
 import { next } from '../../../exchange/exchange.ts'
 import { type SigningPlace, signExchange } from './sign.ts'

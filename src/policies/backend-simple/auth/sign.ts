@@ -6,7 +6,7 @@ import {
   signRequest,
   unsignedPayload,
 } from '../../../auth/aws/signature.ts'
-import { GatewayError } from '../../../errors.ts'
+import { GatewayError } from '../../../errors/index.ts'
 import { type Exchange, next, type Verdict } from '../../../exchange/exchange.ts'
 import { forwardingFacts, type SigningScope } from '../../../exchange/forwarding.ts'
 

@@ -4,7 +4,7 @@
  * and text follow from the row, never from the place that catches it. docs/errors.md lists the same
  * rows. Codes are never reused.
  */
-import { type ErrorRow, row } from './errors/row.ts'
+import { type ErrorRow, row } from './row.ts'
 
 /** A request that breaks a rule. */
 const invalid = (status: number, text: string, doc: string): ErrorRow =>

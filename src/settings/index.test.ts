@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { drainDeadlines, readSettings } from './settings.ts'
+import { drainDeadlines, readSettings } from './index.ts'
 
 describe('readSettings', () => {
   it('takes the flag before the environment, and the environment before the default', () => {

@@ -3,8 +3,8 @@
  * variable and a line of docs/settings.md. A flag wins over the environment, which wins over the
  * default. The two deadlines and LOG_FORMAT keep the names that GatewayParameters documents.
  */
-import { parseLogFilter } from './base/log-filter.ts'
-import { failAll, type Outcome, succeed } from './base/outcome.ts'
+import { parseLogFilter } from '../base/log-filter.ts'
+import { failAll, type Outcome, succeed } from '../base/outcome.ts'
 import {
   addressForm,
   delayForm,
@@ -22,9 +22,9 @@ import {
   readWord,
   readWorkers,
   sessionLifetimeForm,
-} from './settings/readers.ts'
-import { remoteSettings } from './settings/remote.ts'
-import { row, type SettingProblem, type SettingRow } from './settings/row.ts'
+} from './readers.ts'
+import { remoteSettings } from './remote.ts'
+import { row, type SettingProblem, type SettingRow } from './row.ts'
 
 export type { SettingProblem, SettingRow }
 export { remoteSettings }
