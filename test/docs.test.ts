@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { errorCatalogue } from '../src/errors/index.ts'
@@ -24,6 +24,23 @@ describe('docs/errors.md', () => {
   it.each(Object.entries(errorCatalogue))('tells %s as the catalogue does', (code, row) => {
     const { status, source, retry, reason, text } = row
     expect(rows.get(code)).toEqual([String(status), source, retry, reason, text])
+  })
+})
+
+describe('docs/architecture.md', () => {
+  it('names every folder of src', () => {
+    const page = read('docs/architecture.md')
+    const folders = readdirSync(join(root, 'src'), { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => `src/${name}`)
+    expect(folders.filter((folder) => !page.includes(folder))).toEqual([])
+  })
+
+  it('names no folder that is gone', () => {
+    const named = [...read('docs/architecture.md').matchAll(/`((?:src|test)\/[\w./-]+)`/g)]
+    expect(
+      named.map(([, path = '']) => path).filter((path) => !existsSync(join(root, path))),
+    ).toEqual([])
   })
 })
 
