@@ -12,6 +12,11 @@ export class Repeated<Value> {
     this.#most = most
   }
 
+  /** The value that is kept under this identity. */
+  find(identity: string): Value | undefined {
+    return this.#known.get(identity)
+  }
+
   /** The value that was kept under this identity first. Values are shared: never change one. */
   share(identity: string, value: Value): Value {
     const known = this.#known.get(identity)

@@ -64,13 +64,13 @@ describe('a change set on the wire', () => {
           key: 'listener/Gateway/ns/gw/quic',
           version: '1',
           code: 'resource_unreadable',
-          message: 'protocol "QUIC" is not known to this version',
+          message: 'Listener.protocol "QUIC" is not known to this version',
         },
         {
           key: 'k',
           version: 'v',
           code: 'resource_unreadable',
-          message: 'a resource of a type that this version does not know',
+          message: 'Resource is of a type that this version does not know',
         },
       ],
     })

@@ -91,6 +91,17 @@ const provider = fc.record(
   { requiredKeys: ['config'], noNullPrototype: true },
 )
 
+const mcpTarget = record({
+  name: text,
+  sections: list(text),
+  protocol: fc.constantFrom('StreamableHTTP', 'SSE'),
+  path: text,
+  destination: fc.oneof(
+    record({ type: fc.constant('static' as const), host: text, port }),
+    record({ type: fc.constant('service' as const), namespace: text, name: text, port }),
+  ),
+})
+
 const resources = {
   listener: record(
     {
@@ -186,6 +197,11 @@ const resources = {
       record({ type: fc.constant('static' as const), host: text, port }),
       record({ type: fc.constant('dynamic' as const) }),
       record({ type: fc.constant('ai' as const), groups: list(list(provider)) }),
+      record({
+        type: fc.constant('mcp' as const),
+        targets: list(mcpTarget),
+        isStateless: fc.boolean(),
+      }),
       record({ type: fc.constant('unsupported' as const), message: text }),
     ),
   }),

@@ -1,0 +1,115 @@
+/** Where objects of the model differ from the messages of proto/resource.proto. */
+import {
+  type Backend_Provider,
+  DeltaSchema,
+  type Listener,
+  type Policy,
+  type Pool_Picker,
+  ResourceSchema,
+} from '../../proto/gen/resource_pb.ts'
+import { vendorNames } from '../backends/ai/providers/index.ts'
+import type { EndpointPicker } from '../model/inference-pools.ts'
+import type { ModelProvider, ProviderGroup } from '../model/model-providers.ts'
+import type { ObjectName } from '../model/names.ts'
+import type {
+  BackendTarget,
+  ListenerResource,
+  PolicyResource,
+  RouteFilter,
+} from '../model/resources.ts'
+import { codecsOf, type Shapes } from './codec.ts'
+import type { Findings } from './fields.ts'
+
+export const policySections = ['frontend', 'traffic', 'backend'] as const
+export const policyPhases = ['PreRouting', 'PostRouting'] as const
+
+export const shapes: Shapes = {
+  Resource: {
+    isIsolated: true,
+    fromWire: (resource: object, findings: Findings) => ({ resource, findings }),
+  },
+  ObjectRef: { isShared: true, shared: ['kind', 'namespace'] },
+  Listener: {
+    words: { protocol: ['HTTP', 'HTTPS', 'TLS', 'TCP', 'UDP'] },
+    toWire: ({ gateway: { namespace, name }, ...listener }: ListenerResource) => ({
+      ...listener,
+      gatewayNamespace: namespace,
+      gatewayName: name,
+    }),
+    fromWire: ({ gatewayNamespace, gatewayName, ...listener }: Listener) => ({
+      ...listener,
+      gateway: { namespace: gatewayNamespace, name: gatewayName },
+    }),
+  },
+  Route: { inlined: ['age'], shared: ['ruleName', 'attachments', 'backends'] },
+  Stream: { inlined: ['age'], shared: ['attachments'] },
+  Attachment: { shared: ['listener'] },
+  RouteMatch: { shared: ['method'] },
+  PathMatch: { words: { type: ['Exact', 'PathPrefix', 'RegularExpression'] } },
+  NamedMatch: { words: { type: ['Exact', 'RegularExpression'] }, shared: ['name'] },
+  RouteFilter: {
+    toWire: (filter: RouteFilter) =>
+      'changes' in filter ? { type: filter.type, ...filter.changes } : filter,
+    fromWire: ({ type, ...filter }: { readonly type: string }) =>
+      'set' in filter ? { type, changes: filter } : { type, ...filter },
+  },
+  HeaderChanges: { shared: ['remove'] },
+  HeaderValue: { shared: ['name'] },
+  PathModifier: { words: { type: ['ReplaceFullPath', 'ReplacePrefixMatch'] } },
+  SessionPersistence: { words: { carrier: ['Cookie', 'Header'] } },
+  BackendTarget: {
+    isShared: true,
+    // Readers that know no pools take the reference for an invalid one.
+    toWire(target: BackendTarget) {
+      if (target.type !== 'pool') return target
+      const { namespace, name } = target
+      const message = 'this proxy knows no InferencePools'
+      return { type: 'invalid', reason: 'UnsupportedValue', message, pool: { namespace, name } }
+    },
+    fromWire: (target: { readonly pool?: ObjectName }): object =>
+      target.pool === undefined ? target : { type: 'pool', ...target.pool },
+  },
+  'Backend.Group': {
+    toWire: (providers: ProviderGroup) => ({ providers }),
+    fromWire: ({ providers }: { readonly providers: ProviderGroup }) => providers,
+  },
+  'Backend.Provider': {
+    words: { vendor: vendorNames },
+    toWire: ({ config, ...provider }: ModelProvider) => ({ ...provider, ...config }),
+    fromWire: ({ name, host, port, path, ...config }: Backend_Provider) => ({
+      ...(name !== undefined && { name }),
+      ...(host !== undefined && { host }),
+      ...(port !== undefined && { port }),
+      ...(path !== undefined && { path }),
+      config,
+    }),
+  },
+  'Backend.Target': { words: { protocol: ['StreamableHTTP', 'SSE'] } },
+  'Service.Port': { words: { protocol: ['UDP'] } },
+  Pool: { words: { appProtocol: ['http', 'kubernetes.io/h2c'] } },
+  'Pool.Picker': {
+    words: { failureMode: ['FailOpen', 'FailClose'] },
+    toWire: ({ target, failureMode }: EndpointPicker) => ({ ...target, failureMode }),
+    fromWire: ({ failureMode, ...target }: Pool_Picker) => ({
+      target: { type: 'service', ...target },
+      failureMode,
+    }),
+  },
+  'Workload.Endpoint': { absentIfEmpty: ['forZones', 'forNodes'] },
+  Policy: {
+    inlined: ['age'],
+    words: { section: policySections, phase: policyPhases },
+    absentIfEmpty: ['secrets'],
+    toWire: ({ policy, ...rest }: PolicyResource) => ({ ...rest, ...policy }),
+    fromWire: ({ namespace, name, dispensable, ...rest }: Policy) => ({
+      ...rest,
+      policy: { namespace, name },
+      ...(dispensable === true && { dispensable }),
+    }),
+  },
+  'Policy.Target': { inlined: ['object'] },
+}
+
+const codecs = codecsOf(shapes)
+export const resourceCodec = codecs(ResourceSchema)
+export const deltaCodec = codecs(DeltaSchema)
