@@ -86,7 +86,7 @@ describe('edits', () => {
     await waitFor('the old port to close', () =>
       send(port).then(
         () => false,
-        () => true,
+        (error: NodeJS.ErrnoException) => error.code === 'ECONNREFUSED',
       ),
     )
   })
