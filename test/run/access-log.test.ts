@@ -133,7 +133,7 @@ describe('the access log without a policy', () => {
   })
 })
 
-it('names the client of a request that was given up', async () => {
+it('names the client of a request that the client gave up', async () => {
   const socket = connectSocket(ports.text.plain, '127.0.0.1')
   await once(socket, 'connect')
   const from = socket.localPort ?? 0
@@ -163,7 +163,7 @@ describe('gRPC', () => {
     ['in trailers', '/grpc/trailers', 5],
     ['in a head without a body', '/grpc/head', 13],
     ['of an answer of the gateway', '/refused', 14],
-  ])('has its status, %s', async (_, path, expected) => {
+  ])('logs the gRPC status, %s', async (_, path, expected) => {
     await call(path)
     const line = await waitFor('the line', () =>
       running.json.stdout.split('\n').find((text) => text.includes(`"http.path":"${path}"`)),
@@ -173,7 +173,7 @@ describe('gRPC', () => {
 })
 
 describe('[AccessLog.filter] a filter', () => {
-  it('lets lines through where it is true', async () => {
+  it('writes a line only if the filter is true', async () => {
     const lines = await linesOf(
       'text',
       'filtered',
@@ -184,13 +184,13 @@ describe('[AccessLog.filter] a filter', () => {
     expect(lines.map((line) => /http\.path=(\S+)/.exec(line)?.[1])).toEqual(['/missing', '/asked'])
   })
 
-  it('that is no bool, or cannot be evaluated, lets none through', async () => {
+  it('writes no line if the filter is not a bool or cannot be evaluated', async () => {
     expect(await linesOf('text', 'broken', {}, { headers: { log: 'true' } })).toEqual([])
   })
 })
 
 describe('[AccessLog.attributes] attributes', () => {
-  it('[LogTracingAttributes.remove] that are removed are left out', async () => {
+  it('[LogTracingAttributes.remove] leaves out attributes that the policy removes', async () => {
     const [line = ''] = await linesOf('text', 'removed', { path: '/r' })
     expect(line).toContain('http.path=/r')
     expect(line).not.toMatch(/http\.method|http\.host|duration/)
@@ -199,7 +199,7 @@ describe('[AccessLog.attributes] attributes', () => {
     expect(json).not.toHaveProperty('http.method')
   })
 
-  it('[LogTracingAttributes.add] [AttributeAdd.name] [AttributeAdd.expression] that are added end the line', async () => {
+  it('[LogTracingAttributes.add] [AttributeAdd.name] [AttributeAdd.expression] appends the added attributes to the line', async () => {
     const [line = ''] = await linesOf('text', 'added', {
       method: 'POST',
       path: '/p?q=x%20y',
@@ -214,7 +214,7 @@ describe('[AccessLog.attributes] attributes', () => {
     expect(line).not.toContain('secret-token')
   })
 
-  it('keep their types in JSON', async () => {
+  it('keeps the types of attributes in JSON', async () => {
     const json = await jsonOf('added', { path: '/j', headers: { accept: 'a' } })
     expect(json).toMatchObject({ 'http.path': '/j', code: 2, list: ['a'], took: true, got: 9 })
     for (const name of ['team', 'never', 'null', 'wrong', 'asked.q', 'src.addr']) {
@@ -222,22 +222,22 @@ describe('[AccessLog.attributes] attributes', () => {
     }
   })
 
-  it('[LogTracingAttributes.add] are left out where their expressions fail', async () => {
+  it('[LogTracingAttributes.add] leaves out an attribute whose expression fails', async () => {
     const [line = ''] = await linesOf('text', 'added', { path: '/f' })
     expect(line).not.toMatch(/ (team|never|null|wrong|list)=/)
     expect(line).toContain(' twice=last')
   })
 
-  it('read bodies while they pass', async () => {
+  it('reads bodies for attributes while they pass through', async () => {
     const json = await jsonOf('added', { method: 'PUT', path: '/large', body: 'y'.repeat(70_000) })
     expect([String(json.sent).length, json.got]).toEqual([70_000, 100_000])
   })
 
-  it('work together with a filter', async () => {
+  it('combines added attributes with a filter', async () => {
     expect(await linesOf('text', 'added', { method: 'HEAD' })).toEqual([])
   })
 
-  it('keep a value of a client on its line', async () => {
+  it('escapes line breaks in values that a client sent', async () => {
     const [line = '', ...rest] = await linesOf('text', 'added', {
       headers: { 'x-team': 'a" evil="1' },
     })

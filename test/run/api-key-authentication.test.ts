@@ -92,7 +92,7 @@ describe('apiKeyAuthentication [Traffic.apiKeyAuthentication]', () => {
     expect((await ask('optional', keys)).status).toBe(401)
   })
 
-  it('[APIKeyAuthentication=Optional] lets requests without a key pass, and no wrong one', async () => {
+  it('[APIKeyAuthentication=Optional] mode Optional lets requests without a key pass, but refuses a wrong key', async () => {
     expect((await ask('optional')).status).toBe(200)
     expect(await status('optional', 'key-of-ann')).toBe(200)
     expect(await status('optional', 'key-of-eve')).toBe(401)
@@ -114,7 +114,7 @@ describe('apiKeyAuthentication [Traffic.apiKeyAuthentication]', () => {
     await running.sendUntil(port, request, (answer) => answer.status === 401)
   })
 
-  it('names entries that are no keys, and keeps the others', async () => {
+  it('reports entries that are not keys, and accepts the others', async () => {
     const { message } = await running.condition('GatewayPolicy', 'strict', 'Accepted', 'True')
     for (const text of ['broken', 'is empty', 'without a "key"']) expect(message).toContain(text)
   })
@@ -123,7 +123,7 @@ describe('apiKeyAuthentication [Traffic.apiKeyAuthentication]', () => {
     ['absent', 'Secret nobody does not exist'],
     ['unusable', 'holds no usable key'],
     ['everything', 'matchLabels is empty'],
-  ])('refuses everyone and says so where its Secret is %s', async (name, text) => {
+  ])('refuses all requests and reports it if the Secret is %s', async (name, text) => {
     expect(await status(name, 'key-of-ann')).toBe(401)
     const { message } = await running.condition('GatewayPolicy', name, 'Accepted', 'False')
     expect(message).toContain(text)

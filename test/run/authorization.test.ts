@@ -168,14 +168,14 @@ describe('actions [Traffic.authorization]', () => {
     expect(await status('default', { method: 'DELETE' })).toBe(403)
   })
 
-  it('[error.4] says only that it was refused, and sends nothing on', async () => {
+  it('[error.4] answers a refused request without details, and forwards nothing', async () => {
     const before = upstream.received.length
     const { body, headers } = await running.send(port, { host: 'none.example.com' })
     expect([body, headers['content-type']]).toEqual(['authorization failed', 'text/plain'])
     expect(upstream.received).toHaveLength(before)
   })
 
-  it('tells gRPC clients in their way', async () => {
+  it('answers gRPC clients with a gRPC status', async () => {
     const response = await running.send(port, {
       host: 'none.example.com',
       method: 'POST',
@@ -210,26 +210,26 @@ describe('rules of all levels together [Authorization.mergeAll]', () => {
 })
 
 describe('phases [Traffic.phase]', () => {
-  it('[Traffic.phase=PostRouting] both run, before routing and after', async () => {
+  it('[Traffic.phase=PostRouting] runs rules both before and after routing', async () => {
     const early = { path: '/served', headers: { late: '1', early: '1' } }
     expect(await status('early', early)).toBe(403)
     expect(await status('early', { path: '/served' })).toBe(403)
     expect(await status('early', { path: '/served', headers: { late: '1' } })).toBe(200)
   })
 
-  it('refuses before anybody learns which routes there are', async () => {
+  it('refuses before routing, so that clients cannot discover routes', async () => {
     expect(await status('early', { path: '/unknown' })).toBe(404)
     expect(await status('early', { path: '/unknown', headers: { early: '1' } })).toBe(403)
   })
 })
 
 describe('what cannot be evaluated', () => {
-  it('a missing key or null is no match', async () => {
+  it('a missing key or null does not match', async () => {
     expect(await status('absent')).toBe(200)
     expect(await status('null')).toBe(200)
   })
 
-  it('any other error makes Deny match, and Allow not', async () => {
+  it('any other error makes a Deny rule match and an Allow rule not match', async () => {
     expect(await status('wrong')).toBe(200)
     expect(await status('wrong', withHeaders({ n: '1' }))).toBe(403)
     expect(await status('wrong-allow', withHeaders({ n: '1' }))).toBe(403)
@@ -242,7 +242,7 @@ describe('what cannot be evaluated', () => {
     expect(await status('hidden', withHeaders({ x: ['abc', 'b'] }))).toBe(403)
   })
 
-  it('too much work ends in an error, soon', async () => {
+  it('an expression that costs too much ends early in an error', async () => {
     expect(await status('cost', withHeaders({ n: 'a' }))).toBe(403)
     expect(await status('cost-allow', withHeaders({ n: 'a' }))).toBe(403)
     expect(await status('open')).toBe(200)
@@ -252,7 +252,7 @@ describe('what cannot be evaluated', () => {
 describe('bodies', () => {
   const post = (body: string): TestRequest => ({ method: 'POST', body })
 
-  it('are read where a rule needs them, and sent on whole', async () => {
+  it('reads a body if a rule needs it, and still forwards it whole', async () => {
     expect(await status('body', post('{"role":"admin"}'))).toBe(403)
     const response = await running.send(port, {
       host: 'body.example.com',
@@ -261,12 +261,12 @@ describe('bodies', () => {
     expect(JSON.parse(response.body)).toMatchObject({ body: '{"role":"user"}' })
   })
 
-  it('no body is an empty one, which is no JSON', async () => {
+  it('treats a missing body as empty, which is not valid JSON', async () => {
     expect(await status('body')).toBe(403)
     expect(await status('body', post('{}'))).toBe(200)
   })
 
-  it('padding a body over the limit does not walk past a Deny', async () => {
+  it('padding a body over the limit does not bypass a Deny rule', async () => {
     const padding = ' '.repeat(2_097_152)
     expect(await status('body', post(`${padding}{"role":"admin"}`))).toBe(403)
     expect(await status('body', post(`{"role":"user"}${padding}`))).toBe(403)
@@ -274,37 +274,37 @@ describe('bodies', () => {
     expect(await status('body-allow', post('open sesame'))).toBe(200)
   })
 
-  it('over the limit are sent on where no rule reads them', async () => {
+  it('forwards a body over the limit if no rule reads it', async () => {
     expect(await status('deny', post(' '.repeat(2_097_153)))).toBe(200)
   })
 })
 
 describe('headers as attackers send them', () => {
-  it('several lines are a list, not the first line', async () => {
+  it('several lines of one header are a list, not the first line alone', async () => {
     expect(await status('lines', withHeaders({ 'x-role': 'admin' }))).toBe(403)
     expect(await status('lines', withHeaders({ 'x-role': ['user', 'admin'] }))).toBe(200)
     expect(await status('lines-any', withHeaders({ 'x-role': ['user', 'admin'] }))).toBe(403)
   })
 
-  it('names are compared without case, and an underscore is no hyphen', async () => {
+  it('header names ignore case, and an underscore is not a hyphen', async () => {
     expect(await status('lines', withHeaders({ 'X-ROLE': 'admin' }))).toBe(403)
     expect(await status('lines', withHeaders({ x_role: 'admin' }))).toBe(200)
     expect(await status('allow', withHeaders({ x_team: 'a' }))).toBe(403)
   })
 
-  it('what every object inherits is no header and no claim', async () => {
+  it('inherited properties of objects are neither headers nor claims', async () => {
     expect(await status('inherited')).toBe(403)
     expect(await status('inherited', withHeaders({ constructor: 'x' }))).toBe(200)
   })
 
-  it('a pattern of the client takes linear time', async () => {
+  it('a pattern that the client sends takes linear time', async () => {
     const path = `/${'a'.repeat(4000)}!`
     expect(await status('pattern', { path, headers: { pattern: '^/(a+)+$' } })).toBe(403)
     expect(await status('pattern', { path: '/aa', headers: { pattern: '^/(a+)+$' } })).toBe(200)
     expect(await status('pattern', { headers: { pattern: '(' } })).toBe(403)
   })
 
-  it('thousands of patterns push each other out and still match', async () => {
+  it('thousands of patterns evict each other from the cache and still match', async () => {
     for (let i = 0; i < 600; i++) {
       const headers = { pattern: `^/p${i}$` }
       expect(await status('pattern', { path: `/p${i}`, headers })).toBe(200)
@@ -313,7 +313,7 @@ describe('headers as attackers send them', () => {
 })
 
 describe('variables', () => {
-  it('are what the request is [Authorization.policy.matchExpressions]', async () => {
+  it('describe the request [Authorization.policy.matchExpressions]', async () => {
     const answer = await new Promise<string>((resolve, reject) => {
       const socket = connect(port, '127.0.0.1')
       let text = ''

@@ -199,7 +199,7 @@ describe('[BackendTLS.alpnProtocols] the list is offered in its order, and the s
     expect(await get('silent-h2')).toBe('200 1.1')
   })
 
-  it('a client of HTTP/2 in plaintext does not settle the version', async () => {
+  it('a plaintext HTTP/2 client does not determine the version for the backend', async () => {
     const stream = http2.request({ ':path': '/', ':authority': hostOf('first-http1') })
     expect(await textOf(stream)).toBe('1.1')
   })
@@ -212,7 +212,7 @@ async function textOf(stream: AsyncIterable<Buffer | string>): Promise<string> {
 }
 
 describe('a server that selects another version than the gateway expected', () => {
-  it('gets bodies of any size once and whole', async () => {
+  it('receives bodies of any size exactly once', async () => {
     const server = serverOf('posts')
     const sizes = [0, 10, 300_000]
     for (const size of sizes) {
@@ -228,7 +228,7 @@ describe('a server that selects another version than the gateway expected', () =
     }
   })
 
-  it('is remembered: later connections are made once', async () => {
+  it('has its choice remembered, so that later requests need one connection', async () => {
     const server = serverOf('crowd')
     expect(await get('crowd')).toBe('200 1.1')
     expect(server.offers).toHaveLength(2)
@@ -259,7 +259,7 @@ describe('a server that selects another version than the gateway expected', () =
     expect(server.requests).toHaveLength(20)
   })
 
-  it('gets the copies of mirrored requests', async () => {
+  it('receives the copies of mirrored requests', async () => {
     const before = serverOf('mirrored').requests.length
     await send(port, { method: 'POST', host: hostOf('silent'), body: 'copied' })
     await waitFor('the copy', () =>
@@ -324,7 +324,7 @@ describe('a version that something else settles', () => {
     expect(headers['grpc-status']).toBe('14')
   })
 
-  it('is what backend.http says', async () => {
+  it('is the version of backend.http', async () => {
     expect(await get('needs-h2')).toMatch(/^50[23] /)
     expect(await get('needs-http1')).toBe('200 1.1')
     expect(serverOf('needs-http1').offers).toEqual(['http/1.1'])

@@ -111,21 +111,21 @@ const running = useGateway(() => ({
 }))
 
 describe('credentials for backends', () => {
-  it('[BackendAuth.key] sends an inline key, with Bearer in front where it has no scheme', async () => {
+  it('[BackendAuth.key] sends an inline key, prefixed with Bearer if it has no scheme', async () => {
     const { headers } = await received('inline', { headers: { authorization: 'Bearer mine' } })
     expect(headers.authorization).toBe(`Bearer ${inlineKey}`)
     const schemed = await received('inline-schemed')
     expect(schemed.headers.authorization).toBe('Token abc')
   })
 
-  it('[BackendAuth.secretRef] sends what the key Authorization of a Secret holds', async () => {
+  it('[BackendAuth.secretRef] sends the value of the entry Authorization of a Secret', async () => {
     expect((await received('stored')).headers.authorization).toBe(`Bearer ${storedKey}`)
     const schemed = await received('stored-schemed')
     expect(schemed.headers.authorization).toBe('Basic dXNlcjpwYXNz')
     expect((await received('targeted')).headers.authorization).toBe(`Bearer ${storedKey}`)
   })
 
-  it('takes a new credential over while it runs', async () => {
+  it('uses a changed credential without a restart', async () => {
     expect((await received('rotating')).headers.authorization).toBe('Bearer old')
     running.write(
       'rotating.yaml',
@@ -139,14 +139,14 @@ describe('credentials for backends', () => {
     )
   })
 
-  it('[BackendAuth.passthrough] gives the token back that a policy has taken off', async () => {
+  it('[BackendAuth.passthrough] passthrough restores the token that an authentication policy removed', async () => {
     const headers = { authorization: 'Bearer client-key-1' }
     const { headers: seen } = await received('restored', { headers })
     expect(seen.authorization).toBe('Bearer client-key-1')
     expect((await send('restored')).status).toBe(401)
   })
 
-  it('[BackendAuth.passthrough.noAuth] changes nothing where no policy looks at credentials', async () => {
+  it('[BackendAuth.passthrough.noAuth] passthrough changes nothing if no policy checks credentials', async () => {
     const headers = { authorization: 'Bearer anything' }
     expect((await received('nothing-to-restore', { headers })).headers.authorization).toBe(
       'Bearer anything',
@@ -154,7 +154,7 @@ describe('credentials for backends', () => {
     expect((await received('nothing-to-restore')).headers.authorization).toBeUndefined()
   })
 
-  it('keeps the credential from mirrors', async () => {
+  it('does not send the credential to mirrors', async () => {
     expect((await received('mirrored')).headers.authorization).toBe(`Bearer ${inlineKey}`)
     const [copy] = await waitFor('the mirror', () => shadow.received.length > 0 && shadow.received)
     expect(copy?.headers.authorization).toBeUndefined()
@@ -184,7 +184,7 @@ function expectedSignature({ method, path, headers, body }: ReceivedRequest): st
 }
 
 describe('AWS signatures', () => {
-  it('[BackendAuth.aws] signs requests with what the gateway finds where it runs, without a Secret', async () => {
+  it('[BackendAuth.aws] signs requests with the credentials of its environment if no Secret is named', async () => {
     const { headers } = await received('aws-default', { headers: { authorization: 'Bearer mine' } })
     expect(headers.authorization).toMatch(
       /^AWS4-HMAC-SHA256 Credential=AKIDENVIRONMENT\/\d+\/eu-west-3\/execute-api\/aws4_request, /,
@@ -206,7 +206,7 @@ describe('AWS signatures', () => {
     expect(authorization).toMatch(new RegExp(`Signature=${expectedSignature(sorted)}$`))
   })
 
-  it('signs with the session token where there is one', async () => {
+  it('signs with the session token if the Secret has one', async () => {
     const request = await received('aws-session')
     expect(request.headers['x-amz-security-token']).toBe('session-1')
     const authorization = String(request.headers.authorization)
@@ -214,7 +214,7 @@ describe('AWS signatures', () => {
     expect(authorization).toMatch(new RegExp(`Signature=${expectedSignature(request)}$`))
   })
 
-  it('signs each attempt anew', async () => {
+  it('signs each retry again', async () => {
     failures = 2
     const request = await received('aws-again', { method: 'PUT', body: 'again' })
     expect(request.headers['x-retry-attempt']).toBe('2')
@@ -236,7 +236,7 @@ describe('what is missing', () => {
     ['bad-secret', 'spec.policies.auth.secretRef: Secret absent does not exist'],
     ['bad-entry', 'Secret default/wrong has no entry Authorization, only authorization'],
     ['bad-aws', 'aws.secretRef: Secret default/aws-half has no entry secretKey'],
-  ])('closes %s and says: %s', async (name, message) => {
+  ])('refuses requests to %s and reports: %s', async (name, message) => {
     expect((await send(name)).status).toBe(500)
     const conditions = allConditions(await running.status('GatewayBackend', name))
     const accepted = conditions.find(({ type }) => type === 'Accepted')

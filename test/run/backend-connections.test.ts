@@ -92,13 +92,13 @@ const running = useGateway(() => ({
 }))
 
 describe('connections to backends', () => {
-  it('[BackendTCP.connectTimeout] gives a connection up that is not made in time', async () => {
+  it('[BackendTCP.connectTimeout] gives up a connection that is not established in time', async () => {
     const response = await get('connect')
     expect([response.status, response.body]).toEqual([504, 'upstream call timeout'])
   })
 
   it.runIf(process.platform === 'linux')(
-    '[BackendTCP.keepalive] [Keepalive.time] probes a silent connection as told',
+    '[BackendTCP.keepalive] [Keepalive.time] probes an idle connection at the configured interval',
     async () => {
       const agent = keepAliveAgent(1)
       await running.send(port, { host: 'probed.example.com', agent })
@@ -109,7 +109,7 @@ describe('connections to backends', () => {
     },
   )
 
-  it('[BackendHTTP.requestTimeout] ends an attempt whose response does not come in time', async () => {
+  it('[BackendHTTP.requestTimeout] ends an attempt whose response is late', async () => {
     for (const name of ['late', 'late-rule']) {
       const response = await get(name)
       expect([response.status, response.body]).toEqual([504, 'upstream call timeout'])
@@ -120,13 +120,13 @@ describe('connections to backends', () => {
     await expect(get('late', '/late-body')).rejects.toThrow()
   })
 
-  it('never speaks in clear to a port that says https', async () => {
+  it('never sends plaintext to a port with appProtocol https', async () => {
     const before = upstream.received.length
     expect((await get('secure')).status).toBe(500)
     expect(upstream.received).toHaveLength(before)
   })
 
-  it('have a limit beyond which requests are answered 503, and go on when there is room', async () => {
+  it('answer 503 above the limit of requests, and serve again below it', async () => {
     const three = [get('full', '/hold'), get('full', '/hold'), get('full', '/hold')]
     await waitFor('three requests', () => waiting.length === 3)
     const refused = await get('full')
@@ -139,7 +139,7 @@ describe('connections to backends', () => {
     expect((await get('full')).body).toBe('at once')
   })
 
-  it('[BackendSpec.policies] have settings of the backend and of a policy, field by field', async () => {
+  it('[BackendSpec.policies] merge settings of the backend and of a policy field by field', async () => {
     expect((await get('levels')).status).toBe(200)
     // The time is the policy's, the credential the backend's own.
     expect((await get('both')).status).toBe(504)

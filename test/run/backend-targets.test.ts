@@ -92,24 +92,24 @@ async function shown(name: string, through = port) {
 
 describe('backend settings [PolicySpec.backend]', () => {
   it.each(['route', 'rule', 'service', 'by-number', 'backend'])(
-    '[PolicySpec.backend.target] may be those of a %s, which has the last word',
+    '[PolicySpec.backend.target] a policy on a %s takes precedence',
     async (name) => {
       expect(await shown(name)).toBe(`Bearer ${name}`)
     },
   )
 
-  it('[PolicySpec.backend.target] [PolicySpec.backend.grouping] of a Gateway, a listener or a ListenerSet cover every backend that is reached through it', async () => {
+  it('[PolicySpec.backend.target] [PolicySpec.backend.grouping] a policy on a Gateway, listener or ListenerSet covers every backend behind it', async () => {
     expect(await shown('plain')).toBe('Bearer gateway')
     expect(await shown('listener', special)).toBe('Bearer listener')
     expect(await shown('set', more)).toBe('Bearer set')
   })
 
-  it('[PolicySpec.backend.grouping] of a route cover each of its backends', async () => {
+  it('[PolicySpec.backend.grouping] a policy on a route covers each of its backends', async () => {
     const seen = await Promise.all(Array.from({ length: 8 }, () => shown('route')))
     expect(new Set(seen)).toEqual(new Set(['Bearer route']))
   })
 
-  it('[PolicySpec.backend.target] may be those of one provider of a backend', async () => {
+  it('[PolicySpec.backend.target] a policy can target one provider of a backend', async () => {
     const body = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'Hello' }] })
     const headers = { 'content-type': 'application/json' }
     const path = '/v1/chat/completions'
@@ -120,7 +120,7 @@ describe('backend settings [PolicySpec.backend]', () => {
     }
   })
 
-  it('[BackendFull.scope] of another type of backend change nothing, and say so', async () => {
+  it('[BackendFull.scope] settings for another type of backend are ignored and reported', async () => {
     expect(await shown('scoped')).toBe('Bearer scoped')
     const { message } = await running.condition('GatewayPolicy', 'scoped', 'Accepted', 'True')
     expect(message).toContain('spec.backend.ai is ignored on GatewayBackend default/scoped')

@@ -4,7 +4,7 @@ import { waitFor } from '../support/wait-for.ts'
 import { authority, conditionOf, edge, get, port, running, seen } from './backend-tls-rig.ts'
 
 describe('BackendTLSPolicy', () => {
-  it('makes the connection to a Service TLS, by the name that it gives', async () => {
+  it('connects to the Service by TLS and verifies the configured name', async () => {
     const { upstream, tls } = seen(await get('std'))
     expect([upstream, tls?.serverName]).toEqual(['named', 'named.example.org'])
     expect(await conditionOf('BackendTLSPolicy', 'std', 'Accepted')).toMatchObject({
@@ -15,7 +15,7 @@ describe('BackendTLSPolicy', () => {
     })
   })
 
-  it('presents the certificate of the Gateway, and says where that cannot be used', async () => {
+  it('presents the client certificate of the Gateway, and reports one that is unusable', async () => {
     expect(seen(await get('std-client')).tls?.client).toBe('robot')
     expect(await conditionOf('Gateway', 'edge', 'ResolvedRefs')).toMatchObject({ status: 'True' })
     // Only a BackendTLSPolicy asks for it.
@@ -48,7 +48,7 @@ describe('BackendTLSPolicy', () => {
     expect(seen(await get('std-san')).tls?.serverName).toBe('elsewhere.example.org')
   })
 
-  it('trusts the system where told to', async () => {
+  it("trusts the system's authorities if configured", async () => {
     expect(seen(await get('std-system')).upstream).toBe('named')
   })
 
@@ -56,11 +56,11 @@ describe('BackendTLSPolicy', () => {
     expect((await get('std-wrong')).status).toBe(503)
   })
 
-  it('lets a policy for a port beat one for the whole Service', async () => {
+  it('prefers a policy for a port to one for the whole Service', async () => {
     expect(seen(await get('std-section')).upstream).toBe('named')
   })
 
-  it('lets the older of two win, and tells the other', async () => {
+  it('applies the older of two policies and marks the other as conflicted', async () => {
     expect(seen(await get('std-two')).upstream).toBe('named')
     expect(await conditionOf('BackendTLSPolicy', 'std-two-a', 'Accepted')).toMatchObject({
       status: 'True',
@@ -71,7 +71,7 @@ describe('BackendTLSPolicy', () => {
     })
   })
 
-  it('names a reference to the wrong kind, and reaches nobody', async () => {
+  it('reports a reference to the wrong kind, and connects to nothing', async () => {
     expect((await get('std-kind')).status).toBe(500)
     expect(await conditionOf('BackendTLSPolicy', 'std-kind', 'ResolvedRefs')).toMatchObject({
       status: 'False',
@@ -83,7 +83,7 @@ describe('BackendTLSPolicy', () => {
     })
   })
 
-  it('names a set of authorities that it does not know', async () => {
+  it('reports an unknown set of authorities', async () => {
     expect((await get('std-known')).status).toBe(500)
     expect(await conditionOf('BackendTLSPolicy', 'std-known', 'Accepted')).toMatchObject({
       status: 'False',
@@ -91,7 +91,7 @@ describe('BackendTLSPolicy', () => {
     })
   })
 
-  it('waits closed for a ConfigMap that is missing, and opens when it comes', async () => {
+  it('refuses requests while its ConfigMap is missing, and serves once it exists', async () => {
     expect((await get('std-late')).status).toBe(500)
     expect(await conditionOf('BackendTLSPolicy', 'std-late', 'ResolvedRefs')).toMatchObject({
       status: 'False',

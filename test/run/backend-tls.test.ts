@@ -19,32 +19,32 @@ describe('TLS to backends', () => {
     expect(headers.host).toBe(`localhost:${upstreams.local?.port}`)
   })
 
-  it('[BackendTLS.caCertificateRefs] trusts those of a ConfigMap instead, and nobody else', async () => {
+  it('[BackendTLS.caCertificateRefs] trusts only the authorities of a ConfigMap if one is named', async () => {
     expect(seen(await get('pinned')).upstream).toBe('local')
     const refused = await get('untrusted')
     expect([refused.status, refused.body]).toEqual([503, 'upstream call failed: TLS failure'])
     expect(upstreams.foreign?.received).toEqual([])
   })
 
-  it('verifies an address by its own names, and sends none', async () => {
+  it('verifies an IP address against the certificate, and sends no SNI', async () => {
     expect(seen(await get('address')).tls?.serverName).toBeUndefined()
     expect((await get('misnamed')).status).toBe(503)
   })
 
-  it('[BackendTLS.insecureSkipVerify=All] takes any certificate where told to', async () => {
+  it('[BackendTLS.insecureSkipVerify=All] accepts any certificate', async () => {
     expect(seen(await get('any')).upstream).toBe('foreign')
   })
 
-  it('[BackendTLS.insecureSkipVerify=Hostname] [BackendTLS.insecureSkipVerify] takes any name, but only of a trusted issuer', async () => {
+  it('[BackendTLS.insecureSkipVerify=Hostname] [BackendTLS.insecureSkipVerify] accepts any name, but only from a trusted issuer', async () => {
     expect(seen(await get('any-name')).upstream).toBe('named')
     expect((await get('any-name-untrusted')).status).toBe(503)
   })
 
-  it('[BackendTLS.sni] sends and verifies another name', async () => {
+  it('[BackendTLS.sni] sends and verifies the configured SNI', async () => {
     expect(seen(await get('sni')).tls?.serverName).toBe('named.example.org')
   })
 
-  it('[BackendTLS.verifySubjectAltNames] verifies the names that are given instead', async () => {
+  it('[BackendTLS.verifySubjectAltNames] verifies the configured names instead of the host name', async () => {
     expect(seen(await get('san')).upstream).toBe('named')
     expect(seen(await get('san-uri')).upstream).toBe('spiffe')
     expect((await get('san-wrong')).status).toBe(503)
@@ -68,18 +68,18 @@ describe('TLS to backends', () => {
     expect(seen(await get('mutual-ca-beaten')).upstream).toBe('mutual')
   })
 
-  it('never speaks in clear where the backend has no TLS', async () => {
+  it('never falls back to plaintext if the backend does not speak TLS', async () => {
     expect((await get('no-tls')).status).toBe(503)
     expect(upstreams.plain?.received).toEqual([])
   })
 
-  it('applies to what a policy targets: a backend, a rule, the port of a Service', async () => {
+  it('applies to the target of the policy: a backend, a rule, the port of a Service', async () => {
     for (const name of ['targeted', 'by-rule', 'by-port']) {
       expect([name, seen(await get(name)).upstream]).toEqual([name, 'local'])
     }
   })
 
-  it('takes new authorities and certificates over while it runs', async () => {
+  it('uses changed authorities and certificates without a restart', async () => {
     expect((await get('rotating')).status).toBe(503)
     running.write('rotating.yaml', rotating('own', clients.known))
     const response = await running.sendUntil(
@@ -101,14 +101,14 @@ describe('what cannot be enforced', () => {
     ['bad-map', 'spec.policies.tls.caCertificateRefs[0]: ConfigMap absent does not exist'],
     ['bad-key', 'ConfigMap default/keyless has no ca.crt'],
     ['bad-pem', 'ca.crt has a certificate that cannot be read (the 1. of 1)'],
-  ])('closes the backend %s and says: %s', async (name, message) => {
+  ])('refuses requests to the backend %s and reports: %s', async (name, message) => {
     expect((await get(name)).status).toBe(500)
     const accepted = await conditionOf('GatewayBackend', name, 'Accepted')
     expect(accepted).toMatchObject({ status: 'False', reason: 'TranslationError' })
     expect(accepted?.message).toContain(message)
   })
 
-  it('[rule.AtMostOneOf] takes names to verify and a way not to verify only one at a time', async () => {
+  it('[rule.AtMostOneOf] refuses names to verify together with insecureSkipVerify', async () => {
     const tls = { verifySubjectAltNames: ['a.org'], insecureSkipVerify: 'All' }
     running.write('both.yaml', manifest(...reached('both', upstreams.foreign, tls)))
     const accepted = await running.condition('GatewayBackend', 'both', 'Accepted', 'False')

@@ -78,7 +78,7 @@ spec:
 `
 
 describe('a broken manifest in a running gateway', () => {
-  it('names file, line and column of broken YAML and keeps what the file said before', async () => {
+  it('reports file, line and column of broken YAML and keeps the previous objects of the file', async () => {
     const { gw, port } = await start({ 'extra.yaml': gateways })
     gw.write('extra.yaml', gateways.replace('  rules:', '  rules: [\n'))
     await said(gw, /error: .*extra\.yaml:\d+:\d+: /)
@@ -87,7 +87,7 @@ describe('a broken manifest in a running gateway', () => {
     await gw.sendUntil(port, { host: 'mended.example.com' }, ({ body }) => body.includes('mended'))
   })
 
-  it('refuses an unknown field by its path and line, and keeps the version before', async () => {
+  it('reports an unknown field by path and line, and keeps the previous version of the object', async () => {
     const { gw } = await start({ 'extra.yaml': gateways })
     gw.write('extra.yaml', gateways.replace('  hostnames:', '  hostnamez:'))
     await said(gw, /extra\.yaml:8:\d+: HTTPRoute default\/extra: spec\.hostnamez: /)
@@ -111,13 +111,13 @@ describe('a broken manifest in a running gateway', () => {
       `${gateways}---\n${gateways}`,
       /extra\.yaml:\d+:\d+: HTTPRoute default\/extra: .*extra\.yaml:1/,
     ],
-  ])('[version.v1alpha1] names %s', async (_, content, message) => {
+  ])('[version.v1alpha1] reports %s', async (_, content, message) => {
     const { gw, port } = await start({ 'extra.yaml': content })
     await said(gw, message)
     expect((await send(port)).status).toBe(200)
   })
 
-  it('lets nothing through where a policy that was never valid was to protect', async () => {
+  it('refuses requests that an invalid policy was meant to protect', async () => {
     const invalid = policy('guard', 'HTTPRoute/app', {
       traffic: { authorization: { policy: { matchExpressionz: ['false'] } } },
     })
@@ -138,7 +138,7 @@ describe('a damaged event log', () => {
   it.each([
     ['garbage in its middle', (bytes: Buffer) => bytes.fill(0x5a, 4096, bytes.length)],
     ['half of it gone', (bytes: Buffer) => bytes.subarray(0, bytes.length >> 1)],
-  ])('with %s is moved aside, and the manifests are listed again', async (_, damage) => {
+  ])('with %s is moved aside, and the gateway starts from its manifests', async (_, damage) => {
     const { gw, port } = await start()
     await gw.stop()
     const { readFileSync } = await import('node:fs')
@@ -155,7 +155,7 @@ describe('the command line', () => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-cli-'))
   beforeAll(() => () => rmSync(folder, { recursive: true, force: true }))
 
-  it('exits with 2 where the input cannot be read', async () => {
+  it('exits with 2 if the input cannot be read', async () => {
     const missing = await sluice('validate', '-f', join(folder, 'absent'))
     expect([missing.code, missing.stderr]).toEqual([2, expect.stringContaining('does not exist')])
     expect((await sluice('validate')).code).toBe(2)
@@ -190,7 +190,7 @@ describe('the command line', () => {
     expect((await sluice('replay', '--log-file', join(folder, 'absent'))).code).toBe(2)
   })
 
-  it('does not answer from manifests that it cannot read, or a log with holes', async () => {
+  it('gives no answer from unreadable manifests or a log with gaps', async () => {
     const broken = join(folder, 'broken.yaml')
     writeFileSync(broken, 'spec: [')
     const told = await sluice('status', '-f', broken)
@@ -205,7 +205,7 @@ describe('the command line', () => {
     expect([code, stdout]).toEqual([1, expect.stringContaining('lacks the events at 5-6')])
   })
 
-  it('keeps no log where something else is, or nothing can be', async () => {
+  it('refuses a log path that holds another file or cannot be written', async () => {
     const file = join(folder, 'mine.yaml')
     writeFileSync(file, manifest(staticBackend('good', 1)))
     const off = ['--admin-address', 'off', '--stats-address', 'off', '--readiness-address', 'off']
@@ -220,7 +220,7 @@ describe('the command line', () => {
     expect([empty.code, empty.stderr]).toEqual([2, expect.stringContaining('It is empty')])
   })
 
-  it('leaves a log alone that a newer version wrote, and says so', async () => {
+  it('refuses a log of a newer version and does not change it', async () => {
     const path = join(folder, 'newer.db')
     const { log } = openEmbeddedLog(path)
     await log.append([{ ...routeApplied('later'), type: 'dev.sluice.resource.applied.v9' }])
@@ -234,7 +234,7 @@ describe('the command line', () => {
     expect(readdirSync(folder).filter((name) => name.includes('corrupt'))).toEqual([])
   })
 
-  it.runIf(existsSync('/proc/self'))('ends where no folder can be made for its log', () => {
+  it.runIf(existsSync('/proc/self'))('exits if it cannot create the folder of its log', () => {
     const path = '/proc/nowhere/events.db'
     const args = ['run', '-f', folder, '--log-file', path]
     const { status, stderr } = spawnSync(launcher, args, { encoding: 'utf8', timeout: 20_000 })
@@ -244,7 +244,7 @@ describe('the command line', () => {
     ])
   })
 
-  it.runIf(existsSync('/dev/full'))('tells that its answer found no room', () => {
+  it.runIf(existsSync('/dev/full'))('reports that its output could not be written', () => {
     const full = spawnSync('bash', ['-c', `"${launcher}" crds > /dev/full`], { encoding: 'utf8' })
     expect([full.status, full.stderr]).toEqual([
       2,
@@ -276,7 +276,7 @@ describe('the command line', () => {
       traffic: { authorization: { policy: { matchExpressions: ['true', expression] } } },
     })
 
-  it('finds policies that cannot run before routing, as the status does', async () => {
+  it('validate reports policies that cannot run before routing, as the status does', async () => {
     const file = join(folder, 'early.yaml')
     const timeouts = { request: '5s' }
     const traffic = { phase: 'PreRouting', csrf: {}, timeouts }
@@ -287,7 +287,7 @@ describe('the command line', () => {
     expect(stdout).toContain('spec.traffic.timeouts: does not run in phase PreRouting')
   })
 
-  it('finds what no schema sees: expressions, patterns and targets that mean nothing', async () => {
+  it('validate reports invalid expressions, patterns and targets that the schema cannot check', async () => {
     const file = join(folder, 'faulty.yaml')
     const elsewhere = {
       ...onRoute('true'),
@@ -321,7 +321,7 @@ describe('the command line', () => {
     ])
   })
 
-  it('exits where an address of its own is taken, and says which', async () => {
+  it('exits if one of its addresses is in use, and names it', async () => {
     const file = join(folder, 'alone.yaml')
     writeFileSync(file, manifest(staticBackend('main', 1)))
     const taken = `127.0.0.1:${upstream.port}`
@@ -333,7 +333,7 @@ describe('the command line', () => {
     expect(stderr).not.toContain('bug')
   })
 
-  it('ends quietly where nobody reads on', () => {
+  it('exits quietly if its output pipe is closed', () => {
     const piped = `set -o pipefail; "${launcher}" crds | head -n 1; echo $?`
     const { stdout, stderr } = spawnSync('bash', ['-c', piped], { encoding: 'utf8' })
     expect(stderr).toBe('')
@@ -351,7 +351,7 @@ describe('the command line', () => {
     ])
   })
 
-  it.skipIf(process.getuid?.() === 0)('goes on where a folder below cannot be read', async () => {
+  it.skipIf(process.getuid?.() === 0)('continues if a subfolder cannot be read', async () => {
     const { gw } = await start()
     const locked = join(gw.manifests, 'locked')
     mkdirSync(locked)

@@ -73,7 +73,7 @@ describe('basicAuthentication [Traffic.basicAuthentication]', () => {
     expect(headers['content-type']).toBe('text/plain')
   })
 
-  it('[BasicAuthentication.challenge] [BasicAuthentication.realm] names the realm', async () => {
+  it('[BasicAuthentication.challenge] [BasicAuthentication.realm] names the realm in the challenge', async () => {
     expect((await ask('file')).headers['www-authenticate']).toBe('Basic realm="Restricted"')
     const { headers } = await login('users', 'bcrypt', 'wrong')
     expect(headers['www-authenticate']).toBe('Basic realm="the \\"back\\" office"')
@@ -91,12 +91,12 @@ describe('basicAuthentication [Traffic.basicAuthentication]', () => {
     expect((await login('users', user, '')).status).toBe(401)
   })
 
-  it('takes the credentials off the request once they are valid', async () => {
+  it('removes valid credentials from the forwarded request', async () => {
     await login('users', 'sha1', 'pw')
     expect(upstream.received.at(-1)?.headers).not.toHaveProperty('authorization')
   })
 
-  it('[Authorization.order] shows the name to rules', async () => {
+  it('[Authorization.order] exposes the user name to authorization rules', async () => {
     expect((await login('known', 'bcrypt', 'pw')).status).toBe(200)
     expect((await login('known', 'apr1', 'pw')).status).toBe(403)
   })
@@ -115,19 +115,19 @@ describe('basicAuthentication [Traffic.basicAuthentication]', () => {
     expect([status, body]).toEqual([401, 'basic authentication failure: invalid credentials'])
   })
 
-  it('takes the scheme in any case, and another scheme for none', async () => {
+  it('ignores the case of the scheme, and treats another scheme as no credentials', async () => {
     const authorization = `bAsIc ${encode('sha1:pw')}`
     expect((await ask('users', { authorization })).status).toBe(200)
     expect((await ask('users', { authorization: 'Bearer token' })).body).toContain('no basic')
   })
 
-  it('[BasicAuthentication=Optional] lets requests without credentials pass, and no wrong ones', async () => {
+  it('[BasicAuthentication=Optional] mode Optional lets requests without credentials pass, but refuses wrong ones', async () => {
     expect((await ask('optional')).status).toBe(200)
     expect((await login('optional', 'sha1', 'pw')).status).toBe(200)
     expect((await login('optional', 'sha1', 'no')).status).toBe(401)
   })
 
-  it('[BasicAuthentication.secretRef] reads an htpasswd file, and names lines that it leaves out', async () => {
+  it('[BasicAuthentication.secretRef] reads an htpasswd file, and reports the lines that it ignores', async () => {
     expect((await login('file', 'ann', 'pw')).status).toBe(200)
     expect((await login('file', 'plain', 'secret-password')).status).toBe(401)
     const { message } = await running.condition('GatewayPolicy', 'file', 'Accepted', 'True')
@@ -137,7 +137,7 @@ describe('basicAuthentication [Traffic.basicAuthentication]', () => {
   it.each([
     ['absent', 'Secret nobody does not exist'],
     ['misnamed', 'has no entry .htaccess, only htpasswd'],
-  ])('refuses everyone and says so where the Secret is %s', async (name, text) => {
+  ])('refuses all requests and reports it if the Secret is %s', async (name, text) => {
     expect((await login(name, 'ann', 'pw')).status).toBe(401)
     const { message } = await running.condition('GatewayPolicy', name, 'Accepted', 'False')
     expect(message).toContain(text)
@@ -150,7 +150,7 @@ describe('basicAuthentication [Traffic.basicAuthentication]', () => {
     expect((await login('plain', 'ann', 'secret-password')).status).toBe(500)
   })
 
-  it('tells gRPC clients in their way', async () => {
+  it('answers gRPC clients with a gRPC status', async () => {
     const { status, headers } = await ask('users', { 'content-type': 'application/grpc' })
     expect([status, headers['grpc-status']]).toEqual([200, '16'])
   })

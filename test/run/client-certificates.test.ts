@@ -110,21 +110,21 @@ const running = useGateway(() => {
 })
 
 describe('a Gateway that asks for client certificates', () => {
-  it('lets in whom an authority vouches for, and nobody else', async () => {
+  it('accepts only clients with a certificate of a trusted authority', async () => {
     expect(await outcome(port.required, 'alice')).toBe(200)
     expect(await outcome(port.required, 'bob')).toBe(200)
     expect(await outcome(port.required, undefined)).toBe('refused')
     expect(await outcome(port.required, 'stranger')).toBe('refused')
   })
 
-  it('tells policies who the client is', async () => {
+  it('exposes the client identity to policies', async () => {
     expect(await outcome(port.required, 'alice', '/cn')).toBe(200)
     expect(await outcome(port.required, 'bob', '/cn')).toBe(403)
     expect(await outcome(port.required, 'alice', '/spiffe')).toBe(200)
     expect(await outcome(port.required, 'bob', '/spiffe')).toBe(403)
   })
 
-  it('lets everybody in with mode AllowInsecureFallback, and believes only what is vouched for', async () => {
+  it('mode AllowInsecureFallback accepts all clients, but exposes only verified identities', async () => {
     for (const who of ['alice', 'stranger', undefined] as const) {
       expect(await outcome(port.fallback, who)).toBe(200)
     }
@@ -134,19 +134,19 @@ describe('a Gateway that asks for client certificates', () => {
     await running.condition('Gateway', 'edge', 'InsecureFrontendValidationMode', 'True')
   })
 
-  it('asks nothing on a port whose own entry has no validation', async () => {
+  it('requests no certificate on a port whose entry has no validation', async () => {
     expect(await outcome(port.unasked, undefined)).toBe(200)
     expect(await outcome(port.unasked, 'alice', '/cn')).toBe(403)
   })
 
-  it('asks for them where TLS ends before a TCPRoute, too', async () => {
+  it('requests certificates on terminated TLS in front of a TCPRoute too', async () => {
     const socket = await handshake(port.stream, client('bob'))
     expect(await readAll(socket, 'hello')).toBe('bytes:hello')
     const refused = handshake(port.stream, client()).then((open) => readAll(open, 'hello'))
     await expect(refused).rejects.toThrow()
   })
 
-  it('takes a resumed session for what it was, on its own listener only', async () => {
+  it('a resumed session keeps its identity, on its own listener only', async () => {
     const first = await handshake(port.required, client('alice'), { maxVersion: 'TLSv1.2' })
     const session = first.getSession()
     first.destroy()
@@ -161,7 +161,7 @@ describe('a Gateway that asks for client certificates', () => {
     elsewhere.destroy()
   })
 
-  it('follows a change of authorities; connections that are open go on', async () => {
+  it('uses changed authorities for new connections and keeps open ones', async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     const send = () =>
       new Promise<number>((resolve, reject) => {
@@ -196,7 +196,7 @@ describe('a Gateway that asks for client certificates', () => {
     agent.destroy()
   })
 
-  it('closes the port where no authority is left', async () => {
+  it('refuses all connections if no authority is left', async () => {
     running.write('clients.yaml', manifest(authorities('')))
     await waitFor('the port to close', async () =>
       sendTls(port.required, client('alice')).then(

@@ -26,7 +26,7 @@ describe('a request to a model provider', () => {
     ['c', 'claude-sonnet-4-0', { 'x-api-key': 'gateway-key' }],
     ['d', 'gemini-2.5-flash', { authorization: 'Bearer gateway-key' }],
     ['e', 'claude-sonnet-4-0', { authorization: 'Bearer gateway-key' }],
-  ] as const)('carries to %s the credential of the gateway alone', async (letter, model, own) => {
+  ] as const)('carries only the credential of the gateway to %s', async (letter, model, own) => {
     for (const path of ['/v1/chat/completions', '/v1/messages', '/v1/responses']) {
       await post(letter, `${path}?${query}&kept=1`, model)
       expect(shown(letter)).toEqual(own)
@@ -55,7 +55,7 @@ describe('a request to a model provider', () => {
     expect(seen('f')).not.toContain(canary)
   })
 
-  it('carries none if the gateway has none', async () => {
+  it('carries no credential if the gateway has none', async () => {
     await post('no-auth', `/v1/chat/completions?${query}`)
     expect(seen('a')).not.toContain(canary)
     expect(shown('a')).toEqual({})
@@ -84,7 +84,7 @@ describe('a request to a model provider', () => {
     expect(seen('a')).not.toContain(canary)
   })
 
-  it('is charged to limits by what the client has sent', async () => {
+  it("is counted by rate limits that read the client's own credential", async () => {
     await post('limited', '/v1/chat/completions')
     const asked = await waitFor('check and charge', () => limits.asked.length > 1 && limits.asked)
     const entries = asked.map(({ descriptors }) =>

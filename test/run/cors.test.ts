@@ -90,14 +90,14 @@ describe('cors [Traffic.cors]', () => {
     expect(upstream.received).toHaveLength(before)
   })
 
-  it('answers a preflight of another origin without what would allow it', async () => {
+  it('answers a preflight of another origin without CORS headers', async () => {
     const before = upstream.received.length
     const answer = await preflight('listed', 'https://evil.example.com')
     expect([answer.status, told(answer)]).toEqual([200, {}])
     expect(upstream.received).toHaveLength(before)
   })
 
-  it('puts its own word in place of the upstream’s on responses', async () => {
+  it('replaces the CORS headers of the upstream', async () => {
     const answer = await ask('listed', 'GET', { origin: partner })
     expect(answer.body).toBe('hello')
     expect(told(answer)).toEqual({
@@ -169,7 +169,7 @@ describe('cors [Traffic.cors]', () => {
     expect(told(await preflight('filter', partner))).toEqual({})
   })
 
-  it('names an origin that can never be met, and keeps the others', async () => {
+  it('reports an origin that can never match, and keeps the others', async () => {
     const { message } = await running.condition('GatewayPolicy', 'odd', 'Accepted', 'True')
     expect(message).toContain('spec.traffic.cors.allowOrigins[0]')
     expect(told(await preflight('odd', partner))['allow-origin']).toBe(partner)

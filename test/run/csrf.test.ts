@@ -85,7 +85,7 @@ describe('csrf [Traffic.csrf]', () => {
     expect(await status('POST', headers)).toBe(403)
   })
 
-  it('says what failed, and sends nothing on', async () => {
+  it('answers with the reason, and forwards nothing', async () => {
     const before = upstream.received.length
     const { body, headers } = await running.send(port, { method: 'POST', host, headers: evil })
     expect([body, headers['content-type']]).toEqual(['CSRF validation failed', 'text/plain'])

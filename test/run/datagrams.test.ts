@@ -97,7 +97,7 @@ afterAll(() => {
 })
 
 describe('a UDPRoute', () => {
-  it('keeps the datagrams of each client together, and brings the answers back', async () => {
+  it('keeps each client on one upstream session, and returns the answers', async () => {
     const [one, two] = [newClient(port.udp), newClient(port.udp)]
     expect(await ask(one, '1')).toBe('a:1')
     expect(await ask(two, '2')).toBe('a:2')
@@ -108,7 +108,7 @@ describe('a UDPRoute', () => {
     expect(await metrics()).toMatch(/^sluice_downstream_connections\{.*protocol="udp"\} [1-4]$/m)
   })
 
-  it('forgets a client that is silent, with a line in the log', async () => {
+  it('ends the session of an idle client, and logs it', async () => {
     const client = newClient(port.udp)
     await ask(client, 'last')
     const line = await waitFor('the line', () =>
@@ -127,7 +127,7 @@ describe('a UDPRoute', () => {
     expect(upstreams.a.clients.size).toBe(before + 1)
   })
 
-  it('follows a change of its backend with the next datagram', async () => {
+  it('sends the next datagram to a changed backend', async () => {
     const client = newClient(port.udp)
     expect(await ask(client, 'x')).toBe('a:x')
     running.write('route.yaml', manifest(streamRoute('UDPRoute', 'udp', 'udp', [toBackend('b')])))
@@ -136,7 +136,7 @@ describe('a UDPRoute', () => {
     await waitFor('the first backend', async () => (await ask(client, 'z')) === 'a:z')
   })
 
-  it('uses the UDP port of a Service, and leaves an endpoint that has gone', async () => {
+  it('uses the UDP port of a Service, and leaves a removed endpoint', async () => {
     const client = newClient(port.service)
     expect(await ask(client, '1')).toBe('a:1')
     running.write(
@@ -149,7 +149,7 @@ describe('a UDPRoute', () => {
     await waitFor('the other endpoint', async () => (await ask(client, '2')) === 'b:2')
   })
 
-  it('ends the session where nobody listens at the backend', async () => {
+  it('ends the session if the backend port is closed', async () => {
     const client = newClient(port.gone)
     await waitFor('the line', async () => {
       await client.send('anybody')
@@ -159,7 +159,7 @@ describe('a UDPRoute', () => {
     })
   })
 
-  it('ends the session where the name of the backend does not resolve', async () => {
+  it('ends the session if the backend name does not resolve', async () => {
     const client = newClient(port.nowhere)
     await waitFor('the line', async () => {
       await client.send('anybody')
@@ -169,7 +169,7 @@ describe('a UDPRoute', () => {
     })
   })
 
-  it('serves so many clients and no more, and counts what it drops', async () => {
+  it('limits the number of sessions, and counts dropped datagrams', async () => {
     await waitFor('the end of earlier sessions', async () =>
       /^sluice_downstream_connections\{.*protocol="udp"\} 0$/m.test(await metrics()),
     )
@@ -185,7 +185,7 @@ describe('a UDPRoute', () => {
     expect(await ask(fifth, 'later')).toBe('a:later')
   })
 
-  it('gives its port back when its listener goes', async () => {
+  it('closes the port when its listener is removed', async () => {
     const listeners = [{ name: 'udp', port: port.udp, protocol: 'UDP' }]
     running.write(
       'gateway.yaml',
@@ -204,21 +204,24 @@ describe('a UDPRoute', () => {
 })
 
 describe('several workers', () => {
-  it.runIf(process.platform === 'linux')('share a UDP port, and keep strangers out', async () => {
-    const own = await freePort()
-    const several = await startGateway({
-      args: ['--workers', '2'],
-      manifests: {
-        'all.yaml': manifest(
-          gateway(0, { listeners: [{ name: 'udp', port: own, protocol: 'UDP' }] }),
-          staticBackend('a', upstreams.a.port),
-          streamRoute('UDPRoute', 'udp', 'udp', [toBackend('a')]),
-        ),
-      },
-    })
-    const many = Array.from({ length: 12 }, () => newClient(own))
-    const answers = await Promise.all(many.map((client, at) => ask(client, `${at}`)))
-    expect(answers).toEqual(many.map((_, at) => `a:${at}`))
-    await several.dispose()
-  })
+  it.runIf(process.platform === 'linux')(
+    'share a UDP port, and refuse to share it with other processes',
+    async () => {
+      const own = await freePort()
+      const several = await startGateway({
+        args: ['--workers', '2'],
+        manifests: {
+          'all.yaml': manifest(
+            gateway(0, { listeners: [{ name: 'udp', port: own, protocol: 'UDP' }] }),
+            staticBackend('a', upstreams.a.port),
+            streamRoute('UDPRoute', 'udp', 'udp', [toBackend('a')]),
+          ),
+        },
+      })
+      const many = Array.from({ length: 12 }, () => newClient(own))
+      const answers = await Promise.all(many.map((client, at) => ask(client, `${at}`)))
+      expect(answers).toEqual(many.map((_, at) => `a:${at}`))
+      await several.dispose()
+    },
+  )
 })

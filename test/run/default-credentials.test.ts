@@ -77,7 +77,7 @@ async function ask(to: Fleet, name: string, model: string): Promise<string | nul
 }
 
 describe('default credentials', () => {
-  it('[AwsAuth.default] sign requests to vendorF, fetched once before anybody asks', async () => {
+  it('[AwsAuth.default] sign requests to vendorF and are fetched once at start', async () => {
     const asked = () => tokens.calls.filter(({ path }) => path === '/pod').length
     expect(asked()).toBe(1)
     expect(await ask(fleet, 'f', claude)).toBe('Hello from F')
@@ -88,7 +88,7 @@ describe('default credentials', () => {
     expect(asked()).toBe(1)
   })
 
-  it('sign requests where a policy says aws without a Secret, and nothing goes out unsigned', async () => {
+  it('sign requests if a policy says aws without a Secret, and send nothing unsigned', async () => {
     expect(await ask(fleet, 'f-empty', claude)).toBe('Hello from F')
     const { authorization } = fleet.lastCall('f')?.headers ?? {}
     expect(authorization).toContain(`Credential=${signingKeys.accessKeyId}/`)
@@ -106,14 +106,14 @@ describe('default credentials', () => {
     expect(fleet.lastCall('b')?.headers.authorization).toMatch(/^Bearer .*workload$/)
   })
 
-  it('stand behind what a policy says', async () => {
+  it('are used only if no policy sets a credential', async () => {
     await ask(fleet, 'f-keyed', claude)
     expect(fleet.lastCall('f')?.headers.authorization).toBe('Bearer gateway-key')
     await ask(fleet, 'b-keyed', 'gpt-4o')
     expect(fleet.lastCall('b')?.headers['api-key']).toBe('gateway-key')
   })
 
-  it('that cannot be had refuse requests to the own host of a vendor, before anything is sent', async () => {
+  it("refuse requests to a vendor's own host if they cannot be obtained", async () => {
     for (const name of ['f-own', 'e-own']) {
       await expect(ask(without, name, 'x')).rejects.toMatchObject({
         status: 500,
@@ -125,17 +125,17 @@ describe('default credentials', () => {
     )
   })
 
-  it('that are configured and fail refuse requests wherever they go', async () => {
+  it('refuse all requests if they are configured but fail', async () => {
     await expect(ask(without, 'b', 'gpt-4o')).rejects.toMatchObject({ status: 500 })
     expect(without.vendors.b.calls).toEqual([])
   })
 
-  it('that do not exist leave requests to another host without any credential', async () => {
+  it('send requests to other hosts without a credential if there is none', async () => {
     await expect(ask(without, 'f', claude)).rejects.toMatchObject({ status: 403 })
     expect(without.lastCall('f')?.headers.authorization).toBeUndefined()
   })
 
-  it('never go to hosts of strangers', async () => {
+  it('are never sent to foreign hosts', async () => {
     // The name does not exist: what matters is that no token was asked to go there.
     await expect(ask(without, 'b-elsewhere', 'gpt-4o')).rejects.toMatchObject({ status: 503 })
   })

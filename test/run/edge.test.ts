@@ -104,7 +104,7 @@ describe('X-Forwarded-For', () => {
       .send(port.http, { path: '/inside', headers: { 'x-forwarded-for': forwarded } })
       .then(({ status }) => status)
 
-  it('of a trusted proxy names the client', async () => {
+  it('identifies the client if a trusted proxy sends it', async () => {
     expect(await inside('10.1.2.3')).toBe(200)
     expect(await inside('203.0.113.9')).toBe(403)
     expect(await inside('10.1.2.3:5555')).toBe(200)
@@ -114,7 +114,7 @@ describe('X-Forwarded-For', () => {
     await waitFor('the log', () => trusting.stdout.includes(' src.addr=10.1.2.3:5555 '))
   })
 
-  it('is read from its end, past trusted hops and no further', async () => {
+  it('is read from the right, past trusted hops and no further', async () => {
     expect(await inside('203.0.113.9, 10.1.2.3, 192.0.2.7')).toBe(200)
     expect(await inside('10.1.2.3, 203.0.113.9, 192.0.2.7')).toBe(403)
     // More lines are one list, as for every header field.
@@ -122,13 +122,13 @@ describe('X-Forwarded-For', () => {
     expect(await inside('203.0.113.9', '10.1.2.3')).toBe(200)
   })
 
-  it('with anything but an address ends there', async () => {
+  it('is read no further than an entry that is not an address', async () => {
     expect(await inside('10.1.2.3, unknown')).toBe(403)
     expect(await inside('10.1.2.3, 999.0.0.1')).toBe(403)
     expect(await inside('')).toBe(403)
   })
 
-  it('of anybody else is not believed', async () => {
+  it('is ignored if an untrusted client sends it', async () => {
     const sent = { path: '/inside', headers: { 'x-forwarded-for': '10.1.2.3' } }
     expect((await plain.send(ports.plain.http, sent)).status).toBe(403)
     await waitFor('the log', () => / src\.addr=127\.0\.0\.1:\d+ /.test(plain.stdout))
@@ -144,7 +144,7 @@ describe('a PROXY header', () => {
     options(port, '--proxy-protocol-from', '127.0.0.1', '--stats-address', stats),
   )
 
-  it('names the client of plain HTTP, wherever its bytes are cut', async () => {
+  it('identifies the client of plain HTTP, however its bytes are split', async () => {
     const guarded = request.replace('GET /', 'GET /inside')
     expect(await answer(port.http, line('10.1.2.3'), guarded)).toMatch(/^HTTP\/1.1 200 /)
     expect(await answer(port.http, line('10.1.2.3') + guarded)).toMatch(/^HTTP\/1.1 200 /)
@@ -168,14 +168,14 @@ describe('a PROXY header', () => {
     return secure
   }
 
-  it('comes before TLS that ends here', async () => {
+  it('is read before TLS that the gateway terminates', async () => {
     const secure = await overTls(port.https)
     secure.write(request.replace('GET /', 'GET /inside'))
     expect(String(await once(secure, 'data'))).toMatch(/^HTTP\/1.1 200 /)
     secure.destroy()
   })
 
-  it('comes before bytes that are forwarded, and is not forwarded', async () => {
+  it('is read before forwarded bytes, and is not forwarded', async () => {
     const socket = connect({ port: port.tcp, host: '127.0.0.1' })
     socket.write(`${line('10.9.8.7')}hello`)
     let text = ''
@@ -193,7 +193,7 @@ describe('a PROXY header', () => {
     )
   })
 
-  it('comes before TLS that passes through, of which no byte is lost', async () => {
+  it('is read before passthrough TLS, and no byte is lost', async () => {
     const hello = await clientHello('a.example.com')
     const socket = connect({ port: port.pass, host: '127.0.0.1' })
     const chunks: Buffer[] = []
@@ -207,18 +207,18 @@ describe('a PROXY header', () => {
     socket.end()
   })
 
-  it('is demanded: a connection without one is dropped and counted', async () => {
+  it('is required: a connection without one is reset and counted', async () => {
     expect(await answer(port.http, request)).toBe('reset')
     const metrics = await (await fetch(`http://${stats}/metrics`)).text()
     expect(metrics).toMatch(/^sluice_proxy_headers_refused_total 1$/m)
   })
 })
 
-describe('a proxy with as many connections as it may have', () => {
+describe('a proxy at its connection limit', () => {
   const some = ['--max-connections', '3', '--workers', '2', '--stats-address', stats]
   useGateway(() => options(ports.limited, ...some))
 
-  it('resets the next ones, whichever worker they meet, and takes more when one has gone', async () => {
+  it('resets further connections on every worker, and accepts again once one closes', async () => {
     // All at once: the workers decide at the same time.
     const open = Array.from({ length: 24 }, () =>
       connect({ port: ports.limited.http, host: '127.0.0.1' }),

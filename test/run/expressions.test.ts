@@ -87,7 +87,7 @@ describe('an expression must be a Common Expression Language expression [type.CE
     }
   })
 
-  it('says in the condition which one is none, why, and where', async () => {
+  it('reports in the condition which expression is invalid, why, and where', async () => {
     const condition = await running.condition('GatewayPolicy', 'guarded', 'Accepted', 'False')
     expect(condition.message).toContain(
       'spec.traffic.authorization.policy.matchExpressions[1]: unexpected && (at 2:9)',
@@ -95,27 +95,27 @@ describe('an expression must be a Common Expression Language expression [type.CE
     expect(condition.message).not.toContain('matchExpressions[0]:')
   })
 
-  it('refuses what a bad expression was to protect', async () => {
+  it('refuses requests that an invalid expression was meant to protect', async () => {
     const response = await running.send(port, { host: 'guarded.example.com' })
     expect(response.status).toBe(500)
     expect(upstream.received).toHaveLength(0)
   })
 
-  it('says nothing about a good one', async () => {
+  it('reports nothing about a valid expression', async () => {
     const { ancestors } = (await running.status('GatewayPolicy', 'good')) as { ancestors: unknown }
     expect(JSON.stringify(ancestors)).not.toContain('matchExpressions')
     const logging = await running.status('GatewayPolicy', 'good-log')
     expect(JSON.stringify(logging)).not.toContain('accessLog.filter')
   })
 
-  it('names an unknown function, where nothing is protected without harm', async () => {
+  it('reports an unknown function in an access log, and requests still pass', async () => {
     const status = await running.status('GatewayPolicy', 'bad-log')
     expect(JSON.stringify(status)).toContain(
       'spec.frontend.accessLog.filter: there is no method beginsWith() (at 1:14)',
     )
   })
 
-  it('finds those of a backend too, however deep', async () => {
+  it('reports invalid expressions of a backend, however deeply nested', async () => {
     const condition = await running.condition('GatewayBackend', 'tools', 'Accepted', 'False')
     expect(condition.message).toContain(
       'spec.mcp.targets[0].static.policies.mcp.authorization.policy.matchExpressions[0]:',

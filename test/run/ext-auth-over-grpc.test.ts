@@ -29,7 +29,7 @@ describe('extAuth over gRPC [Traffic.extAuth]', () => {
     })
   })
 
-  it('tells the name of a host without the dot of its absolute form, which would lead around a rule', async () => {
+  it('sends the host name without a trailing dot, which could bypass a rule', async () => {
     expect((await ask('grpc', { host: `${at('grpc')}.:81` })).status).toBe(200)
     const asked = grpc.asked.at(-1)?.request?.http
     expect([asked?.host, asked?.headers?.[':authority']]).toEqual([
@@ -96,7 +96,7 @@ describe('extAuth over gRPC [Traffic.extAuth]', () => {
     expect((await ask('grpc')).status).toBe(403)
   })
 
-  it('refuses as the service says', async () => {
+  it('refuses with the status, headers and body of the service', async () => {
     grpc.answer({
       status: { code: 16 },
       httpResponse: {
@@ -114,7 +114,7 @@ describe('extAuth over gRPC [Traffic.extAuth]', () => {
     expect(await ask('grpc')).toMatchObject({ status: 403, body: text })
   })
 
-  it('sends bodies up to a size, and refuses larger ones', async () => {
+  it('sends bodies up to maxSize, and refuses larger ones', async () => {
     expect((await ask('grpc-body', { method: 'POST', body: '0123456789' })).status).toBe(200)
     expect(grpc.asked.at(-1)?.request?.http).toMatchObject({ body: '0123456789', size: 10n })
     const before = grpc.asked.length
@@ -122,7 +122,7 @@ describe('extAuth over gRPC [Traffic.extAuth]', () => {
     expect([status, grpc.asked.length]).toEqual([413, before])
   })
 
-  it('fails closed where the service fails, is silent or is not there', async () => {
+  it('fails closed if the service fails, times out or is unreachable', async () => {
     grpc.answer(14)
     expect(await ask('grpc')).toMatchObject({ status: 403, body: text })
     expect((await ask('grpc-down')).status).toBe(403)

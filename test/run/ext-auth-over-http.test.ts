@@ -3,7 +3,7 @@ import type { Answer } from '../support/upstream.ts'
 import { allow, ask, given, http, running, secure, text, upstream } from './ext-auth-rig.ts'
 
 describe('extAuth over HTTP [Traffic.extAuth]', () => {
-  it('[ExtAuth.http] [ExtAuth.backendRef] asks with method, path and Authorization alone, and 200 allows', async () => {
+  it('[ExtAuth.http] [ExtAuth.backendRef] sends only method, path and Authorization, and 200 allows', async () => {
     const headers = { authorization: 'Bearer a', cookie: 'a=b', 'x-other': '1' }
     const { status } = await ask('plain', { method: 'PUT', headers, body: 'hello' })
     expect(status).toBe(200)
@@ -16,7 +16,7 @@ describe('extAuth over HTTP [Traffic.extAuth]', () => {
     expect((await ask('service')).status).toBe(200)
   })
 
-  it('[error.6] refuses with what the service answers', async () => {
+  it('[error.6] refuses with the answer of the service', async () => {
     given.answer = (_, response) => {
       response.writeHead(401, { 'www-authenticate': 'Basic realm="a"', 'x-why': 'nobody' })
       response.end('who are you?')
@@ -28,14 +28,17 @@ describe('extAuth over HTTP [Traffic.extAuth]', () => {
     expect(upstream.received).toHaveLength(before)
   })
 
-  it.each([201, 204, 206, 500, 503])('takes %i for no permission', async (status) => {
-    given.answer = (_, response) => response.writeHead(status).end()
-    const before = upstream.received.length
-    expect(await ask('plain')).toMatchObject({ status: 403, body: text })
-    expect(upstream.received).toHaveLength(before)
-  })
+  it.each([201, 204, 206, 500, 503])(
+    'refuses the request if the service answers %i',
+    async (status) => {
+      given.answer = (_, response) => response.writeHead(status).end()
+      const before = upstream.received.length
+      expect(await ask('plain')).toMatchObject({ status: 403, body: text })
+      expect(upstream.received).toHaveLength(before)
+    },
+  )
 
-  it('[error.6] [AgentExtAuthHTTP.redirect] sends whom it refuses elsewhere', async () => {
+  it('[error.6] [AgentExtAuthHTTP.redirect] redirects refused clients', async () => {
     given.answer = (_, response) => response.writeHead(403, { 'x-why': 'nobody' }).end('no')
     const { status, headers, body } = await ask('redirect')
     expect([status, headers.location, body]).toEqual([302, '/sign-in?to=/cart', ''])
@@ -44,13 +47,13 @@ describe('extAuth over HTTP [Traffic.extAuth]', () => {
     expect((await ask('redirect')).status).toBe(200)
   })
 
-  it('[AgentExtAuthHTTP.path] asks for the path of an expression', async () => {
+  it('[AgentExtAuthHTTP.path] sends its request to the path of an expression', async () => {
     expect((await ask('path')).status).toBe(200)
     expect(http.received.at(-1)?.path).toBe('/check/cart')
     expect(await ask('bad-path')).toMatchObject({ status: 403, body: text })
   })
 
-  it('[AgentExtAuthHTTP.allowedRequestHeaders] [AgentExtAuthHTTP.addRequestHeaders] sends what the policy names', async () => {
+  it('[AgentExtAuthHTTP.allowedRequestHeaders] [AgentExtAuthHTTP.addRequestHeaders] sends the headers that the policy names', async () => {
     const headers = {
       authorization: 'Bearer a',
       'x-team': ['red', 'blue'],
@@ -68,7 +71,7 @@ describe('extAuth over HTTP [Traffic.extAuth]', () => {
     expect(sent).not.toHaveProperty('x-none')
   })
 
-  it('[AgentExtAuthHTTP.allowedResponseHeaders] copies headers of the answer, which no client can forge', async () => {
+  it('[AgentExtAuthHTTP.allowedResponseHeaders] copies headers of the answer, and replaces those of the client', async () => {
     given.answer = (_, response) => {
       response.setHeader('x-user', 'ann')
       response.setHeader('x-secret', 'kept')
@@ -82,7 +85,7 @@ describe('extAuth over HTTP [Traffic.extAuth]', () => {
     expect(received).not.toHaveProperty('x-roles')
   })
 
-  it('[AgentExtAuthHTTP.responseMetadata] shows what it learned to later expressions', async () => {
+  it('[AgentExtAuthHTTP.responseMetadata] exposes response metadata to later expressions', async () => {
     const says = (user: string): Answer => {
       return (_, response) => response.setHeader('x-tier', 'gold').end(JSON.stringify({ user }))
     }
@@ -94,7 +97,7 @@ describe('extAuth over HTTP [Traffic.extAuth]', () => {
     expect((await ask('metadata')).status).toBe(403)
   })
 
-  it('[ExtAuth.forwardBody] [ExtAuthBody.maxSize] [error.7] sends bodies up to a size, and refuses larger ones', async () => {
+  it('[ExtAuth.forwardBody] [ExtAuthBody.maxSize] [error.7] sends bodies up to maxSize, and refuses larger ones', async () => {
     expect((await ask('body', { method: 'POST', body: '0123456789' })).status).toBe(200)
     const asked = http.received.at(-1)
     expect([asked?.body, asked?.headers['x-envoy-auth-partial-body']]).toEqual([
@@ -110,7 +113,7 @@ describe('extAuth over HTTP [Traffic.extAuth]', () => {
     expect([http.received.length, upstream.received.length]).toEqual(before)
   })
 
-  it('fails closed where the service is not there, is silent, or is not whom it should be', async () => {
+  it('fails closed if the service is unreachable, times out or has an untrusted certificate', async () => {
     expect(await ask('down')).toMatchObject({ status: 403, body: text })
     expect(await ask('distrusted')).toMatchObject({ status: 403, body: text })
     given.answer = () => undefined
@@ -119,12 +122,12 @@ describe('extAuth over HTTP [Traffic.extAuth]', () => {
     expect([refused.status, refused.headers['grpc-status']]).toEqual([200, '7'])
   })
 
-  it('asks over TLS as the policies of the backend say', async () => {
+  it('connects by TLS if the policies of the backend say so', async () => {
     expect((await ask('secure')).status).toBe(200)
     expect(secure.received.at(-1)?.tls?.serverName).toBe('auth.example.com')
   })
 
-  it('[ExtAuth.exactlyOneOf] closes what it covers where it cannot be enforced, and says why', async () => {
+  it('[ExtAuth.exactlyOneOf] refuses all requests and reports the reason if it cannot be enforced', async () => {
     const messageOf = async (name: string) =>
       (await running.condition('GatewayPolicy', name, 'Accepted', 'False')).message
     expect(await messageOf('nowhere')).toContain(

@@ -20,7 +20,7 @@ import {
 
 describe('extProc with a processor that fails or ends early', () => {
   describe('fails closed', () => {
-    it('where there is no processor', async () => {
+    it('if the processor is unreachable', async () => {
       const before = upstream.received.length
       expect(await ask('down')).toMatchObject(failed)
       const headers = { 'content-type': 'application/grpc' }
@@ -31,7 +31,7 @@ describe('extProc with a processor that fails or ends early', () => {
       await waitFor('the line', () => /http\.status=500 .*reason=ExtProc/.test(running.stdout))
     })
 
-    it('where it says nothing', async () => {
+    it('if the processor does not answer', async () => {
       given.processor = () => undefined
       expect(await ask('impatient')).toMatchObject(failed)
       given.processor = except('requestBody', () => undefined)
@@ -40,7 +40,7 @@ describe('extProc with a processor that fails or ends early', () => {
       expect(await ask('impatient')).toMatchObject(failed)
     })
 
-    it('where it ends in an error, or before it has answered the request', async () => {
+    it('if the processor ends with an error or before it has answered the request', async () => {
       const ends = ['requestHeaders', 'requestBody', 'responseHeaders'].flatMap((part) =>
         [13, undefined].map((status) => ({ part, status })),
       )
@@ -51,7 +51,7 @@ describe('extProc with a processor that fails or ends early', () => {
       }
     })
 
-    it('breaks a response off that it does not give back', async () => {
+    it('and breaks off a response that the processor does not return', async () => {
       given.processor = except('responseBody', ({ request }, stream) => {
         if (request.case === 'responseBody')
           stream.send(streamed(request.case, Buffer.from('a'), false))
@@ -64,7 +64,7 @@ describe('extProc with a processor that fails or ends early', () => {
       await expect(once(response, 'end')).rejects.toThrow('aborted')
     })
 
-    it('where it breaks the protocol', async () => {
+    it('if the processor violates the protocol', async () => {
       const bodiless: Processor = (_, stream) => {
         stream.send(streamed('requestBody', Buffer.from('a'), false))
         stream.send({ response: { case: 'requestBody', value: {} } })
@@ -83,7 +83,7 @@ describe('extProc with a processor that fails or ends early', () => {
       expect(await ask('plain')).toMatchObject(failed)
     })
 
-    it('says in its status what cannot be resolved', async () => {
+    it('and reports an unresolved backend in the status', async () => {
       const { message } = await running.condition('GatewayPolicy', 'nowhere', 'Accepted', 'False')
       expect(message).toContain('backendRef: GatewayBackend default/nowhere does not exist')
       expect((await ask('nowhere')).status).toBe(500)
@@ -92,7 +92,7 @@ describe('extProc with a processor that fails or ends early', () => {
     })
   })
 
-  it('lets the rest pass once the processor has ended the conversation well', async () => {
+  it('forwards the rest unchanged once the processor has closed the stream normally', async () => {
     given.processor = except('requestHeaders', (message, stream) => {
       passAll(message, stream)
       stream.end()
@@ -107,7 +107,7 @@ describe('extProc with a processor that fails or ends early', () => {
     expect(parts()).toEqual(['requestHeaders'])
   })
 
-  it('passes a response on as it is when the processor ends well without a word on it', async () => {
+  it('forwards a response unchanged if the processor closes the stream before it', async () => {
     given.processor = except('responseHeaders', (_, stream) => stream.end())
     const body = 'some of it '.repeat(30_000)
     given.answer = (_, response) => response.setHeader('x-from', 'upstream').end(body)

@@ -48,7 +48,7 @@ describe('extProc [Traffic.extProc]', () => {
     expect(fieldsOf(third.request.value)).toMatchObject({ ':status': '200', 'x-from': 'upstream' })
   })
 
-  it('tells the name of a host without the dot of its absolute form', async () => {
+  it('sends the host name without a trailing dot', async () => {
     expect((await ask('plain', { host: `${at('plain')}.` })).status).toBe(200)
     const first = server.streams.at(-1)?.messages[0]
     if (first?.request.case !== 'requestHeaders') throw new Error('a head was expected')
@@ -56,7 +56,7 @@ describe('extProc [Traffic.extProc]', () => {
     expect(received()?.headers.host).toBe(`${at('plain')}.`)
   })
 
-  it('says where there is no body', async () => {
+  it('sets end_of_stream on headers without a body', async () => {
     given.answer = (_, response) => response.writeHead(204).end()
     expect((await ask('plain')).status).toBe(204)
     expect(parts()).toEqual(['requestHeaders', 'responseHeaders'])
@@ -67,7 +67,7 @@ describe('extProc [Traffic.extProc]', () => {
     await waitFor('the end of the stream', () => server.streams.at(-1)?.isGone)
   })
 
-  it('asks a Service, and a backend with the TLS and the credential that its policy says', async () => {
+  it('reaches a Service, and a backend with the TLS and the credential of its policy', async () => {
     expect((await post('service', 'one')).status).toBe(200)
     expect((await post('secure', 'two')).status).toBe(200)
     expect(secure.streams.at(-1)?.metadata).toMatchObject({
@@ -76,7 +76,7 @@ describe('extProc [Traffic.extProc]', () => {
     expect(received()?.body).toBe('two')
   })
 
-  it('changes headers, but not those that say where a request goes', async () => {
+  it('lets the processor change headers, but not those that route the request', async () => {
     given.processor = (message, stream) => {
       const part = message.request.case
       if (part === 'requestHeaders') {
@@ -120,7 +120,7 @@ describe('extProc [Traffic.extProc]', () => {
     expect(headers).toMatchObject({ 'x-picked': 'b', 'set-cookie': ['c=1', 'd=2'] })
   })
 
-  it('replaces bodies by whatever pieces come back', async () => {
+  it('replaces bodies by the pieces that the processor returns', async () => {
     given.processor = (message, stream) => {
       const { case: part, value } = message.request
       if (part !== 'requestBody' && part !== 'responseBody') passAll(message, stream)
@@ -134,7 +134,7 @@ describe('extProc [Traffic.extProc]', () => {
     expect(received()).toMatchObject({ body: 'requestBody: hel' })
   })
 
-  it('sends pieces on unchanged if the processor answers them without a mutation', async () => {
+  it('forwards pieces unchanged if the processor answers without a mutation', async () => {
     const large = 'abcdefg'.repeat(100_000)
     given.answer = ({ body }, response) => response.end(body)
     given.processor = (message, stream) => {
@@ -175,7 +175,7 @@ describe('extProc [Traffic.extProc]', () => {
     expect(Buffer.concat(chunks).equals(large)).toBe(true)
   })
 
-  it('replaces a message at its headers, and is told nothing more of it', async () => {
+  it('lets the processor replace a message at its headers, and then sends it no body', async () => {
     given.processor = except('requestHeaders', (_, stream) => {
       const bodyMutation = { mutation: { case: 'body', value: Buffer.from('other') } } as const
       const response = { ...setting({ 'x-n': '1' }), status: 1, bodyMutation }
@@ -187,7 +187,7 @@ describe('extProc [Traffic.extProc]', () => {
     expect(received()).toMatchObject({ body: 'other' })
   })
 
-  it('answers at once where the processor does', async () => {
+  it('returns the immediate response of the processor', async () => {
     const refuse: Processor = (_, stream) => {
       stream.send({
         response: {
@@ -220,14 +220,14 @@ describe('extProc [Traffic.extProc]', () => {
     ])
   })
 
-  it('takes 200 for an answer without a status', async () => {
+  it('uses 200 for an immediate response without a status', async () => {
     given.processor = except('requestHeaders', (_, stream) => {
       stream.send({ response: { case: 'immediateResponse', value: { body: Buffer.from('hi') } } })
     })
     expect(await ask('plain')).toMatchObject({ status: 200, body: 'hi' })
   })
 
-  it('shows what it learned as extproc', async () => {
+  it('exposes dynamic metadata to expressions as extproc', async () => {
     given.processor = except('requestHeaders', (_, stream) => {
       const response = { case: 'requestHeaders', value: {} } as const
       stream.send({ response, dynamicMetadata: { tier: 'gold' } })
@@ -237,7 +237,7 @@ describe('extProc [Traffic.extProc]', () => {
     expect(received()?.headers['x-tier']).toBe('gold')
   })
 
-  it('is told the claims of a verified token', async () => {
+  it('sends the claims of a verified token', async () => {
     const token = await sign(key, { iss: issuer, sub: 'ann' })
     const headers = { authorization: `Bearer ${token}` }
     expect((await ask('jwt', { headers })).status).toBe(200)
@@ -247,7 +247,7 @@ describe('extProc [Traffic.extProc]', () => {
     })
   })
 
-  it('decides the route where it runs before routing', async () => {
+  it('can decide the route if it runs before routing', async () => {
     const tiered = () => running.send(early, { host: at('tiered') })
     expect((await tiered()).status).toBe(404)
     given.processor = except('requestHeaders', (_, stream) => {
@@ -257,7 +257,7 @@ describe('extProc [Traffic.extProc]', () => {
     expect((await tiered()).status).toBe(200)
   })
 
-  it('leaves alone what the gateway itself answers', async () => {
+  it('does not see responses that the gateway makes itself', async () => {
     const before = server.streams.length
     given.processor = except('requestHeaders', (_, stream) => {
       stream.send({ response: { case: 'requestHeaders', value: {} } })
@@ -267,7 +267,7 @@ describe('extProc [Traffic.extProc]', () => {
     expect(parts()).toEqual(['requestHeaders'])
   })
 
-  describe('modes that it asks for', () => {
+  describe('processing modes that the processor asks for', () => {
     const asking = (modes: Fields, then: Processor = passAll): Processor => {
       return (message, stream) => {
         if (message.request.case !== 'requestHeaders') then(message, stream)
@@ -288,20 +288,20 @@ describe('extProc [Traffic.extProc]', () => {
       given.answer = (_, response) => response.end('abcdef')
     })
 
-    it('tells nothing of the response', async () => {
+    it('can skip the response', async () => {
       given.processor = asking({ responseHeaderMode: 2, responseBodyMode: 0 })
       expect(await ask('plain')).toMatchObject({ status: 200, body: 'abcdef' })
       expect(parts()).toEqual(['requestHeaders'])
     })
 
-    it('tells the whole body at once', async () => {
+    it('can buffer the whole body', async () => {
       given.processor = asking({ responseBodyMode: 2 }, changing('other'))
       const response = await ask('plain')
       expect([response.body, response.headers['x-body']]).toEqual(['other', 'seen'])
       expect(response.headers['content-length']).toBe('5')
     })
 
-    it('tells the beginning of a body that is too large', async () => {
+    it('send the beginning of a body that exceeds the limit', async () => {
       const large = Buffer.alloc(3_000_000, 'x')
       given.answer = (_, response) => response.end(large)
       given.processor = asking({ responseBodyMode: 3 }, changing('<'))
@@ -314,7 +314,7 @@ describe('extProc [Traffic.extProc]', () => {
       expect(await ask('plain')).toMatchObject(failed)
     })
 
-    it('tells pieces, each of which is answered', async () => {
+    it('stream pieces, each of which is answered', async () => {
       const pieces: Processor = ({ request }, stream) => {
         if (request.case !== 'responseBody') return
         const body = Buffer.from(request.value.body).toString().toUpperCase()
@@ -340,7 +340,7 @@ describe('extProc [Traffic.extProc]', () => {
       expect(parts()).toContain('requestTrailers')
     })
 
-    it('gives the stream up when the client goes away', async () => {
+    it('resets its stream if the client disconnects', async () => {
       given.processor = () => undefined
       const before = server.streams.length
       const stream = overHttp2.request({ ':authority': at('plain'), ':path': '/' })
@@ -351,7 +351,7 @@ describe('extProc [Traffic.extProc]', () => {
     })
   })
 
-  it('is named by explain', async () => {
+  it('is shown by explain', async () => {
     const where = ['-f', running.manifests]
     const asked = ['--host', at('plain'), '--path', '/']
     const { stdout } = await sluice('explain', 'request', ...asked, ...where)

@@ -85,20 +85,20 @@ describe('an ExternalAuth filter over HTTP', () => {
     expect(received?.headers['content-type']).not.toBe('text/auth')
   })
 
-  it('refuses with what the service answers', async () => {
+  it('refuses with the answer of the service', async () => {
     answer = (_, response) => response.writeHead(401, { 'x-why': 'nobody' }).end('who?')
     const before = upstream.received.length
     expect(await ask('plain')).toMatchObject({ status: 401, body: 'who?' })
     expect(upstream.received).toHaveLength(before)
   })
 
-  it('puts its prefix before the path, and leads nowhere else', async () => {
+  it('prefixes the path, and does not let it escape the prefix', async () => {
     expect((await ask('prefix')).status).toBe(200)
     expect(http.received.at(-1)?.path).toBe('/check/cart?x=1')
     expect((await ask('dots')).status).toBe(500)
   })
 
-  it('sends and copies the headers that it names alone', async () => {
+  it('sends and copies only the headers that it names', async () => {
     answer = (_, response) => response.writeHead(200, { 'x-user': 'ann', 'x-more': '1' }).end()
     const headers = { 'x-team': 'red', 'x-other': '1' }
     expect((await ask('named', { headers })).status).toBe(200)
@@ -108,7 +108,7 @@ describe('an ExternalAuth filter over HTTP', () => {
     expect(upstream.received.at(-1)?.headers).not.toHaveProperty('x-more')
   })
 
-  it('sends bodies up to a size, and refuses larger ones', async () => {
+  it('sends bodies up to maxSize, and refuses larger ones', async () => {
     expect((await ask('body', { method: 'POST', body: 'hello' })).status).toBe(200)
     expect(http.received.at(-1)?.body).toBe('hello')
     expect((await ask('body', { method: 'POST', body: 'hello world' })).status).toBe(413)
@@ -131,13 +131,13 @@ describe('an ExternalAuth filter over gRPC', () => {
     expect((await ask('grpc')).status).toBe(403)
   })
 
-  it('is asked in place of a wider policy', async () => {
+  it('takes precedence over a wider policy', async () => {
     answer = (_, response) => response.writeHead(401).end()
     expect((await ask('closer')).status).toBe(200)
   })
 })
 
-it('closes its rule where it cannot be enforced, and says why', async () => {
+it('an ExternalAuth filter that cannot be enforced refuses the requests of its rule and reports why', async () => {
   expect((await ask('nowhere')).status).toBe(500)
   expect((await ask('twice')).status).toBe(500)
   const conditions = async (name: string) => {

@@ -142,7 +142,7 @@ describe('redirects', () => {
     ['/moved', 301, () => `http://new.example.com:${port}/moved`],
     ['/secure', 302, () => `https://${host}/secure`],
     ['/old/page?x=1', 302, () => `http://${host}:${port}/new/page?x=1`],
-  ])('answers %s with its new place', async (path, status, location) => {
+  ])('answers %s with a redirect', async (path, status, location) => {
     const response = await send({ path, host: `${host}:${port}` })
     expect([response.status, response.headers.location]).toEqual([status, location()])
     expect(response.body).toBe('')
@@ -162,8 +162,8 @@ describe('mirrors', () => {
   })
 })
 
-describe('what cannot be carried out', () => {
-  it('answers 500 for the rule and says so, instead of leaving the filter out', async () => {
+describe('filters that are not supported', () => {
+  it('answer 500 for the rule and are reported, instead of being skipped', async () => {
     expect((await send({ path: '/extended' })).status).toBe(500)
     const condition = await running.condition('HTTPRoute', 'filters', 'PartiallyInvalid', 'True')
     expect(condition.message).toContain('spec.rules[8].filters: ExtensionRef is not supported')

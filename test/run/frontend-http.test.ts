@@ -20,7 +20,7 @@ async function http2(to: number): Promise<ClientHttp2Session> {
 }
 
 describe('frontend.http', () => {
-  it('[FrontendHTTP.http1MaxHeaders] refuses a request with more fields, and takes as many as asked for', async () => {
+  it('[FrontendHTTP.http1MaxHeaders] refuses a request with more header fields, and accepts up to the limit', async () => {
     const status = async (to: number, count: number) =>
       (await running.send(to, { headers: manyHeaders(count) })).status
     // Host and Connection count as well.
@@ -48,7 +48,7 @@ describe('frontend.http', () => {
     expect((await running.send(port.http, many)).status).toBe(200)
   })
 
-  it('changes open connections as well, without closing one', async () => {
+  it('applies to open connections too, without closing them', async () => {
     const agent = keepAliveAgent(1)
     const status = async (count: number) =>
       (await running.send(port.http, { agent, headers: manyHeaders(count) })).status
@@ -84,7 +84,7 @@ describe('frontend.http', () => {
     })
   })
 
-  it('[FrontendHTTP.maxBufferSize] bounds bodies that a policy needs, and no others', async () => {
+  it('[FrontendHTTP.maxBufferSize] bounds only bodies that a policy reads', async () => {
     const post = (to: number, path: string, body: string) =>
       running.send(to, { method: 'POST', path, body }).then(({ status }) => status)
     expect(await post(port.http, '/body', 'open sesame')).toBe(200)
@@ -103,7 +103,7 @@ describe('frontend.http', () => {
     expect(await post(port.http, '/body', `open ${'x'.repeat(3 * 2 ** 20)}`)).toBe(403)
   })
 
-  it('[FrontendHTTP.http2WindowSize] [FrontendHTTP.http2ConnectionWindowSize] [FrontendHTTP.http2FrameSize] tell clients of HTTP/2', async () => {
+  it('[FrontendHTTP.http2WindowSize] [FrontendHTTP.http2ConnectionWindowSize] [FrontendHTTP.http2FrameSize] are sent to HTTP/2 clients as SETTINGS', async () => {
     const plain = await http2(port.plain)
     expect(plain.remoteSettings.maxFrameSize).toBe(16_384)
     plain.destroy()
@@ -122,7 +122,7 @@ describe('frontend.http', () => {
     })
   })
 
-  it('[FrontendHTTP.http2KeepaliveInterval] [FrontendHTTP.http2KeepaliveTimeout] ping clients, and leave those that do not answer', async () => {
+  it('[FrontendHTTP.http2KeepaliveInterval] [FrontendHTTP.http2KeepaliveTimeout] ping clients, and close connections that do not answer', async () => {
     const keepalive = { http2KeepaliveInterval: '100ms', http2KeepaliveTimeout: '200ms' }
     await frontend({ http: keepalive }, async () => {
       const session = await http2(port.http)

@@ -117,7 +117,7 @@ const asked = () =>
     ?.descriptors.map(({ entries }) => entries.map(({ key, value }) => [key, value]))
 
 describe('rateLimit.global [RateLimits.global]', () => {
-  it('[GlobalRateLimit.domain] [GlobalRateLimit.descriptors] [RateLimitDescriptor.entries] [RateLimitDescriptor.unit=Requests] asks with the values of expressions', async () => {
+  it('[GlobalRateLimit.domain] [GlobalRateLimit.descriptors] [RateLimitDescriptor.entries] [RateLimitDescriptor.unit=Requests] sends descriptors with the values of expressions', async () => {
     expect((await ask('team', { 'x-team': 'red' })).status).toBe(200)
     expect(server.asked.at(-1)).toMatchObject({ domain: 'shop', hitsAddend: 1 })
     expect(asked()).toEqual([
@@ -133,7 +133,7 @@ describe('rateLimit.global [RateLimits.global]', () => {
     ])
   })
 
-  it('[RateLimitDescriptor.unit=Tokens] charges what a model has used, once it is known', async () => {
+  it('[RateLimitDescriptor.unit=Tokens] charges the tokens of a model once they are known', async () => {
     const body = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'Hello' }] })
     const request = {
       method: 'POST',
@@ -151,7 +151,7 @@ describe('rateLimit.global [RateLimits.global]', () => {
     expect((await running.send(port, request)).status).toBe(429)
   })
 
-  it('leaves a descriptor out where a value is missing, and asks nothing where none is left', async () => {
+  it('omits a descriptor with a missing value, and sends nothing if none is left', async () => {
     await ask('team')
     expect(asked()).toEqual([
       [
@@ -164,13 +164,13 @@ describe('rateLimit.global [RateLimits.global]', () => {
     expect(server.asked).toHaveLength(before)
   })
 
-  it('[GlobalRateLimit.backendRef] reaches the server by a Service', async () => {
+  it('[GlobalRateLimit.backendRef] reaches the server through a Service', async () => {
     const before = server.asked.length
     expect((await ask('service', { 'x-team': 'red' })).status).toBe(200)
     expect(server.asked).toHaveLength(before + 1)
   })
 
-  it('takes over headers and figures of the answer', async () => {
+  it("copies headers and limits of the server's answer", async () => {
     server.answer({
       overallCode: 1,
       statuses: [
@@ -200,7 +200,7 @@ describe('rateLimit.global [RateLimits.global]', () => {
     expect([received?.['x-tier'], received?.host]).toEqual(['gold', at('service')])
   })
 
-  it('answers 429 with what the server says', async () => {
+  it('answers 429 with the headers and body of the server', async () => {
     server.answer({
       overallCode: 2,
       statuses: [
@@ -233,7 +233,7 @@ describe('rateLimit.global [RateLimits.global]', () => {
     ['answers that it does not know the method', 'service', 12],
     ['does not answer in time', 'impatient', 'nothing'],
     ['is not there', 'down', { overallCode: 1 }],
-  ] as const)('fails closed where the server %s', async (_, name, answer) => {
+  ] as const)('fails closed if the server %s', async (_, name, answer) => {
     server.answer(answer)
     const { status, body } = await ask(name, { 'x-team': 'red' })
     expect([status, body]).toEqual([500, 'rate limit failed'])
@@ -254,7 +254,7 @@ describe('rateLimit.global [RateLimits.global]', () => {
     expect(server.asked).toHaveLength(before)
   })
 
-  it('closes what it covers where the reference leads nowhere, and says so', async () => {
+  it('refuses requests and reports it if the backendRef does not resolve', async () => {
     expect((await ask('nowhere', { 'x-team': 'red' })).status).toBe(500)
     const { message } = await running.condition('GatewayPolicy', 'nowhere', 'Accepted', 'False')
     expect(message).toContain('global.backendRef: GatewayBackend default/nowhere does not exist')

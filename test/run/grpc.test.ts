@@ -154,7 +154,7 @@ describe('gRPC through a GRPCRoute', () => {
     expect(many.messages).toHaveLength(2_000)
   })
 
-  it('tells clients the errors of the backend, at the start and in the middle', async () => {
+  it('passes errors of the backend to clients, at the start and mid-stream', async () => {
     const cart = caller('shop.Cart', 'all.example.com')
     const failure = { code: 9, details: 'not now: é', trailers: { 'x-answered-by': 'a' } }
     expect(await cart.unary('fail')).toMatchObject(failure)
@@ -169,13 +169,13 @@ describe('gRPC through a GRPCRoute', () => {
     expect(b.calls.at(-1)).toMatchObject({ 'x-set': 'yes' })
   })
 
-  it('matches headers, and reaches Services whose port says h2c', async () => {
+  it('matches headers, and reaches Services with appProtocol h2c', async () => {
     const other = caller('other.Service')
     expect((await other.unary('x', { 'x-team': 'red' })).messages).toEqual(['b:x'])
     expect((await other.unary('x', { 'x-team': 'blue' })).code).toBe(12)
   })
 
-  it('reaches backends over TLS, and has clients over TLS', async () => {
+  it('works over TLS to backends and from clients', async () => {
     const { messages } = await caller('shop.Cart', 'secure.example.com').unary('x')
     expect(messages).toEqual(['secure:x'])
     const overTls = new GrpcCaller(
@@ -195,11 +195,11 @@ describe('gRPC through a GRPCRoute', () => {
     ['a Service without endpoints', 'empty.example.com', 14],
     ['a backend that is not there', 'dead.example.com', 14],
     ['a rule of authorization', 'closed.example.com', 7],
-  ])('answers %s in the way of gRPC', async (_title, host, code) => {
+  ])('answers %s with a gRPC status', async (_title, host, code) => {
     expect((await caller('other.Service', host).unary('x')).code).toBe(code)
   })
 
-  it('passes on that a client has cancelled', async () => {
+  it('forwards the cancellation of a client', async () => {
     const calls = a.calls.length
     const call = caller('shop.Cart', 'all.example.com').open()
     call.on('error', () => {})

@@ -53,13 +53,13 @@ describeWithParts(['h2spec'], 'h2spec, all cases, against `sluice run`', () => {
     return { failed, summary: stdout.trim().split('\n').at(-1) }
   }
 
-  it('over TLS', async () => {
+  it('passes over TLS', async () => {
     const { failed, summary } = await run('--tls', '--insecure', '--port', String(securePort))
     expect(failed).toEqual([])
     expect(summary).toMatch(/^\d{3} tests, (\d{3}) passed, 0 skipped, 0 failed$/)
   }, 120_000)
 
-  it('in plaintext, where what is no preface is HTTP/1.1 and answered as that', async () => {
+  it('passes in plaintext, except that an invalid preface is answered as HTTP/1.1', async () => {
     const { failed, summary } = await run('--port', String(port))
     expect(failed).toEqual(['Sends invalid connection preface'])
     expect(summary).toMatch(/ 0 skipped, 1 failed$/)

@@ -135,20 +135,20 @@ const overHttp1 = async (kind: string) => {
   return response.body
 }
 
-describe('the version that a backend is spoken to', () => {
+describe('the HTTP version towards a backend', () => {
   it('[BackendHTTP.version] [BackendHTTP.version=HTTP1] is the one of its policy', async () => {
     expect(await versionOf(overPlain, 'http1')).toBe('1.1')
     expect(await versionOf(overTls, 'http2')).toBe('2.0')
     expect(await overHttp1('http2')).toBe('2.0')
   })
 
-  it('[BackendHTTP.version=HTTP2] is agreed on by ALPN over TLS, and known beforehand in plaintext', async () => {
+  it('[BackendHTTP.version=HTTP2] is negotiated by ALPN over TLS, and fixed in plaintext', async () => {
     expect(await overHttp1('secure-http2')).toBe('2.0')
     expect(await overHttp1('http2')).toBe('2.0')
     expect(await overHttp1('secure')).toBe('1.1')
   })
 
-  it('[BackendTLS.alpnProtocols] is the only one that TLS may offer, whatever the client speaks', async () => {
+  it('[BackendTLS.alpnProtocols] is the only one that ALPN offers, whatever the client speaks', async () => {
     expect(await versionOf(overPlain, 'secure')).toBe('2.0')
     expect(await versionOf(overPlain, 'offers-http1')).toBe('1.1')
     expect(await overHttp1('offers-http2')).toBe('2.0')
@@ -179,14 +179,14 @@ describe('requests of HTTP/2', () => {
     )
   })
 
-  it('for another listener than their connection was made for are misdirected', async () => {
+  it('are answered 421 if their host belongs to another listener than the connection', async () => {
     for (const name of ['other.test', 'other.test.', `OTHER.test.:${securePort}`]) {
       const { headers } = await ask(overTls, { ':path': '/', ':authority': name })
       expect(headers[':status'], name).toBe(421)
     }
   })
 
-  it('find their route with the dot of an absolute name too, and what refuses them finds them', async () => {
+  it('match routes and policies with a trailing dot in the host too', async () => {
     const statusOf = async (name: string) =>
       (await ask(overTls, { ':path': '/', ':authority': name })).headers[':status']
     expect(await statusOf('http1.example.com.')).toBe(200)

@@ -107,7 +107,7 @@ const bodyOf = (path: string): unknown =>
   JSON.parse(realm.received.find((call) => call.path.endsWith(path))?.text ?? 'null')
 
 describe('sluice idp prepare', () => {
-  it('[idp.1] [idp.2] [idp.3] [idp.4] [idp.5] [idp.6] [idp.9] [idp.auth] [idp.rule.1] [idp.rule.5] sets a realm up', async () => {
+  it('[idp.1] [idp.2] [idp.3] [idp.4] [idp.5] [idp.6] [idp.9] [idp.auth] [idp.rule.1] [idp.rule.5] sets up a realm', async () => {
     await server()
     const result = await prepare(
       { '--users-file': at('users.yaml'), '--redirect-uri': 'https://app.example.com/*' },
@@ -204,7 +204,7 @@ describe('sluice idp prepare', () => {
     expect(jwks.remote.backendRef).toEqual(service)
   })
 
-  it('[idp.7] [idp.8] [idp.rule.2] removes what restricts registration for tests only', async () => {
+  it('[idp.7] [idp.8] [idp.rule.2] removes the client registration restrictions only with the test option', async () => {
     await server({ isRestricted: true })
     const type = { '--registration-policy-type': policyType }
     expect(await refused(1, type)).toContain(
@@ -223,7 +223,7 @@ describe('sluice idp prepare', () => {
     expect((await prepare(type, '--testing')).code).toBe(0)
   })
 
-  it('may run again, and changes nothing then', async () => {
+  it('is idempotent', async () => {
     await server()
     const more = { '--users-file': at('users.yaml') }
     const first = await prepare(more)
@@ -238,7 +238,7 @@ describe('sluice idp prepare', () => {
     expectNoCredential(second)
   })
 
-  it('[idp.rule.6] [error.10] obtains the admin token again when it is stale, once for each call', async () => {
+  it('[idp.rule.6] [error.10] refreshes a stale admin token once per call', async () => {
     await server({ tokenUses: 1 })
     const more = { '--users-file': at('users.yaml'), '--registration-policy-type': policyType }
     expect((await prepare(more, '--testing')).code).toBe(0)
@@ -250,7 +250,7 @@ describe('sluice idp prepare', () => {
     expect(new Set(stale).size).toBeGreaterThanOrEqual(stale.length - 1)
   })
 
-  it('[idp.rule.6] gives up after one new token, naming the call', async () => {
+  it('[idp.rule.6] gives up after one refreshed token, naming the call', async () => {
     await server()
     realm.failures.set('POST users', { status: 401, body: { error: 'HTTP 401 Unauthorized' } })
     const stderr = await refused(1, { '--users-file': at('users.yaml') })
@@ -265,7 +265,7 @@ describe('sluice idp prepare', () => {
 describe('sluice idp prepare, refused', () => {
   const noRun = 'http://127.0.0.1:1'
 
-  it('tells wrong options before it calls anyone', async () => {
+  it('reports wrong options before any request', async () => {
     await server()
     writeFileSync(at('bad.yaml'), JSON.stringify([{ ...users[0], passwrod: 'pw-of-ann' }]))
     writeFileSync(at('torn.yaml'), '- password: "pw-of-ann\n  : [')
@@ -300,7 +300,7 @@ describe('sluice idp prepare, refused', () => {
     expect(realm.clients.size).toBe(0)
   })
 
-  it('tells a server that is not there, a realm that does not exist, a wrong password', async () => {
+  it('reports an unreachable server, a missing realm and a wrong password', async () => {
     await server()
     const gone = await refused(1, { '--url': noRun })
     expect(gone).toContain('GET /realms/shop/.well-known/openid-configuration failed at')
@@ -315,7 +315,7 @@ describe('sluice idp prepare, refused', () => {
     expect(realm.clients.size).toBe(0)
   })
 
-  it('tells answers that are none: torn JSON, missing fields, redirects', async () => {
+  it('reports malformed answers: truncated JSON, missing fields, redirects', async () => {
     await server()
     const wellKnown = 'GET openid-configuration'
     const cases: [string, object, string][] = [
@@ -339,7 +339,7 @@ describe('sluice idp prepare, refused', () => {
     }
   })
 
-  it('tells a client that another run has registered, or that is gone', async () => {
+  it('reports a client that another run registered, or that was deleted', async () => {
     await server()
     expect((await prepare()).code).toBe(0)
     const taken = await refused(1, { '--client-file': at('fresh.json') })
@@ -358,7 +358,7 @@ describe('a gateway with the printed policy', () => {
   const clean: (() => Promise<unknown>)[] = []
   afterAll(() => Promise.all(clean.map((close) => close())))
 
-  it('[idp.validate] [idp.rule.1] takes tokens of the prepared realm with their group, and no others', async () => {
+  it('[idp.validate] [idp.rule.1] accepts only tokens of the prepared realm with their group', async () => {
     await server()
     const upstream = await startUpstream()
     clean.push(() => upstream.close())

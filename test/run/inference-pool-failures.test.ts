@@ -40,7 +40,7 @@ async function told(kind: string, name: string): Promise<Record<string, string>>
 }
 
 describe('a picker that fails [inference.pool]', () => {
-  it('[inference.pool] FailClose refuses, FailOpen sends the request as it is', async () => {
+  it('[inference.pool] refuses the request with FailClose, and forwards it unchanged with FailOpen', async () => {
     expect(await ask('closed')).toMatchObject({ status: 503, body: 'endpoint picker failed' })
     const response = await ask('unasked')
     expect(response.status).toBe(200)
@@ -56,7 +56,7 @@ describe('a picker that fails [inference.pool]', () => {
     })
   })
 
-  it('[inference.pool] FailOpen also holds where the picker dies with the body in its hands', async () => {
+  it('[inference.pool] forwards the request with FailOpen even if the picker fails while it has the body', async () => {
     const body = 'x'.repeat(300_000)
     given.pick = () => ({ instead: (_, stream) => stream.end(13) })
     const open = await ask('open', { body })
@@ -64,7 +64,7 @@ describe('a picker that fails [inference.pool]', () => {
     expect((await ask('model', { body })).status).toBe(503)
   })
 
-  it('[inference.pool] lets a response go on that the picker leaves', async () => {
+  it('[inference.pool] still lets the response pass', async () => {
     given.pick = () => ({
       instead: (message, stream) => {
         const { request } = message
@@ -87,7 +87,7 @@ describe('a picker that fails [inference.pool]', () => {
     expect(JSON.parse(response.body)).toMatchObject({ body: chat })
   })
 
-  it('[inference.pool] streams go through piece by piece', async () => {
+  it('[inference.pool] lets streams pass piece by piece', async () => {
     let next = () => {}
     given.answer = (_, response) => {
       response.setHeader('content-type', 'text/event-stream')
@@ -112,19 +112,19 @@ describe('a picker that fails [inference.pool]', () => {
     expect(text).toBe('data: one\n\ndata: two\n\n')
   })
 
-  it('[inference.pool] speaks TLS to pickers and believes their own certificates', async () => {
+  it('[inference.pool] is reached by TLS without verification by default', async () => {
     expect(await ask('secure')).toMatchObject({ status: 200 })
     expect(pickers.secure.asked.length).toBeGreaterThan(0)
   })
 
-  it('[inference.pool] verifies a picker where a policy of its Service asks for that', async () => {
+  it('[inference.pool] is verified if a policy of its Service asks for that', async () => {
     expect(await ask('verified')).toMatchObject({ status: 200 })
     expect(await ask('misnamed')).toMatchObject({ status: 503 })
   })
 })
 
 describe('pools that cannot be used [inference.pool]', () => {
-  it('[inference.pool] answers 500 for pools that lack something, and says so', async () => {
+  it('[inference.pool] answer 500 if a reference is missing, and report it', async () => {
     for (const name of ['missing', 'unpicked', 'nowhere']) {
       expect((await ask(name)).status, name).toBe(500)
       expect(await told('HTTPRoute', name)).toMatchObject({ ResolvedRefs: 'BackendNotFound' })
@@ -139,13 +139,13 @@ describe('pools that cannot be used [inference.pool]', () => {
     expect(await told('InferencePool', 'unpicked')).toEqual(unpicked)
   })
 
-  it('[inference.pool] answers 503 where no Pod is ready, without asking', async () => {
+  it('[inference.pool] answer 503 if no Pod is ready, without asking the picker', async () => {
     const before = pickers.plain.asked.length
     expect(await ask('empty')).toMatchObject({ status: 503, body: 'no healthy backends' })
     expect(pickers.plain.asked.length).toBe(before)
   })
 
-  it('[inference.pool] follows Pods that come, become ready and go', async () => {
+  it('[inference.pool] follow Pods that are added, become ready and are removed', async () => {
     given.pick = () => ({ endpoints: b() })
     expect((await ask('later')).status).toBe(503)
     const become = (extra: ReturnType<typeof pod>[], status: number) => {
@@ -159,7 +159,7 @@ describe('pools that cannot be used [inference.pool]', () => {
     await become([pod('late', 'elsewhere', '127.0.0.1')], 503)
   })
 
-  it('[inference.pool] refuses what the API server would refuse', async () => {
+  it('[inference.pool] are refused if the API server would refuse them', async () => {
     const spec = { targetPorts: [{ number: 1 }, { number: 1 }], selector: { matchLabels: {} } }
     running.write('bad.yaml', manifest(inferencePool('bad', 'x', [], { name: 'plain' }, spec)))
     const { code, stdout, stderr } = await sluice('validate', '-f', running.manifests)
@@ -169,7 +169,7 @@ describe('pools that cannot be used [inference.pool]', () => {
     expect(stdout + stderr).toContain('spec.selector.matchLabels')
   })
 
-  it('[inference.pool] explains where a request to a pool goes', async () => {
+  it('[inference.pool] are shown by explain for a request', async () => {
     const { stdout } = await sluice(
       'explain',
       'request',

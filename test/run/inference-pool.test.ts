@@ -17,7 +17,7 @@ const unreachable = () => `127.0.0.1:${down}`
 const lastAsked = () => pickers.plain.asked.at(-1)
 
 describe('endpoints that a picker names [inference.pool]', () => {
-  it('[inference.pool] sends a request where the picker says, by header and metadata', async () => {
+  it('[inference.pool] receive the request, named by header or metadata', async () => {
     for (const [by, endpoint, from] of [
       [undefined, a(), 'a'],
       ['header', b(), 'b'],
@@ -32,12 +32,12 @@ describe('endpoints that a picker names [inference.pool]', () => {
     expect(lastAsked()).toMatchObject({ body: chat, headers: { ':path': '/v1/chat' } })
   })
 
-  it('[inference.pool] asks about requests without a body as well', async () => {
+  it('[inference.pool] are asked for with requests without a body too', async () => {
     const response = await ask('model', { method: 'GET', body: undefined })
     expect(response.headers['x-from']).toBe('a')
   })
 
-  it('[inference.pool] tells which endpoints there are, and which one has answered', async () => {
+  it('[inference.pool] are chosen from a list that the picker gets, and reported back to it', async () => {
     const response = await ask('model')
     expect(lastAsked()?.subset).toContain(a())
     expect(lastAsked()?.subset).toContain(b())
@@ -45,13 +45,13 @@ describe('endpoints that a picker names [inference.pool]', () => {
     expect(response.headers['x-served-by']).toBe(a())
   })
 
-  it('[inference.pool] sends on the body that the picker makes of the request', async () => {
+  it('[inference.pool] receive the body that the picker returns', async () => {
     given.pick = () => ({ endpoints: a(), body: '{"model":"large"}' })
     const response = await ask('model')
     expect(JSON.parse(response.body)).toMatchObject({ body: '{"model":"large"}' })
   })
 
-  it('[inference.pool] believes no client about the endpoint', async () => {
+  it('[inference.pool] cannot be set by headers of the client', async () => {
     given.pick = () => ({ endpoints: a(), by: 'metadata' })
     const headers = { 'x-gateway-destination-endpoint': b() }
     const response = await ask('model', { headers })
@@ -59,7 +59,7 @@ describe('endpoints that a picker names [inference.pool]', () => {
     expect(lastAsked()?.headers['x-gateway-destination-endpoint']).toBeUndefined()
   })
 
-  it('[inference.pool] tries the next endpoint where the first cannot be reached', async () => {
+  it('[inference.pool] are tried in turn if the first is unreachable', async () => {
     given.pick = () => ({ endpoints: `${unreachable()},${b()}` })
     const response = await ask('model')
     expect(response.headers['x-from']).toBe('b')
@@ -67,7 +67,7 @@ describe('endpoints that a picker names [inference.pool]', () => {
     expect(response.headers['x-served-by']).toBe(b())
   })
 
-  it('[inference.pool] goes down the list with the retries of the route', async () => {
+  it('[inference.pool] are used in turn by retries of the route', async () => {
     given.pick = () => ({ endpoints: `${a()},${b()}` })
     given.answer = (received, response) => {
       if (received.upstream === 'a') response.statusCode = 503
@@ -79,7 +79,7 @@ describe('endpoints that a picker names [inference.pool]', () => {
     expect(pickers.plain.asked.length).toBe(before + 1)
   })
 
-  it('[inference.pool] leaves out what is no ready endpoint of the pool', async () => {
+  it('[inference.pool] are ignored unless they are ready endpoints of the pool', async () => {
     const foreign = `127.0.0.9:${upstreams.b.port}`
     given.pick = () => ({ endpoints: `${foreign}, ${b()}` })
     expect((await ask('model')).headers['x-from']).toBe('b')
@@ -89,14 +89,14 @@ describe('endpoints that a picker names [inference.pool]', () => {
     expect((await ask('open')).status).toBe(200)
   })
 
-  it('[inference.pool] passes on what the picker answers itself', async () => {
+  it('[inference.pool] are not asked if the picker answers the request itself', async () => {
     given.pick = () => ({ status: 429 })
     expect(await ask('model')).toMatchObject({ status: 429, body: 'refused by the picker' })
     expect(await ask('open')).toMatchObject({ status: 429 })
     await line('open', 'inference.pick=answered')
   })
 
-  it('[inference.pool] asks the picker of the pool that the weights choose', async () => {
+  it('[inference.pool] come from the picker of the pool that the weights choose', async () => {
     const from = new Set<string>()
     await waitFor('both', async () => {
       from.add(String((await ask('weighted')).headers['x-from']))
@@ -105,7 +105,7 @@ describe('endpoints that a picker names [inference.pool]', () => {
     expect([...from].sort()).toEqual(['a', 'b'])
   })
 
-  it('[inference.pool] works together with filters and policies of route and pool', async () => {
+  it('[inference.pool] work with filters and policies of route and pool', async () => {
     const response = await ask('guarded')
     expect(response.headers['x-late']).toBe('yes')
     const { headers } = JSON.parse(response.body) as { headers: Record<string, string> }

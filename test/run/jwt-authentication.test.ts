@@ -87,7 +87,7 @@ const encode = (value: unknown) =>
   Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url')
 
 describe('jwtAuthentication [Traffic.jwtAuthentication]', () => {
-  it('[JWTAuthentication=Strict] [JWTAuthentication.mode] [JWKS.inline] asks for a token of the issuer', async () => {
+  it('[JWTAuthentication=Strict] [JWTAuthentication.mode] [JWKS.inline] refuses a request without a token and names the issuer', async () => {
     expect(await status('strict', await sign(key, { iss: issuer }))).toBe(200)
     expect(upstream.received.at(-1)?.headers).not.toHaveProperty('authorization')
     const { status: refused, body, headers } = await ask('strict')
@@ -96,13 +96,13 @@ describe('jwtAuthentication [Traffic.jwtAuthentication]', () => {
     expect((await ask('strict', 'Basic dTpw')).body).toContain('no bearer token found')
   })
 
-  it('[JWTAuthentication=Optional] validates a token where there is one', async () => {
+  it('[JWTAuthentication=Optional] mode Optional validates a token if there is one', async () => {
     expect((await ask('optional')).status).toBe(200)
     expect(await status('optional', await sign(key, { iss: issuer }))).toBe(200)
     expect(await status('optional', await sign(unpublished, { iss: issuer }))).toBe(401)
   })
 
-  it('[JWTAuthentication=Permissive] refuses nobody, and believes only what is valid', async () => {
+  it('[JWTAuthentication=Permissive] mode Permissive refuses no request, and exposes only valid claims', async () => {
     const bad = await sign(unpublished, { iss: issuer, group: 'sales' })
     expect((await ask('permissive')).status).toBe(200)
     expect(await status('permissive', bad)).toBe(200)
@@ -111,7 +111,7 @@ describe('jwtAuthentication [Traffic.jwtAuthentication]', () => {
     expect(await status('rules', bad)).toBe(403)
   })
 
-  it('[Authorization.order] shows the claims to rules', async () => {
+  it('[Authorization.order] exposes the claims to authorization rules', async () => {
     expect(await status('rules', await sign(key, { iss: issuer, group: 'sales' }))).toBe(200)
     expect(await status('rules', await sign(key, { iss: issuer, group: 'staff' }))).toBe(403)
   })
@@ -123,7 +123,7 @@ describe('jwtAuthentication [Traffic.jwtAuthentication]', () => {
     expect(await status('strict', await sign(key, {}))).toBe(401)
   })
 
-  it('[JWTProvider.audiences] wants one of the audiences, where some are given', async () => {
+  it('[JWTProvider.audiences] requires one of the configured audiences', async () => {
     const claims = { iss: issuer }
     expect(await status('audience', await sign(key, { ...claims, aud: 'api' }))).toBe(200)
     expect(await status('audience', await sign(key, { ...claims, aud: ['x', 'app'] }))).toBe(200)
@@ -152,7 +152,7 @@ describe('jwtAuthentication [Traffic.jwtAuthentication]', () => {
     expect(await status('algorithms', `${header}.${payload}.${signature}`)).toBe(401)
   })
 
-  it('takes a key without an id where it is the only one that fits', async () => {
+  it('accepts a key without an id if it is the only one that fits', async () => {
     const token = await sign(key, { iss: issuer }, { kid: undefined })
     expect(await status('nameless', token)).toBe(200)
     expect(await status('strict', token)).toBe(200)
@@ -167,7 +167,7 @@ describe('jwtAuthentication [Traffic.jwtAuthentication]', () => {
   })
 })
 
-describe('tokens that must not count', () => {
+describe('invalid tokens', () => {
   const now = () => ({ iss: issuer, exp: inSeconds(300) })
 
   it.each([
@@ -179,7 +179,7 @@ describe('tokens that must not count', () => {
     expect(await status('strict', token)).toBe(expected)
   })
 
-  it('wants an expiry that is a number, and a beginning that has come', async () => {
+  it('requires a numeric exp, and an nbf that is not in the future', async () => {
     const never = await sign(key, { iss: issuer, exp: undefined })
     expect(await status('strict', never)).toBe(401)
     expect(await status('strict', await sign(key, { ...now(), nbf: inSeconds(30) }))).toBe(200)
@@ -231,7 +231,7 @@ describe('tokens that must not count', () => {
   }
   const header = '{"alg":"RS256","kid":"one"}'
 
-  it('takes what the test signs by hand', async () => {
+  it('accepts the tokens that this test signs by hand', async () => {
     expect(await status('strict', await signed(header, JSON.stringify(now())))).toBe(200)
   })
 
@@ -271,11 +271,11 @@ describe('tokens that must not count', () => {
     ['a beginning that is text', header, '{"iss":"https://idp.example.com","exp":9e9,"nbf":"1"}'],
     ['claims that are a list', header, '["https://idp.example.com"]'],
     ['claims that are no JSON', header, 'iss=https://idp.example.com'],
-  ])('refuses %s, whoever has signed it', async (_, head, payload) => {
+  ])('refuses %s, even if its signature is valid', async (_, head, payload) => {
     expect(await status('strict', await signed(head, payload))).toBe(401)
   })
 
-  it('refuses what is no token, and what is larger than any', async () => {
+  it('refuses malformed and oversized tokens', async () => {
     const good = await sign(key, now())
     const [first, second, third] = good.split('.')
     for (const token of [
@@ -304,13 +304,13 @@ describe('key sets that cannot be used', () => {
   it.each([
     ['unreadable', 'providers[0].jwks.inline: the key set is no object with a list "keys"'],
     ['unusable', 'keys[0] is of a type that is not supported'],
-  ])('refuses everyone and says so where the set is %s', async (name, text) => {
+  ])('refuses all requests and reports it if the key set is %s', async (name, text) => {
     expect(await status(name, await sign(key, { iss: issuer }))).toBe(401)
     const { message } = await running.condition('GatewayPolicy', name, 'Accepted', 'False')
     expect(message).toContain(text)
   })
 
-  it('does not take secret keys into its log', async () => {
+  it('does not write secret keys to the event log', async () => {
     const { message } = await running.condition('GatewayPolicy', 'symmetric', 'Accepted', 'False')
     expect(message).toContain('must hold public keys only')
     expect((await ask('symmetric')).status).toBe(500)

@@ -160,7 +160,7 @@ describe('the event log', () => {
     expect(after.digests).toEqual(before.digests)
   })
 
-  it('takes over edits made while it was not running, deletions included', async () => {
+  it('applies edits made while it was stopped, deletions included', async () => {
     const port = await freePort()
     const gw = await start({ 'base.yaml': base(port), 'route.yaml': routeTo('a') })
     await gw.stop()
@@ -174,7 +174,7 @@ describe('the event log', () => {
     expect((await send(port, { host: 'b.example.com' })).status).toBe(404)
   })
 
-  it('is refused to a second process, which names it', async () => {
+  it('is locked against a second process, which reports its path', async () => {
     const port = await freePort()
     const gw = await start({ 'base.yaml': base(port) })
     const second = await sluice('run', '-f', gw.manifests, '--log-file', gw.logFile)
@@ -196,7 +196,7 @@ describe('options', () => {
 })
 
 describe('ports', () => {
-  it('says which port is taken, serves the others, and recovers', async () => {
+  it('reports a port in use, serves the others, and recovers', async () => {
     const [taken, free] = await Promise.all([freePort(), freePort()])
     const squatter: Server = createServer()
     await new Promise<void>((resolve) => squatter.listen(taken, '127.0.0.1', resolve))
@@ -233,7 +233,7 @@ describe('ports', () => {
     await running.condition('Gateway', 'edge', 'Programmed', 'True')
   })
 
-  it('stays ready for the others where a later port is taken, names it, and is not where none is left', async () => {
+  it('stays ready while some port is bound, and is not ready if none is', async () => {
     const [port, taken] = await Promise.all([freePort(), freePort()])
     const squatter: Server = createServer()
     await new Promise<void>((resolve) => squatter.listen(taken, '127.0.0.1', resolve))
@@ -265,8 +265,8 @@ describe('ports', () => {
   })
 })
 
-describe('the end', () => {
-  it('does not come with SIGHUP; SIGTERM lets the request in flight finish, and exits with 0', async () => {
+describe('shutdown', () => {
+  it('ignores SIGHUP; SIGTERM finishes requests in flight and exits with 0', async () => {
     const port = await freePort()
     const held = Promise.withResolvers<void>()
     const slow = await startUpstream('slow', (_, response) => {

@@ -67,17 +67,17 @@ const running = useGateway(async () => {
 })
 
 describe('endpoints of the zone', () => {
-  it('get all requests where every endpoint says whom it is for', async () => {
+  it('receive all requests if every endpoint has hints', async () => {
     expect(await reached('hinted')).toEqual(new Set(['near']))
     expect(await reached('node')).toEqual(new Set(['near']))
   })
 
-  it('are not preferred where some endpoints say nothing, or where there are none', async () => {
+  it('are not preferred if some endpoints have no hints, or none is in the zone', async () => {
     expect(await reached('half-hinted')).toEqual(new Set(['near', 'far']))
     expect(await reached('elsewhere')).toEqual(new Set(['near', 'far']))
   })
 
-  it('are replaced by those of other zones while they fail', async () => {
+  it('are replaced by endpoints of other zones while they fail', async () => {
     const first = await running.send(port, { host: 'down.example.com' })
     expect(first.status).toBe(503)
     const second = await running.send(port, { host: 'down.example.com' })

@@ -111,7 +111,7 @@ const json = async (path: string) => {
 }
 
 describe('tokens for MCP backends [BackendMCP.authentication]', () => {
-  it('[MCPAuthentication=Strict] [MCPAuthentication.mode] are asked for, with the way to get one', async () => {
+  it('[MCPAuthentication=Strict] [MCPAuthentication.mode] are required, with a pointer to the metadata', async () => {
     const response = await initialize('/strict')
     expect(response.status).toBe(401)
     expect(response.headers.get('www-authenticate')).toBe(
@@ -123,7 +123,7 @@ describe('tokens for MCP backends [BackendMCP.authentication]', () => {
     expect(await statusOf('/strict', bearer(await idpB.token()))).toBe(200)
   })
 
-  it('[MCPAuthentication.issuer] [MCPAuthentication.audiences] [MCPAuthentication.jwks] must be of the issuer, for the audience, in time and well signed', async () => {
+  it('[MCPAuthentication.issuer] [MCPAuthentication.audiences] [MCPAuthentication.jwks] are checked for issuer, audience, expiry and signature', async () => {
     const stranger = await signingKey('IdpB')
     const wrong = {
       issuer: await idpB.token({ iss: 'https://elsewhere.example.com' }),
@@ -146,19 +146,19 @@ describe('tokens for MCP backends [BackendMCP.authentication]', () => {
     expect(message).toContain('without issuer, the iss claim is not checked')
   })
 
-  it('[MCPAuthentication=Optional] are validated where there is one', async () => {
+  it('[MCPAuthentication=Optional] are optional with mode Optional, but validated if present', async () => {
     expect(await statusOf('/optional')).toBe(200)
     expect(await statusOf('/optional', bearer(await idpB.token()))).toBe(200)
     expect(await statusOf('/optional', bearer('nonsense'))).toBe(401)
   })
 
-  it('[MCPAuthentication=Permissive] are never a reason to refuse', async () => {
+  it('[MCPAuthentication=Permissive] never cause a refusal with mode Permissive', async () => {
     expect(await statusOf('/permissive')).toBe(200)
     expect(await statusOf('/permissive', bearer(await idpB.token()))).toBe(200)
     expect(await statusOf('/permissive', bearer('nonsense'))).toBe(200)
   })
 
-  it('are not passed on, unless a policy says so', async () => {
+  it('are not forwarded, unless a policy says so', async () => {
     const token = await idpB.token()
     const before = server.headers.length
     for (const path of ['/strict', '/optional', '/permissive']) {
@@ -172,7 +172,7 @@ describe('tokens for MCP backends [BackendMCP.authentication]', () => {
     expect(server.headers.at(-1)?.authorization).toBe(`Bearer ${token}`)
   })
 
-  it('are all refused while there are no keys, and the status says so', async () => {
+  it('are all refused while there are no keys, which the status reports', async () => {
     expect(await statusOf('/keyless', bearer(await idpB.token()))).toBe(401)
     const { message } = await running.condition('GatewayPolicy', 'keyless', 'Accepted', 'False')
     expect(message).toMatch(/authentication\.jwks: no keys have been fetched .* no token is accept/)
@@ -183,7 +183,7 @@ describe('tokens for MCP backends [BackendMCP.authentication]', () => {
 })
 
 describe('metadata', () => {
-  it('[MCPAuthentication.resourceMetadata] is served outside the path of the route, to scripts too', async () => {
+  it('[MCPAuthentication.resourceMetadata] is served outside the path of the route, with CORS', async () => {
     const path = '/.well-known/oauth-protected-resource/strict'
     const { response, body } = await json(path)
     expect(response.headers.get('access-control-allow-origin')).toBe('*')
@@ -206,7 +206,7 @@ describe('metadata', () => {
     expect(idpA.received.at(-1)?.url).toBe('/.well-known/oauth-protected-resource/elsewhere')
   })
 
-  it('names the resource as its author does', async () => {
+  it('contains the resource fields that the policy sets', async () => {
     const { body } = await json('/.well-known/oauth-protected-resource/named')
     expect(body).toMatchObject({
       resource: 'https://public.example.com/tools',
@@ -222,7 +222,7 @@ describe('metadata', () => {
     })
   })
 
-  it('of the authorization server is that of the issuer where no provider is named', async () => {
+  it('of the authorization server is that of the issuer if no provider is named', async () => {
     const { body } = await json('/.well-known/oauth-authorization-server/strict')
     expect(body).toMatchObject({
       issuer: idpB.issuer,
@@ -258,7 +258,7 @@ describe('the official client', () => {
     return content
   }
 
-  it('[MCPAuthentication.provider=IdpA] [MCPAuthentication.provider] signs in with a provider that wants an audience', async () => {
+  it('[MCPAuthentication.provider=IdpA] [MCPAuthentication.provider] signs in with a provider that requires an audience', async () => {
     expect(await signInAndCall('/a')).toEqual([{ type: 'text', text: 'who' }])
     const asked = idpA.received.find(({ url }) => url.startsWith('/authorize'))
     const query = new URL(asked?.url ?? '', idpA.origin).searchParams

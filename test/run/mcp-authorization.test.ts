@@ -125,7 +125,7 @@ const refusal = (used: Promise<unknown>) =>
   )
 
 describe('rules about what MCP servers offer [BackendMCP.authorization]', () => {
-  it('[error.5] take what fails out of lists, without an error', async () => {
+  it('[error.5] remove items that are not allowed from lists, without an error', async () => {
     const client = await connect('items')
     expect(await toolsOf(client)).toEqual(['notes_search', 'orders_search'])
     const { prompts } = await client.listPrompts()
@@ -140,7 +140,7 @@ describe('rules about what MCP servers offer [BackendMCP.authorization]', () => 
     expect(await toolsOf(sales)).toEqual(['notes_search', 'orders_search', 'orders_cancel'])
   })
 
-  it('[error.5] refuse calls and gets as if there were no such thing, and ask no server', async () => {
+  it('[error.5] refuse calls as if the item did not exist, without asking a server', async () => {
     const client = await connect('items')
     const before = [...notes.uses, ...orders.uses].length
     const refused = [
@@ -175,7 +175,7 @@ describe('rules about what MCP servers offer [BackendMCP.authorization]', () => 
     ])
   })
 
-  it('deny what matches; what is not there is no match, what goes wrong is one', async () => {
+  it('deny on a match or an evaluation error, but not on a missing key', async () => {
     const client = await connect('denied')
     expect(await toolsOf(client)).toEqual(['search'])
     expect((await client.listPrompts()).prompts).toHaveLength(2)
@@ -220,7 +220,7 @@ describe('rules about what MCP servers offer [BackendMCP.authorization]', () => 
     ])
   })
 
-  it('close what they cover where nobody can judge by them, and say why', async () => {
+  it('refuse everything and report the reason if they cannot be evaluated', async () => {
     for (const [name, why] of [
       ['misspelled', 'mcp.tool has no field nmae'],
       ['impossible', 'mcp.tool has no field result'],

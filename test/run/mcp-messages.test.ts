@@ -250,7 +250,7 @@ describe('methods where authorization rules hold', () => {
 })
 
 describe('messages of a batch', () => {
-  it('are judged and logged one by one', async () => {
+  it('are authorized and logged one by one', async () => {
     const session = await rawSession(port, '/single', '2025-03-26')
     const before = marks()
     const { messages } = await session.send(
@@ -324,7 +324,7 @@ describe('streams of servers', () => {
 })
 
 describe('clients of the older transport', () => {
-  it('are judged by the request that brings a message, whichever worker it comes to', async () => {
+  it('are authorized by the request that brings a message, on whichever worker', async () => {
     const client = await olderClient()
     for (let id = 10; id < 20; id++) {
       const isSales = id % 2 === 0

@@ -246,7 +246,7 @@ describe('several targets', () => {
     expect(beta.received.some(({ body }) => body.includes('"warning"'))).toBe(true)
   })
 
-  it('do not have tools of others, or of nobody', async () => {
+  it('do not have tools of other targets, or unknown tools', async () => {
     for (const name of ['alpha_', 'gamma_who', 'who', '_who']) {
       const call = client.callTool({ name, arguments: { text: '' } })
       const outcome = await call.then(
@@ -259,7 +259,7 @@ describe('several targets', () => {
 })
 
 describe('one target that fails', () => {
-  it('does not take the lists of the others with it, and is named in the answer', async () => {
+  it('leaves the lists of the others intact, and is named in the answer', async () => {
     const half = await connectClient(port, '/halved')
     const answer = await half.listTools()
     expect(answer.tools.every(({ name }) => name.startsWith('alpha_'))).toBe(true)
@@ -271,7 +271,7 @@ describe('one target that fails', () => {
 })
 
 describe('targets that come and go', () => {
-  it('change the lists of sessions that are open', async () => {
+  it('change the lists of open sessions', async () => {
     const live = await connectClient(port, '/halved')
     const changed = new Promise<void>((resolve) => {
       live.setNotificationHandler(ToolListChangedNotificationSchema, () => resolve())

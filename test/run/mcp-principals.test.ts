@@ -244,7 +244,7 @@ const token = (at: number, claims: Record<string, unknown>) => {
   return sign(key, { iss: issuers[at] ?? '', jti: `${Math.random()}`, ...claims })
 }
 
-describe('a session belongs to whoever began it', () => {
+describe('a session is bound to the principal that began it', () => {
   it('with tokens that a route verifies', async () => {
     const shown = async (at: number, claims: Record<string, unknown>) =>
       bearer(await token(at, claims))
@@ -266,7 +266,7 @@ describe('a session belongs to whoever began it', () => {
     ])
   })
 
-  it('without credentials, where one that is not valid is as good as none', async () => {
+  it('without credentials, treating invalid ones as none', async () => {
     await expectBound('/jwt-permissive', [
       [nobody, bearer('nonsense')],
       [bearer(await token(0, { sub: 'ann' }))],
@@ -284,7 +284,7 @@ describe('a session belongs to whoever began it', () => {
     ])
   })
 
-  it('with API keys, whatever is known of them', async () => {
+  it('with API keys, whatever their metadata', async () => {
     await expectBound('/keys', [
       [nobody],
       [bearer('key-of-ann')],
@@ -334,7 +334,7 @@ describe('a session belongs to whoever began it', () => {
     await expectBound('/ext-grpc', [[nobody], [user('ann', 1), user('ann', 2)], [user('ben', 1)]])
   })
 
-  it('with external authorization that names nobody, by what it has judged', async () => {
+  it('with external authorization that names no user, by the headers that it read', async () => {
     await expectBound('/ext', [[nobody], [bearer('a')], [bearer('b')], [{ query: 'key=a' }]])
     await expectBound('/ext-listed', [
       [nobody],
@@ -353,7 +353,7 @@ describe('a session belongs to whoever began it', () => {
     ])
   })
 
-  it('with several kinds of credentials, where each counts', async () => {
+  it('with several kinds of credentials, all of which must match', async () => {
     const renewed = async (sub: string) => bearer(await token(0, { sub }))
     await expectBound('/jwt-ext', [
       [nobody],

@@ -202,7 +202,7 @@ describe('documents of authorization', () => {
     expect(one.received).toHaveLength(before)
   })
 
-  it('of several servers are nobody’s', async () => {
+  it('of several servers do not exist', async () => {
     const path = '/.well-known/oauth-protected-resource/pair'
     one.documents.set(path, {})
     expect((await fetch(at(path))).status).toBe(404)
@@ -239,7 +239,7 @@ describe('streams of servers', () => {
     },
   )
 
-  it('trouble the official client with no message that is none', async () => {
+  it('send the official client no empty message', async () => {
     one.streams.set('timed', `retry: 700\n\ndata: ${progress}\n\nretry: 800\n\ndata: ${answer}\n\n`)
     const client = new Client({ name: 'test', version: '1' })
     const errors: Error[] = []
@@ -291,7 +291,7 @@ describe('streams of servers', () => {
 })
 
 describe('DELETE', () => {
-  it('ends a session with 200, which the official client takes as it is', async () => {
+  it('ends a session with 200, as the official client expects', async () => {
     const session = await rawSession(port, '/single')
     expect(await session.end(port)).toBe(200)
     expect(await session.end(port)).toBe(404)

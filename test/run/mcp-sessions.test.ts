@@ -79,7 +79,7 @@ const say = (session: McpSession, port: number, name = 'who', id = 7) =>
   })
 
 describe('Stateful', () => {
-  it('[SessionRouting=Stateful] carries a session on in another process, at the same server', async () => {
+  it('[SessionRouting=Stateful] continues a session in another process, at the same server', async () => {
     const session = await rawSession(ports[0], '/single')
     const before = one.sessionIds.length
     for (const port of [ports[1], ports[0], ports[1]]) {
@@ -94,7 +94,7 @@ describe('Stateful', () => {
     expect((await say(session, ports[0])).status).toBe(404)
   })
 
-  it('believes no id that it has not sealed itself, for this backend', async () => {
+  it('refuses session ids that it has not sealed itself for this backend', async () => {
     const session = await rawSession(ports[0], '/single')
     const bent = (id: string) => `${id.slice(0, 20)}${id[20] === 'A' ? 'B' : 'A'}${id.slice(21)}`
     for (const id of ['1234', '', 'x'.repeat(5_000), bent(session.id), `${session.id}=`]) {
@@ -122,7 +122,7 @@ describe('Stateful', () => {
     expect((await say(again, ports[0])).status).toBe(200)
   })
 
-  it('renews the session of a server that was restarted while another one lives on', async () => {
+  it('renews the session of a restarted server while another server keeps its own', async () => {
     const client = await connectClient(ports[0], '/pair')
     await one.kill()
     const answer = await client.listTools()
@@ -167,7 +167,7 @@ describe('Stateless', () => {
 })
 
 describe('the older transport', () => {
-  it('[MCPProtocol=SSE] [McpTarget.protocol] is spoken to servers', async () => {
+  it('[MCPProtocol=SSE] [McpTarget.protocol] is supported towards servers', async () => {
     const client = await connectClient(ports[0], '/older')
     const seen: number[] = []
     expect((await client.listTools()).tools).toHaveLength(2)
@@ -180,7 +180,7 @@ describe('the older transport', () => {
     await client.close()
   })
 
-  it('goes together with the newer one', async () => {
+  it('can be combined with the newer one', async () => {
     const client = await connectClient(ports[1], '/mixed')
     const { tools } = await client.listTools()
     expect(tools.map(({ name }) => name)).toEqual(['new_who', 'new_steps', 'old_who', 'old_steps'])
@@ -199,7 +199,7 @@ describe('the older transport', () => {
     await client.close()
   })
 
-  it('is spoken to clients, whichever worker their messages come to', async () => {
+  it('is supported towards clients, whichever worker receives their messages', async () => {
     const clients = await Promise.all(
       Array.from({ length: 4 }, async () => {
         const client = new Client({ name: 'old', version: '1' })
@@ -259,7 +259,7 @@ describe('servers that misbehave', () => {
     return session.send(port, { jsonrpc: '2.0', id: 9, method: 'tools/list' })
   }
 
-  it('by text that is no message get an error for their client', async () => {
+  it('send malformed messages: the client gets an error', async () => {
     for (const text of [
       '{"jsonrpc":',
       '[]',
@@ -271,7 +271,7 @@ describe('servers that misbehave', () => {
     }
   })
 
-  it('by answers to what nobody asked are not heard', async () => {
+  it('answer unknown requests: the answers are dropped', async () => {
     const { message } = await ask((id, write, end) => {
       write('data: {"jsonrpc":"2.0","id":77,"result":{"tools":[{"name":"forged"}]}}\n\n')
       write(`data: {"jsonrpc":"2.0","id":"9","result":{"tools":[{"name":"forged"}]}}\n\n`)
@@ -281,12 +281,12 @@ describe('servers that misbehave', () => {
     expect(message).toEqual({ jsonrpc: '2.0', id: 9, result: { tools: [] } })
   })
 
-  it('by ending without an answer get an error for their client', async () => {
+  it('close without an answer: the client gets an error', async () => {
     const { message } = await ask((_id, _write, end) => end())
     expect(message).toMatchObject({ id: 9, error: { code: -32603 } })
   })
 
-  it('by a flood of notifications are read no faster than the client reads', async () => {
+  it('flood with notifications: they are read no faster than the client reads', async () => {
     let sent = 0
     let isBlocked = false
     const { message } = await ask((id, write, end) => {

@@ -192,7 +192,7 @@ describe('selected Services', () => {
     await client.close()
   })
 
-  it('[McpSelector.namespaces] are looked for in the namespaces that are selected', async () => {
+  it('[McpSelector.namespaces] are found in the selected namespaces', async () => {
     expect(await toolsOf('/everywhere')).toEqual(['gamma-mcp_who', 'bare-http_who'])
   })
 
@@ -219,7 +219,7 @@ describe('selected Services', () => {
     expect([...seen].sort()).toEqual(['one', 'two'])
   })
 
-  it('come and go while sessions are open', async () => {
+  it('are added and removed while sessions are open', async () => {
     const client = await connectClient(port, '/labelled')
     const changed = Promise.withResolvers<void>()
     client.setNotificationHandler(ToolListChangedNotificationSchema, () => changed.resolve())
@@ -262,7 +262,7 @@ async function shown(path: string): Promise<Record<string, unknown>> {
 }
 
 describe('static targets', () => {
-  it('[McpTargetSelector.static] [McpTarget.host] [McpTarget.port] [McpTarget.path] are asked where they are', async () => {
+  it('[McpTargetSelector.static] [McpTarget.host] [McpTarget.port] [McpTarget.path] are reached at their host and path', async () => {
     const client = await connectClient(port, '/secure')
     expect((await client.callTool({ name: 'safe_who' })).content).toMatchObject([
       { text: 'secure' },
@@ -282,20 +282,20 @@ describe('static targets', () => {
     await client.close()
   })
 
-  it('get no credentials of a client that speaks to several of them', async () => {
+  it('get no credentials of the client if there are several targets', async () => {
     expect(await shown('/everywhere')).toEqual({ 'x-other': 'kept' })
   })
 
-  it('get the credentials of a client if it speaks to no other target, and these are not for the gateway', async () => {
+  it('get the credentials of the client if they are the only target and the gateway does not use them', async () => {
     expect(await shown('/open')).toEqual(ofClient)
   })
 
-  it('get no credentials of a client where the gateway has its own', async () => {
+  it('get no credentials of the client if the gateway has its own', async () => {
     const expected = { authorization: 'Bearer of-the-target', 'x-other': 'kept' }
     expect(await shown('/keyed')).toEqual(expected)
   })
 
-  it('are followed to another path of theirs, as clients do, and to no other host', async () => {
+  it('may redirect to another path, but not to another host', async () => {
     const before = two.received.length
     const client = await connectClient(port, '/moved')
     expect((await client.callTool({ name: 'who' })).content).toMatchObject([{ text: 'two' }])

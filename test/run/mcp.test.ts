@@ -92,7 +92,7 @@ beforeAll(() =>
 )
 
 describe('one target', () => {
-  it('[BackendSpec.mcp] is talked to as if it were the gateway itself', async () => {
+  it('[BackendSpec.mcp] is reached as if it were the gateway itself', async () => {
     const client = await connectClient(port, '/one')
     expect(client.getServerVersion()?.name).toBe('test')
     const { tools } = await client.listTools()
@@ -102,7 +102,7 @@ describe('one target', () => {
     await client.close()
   })
 
-  it('sends what it has to say by itself', async () => {
+  it('can send messages of its own', async () => {
     const client = await connectClient(port, '/one')
     const changed = new Promise<void>((resolve) => {
       client.setNotificationHandler(ToolListChangedNotificationSchema, () => resolve())
@@ -114,7 +114,7 @@ describe('one target', () => {
     await client.close()
   })
 
-  it('is answered for as JSON where it answers so, and nothing comes before', async () => {
+  it('gets its JSON answers passed on as JSON if nothing comes before them', async () => {
     const session = await rawSession(port, '/json')
     const { headers, message } = await call(session, 'echo', { text: 'ä€😀' })
     expect(headers.get('content-type')).toBe('application/json')
@@ -130,7 +130,7 @@ describe('one target', () => {
     expect(json.received.at(-1)?.body).toBe(text)
   })
 
-  it('is not asked where no Service is there', async () => {
+  it('without a Service answers an error', async () => {
     const url = `http://127.0.0.1:${port}/nobody`
     const headers = {
       'content-type': 'application/json',
@@ -163,7 +163,7 @@ describe('the server of everything', () => {
   })
   afterAll(() => client?.close())
 
-  it('[MCPProtocol=StreamableHTTP] offers all that it has through the gateway', async () => {
+  it('[MCPProtocol=StreamableHTTP] offers all its features through the gateway', async () => {
     const { tools } = await client.listTools()
     expect(tools.length).toBeGreaterThan(5)
     const echo = await client.callTool({ name: 'echo', arguments: { message: 'hi' } })
@@ -176,7 +176,7 @@ describe('the server of everything', () => {
   })
 })
 
-describe('what is checked before anybody looks into a request', () => {
+describe('checks before a request is read', () => {
   const good = {
     'content-type': 'application/json',
     accept: 'application/json, text/event-stream',
@@ -202,19 +202,19 @@ describe('what is checked before anybody looks into a request', () => {
     expect(server.received).toHaveLength(before)
   })
 
-  it('refuses other methods, and says which there are', async () => {
+  it('refuse other methods, and list the allowed ones', async () => {
     const answer = await fetch(`http://127.0.0.1:${port}/one`, { method: 'PUT' })
     expect(answer.status).toBe(405)
     expect(answer.headers.get('allow')).toBe('GET, POST, DELETE')
   })
 
-  it('lets pages of this machine in', async () => {
+  it('allow web pages of this machine', async () => {
     const session = await rawSession(port, '/one')
     const headers = { origin: 'http://localhost:6274' }
     expect((await session.send(port, ping, headers)).status).toBe(200)
   })
 
-  it('lets pages in that a CORS policy allows', async () => {
+  it('allow web pages that a CORS policy allows', async () => {
     const session = await rawSession(port, '/json')
     const allowed = await session.send(port, ping, { origin: 'https://app.example.com' })
     expect(allowed.status).toBe(200)
@@ -265,7 +265,7 @@ describe('what is checked before anybody looks into a request', () => {
     expect(server.received.slice(before).every(({ body: got }) => !got.includes('echo'))).toBe(true)
   })
 
-  it('refuses a body beyond the limit with 413', async () => {
+  it('refuse a body beyond the limit with 413', async () => {
     const session = await rawSession(port, '/one')
     const { status } = await call(session, 'echo', { text: 'x'.repeat(2_200_000) })
     expect(status).toBe(413)
@@ -285,7 +285,7 @@ describe('versions of the protocol', () => {
     },
   )
 
-  it('takes batches in 2025-03-26, and in no other', async () => {
+  it('accepts batches in 2025-03-26 only', async () => {
     const batch = [
       { jsonrpc: '2.0', id: 1, method: 'ping' },
       { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 77 } },
@@ -300,11 +300,11 @@ describe('versions of the protocol', () => {
   })
 })
 
-describe('streams that are taken up again', () => {
+describe('resumed streams', () => {
   it.each([
     ['one target', '/resumable', 'steps'],
     ['several', '/pair', 'a_steps'],
-  ])('go on after the last event that was seen, with %s', async (_what, path, name) => {
+  ])('continue after the last event that the client saw, with %s', async (_what, path, name) => {
     const session = await rawSession(port, path, '2025-11-25')
     const url = `http://127.0.0.1:${port}${path}`
     const headers = {
@@ -336,8 +336,8 @@ describe('streams that are taken up again', () => {
   })
 })
 
-describe('what is told of requests', () => {
-  it('has a span for each call of a target, which the target is told of', async () => {
+describe('telemetry of MCP requests', () => {
+  it('has a span for each call to a target, with its context propagated', async () => {
     const session = await rawSession(port, '/json')
     const traceId = 'ab'.repeat(16)
     const headers = { traceparent: `00-${traceId}-${'cd'.repeat(8)}-01` }
@@ -357,7 +357,7 @@ describe('what is told of requests', () => {
     expect(root.attributes).toMatchObject({ protocol: 'mcp', 'gen_ai.tool.name': 'echo' })
   })
 
-  it('names method, target and tool in the access log, and counts without names of clients', async () => {
+  it('has method, target and tool in the access log, and metrics without names from clients', async () => {
     const session = await rawSession(port, '/pair')
     await call(session, 'b_echo', { text: 'x' })
     await call(session, 'b_no-such-tool', {})

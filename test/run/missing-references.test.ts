@@ -136,20 +136,23 @@ describe('a policy with a missing reference', () => {
     stated = await statuses()
   })
 
-  it.each(cases)('of $name is partially valid, and refuses what the field covers', async (one) => {
-    const { name, spec, status, message } = one
-    const { message: text, ...accepted } = conditionOf(stated, name, 'Accepted') ?? {}
-    expect(accepted).toMatchObject({ status: 'True', reason: 'PartiallyValid' })
-    expect(text).toContain(message)
-    expect(text).toContain('protections named here stay closed')
-    expect(conditionOf(stated, name, 'Attached')).toMatchObject({ status: 'True' })
-    const answer = await running.send(port, { host: host(name) })
-    expect(answer.status).toBe(status)
-    // What refuses before other fields of traffic run leaves them nothing to do.
-    expect(answer.headers['x-policy']).toBe('traffic' in spec ? undefined : 'works')
-  })
+  it.each(cases)(
+    'to $name is PartiallyValid, and refuses the requests that the field covers',
+    async (one) => {
+      const { name, spec, status, message } = one
+      const { message: text, ...accepted } = conditionOf(stated, name, 'Accepted') ?? {}
+      expect(accepted).toMatchObject({ status: 'True', reason: 'PartiallyValid' })
+      expect(text).toContain(message)
+      expect(text).toContain('protections named here stay closed')
+      expect(conditionOf(stated, name, 'Attached')).toMatchObject({ status: 'True' })
+      const answer = await running.send(port, { host: host(name) })
+      expect(answer.status).toBe(status)
+      // What refuses before other fields of traffic run leaves them nothing to do.
+      expect(answer.headers['x-policy']).toBe('traffic' in spec ? undefined : 'works')
+    },
+  )
 
-  it.each(cases)('of $name is Invalid where nothing else is in it', async (one) => {
+  it.each(cases)('to $name is Invalid if the policy has nothing else', async (one) => {
     const { name, status, message } = one
     const accepted = conditionOf(stated, `only-${name}`, 'Accepted')
     expect(accepted).toMatchObject({ status: 'False', reason: 'Invalid' })
@@ -157,7 +160,7 @@ describe('a policy with a missing reference', () => {
     expect((await running.send(port, { host: host(`only-${name}`) })).status).toBe(status)
   })
 
-  it('is valid, and lets requests through, from the moment when the object is there', async () => {
+  it('becomes valid and lets requests through once the object exists', async () => {
     const data = { key: Buffer.from('opensesame').toString('base64') }
     const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'absent' }, data }
     running.write('secret.yaml', manifest(secret))

@@ -21,7 +21,7 @@ async function lineOf(send: () => Promise<unknown>): Promise<Record<string, unkn
 }
 
 describe('the access log', () => {
-  it('tells what was asked, of whom, and what it took', async () => {
+  it('has the models, the provider and the token usage of a request', async () => {
     const line = await lineOf(() =>
       openai('a').chat.completions.create({
         ...ask,
@@ -54,7 +54,7 @@ describe('the access log', () => {
     expect(line).not.toHaveProperty('countTokens')
   })
 
-  it('tells the same of streams, natively and translated, with what a cache gave and the time to the first token', async () => {
+  it('has the same for streams, plus cached tokens and the time to the first token', async () => {
     const expected = {
       'gen_ai.provider.name': 'anthropic',
       'gen_ai.usage.input_tokens': 13,
@@ -79,7 +79,7 @@ describe('the access log', () => {
     ).toMatchObject(expected)
   })
 
-  it('tells of reasoning, embeddings and token counts', async () => {
+  it('has fields for reasoning, embeddings and token counts', async () => {
     const responses = await lineOf(() => openai('a').responses.create({ model: 'm-1', input: 'x' }))
     expect(responses).toMatchObject({
       'gen_ai.usage.reasoning_tokens': 2,
@@ -112,7 +112,7 @@ describe('the access log', () => {
     }
   })
 
-  it('tells of calls of tools, whole and streamed', async () => {
+  it('has tool calls, whole and streamed', async () => {
     a.answer = calls({ id: 't-1', name: 'weather', input: { city: 'Bern' } })
     const call = { id: 't-1', name: 'weather', arguments: '{"city":"Bern"}' }
     expect(await lineOf(() => openai('a').chat.completions.create(ask))).toMatchObject({
@@ -160,7 +160,7 @@ describe('the access log', () => {
     expect(response).toMatchObject(logged)
   })
 
-  it('tells masked texts only', async () => {
+  it('has only masked texts', async () => {
     const text = 'secret jane@example.com'
     a.answer = completes(...text)
     const line = await lineOf(() =>
@@ -175,7 +175,7 @@ describe('the access log', () => {
   })
 })
 
-it('lets policies of answers know what a whole answer has used', async () => {
+it('response policies see the token usage of a whole answer', async () => {
   const answer = await fetch(`${base('masked')}/v1/chat/completions`, {
     method: 'POST',
     body: JSON.stringify(ask),

@@ -304,7 +304,7 @@ it('gives vendorD its signature back, and takes one in its place for calls of ot
   expect(await signatures('gemini-2.5-pro')).toEqual(['c2ln', undefined, undefined])
 })
 
-it('goes on with the next vendor if the one that has called a tool fails', async () => {
+it('continues with the next vendor if the one that has called a tool fails', async () => {
   const client = openai('over').chat.completions
   const model = 'gpt-4o'
   const user = { role: 'user' as const, content: question }

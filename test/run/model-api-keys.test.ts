@@ -136,7 +136,7 @@ const sent = (letter: 'a' | 'b' | 'c' | 'd') => JSON.stringify(fleet.vendors[let
 
 describe('apiKeyAuthentication on routes to model providers', () => {
   it.each(sdks)(
-    '[APIKeyAuthentication.mode] takes the key of %s and keeps it',
+    '[APIKeyAuthentication.mode] accepts the key of %s and does not forward it',
     async (_, vendor, call) => {
       await call(key)
       expect(fleet.vendors[vendor].calls).toHaveLength(1)
@@ -173,7 +173,7 @@ describe('apiKeyAuthentication on routes to model providers', () => {
     expect(fleet.running.stdout).not.toContain(key)
   })
 
-  it('[APIKeyAuthentication=Optional] judges a key in each of the places', async () => {
+  it('[APIKeyAuthentication=Optional] checks a key in each of the places', async () => {
     expect(await ask('optional', {})).toBe(200)
     expect(await ask('optional', { 'x-api-key': key })).toBe(200)
     expect(await ask('optional', { 'x-api-key': 'key-of-eve' })).toBe(401)

@@ -112,19 +112,16 @@ const audioPart = {
   input_audio: { data: 'UklGRg==', format: 'wav' as const },
 }
 
-it.each(['c', 'd', 'f'] as const)(
-  'brings PDFs of chat completions to vendor %s',
-  async (vendor) => {
-    const content = [{ type: 'text' as const, text: 'Read.' }, pdfPart]
-    await openai(vendor).chat.completions.create({
-      model: 'gemini-2.5-pro',
-      messages: [{ role: 'user', content }],
-    })
-    expect(fleet.lastCall(vendor)?.text).toContain(pdf)
-  },
-)
+it.each(['c', 'd', 'f'] as const)('sends PDFs of chat completions to vendor %s', async (vendor) => {
+  const content = [{ type: 'text' as const, text: 'Read.' }, pdfPart]
+  await openai(vendor).chat.completions.create({
+    model: 'gemini-2.5-pro',
+    messages: [{ role: 'user', content }],
+  })
+  expect(fleet.lastCall(vendor)?.text).toContain(pdf)
+})
 
-it('brings audio where there is a form for it, and names the part where there is none', async () => {
+it('sends audio to vendors that support it, and refuses it by name for others', async () => {
   const messages = [question, { role: 'user' as const, content: [audioPart] }]
   const ask = (vendor: string) => openai(vendor).chat.completions.create({ model: 'm-1', messages })
   for (const vendor of ['d', 'f'] as const) {

@@ -45,7 +45,7 @@ const sends =
   }
 
 describe('errors of the gateway', () => {
-  it('come in the format of the client where nobody can be asked', async () => {
+  it('come in the format of the client if no provider can be reached', async () => {
     for (const path of paths) {
       const gone = await post('gone', path)
       expect(gone.status).toBe(503)
@@ -57,7 +57,7 @@ describe('errors of the gateway', () => {
     )
   })
 
-  it('come in the format of the client where the vendor takes too long', async () => {
+  it('come in the format of the client if the vendor times out', async () => {
     a.answer = () => {}
     for (const path of paths) {
       const slow = await post('slow', path)
@@ -66,7 +66,7 @@ describe('errors of the gateway', () => {
     }
   })
 
-  it('come in the format of the client where its tokens are spent', async () => {
+  it('come in the format of the client if its token limit is exceeded', async () => {
     await openai('limited').chat.completions.create(ask)
     await waitFor('the limit', async () => (await post('limited', '/v1/messages')).status === 429)
     for (const path of paths) {
@@ -82,7 +82,7 @@ describe('errors of the gateway', () => {
 })
 
 describe('errors of the vendor', () => {
-  it('keep their status, whatever they are written in', async () => {
+  it('keep their status, whatever the format of their body', async () => {
     for (const path of paths) {
       for (const [name, vendor] of [
         ['a', a],
@@ -100,7 +100,7 @@ describe('errors of the vendor', () => {
     }
   })
 
-  it('are made of good statuses with bodies that are none', async () => {
+  it('are made of 2xx answers with unusable bodies', async () => {
     const bad = ['', 'no JSON', '[1]', '"text"', '{"half":', '<html></html>']
     for (const path of paths) {
       for (const body of bad) {
@@ -117,7 +117,7 @@ describe('errors of the vendor', () => {
     }
   })
 
-  it('are made of answers that are too long', async () => {
+  it('are made of answers that exceed the limit', async () => {
     const long = Buffer.alloc(33 * 1024 * 1024, 'x')
     a.next.push(sends('application/json', long))
     const whole = await post('a', '/v1/chat/completions')
@@ -138,7 +138,7 @@ describe('errors of the vendor', () => {
     await waitFor('the vendor to be left', () => a.aborted >= 1)
   })
 
-  it('are told in a stream that is cut off, as an event of the format', async () => {
+  it('end a stream that is cut off, as an event of its format', async () => {
     c.next.push((_, response) => {
       startMessage('m', response)
       sayPiece('Hel', response)
@@ -169,7 +169,7 @@ describe('errors of the vendor', () => {
     }
   })
 
-  it('that come in a stream reach a client of another format as its own', async () => {
+  it("in a stream are translated to the client's format", async () => {
     c.next.push((_, response) => {
       startMessage('m', response)
       const error = { type: 'overloaded_error', message: 'too much to do' }
@@ -212,7 +212,7 @@ describe('answers that are compressed', () => {
     }
   })
 
-  it('by a coding that is not known, or that are damaged, are errors', async () => {
+  it('with an unknown coding, or damaged, are errors', async () => {
     a.next.push(sends('application/json', whole, { 'content-encoding': 'sausage' }))
     expect((await post('a', '/v1/chat/completions')).status).toBe(502)
     const half = gzipSync(whole).subarray(0, 20)
@@ -220,7 +220,7 @@ describe('answers that are compressed', () => {
     expect((await post('a', '/v1/messages')).status).toBe(502)
   })
 
-  it('are errors of the vendor too', async () => {
+  it('can be error answers of the vendor too', async () => {
     const error = gzipSync(JSON.stringify({ error: { message: 'no such model', type: 'x' } }))
     a.next.push(sends('application/json', error, { 'content-encoding': 'gzip' }, 404))
     await expect(anthropic('a').messages.create(askC)).rejects.toThrow(/no such model/)
@@ -228,7 +228,7 @@ describe('answers that are compressed', () => {
 })
 
 describe('a client that goes away', () => {
-  it('cancels the work of the vendor, whether the answer streams, is awaited whole or is held', async () => {
+  it("cancels the vendor's work, whether the answer is streamed, awaited whole or held", async () => {
     for (const [name, stream] of [
       ['a', false],
       ['a', true],

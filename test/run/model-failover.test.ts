@@ -160,7 +160,7 @@ describe('groups of providers', () => {
     expect(second.calls).toEqual([])
   })
 
-  it('give a request that is refused for want of quota, is answered badly or cannot be sent to the next group', async () => {
+  it('send a request to the next group after 429, a failure or a connection error', async () => {
     first.next.push(failsA(429, 'slow down'))
     expect(await textOf('busy')).toBe('from the second')
     first.next.push(failsA(500, 'oh no'))
@@ -168,7 +168,7 @@ describe('groups of providers', () => {
     expect(await textOf('refusing')).toBe('from the second')
   })
 
-  it('do so before the first byte of a stream, in whatever format the client speaks', async () => {
+  it('fail over before the first byte of a stream, in every client format', async () => {
     first.next.push(failsA(503, 'overloaded'))
     const client = new Anthropic({ baseURL: base('streamed'), apiKey: 'k', maxRetries: 0 })
     expect(await client.messages.stream(askC).finalText()).toBe('from the second')
@@ -177,14 +177,14 @@ describe('groups of providers', () => {
     expect(second.calls.at(-1)?.headers['anthropic-version']).toBe('2023-06-01')
   })
 
-  it('are asked again as a retry policy says, and told which attempt it is', async () => {
+  it('are retried by a retry policy, with the attempt number', async () => {
     first.next.push(failsA(503, 'once'), failsA(503, 'twice'))
     expect(await textOf('again')).toBe('from the first')
     const attempts = first.calls.map(({ headers }) => headers['x-retry-attempt'])
     expect(attempts).toEqual([undefined, '1', '2'])
   })
 
-  it('leave a provider alone for as long as it asks', async () => {
+  it('eject a provider for as long as its Retry-After says', async () => {
     first.next.push(failsA(429, 'slow down', { 'retry-after': '3600' }))
     expect(await textOf('hinted')).toBe('from the second')
     first.calls.length = 0
@@ -192,7 +192,7 @@ describe('groups of providers', () => {
     expect(first.calls).toEqual([])
   })
 
-  it('[AIBackend.failover] come back to a provider that has healed', async () => {
+  it('[AIBackend.failover] use a recovered provider again', async () => {
     first.next.push(failsA(503, 'down'))
     expect(await textOf('healing')).toBe('from the second')
     await waitFor('the first provider', async () => (await textOf('healing')) === 'from the first')
@@ -204,7 +204,7 @@ describe('groups of providers', () => {
     expect(second.calls.length).toBeGreaterThan(0)
   })
 
-  it('[NamedLLMProvider.policies] [AIBackend.groups.sectionName] have policies of their own, of which the inline ones win', async () => {
+  it('[NamedLLMProvider.policies] [AIBackend.groups.sectionName] have policies of their own, and inline ones take precedence', async () => {
     expect(await textOf('named')).toBe('from the first')
     expect(first.calls.at(-1)?.headers.authorization).toBe('Bearer inline-key')
     expect(first.calls.at(-1)?.body.model).toBe('own')

@@ -18,7 +18,7 @@ describe('errors', () => {
     await expect(denied).rejects.toThrow(/bad key/)
   })
 
-  it('of the client are told in its format', async () => {
+  it('of the client come in its format', async () => {
     const post = (name: string, path: string, body: string, headers = {}) =>
       fetch(`${base(name)}${path}`, { method: 'POST', body, headers })
     const noModel = await post('a', '/v1/chat/completions', '{"messages":[]}')
@@ -36,14 +36,14 @@ describe('errors', () => {
     expect(a.calls.length + c.calls.length).toBe(0)
   })
 
-  it('are made of answers that nobody can read', async () => {
+  it('are made of unreadable answers', async () => {
     c.next.push((_, response) => response.end('<html>'))
     await expect(openai('c').chat.completions.create(ask)).rejects.toMatchObject({ status: 502 })
     a.next.push((_, response) => response.end('{"object":"list"}'))
     await expect(anthropic('a').messages.create(askC)).rejects.toMatchObject({ status: 502 })
   })
 
-  it('are told in a stream that the vendor cuts off', async () => {
+  it('end a stream that the vendor cuts off', async () => {
     a.next.push((_, response) => {
       openStream(response)
       sendEvent(response, chunk('m', { content: 'Hel' }))
@@ -67,7 +67,7 @@ describe('errors', () => {
     await expect(stream.finalMessage()).rejects.toThrow(/cut off/)
   })
 
-  it('do not happen to a vendor whose client goes away: its work is cancelled', async () => {
+  it("cancel the vendor's work if the client disconnects", async () => {
     c.next.push((_, response) => {
       startMessage('m', response)
       sayPiece('Hel', response)

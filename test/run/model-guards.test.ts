@@ -19,7 +19,7 @@ import {
 const deep = (levels: number): object => (levels === 0 ? {} : { content: deep(levels - 1) })
 
 describe('guards and failover', () => {
-  it('are asked once for a request, whoever answers it', async () => {
+  it('guards run once for a request, whichever provider answers it', async () => {
     hook.next.push(masks(noDigits))
     a.next.push(failsA(500, 'oh no'))
     const answer = await openai('other-pair').chat.completions.create(ask)
@@ -69,7 +69,7 @@ describe('patterns', () => {
     expect(a.calls.at(-1)?.body.messages).toEqual(tell(masked).messages)
   })
 
-  it('look wherever models find a text, as webhooks do', async () => {
+  it('search every place where models read text, as webhooks do', async () => {
     const mail = 'jane@example.com'
     const text = { type: 'text', text: mail }
     const code = { type: 'code_execution_result', stdout: mail, stderr: mail }
@@ -122,12 +122,12 @@ describe('patterns', () => {
     expect(upstream()).toBe(0)
   })
 
-  it('see nothing of requests that are not read, which status says', async () => {
+  it('do not see Passthrough requests, which the status reports', async () => {
     const { message } = await running.condition('GatewayBackend', 'unread', 'Accepted', 'True')
     expect(message).toContain('routes["/raw"]: guards do not see requests of type Passthrough')
   })
 
-  it('without a largest length are named in status, and what they leave undecided for too long ends in an error', async () => {
+  it('without a maximum length are reported, and end a stream that stays undecided too long', async () => {
     const { message } = await running.condition('GatewayBackend', 'unbounded', 'Accepted', 'True')
     expect(message).toMatch(/promptGuard\.response\[0\]\.regex\.matches\[0\]/)
     a.answer = completes('BEGIN ', 'secret', ' END', ' fine')

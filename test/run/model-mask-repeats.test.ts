@@ -121,7 +121,7 @@ function completes(choices: number): void {
 const expected = 'It is <SSN>, <EMAIL_ADDRESS>!'
 
 describe('a chat completion that is masked', () => {
-  it.each(['a', 'b'])('says nothing of it elsewhere (vendor %s)', async (name) => {
+  it.each(['a', 'b'])('does not repeat the masked text elsewhere (vendor %s)', async (name) => {
     completes(2)
     const whole = await ask(name, '/v1/chat/completions', false)
     expect(whole).not.toMatch(leak)
@@ -157,7 +157,7 @@ describe('a chat completion that is masked', () => {
     }
   })
 
-  it('keeps log probabilities where no guard reads the answer', async () => {
+  it('keeps log probabilities if no guard reads the answer', async () => {
     completes(1)
     const whole = JSON.parse(await ask('open', '/v1/chat/completions', false))
     expect(whole.choices[0].logprobs.content).toHaveLength(pieces.length)
@@ -165,7 +165,7 @@ describe('a chat completion that is masked', () => {
     expect(events.filter(({ choices }) => choices[0].logprobs)).toHaveLength(pieces.length)
   })
 
-  it('says nothing of it elsewhere if a webhook masks', async () => {
+  it('does not repeat the text that a webhook masks elsewhere', async () => {
     completes(1)
     for (const stream of [false, true]) {
       const body = await ask('hooked-a', '/v1/chat/completions', stream)
@@ -338,7 +338,7 @@ function responds(): void {
 }
 
 describe('a response that is masked', () => {
-  it('says nothing of it in any part or event', async () => {
+  it('does not repeat the masked text in any part or event', async () => {
     responds()
     const body = await ask('a', '/v1/responses', false)
     expect(body).not.toMatch(leak)
@@ -381,7 +381,7 @@ describe('a response that is masked', () => {
     expect(whole.output_text).toBe(expected)
   })
 
-  it('says nothing of it elsewhere if a webhook masks', async () => {
+  it('does not repeat the text that a webhook masks elsewhere', async () => {
     responds()
     for (const stream of [false, true]) {
       const body = await ask('hooked-a', '/v1/responses', stream)

@@ -19,7 +19,7 @@ import {
 } from './model-errors-rig.ts'
 
 describe('settings', () => {
-  it('[limit.prompt-guards] [limit.defaults-and-overrides] work as many as are allowed', async () => {
+  it('[limit.prompt-guards] [limit.defaults-and-overrides] work up to their maximum number', async () => {
     a.answer = completes('word0 word7 word8')
     const answer = await openai('full').chat.completions.create({
       model: 'alias-63',
@@ -163,7 +163,7 @@ describe('objects that break a rule', () => {
     expect(messages.get(name)).toMatch(path)
   })
 
-  it('do not keep the others from being served', async () => {
+  it('do not affect other objects', async () => {
     const answer = await openai('a').chat.completions.create(ask)
     expect(answer.choices[0]?.message.content).toBe('Hello from A')
   })

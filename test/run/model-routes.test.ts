@@ -116,7 +116,7 @@ const post = (name: string, path: string, body: object) =>
   fetch(`${fleet.base(name)}${path}`, { method: 'POST', body: JSON.stringify(body) })
 
 describe('the type of a route', () => {
-  it('[BackendAI.routes] is that of the longest ending, else of *, else Completions', async () => {
+  it('[BackendAI.routes] is that of the longest matching suffix, else of *, else Completions', async () => {
     const body = { model: 'm', max_tokens: 5, messages }
     await post('typed', '/v1/chat/completions', body)
     expect(fleet.lastCall('a')?.headers['content-type']).toBe('application/json')
@@ -133,18 +133,18 @@ describe('the type of a route', () => {
     expect(fleet.lastCall('a')?.path).toBe('/v1/chat/completions')
   })
 
-  it('[RouteType=Models] gives the names that can be asked for, of all providers', async () => {
+  it('[RouteType=Models] lists the models of all providers', async () => {
     const { data } = await openai('listed').models.list()
     expect(data.map(({ id }) => id)).toEqual(['fast', 'gpt-pinned', claude, 'deployed'])
     expect(data.map(({ object }) => object)).toEqual(Array(4).fill('model'))
   })
 
-  it('[RouteType=Models] asks the vendor where any name will do', async () => {
+  it('[RouteType=Models] asks the vendor for its models if any name is accepted', async () => {
     await fetch(`${fleet.base('typed-models')}/openai/v1/models?limit=2`)
     expect(fleet.lastCall('a')?.path).toBe('/v1/models?limit=2')
   })
 
-  it('[BackendAI.overrides] keeps the name of a limit where the model knows it', async () => {
+  it('[BackendAI.overrides] keeps the field for the token limit if the model supports it', async () => {
     await post('limited', '/v1/chat/completions', { model: 'gpt-4o', max_tokens: 5, messages })
     const older = fleet.lastCall('a')?.body
     expect(older).toMatchObject({ max_tokens: 7 })
@@ -244,7 +244,7 @@ async function talk(name: string, model: string, answers: number): Promise<strin
 }
 
 describe('[RouteType=Realtime] sessions', () => {
-  it('go both ways over a WebSocket, and what they use is counted', async () => {
+  it('pass both ways over a WebSocket, and their tokens are counted', async () => {
     expect(await talk('talk', 'voice', 2)).toBe('Hello thereHello there')
     expect(sessions.events).toEqual(['session.update', 'response.create', 'response.create'])
     expect(sessions.sessions).toMatchObject([
@@ -254,13 +254,13 @@ describe('[RouteType=Realtime] sessions', () => {
     await waitFor('the log line', () => /talk.*101/.test(fleet.running.stdout))
   })
 
-  it('are charged to limits of tokens while they last', async () => {
+  it('are charged to token limits while they run', async () => {
     // 18 tokens each.
     await talk('talk-limited', 'gpt-rt', 2)
     await expect(talk('talk-limited', 'gpt-rt', 1)).rejects.toThrow(/429/)
   })
 
-  it('are had of each vendor that has them, at its own path, and refused of others', async () => {
+  it('reach each vendor that supports them at its own path, and are refused for others', async () => {
     await talk('talk-b', 'gpt-rt', 1)
     expect(sessions.sessions[0]?.path).toBe('/openai/v1/realtime?model=rt')
     await expect(talk('talk-c', 'gpt-rt', 1)).rejects.toThrow(/400/)
@@ -313,7 +313,7 @@ describe('prompt caching', () => {
   }
   const nowhere = { system: 0, messages: [], tools: 0 }
 
-  it('[BackendAI.promptCaching] [PromptCachingConfig.cacheSystem] [PromptCachingConfig.minTokens] [limit.prompt-caching] sets a point behind system texts that are long enough', async () => {
+  it('[BackendAI.promptCaching] [PromptCachingConfig.cacheSystem] [PromptCachingConfig.minTokens] [limit.prompt-caching] sets a cache point after system texts that are long enough', async () => {
     // 1.3 tokens a word: 788 words are 1,024 tokens, 787 are 1,023.
     expect(await ask('cached', words(788))).toEqual({ ...nowhere, system: 1 })
     const { system } = sent()
@@ -321,7 +321,7 @@ describe('prompt caching', () => {
     expect(await ask('cached', words(787))).toEqual(nowhere)
   })
 
-  it('[PromptCachingConfig.cacheMessages] sets points behind the last message and the one before, where they are long enough together', async () => {
+  it('[PromptCachingConfig.cacheMessages] sets cache points after the last two messages if they are long enough together', async () => {
     expect(await ask('cached', 'Be brief.', claude, words(400))).toEqual({
       ...nowhere,
       messages: [1, 2],
@@ -333,12 +333,12 @@ describe('prompt caching', () => {
     expect(points()).toEqual({ ...nowhere, messages: [0] })
   })
 
-  it('[PromptCachingConfig.cacheTools] sets a point behind tools where it is told to', async () => {
+  it('[PromptCachingConfig.cacheTools] sets a cache point after tools if configured', async () => {
     expect(await ask('cached-few', 'Be brief.')).toEqual({ system: 1, messages: [1, 2], tools: 1 })
     expect(await ask('cached-none', 'Be brief.')).toEqual(nowhere)
   })
 
-  it('[PromptCachingConfig.scope] is for models that know it', async () => {
+  it('[PromptCachingConfig.scope] is used only for models that support it', async () => {
     expect(await ask('cached-few', 'Be brief.', 'amazon.nova-pro-v1:0')).toMatchObject({
       system: 1,
     })
@@ -350,14 +350,14 @@ describe('prompt caching', () => {
 })
 
 describe('groups of providers', () => {
-  it('[NamedLLMProvider.path] send a provider what it gets to the path that it names', async () => {
+  it('[NamedLLMProvider.path] send requests to the path that the provider names', async () => {
     await openai('named').chat.completions.create({ model: 'm', messages })
     expect(fleet.lastCall('a')?.path).toBe('/v1/chat/completions')
     await post('named', '/v1/embeddings?x=1', { model: 'm', input: 'x' })
     expect(fleet.lastCall('a')?.path).toBe('/v1/chat/completions')
   })
 
-  it('[limit.provider-groups-and-providers] are served with as many providers as are allowed', async () => {
+  it('[limit.provider-groups-and-providers] work with the maximum number of providers', async () => {
     fleet.vendors.a.answer = completes('Hello from many')
     const answer = await openai('most').chat.completions.create({ model: 'm', messages })
     expect(answer.choices[0]?.message.content).toBe('Hello from many')

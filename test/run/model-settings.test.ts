@@ -18,7 +18,7 @@ describe('settings', () => {
     expect(lastCall(a)?.body.model).toBe('m-any')
   })
 
-  it('[BackendAI.prompt] [AIPromptEnrichment.prepend] [AIPromptEnrichment.append] [AIPromptEnrichment.static] [Message.role] [Message.content] put messages around those of the request', async () => {
+  it('[BackendAI.prompt] [AIPromptEnrichment.prepend] [AIPromptEnrichment.append] [AIPromptEnrichment.static] [Message.role] [Message.content] prepend and append messages to those of the request', async () => {
     for (const _ of [1, 2]) {
       await openai('shaped').chat.completions.create(ask)
       expect(lastCall(a)?.body.messages).toEqual([
@@ -31,7 +31,7 @@ describe('settings', () => {
 })
 
 describe('limits of tokens', () => {
-  it('[LocalRateLimit.tokens] charge what was used, in streams too, and refuse only later requests', async () => {
+  it('[LocalRateLimit.tokens] charge the tokens used, in streams too, and refuse only later requests', async () => {
     // 18 tokens each.
     await openai('limited').chat.completions.create(ask)
     await collect(await openai('limited').chat.completions.create({ ...ask, stream: true }))
@@ -45,8 +45,8 @@ describe('limits of tokens', () => {
   })
 })
 
-describe('limits of tokens where an answer is left before its end', () => {
-  it('charge what was told, and an estimate of what came since', async () => {
+describe('token limits for answers that the client abandons', () => {
+  it('charge the reported tokens plus an estimate of the rest', async () => {
     // 18 tokens are told with the beginning; 39 bytes more are 10.
     const leave = async (name: string) => {
       c.next.push((_, response) => {
@@ -100,7 +100,7 @@ describe('guards', () => {
     expect((await post('refused', 'harmless')).status).toBe(200)
   })
 
-  it('[AIPromptGuard.response] [PromptguardResponse.regex] [error.2] mask answers, whole and however a stream is cut', async () => {
+  it('[AIPromptGuard.response] [PromptguardResponse.regex] [error.2] mask answers, whole and however a stream is split', async () => {
     const secret = 'mail bob@example.com or token-1234.'
     const masked = 'mail <EMAIL_ADDRESS> or <masked>.'
     a.answer = completes(...secret)
@@ -117,7 +117,7 @@ describe('guards', () => {
     expect((await responses.finalResponse()).output_text).toBe(masked)
   })
 
-  it('let a vendor see no other text than they have seen', async () => {
+  it('forward exactly the text that they have checked', async () => {
     const twice = '"messages":[{"role":"user","content":"jane@example.com"}],'
     const last = '"messages":[{"role":"user","content":"Hello"}]'
     const body = `{"model":"m-1",${twice}${last}}`
@@ -131,7 +131,7 @@ describe('guards', () => {
     expect((await fetch(`${base('a')}/v1/chat/completions`, init)).status).toBe(200)
   })
 
-  it('let nothing of a stream pass that nobody can read', async () => {
+  it('block a stream that cannot be decoded', async () => {
     a.answer = (_, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' })
       response.end('data: {"choices":[{"delta":{"content":"bob@example.com"}}]\n\ndata: [DONE]\n\n')

@@ -257,7 +257,7 @@ const answers =
 
 describe('an error with a good status', () => {
   it.each(pairs)(
-    'keeps the words of the vendor for a client of %s (vendor %s)',
+    'keeps the message of the vendor for a %s client (vendor %s)',
     async (path, name) => {
       const ask = { model: models[name], ...clients[path] }
       for (const stream of [false, true]) {
@@ -286,19 +286,24 @@ describe('an error with a good status', () => {
         (kind) => [kind, path, name] as const,
       ),
     ),
-  )('as %s of a stream becomes one of a client of %s (vendor %s)', async (kind, path, name) => {
-    const error = Array.isArray(errors[name]) ? errors.e : errors[name]
-    fleet.vendors[name].answer = answers('text/event-stream', inStreams[kind](error))
-    const answer = await post(name, path, { model: models[name], ...clients[path], stream: true })
-    const text = await answer.text()
-    const datas = [...text.matchAll(/^data: (\{.*\})$/gm)].map(([, data]) => JSON.parse(data ?? ''))
-    const isMine = (event: { type?: string; error?: { message?: string } }) =>
-      path === '/v1/chat/completions' ? event.error != null : event.type === 'error'
-    const mine = datas.filter(isMine)
-    expect(mine).toHaveLength(1)
-    expect(mine[0].error?.message ?? mine[0].message).toContain('quota is used up')
-    if (path !== '/v1/chat/completions') expect(text).toContain('event: error\n')
-  })
+  )(
+    'as %s of a stream becomes an error of the format for a %s client (vendor %s)',
+    async (kind, path, name) => {
+      const error = Array.isArray(errors[name]) ? errors.e : errors[name]
+      fleet.vendors[name].answer = answers('text/event-stream', inStreams[kind](error))
+      const answer = await post(name, path, { model: models[name], ...clients[path], stream: true })
+      const text = await answer.text()
+      const datas = [...text.matchAll(/^data: (\{.*\})$/gm)].map(([, data]) =>
+        JSON.parse(data ?? ''),
+      )
+      const isMine = (event: { type?: string; error?: { message?: string } }) =>
+        path === '/v1/chat/completions' ? event.error != null : event.type === 'error'
+      const mine = datas.filter(isMine)
+      expect(mine).toHaveLength(1)
+      expect(mine[0].error?.message ?? mine[0].message).toContain('quota is used up')
+      if (path !== '/v1/chat/completions') expect(text).toContain('event: error\n')
+    },
+  )
 })
 
 describe('calls of tools that share an index', () => {

@@ -66,7 +66,7 @@ describe('metrics', () => {
     }
   })
 
-  it('give no labels to what clients only ask for', async () => {
+  it('have no labels made of names that clients choose', async () => {
     for (const count of [1, 2, 3]) {
       a.next.push(failsA(404, 'no such model'))
       const asked = openai('a').chat.completions.create({ ...ask, model: `invented-${count}` })
@@ -95,7 +95,7 @@ describe('metrics', () => {
     ).toBeGreaterThan(0)
   })
 
-  it('tell why a provider is left out, and that it is', async () => {
+  it('show which provider is ejected, and why', async () => {
     a.next.push(failsA(429, 'slow down', { 'retry-after': '3600' }))
     await openai('pair').chat.completions.create(ask)
     const labels = ['backend="default/pair"', 'provider="one"', 'reason="status 429"']

@@ -20,7 +20,7 @@ import {
 } from './model-guards-rig.ts'
 
 describe('a webhook for answers', () => {
-  it('[PromptguardResponse.webhook] is shown the whole answer, and lets it pass as it came', async () => {
+  it('[PromptguardResponse.webhook] receives the whole answer, and lets it pass unchanged', async () => {
     const whole = await openai('hooked-a').chat.completions.create(ask)
     expect(whole.choices[0]?.message.content).toBe('Hello from A')
     const streamed = await openai('hooked-a').chat.completions.stream(ask).finalContent()
@@ -35,7 +35,7 @@ describe('a webhook for answers', () => {
     ])
   })
 
-  it('changes texts, in streams of every format too', async () => {
+  it('masks texts, in streams of every format too', async () => {
     a.answer = completes('It is ', '4', '2.')
     c.answer = says('It is ', '4', '2.')
     hook.answer = masks(noDigits)
@@ -73,7 +73,7 @@ describe('a webhook for answers', () => {
     ])
   })
 
-  it('that fails keeps the answer back, and so does a mask that does not fit', async () => {
+  it('withholds the answer if it fails or returns a mask of another shape', async () => {
     for (const stream of [false, true]) {
       const dead = await post('dead-behind', { ...ask, stream })
       expect(dead.status).toBe(503)
@@ -83,7 +83,7 @@ describe('a webhook for answers', () => {
     }
   })
 
-  it('is not shown half an answer: what is cut off is an error with a status', async () => {
+  it('does not receive a truncated answer, which becomes an error with a status', async () => {
     a.next.push((_, response) => {
       openStream(response)
       sendEvent(response, chunk('m', { content: 'Hel' }), undefined)
@@ -101,7 +101,7 @@ describe('a webhook for answers', () => {
     expect(await openai('pair').chat.completions.stream(ask).finalContent()).toBe('Hello from C')
   })
 
-  it('sees what a vendor repeats, where that differs from what it has streamed', async () => {
+  it('receives the text that a vendor repeats at the end if it differs from the stream', async () => {
     hook.answer = masks((text) => text.replace('hidden', '***'))
     a.next.push((_, response) => {
       openStream(response)
@@ -146,7 +146,7 @@ describe('a webhook for answers', () => {
     expect(shown(asked('/request').at(-1)!).at(-1)?.content).toBe('<EMAIL_ADDRESS> 123')
   })
 
-  it('masks over the blocks of a held stream as in one that is not held', async () => {
+  it('masks across the blocks of a held stream as in a whole answer', async () => {
     const segments = [
       { kind: 'text', pieces: ['mail bob', '@exa'] },
       { kind: 'text', pieces: ['mple.com 42'] },
@@ -162,7 +162,7 @@ describe('a webhook for answers', () => {
     expect(first).toEqual(second)
   })
 
-  it('does not hold up events that begin no text, and keeps their order', async () => {
+  it('does not delay events without text, and keeps their order', async () => {
     c.next.push((_, response) => {
       startMessage('m', response)
       sendEvent(response, { type: 'content_block_stop', index: 0 }, 'content_block_stop')

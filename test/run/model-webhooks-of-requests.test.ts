@@ -20,7 +20,7 @@ import {
 } from './model-guards-rig.ts'
 
 describe('a webhook for requests', () => {
-  it('[PromptguardRequest.webhook] [Webhook.backendRef] is shown the texts with their roles, and lets pass', async () => {
+  it('[PromptguardRequest.webhook] [Webhook.backendRef] receives the texts with their roles, and lets them pass', async () => {
     await openai('hooked-a').chat.completions.create(ask)
     expect(shown(asked('/request')[0]!)).toEqual([
       { role: 'system', content: 'Be kind.' },
@@ -34,7 +34,7 @@ describe('a webhook for requests', () => {
     ])
   })
 
-  it('changes texts, and leaves images and calls of tools where they are', async () => {
+  it('masks texts, and keeps images and tool calls in place', async () => {
     hook.next.push(masks(noDigits))
     const image = { type: 'image_url' as const, image_url: { url: 'data:image/png;base64,AA==' } }
     await openai('hooked-a').chat.completions.create({
@@ -60,7 +60,7 @@ describe('a webhook for requests', () => {
     ])
   })
 
-  it('replaces the conversation where it answers another one', async () => {
+  it('can replace the conversation', async () => {
     const messages = [{ role: 'user', content: 'Something else' }]
     hook.next.push(acts({ body: { messages } }), acts({}), acts({ body: { messages } }))
     await openai('hooked-a').chat.completions.create(ask)
@@ -69,7 +69,7 @@ describe('a webhook for requests', () => {
     expect(c.calls.at(-1)?.body).toEqual({ ...askC, messages })
   })
 
-  it('sees what other formats say', async () => {
+  it('receives the texts of every client format', async () => {
     hook.answer = masks(noDigits)
     await openai('hooked-a').responses.create({
       model: 'm-1',
@@ -106,7 +106,7 @@ describe('a webhook for requests', () => {
     await expect(tokens).rejects.toMatchObject({ status: 400 })
   })
 
-  it('[PromptguardRequest.response] [CustomResponse.use] refuses in its own words, and else in those of the guard', async () => {
+  it('[PromptguardRequest.response] [CustomResponse.use] refuses with its own answer, or else that of the guard', async () => {
     hook.next.push(acts({ body: 'go away', status_code: 418, reason: 'because' }))
     const own = await post('hooked-a', ask)
     expect([own.status, await own.text()]).toEqual([418, 'go away'])
@@ -120,7 +120,7 @@ describe('a webhook for requests', () => {
     expect(upstream()).toBe(0)
   })
 
-  it('that fails keeps the request from going on', async () => {
+  it('blocks the request if it fails', async () => {
     const bad = [
       acts({ reason: 'fine' }, 500),
       acts(undefined),
@@ -141,7 +141,7 @@ describe('a webhook for requests', () => {
     expect(upstream()).toBe(0)
   })
 
-  it('[Webhook.forwardHeaderMatches] gets the headers that match, and no others', async () => {
+  it('[Webhook.forwardHeaderMatches] receives the headers that match, and no others', async () => {
     a.answer = (call, response) => {
       response.setHeader('x-region', 'eu')
       response.setHeader('x-secret', 'no')
@@ -167,7 +167,7 @@ describe('a webhook for requests', () => {
 })
 
 describe('moderation by vendorA', () => {
-  it('[PromptguardRequest.vendorAModeration] [VendorAModeration.policies] asks the vendor with a credential and trust of its own', async () => {
+  it('[PromptguardRequest.vendorAModeration] [VendorAModeration.policies] calls the vendor with its own credential and trusted authorities', async () => {
     const fine = await openai('moderated').chat.completions.create(ask)
     expect(fine.choices[0]?.message.content).toBe('Hello from A')
     const [call] = moderation.calls
@@ -178,13 +178,13 @@ describe('moderation by vendorA', () => {
     expect(upstream()).toBe(1)
   })
 
-  it('[VendorAModeration.model] asks the model that is named', async () => {
+  it('[VendorAModeration.model] uses the configured moderation model', async () => {
     await anthropic('moderated-by').messages.create(askC)
     expect(moderation.calls[0]?.body.model).toBe('text-moderation-stable')
     expect(moderation.calls[0]?.headers.authorization).toBe('Bearer inline-token')
   })
 
-  it('that fails keeps the request from going on', async () => {
+  it('blocks the request if it fails', async () => {
     moderation.next.push((_, response) => json(response, 401, { error: {} }))
     expect((await post('moderated', ask)).status).toBe(503)
     moderation.next.push((_, response) => json(response, 200, { results: [] }))

@@ -4,7 +4,7 @@ import { completes, usageA } from '../support/vendors/vendor-a.ts'
 import { a, anthropic, ask, askC, base, c, collect, hello, lastCall, openai } from './models-rig.ts'
 
 describe('chat completions', () => {
-  it('[BackendSpec.ai] [LLMProvider.vendorA] [AIBackend.provider] [LLMProvider.host] [LLMProvider.port] [RouteType=Completions] reach a vendor of the format with every field that it was not told about', async () => {
+  it('[BackendSpec.ai] [LLMProvider.vendorA] [AIBackend.provider] [LLMProvider.host] [LLMProvider.port] [RouteType=Completions] reach a vendor of the format with unknown fields intact', async () => {
     const extra = { ...ask, x_future: { deep: [1, 2] } } as typeof ask
     const answer = await openai('a').chat.completions.create(extra)
     expect(answer.choices[0]?.message.content).toBe('Hello from A')
@@ -15,7 +15,7 @@ describe('chat completions', () => {
     expect(lastCall(a)?.headers.host).toBe(`127.0.0.1:${a.port}`)
   })
 
-  it('stream, and the usage that the client did not ask for is kept from it', async () => {
+  it('stream without the usage if the client did not ask for it', async () => {
     const stream = await openai('a').chat.completions.create({ ...ask, stream: true })
     const chunks = await collect(stream)
     expect(chunks.map(({ choices }) => choices[0]?.delta.content ?? '').join('')).toBe(
@@ -67,7 +67,7 @@ describe('chat completions', () => {
     expect(lastCall(a)?.body.model).toBe('pinned-model')
   })
 
-  it('[LLMProvider.path] go to the path that replaces the vendor own, without the query of the client', async () => {
+  it('[LLMProvider.path] go to the configured path, without the query of the client', async () => {
     const { status } = await fetch(`${base('fixed')}/v1/anything?x=1`, {
       method: 'POST',
       body: JSON.stringify(ask),
@@ -126,7 +126,7 @@ describe('other formats', () => {
     expect(final.output_text).toBe('Hello from C')
   })
 
-  it('[RouteType=Embeddings] reach a vendor that has them, and are refused where it has none', async () => {
+  it('[RouteType=Embeddings] embeddings reach a vendor that has them, and are refused otherwise', async () => {
     const request = { model: 'e-1', input: ['one', 'two'], encoding_format: 'float' as const }
     const { data, usage } = await openai('a').embeddings.create(request)
     expect(data.map(({ embedding }) => embedding)).toEqual([
@@ -139,7 +139,7 @@ describe('other formats', () => {
     await expect(refused).rejects.toThrow(/unsupported conversion/)
   })
 
-  it('[RouteType=VendorCTokenCount] are counted by the vendor, or here where it cannot', async () => {
+  it('[RouteType=VendorCTokenCount] tokens are counted by the vendor, or by the gateway if it cannot', async () => {
     const request = { model: 'gpt-4o', messages: [{ role: 'user' as const, content: 'Hello' }] }
     expect(await anthropic('c').messages.countTokens(request)).toEqual({ input_tokens: 42 })
     expect(lastCall(c)?.path).toBe('/v1/messages/count_tokens')
@@ -173,14 +173,14 @@ describe('numbers that a double cannot hold', () => {
   const send = (name: string, more: string) =>
     fetch(`${base(name)}/v1/chat/completions`, { method: 'POST', body: `${text},${more}}` })
 
-  it('reach the vendor as they were written, where the body is changed or translated too', async () => {
+  it('reach the vendor unchanged, even if the body is changed or translated', async () => {
     await send('shaped', `"seed":12345678901234567890,"top_p":0.5,"x":[1e400,-0.25]`)
     expect(lastCall(a)?.text).toContain('"seed":12345678901234567890,"top_p":0.5,"x":[1e400,-0.25]')
     await send('c', tool)
     expect(lastCall(c)?.text).toContain('"maximum":9223372036854775807')
   })
 
-  it('come back so in calls of tools', async () => {
+  it('reach the client unchanged in tool calls', async () => {
     c.answer = (_, response) => {
       const input = '"id":"t","name":"find","input":{"id":1234567890123456789}'
       const head = '"id":"m","type":"message","role":"assistant","model":"m-1"'

@@ -127,7 +127,7 @@ describeWithParts(['nats-server'], 'two standalone gateways that share a log', (
     authority.dispose()
   })
 
-  it('[design.replicas] both serve, and what both see is written once', async () => {
+  it('[design.replicas] both serve, and each observation is written once', async () => {
     await Promise.all([answers(one, 'first.example'), answers(two, 'first.example')])
     expect(await theHolder()).toBe(one)
     expect(isHolding(two)).toBe(false)
@@ -145,7 +145,7 @@ describeWithParts(['nats-server'], 'two standalone gateways that share a log', (
       return got === fingerprint
     })
 
-  it('[design.replicas] both serve what Secrets hold, from the manifests of their own machines', async () => {
+  it('[design.replicas] both serve the values of Secrets from their own manifests', async () => {
     await Promise.all([shown(one, first), shown(two, first)])
     for (const gw of [two, one]) gw.write('secret.yaml', manifest(tlsSecret('shop', second)))
     await Promise.all([shown(one, second), shown(two, second)])
@@ -153,7 +153,7 @@ describeWithParts(['nats-server'], 'two standalone gateways that share a log', (
     expect(stdout).not.toContain('PRIVATE KEY')
   })
 
-  it('[design.replicas] compare what they have made of the log, and tell a difference', async () => {
+  it('[design.replicas] compare their digests, and report a difference', async () => {
     const many = Array.from({ length: 100 }, (_, n) => staticBackend(`b${n}`, 80))
     one.write('many.yaml', manifest(...many))
     two.write('many.yaml', manifest(...many))
@@ -184,7 +184,7 @@ describeWithParts(['nats-server'], 'two standalone gateways that share a log', (
     }
   })
 
-  it('[design.replicas] the other one takes over when the holder is killed, and has missed nothing', async () => {
+  it('[design.replicas] take over from a killed lease holder without losing an edit', async () => {
     await one.kill()
     edit('third.example')
     await answers(two, 'third.example')
@@ -195,7 +195,7 @@ describeWithParts(['nats-server'], 'two standalone gateways that share a log', (
     expect(await versions()).toBe(3)
   })
 
-  it('[design.replicas] a holder that was stopped for longer than its lease writes no more', async () => {
+  it('[design.replicas] stop writing if the holder was suspended for longer than its lease', async () => {
     two.signal('SIGSTOP')
     edit('fourth.example')
     await answers(one, 'fourth.example')
@@ -216,7 +216,7 @@ describeWithParts(['nats-server'], 'two standalone gateways that share a log', (
     expect(new Set(both.map(({ replica }) => replica)).size).toBe(2)
   })
 
-  it('[design.replicas] one that was given another key says so, and shows no certificate', async () => {
+  it('[design.replicas] report a different digest key, and then serve no certificate', async () => {
     const three = await machine('three', '127.0.0.3', Buffer.alloc(32, 6)).start()
     await answers(three, 'fifth.example')
     await waitFor('word of the key', () => /another key of secret digests/.test(three.stderr))
@@ -225,7 +225,7 @@ describeWithParts(['nats-server'], 'two standalone gateways that share a log', (
     await three.dispose()
   })
 
-  it('[design.replicas] hands the lease over at once when the holder is told to stop', async () => {
+  it('[design.replicas] hand over the lease at once on SIGTERM', async () => {
     const holder = await theHolder()
     const other = holder === one ? two : one
     stopped = holder
@@ -235,7 +235,7 @@ describeWithParts(['nats-server'], 'two standalone gateways that share a log', (
     expect(isHolding(other)).toBe(true)
   })
 
-  it('forgets the proxy of a replica that was killed and does not come back', async () => {
+  it('drop the proxy of a killed replica that does not return', async () => {
     await stopped.start()
     const there = await waitFor('both proxies', async () => {
       const found = await proxies()

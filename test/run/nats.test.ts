@@ -56,7 +56,7 @@ describeWithParts(['nats-server'], 'a gateway whose log is on a NATS server', ()
       .filter(({ event }) => event.type === 'dev.sluice.resource.applied.v1')
       .map(({ event }) => event.subject)
 
-  it('[design.log] appends what it watches, starts from that after a kill -9, and replays', async () => {
+  it('[design.log] appends its observations, restarts from them after kill -9, and replays them', async () => {
     await answers('one.example', 200)
     gw.write('route.yaml', route('two.example'))
     await answers('two.example', 200)
@@ -78,7 +78,7 @@ describeWithParts(['nats-server'], 'a gateway whose log is on a NATS server', ()
     expect(JSON.parse(replay.stdout).published).toBeGreaterThan(1)
   })
 
-  it('serves what it had, says so and ends when told, where a newer replica writes what it does not know', async () => {
+  it('keeps its last configuration and reports it if a newer replica writes unknown events', async () => {
     await answers('one.example', 200)
     const log = await openNatsLog({ servers: server.url })
     const [position] = await log
@@ -96,13 +96,13 @@ describeWithParts(['nats-server'], 'a gateway whose log is on a NATS server', ()
     expect(await gw.stop()).toBe(0)
   })
 
-  it('ends when told while the server is away', async () => {
+  it('stops on SIGTERM while the NATS server is down', async () => {
     await server.kill()
     expect(await gw.stop()).toBe(0)
     expect(gw.stderr).toContain('the log does not answer')
   })
 
-  it('serves while the server is away, and takes up edits when it is back', async () => {
+  it('serves while the NATS server is down, and applies edits once it is back', async () => {
     await answers('one.example', 200)
     await server.kill()
     gw.write('route.yaml', route('two.example'))

@@ -99,7 +99,7 @@ function found(text: string): string[] {
 const get = async (address: string) => (await fetch(address)).text()
 
 describe('credentials', () => {
-  it('would be found', () => {
+  it('would be found by these searches', () => {
     expect(found(`x${canary.key}x`)).toEqual([canary.key])
   })
 
@@ -127,7 +127,7 @@ describe('credentials', () => {
     }
   })
 
-  it('are in no file of the log, nor in what the process writes', async () => {
+  it('are in no file of the log and in no output of the process', async () => {
     await running.stop()
     for (const suffix of ['', '-wal', '-shm']) {
       let bytes = ''

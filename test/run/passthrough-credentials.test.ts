@@ -46,7 +46,7 @@ describe('passthrough', () => {
     ['d', 'gemini-2.5-flash', { 'x-goog-api-key': `${canary}-d` }],
     ['e', 'claude-sonnet-4-0', { authorization: `Bearer ${canary}-bearer` }],
     ['f', claude, { authorization: `Bearer ${canary}-bearer` }],
-  ] as const)('keeps for %s the one place of its own', async (letter, model, own) => {
+  ] as const)('sends %s only the credential in its own place', async (letter, model, own) => {
     await post(`pass-${letter}`, `/v1/chat/completions?${query}`, model)
     expect(shown(letter)).toEqual(own)
     const [value = ''] = Object.values(own)
@@ -83,7 +83,7 @@ describe('passthrough', () => {
     expect(fleet.lastCall('c')?.headers['x-of-the-backend']).toBe('yes')
   })
 
-  it('restores a key that a policy has verified, where the vendor expects it', async () => {
+  it('restores a verified key in the place where the vendor expects it', async () => {
     await post('verified', '/v1/chat/completions', 'claude-sonnet-4-0', {
       'api-key': 'gateway-client-key',
     })

@@ -177,7 +177,7 @@ describe('precedence [PolicySpec.precedence.traffic] [rule.merge]', () => {
     ['route', '/', 'route'],
     ['rule', '/', 'route'],
     ['rule', '/first', 'rule'],
-  ])('on %s%s the %s has the last word', async (name, path, level) => {
+  ])('on %s%s the policy on the %s takes precedence', async (name, path, level) => {
     expect((await send(name, { path })).headers['x-level']).toBe(level)
   })
 
@@ -211,7 +211,7 @@ describe('host rewrite', () => {
     expect((await received('plain')).headers.host).toBe('plain.example.com')
   })
 
-  it('[Traffic.hostRewrite] [HostnameRewrite.mode=None] passes the original host through', async () => {
+  it('[Traffic.hostRewrite] [HostnameRewrite.mode=None] keeps the original host', async () => {
     expect((await received('kept')).headers.host).toBe('kept.example.com')
   })
 
@@ -225,11 +225,11 @@ describe('host rewrite', () => {
 })
 
 describe('timeouts', () => {
-  it('[Traffic.timeouts] [Timeouts.request] cuts a request that takes longer', async () => {
+  it('[Traffic.timeouts] [Timeouts.request] ends a request that takes longer', async () => {
     expect((await send('late')).status).toBe(504)
   })
 
-  it('[Traffic.timeouts] has no effect on a Gateway, and says so', async () => {
+  it('[Traffic.timeouts] has no effect on a Gateway, which the status reports', async () => {
     expect((await send('plain')).status).toBe(200)
     const condition = await running.condition('GatewayPolicy', 'late-gateway', 'Accepted', 'True')
     expect(condition.message).toContain('spec.traffic.timeouts is ignored on a Gateway')
@@ -241,7 +241,7 @@ describe('headers', () => {
     expect((await received('halves')).headers).toMatchObject({ 'x-in': '1' })
   })
 
-  it('[Traffic.headerModifiers] [HeaderModifiers.response] changes answers of the gateway too', async () => {
+  it('[Traffic.headerModifiers] [HeaderModifiers.response] changes responses that the gateway makes too', async () => {
     expect((await send('direct')).headers['x-level']).toBe('gateway')
   })
 })
@@ -261,7 +261,7 @@ describe('statuses', () => {
     ])
   })
 
-  it('[PolicySpec.targetSelectors] attaches to whatever carries the labels', async () => {
+  it('[PolicySpec.targetSelectors] attaches to every object with the labels', async () => {
     await running.condition('GatewayPolicy', 'selected', 'Attached', 'True')
   })
 
@@ -282,12 +282,12 @@ describe('statuses', () => {
   })
 })
 
-describe('what protects and does not work fails closed', () => {
+describe('a protecting policy that cannot be enforced', () => {
   it.each([
     ['guarded', 'GatewayPolicy', 'guarded', 'GatewayBackend default/absent does not exist'],
     ['encrypted', 'GatewayBackend', 'encrypted', 'ConfigMap absent does not exist'],
     ['demanded', 'BackendTLSPolicy', 'demanded', 'acme.com/roots is not known'],
-  ])('answers 500 on %s and says why', async (name, kind, object, message) => {
+  ])('answers 500 on %s and reports the reason', async (name, kind, object, message) => {
     const before = upstream.received.length
     expect((await send(name)).status).toBe(500)
     expect(upstream.received).toHaveLength(before)

@@ -161,7 +161,7 @@ describe.runIf(process.platform === 'linux')('a backend whose name has several a
     dns?.close()
   })
 
-  it('is reached at the other family where the first leads nowhere, and nothing of that stays', async () => {
+  it('is reached at the other address family if the first does not answer, and leaves no attempt open', async () => {
     expect((await get('dual', '/first')).body).toBe('"web"')
     await waitFor('the line of the log, which names who answered', () =>
       running.stdout
@@ -176,17 +176,17 @@ describe.runIf(process.platform === 'linux')('a backend whose name has several a
     for (let count = 0; count < 4; count++) expect((await get('pair')).body).toBe('"web"')
   })
 
-  it('is reached over HTTP/2, and over TLS of either version, whose name it keeps', async () => {
+  it('is reached over HTTP/2 and over TLS, with the host name verified', async () => {
     expect((await get('http2')).body).toBe('2.0')
     expect((await get('secure1')).body).toBe('1.1')
     expect((await get('secure2')).body).toBe('2.0')
   })
 
-  it('is reached by bytes of a TCPRoute', async () => {
+  it('is reached by a TCPRoute', async () => {
     expect(await converse(tcpPort, 'hello')).toBe('tcp:hello')
   })
 
-  it('is reached by calls of policies, copies of requests, and requests to models', async () => {
+  it('is reached by policy callouts, mirrored requests, and requests to models', async () => {
     expect((await get('asking')).body).toBe('"web"')
     expect((await get('mirrored', '/copied')).body).toBe('"web"')
     await waitFor('the copy', () => web.received.filter(({ path }) => path === '/copied')[1])
@@ -200,19 +200,19 @@ describe.runIf(process.platform === 'linux')('a backend whose name has several a
     expect([status, JSON.parse(body).id]).toEqual([200, 'one'])
   })
 
-  it('is given up within one connect timeout where no address answers', async () => {
+  it('fails within one connect timeout if no address answers', async () => {
     const { status, body } = await get('none')
     expect([status, body]).toEqual([504, 'upstream call timeout'])
   })
 
-  it('is refused to a client who names it, where one of its addresses is', async () => {
+  it('is refused in a dynamic forward proxy if one of its addresses is refused', async () => {
     const before = web.received.length
     const { status } = await running.send(port, { host: `mixed.race.test:${web.port}` })
     expect(status).toBe(403)
     expect(web.received).toHaveLength(before)
   })
 
-  it('is reached at the family that has won before, as long as that is remembered', async () => {
+  it('is reached at the address family that won before, as long as that is cached', async () => {
     // The first family comes to life: another name with the same addresses shows it.
     await blackholes.get(`${dead6} ${web.port}`)?.close()
     const six = createServer((_, response) => response.end('six'))

@@ -112,14 +112,14 @@ describe('rateLimit.local [Traffic.rateLimit] [RateLimits.local]', () => {
     expect(reset).toBeGreaterThan(3500)
   })
 
-  it('[LocalRateLimit.unit] counts by the second, and admits again when one has come back', async () => {
+  it('[LocalRateLimit.unit] counts by the second, and admits again after a refill', async () => {
     await statuses('seconds', 3)
     const request = { host: at('seconds') }
     await running.sendUntil(port, request, ({ status }) => status === 429)
     await running.sendUntil(port, request, ({ status }) => status === 200)
   })
 
-  it('tells figures on every response, over those of the upstream', async () => {
+  it('sets the rate limit headers on every response, replacing those of the upstream', async () => {
     const answer = await ask('shared')
     expect([answer.status, ...figures(answer).slice(0, 2)]).toEqual([200, 20, 19])
   })
@@ -135,7 +135,7 @@ describe('rateLimit.local [Traffic.rateLimit] [RateLimits.local]', () => {
     expect(passed).toHaveLength(2)
   })
 
-  it('wants every limit of the list to admit, and tells of the one with the least left', async () => {
+  it('requires every limit to admit, and reports the one with the least remaining', async () => {
     expect(figures(await ask('several')).slice(0, 2)).toEqual([3, 2])
     expect(await admitted('several', 5)).toBe(2)
   })
@@ -145,12 +145,12 @@ describe('rateLimit.local [Traffic.rateLimit] [RateLimits.local]', () => {
     expect(figures(await ask('tokens'))[0]).toBe(999)
   })
 
-  it('is one for each target of a policy', async () => {
+  it('keeps one count for each target of a policy', async () => {
     expect([(await ask('two-a')).status, (await ask('two-b')).status]).toEqual([200, 429])
     expect((await ask('three')).status).toBe(200)
   })
 
-  it('costs a preflight nothing, and refuses with CORS headers', async () => {
+  it('does not count preflights, and refuses with CORS headers', async () => {
     const origin = 'https://app.example.com'
     const preflight = () =>
       running.send(port, {
@@ -165,12 +165,12 @@ describe('rateLimit.local [Traffic.rateLimit] [RateLimits.local]', () => {
     expect([refused.status, refused.headers['access-control-allow-origin']]).toEqual([429, origin])
   })
 
-  it('tells gRPC clients in their way', async () => {
+  it('answers gRPC clients with a gRPC status', async () => {
     const { status, headers } = await ask('asked', { 'content-type': 'application/grpc' })
     expect([status, headers['grpc-status']]).toEqual([200, '14'])
   })
 
-  it('keeps its count while other things change, and while another limit joins it', async () => {
+  it('keeps its count across unrelated changes and added limits', async () => {
     expect(await admitted('kept', 3)).toBe(3)
     const hourly = (requests: number) => ({ requests, unit: 'Hours' })
     running.write(

@@ -41,7 +41,7 @@ describe('realtime sessions', () => {
   const offered = `realtime, openai-insecure-api-key.${canary}, openai-beta.realtime-v1`
 
   it.each(['talk', 'talk-raw'])(
-    'of %s hide the key that a browser offers as a subprotocol',
+    'of %s do not forward the key that a browser offers as a subprotocol',
     async (name) => {
       const session = await begin(name, `/v1/realtime?model=m&api-key=${canary}`, offered)
       expect(session?.path).toBe('/v1/realtime?model=m')
@@ -51,7 +51,7 @@ describe('realtime sessions', () => {
     },
   )
 
-  it('carry that key in Authorization with passthrough', async () => {
+  it('forward that key in Authorization with passthrough', async () => {
     const session = await begin('talk-pass', '/v1/realtime?model=m', offered)
     expect(session?.headers.authorization).toBe(`Bearer ${canary}`)
     expect(session?.headers['sec-websocket-protocol']).toBe('realtime, openai-beta.realtime-v1')

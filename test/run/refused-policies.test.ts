@@ -102,7 +102,7 @@ beforeAll(async () => {
 
 describe('a policy that the schema refuses', () => {
   it.each(cases.map((one) => [one.level, one.section, one.field, one] as const))(
-    '%s: %s.%s is closed if it protects something, and has no effect otherwise',
+    '%s: %s.%s refuses requests if it protects something, and has no effect otherwise',
     async (_level, section, field, one) => {
       const { status, body } = await send(port, { host: hostOf(one) })
       if (!one.security) {

@@ -141,18 +141,18 @@ function acceptedOf(printed: string, name: string): unknown {
   return found?.status.ancestors?.[0]?.conditions.find(({ type }) => type === 'Accepted')
 }
 
-describe('keys of a server [Traffic.jwtAuthentication]', () => {
-  it('[JWKS.remote] [JWTProvider.jwks] [RemoteJWKS.jwksPath] are there when the gateway is ready', async () => {
+describe('remote JWKS [Traffic.jwtAuthentication]', () => {
+  it('[JWKS.remote] [JWTProvider.jwks] [RemoteJWKS.jwksPath] are fetched before the gateway is ready', async () => {
     expect(await status('static')).toBe(200)
     expect(await status('static', next)).toBe(401)
     expect(plain.lastRequest?.url).toBe(path)
   })
 
-  it('[RemoteJWKS.backendRef] come from a Service', async () => {
+  it('[RemoteJWKS.backendRef] can be fetched from a Service', async () => {
     expect(await status('service')).toBe(200)
   })
 
-  it('[RemoteJWKS.cacheDuration] [limit.jwks-cache] are fetched again, and what is gone counts no more', async () => {
+  it('[RemoteJWKS.cacheDuration] [limit.jwks-cache] are refreshed, and removed keys are no longer accepted', async () => {
     expect(await status('rotating')).toBe(200)
     rotating.serve(keySetOf(key, next))
     await running.sendUntil(port, await request('rotating', next), (r) => r.status === 200)
@@ -164,7 +164,7 @@ describe('keys of a server [Traffic.jwtAuthentication]', () => {
     expect(await status('rotating', next)).toBe(200)
   })
 
-  it('are kept while the server fails in any way', async () => {
+  it('are kept while the server fails', async () => {
     rotating.serve(keySetOf(next))
     await running.sendUntil(port, await request('rotating', next), (r) => r.status === 200)
     for (const failure of [500, 302, 'no JSON', { keys: 'none' }]) {
@@ -175,7 +175,7 @@ describe('keys of a server [Traffic.jwtAuthentication]', () => {
     expect(running.stderr).toContain('the server answers 500')
   })
 
-  it('are fetched over TLS where a policy of the backend says so', async () => {
+  it('are fetched over TLS if a policy of the backend says so', async () => {
     expect(await status('secure')).toBe(200)
   })
 
@@ -192,7 +192,7 @@ describe('keys of a server [Traffic.jwtAuthentication]', () => {
     expect(await status('misnamed')).toBe(401)
   })
 
-  it('are not taken from a server that cannot be trusted, nor in clear from one that speaks TLS', async () => {
+  it('are not fetched from an untrusted server, nor in plaintext from a TLS server', async () => {
     expect(await status('distrusted')).toBe(401)
     expect(await status('in-clear')).toBe(401)
     for (const name of ['distrusted', 'in-clear']) {
@@ -201,13 +201,13 @@ describe('keys of a server [Traffic.jwtAuthentication]', () => {
     }
   })
 
-  it('say where a reference leads nowhere', async () => {
+  it('report a reference that does not resolve', async () => {
     expect(await status('nowhere')).toBe(401)
     const { message } = await running.condition('GatewayPolicy', 'nowhere', 'Accepted', 'False')
     expect(message).toContain('GatewayBackend default/nowhere does not exist')
   })
 
-  it('are no fault of manifests that no gateway runs', async () => {
+  it('are not reported as missing for manifests that no gateway runs', async () => {
     const { code, stdout } = await sluice('status', '-f', running.manifests, '-o', 'json')
     expect(code).toBe(0)
     const accepted = (name: string) => acceptedOf(stdout, name)
@@ -226,7 +226,7 @@ describe('keys of a server [Traffic.jwtAuthentication]', () => {
     })
   })
 
-  it('come when the server does', async () => {
+  it('are fetched once the server becomes available', async () => {
     expect(await status('late')).toBe(401)
     await running.condition('GatewayPolicy', 'late', 'Accepted', 'False')
     const server = await startIdentityProvider(keySetOf(key), { path, port: late })
@@ -238,7 +238,7 @@ describe('keys of a server [Traffic.jwtAuthentication]', () => {
     }
   })
 
-  it('are events, without private members, and not once more where nothing has changed', async () => {
+  it('are logged without private members, and only if they changed', async () => {
     await fetchesOf(plain, 3)
     const { stdout } = await sluice('log', '--log-file', running.logFile, '-o', 'json')
     const fetched = stdout
@@ -249,7 +249,7 @@ describe('keys of a server [Traffic.jwtAuthentication]', () => {
     expect(stdout).not.toContain('private-')
   })
 
-  it('stand over a restart while the server is away', async () => {
+  it('survive a restart while the server is down', async () => {
     await running.stop()
     await Promise.all([plain.close(), secure.close()])
     await running.start()

@@ -111,13 +111,13 @@ describe('ambiguous paths', () => {
     '/secret%00',
     '/%%37',
     '/%zz',
-  ])('that no normal form settles are refused: %s', async (path) => {
+  ])('that cannot be normalized are refused: %s', async (path) => {
     expect(await get('normalize', path)).toEqual({ status: 400 })
     expect(await get('refuse', path)).toEqual({ status: 400 })
   })
 
   it.each(['/a%2Fb', '/a%5Cb', '/a%252fb', '/a%0ab'])(
-    'with an escaped separator or control character are refused by refuse alone: %s',
+    'with an escaped separator or control character are refused only in mode refuse: %s',
     async (path) => {
       expect(await get('normalize', path)).toEqual({ status: 200, path })
       expect(await get('refuse', path)).toEqual({ status: 400 })
@@ -133,11 +133,11 @@ describe('ambiguous paths', () => {
     '/a;b=c',
     '/a..b/...',
     '/a?x=%2F..%2F//',
-  ])('are no paths such as %s', async (path) => {
+  ])('do not include paths such as %s', async (path) => {
     for (const mode of modes) expect(await get(mode, path)).toEqual({ status: 200, path })
   })
 
-  it('are settled for HTTP/2 too', async () => {
+  it('are handled in HTTP/2 too', async () => {
     const ask = (mode: Mode, path: string) =>
       new Promise<Outcome>((resolve, reject) => {
         const session = connectHttp2(`http://127.0.0.1:${ports[mode]}`)
@@ -157,12 +157,12 @@ describe('ambiguous paths', () => {
     expect(await ask('refuse', '//admin')).toEqual({ status: 400 })
   })
 
-  it('stand in the access log as they were sent', async () => {
+  it('appear in the access log as they were sent', async () => {
     await get('normalize', '/%61dmin/mark')
     await waitFor('the log', () => normalizing?.stdout.includes('http.path=/%61dmin/mark'))
   })
 
-  it('are refused as a value of the setting that is not known', async () => {
+  it('cannot be set to an unknown mode', async () => {
     const { code, stderr } = await sluice(
       'run',
       '-f',

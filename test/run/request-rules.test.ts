@@ -56,12 +56,12 @@ const host = 'main.example.com'
 const headers = { x_inner: 'yes', 'x-other': 'no' }
 
 describe('header names with an underscore', () => {
-  it('are names like any other by default', async () => {
+  it('are accepted by default', async () => {
     const { body } = await keeping.send(ports.keep, { host, headers })
     expect(JSON.parse(body).headers).toMatchObject({ ...headers, 'x-matched': 'yes' })
   })
 
-  it('are neither matched nor passed on if the setting drops them', async () => {
+  it('are neither matched nor forwarded if the setting drops them', async () => {
     const { body } = await dropping.send(ports.drop, { host, headers })
     const received = JSON.parse(body).headers
     expect(received).toMatchObject({ 'x-other': 'no' })
@@ -92,7 +92,7 @@ describe('Max-Forwards', () => {
       },
     })
 
-  it('of 0 has a TRACE answered by the gateway, without credentials', async () => {
+  it('of 0 makes the gateway answer TRACE, without credentials', async () => {
     const before = upstream.received.length
     const { status, headers: got, body } = await trace('0')
     expect([status, got['content-type']]).toEqual([200, 'message/http'])
@@ -102,7 +102,7 @@ describe('Max-Forwards', () => {
     expect(upstream.received).toHaveLength(before)
   })
 
-  it('of 0 has OPTIONS answered by the gateway', async () => {
+  it('of 0 makes the gateway answer OPTIONS', async () => {
     const before = upstream.received.length
     const request = { method: 'OPTIONS', host, headers: { 'max-forwards': '0' } }
     const { status, headers: got, body } = await keeping.send(ports.keep, request)
@@ -123,7 +123,7 @@ describe('Max-Forwards', () => {
     expect(JSON.parse(body).headers['max-forwards']).toBe(received)
   })
 
-  it('opens nothing that a policy has closed', async () => {
+  it('does not bypass a policy that refuses the request', async () => {
     expect(await trace('0', 'guarded.example.com')).toMatchObject({ status: 403 })
   })
 })

@@ -112,7 +112,7 @@ const running = useGateway(async () => {
 })
 
 describe('retries', () => {
-  it('[Traffic.retry] sends a request again after the codes that are listed, and says which attempt it is', async () => {
+  it('[Traffic.retry] retries after the listed codes, with the attempt number in a header', async () => {
     const before = await metric('retries_total')
     const response = await send('twice', [503, 503, 200], { method: 'POST', body: 'hello' })
     expect(response.status).toBe(200)
@@ -123,17 +123,17 @@ describe('retries', () => {
     await waitFor('the log', () => /retry\.attempt=2/.test(running.stdout))
   })
 
-  it('gives the last response where all attempts fail, one retry where no number is given', async () => {
+  it('returns the last response if all attempts fail, after one retry by default', async () => {
     expect((await send('once', [500, 500, 200])).status).toBe(500)
     expect(receivedBy('once')).toHaveLength(2)
   })
 
-  it('does not count a code as a reason that is not listed', async () => {
+  it('does not retry after a code that is not listed', async () => {
     expect((await send('other-code', [503, 200])).status).toBe(503)
     expect(receivedBy('other-code')).toHaveLength(1)
   })
 
-  it('applies from a listener, and inside a rule replaces what policies say', async () => {
+  it('applies from a listener, and the retry of a rule replaces it', async () => {
     plans[host('levels')] = [418, 418, 418, 200]
     expect((await running.send(secondPort, { host: host('levels') })).status).toBe(200)
     expect((await send('levels', [418, 200])).status).toBe(418)
@@ -141,7 +141,7 @@ describe('retries', () => {
     expect((await send('inside', [418, 200])).status).toBe(418)
   })
 
-  it('sends a body again that fits into memory, and no larger one', async () => {
+  it('retries with a body that fits into the buffer, and with no larger one', async () => {
     expect(
       (await send('small', [503, 200], { method: 'POST', body: 'x'.repeat(60_000) })).status,
     ).toBe(200)
@@ -152,31 +152,31 @@ describe('retries', () => {
     expect(receivedBy('big')).toHaveLength(1)
   })
 
-  it('tries again where the connection breaks before a response', async () => {
+  it('retries if the connection breaks before a response', async () => {
     expect((await send('reset')).status).toBe(503)
     expect(connections).toBe(4)
   })
 
-  it('tries again where an attempt takes too long, but never after the response has begun', async () => {
+  it('retries after an attempt timeout, but never after the response has begun', async () => {
     expect((await send('late')).status).toBe(504)
     await waitFor('three attempts', () => receivedBy('late').length === 3)
     await expect(send('late', [], { path: '/late-body' })).rejects.toThrow()
     expect(receivedBy('late')).toHaveLength(4)
   })
 
-  it('ends with the time of the whole request, also between attempts', async () => {
+  it('ends at the request timeout, also between attempts', async () => {
     const response = await send('deadline')
     expect([response.status, response.body]).toEqual([504, 'request timeout'])
     await waitFor('the attempt', () => receivedBy('deadline').length === 1)
   })
 
-  it('goes to another endpoint', async () => {
+  it('retries at another endpoint', async () => {
     for (let round = 0; round < 4; round++) expect((await send('half')).status).toBe(200)
   })
 })
 
 describe('endpoints that fail', () => {
-  it('are left out after a failed connection', async () => {
+  it('are ejected after a failed connection', async () => {
     const before = await metric('upstream_ejections_total')
     const statuses: number[] = []
     for (let round = 0; round < 30; round++) statuses.push((await send('half-once')).status)
@@ -185,13 +185,13 @@ describe('endpoints that fail', () => {
     expect(await metric('upstream_ejections_total')).toBe(before + (failed ? 1 : 0))
   })
 
-  it('are left alone for as long as they ask with Retry-After', async () => {
+  it('are ejected for as long as their Retry-After says', async () => {
     const statuses: number[] = []
     for (let round = 0; round < 30; round++) statuses.push((await send('busy')).status)
     expect(statuses.filter((status) => status === 503).length).toBeLessThanOrEqual(1)
   })
 
-  it('are used all the same where there is no other', async () => {
+  it('are used anyway if there is no other', async () => {
     for (let round = 0; round < 3; round++) {
       expect((await send('all-down')).body).toBe('upstream call failed: connection failure')
     }

@@ -142,7 +142,7 @@ describe('HTTPRoute matching', () => {
       { path: '/exact', host: `MATCH.example.com:${1}` },
       'a',
     ],
-  ])('[dataplane.path] takes %s', async (_, request, expected) => {
+  ])('[dataplane.path] matches %s', async (_, request, expected) => {
     expect(await upstreamOf({ host, ...request })).toBe(expected)
   })
 })
@@ -168,7 +168,7 @@ describe('backends', () => {
     expect((await running.send(port, { host, path })).status).toBe(status)
   })
 
-  it('says in the conditions which reference does not resolve', async () => {
+  it('reports in the conditions which reference does not resolve', async () => {
     const condition = await running.condition('HTTPRoute', 'broken', 'ResolvedRefs', 'False')
     expect(condition).toMatchObject({ reason: 'BackendNotFound' })
     expect(condition.message).toContain('default/nobody')
@@ -186,7 +186,7 @@ describe('listeners', () => {
     expect((await running.send(port, { host: 'nobody.test' })).status).toBe(404)
   })
 
-  it('passes OPTIONS * on where a route takes every path', async () => {
+  it('forwards OPTIONS * if a route matches every path', async () => {
     const asterisk = { method: 'OPTIONS', path: '*' }
     const { body } = await running.send(other, { host: 'nobody.test', ...asterisk })
     expect(JSON.parse(body)).toMatchObject({ upstream: 'b', ...asterisk })
@@ -194,7 +194,7 @@ describe('listeners', () => {
     expect(refused.status).toBe(404)
   })
 
-  it('[GatewayBackend.status] [BackendStatus.conditions] shows what is programmed', async () => {
+  it('[GatewayBackend.status] [BackendStatus.conditions] shows Programmed in the status', async () => {
     await running.condition('Gateway', 'edge', 'Programmed', 'True')
     const gatewayStatus = await running.status('Gateway', 'edge')
     const listeners = gatewayStatus?.listeners as { name: string; attachedRoutes: number }[]

@@ -92,7 +92,7 @@ async function manyServedBy(count: number, name: string, headers: Record<string,
 }
 
 describe('session persistence', () => {
-  it('keeps a client at the endpoint that served it first, by a cookie that says nothing', async () => {
+  it('keeps a client at its first endpoint, by an opaque cookie', async () => {
     const first = await ask('cookie')
     const [cookie = ''] = cookies(first)
     expect(cookie).toMatch(
@@ -113,7 +113,7 @@ describe('session persistence', () => {
     })
   })
 
-  it('takes a cookie of another rule, or one that somebody has changed, for none', async () => {
+  it('ignores a cookie of another rule or a forged one', async () => {
     const [, value = ''] = cookieOf(await ask('permanent')).split('=')
     const changed = `${value.slice(0, -2)}AA`
     for (const one of [`kept=${changed}`, 'kept=', `split=${value}`, 'kept=nothing']) {
@@ -127,7 +127,7 @@ describe('session persistence', () => {
     expect(cookie).toMatch(/^kept=[\w-]+; Path=\/; Max-Age=300; HttpOnly; SameSite=Strict$/)
   })
 
-  it('begins anew after the absolute timeout', async () => {
+  it('begins a new session after the absolute timeout', async () => {
     const cookie = cookieOf(await ask('short'))
     const fresh = await waitFor(
       'another session',
@@ -137,7 +137,7 @@ describe('session persistence', () => {
     expect(fresh).not.toContain(cookie)
   })
 
-  it('carries the session in a header where it should', async () => {
+  it('carries the session in a header if configured', async () => {
     const first = await ask('header')
     const token = `${first.headers['x-session']}`
     expect(cookies(first)).toEqual([])
@@ -147,7 +147,7 @@ describe('session persistence', () => {
     }
   })
 
-  it('keeps a cookie to the paths of its rule', async () => {
+  it('limits a cookie to the paths of its rule', async () => {
     const paths = ['/a/b', '/b/exact', '/c/x/d']
     const found = await Promise.all(paths.map((path) => ask('paths', {}, path)))
     const attributes = found.map((one) => /; Path=([^;]+)/.exec(cookies(one)[0] ?? '')?.[1])
@@ -155,7 +155,7 @@ describe('session persistence', () => {
     expect(new Set(found.map((one) => cookieOf(one).split('=')[0])).size).toBe(3)
   })
 
-  it('stays with its backend whatever the weights become', async () => {
+  it('stays at its backend if the weights change', async () => {
     const cookie = await waitFor('a session with the first', async () => {
       const response = await ask('split')
       return servedBy(response) === 'a' ? cookieOf(response) : undefined
@@ -170,7 +170,7 @@ describe('session persistence', () => {
     expect(await manyServedBy(10, 'split', { cookie })).toEqual(['a'])
   })
 
-  it('goes elsewhere, and stays there, when the endpoint is gone', async () => {
+  it('moves to another endpoint, and stays there, if its endpoint is gone', async () => {
     const first = await ask('cookie')
     const cookie = cookieOf(first)
     const left = upstreams.filter((_, at) => 'abc'[at] !== servedBy(first))
@@ -184,7 +184,7 @@ describe('session persistence', () => {
     expect(again).toEqual([servedBy(moved)])
   })
 
-  it('says what it cannot do', async () => {
+  it('reports what it does not support', async () => {
     const refused = await running.condition('HTTPRoute', 'refused', 'Accepted', 'False')
     expect(refused.reason).toBe('UnsupportedValue')
     expect(refused.message).toContain(

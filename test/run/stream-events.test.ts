@@ -126,7 +126,7 @@ describe('an event that no policy has to read', () => {
     await waitFor('the access log', () => line()?.includes('gen_ai.usage.output_tokens=4') === true)
   })
 
-  it('reaches the client while it still comes', async () => {
+  it('reaches the client before it is complete', async () => {
     const half = `data: ${JSON.stringify(chunkOf('b'.repeat(MiB))).slice(0, -4)}`
     says([half], 'stay')
     const answer = await ask('plain', completions)
@@ -151,7 +151,7 @@ describe('an event that no policy has to read', () => {
 })
 
 describe('an event that is left out', () => {
-  it('takes all of its last line end with it, however the bytes are cut', async () => {
+  it('is removed with its whole last line end, however the bytes are split', async () => {
     const inCrLf = (value: object | string) => eventOf(value).replaceAll('\n', '\r\n')
     const before = inCrLf(chunkOf('a'))
     const out = inCrLf({ ...chunkOf(''), choices: [], usage })
@@ -171,7 +171,7 @@ describe('an event that has to be read', () => {
     ['guarded', 'guarded', completions],
   ] as const
 
-  it.each(names)('has the bound of a whole answer where it is %s', async (_how, name, path) => {
+  it.each(names)('has the size limit of a whole answer if it is %s', async (_how, name, path) => {
     const large = 'a b '.repeat((5 * MiB) / 4)
     says([eventOf(chunkOf(`${large}secret-1`)), eventOf(last), eventOf('[DONE]')])
     const text = await (await ask(name, path)).text()
@@ -181,23 +181,26 @@ describe('an event that has to be read', () => {
     expect(text).not.toContain('too large')
   })
 
-  it.each(names)('ends with an error of its own beyond that where it is %s', async (...args) => {
-    const [, name, path] = args
-    const floods = [`data: ${'x'.repeat(33 * MiB)}`, 'data:\n'.repeat(6 * MiB)]
-    for (const flood of floods) {
-      closed = 0
-      says([eventOf(chunkOf('Hel')), flood], 'stay')
-      const data = dataOf(await (await ask(name, path)).text())
-      expect(contentOf(data.slice(0, -1))).toBe('Hel')
-      const error = JSON.parse(data.at(-1) ?? '')
-      expect(error.error.message).toMatch(/too large/)
-      await waitFor('the vendor to be left', () => closed > 0)
-    }
-  })
+  it.each(names)(
+    'ends the stream with an error event above the limit if it is %s',
+    async (...args) => {
+      const [, name, path] = args
+      const floods = [`data: ${'x'.repeat(33 * MiB)}`, 'data:\n'.repeat(6 * MiB)]
+      for (const flood of floods) {
+        closed = 0
+        says([eventOf(chunkOf('Hel')), flood], 'stay')
+        const data = dataOf(await (await ask(name, path)).text())
+        expect(contentOf(data.slice(0, -1))).toBe('Hel')
+        const error = JSON.parse(data.at(-1) ?? '')
+        expect(error.error.message).toMatch(/too large/)
+        await waitFor('the vendor to be left', () => closed > 0)
+      }
+    },
+  )
 })
 
 describe('an answer that is cut off within an event', () => {
-  it.each(asked)('ends with an error of its own, %s', async (_how, more) => {
+  it.each(asked)('ends with an error event, %s', async (_how, more) => {
     for (const half of ['data: {"id":"c","choi', 'event: conte', 'data: {}\nda', 'data']) {
       says([eventOf(chunkOf('Hel')), half], 'cut')
       const data = dataOf(await (await ask('plain', completions, more)).text())
@@ -206,14 +209,14 @@ describe('an answer that is cut off within an event', () => {
     }
   })
 
-  it('ends with an error behind an empty line where the client has a part of the event', async () => {
+  it('ends with an error event after an empty line if the client has a part of the event', async () => {
     says([eventOf(chunkOf('Hel')), `data: ${'x'.repeat(3 * MiB)}`], 'cut')
     const data = dataOf(await (await ask('plain', completions)).text())
     expect(JSON.parse(data.at(-1) ?? '').error.message).toMatch(/cut off/)
     expect(data.at(-2)).toMatch(/^x+$/)
   })
 
-  it('is complete where only the empty line of the end is missing', async () => {
+  it('is complete if only the final empty line is missing', async () => {
     says([eventOf(chunkOf('Hel')), eventOf(last), 'data: [DONE]\n'])
     for (const [, more] of asked) {
       const text = await (await ask('plain', completions, more)).text()

@@ -122,7 +122,7 @@ const running = useGateway(async () => {
 })
 
 describe('a TCPRoute', () => {
-  it('forwards bytes both ways, and each end of stream by itself', async () => {
+  it('forwards bytes both ways, and half-closes independently', async () => {
     expect(await converse(port.tcp, 'hello')).toBe('a:hello')
     const line = await logLine('listener=tcp', 'protocol=tcp')
     expect(line).toMatch(
@@ -159,7 +159,7 @@ describe('a TCPRoute', () => {
     expect(upstreams.held.sockets).toHaveLength(0)
   })
 
-  it('holds up the client while the backend does not read', async () => {
+  it('applies backpressure to the client while the backend does not read', async () => {
     const socket = connect({ port: port.held, host: '127.0.0.1' })
     socket.on('error', () => {})
     const chunk = Buffer.alloc(1024 * 1024)
@@ -186,7 +186,7 @@ describe('a TCPRoute', () => {
     backend?.end()
   })
 
-  it('resets connections where the backend does not exist, refuses, or none is attached', async () => {
+  it('resets connections if the backend is missing or refuses, or no route is attached', async () => {
     for (const name of ['bad', 'dead', 'none'] as const) {
       await expect(converse(port[name], 'x')).rejects.toThrow('ECONNRESET')
     }
@@ -195,7 +195,7 @@ describe('a TCPRoute', () => {
     await logLine('listener=none', 'error="route not found"', 'reason=NotFound')
   })
 
-  it('hands an abort of one side on to the other', async () => {
+  it('forwards a reset of one side to the other', async () => {
     const before = upstreams.a.sockets.length
     const socket = connect({ port: port.tcp, host: '127.0.0.1' })
     await once(socket, 'data')
@@ -209,7 +209,7 @@ describe('a TCPRoute', () => {
     expect(await reset).toMatchObject([{ code: 'ECONNRESET' }])
   })
 
-  it('keeps its open connections through a change; the next one sees it', async () => {
+  it('keeps open connections through a change, which applies to new ones', async () => {
     const open = connect({ port: port.tcp, host: '127.0.0.1' })
     expect(String(await once(open, 'data'))).toBe('a:')
     running.write('later.yaml', manifest(streamRoute('TCPRoute', 'late', 'none', [toBackend('b')])))
@@ -227,7 +227,7 @@ describe('a TCPRoute', () => {
 })
 
 describe('TLS on one port', () => {
-  it('passes through to the backend of its name, unread', async () => {
+  it('passes through to the backend of its SNI, unread', async () => {
     const one = await handshake(port.tls, client('one.pass.example.com'))
     expect(one.getPeerCertificate().subject.CN).toBe('one.pass.example.com')
     expect(await readAll(one, 'hi')).toBe('pass:hi')
@@ -237,7 +237,7 @@ describe('TLS on one port', () => {
     expect(await readAll(other, 'hi')).toBe('pass2:hi')
   })
 
-  it('is closed, without an alert, for names that nobody has: of the listener, or of no listener', async () => {
+  it('is closed without an alert if no listener or no route has the name', async () => {
     // The better listener takes the name, and has no route for it: the worse one does not step in.
     for (const name of ['two.pass.example.com', 'example.org', '']) {
       await expect(handshake(port.tls, client(name))).rejects.toThrow(/disconnected|reset/)
@@ -246,20 +246,20 @@ describe('TLS on one port', () => {
     expect(await readAll(plain, 'GET / HTTP/1.1\r\nhost: db.example.com\r\n\r\n')).toBe('')
   })
 
-  it('ends at the gateway in mode Terminate, and goes on as plain TCP', async () => {
+  it('is terminated in mode Terminate, and forwarded as plain TCP', async () => {
     const socket = await handshake(port.tls, client('db.example.com'))
     expect(socket.getPeerCertificate().subject.CN).toBe('db.example.com')
     expect(await readAll(socket, 'select 1')).toBe('b:select 1')
     await logLine('listener=db', 'route=default/db', 'tls.sni=db.example.com')
   })
 
-  it('begins anew towards the backend where a policy says so', async () => {
+  it('is re-encrypted towards the backend if a policy says so', async () => {
     const trusting = { ...client('again.example.com'), checkServerIdentity: () => undefined }
     const socket = await handshake(port.tls, trusting)
     expect(await readAll(socket, 'hi')).toBe('pass:hi')
   })
 
-  it('serves HTTPS by its name beside them, and requests for their names are misdirected', async () => {
+  it('shares the port with HTTPS by name, and answers 421 to requests for passthrough names', async () => {
     expect(await sendTls(port.tls, client('web.example.com'))).toMatchObject({ status: 200 })
     const stray = { host: 'db.example.com' }
     expect(await sendTls(port.tls, client('web.example.com'), stray)).toMatchObject({ status: 421 })
@@ -267,7 +267,7 @@ describe('TLS on one port', () => {
 })
 
 describe('a connection that is forwarded', () => {
-  it('[DynamicForwardProxyBackend.sni] is reset when nothing moves on it for too long, and goes where its name says', async () => {
+  it('[DynamicForwardProxyBackend.sni] is reset after its idle timeout', async () => {
     const own = { tcp: await freePort(), tls: await freePort() }
     const idle = await startGateway({
       env: { SLUICE_STREAM_IDLE_TIMEOUT: '1s' },
@@ -311,7 +311,7 @@ describe('a connection that is forwarded', () => {
 })
 
 describe('a gateway that stops', () => {
-  it('waits for forwarded connections, then cuts them', async () => {
+  it('waits for forwarded connections, then closes them', async () => {
     const own = await freePort()
     const stopping = await startGateway({
       env: { CONNECTION_TERMINATION_DEADLINE: '1s' },

@@ -109,7 +109,7 @@ describe('traffic settings [PolicySpec.traffic] [GatewayPolicy.spec]', () => {
   })
 })
 
-describe('what exists without a manifest', () => {
+describe('objects that exist without a manifest', () => {
   it('[GatewayClass.default] is the class agentgateway, accepted', async () => {
     const status = await running.status('GatewayClass', 'agentgateway', '')
     expect(status?.conditions).toMatchObject([{ type: 'Accepted', status: 'True' }])
@@ -132,7 +132,7 @@ describe('a backend [GatewayBackend.spec]', () => {
     ])
   })
 
-  it('with one is reached', async () => {
+  it('with a spec is reached', async () => {
     expect((await running.send(port, { host: 'plain.example.com' })).status).toBe(200)
   })
 })

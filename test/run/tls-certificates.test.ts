@@ -51,7 +51,7 @@ describe('certificates', () => {
     expect(running.stderr).not.toMatch(/port \d+ .*closed/)
   })
 
-  it('that are missing or do not fit are told, and fail the handshake', async () => {
+  it('that are missing or do not match are reported, and fail the handshake', async () => {
     expect(await listenerCondition('missing', 'ResolvedRefs')).toMatchObject({
       status: 'False',
       reason: 'InvalidCertificateRef',
@@ -68,7 +68,7 @@ describe('certificates', () => {
     expect(await listenerCondition('shop', 'Programmed')).toMatchObject({ status: 'True' })
   })
 
-  it('in another namespace need a grant, and go with it', async () => {
+  it('in another namespace need a grant, and stop being served without it', async () => {
     const { far } = certificates
     expect(await shownCertificate(port, client('far.example.com'))).toBe(far.fingerprint)
     running.write('grant.yaml', manifest(grant('HTTPRoute')))
@@ -90,7 +90,7 @@ describe('certificates', () => {
     )
   })
 
-  it('go with their Secret and come back with it, and no other goes along', async () => {
+  it('are removed and restored with their Secret, without affecting others', async () => {
     const { new: fresh, old } = certificates
     const shown = () =>
       shownCertificate(port, client('rotating.example.com')).catch(() => 'no handshake')
@@ -111,14 +111,14 @@ describe('certificates', () => {
     running.remove('another.yaml')
   })
 
-  it('come again from the files after a restart', async () => {
+  it('are read from the files again after a restart', async () => {
     await running.stop()
     await running.start()
     const { shop } = certificates
     expect(await shownCertificate(port, client('shop.example.com'))).toBe(shop.fingerprint)
   })
 
-  it('come late where their file cannot be read at the start', async () => {
+  it('are served once their unreadable file becomes readable', async () => {
     const { shop, wild, ec, rsa, far } = certificates
     const whole = readFileSync(join(running.manifests, 'secrets.yaml'), 'utf8')
     await running.stop()

@@ -26,7 +26,7 @@ describe('keys of session tickets', () => {
     return isReused
   }
 
-  it('open what was sealed by the last one or the one before, and nothing older', async () => {
+  it('open tickets of the current and the previous key, and none older', async () => {
     const rotate = () => fetch(`${admin()}/rotate_tls_session_keys`, { method: 'POST' })
     const first = await begin(port)
     expect((await rotate()).status).toBe(200)
@@ -39,7 +39,7 @@ describe('keys of session tickets', () => {
     expect(new Set([first.key, second.key, third.key]).size).toBe(3)
   })
 
-  it('change by themselves as often as sessions may live, and so do sessions end', async () => {
+  it('rotate once per session lifetime, after which sessions end', async () => {
     const own = await freePort()
     const gw = await startGateway({
       env: { SLUICE_TLS_SESSION_LIFETIME: '2s' },

@@ -8,7 +8,7 @@ import { waitFor } from '../support/wait-for.ts'
 import { certificates, client, plainPort, port, running, tlsSecret, upstream } from './tls-rig.ts'
 
 describe('TLS that ends at the gateway', () => {
-  it('serves HTTP/1.1 behind it, to the listener that the name chooses', async () => {
+  it('serves HTTP/1.1 at the listener that the SNI selects', async () => {
     const response = await sendTls(port, client('shop.example.com'), { path: '/a?b=c' })
     expect(response.status).toBe(200)
     const received = JSON.parse(response.body) as ReceivedRequest
@@ -27,7 +27,7 @@ describe('TLS that ends at the gateway', () => {
     expect(text).toMatch(/sluice_requests_total\{[^}]*protocol="https"[^}]*listener="shop"/)
   })
 
-  it('shows the certificate of the exact name, then of the wildcard', async () => {
+  it('presents the certificate of the exact name before that of a wildcard', async () => {
     const { shop, wild } = certificates
     expect(await shownCertificate(port, client('shop.example.com'))).toBe(shop.fingerprint)
     expect(await shownCertificate(port, client('SHOP.example.com'))).toBe(shop.fingerprint)
@@ -36,7 +36,7 @@ describe('TLS that ends at the gateway', () => {
     expect(response.status).toBe(200)
   })
 
-  it('takes the dot of an absolute name for none, in the handshake and in the Host', async () => {
+  it('ignores a trailing dot in the SNI and in the Host', async () => {
     const dotted = client('shop.example.com.')
     expect(await shownCertificate(port, dotted)).toBe(certificates.shop.fingerprint)
     for (const host of ['shop.example.com', 'shop.example.com.', `SHOP.example.com.:${port}`]) {
@@ -62,7 +62,7 @@ describe('TLS that ends at the gateway', () => {
     },
   )
 
-  it('[version.tls] speaks TLS 1.2 and 1.3 and nothing older', async () => {
+  it('[version.tls] accepts TLS 1.2 and 1.3 and nothing older', async () => {
     for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
       const only = { minVersion: version, maxVersion: version }
       const socket = await handshake(port, client('shop.example.com'), only)
@@ -77,7 +77,7 @@ describe('TLS that ends at the gateway', () => {
     }
   })
 
-  it('agrees on h2 or http/1.1 by ALPN, and on nothing else', async () => {
+  it('negotiates h2 or http/1.1 by ALPN, and nothing else', async () => {
     const offer = (...ALPNProtocols: string[]) =>
       handshake(port, client('shop.example.com'), { ALPNProtocols })
     for (const [offered, agreed] of [
@@ -103,7 +103,7 @@ describe('TLS that ends at the gateway', () => {
     expect(text).not.toMatch(/HTTP/)
   })
 
-  it('has certificates of several key types on one listener, and takes what the client can verify', async () => {
+  it('selects the certificate whose key type the client supports', async () => {
     const { ec, rsa } = certificates
     const shown = (ciphers: string) =>
       shownCertificate(port, client('both.example.com'), { ciphers, maxVersion: 'TLSv1.2' })
@@ -111,7 +111,7 @@ describe('TLS that ends at the gateway', () => {
     expect(await shown('ECDHE-RSA-AES128-GCM-SHA256')).toBe(rsa.fingerprint)
   })
 
-  it('answers 421 where the Host belongs to another listener than the name', async () => {
+  it('answers 421 if the Host belongs to another listener than the SNI', async () => {
     const host = 'both.example.com'
     expect((await sendTls(port, client('shop.example.com'), { host })).status).toBe(421)
     expect((await sendTls(port, client('a.wild.example.com'), { host })).status).toBe(421)
@@ -139,7 +139,7 @@ describe('TLS that ends at the gateway', () => {
 })
 
 describe('a port', () => {
-  it('turns from plaintext to TLS and back, with both workers, which share sessions', async () => {
+  it('changes from plaintext to TLS and back on both workers, which share sessions', async () => {
     const turning = await freePort()
     const { certificate, key } = certificates.shop
     const secret = tlsSecret('shop', { certificate, key, fingerprint: '' })

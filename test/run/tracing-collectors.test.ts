@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { byGrpc, byHttp, fresh, running, send } from './tracing-rig.ts'
 
 describe('spans over gRPC [Tracing.protocol=GRPC] [Tracing.protocol]', () => {
-  it('arrive, also after a first failure, and bear the name that an attribute gives', async () => {
+  it('arrive, also after a first failure, with the name that an attribute sets', async () => {
     const path = fresh('/api')
     await send('grpc', { method: 'POST', path })
     const { span, attributes, resource } = await byGrpc.server(path)
@@ -13,12 +13,12 @@ describe('spans over gRPC [Tracing.protocol=GRPC] [Tracing.protocol]', () => {
   })
 })
 
-describe('a collector that is not there', () => {
-  it('holds nothing up', async () => {
+describe('an unreachable collector', () => {
+  it('does not delay requests', async () => {
     for (let i = 0; i < 20; i++) expect((await send('down', { path: '/x' })).status).toBe(200)
   })
 
-  it('[Tracing.backendRef] is named in the status, and requests go on', async () => {
+  it('[Tracing.backendRef] is reported in the status, and requests still pass', async () => {
     expect((await send('lost', { path: '/x' })).status).toBe(200)
     const status = await running.status('GatewayPolicy', 'lost')
     expect(JSON.stringify(status)).toContain(
@@ -27,8 +27,8 @@ describe('a collector that is not there', () => {
   })
 })
 
-describe('at the end of the process', () => {
-  it('what waits is sent', async () => {
+describe('a stopping process', () => {
+  it('sends the spans that are still queued', async () => {
     const path = fresh('/api')
     await send('http', { path, headers: { sample: '1' } })
     await running.stop()

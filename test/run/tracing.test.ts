@@ -22,7 +22,7 @@ const parentId = 'b7ad6b7169203331'
 const traceparent = (flags = '01') => `00-${traceId}-${parentId}-${flags}`
 
 describe('spans over HTTP [Tracing.protocol=HTTP] [Tracing.backendRef]', () => {
-  it('[Tracing.randomSampling] start a trace where the expression says so', async () => {
+  it('[Tracing.randomSampling] start a trace if the sampling expression is true', async () => {
     const path = fresh('/api')
     const { headers } = await received('http', { path, headers: { sample: '1', 'x-team': 'a' } })
     const [, trace, caller] = /^00-([0-9a-f]{32})-([0-9a-f]{16})-01$/.exec(
@@ -47,7 +47,7 @@ describe('spans over HTTP [Tracing.protocol=HTTP] [Tracing.backendRef]', () => {
     expect([...byHttp.contentTypes]).toEqual(['POST /v1/traces application/x-protobuf'])
   })
 
-  it('[Tracing.attributes] [AttributeAdd.name] have the fields of the log, less what is removed, and what is added', async () => {
+  it('[Tracing.attributes] [AttributeAdd.name] have the fields of the access log, without removed and with added attributes', async () => {
     const path = '/exact'
     const query = fresh('?')
     await send('http', { path: `${path}${query}`, headers: { sample: '1', 'x-team': 'a' } })
@@ -95,7 +95,7 @@ describe('spans over HTTP [Tracing.protocol=HTTP] [Tracing.backendRef]', () => {
     expect([hex(span.traceId), hex(span.parentSpanId)]).toEqual([traceId, parentId])
   })
 
-  it('leave what is not sampled alone', async () => {
+  it('are not made for requests that are not sampled', async () => {
     const own = { traceparent: traceparent(), 'no-sample': '1' }
     expect((await received('http', { headers: own })).headers.traceparent).toBe(traceparent())
     expect((await received('http', {})).headers).not.toHaveProperty('traceparent')
@@ -104,13 +104,13 @@ describe('spans over HTTP [Tracing.protocol=HTTP] [Tracing.backendRef]', () => {
     expect((await received('never', {})).headers).not.toHaveProperty('traceparent')
   })
 
-  it('are sampled by default where the caller has a trace, and not where it has none', async () => {
+  it('are sampled by default only if the caller has a trace', async () => {
     expect((await received('defaults', {})).headers).not.toHaveProperty('traceparent')
     const { headers } = await received('defaults', { headers: { traceparent: traceparent() } })
     expect(headers.traceparent).not.toBe(traceparent())
   })
 
-  it('[Tracing.randomSampling] of a share are neither all nor none', async () => {
+  it('[Tracing.randomSampling] are made for a share of requests', async () => {
     let sampledCount = 0
     for (let i = 0; i < 100; i++) {
       const { headers } = await received('half', {})
@@ -120,7 +120,7 @@ describe('spans over HTTP [Tracing.protocol=HTTP] [Tracing.backendRef]', () => {
     expect(sampledCount).toBeLessThan(90)
   })
 
-  it('are not kept where the caller wants none kept, though ids go on', async () => {
+  it("are not exported if the caller's trace is not sampled, but its ids are forwarded", async () => {
     const path = fresh('/api')
     const request = { path, headers: { traceparent: traceparent('00') } }
     const { headers } = await received('http', request)
@@ -138,7 +138,7 @@ describe('spans over HTTP [Tracing.protocol=HTTP] [Tracing.backendRef]', () => {
     '00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01',
     '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more',
     'nonsense',
-  ])('take the malformed %s for absent', async (header) => {
+  ])('ignore the malformed %s', async (header) => {
     const request = { headers: { sample: '1', traceparent: header } }
     const { headers } = await received('http', request)
     expect(headers.traceparent).not.toContain(traceId)
@@ -154,7 +154,7 @@ describe('spans over HTTP [Tracing.protocol=HTTP] [Tracing.backendRef]', () => {
     expect(byHttp.clients(server)[0]?.span.status).toMatchObject({ code: 2 })
   })
 
-  it('tell of services that policies ask, which see the trace and the credential that their backend wants', async () => {
+  it("include calls to policy services, which get the trace and their backend's credential", async () => {
     const path = fresh('/asked')
     await send('http', { path, host: 'asked.example.com', headers: { sample: '1' } })
     const server = await byHttp.server(path)
@@ -185,7 +185,7 @@ describe('spans over HTTP [Tracing.protocol=HTTP] [Tracing.backendRef]', () => {
     })
   })
 
-  it('are sent many at a time', async () => {
+  it('are sent in batches', async () => {
     const before = byHttp.exports
     const paths = Array.from({ length: 100 }, () => fresh('/api'))
     for (const path of paths) await send('http', { path, headers: { sample: '1' } })
@@ -193,7 +193,7 @@ describe('spans over HTTP [Tracing.protocol=HTTP] [Tracing.backendRef]', () => {
     expect(byHttp.exports - before).toBeLessThan(50)
   })
 
-  it('wait for a collector that says later', async () => {
+  it('are sent again if the collector asks to retry later', async () => {
     httpCollector.answerWith(503)
     const path = fresh('/api')
     await send('http', { path, headers: { sample: '1' } })

@@ -3,7 +3,7 @@ import type { ReceivedRequest } from '../support/upstream.ts'
 import { send, upstream } from './transformation-rig.ts'
 
 describe('responses', () => {
-  it('get other headers and another status', async () => {
+  it('get changed headers and status', async () => {
     const { status, headers } = await send('response-head')
     expect([status, headers['x-answer'], headers['x-again'], headers.host]).toEqual([
       203,
@@ -22,7 +22,7 @@ describe('responses', () => {
     expect(Number(headers['x-length'])).toBeGreaterThan(100)
   })
 
-  it('lose the coding and the digests of the body that they had', async () => {
+  it('lose the content coding and digests of a replaced body', async () => {
     const coded = { 'content-encoding': 'gzip', 'content-digest': 'sha-256=:b2xk:' }
     const request = { path: '/coded', method: 'POST', body: 'x', headers: coded }
     const { body, headers } = await send('plain', request)
@@ -45,7 +45,7 @@ describe('responses', () => {
     expect((await send('response-status', { headers: { wanted } })).status).toBe(expected)
   })
 
-  it('see the body of the request, as it was sent on', async () => {
+  it('can read the body of the request as it was forwarded', async () => {
     const { body, headers } = await send('both', { method: 'POST', body: 'one' })
     expect((JSON.parse(body) as ReceivedRequest).body).toBe('new one')
     expect(headers['x-sent']).toBe('new one')
@@ -54,18 +54,18 @@ describe('responses', () => {
     expect((JSON.parse(late.body) as ReceivedRequest).body).toBe('two')
   })
 
-  it('over the limit lose the header that needs their body, and arrive whole', async () => {
+  it('over the limit arrive whole, without the header that needs their body', async () => {
     const { body, headers } = await send('large', { path: '/large', headers: { 'x-large': '1' } })
     expect(headers).not.toHaveProperty('x-large')
     expect(body).toHaveLength(3_000_000)
   })
 
-  it('are not read into memory where no expression asks', async () => {
+  it('are not buffered if no expression reads them', async () => {
     const { body, headers } = await send('streamed', { path: '/large' })
     expect([headers['x-code'], body.length]).toEqual(['200', 3_000_000])
   })
 
-  it('of the gateway are changed too, where the policy had been reached', async () => {
+  it('of the gateway are changed too if the policy has been reached', async () => {
     const direct = await send('direct')
     expect([direct.status, direct.headers['x-code'], direct.body]).toEqual([418, '418', '[short]'])
     const refused = await send('refused')
@@ -73,7 +73,7 @@ describe('responses', () => {
     expect(refused.headers).not.toHaveProperty('x-code')
   })
 
-  it('without a body get none', async () => {
+  it('without a body stay without one', async () => {
     const none = await send('empty', { path: '/204' })
     expect([none.status, none.headers['x-code'], none.body]).toEqual([204, '204', ''])
     const head = await send('empty', { method: 'HEAD' })

@@ -23,7 +23,7 @@ describe('headers of requests [Traffic.transformation]', () => {
     expect(headers).not.toHaveProperty('x-also-gone')
   })
 
-  it('[Transform.add] makes a header where there is none', async () => {
+  it('[Transform.add] adds a header that was missing', async () => {
     expect((await received('add')).headers).toMatchObject({ 'x-list': 'mine' })
   })
 
