@@ -57,14 +57,14 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'a controller in a cl
     await cluster?.server.stop()
   })
 
-  it('is ready once everything is listed, and says so', async () => {
+  it('becomes ready once everything is listed', async () => {
     expect(await controller.get('health', '/readyz')).toMatchObject({ status: 200 })
     expect(await controller.get('health', '/healthz')).toMatchObject({ status: 200 })
     expect(await controller.metric('sluice_controller_ready')).toBe(1)
     expect(await controller.metric('sluice_watch_up', 'state="following"')).toBeGreaterThan(15)
   })
 
-  it('makes the default GatewayClass, accepts it, and makes it again', async () => {
+  it('creates the default GatewayClass, accepts it, and recreates it', async () => {
     await cluster.condition('GatewayClass', 'agentgateway', 'Accepted=True/Accepted')
     const { spec, status } = await cluster.get('GatewayClass', 'agentgateway')
     expect(spec.controllerName).toBe('sluice.dev/gateway-controller')
@@ -91,7 +91,7 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'a controller in a cl
     await cluster.condition('HTTPRoute', 'shop', 'ResolvedRefs=True')
   })
 
-  it('writes the status of a policy that has no Gateway to tell of', async () => {
+  it('writes the status of a policy without a Gateway', async () => {
     await cluster.apply({
       apiVersion: 'sluice.dev/v1alpha1',
       kind: 'GatewayPolicy',
@@ -104,7 +104,7 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'a controller in a cl
     await cluster.condition('GatewayPolicy', 'lost', 'Attached=False/Pending')
   })
 
-  it('keeps what other controllers have written, and writes nothing that is right', async () => {
+  it('keeps the entries of other controllers, and writes nothing that is correct', async () => {
     await cluster.apply(route('shared', 'edge', 'shop'))
     await cluster.condition('HTTPRoute', 'shared', 'Accepted=True')
     const foreign = {
@@ -139,7 +139,7 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'a controller in a cl
     expect(accepted(after.parents)).toBe(accepted(parents))
   })
 
-  it('keeps conditions of other types, and puts right what somebody overwrites', async () => {
+  it('keeps conditions of other types, and repairs its own', async () => {
     const theirs = {
       type: 'example.com/Checked',
       status: 'True',
@@ -156,7 +156,7 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'a controller in a cl
     expect(kept?.conditions?.find(({ type }) => type === theirs.type)).toEqual(theirs)
   })
 
-  it('takes its entries away where the parent is not ours any more', async () => {
+  it('removes its entries if the parent no longer belongs to it', async () => {
     await cluster.apply(route('moves', 'edge', 'shop'))
     await cluster.condition('HTTPRoute', 'moves', 'Accepted=True')
     await cluster.apply(route('moves', 'nowhere', 'shop'))
@@ -201,7 +201,7 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'a controller in a cl
     })
   })
 
-  it('fetches a Secret when something refers to it, and writes down facts of it alone', async () => {
+  it('fetches a referenced Secret, and logs only metadata about it', async () => {
     const authority = new Authority()
     const { certificate, key: privateKey } = authority.issue(['tls.example.com'])
     authority.dispose()
@@ -237,7 +237,7 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'a controller in a cl
     await cluster.condition('Gateway', 'secure', 'ResolvedRefs=True')
   })
 
-  it('leaves out of the log what nothing refers to, until something does', async () => {
+  it('does not log unreferenced objects until something refers to them', async () => {
     await cluster.apply(service('lonely'))
     await cluster.apply(route('later', 'edge', 'shop'))
     await cluster.condition('HTTPRoute', 'later', 'Accepted=True')
@@ -253,7 +253,7 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'a controller in a cl
     expect(await about('HTTPRoute', 'quiet')).toHaveLength(1)
   })
 
-  it('finds after a restart what has changed meanwhile, and rewrites nothing that is right', async () => {
+  it('detects changes after a restart, and rewrites nothing that is correct', async () => {
     await cluster.applyAll([route('stays', 'edge', 'shop'), route('goes', 'edge', 'shop')])
     await cluster.condition('HTTPRoute', 'stays', 'Accepted=True')
     await cluster.condition('HTTPRoute', 'goes', 'Accepted=True')
@@ -280,7 +280,7 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'a controller in a cl
     expect(after.metadata.resourceVersion).toBe(before.metadata.resourceVersion)
   })
 
-  it('warns on a Gateway of what its proxies refuse, and counts how often', async () => {
+  it('emits a Warning event on a Gateway for resources that its proxies reject', async () => {
     const node = { ...edgeNode, gateway: { namespace: 'default', name: 'edge' } }
     const client = new BareClient({ address: await controller.xdsAddress() }).hello(node)
     const { nonce } = await client.next()
@@ -306,7 +306,7 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'a controller in a cl
     client.close()
   })
 
-  it('exits where an address of its own is taken, and says which', async () => {
+  it('exits if one of its addresses is in use, and names it', async () => {
     const taken = await controller.xdsAddress()
     const { kubeconfig } = cluster.server
     const started = (...addresses: string[]) => {
@@ -327,7 +327,7 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'a controller in a cl
     })
   })
 
-  it.runIf(existsSync('/proc/self'))('exits where nothing can be made for its log', async () => {
+  it.runIf(existsSync('/proc/self'))('exits if it cannot create its log', async () => {
     const file = '/proc/nowhere/events.db'
     const addresses = ['xds', 'health', 'metrics'].flatMap((one) => [
       `--${one}-address`,
@@ -341,7 +341,7 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'a controller in a cl
     ])
   })
 
-  it('is not ready on a log of a newer version, and ends when told', async () => {
+  it('is not ready on a log of a newer version, and stops on SIGTERM', async () => {
     const logFile = `${controller.logFile}.newer`
     const { log } = openEmbeddedLog(logFile)
     await log.append([{ ...routeApplied('later'), type: 'dev.sluice.resource.applied.v9' }])
@@ -357,7 +357,7 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'a controller in a cl
     await older.dispose()
   })
 
-  it('replays what it has written down to the same digests', async () => {
+  it('replays its log to the same digests', async () => {
     const replayed = await sluice('replay', '--log-file', controller.logFile)
     expect(replayed.stdout).toMatch(/of which 0 differ/)
     expect(replayed.code).toBe(0)

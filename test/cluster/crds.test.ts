@@ -173,7 +173,7 @@ describeWithParts(
         ])
       })
 
-      it('refuses a field that nobody knows', async () => {
+      it('refuses an unknown field', async () => {
         const unknown = objectOf({ kind, spec: { ...spec, colour: 'red' } })
         const path = `${collection(kind)}?fieldValidation=Strict`
         const { status, body } = await server.request('POST', path, unknown)

@@ -166,7 +166,7 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'a proxy that was dep
     expect([...load.statuses.keys()]).toEqual([200])
   })
 
-  it('goes on accepting for min, finishes what is under way, and is cut before the kill at max [ShutdownSpec.min] [ShutdownSpec.max]', async () => {
+  it('accepts for the minimum, finishes requests in flight, and closes the rest at the maximum [ShutdownSpec.min] [ShutdownSpec.max]', async () => {
     const shutdown = { min: 1, max: 3 }
     await cluster.apply(parameters('info', { shutdown }))
     await template(({ spec }) => spec.terminationGracePeriodSeconds === 3)
@@ -200,7 +200,7 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'a proxy that was dep
     expect(await ended, 'it ends by itself, and is not killed').toBe(0)
   })
 
-  it('goes on, and follows its routes, while its parameters are invalid; undone, they hold again', async () => {
+  it('keeps serving and following routes while its parameters are invalid', async () => {
     const [, running] = pods
     const before = (await deploymentOf()).metadata.resourceVersion
     const nameless = { spec: { template: { spec: { containers: [{ image: 'x' }] } } } }

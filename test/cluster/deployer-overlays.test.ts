@@ -27,7 +27,7 @@ const targets = {
 describeWithParts(deployerParts, 'deployed proxies', () => {
   const { cluster, deployed } = useDeployer()
 
-  it('would have every object that sluice render prints for the golden cases', async () => {
+  it('are accepted by the API server as sluice render prints them', async () => {
     const folder = join(import.meta.dirname, '..', 'render')
     const files = globSync('*/out.yaml', { cwd: folder }).sort()
     expect(files.length).toBeGreaterThan(3)
@@ -51,7 +51,7 @@ describeWithParts(deployerParts, 'deployed proxies', () => {
     }
   })
 
-  describe('overlays, as the API server itself merges them', () => {
+  describe('overlays merge as the API server merges them', () => {
     let base: Record<string, RenderedObject>
 
     beforeAll(async () => {

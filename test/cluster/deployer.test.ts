@@ -113,7 +113,7 @@ describeWithParts(deployerParts, 'deployed proxies', () => {
       expect(proxy.env).toContainEqual({ name: 'TRUST_DOMAIN', value: mesh.trustDomain })
     })
 
-    it('ask for a budget and an autoscaler, and let them go [GatewayParameters.podDisruptionBudget] [GatewayParameters.horizontalPodAutoscaler]', async () => {
+    it('add and remove a disruption budget and an autoscaler [GatewayParameters.podDisruptionBudget] [GatewayParameters.horizontalPodAutoscaler]', async () => {
       const asked = {
         podDisruptionBudget: {},
         horizontalPodAutoscaler: { spec: { maxReplicas: 3 } },
@@ -154,7 +154,7 @@ describeWithParts(deployerParts, 'deployed proxies', () => {
       )
     })
 
-    it('can be listed and deleted; a Gateway that refers to one that is gone keeps what runs', async () => {
+    it('can be listed and deleted; a Gateway with a deleted reference keeps its objects', async () => {
       const { body } = await cluster.server.request('GET', cluster.collection('GatewayParameters'))
       expect(body).toMatchObject({ kind: 'GatewayParametersList', items: [{}, {}] })
       const before = await deployed.versions('tuned')
@@ -167,7 +167,7 @@ describeWithParts(deployerParts, 'deployed proxies', () => {
       await cluster.condition('Gateway', 'tuned', 'Accepted=True')
     })
 
-    it('are refused by the API server where they cannot be meant [limit.shutdown-min-and-max]', async () => {
+    it('are refused by the API server if they are contradictory [limit.shutdown-min-and-max]', async () => {
       const year = 31_536_000
       const tried = async (shutdown: object) => {
         const path = `${cluster.path('GatewayParameters', 'tuned')}?dryRun=All`
@@ -179,7 +179,7 @@ describeWithParts(deployerParts, 'deployed proxies', () => {
       expect(await tried({ min: 2, max: 1 })).toBe(422)
     })
 
-    it('have a status that nobody writes [GatewayParameters.status]', async () => {
+    it('have a status that the controller does not write [GatewayParameters.status]', async () => {
       expect((await cluster.get('GatewayParameters', 'tuned')).status).toBeUndefined()
     })
 
@@ -263,7 +263,7 @@ describeWithParts(deployerParts, 'deployed proxies', () => {
       expect(account).toMatchObject({ imagePullSecrets: [{ name: 'mirror' }] })
     })
 
-    it('lose nulls where they are not applied by the server, and keep directives [overlay.3] [overlay.4]', async () => {
+    it('drop nulls that the server does not apply, and keep directives [overlay.3] [overlay.4]', async () => {
       // A merge patch, as client-side apply sends it: null is its own way to remove.
       const container = { name: 'sidecar', $patch: 'delete' }
       const template = { spec: { containers: [container], nodeSelector: null } }
@@ -281,8 +281,8 @@ describeWithParts(deployerParts, 'deployed proxies', () => {
     })
   })
 
-  describe('what others do', () => {
-    it('is put right where it is ours: what is deleted, changed, or taken over', async () => {
+  describe('changes by others', () => {
+    it('are reverted in fields of the controller: deleted, changed, or taken over', async () => {
       await cluster.server.request('DELETE', `${deployedPlaces.Service}/tuned`)
       await deployed.until('Service', 'tuned')
       const template = { spec: { containers: [{ name: 'proxy', image: 'theirs:1' }] } }
@@ -297,7 +297,7 @@ describeWithParts(deployerParts, 'deployed proxies', () => {
       await deployed.until('Service', 'tuned', (one) => one.metadata.labels[label] === 'sluice')
     })
 
-    it('stands where it is not ours, and nothing is written that is right', async () => {
+    it('are kept in other fields, and nothing correct is rewritten', async () => {
       await deployed.patch('Deployment', 'tuned', {
         spec: { replicas: 5 },
         metadata: { annotations: { 'example.com/note': 'theirs' } },
@@ -313,7 +313,7 @@ describeWithParts(deployerParts, 'deployed proxies', () => {
       expect(written, 'what the new Gateway needs, and no more').toBe(4)
     })
 
-    it('is not taken over: an object of that name stays, and the Gateway says so', async () => {
+    it('to a foreign object of the same name are kept, and the Gateway reports the conflict', async () => {
       const theirs = { metadata: { name: 'taken' }, data: { theirs: 'x' } }
       await cluster.server.request('POST', deployedPlaces.ConfigMap, theirs)
       await cluster.apply(gateway('taken'))
@@ -325,8 +325,8 @@ describeWithParts(deployerParts, 'deployed proxies', () => {
     })
   })
 
-  describe('what cannot be', () => {
-    it('leaves all as it is where the API server refuses an object, and says which', async () => {
+  describe('a deployment that fails', () => {
+    it('leaves everything unchanged if the API server refuses an object, and names it', async () => {
       const before = await deployed.versions('tuned')
       const wrong = { spec: { template: { spec: { containers: [{ name: 'more' }] } } } }
       const service = { spec: { externalTrafficPolicy: 'Local' } }
@@ -355,7 +355,7 @@ describeWithParts(deployerParts, 'deployed proxies', () => {
       })
     })
 
-    it('is refused where an overlay cannot be applied, what runs is left, and replay tells why', async () => {
+    it('keeps the running objects if an overlay is invalid, and replay shows the reason', async () => {
       const before = await deployed.versions('tuned')
       const nameless = { spec: { template: { spec: { containers: [{ image: 'x' }] } } } }
       await cluster.apply(parameters('tuned', { deployment: nameless }))
@@ -372,7 +372,7 @@ describeWithParts(deployerParts, 'deployed proxies', () => {
       await cluster.condition('Gateway', 'tuned', 'Accepted=True')
     })
 
-    it('stays gone with a Gateway that is being deleted', async () => {
+    it('is not created again for a Gateway that is being deleted', async () => {
       await deployed.until('Deployment', 'after')
       const path = cluster.path('Gateway', 'after')
       const hold = { metadata: { finalizers: ['example.com/hold'] } }
@@ -385,7 +385,7 @@ describeWithParts(deployerParts, 'deployed proxies', () => {
       await cluster.server.request('PATCH', path, { metadata: { finalizers: [] } })
     })
 
-    it('removes what it deployed where somebody else runs the proxies', async () => {
+    it('removes its objects if others run the proxies', async () => {
       const addresses = [{ type: 'Hostname', value: 'edge.example.com' }]
       await cluster.apply(gateway('later', 'default', { addresses }))
       for (const kind of always) await deployed.gone(kind, 'later')

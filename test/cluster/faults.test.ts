@@ -220,13 +220,13 @@ describeWithParts(parts, 'replicas and proxies through faults', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  it('has a Gateway programmed by a proxy that proved who it is, and shows its address', async () => {
+  it('has a Gateway programmed by an authenticated proxy, and shows its address', async () => {
     await cluster.condition('Gateway', 'edge', 'Programmed=True/Programmed')
     const { addresses } = (await cluster.status('Gateway', 'edge')) ?? {}
     expect(addresses).toEqual([{ type: 'IPAddress', value: '127.0.0.1' }])
   })
 
-  it('[design.replicas] survives the death of the holder in the middle of changes', async () => {
+  it('[design.replicas] survives the death of the lease holder during changes', async () => {
     const applied = applyRoutes('h', 100)
     await cluster.condition('HTTPRoute', 'h-10', 'Accepted=True')
     const holder = await theHolder()
@@ -238,7 +238,7 @@ describeWithParts(parts, 'replicas and proxies through faults', () => {
     await inStep()
   }, 90_000)
 
-  it('[design.replicas] survives the death of the NATS server in the middle of changes', async () => {
+  it('[design.replicas] survives the death of the NATS server during changes', async () => {
     const applied = applyRoutes('n', 100)
     await cluster.condition('HTTPRoute', 'n-10', 'Accepted=True')
     await nats.kill()
@@ -249,7 +249,7 @@ describeWithParts(parts, 'replicas and proxies through faults', () => {
     await inStep()
   }, 90_000)
 
-  it('survives the death of the API server in the middle of changes', async () => {
+  it('survives the death of the API server during changes', async () => {
     const applied = applyRoutes('k', 60)
     await cluster.condition('HTTPRoute', 'k-5', 'Accepted=True')
     await cluster.server.kill()
@@ -260,7 +260,7 @@ describeWithParts(parts, 'replicas and proxies through faults', () => {
     await inStep()
   }, 120_000)
 
-  it('survives a stream that somebody empties, and so does a replica that starts behind that', async () => {
+  it('survives a purged stream, and so does a replica that starts afterwards', async () => {
     await withManager((manager) => manager.streams.purge('SLUICE_EVENTS'))
     const late = await launch()
     replicas.push(late)
@@ -274,7 +274,7 @@ describeWithParts(parts, 'replicas and proxies through faults', () => {
     await inStep()
   }, 90_000)
 
-  it('survives a stream that somebody deletes: history is lost, and nothing else', async () => {
+  it('survives a deleted stream, losing only history', async () => {
     await cluster.condition('Gateway', 'edge', 'Programmed=True')
     const before = history.writes('h-1')
     const programmed = gateways.programmed('edge')
@@ -295,7 +295,7 @@ describeWithParts(parts, 'replicas and proxies through faults', () => {
     expect(gateways.programmed('edge')).toEqual(programmed)
   }, 90_000)
 
-  it('goes on serving what it had when the log holds an event of a newer version', async () => {
+  it('keeps serving its last configuration if the log holds an event of a newer version', async () => {
     const log = await openNatsLog({ servers: nats.url })
     const future = {
       specversion: '1.0' as const,
@@ -320,7 +320,7 @@ describeWithParts(parts, 'replicas and proxies through faults', () => {
     await answers('d-4.example.com')
   })
 
-  it('has lost no request on the way', () => {
+  it('has lost no request', () => {
     expect(sent).toBeGreaterThan(100)
     expect(failures).toEqual([])
   })

@@ -157,7 +157,7 @@ describeWithParts([...apiServerParts, 'gateway-api-crds', 'helm'], 'the charts',
     expect(controller.stderr).toMatch(/^debug: following gateways$/m)
   })
 
-  it('are upgraded without touching what selects pods, and keep every object', async () => {
+  it('are upgraded without changing pod selectors, and keep every object', async () => {
     const before = await deployment()
     await install('upgrade', 'sluice', { image: { tag: 'next' }, controller: { replicaCount: 2 } })
     const after = await deployment()
@@ -193,7 +193,7 @@ describeWithParts([...apiServerParts, 'gateway-api-crds', 'helm'], 'the charts',
     expect((await deployment()).spec.strategy).toEqual({ type: 'Recreate' })
   })
 
-  it('leave nothing behind but CRDs and their objects', async () => {
+  it('are uninstalled, leaving only CRDs and their objects', async () => {
     expect(await ownersOfWhatIsLeft()).toEqual([
       'GatewayClass agentgateway of ClusterRole sluice-sluice-system',
       'Lease sluice-controller of Deployment sluice',
@@ -226,7 +226,7 @@ describeWithParts([...apiServerParts, 'gateway-api-crds', 'helm'], 'the charts',
 })
 
 describeWithParts(['helm', 'nats-server'], 'the NATS server of the chart', () => {
-  it('starts with its configuration, wants its password, and is told to sync every write', async () => {
+  it('starts with its configuration, requires its password, and syncs every write', async () => {
     const objects = await template('sluice', { nats: { enabled: true, password: 'p-1' } })
     const folder = mkdtempSync(join(tmpdir(), 'sluice-nats-chart-'))
     const given: string = only(objects, 'ConfigMap').data['nats.conf']
@@ -264,7 +264,7 @@ describeWithParts(['helm', 'nats-server'], 'the NATS server of the chart', () =>
 })
 
 describeWithParts(['helm'], 'the request of helm test', () => {
-  it('goes through a Gateway on the objects of the test, and tells what it got', async () => {
+  it('passes through a Gateway made for the test, and prints the response', async () => {
     const port = await freePort()
     const rendered = await template('sluice', { tests: { listenerPort: port } })
     const objects = rendered.filter(

@@ -119,7 +119,7 @@ describeWithParts(
       await cluster?.server.stop()
     })
 
-    it('[inference.pool] is told of pools whose definition comes after the controller', async () => {
+    it('[inference.pool] finds pools whose CRD is installed after the controller started', async () => {
       await cluster.apply(routeTo('early', ['edge']))
       await cluster.condition('HTTPRoute', 'early', 'ResolvedRefs=False/BackendNotFound')
       const crds = readCrds(partPath('inference-crds'))
@@ -130,7 +130,7 @@ describeWithParts(
       await cluster.condition('InferencePool', 'early', 'ResolvedRefs=True/ResolvedRefs')
     })
 
-    it('[inference.pool] tells a pool of each Gateway, and says what is wrong', async () => {
+    it("[inference.pool] writes the pool's status for each Gateway, with errors", async () => {
       await cluster.applyAll([
         pool('model', { name: 'absent' }),
         routeTo('model', ['edge', 'inner']),
@@ -163,7 +163,7 @@ describeWithParts(
       await cluster.condition('HTTPRoute', 'model', 'ResolvedRefs=False/BackendNotFound')
     })
 
-    it('[inference.pool] keeps entries of other controllers, and takes its own away', async () => {
+    it('[inference.pool] keeps entries of other controllers, and removes its own', async () => {
       const foreign = {
         controllerName: 'example.com/other',
         parentRef: { name: 'theirs' },
@@ -207,7 +207,7 @@ describeWithParts(
       await cluster.condition('HTTPRoute', 'far', 'ResolvedRefs=False/RefNotPermitted')
     })
 
-    it('[inference.pool] records of Pods what a pool needs, and of no others anything', async () => {
+    it('[inference.pool] records only the needed fields of Pods in pools, and nothing of other Pods', async () => {
       await cluster.server.request('POST', '/api/v1/namespaces/default/serviceaccounts', {
         metadata: { name: 'default' },
       })
@@ -237,7 +237,7 @@ describeWithParts(
       expect((await pods()).length).toBe(count + 1)
     })
 
-    it('[inference.pool] [values.inferenceExtension.enabled] forgets pools when it is turned off', async () => {
+    it('[inference.pool] [values.inferenceExtension.enabled] drops pools if the feature is turned off', async () => {
       const { logFile } = controller
       await controller.stop()
       const before = controller

@@ -59,7 +59,7 @@ describeWithParts(parts, 'three replicas of a controller', () => {
     await inStep()
   })
 
-  it('[design.replicas] take over when the holder is killed in the middle of many changes', async () => {
+  it('[design.replicas] take over if the lease holder is killed during many changes', async () => {
     const first = await theHolder()
     const routes = Array.from({ length: 200 }, (_, n) => route(`many-${n}`, 'edge', 'shop'))
     const applied = (async () => {
@@ -82,7 +82,7 @@ describeWithParts(parts, 'three replicas of a controller', () => {
     expect(counted).toHaveLength(1)
   }, 90_000)
 
-  it('compare their digests, and tell where one has made something else of the log', async () => {
+  it('compare their digests, and report a difference', async () => {
     const equal = async () => {
       const checks = replicas.map((one) => one.metric('sluice_digest_checks_total', 'equal'))
       return (await Promise.all(checks)).every((count) => count > 0)

@@ -75,7 +75,7 @@ describeWithParts(['nats-server'], 'the log on a NATS server, when something fai
     expect(await contents(await open())).toEqual(numbered(names))
   })
 
-  it('keeps whole batches only of a writer that is killed, and everything acknowledged', async () => {
+  it('keeps only whole batches of a killed writer, and everything acknowledged', async () => {
     let acknowledged = -1
     for (const batches of [3, 8]) {
       acknowledged = Math.max(acknowledged, await appendUntilKilled(server.url, batches))
@@ -90,7 +90,7 @@ describeWithParts(['nats-server'], 'the log on a NATS server, when something fai
     }
   })
 
-  it('passes over a batch that its writer left unfinished, for good', async () => {
+  it('ignores an unfinished batch permanently', async () => {
     const log = await open()
     const tail = log.tail(at(1))[Symbol.asyncIterator]()
     await log.append([routeApplied('a')])
@@ -111,7 +111,7 @@ describeWithParts(['nats-server'], 'the log on a NATS server, when something fai
     expect(namesOf(await Array.fromAsync(log.readSubject(routeSubject('y'))))).toEqual(['3 y'])
   })
 
-  it('lets one of several processes with the same belief through', async () => {
+  it('lets one of several processes with the same expected version append', async () => {
     const logs = await Promise.all([open(), open(), open()])
     for (const round of [0, 1, 2, 3, 4]) {
       const racing = logs.map((log, racer) =>
@@ -127,7 +127,7 @@ describeWithParts(['nats-server'], 'the log on a NATS server, when something fai
     }
   })
 
-  it('counts right when processes raise the same subject, each at the version that it read', async () => {
+  it('keeps versions exact if several processes append to one subject', async () => {
     const subject = routeSubject('counter')
     const raise = async (log: EventLog): Promise<void> => {
       for (;;) {
@@ -164,7 +164,7 @@ describeWithParts(['nats-server'], 'the log on a NATS server, when something fai
     expect(await contents(logs[0]!)).toEqual(await contents(logs[1]!))
   })
 
-  it('knows a purge of another process, and reads on behind it', async () => {
+  it('notices a purge by another process, and continues after it', async () => {
     const [one, other] = [await open(), await open()]
     await one.append(['a', 'b', 'c'].map((name) => routeApplied(name)))
     await one.saveSnapshot({ position: at(2), foldVersion: '1', chunks: [] })
@@ -177,7 +177,7 @@ describeWithParts(['nats-server'], 'the log on a NATS server, when something fai
     ).rejects.toMatchObject({ code: 'no-snapshot' })
   })
 
-  it('takes what somebody removed from the stream as purged, and counts on', async () => {
+  it('treats messages removed from the stream as purged, and continues counting', async () => {
     const log = await open()
     await log.append(['a', 'b', 'c'].map((name) => routeApplied(name)))
     await log.append([routeApplied('d')])
@@ -192,7 +192,7 @@ describeWithParts(['nats-server'], 'the log on a NATS server, when something fai
     expect([await log.lostUpTo(), await late.lostUpTo()]).toEqual([2, 3])
   })
 
-  it('knows where it goes on when all was removed, once somebody who had read it has said so', async () => {
+  it('continues at the right position after all was removed, once a reader has reported it', async () => {
     const log = await open()
     await log.append(['a', 'b', 'c'].map((name) => routeApplied(name)))
     await withManager(server.url, (manager) => manager.streams.purge(stream))
@@ -205,7 +205,7 @@ describeWithParts(['nats-server'], 'the log on a NATS server, when something fai
     expect(await contents(log)).toEqual(['4 d'])
   })
 
-  it('goes on above all that it can have held where nobody is left who had read it', async () => {
+  it('continues above every possible position if no reader is left', async () => {
     const log = await open()
     await log.append(['a', 'b'].map((name) => routeApplied(name)))
     await withManager(server.url, (manager) => manager.streams.purge(stream))
@@ -218,7 +218,7 @@ describeWithParts(['nats-server'], 'the log on a NATS server, when something fai
     expect([await log.lostUpTo(), await (await open()).lostUpTo()]).toEqual([0, 0])
   })
 
-  it('takes what stands before a hole, and a hole at the end, as purged as well', async () => {
+  it('treats events before a gap, and a gap at the end, as purged too', async () => {
     const log = await open()
     for (const name of ['a', 'b', 'c']) await log.append([routeApplied(name)])
     const filter = routeApplied('b').subject
@@ -241,7 +241,7 @@ describeWithParts(['nats-server'], 'a stream that cannot hold a log', () => {
   })
   afterEach(() => server.remove())
 
-  it('is refused where its limits would drop events', async () => {
+  it('is refused if its limits would drop events', async () => {
     await withManager(server.url, (manager) =>
       manager.streams.add({
         name: stream,
@@ -256,7 +256,7 @@ describeWithParts(['nats-server'], 'a stream that cannot hold a log', () => {
     })
   })
 
-  it('is not made by who only reads', async () => {
+  it('is not created by a reader', async () => {
     await expect(openNatsLog({ servers: server.url, create: false })).rejects.toMatchObject({
       code: 'foreign',
       message: expect.stringContaining(stream),
@@ -265,7 +265,7 @@ describeWithParts(['nats-server'], 'a stream that cannot hold a log', () => {
 })
 
 describe('a server that cannot keep the log', () => {
-  it('is refused with its version where that is too old', async () => {
+  it('is refused with its version if that is too old', async () => {
     const info = { version: '2.8.4', proto: 1, headers: true, max_payload: 1_048_576 }
     const old = createServer((socket) => {
       socket.write(`INFO ${JSON.stringify(info)}\r\n`)
@@ -284,7 +284,7 @@ describe('a server that cannot keep the log', () => {
     old.close()
   })
 
-  it('is named without its password where nothing answers', async () => {
+  it('is reported without its password if it does not answer', async () => {
     const gone = createServer()
     await once(gone.listen(0, '127.0.0.1'), 'listening')
     const { port } = gone.address() as { port: number }

@@ -76,7 +76,7 @@ it.each<[string, Partial<FramingCase>]>([
   }
 })
 
-it('frames every message by what it has become, at both ends', async () => {
+it('frames every message by its final status, method and body, at both ends', async () => {
   await fc.assert(
     fc.asyncProperty(framingCases, (one) => scene.check(one)),
     { numRuns: 250, seed: 9_112 },

@@ -25,20 +25,20 @@ async function answeredEarly(): Promise<FrameClient> {
 }
 
 describe('a stream that we have reset', () => {
-  it('may still bring what was on its way', async () => {
+  it('may still receive frames that were in transit', async () => {
     const client = await answeredEarly()
     client.send(data(1, 'late'), headers(3, get))
     expect((await client.response(3)).body).toBe('ok')
     expect(client.frames.filter(({ stream }) => stream === 1)).toEqual([])
   })
 
-  it('brings nothing more once the client has reset it too: data is an error of the stream', async () => {
+  it('gets a stream error for data after the client has reset it too', async () => {
     const client = await answeredEarly()
     client.send(rstStreamFrame(1, errorCodes.cancel), data(1, 'too late'))
     expect(await client.refusal()).toBe(`stream 1: ${errorCodes.streamClosed}`)
   })
 
-  it('brings nothing more once the client has reset it too: a head is an error of the connection', async () => {
+  it('gets a connection error for a header block after the client has reset it too', async () => {
     const client = await answeredEarly()
     client.send(rstStreamFrame(1, errorCodes.cancel), headers(1, get))
     expect(await client.refusal()).toBe(`connection: ${errorCodes.streamClosed}`)

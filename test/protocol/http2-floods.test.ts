@@ -83,7 +83,7 @@ describe('floods are cut off and counted', () => {
     await waitFor('the streams to end', () => rig.engine.counters.http2Streams === 0)
   })
 
-  it('windows that open by one byte', async () => {
+  it('closes a connection that opens windows byte by byte', async () => {
     rig.plane.request = (exchange) => exchange.respond(200, [], 'x'.repeat(10_000))
     const client = await FrameClient.connect(rig.port, [[settingIds.initialWindowSize, 0]])
     client.send(
@@ -95,7 +95,7 @@ describe('floods are cut off and counted', () => {
     expect(rig.engine.counters.http2Floods.window).toBe(1)
   })
 
-  it('answers that nobody reads', async () => {
+  it('closes a connection whose client requests but never reads', async () => {
     const large = 'x'.repeat(32 << 20)
     rig.plane.request = (exchange) => {
       if (exchange.request.method === 'GET') exchange.respond(200, [], large)
@@ -111,7 +111,7 @@ describe('floods are cut off and counted', () => {
     client.connection.socket.destroy()
   })
 
-  it('but windows of streams that are over are none among requests that are answered', async () => {
+  it('does not count window updates of finished streams as a flood', async () => {
     const client = await FrameClient.connect(rig.port)
     for (let at = 0; at < 100; at++) {
       const id = at * 2 + 1
@@ -124,7 +124,7 @@ describe('floods are cut off and counted', () => {
     expect(client.frames.some(({ type }) => type === frameTypes.goaway)).toBe(false)
   })
 
-  it('but pings between data are none', async () => {
+  it('does not count pings between data as a flood', async () => {
     rig.plane.request = (exchange) => exchange.respond(200, [], 'x'.repeat(400))
     const client = await FrameClient.connect(rig.port, [[settingIds.initialWindowSize, 0]])
     client.send(headers(1, get))
@@ -135,7 +135,7 @@ describe('floods are cut off and counted', () => {
     expect(client.frames.some(({ type }) => type === frameTypes.goaway)).toBe(false)
   })
 
-  it('but a client that cancels now and then among requests that it reads is none', async () => {
+  it('does not count occasional cancellations as a flood', async () => {
     const client = await FrameClient.connect(rig.port)
     for (let at = 0; at < 300; at++) {
       client.send(headers(at * 4 + 1, get), headers(at * 4 + 3, get), rstStreamFrame(at * 4 + 1, 8))
@@ -147,7 +147,7 @@ describe('floods are cut off and counted', () => {
 })
 
 describe('flow control', () => {
-  it('sends no more than the windows of stream and connection admit', async () => {
+  it('sends no more than the windows of stream and connection allow', async () => {
     rig.plane.request = (exchange) => exchange.respond(200, [], 'x'.repeat(100_000))
     const client = await FrameClient.connect(rig.port, [[settingIds.initialWindowSize, 10]])
     client.send(headers(1, get))
@@ -164,7 +164,7 @@ describe('flow control', () => {
     expect((await client.response(3)).body.length).toBe(100_000)
   })
 
-  it('a window that shrinks below what was sent waits until it is above it again', async () => {
+  it('pauses a stream while its window has shrunk below what was sent', async () => {
     rig.plane.request = (exchange) => exchange.respond(200, [], 'x'.repeat(100))
     const client = await FrameClient.connect(rig.port, [[settingIds.initialWindowSize, 50]])
     client.send(headers(1, get))
@@ -177,7 +177,7 @@ describe('flow control', () => {
     expect((await client.response(1)).body.length).toBe(100)
   })
 
-  it('a client that sends more than its window is refused', async () => {
+  it('refuses a client that sends more than its window', async () => {
     rig.plane.request = () => {}
     const port = await rig.engine.listen(0, { http2: limits })
     const client = await FrameClient.connect(port)
@@ -187,8 +187,8 @@ describe('flow control', () => {
   })
 })
 
-describe('time', () => {
-  it('closes a connection without requests, and one whose header block stops', async () => {
+describe('timeouts', () => {
+  it('closes an idle connection, and one with an incomplete header block', async () => {
     const idle = await FrameClient.connect(rig.port)
     idle.send(headers(1, get))
     await idle.response(1)
@@ -214,7 +214,7 @@ describe('time', () => {
     expect(await client.refusal()).toBe(`stream 1: ${errorCodes.cancel}`)
   })
 
-  it('asks silent clients whether they are there, where that is wanted', async () => {
+  it('pings silent clients if configured', async () => {
     const http2 = { ...limits, keepaliveIntervalMs: 1_000, keepaliveTimeoutMs: 500 }
     const port = await rig.engine.listen(0, { http2 })
     const client = await FrameClient.connect(port)

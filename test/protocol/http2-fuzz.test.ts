@@ -111,7 +111,7 @@ const script = fc.record({
   cut: fc.integer({ min: 1, max: 200 }),
 })
 
-it('no frames make the gateway fail, or say to an upstream what no request of HTTP/1.1 could', async () => {
+it('no frames make the gateway fail or send an upstream a request that HTTP/1.1 does not allow', async () => {
   await fc.assert(
     fc.asyncProperty(script, async ({ pieces, cut }) => {
       const client = new FrameClient(await RawConnection.connect(rig.port))

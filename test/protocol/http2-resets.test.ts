@@ -76,7 +76,7 @@ async function expectCutOff(client: FrameClient): Promise<void> {
 }
 
 describe('streams that the gateway resets for faults of the client (CVE-2025-8671)', () => {
-  it.each(faults)('cut the connection off: %s', async (_title, fault) => {
+  it.each(faults)('close the connection above a limit: %s', async (_title, fault) => {
     const client = await FrameClient.connect(rig.port)
     for (let at = 0; at < 2_000 && !client.connection.ended; at++) {
       client.send(fault(at * 2 + 1))
@@ -87,26 +87,23 @@ describe('streams that the gateway resets for faults of the client (CVE-2025-867
     expect(upstream.connections.length).toBeLessThanOrEqual(allowance + 1)
   })
 
-  it.each(faults)(
-    'are not made up for by requests that are answered: %s',
-    async (_title, fault) => {
-      upstream.onData = (connection) => {
-        if (connection.text.includes('/good'))
-          connection.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
-      }
-      const good = get.map(([name, value]) => [name, name === ':path' ? '/good' : value] as const)
-      const client = await FrameClient.connect(rig.port)
-      for (let at = 0; at < 400 && !client.connection.ended; at++) {
-        client.send(fault(at * 4 + 1), headers(at * 4 + 3, good))
-        await client.response(at * 4 + 3)
-      }
-      await expectCutOff(client)
-      const good200 = rig.plane.done.filter(({ status }) => status === 200).length
-      expect(good200).toBeLessThanOrEqual(allowance + 1)
-    },
-  )
+  it.each(faults)('are not compensated by answered requests: %s', async (_title, fault) => {
+    upstream.onData = (connection) => {
+      if (connection.text.includes('/good'))
+        connection.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
+    }
+    const good = get.map(([name, value]) => [name, name === ':path' ? '/good' : value] as const)
+    const client = await FrameClient.connect(rig.port)
+    for (let at = 0; at < 400 && !client.connection.ended; at++) {
+      client.send(fault(at * 4 + 1), headers(at * 4 + 3, good))
+      await client.response(at * 4 + 3)
+    }
+    await expectCutOff(client)
+    const good200 = rig.plane.done.filter(({ status }) => status === 200).length
+    expect(good200).toBeLessThanOrEqual(allowance + 1)
+  })
 
-  it('end their requests at once: nothing is answered, and nothing is sent again', async () => {
+  it('end their requests at once, without an answer or a retry', async () => {
     const client = await FrameClient.connect(rig.port)
     client.send(headers(1, get))
     await waitFor('the request', () => upstream.connections.length === 1)
@@ -123,7 +120,7 @@ describe('streams that the gateway resets for faults of the client (CVE-2025-867
     await upstream.connections[0]?.until(() => upstream.connections[0]?.ended === true)
   })
 
-  it('may happen now and then', async () => {
+  it('are tolerated occasionally', async () => {
     const client = await FrameClient.connect(rig.port)
     for (let at = 0; at < 600; at++) {
       const id = at * 2 + 1
@@ -135,14 +132,14 @@ describe('streams that the gateway resets for faults of the client (CVE-2025-867
   })
 })
 
-describe('a priority of broken size', () => {
-  it('on a stream that nobody has begun ends the connection', async () => {
+describe('a PRIORITY frame of a wrong size', () => {
+  it('on an idle stream ends the connection', async () => {
     const client = await FrameClient.connect(rig.port)
     client.send(priority(1, '\0\0\0\0'))
     expect(await client.refusal()).toBe(`connection: ${errorCodes.frameSize}`)
   })
 
-  it('on streams that are over is counted', async () => {
+  it('on closed streams is counted', async () => {
     rig.plane.request = (exchange) => exchange.respond(204, [], undefined)
     const client = await FrameClient.connect(rig.port)
     client.send(headers(1, get))
@@ -160,7 +157,7 @@ describe('frames that are ignored', () => {
     expect(rig.engine.counters.http2Floods[kind]).toBe(1)
   }
 
-  it('are counted as data on a stream that was reset, once that is more than its window', async () => {
+  it('are counted if they are data on a reset stream beyond its window', async () => {
     rig.plane.request = (exchange) => exchange.respond(413, [], undefined)
     const client = await FrameClient.connect(rig.port)
     client.send(headers(1, post, endHeaders))
@@ -172,21 +169,21 @@ describe('frames that are ignored', () => {
     await flooded(client, 'stray')
   })
 
-  it('are counted as empty DATA on a stream that was reset', async () => {
+  it('are counted if they are empty DATA on a reset stream', async () => {
     rig.plane.request = (exchange) => exchange.respond(413, [], undefined)
     const client = await FrameClient.connect(rig.port)
     client.send(headers(1, post, endHeaders), data(1, '', endStream).repeat(1_100))
     await flooded(client, 'late')
   })
 
-  it('are counted as window updates by little where no data waits', async () => {
+  it('are counted if they are small window updates while no data waits', async () => {
     rig.plane.request = () => {}
     const client = await FrameClient.connect(rig.port)
     client.send(headers(1, get), (windowUpdateFrame(1, 1) + windowUpdateFrame(0, 1)).repeat(600))
     await flooded(client, 'late')
   })
 
-  it('may be as many as there is data', async () => {
+  it('are tolerated in proportion to the data', async () => {
     let stream: ResponseStream | undefined
     rig.plane.request = (exchange) => {
       stream = exchange.respondStream(200, [])
@@ -203,7 +200,7 @@ describe('frames that are ignored', () => {
   })
 })
 
-it('a client that reads no heads of responses is cut off before they fill the memory', async () => {
+it('a client that reads no response heads is disconnected before they fill the memory', async () => {
   rig.plane.request = (exchange) => exchange.respond(204, [['x', 'y'.repeat(3_000)]], undefined)
   const client = await FrameClient.connect(rig.port)
   client.connection.socket.pause()
@@ -243,7 +240,7 @@ describe('an upstream', () => {
     return client
   }
 
-  it('whose answers are malformed loses its connection after some of them', async () => {
+  it('with repeatedly malformed answers loses its connection', async () => {
     answer((id) => headers(id, [['x', 'y']]))
     await ask(allowance + 20)
     expect(rig.plane.errors).toEqual(Array(allowance + 20).fill('upstream_malformed'))
@@ -257,7 +254,7 @@ describe('an upstream', () => {
     expect(upstream.connections.length).toBe(1)
   })
 
-  it('that sends frames on streams that are over loses its connection', async () => {
+  it('that sends frames on closed streams loses its connection', async () => {
     const ok = [[':status', '204']] as const
     answer((id) => headers(id, ok) + windowUpdateFrame(id, 1).repeat(2_000))
     const client = await ask(1)

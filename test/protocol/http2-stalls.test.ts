@@ -60,7 +60,7 @@ const resets = (client: FrameClient) => {
 }
 
 describe('streams of HTTP/2 whose client does not take the response', () => {
-  it('are given up after 15 seconds where the client has never admitted a byte', async () => {
+  it('are reset after 15 seconds if the client never opened its window', async () => {
     await start()
     const count = 100
     const client = await stalling(count, 0)
@@ -76,7 +76,7 @@ describe('streams of HTTP/2 whose client does not take the response', () => {
     await waitFor('the buffers', () => counters.readBuffersInUse === 0)
   })
 
-  it('may pause when they have taken something, but only some of them for long', async () => {
+  it('may pause after some progress, but only a few of them for long', async () => {
     await start()
     const client = await stalling(mostStalled + 4, 10)
     pass(40)
@@ -91,7 +91,7 @@ describe('streams of HTTP/2 whose client does not take the response', () => {
     await client.until(() => client.dataOf(left) === size)
   })
 
-  it('keep more from beginning, which may be asked for again, until some have moved', async () => {
+  it('keep new streams refused as retryable, until some make progress', async () => {
     await start()
     const client = await stalling(mostStalled, 10)
     pass(10)
@@ -104,7 +104,7 @@ describe('streams of HTTP/2 whose client does not take the response', () => {
     expect(rig.engine.counters.http2StreamsRefused).toBe(1)
   })
 
-  it('are given up soon while read buffers are scarce, and others are served', async () => {
+  it('are reset early while read buffers are scarce, and others are served', async () => {
     // So little that every buffer lies outside of it.
     const core = createIoCore({ memoryPages: 17 })
     await start({ core, head: core.createHead(), maxReadBuffers: 8 })
@@ -119,7 +119,7 @@ describe('streams of HTTP/2 whose client does not take the response', () => {
     await other.until(() => other.dataOf(1) === size)
   })
 
-  it('that take a little now and then are let be', async () => {
+  it('that make slow progress are kept', async () => {
     await start()
     const client = await stalling(mostStalled + 4, 10)
     client.send(windowUpdateFrame(0, size))

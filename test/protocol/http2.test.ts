@@ -35,7 +35,7 @@ import {
 const replaced = (name: string, value: string) =>
   get.map(([key, old]): Field => [key, key === name ? value : old])
 
-describe('a malformed request is a stream error, and nothing of it goes further', () => {
+describe('a malformed request is a stream error and is not forwarded', () => {
   it.each<[string, readonly Field[]]>([
     ['a name in upper case', [...get, ['X-Upper', 'a']]],
     ['a name with a space', [...get, ['x y', 'a']]],
@@ -143,7 +143,7 @@ function continued(stream: number, fields: readonly Field[]): string {
   return out
 }
 
-describe('bodies that are not what was announced', () => {
+describe('bodies that do not match their content-length', () => {
   const sized: readonly Field[] = [...post, ['content-length', '5']]
 
   it.each<[string, string[]]>([
@@ -200,13 +200,13 @@ describe('a connection that breaks the rules ends with GOAWAY', () => {
     await client.connection.untilEnd()
   })
 
-  it('SETTINGS must come first', async () => {
+  it('if SETTINGS is not the first frame', async () => {
     const early = new FrameClient(await RawConnection.connect(rig.port))
     early.send('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', pingFrame('12345678', false))
     expect(await early.refusal()).toBe(`connection: ${protocol}`)
   })
 
-  it('more streams than announced are refused, so that a client may try again', async () => {
+  it('refuses streams above the limit as retryable', async () => {
     rig.plane.request = () => {}
     const port = await rig.engine.listen(0, { http2: { ...limits, maxConcurrentStreams: 2 } })
     const client = await FrameClient.connect(port)

@@ -51,7 +51,7 @@ describe('a stream of server-sent events', () => {
     }
   })
 
-  it('tells whether an event has begun', () => {
+  it('reports whether an event has begun', () => {
     const reader = new SseReader(100, 'fail')
     const states = [...'a: b\n\n: c\n\n'].map((letter) => {
       read(Buffer.from(letter), 1, reader)
@@ -74,14 +74,14 @@ describe('the bound of an event', () => {
     }
   })
 
-  it('begins anew behind every empty line', () => {
+  it('starts again after every empty line', () => {
     const text = Buffer.from('data: a\n\n'.repeat(1000))
     for (const size of [text.length, 1, 100]) {
       expect(read(text, size, new SseReader(9, 'fail'))).toHaveLength(1000)
     }
   })
 
-  it('gives the events before one that is too large', () => {
+  it('returns the events before one that is too large', () => {
     const reader = new SseReader(20, 'fail')
     const events: SseEvent[] = []
     const text = Buffer.from(`data: a\n\ndata: ${'b'.repeat(30)}\n\n`)
@@ -89,7 +89,7 @@ describe('the bound of an event', () => {
     expect(events.map(({ data }) => data)).toEqual(['a'])
   })
 
-  it('leaves out an event that is too large where it is to be skipped, and reads on behind it', () => {
+  it('skips an event that is too large if asked to, and continues after it', () => {
     const large = ['data: b'.repeat(30), 'data:\n'.repeat(50), ':\r\n'.repeat(50), 'x'.repeat(500)]
     for (const block of large) {
       const text = Buffer.from(

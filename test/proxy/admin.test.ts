@@ -24,7 +24,7 @@ async function open(routes: Routes, address = '127.0.0.1:0') {
 }
 
 describe('readiness', () => {
-  it('names what it waits for, then is ready, and takes GET and HEAD only', async () => {
+  it('reports what it waits for, then is ready, and accepts only GET and HEAD', async () => {
     let pending = ['configuration of worker 0', 'port 80']
     let unserved: string[] = []
     const parts = { pending: () => pending, unserved: () => unserved }
@@ -61,7 +61,7 @@ describe('stats', () => {
     }
   })
 
-  it('hides what went wrong inside', async () => {
+  it('hides the details of internal errors', async () => {
     const call = await open(statsRoutes(() => Promise.reject(new Error('inner'))))
     expect(await call('GET', '/metrics')).toMatchObject({ status: 500, text: 'internal error\n' })
   })
@@ -86,7 +86,7 @@ describe('admin', () => {
     expect(await call('POST', '/logging?reset')).toMatchObject(current('info'))
   })
 
-  it('asks for the end of the process only when posted to', async () => {
+  it('shuts down the process only on POST', async () => {
     const admin = parts()
     const call = await open(adminRoutes(admin))
     expect((await call('GET', '/quitquitquit')).status).toBe(405)
@@ -128,7 +128,7 @@ describe('addresses', () => {
     expect((await fetch(`http://127.0.0.1:${port}/metrics`)).status).toBe(200)
   })
 
-  it('that are taken are named with their server', async () => {
+  it('in use are reported with their server', async () => {
     await open({})
     const address = servers[0]?.address ?? ''
     await expect(serve('readiness', address, {})).rejects.toMatchObject({
@@ -207,7 +207,7 @@ describe('the configuration dump', () => {
     })
   })
 
-  it('is there before anything is published', () => {
+  it('exists before the first configuration', () => {
     const ignore = () => undefined
     const channel = createChannel({ onAck: ignore, onReject: ignore, onRecover: ignore })
     expect(JSON.parse(configDump(channel, facts))).toMatchObject({ published: -1, resources: {} })

@@ -44,7 +44,7 @@ test('a GET passes through unchanged, and both connections are kept', async () =
   ])
 })
 
-test('hop-by-hop and nominated fields stay behind', async () => {
+test('hop-by-hop fields and fields named by Connection are not forwarded', async () => {
   const client = await RawConnection.connect(rig.port)
   client.write(
     'GET / HTTP/1.1\r\nHost: x\r\nConnection: keep-alive, X-Hop\r\nX-Hop: 1\r\nKeep-Alive: 5\r\n' +
@@ -95,7 +95,7 @@ test('pipelined requests are answered one after the other', async () => {
   expect(upstream.connections).toHaveLength(1)
 })
 
-test('the gateway answers itself with length and date', async () => {
+test('responses of the gateway have Content-Length and Date', async () => {
   rig.plane.request = (exchange) => exchange.respond(404, [['x-a', 'b']], 'nope')
   const client = await RawConnection.connect(rig.port)
   client.write('GET / HTTP/1.1\r\nHost: x\r\n\r\nHEAD / HTTP/1.1\r\nHost: x\r\n\r\n')

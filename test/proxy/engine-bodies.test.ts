@@ -25,7 +25,7 @@ async function pour(connection: RawConnection, total: number, piece: Buffer): Pr
   }
 }
 
-test('100 MB pass up and down without being held', async () => {
+test('100 MB pass in both directions without being buffered', async () => {
   const total = 100 * megabyte
   const piece = pattern(1, megabyte)
   upstream.onConnection = (connection) => {
@@ -61,7 +61,7 @@ test('100 MB pass up and down without being held', async () => {
 })
 
 for (const framing of ['content-length', 'chunked'] as const) {
-  test(`a client that does not read stops the upstream (${framing})`, async () => {
+  test(`a client that does not read applies backpressure to the upstream (${framing})`, async () => {
     const total = 64 * megabyte
     const piece = pattern(2, 64 * 1024)
     let poured = 0
@@ -200,7 +200,7 @@ function bodyOf(text: string): Buffer {
   }
 }
 
-test('an upstream that does not read stops the client', async () => {
+test('an upstream that does not read applies backpressure to the client', async () => {
   const total = 64 * megabyte
   upstream.onConnection = (connection) => {
     connection.keepsText = false
@@ -247,7 +247,7 @@ for (const pace of ['at once', 'later'] as const) {
   })
 }
 
-test('heads stay readable while the data plane takes its time', async () => {
+test('heads stay readable while the data plane works asynchronously', async () => {
   const values: (string | undefined)[] = []
   rig.plane.request = (exchange) => {
     setImmediate(() => exchange.forward(rig.plane.upstream, rig.plane.options))

@@ -3,7 +3,7 @@ import type { BodyTransform, BufferedBody } from '../../src/exchange/exchange.ts
 import { ok, rig, upstream } from './engine-bodies-rig.ts'
 import { eventually, RawConnection } from './engine-rig.ts'
 
-test('a policy reads the whole request body, and it is still sent on', async () => {
+test('a policy reads the whole request body, which is still forwarded', async () => {
   let seen: BufferedBody | undefined
   rig.plane.request = (exchange) => {
     void exchange.requestBody.buffer(100).then((body) => {
@@ -26,7 +26,7 @@ test('a policy reads the whole request body, and it is still sent on', async () 
   )
 })
 
-test('a body beyond the limit gives its prefix and streams on', async () => {
+test('a policy gets the prefix of a body over the limit, which still streams through', async () => {
   let prefix = ''
   rig.plane.request = (exchange) => {
     void exchange.requestBody.buffer(4).then((body) => {
@@ -82,7 +82,7 @@ class Upper implements BodyTransform {
   }
 }
 
-test('bodies go through transforms both ways, in chunks', async () => {
+test('bodies pass through transforms in both directions, in chunks', async () => {
   rig.plane.request = (exchange) => {
     exchange.requestBody.through(new Upper())
     exchange.forward(rig.plane.upstream, rig.plane.options)
@@ -106,7 +106,7 @@ test('bodies go through transforms both ways, in chunks', async () => {
   )
 })
 
-test('a response body is read, replaced and sent, and the connection is used again', async () => {
+test('a response body can be replaced, and the connection is reused', async () => {
   rig.plane.response = (exchange) => {
     void exchange.responseBody?.buffer(1000).then((body) => {
       if (body.complete) exchange.responseBody?.replace(Buffer.from(`<${body.bytes.length}>`))

@@ -55,7 +55,7 @@ const pieces: readonly (readonly [string, string])[] = [
   ['2\r\nok\r\n', '2\r\nok\r\n'],
 ]
 
-test('chunks pass as they came where they are whole and framed as we frame them', async () => {
+test('complete chunks in canonical form are forwarded unchanged', async () => {
   let expected = head
   for (const [sent, got] of pieces) {
     server.write(Buffer.from(sent, 'latin1'))
@@ -84,7 +84,7 @@ const broken = [
   '100000000\r\nhello\r\n',
 ]
 
-test.each(broken)('what is no chunk is not passed on behind one that was: %j', async (bad) => {
+test.each(broken)('an invalid chunk after a valid one is not forwarded: %j', async (bad) => {
   server.write('2\r\nok\r\n')
   const whole = `${head}2\r\nok\r\n`
   await eventually(() => client.text === whole)

@@ -37,7 +37,7 @@ test('a head larger than the limit is 431, a request line larger than it 414', a
   expect(rig.plane.badHeads).toEqual(['headers_too_large', 'uri_too_long'])
 })
 
-test('more fields than the limit of the port are 431, as many as it pass', async () => {
+test('more fields than the limit of the port are 431; up to the limit pass', async () => {
   const port = await rig.engine.listen(0, { maxHeaders: 10 })
   const client = await RawConnection.connect(port)
   client.write(`GET / HTTP/1.1\r\nHost: x\r\n${'X: a\r\n'.repeat(9)}\r\n`)
@@ -48,7 +48,7 @@ test('more fields than the limit of the port are 431, as many as it pass', async
   expect(client.text).toMatch(/^HTTP\/1\.1 431 /)
 })
 
-test('a preface of HTTP/2 behind a request of HTTP/1.1 is refused cleanly', async () => {
+test('an HTTP/2 preface after an HTTP/1.1 request is refused', async () => {
   const client = await RawConnection.connect(rig.port)
   client.write(get)
   await client.responses(1)
@@ -58,7 +58,7 @@ test('a preface of HTTP/2 behind a request of HTTP/1.1 is refused cleanly', asyn
   expect(client.text).toMatch(/^HTTP\/1\.1 505 [\s\S]*connection: close\r\n/)
 })
 
-test('a connection without a request is closed silently when its time is over', async () => {
+test('an idle connection is closed silently after its timeout', async () => {
   const client = await RawConnection.connect(rig.port)
   await eventually(() => rig.engine.counters.connectionsOpen === 1)
   client.write(get)
@@ -70,7 +70,7 @@ test('a connection without a request is closed silently when its time is over', 
   expect(client.text).toBe(ok)
 })
 
-test('a head that does not arrive is 408', async () => {
+test('an incomplete head is answered 408 after its timeout', async () => {
   const client = await RawConnection.connect(rig.port)
   client.write('GET / HTTP/1.1\r\nHost: x\r\nX: ')
   await eventually(() => rig.engine.counters.receivedBytes > 0)
@@ -83,7 +83,7 @@ test('a head that does not arrive is 408', async () => {
   expect(rig.plane.badHeads).toEqual(['request_timeout'])
 })
 
-test('a body that stops arriving is given up; one that may arrive slowly is not', async () => {
+test('a stalled body is given up; one that is allowed to be slow is not', async () => {
   rig.engine.configure(rig.port, { limits: { minBodyBytesPerSecond: 0 } })
   const client = await RawConnection.connect(rig.port)
   client.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhell')
@@ -99,7 +99,7 @@ test('a body that stops arriving is given up; one that may arrive slowly is not'
   expect(rig.plane.done[0]?.ending).toBe('client-closed')
 })
 
-test('a long wait for the upstream is no reason to close', async () => {
+test('a long wait for the upstream does not close the connection', async () => {
   upstream.onData = () => {}
   const client = await RawConnection.connect(rig.port)
   client.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\na')
@@ -118,7 +118,7 @@ test('no 100 Continue is sent for a request that is refused; the connection clos
   expect(client.text).toMatch(/^HTTP\/1\.1 403 Forbidden\r\n[\s\S]*connection: close\r\n\r\nno$/)
 })
 
-test('a short unread body is read away and the connection kept', async () => {
+test('a short unread body is discarded and the connection kept', async () => {
   rig.plane.request = (exchange) => exchange.respond(403, [], 'no')
   const client = await RawConnection.connect(rig.port)
   client.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 20000\r\n\r\n')
@@ -139,7 +139,7 @@ test('a long unread body closes the connection, and the client still gets its an
   expect(client.text).toMatch(/^HTTP\/1\.1 403 [\s\S]*connection: close\r\n\r\nno$/)
 })
 
-test('an endless chunked body that nobody reads closes the connection', async () => {
+test('an endless unread chunked body closes the connection', async () => {
   rig.plane.request = (exchange) => exchange.respond(403, [], 'no')
   const client = await RawConnection.connect(rig.port)
   client.write('POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n')
@@ -148,7 +148,7 @@ test('an endless chunked body that nobody reads closes the connection', async ()
   expect(client.text).toMatch(/^HTTP\/1\.1 403 /)
 })
 
-test('HEAD has the fields of GET and no body, from the upstream and from the gateway', async () => {
+test('a HEAD response has the fields of GET and no body, from the upstream and from the gateway', async () => {
   upstream.onData = (connection) => {
     connection.write('HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n')
   }
@@ -175,7 +175,7 @@ test('204 and 304 of the gateway have neither body nor length', async () => {
   }
 })
 
-test('an HTTP/1.0 client gets no chunks and a closed connection', async () => {
+test('an HTTP/1.0 client gets no chunked body, and its connection is closed', async () => {
   upstream.onData = (connection) => {
     connection.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n')
   }
@@ -185,7 +185,7 @@ test('an HTTP/1.0 client gets no chunks and a closed connection', async () => {
   expect(client.text).toBe('HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nhello')
 })
 
-test('an HTTP/1.0 client that asks for it is kept', async () => {
+test('an HTTP/1.0 connection is kept if the client asks for it', async () => {
   const client = await RawConnection.connect(rig.port)
   client.write('GET / HTTP/1.0\r\nHost: x\r\nConnection: keep-alive\r\n\r\n')
   const [response] = await client.responses(1)
@@ -252,7 +252,7 @@ test('a header value that would split the message is refused where it is made', 
   expect(seen).toEqual([get])
 })
 
-test('fields read without case, in order, without those that stay behind', async () => {
+test('fields are read without case, in order, without hop-by-hop fields', async () => {
   const seen: unknown[] = []
   rig.plane.request = (exchange) => {
     const { headers } = exchange.request
@@ -283,7 +283,7 @@ test('fields read without case, in order, without those that stay behind', async
   ])
 })
 
-test('framing and hop-by-hop fields are not for the data plane to set', async () => {
+test('the data plane cannot set framing and hop-by-hop fields', async () => {
   rig.plane.request = (exchange) => {
     for (const name of ['Content-Length', 'transfer-encoding', 'Connection', 'Upgrade']) {
       exchange.request.headers.set(name, '7')

@@ -87,7 +87,7 @@ describe('a request that expects 100 (Continue)', () => {
     expect(upstream.connections[0]?.text).toMatch(/\r\n\r\n$/)
   })
 
-  test('gets a final response that comes before the body, and may send it nevertheless', async () => {
+  test('gets a final response before the body, and may still send the body', async () => {
     client.write(head)
     await received()
     upstream.connections[0]?.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab')
@@ -108,7 +108,7 @@ describe('a request that expects 100 (Continue)', () => {
     await client.until(() => client.text === ok)
   })
 
-  test('is sent on when the client has waited long enough', async () => {
+  test('is forwarded with its body once the client stops waiting', async () => {
     client.write(head)
     await received()
     client.write('hello')
@@ -132,7 +132,7 @@ describe('a request that expects 100 (Continue)', () => {
     expect(client.text).toBe(goOn + ok)
   })
 
-  test('is asked for its body by the gateway if a policy wants it, and expects nothing then', async () => {
+  test('gets 100 from the gateway if a policy reads the body, and is forwarded without the expectation', async () => {
     rig.plane.request = (exchange) => {
       void exchange.requestBody.buffer(100).then(() => {
         exchange.forward(rig.plane.upstream, rig.plane.options)
@@ -146,7 +146,7 @@ describe('a request that expects 100 (Continue)', () => {
     expect(upstream.connections[0]?.text).not.toMatch(/^expect/im)
   })
 
-  test('takes its expectation along when it is sent again', async () => {
+  test('keeps its expectation when it is retried', async () => {
     rig.plane.response = (exchange) => {
       if (exchange.response?.status === 503) {
         exchange.forward(rig.plane.upstream, rig.plane.options)
@@ -166,7 +166,7 @@ describe('a request that expects 100 (Continue)', () => {
     await client.until(() => client.text.endsWith('ok'))
   })
 
-  test('is sent again if a kept connection closes before it is answered', async () => {
+  test('is retried if a reused connection closes before the answer', async () => {
     client.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
     await received()
     upstream.connections[0]?.write(ok)
@@ -182,7 +182,7 @@ describe('a request that expects 100 (Continue)', () => {
     expect(splitResponses(client.text)[1]).toMatch(/^HTTP\/1\.1 417 /)
   })
 
-  test('expects nothing if it has no body', async () => {
+  test('is forwarded without the expectation if it has no body', async () => {
     client.write('POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 0\r\n\r\n')
     expect(await received()).not.toMatch(/^expect/im)
   })
@@ -273,7 +273,7 @@ describe('over HTTP/2', () => {
     session.destroy()
   })
 
-  test('a client that does not wait is not held up', async () => {
+  test('a client that does not wait is not delayed', async () => {
     const session = connect(`http://127.0.0.1:${rig.port}`)
     const stream = session.request(
       { ':method': 'POST', expect: '100-continue' },

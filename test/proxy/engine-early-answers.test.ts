@@ -100,7 +100,7 @@ describe.each([
   ['HTTP/1.1 over TLS', secured, true],
 ] as const)('an upstream that speaks %s', (_, listen, isTls) => {
   test.each(answers)(
-    'is heard when it answers during the upload and closes, with an answer %s',
+    'has its answer forwarded if it answers during the upload and closes, with an answer %s',
     async (_, answer, head) => {
       rig.plane.upstream = await addressOf(listen(answersEarly(answer)), isTls, false)
       for (let at = 0; at < tries; at++) {
@@ -112,7 +112,7 @@ describe.each([
     },
   )
 
-  test('is heard by requests of the gateway’s own', async () => {
+  test("has its early answer read by the gateway's own requests", async () => {
     const address = await addressOf(listen(answersEarly(lengthAnswer)), isTls, false)
     for (let at = 0; at < tries; at++) {
       const seen: { status: number; text: string; error: string | undefined; isOver: boolean } = {
@@ -160,31 +160,34 @@ describe.each([
   test.each([
     ['resets the stream', constants.NGHTTP2_NO_ERROR],
     ['closes the connection', undefined],
-  ] as const)('is heard when it answers during the upload and %s', async (_, code) => {
-    const listener = listen()
-    listener.on('session', (session) => session.on('error', () => {}))
-    listener.on('stream', (stream) => {
-      stream.on('error', () => {})
-      stream.once('data', () => {
-        stream.pause()
-        stream.respond({ ':status': 413, 'content-length': refusal.length })
-        stream.end(refusal, () => {
-          if (code === undefined) stream.session?.socket.destroySoon()
-          else stream.close(code)
+  ] as const)(
+    'has its answer forwarded if it answers during the upload and %s',
+    async (_, code) => {
+      const listener = listen()
+      listener.on('session', (session) => session.on('error', () => {}))
+      listener.on('stream', (stream) => {
+        stream.on('error', () => {})
+        stream.once('data', () => {
+          stream.pause()
+          stream.respond({ ':status': 413, 'content-length': refusal.length })
+          stream.end(refusal, () => {
+            if (code === undefined) stream.session?.socket.destroySoon()
+            else stream.close(code)
+          })
         })
       })
-    })
-    rig.plane.upstream = await addressOf(listener as Http2Server, isTls, true)
-    for (let at = 0; at < tries; at++) {
-      const text = await upload()
-      expect(text).toMatch(/^HTTP\/1\.1 413 /)
-      expect(text).toContain(refusal)
-    }
-    expect(rig.plane.errors).toEqual([])
-  })
+      rig.plane.upstream = await addressOf(listener as Http2Server, isTls, true)
+      for (let at = 0; at < tries; at++) {
+        const text = await upload()
+        expect(text).toMatch(/^HTTP\/1\.1 413 /)
+        expect(text).toContain(refusal)
+      }
+      expect(rig.plane.errors).toEqual([])
+    },
+  )
 })
 
-test('an answer that a policy thinks about while the upload breaks off is not lost', async () => {
+test('an early answer is not lost if the upload breaks off while a policy processes it', async () => {
   rig.plane.upstream = await addressOf(plain(answersEarly(lengthAnswer)), false, false)
   rig.plane.response = (exchange) => {
     setTimeout(() => exchange.relay(), 20)
@@ -193,13 +196,13 @@ test('an answer that a policy thinks about while the upload breaks off is not lo
   expect(rig.plane.errors).toEqual([])
 })
 
-test('a request whose upstream closes without an answer fails as before', async () => {
+test('a request whose upstream closes without an answer fails with 503', async () => {
   rig.plane.upstream = await addressOf(plain(answersEarly('')), false, false)
   expect(await upload()).toMatch(/^HTTP\/1\.1 503 /)
   expect(rig.plane.errors).toEqual(['upstream_reset'])
 })
 
-test('a client that goes on uploading after an early answer is not reset', async () => {
+test('a client that continues its upload after an early answer is not reset', async () => {
   await rig.close()
   const clock = new ManualClock()
   rig = await startEngine({ clock })

@@ -49,15 +49,18 @@ it.each<[string, () => void]>([
       }
     },
   ],
-])('tells an extended CONNECT 501 if %s answers 200 without a tunnel', async (_title, prepare) => {
-  prepare()
-  const client = await FrameClient.connect(rig.port)
-  client.send(headers(1, connect, endHeaders))
-  const { fields, body } = await client.response(1)
-  expect([fields[0], body]).toEqual([':status: 501', 'ok'])
-})
+])(
+  'answers an extended CONNECT with 501 if %s answers 200 without a tunnel',
+  async (_title, prepare) => {
+    prepare()
+    const client = await FrameClient.connect(rig.port)
+    client.send(headers(1, connect, endHeaders))
+    const { fields, body } = await client.response(1)
+    expect([fields[0], body]).toEqual([':status: 501', 'ok'])
+  },
+)
 
-it('gives mirrors the framing of the body that is sent, however late it was replaced', async () => {
+it('frames mirrored requests by the body that is sent, however late it was replaced', async () => {
   const copies = await answering(ok)
   rig.plane.request = (exchange) => {
     exchange.mirror(copies.address)

@@ -12,7 +12,7 @@ import { ask, rig } from './engine-http2-upstream-rig.ts'
 import { RawConnection, RawUpstream } from './engine-rig.ts'
 import { data, endHeaders, endStream, type Field, FrameClient, headers } from './frame-client.ts'
 
-describe('an upstream that says so frame by frame', () => {
+describe('an HTTP/2 upstream scripted frame by frame', () => {
   let upstream: RawUpstream
   const ok: readonly Field[] = [[':status', '200']]
 
@@ -78,14 +78,14 @@ describe('an upstream that says so frame by frame', () => {
     ['a broken block', () => '\0\0\x01\x01\x05\0\0\0\x01\x80', 'upstream_malformed'],
     ['a push', () => '\0\0\x04\x05\x04\0\0\0\x01\0\0\0\x02', 'upstream_malformed'],
     ['a reset', (id) => rstStreamFrame(id, 2), 'upstream_reset'],
-  ])('%s before the response is one error', async (_title, reply, code) => {
+  ])('%s before the response is an upstream error', async (_title, reply, code) => {
     answer((_connection, _request, stream) => reply(stream))
     const { status } = await ask({})
     expect(status).toBe(code === 'upstream_reset' ? 503 : 502)
     expect(rig.plane.done).toMatchObject([{ error: code }])
   })
 
-  it('a reset behind the end of a response leaves all of it, however late it is taken', async () => {
+  it('a reset after the end of a response does not truncate it, however slowly it is read', async () => {
     const body = 'x'.repeat(100_000)
     const pieces = body.match(/.{1,10000}/g) ?? []
     answer(
@@ -110,7 +110,7 @@ describe('an upstream that says so frame by frame', () => {
     expect(rig.engine.counters.readBuffersInUse).toBeLessThanOrEqual(1)
   })
 
-  it('a request that was refused unread is sent again on another connection', async () => {
+  it('a stream that the upstream refused unprocessed is retried on another connection', async () => {
     answer((connection, _request, stream) =>
       connection === 0
         ? rstStreamFrame(stream, 7)
@@ -121,7 +121,7 @@ describe('an upstream that says so frame by frame', () => {
     expect(upstream.connections).toHaveLength(2)
   })
 
-  it('a connection that goes away finishes what it has looked at; the rest goes elsewhere', async () => {
+  it('after GOAWAY, processed streams finish and the others are retried elsewhere', async () => {
     answer((connection, request, stream) => {
       if (connection > 0)
         return headers(stream, ok, endHeaders) + data(stream, 'elsewhere', endStream)
@@ -141,7 +141,7 @@ describe('an upstream that says so frame by frame', () => {
     await waitFor('the end of the first', () => rig.engine.counters.upstreamConnectionsOpen === 1)
   })
 
-  it('a stream that is reset cuts its response, and only that one', async () => {
+  it('a reset stream truncates its own response only', async () => {
     answer((_connection, request, stream) =>
       request === 0
         ? headers(stream, ok, endHeaders) + data(stream, 'begin')

@@ -21,7 +21,7 @@ describe('an upstream of node:http2', () => {
     ['POST', 503, 2],
     ['PUT', 200, 3],
   ])(
-    'that closes under a %s: the client gets %i, after %i requests in all',
+    'that closes during a %s: the client gets %i, after %i requests in all',
     async (method, status, times) => {
       let seen = 0
       given.serve = (stream) => {

@@ -81,7 +81,7 @@ describe.each(ways)('TLS connections of the engine, %s,', (_, usesNodeHandles) =
     socket.destroy()
   })
 
-  it('take up a session again', async () => {
+  it('resume a session', async () => {
     const upstream = await answering('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok')
     cleanups.push(() => upstream.close())
     rig.plane.upstream = upstream.address
@@ -94,7 +94,7 @@ describe.each(ways)('TLS connections of the engine, %s,', (_, usesNodeHandles) =
     second.destroy()
   })
 
-  it("get an alert where the name is nobody's, and nothing where it is not TLS", async () => {
+  it('get an alert for an unknown name, and nothing for bytes that are not TLS', async () => {
     const unknown = handshake(port, { ...client(), servername: 'b.example.com' })
     await expect(unknown).rejects.toThrow(/unrecognized name/)
     const plain = await RawConnection.connect(port)
@@ -103,7 +103,7 @@ describe.each(ways)('TLS connections of the engine, %s,', (_, usesNodeHandles) =
     expect(plain.text).toBe('')
   })
 
-  it('count apart from plaintext, bytes as HTTP has them', async () => {
+  it('are counted apart from plaintext, with the bytes of HTTP', async () => {
     const socket = await open()
     await RawConnection.connect(rig.port)
     await waitFor('both', () => rig.engine.counters.connectionsOpen === 2)
@@ -128,7 +128,7 @@ describe.each(ways)('TLS connections of the engine, %s,', (_, usesNodeHandles) =
     await waitFor('three answers', () => text.split('\r\n\r\nok').length === 4)
   })
 
-  it('end in an error, not in an end, where a response is cut', async () => {
+  it('end with an error, not a clean close, if a response is truncated', async () => {
     const upstream = await RawUpstream.start()
     cleanups.push(() => upstream.close())
     rig.plane.upstream = upstream.address
@@ -149,7 +149,7 @@ describe.each(ways)('TLS connections of the engine, %s,', (_, usesNodeHandles) =
     expect(events).toEqual(['error', 'close'])
   })
 
-  it('are told to close by a drain, and are cut at its end in the middle of a handshake', async () => {
+  it('are asked to close by a drain, and handshakes are cut at its end', async () => {
     const idle = await open()
     const half = await RawConnection.connect(port)
     half.write(Buffer.from([22]))
@@ -236,7 +236,7 @@ describe.each(ways)('bodies over TLS, %s,', (_, usesNodeHandles) => {
       headers: { host: 'a.example.com' },
     })
 
-  it('come whole in both directions, 10 MB each', async () => {
+  it('arrive whole in both directions, 10 MB each', async () => {
     const bytes = 10 * 1024 * 1024
     await serve((incoming, response) => {
       const hash = createHash('sha256')
@@ -261,7 +261,7 @@ describe.each(ways)('bodies over TLS, %s,', (_, usesNodeHandles) => {
     expect(hash.digest('hex')).toBe(hashOf(bytes))
   })
 
-  it('hold up the upstream while the client does not read', async () => {
+  it('apply backpressure to the upstream while the client does not read', async () => {
     let sent = 0
     await serve((_, response) =>
       pour(response, size, (count) => {
@@ -283,7 +283,7 @@ describe.each(ways)('bodies over TLS, %s,', (_, usesNodeHandles) => {
     expect(hash.digest('hex')).toBe(hashOf(size))
   })
 
-  it('hold up the client while the upstream does not read', async () => {
+  it('apply backpressure to the client while the upstream does not read', async () => {
     let sent = 0
     await serve(async (incoming, response) => {
       const hash = createHash('sha256')
@@ -304,7 +304,7 @@ describe.each(ways)('bodies over TLS, %s,', (_, usesNodeHandles) => {
     expect(answer).toBe(`true ${hashOf(size)}`)
   })
 
-  it('reach a tunnel, and leave it', async () => {
+  it('pass through an upgraded tunnel in both directions', async () => {
     await serve(() => {})
     server.on('upgrade', (_, socket) => {
       socket.write(

@@ -26,7 +26,7 @@ const response =
   'HTTP/1.1 200 OK\r\nTrailer: X-Sum, X-More\r\nTransfer-Encoding: chunked\r\n\r\n' +
   '2\r\ncd\r\n0\r\nX-Sum: down\r\n\r\n'
 
-test('the Trailer field goes on with the trailers that it announces, in both directions', async () => {
+test('the Trailer field is forwarded with its trailers, in both directions', async () => {
   upstream.onData = (connection) => {
     if (connection.text.endsWith('X-Sum: up\r\n\r\n')) connection.write(response)
   }
@@ -57,7 +57,7 @@ test('the Trailer field is left out if the body gets a length and no trailers', 
   expect(client.text).not.toMatch(/^trailer:/im)
 })
 
-test('a Trailer field that Connection names goes no further', async () => {
+test('a Trailer field that Connection names is not forwarded', async () => {
   upstream.onData = (connection) => {
     if (connection.text.endsWith('\r\n\r\n')) connection.write('HTTP/1.1 204 No Content\r\n\r\n')
   }

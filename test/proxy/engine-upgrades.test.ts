@@ -28,7 +28,7 @@ const upgrade =
 const switching =
   'HTTP/1.1 101 Switching Protocols\r\nUpgrade: WebSocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: a\r\n\r\n'
 
-test('an upgrade becomes a tunnel that copies both ways until one side ends', async () => {
+test('an upgrade becomes a tunnel in both directions until one side ends', async () => {
   let head = ''
   upstream.onData = (connection) => {
     if (head === '') {
@@ -60,7 +60,7 @@ test('an upgrade becomes a tunnel that copies both ways until one side ends', as
   expect(rig.engine.counters.upstreamConnectionsOpen).toBe(0)
 })
 
-test('what a client sends right behind an upgrade waits for the tunnel', async () => {
+test('bytes that a client sends right after an upgrade wait for the tunnel', async () => {
   upstream.onData = (connection) => {
     if (connection.text.endsWith('\r\n\r\n')) {
       connection.text = ''
@@ -72,7 +72,7 @@ test('what a client sends right behind an upgrade waits for the tunnel', async (
   await client.until(() => client.text.endsWith('seen'))
 })
 
-test('another answer than 101 passes through; another protocol is 502', async () => {
+test('an answer other than 101 is forwarded; another protocol is answered 502', async () => {
   const client = await RawConnection.connect(rig.port)
   client.write(upgrade)
   await client.responses(1)
@@ -87,7 +87,7 @@ test('another answer than 101 passes through; another protocol is 502', async ()
 
 // --- mirrors ---
 
-test('a mirror gets head and body; its answer and its failure stay away from the client', async () => {
+test('a mirror gets head and body; its answer and failures do not affect the client', async () => {
   const mirror = await RawUpstream.start()
   mirror.onData = (connection) => {
     if (connection.text.endsWith('0\r\n\r\n'))

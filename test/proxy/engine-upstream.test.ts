@@ -36,7 +36,7 @@ function answerAll(): void {
   }
 }
 
-test('a kept connection that dies unanswered is replaced once, without the client noticing', async () => {
+test('a reused connection that breaks before an answer is replaced once, invisibly to the client', async () => {
   const client = await RawConnection.connect(rig.port)
   const seen: number[] = []
   upstream.onData = (connection) => {
@@ -84,7 +84,7 @@ test.each(['PUT / HTTP/1.1', 'POST / HTTP/1.1\r\nIdempotency-Key: "1"'])(
   },
 )
 
-test('bodies of many requests at once are sent again, each its own, whatever was written since', async () => {
+test('bodies of many concurrent requests are resent, each intact', async () => {
   const count = 48
   const clients = await Promise.all(
     Array.from({ length: count }, () => RawConnection.connect(rig.port)),
@@ -129,7 +129,7 @@ test('bodies of many requests at once are sent again, each its own, whatever was
   expect(rig.plane.errors).toEqual([])
 })
 
-test('a request that may not be done twice is not sent again once it may have been seen', async () => {
+test('a request that is not idempotent is not resent once the upstream may have read it', async () => {
   const client = await RawConnection.connect(rig.port)
   const seen = closeAtSecond()
   client.write(withBody('POST / HTTP/1.1'))
@@ -141,7 +141,7 @@ test('a request that may not be done twice is not sent again once it may have be
   expect(rig.plane.errors).toEqual(['upstream_reset'])
 })
 
-test('a request that may not be done twice is sent again where the upstream had closed before', async () => {
+test('a request that is not idempotent is resent if the upstream had closed before', async () => {
   const client = await RawConnection.connect(rig.port)
   const seen = { requests: 0 }
   upstream.onData = (connection) => {
@@ -161,7 +161,7 @@ test('a request that may not be done twice is sent again where the upstream had 
   expect(rig.plane.errors).toEqual([])
 })
 
-test('a long body that was partly sent is not sent again', async () => {
+test('a long body that was partly sent is not resent', async () => {
   const client = await RawConnection.connect(rig.port)
   answerAll()
   client.write(get)
@@ -177,7 +177,7 @@ test('a long body that was partly sent is not sent again', async () => {
   expect(upstream.connections).toHaveLength(1)
 })
 
-test('a fresh connection that dies unanswered is an error', async () => {
+test('a new connection that breaks before an answer is an error', async () => {
   upstream.onData = (connection) => connection.socket.destroy()
   const client = await RawConnection.connect(rig.port)
   client.write(get)
@@ -187,7 +187,7 @@ test('a fresh connection that dies unanswered is an error', async () => {
   expect(upstream.connections).toHaveLength(1)
 })
 
-test('the connection that was used last is used next', async () => {
+test('the most recently used connection is used next', async () => {
   answerAll()
   const clients = await Promise.all([1, 2, 3].map(() => RawConnection.connect(rig.port)))
   for (const client of clients) client.write(get)
@@ -204,7 +204,7 @@ test('the connection that was used last is used next', async () => {
   expect(new Set(used).size).toBe(1)
 })
 
-test('bytes on an idle connection close it, and nobody reads them', async () => {
+test('unsolicited bytes on an idle connection close it, unread', async () => {
   answerAll()
   const client = await RawConnection.connect(rig.port)
   client.write(get)
@@ -217,7 +217,7 @@ test('bytes on an idle connection close it, and nobody reads them', async () => 
   expect(upstream.connections).toHaveLength(2)
 })
 
-test('a response before the request is complete is passed on, and both connections end', async () => {
+test('a response before the request is complete is forwarded, and both connections close', async () => {
   upstream.onData = (connection) => {
     if (connection.text.endsWith('\r\n\r\n')) connection.write(ok)
   }
@@ -276,7 +276,7 @@ test('the data plane tries another address after an error', async () => {
   expect(rig.plane.errors).toEqual(['connect_failed'])
 })
 
-test('a connection that is not made in time is given up', async () => {
+test('a connection that is not established in time is given up', async () => {
   // No packet comes back from this network (RFC 5737), or it is unreachable at once.
   rig.plane.upstream = { host: '192.0.2.1', port: 80, pool: 'nowhere' }
   rig.plane.options = { connectTimeoutMs: 3_000, attemptTimeoutMs: 0, requestTimeoutMs: 0 }
@@ -346,7 +346,7 @@ for (const framing of ['Content-Length: 100', 'Transfer-Encoding: chunked', 'X: 
   })
 }
 
-test('a client that goes away takes its upstream request with it', async () => {
+test('a client that disconnects cancels its upstream request', async () => {
   const client = await RawConnection.connect(rig.port)
   client.write(get)
   await eventually(() => upstream.connections[0]?.text === get)
@@ -357,7 +357,7 @@ test('a client that goes away takes its upstream request with it', async () => {
   expect(rig.engine.counters.upstreamConnectionsOpen).toBe(0)
 })
 
-test('a client that goes away in the middle of its body leaves no complete request', async () => {
+test('a client that disconnects mid-body leaves no complete request', async () => {
   const client = await RawConnection.connect(rig.port)
   client.write('POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n')
   await eventually(() => upstream.connections[0]?.text.endsWith('hello\r\n') === true)
@@ -367,7 +367,7 @@ test('a client that goes away in the middle of its body leaves no complete reque
   expect(rig.plane.done[0]?.ending).toBe('client-closed')
 })
 
-test('a late answer of the data plane to a client that has gone harms nobody', async () => {
+test('a late answer of the data plane to a disconnected client affects no other request', async () => {
   let answer = (): void => {}
   rig.plane.request = (exchange) => {
     answer = () => exchange.respond(200, [], 'late')
@@ -387,7 +387,7 @@ test('a late answer of the data plane to a client that has gone harms nobody', a
   expect(client.text).toBe(ok)
 })
 
-test('a data plane that throws gets a 500 out, not a dead connection', async () => {
+test('an exception in the data plane becomes a 500, not a broken connection', async () => {
   rig.plane.request = () => {
     throw new Error('boom')
   }

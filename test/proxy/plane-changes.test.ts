@@ -29,7 +29,7 @@ const services = () => [...serviceAt('one', one.port), ...serviceAt('two', two.p
 const badRegex = { ...match('/'), path: { type: 'RegularExpression', value: '/(' } as const }
 
 describe('changes of the configuration', () => {
-  it('are seen by the next request, in whatever order their parts arrive', async () => {
+  it('apply to the next request, in whatever order their parts arrive', async () => {
     const early = route({ to: [toService('one')] })
     expect(rig.apply([early])).toEqual({ rejected: [], ports: [] })
     expect(await rig.send({})).toMatchObject({ status: 404, body: 'listener not found' })
@@ -45,7 +45,7 @@ describe('changes of the configuration', () => {
     expect(await rig.send({})).toMatchObject({ status: 404, body: 'listener not found' })
   })
 
-  it('do not touch a request that is under way', async () => {
+  it('do not affect a request in progress', async () => {
     let open: () => void = () => {}
     gate = new Promise((resolve) => {
       open = resolve
@@ -87,7 +87,7 @@ describe('changes of the configuration', () => {
     expect(await rig.echo({})).toMatchObject({ upstream: 'two' })
   })
 
-  it('close a new rule that the core refuses in part, whenever the listener comes', async () => {
+  it('refuse all requests of a new rule that the core rejects in part', async () => {
     const broken = route({
       name: 'new',
       to: [toService('two')],
@@ -121,7 +121,7 @@ describe('changes of the configuration', () => {
     expect(rig.apply([first, second]).rejected).toMatchObject([{ key: second.key }])
   })
 
-  it('name what is rejected again when it is sent again, and leave the rest as it is', async () => {
+  it('report a resource again if it is rejected again, and keep the rest', async () => {
     const bad = route({ name: 'bad', matches: [badRegex], to: [toService('one')] })
     const all = [listener(rig.port), ...services(), route({ to: [toService('one')] }), bad]
     const refused = { rejected: [{ key: bad.key }], ports: [rig.port] }
@@ -143,7 +143,7 @@ describe('changes of the configuration', () => {
     expect(await rig.send({})).toMatchObject({ status: 404, body: 'listener not found' })
   })
 
-  it('leave nothing behind: 300 rules come and go in the core', async () => {
+  it('leak no memory of the core over 300 rules', async () => {
     const rules = Array.from({ length: 300 }, (_, at) =>
       route({ name: `r${at}`, matches: [match(`/r${at}`)], to: [toService('one')] }),
     )

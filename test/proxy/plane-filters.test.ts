@@ -57,7 +57,7 @@ describe('rewrites', () => {
     expect((await rig.facts(2))[0]?.path).toBe('/old/x?y=1')
   })
 
-  it('takes the prefix of the match that held, among several of the rule', async () => {
+  it('uses the prefix of the match that applied, among several of the rule', async () => {
     const path = { type: 'ReplacePrefixMatch', value: '/new' } as const
     const matches = [match('/a'), match('/a/b', { method: 'PUT' })]
     rig.apply(house([{ type: 'rewrite', path }], { matches }))
@@ -65,7 +65,7 @@ describe('rewrites', () => {
     expect(await rig.echo({ path: '/a/b/c', method: 'PUT' })).toMatchObject({ url: '/new/c' })
   })
 
-  it('answers 500 where a prefix is to be replaced that was not matched', async () => {
+  it('answers 500 if the rule to replace a prefix has not matched one', async () => {
     const path = { type: 'ReplacePrefixMatch', value: '/new' } as const
     const exact = { ...match('/'), path: { type: 'Exact', value: '/x' } as const }
     rig.apply(house([{ type: 'rewrite', path }], { matches: [exact] }))
@@ -122,7 +122,7 @@ describe('header filters', () => {
   })
 })
 
-describe('rules that cannot be honoured', () => {
+describe('rules that cannot be applied', () => {
   it('answer 500 to what they match, and to nothing else', async () => {
     rig.apply([
       ...house([], { matches: [match('/')] }),
@@ -149,7 +149,7 @@ describe('mirrors', () => {
     denominator,
   })
 
-  it('get what the backend gets, and their answer is forgotten', async () => {
+  it('get the request that the backend gets, and their answer is discarded', async () => {
     const change: RouteFilter = { type: 'requestHeaders', changes: set('x-edited', 'yes') }
     rig.apply(house([mirrorFilter(1, 1), change]))
     const echo = await rig.echo({ method: 'POST', path: '/p?q=1', body: 'hello' })
@@ -174,7 +174,7 @@ describe('mirrors', () => {
     expect(mirror.requests.map(({ url }) => url)).toEqual(['/mirrored'])
   })
 
-  it('do not matter to the request where they lead nowhere', async () => {
+  it('do not affect the request if their backend does not exist', async () => {
     const nowhere = { ...mirrorFilter(1, 1), target: toService('gone') } as RouteFilter
     rig.apply(house([nowhere]))
     await rig.echo({})
@@ -231,12 +231,12 @@ describe('timeouts', () => {
     expect((await rig.facts(2))[1]).toMatchObject({ reason: 'Timeout', status: 504 })
   })
 
-  it('[Traffic.timeouts] [Timeouts.request] of a policy do so too', async () => {
+  it('[Traffic.timeouts] [Timeouts.request] of a policy end a request without an answer', async () => {
     rig.apply([...toSilent({}), policy(cartRoute, 'timeouts', { request: '30ms' })])
     expect(await rig.send({})).toMatchObject({ status: 504, body: 'request timeout' })
   })
 
-  it('of the rule beat those of a policy', async () => {
+  it('of the rule take precedence over those of a policy', async () => {
     const long = policy(cartRoute, 'timeouts', { request: '1h' })
     rig.apply([...toSilent({ requestTimeoutMs: 30 }), long])
     expect(await rig.send({})).toMatchObject({ status: 504 })

@@ -52,7 +52,7 @@ describe('headerModifiers', () => {
     expect(headers['x-gone']).toBe(undefined)
   })
 
-  it('takes host in a request filter for the authority', async () => {
+  it('treats host in a request filter as the authority', async () => {
     const request = { set: [{ name: 'Host', value: 'inside.test' }] }
     rig.apply([...house(), policy(cartRoute, 'headerModifiers', { request })])
     expect((await rig.echo({})).headers.host).toBe('inside.test')
@@ -134,7 +134,7 @@ describe('merging', () => {
     expect((await rig.echo({})).headers['x-from']).toBe('older')
   })
 
-  it('gives filters of the rule the last word over policies', async () => {
+  it('lets filters of the rule take precedence over policies', async () => {
     const changes = { set: [{ name: 'x-from', value: 'filter' }], add: [], remove: [] }
     const spec = {
       request: {
@@ -310,7 +310,7 @@ describe('what cannot be enforced', () => {
     expect(upstream.requests.length).toBe(before)
   })
 
-  it('closes a listener before routing under a PreRouting policy', async () => {
+  it('answers 500 to all requests of a listener under a PreRouting policy', async () => {
     const early = { ...pending, phase: 'PreRouting' } as const
     rig.apply([listener(rig.port), policy(gateway, 'jwtAuthentication', {}, early)])
     expect(await rig.send({})).toMatchObject(refusal)
@@ -337,7 +337,7 @@ describe('what cannot be enforced', () => {
     await rig.echo({})
   })
 
-  it('names a broken config and a field that it does not know', async () => {
+  it('reports a broken config and an unknown field', async () => {
     const broken = policy(cartRoute, 'directResponse', {}, { config: '{' })
     const unknown = policy(cartRoute, 'teleport', {})
     const { rejected } = rig.apply([...house(), broken, unknown])

@@ -64,7 +64,7 @@ const choiceOf = (name: string | undefined) => {
 }
 const chosen = (name: string | undefined) => choiceOf(name)?.place.listener
 
-describe('what a TLS handshake is for', () => {
+describe('the listener of a TLS handshake', () => {
   it('is the exact name, then the longest wildcard, then the listener without a hostname', () => {
     const hostnames = ['a.example.com', '*.example.com', '*.deep.example.com', '']
     const listeners = hostnames.map((hostname, at) => https(`l${at}`, hostname, 'first'))
@@ -85,7 +85,7 @@ describe('what a TLS handshake is for', () => {
     expect(others.map(chosen)).toEqual(others.map(() => 'l3'))
   })
 
-  it('is nothing where no listener has the name, or none is TLS', () => {
+  it('is none if no listener has the name, or none is TLS', () => {
     apply([https('a', 'a.example.com', 'first'), ...values('first', first)])
     apply([listener(port, { section: 'plain', hostname: '' })])
     const nobodys = ['b.example.com', 'a.example.com.', '127.0.0.1', undefined]
@@ -93,13 +93,13 @@ describe('what a TLS handshake is for', () => {
     expect(plane.chooseTls(80, 'a.example.com')).toBeUndefined()
   })
 
-  it('is nothing where the listener has no certificate, whoever else takes the name', () => {
+  it('is none if the best match has no certificate, even if another listener matches', () => {
     apply([https('a', 'a.example.com'), https('all', '', 'first'), ...values('first', first)])
     expect(chosen('a.example.com')).toBeUndefined()
     expect(chosen('b.example.com')).toBe('all')
   })
 
-  it('changes with the certificate, and not where only something else changes', () => {
+  it('is replaced if the certificate changes, and kept if anything else changes', () => {
     const both = [...values('first', first), ...values('second', second)]
     apply([https('a', '', 'first'), ...both])
     const before = choiceOf('x')
@@ -113,7 +113,7 @@ describe('what a TLS handshake is for', () => {
     expect(plane.chooseTls(port, 'x')).toBeUndefined()
   })
 
-  it('stays where a new certificate cannot be used, and the listener is rejected', () => {
+  it('stays if a new certificate is unusable, and the change is rejected', () => {
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
     const stranger = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
     apply([https('a', '', 'first'), ...values('first', first)])
@@ -129,7 +129,7 @@ describe('what a TLS handshake is for', () => {
     expect(plane.chooseTls(port, 'x')).toBe(before)
   })
 
-  it('is nothing where clients are to prove themselves in a way that cannot be used', () => {
+  it('is none if its client validation is unusable', () => {
     apply([https('a', '', 'first'), ...values('first', first)])
     expect(chosen('x')).toBe('a')
     const clients = { required: true, authorities: [{ secret: secretRef('ca.crt', 'unknown') }] }
@@ -141,7 +141,7 @@ describe('what a TLS handshake is for', () => {
     expect(chosen('x')).toBe('a')
   })
 
-  it('comes once the values do, with the listener once more', () => {
+  it('is available once the Secret values arrive', () => {
     const waiting = https('a', '', 'first')
     expect(apply([waiting])).toMatchObject([
       { message: 'the value of tls.crt of Secret infra/cert is not known' },
@@ -151,7 +151,7 @@ describe('what a TLS handshake is for', () => {
     expect(chosen('x')).toBe('a')
   })
 
-  it('goes to the next claimant of a hostname when the first one goes', () => {
+  it('is the next one with the hostname once the first is removed', () => {
     apply([https('a', '', 'first'), https('b', '', 'second')])
     apply([...values('first', first), ...values('second', second)])
     apply([https('a', '', 'first'), https('b', '', 'second')])

@@ -28,7 +28,7 @@ afterEach(() => rig.close())
 const invalid = { type: 'invalid', reason: 'RefNotPermitted', message: 'no grant' } as const
 
 describe('choosing listener, route and backend', () => {
-  it('[dataplane.path] [dataplane.route] takes Host to a route, the route to a Service', async () => {
+  it('[dataplane.path] [dataplane.route] selects the route by Host and forwards to its Service', async () => {
     rig.apply([
       listener(rig.port),
       ...serviceAt('one', one.port),
@@ -46,7 +46,7 @@ describe('choosing listener, route and backend', () => {
     expect(posted).toMatchObject({ upstream: 'two', method: 'POST', body: 'hello' })
   })
 
-  it('tells the log where the request landed', async () => {
+  it('logs gateway, listener, route and backend of a request', async () => {
     rig.apply([
       listener(rig.port),
       ...serviceAt('one', one.port),
@@ -71,7 +71,7 @@ describe('choosing listener, route and backend', () => {
     expect(facts?.error).toBe(undefined)
   })
 
-  it('answers 404 where no listener takes the host, and where no rule matches', async () => {
+  it('answers 404 if no listener has the host, or no rule matches', async () => {
     rig.apply([
       listener(rig.port, { hostname: 'a.test' }),
       route({ matches: [match('/only')], to: [toService('one')] }),
@@ -129,7 +129,7 @@ describe('choosing listener, route and backend', () => {
     expect(await rig.echo({ path: '/?q=abc' })).toMatchObject({ upstream: 'one' })
   })
 
-  it('takes the route seen first where no creation time decides', async () => {
+  it('prefers the route seen first if creation times are equal', async () => {
     rig.apply([
       listener(rig.port),
       ...serviceAt('one', one.port),
@@ -250,7 +250,7 @@ describe('backends', () => {
       'UpstreamFailure',
     ],
   ] as const)(
-    'answers %s in the words of the catalogue',
+    'answers %s with the text of the error catalogue',
     async (_case, to, status, body, reason) => {
       rig.apply([
         listener(rig.port),
@@ -270,7 +270,7 @@ describe('backends', () => {
     ['application/grpc', [], '14', 'no valid backends'],
     ['application/grpc+proto; x=1', [toService('gone')], '2', 'service not found'],
     ['application/grpc', [toService('web')], '14', 'no healthy backends'],
-  ] as const)('tells a gRPC client (%s) by grpc-status', async (type, to, code, message) => {
+  ] as const)('answers a gRPC client (%s) with grpc-status', async (type, to, code, message) => {
     rig.apply([listener(rig.port), service('web'), route({ to })])
     const answer = await rig.send({ method: 'POST', headers: { 'content-type': type } })
     expect(answer).toMatchObject({ status: 200, body: '' })
@@ -287,7 +287,7 @@ describe('backends', () => {
     expect(answer.headers['grpc-status']).toBe('12')
   })
 
-  it('does not take application/grpc-web for gRPC', async () => {
+  it('does not treat application/grpc-web as gRPC', async () => {
     rig.apply([listener(rig.port)])
     const answer = await rig.send({ headers: { 'content-type': 'application/grpc-web' } })
     expect(answer).toMatchObject({ status: 404, body: 'route not found' })
@@ -297,7 +297,7 @@ describe('backends', () => {
 describe('the dynamic forward proxy', () => {
   const dynamic = [backend('any', { type: 'dynamic' }), route({ to: [toBackend('any')] })]
 
-  it('[DynamicForwardProxyBackend.host] [BackendSpec.dynamicForwardProxy] goes where Host says', async () => {
+  it('[DynamicForwardProxyBackend.host] [BackendSpec.dynamicForwardProxy] forwards to the host of the request', async () => {
     rig.apply([listener(rig.port), ...dynamic])
     const host = `127.0.0.1:${one.port}`
     expect(await rig.echo({ host })).toMatchObject({ upstream: 'one', headers: { host } })

@@ -63,7 +63,7 @@ describe.runIf(process.platform === 'linux')('limits of two workers together', (
     expect(await rush()).toEqual(exactly)
   })
 
-  it('are given back by workers that die with connections and requests', async () => {
+  it('are released by workers that die with connections and requests', async () => {
     const { proxy } = running
     for (const at of [0, 1]) {
       const count = threads.length

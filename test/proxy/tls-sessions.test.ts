@@ -88,7 +88,7 @@ async function resumes(
 const other = ({ secrets }: TicketKeyring) => new TicketKeyring(structuredClone(secrets))
 
 describe.each(versions)('a session of %s', (version) => {
-  it('is taken up by every worker, and is counted', async () => {
+  it('is resumed by every worker, and is counted', async () => {
     const one = new TicketKeyring(rotate([]))
     serve(one)
     const session = await sessionOf(version)
@@ -104,7 +104,7 @@ describe.each(versions)('a session of %s', (version) => {
     expect(await resumes(session, version)).toBe(false)
   })
 
-  it('outlives one change of secrets, in workers old and new, and not the next', async () => {
+  it('survives one rotation of ticket keys, in workers old and new, but not two', async () => {
     const keyring = new TicketKeyring(rotate([]))
     serve(keyring)
     const session = await sessionOf(version)
@@ -118,7 +118,7 @@ describe.each(versions)('a session of %s', (version) => {
     expect([await resumes(session, version), await resumes(fresh, version)]).toEqual([false, true])
   })
 
-  it('is for the name that it was made with', async () => {
+  it('is resumed only for the name that it was made with', async () => {
     serve(new TicketKeyring(rotate([])))
     expect(await resumes(await sessionOf(version), version, 'b.example.com')).toBe(false)
   })
@@ -134,7 +134,7 @@ describe.each(versions)('a session of %s', (version) => {
       () => [identity, { ciphers: ['TLS_AES_128_GCM_SHA256', 'ECDHE-ECDSA-AES128-GCM-SHA256'] }],
     ],
     ['clients that are asked who they are', () => [asking(false)]],
-  ])('does not lead into a listener with %s', async (_, changed) => {
+  ])('is not resumed at a listener with %s', async (_, changed) => {
     const keyring = new TicketKeyring(rotate([]))
     serve(keyring)
     const session = await sessionOf(version)
@@ -144,7 +144,7 @@ describe.each(versions)('a session of %s', (version) => {
     expect(await resumes(session, version)).toBe(false)
   })
 
-  it('says who the client is, until others are believed or proof is demanded', async () => {
+  it('keeps the client identity, until the client validation changes', async () => {
     const keyring = new TicketKeyring(rotate([]))
     // Clients of TLS 1.3 are done before the server has looked at them.
     const isRefused = async (session: Buffer) => {
@@ -213,7 +213,7 @@ async function begunBefore(keyring: TicketKeyring, notAfter: Date): Promise<Begu
   return begun
 }
 
-it('a session proves nothing once a certificate that it stood on has run out', async () => {
+it('a resumed session has no identity once a certificate of its chain has expired', async () => {
   rig.plane.request = (exchange) =>
     exchange.respond(200, [], exchange.peerCertificate?.subjectCn ?? 'nobody')
   const keyring = new TicketKeyring(rotate([]))
@@ -237,7 +237,7 @@ it('a session proves nothing once a certificate that it stood on has run out', a
   expect(await whoIs(lasting, 'TLSv1.3')).toBe('alice')
 })
 
-it('secrets stay two at a time', () => {
+it('at most two ticket keys are kept', () => {
   const once = rotate([])
   const twice = rotate(once)
   expect(rotate(twice).map((secret) => twice.indexOf(secret))).toEqual([-1, 0])

@@ -33,7 +33,7 @@ describe('draining', () => {
     return { ...running, port, arrival, release }
   }
 
-  it('ends what is in flight, takes nothing new, and loses no log line', async () => {
+  it('finishes requests in flight, accepts no new ones, and loses no log line', async () => {
     const { proxy, port, arrival, release, readiness, lines } = await openSlow({
       minMs: 0,
       maxMs: 20_000,
@@ -50,7 +50,7 @@ describe('draining', () => {
     expect(proxy.pending()).toEqual(['shutdown'])
   })
 
-  it('accepts for the minimum before it closes ports, telling clients to go', async () => {
+  it('accepts requests with Connection: close for the minimum time before it closes its ports', async () => {
     const { proxy, port, release, readiness } = await openSlow({ minMs: 60_000, maxMs: 60_000 })
     release()
     const before = await fetch(`http://127.0.0.1:${port}/`)
@@ -65,7 +65,7 @@ describe('draining', () => {
     })
   })
 
-  it('cuts what takes longer than the maximum', async () => {
+  it('closes connections that take longer than the maximum time', async () => {
     const { proxy, port, arrival } = await openSlow({ minMs: 0, maxMs: 200 })
     const inFlight = fetchOnce(port, '/never')
     inFlight.catch(() => undefined)
@@ -99,7 +99,7 @@ describe.runIf(process.platform === 'linux')('a proxy with two workers', () => {
     expect(new Set(paths).size).toBe(60)
   })
 
-  it('replaces one that dies: its ports stay served, it gets everything, nothing is uncounted', async () => {
+  it('replaces a worker that dies, with its configuration and its counts', async () => {
     const { proxy, publish, shop, port, scrape, events, answers } = await open({ workers: 2 })
     publish(shop)
     await proxy.ready
@@ -123,7 +123,7 @@ describe.runIf(process.platform === 'linux')('a proxy with two workers', () => {
     expect(events.filter(({ type }) => type === 'port-lost')).toEqual([])
   })
 
-  it('takes its time with a worker that dies again at once, and is not ready without any', async () => {
+  it('backs off if a worker dies repeatedly, and is not ready without workers', async () => {
     const { proxy, publish, shop, port, events, readiness } = await open({ workers: 1 })
     publish(shop)
     await proxy.ready
@@ -138,7 +138,7 @@ describe.runIf(process.platform === 'linux')('a proxy with two workers', () => {
     expect(await readiness()).toEqual([200, 'ready\n'])
   })
 
-  it('finds a stranger on its port although the system would share it', async () => {
+  it('reports a port that a foreign process holds, even if the system would share it', async () => {
     const { publish, answers } = await open({ workers: 2 })
     const { createServer } = await import('node:net')
     const stranger = createServer()
@@ -161,7 +161,7 @@ describe.runIf(process.platform === 'linux')('a proxy with two workers', () => {
 })
 
 describe('the access log of a process that ends at once', () => {
-  it('has every request that was answered', async () => {
+  it('has a line for every answered request', async () => {
     const script = fileURLToPath(new URL('./end-at-once.ts', import.meta.url))
     const { stdout } = await promisify(execFile)(process.execPath, [script])
     const lines = stdout.split('\n').filter((line) => line.includes(' http.path='))

@@ -90,7 +90,7 @@ describe('the ports of a worker', () => {
     return { ports, changes, binder }
   }
 
-  it('are bound once for all listeners, and let go with the last one', async () => {
+  it('are bound once for all listeners, and closed with the last one', async () => {
     const { ports } = open()
     const port = await freePort()
     await ports.update(change(1, [listener('a', port), listener('b', port)]))
@@ -103,7 +103,7 @@ describe('the ports of a worker', () => {
     cleanups.push(() => stranger.close())
   })
 
-  it('are bound anew where plaintext becomes TLS, and the reverse', async () => {
+  it('are bound again if plaintext becomes TLS, and the reverse', async () => {
     const { ports, binder } = open()
     const port = await freePort()
     await ports.update(change(1, [listener('a', port)]))
@@ -117,7 +117,7 @@ describe('the ports of a worker', () => {
     expect(ports.bound()).toEqual([port])
   })
 
-  it('are plaintext or TLS as the smallest key says; the others are rejected until it goes', async () => {
+  it('are plaintext or TLS by the listener with the smallest key; conflicting ones are rejected', async () => {
     const { ports, binder } = open()
     const port = await freePort()
     await ports.update(change(1, [listener('b', port, 'HTTPS')]))
@@ -143,7 +143,7 @@ describe('the ports of a worker', () => {
     await eventually(() => expect(ports.bound()).toEqual([to]))
   })
 
-  it('do not stop one another: every listener of a taken port is rejected, and it recovers', async () => {
+  it('are independent: the listeners of a port in use are rejected, and recover', async () => {
     const { ports, changes } = open()
     const [taken, free] = [await freePort(), await freePort()]
     const stranger = await hold(taken)
@@ -166,7 +166,7 @@ describe('the ports of a worker', () => {
     expect(ports.unbound()).toEqual([])
   })
 
-  it('are not tried any more when nobody wants them', async () => {
+  it('are not retried once no listener needs them', async () => {
     const { ports } = open()
     const taken = await freePort()
     const stranger = await hold(taken)

@@ -52,7 +52,7 @@ describe('a proxy with one worker', () => {
     )
   })
 
-  it('writes the access log as JSON where asked to, errors with their reason', async () => {
+  it('writes the access log as JSON, errors with their reason', async () => {
     const { proxy, publish, shop, port, lines } = await open({ accessLogFormat: 'json' })
     publish([...shop.slice(0, 1)])
     await proxy.ready
@@ -95,7 +95,7 @@ describe('a proxy with one worker', () => {
     expect(metric(text, 'sluice_workers')).toBe(1)
   })
 
-  it('serves its other ports while one is taken, says so, and recovers', async () => {
+  it('serves its other ports while one is in use, reports it, and recovers', async () => {
     const { proxy, publish, shop, port, readiness, answers, scrape } = await open()
     const taken = await freePort()
     const stranger = await hold(taken)
@@ -150,7 +150,7 @@ describe('a proxy with one worker', () => {
     expect(await fetchOnce(port)).toMatchObject({ status: 200 })
   })
 
-  it('shows what it was told on the admin address, and takes a wish to end', async () => {
+  it('shows its configuration on the admin address, and shuts down on request', async () => {
     const { proxy, publish, shop, events } = await open()
     publish(shop)
     await proxy.ready
@@ -166,7 +166,7 @@ describe('a proxy with one worker', () => {
     expect(events).toContainEqual({ type: 'quit-requested' })
   })
 
-  it('refuses to start where one of its own addresses is taken', async () => {
+  it('refuses to start if one of its own addresses is in use', async () => {
     const { proxy } = await open()
     await expect(openProxy({ statsAddress: proxy.addresses.stats ?? '' })).rejects.toMatchObject({
       code: 'port_in_use',
@@ -176,7 +176,7 @@ describe('a proxy with one worker', () => {
 })
 
 describe('a worker whose core has trapped', () => {
-  it('is replaced after it has answered, and what it counted stays', async () => {
+  it('is replaced after it has answered, and its counts are kept', async () => {
     const [preload, script] = ['./trapping-core.ts', './end-by-trap.ts'].map((file) =>
       fileURLToPath(new URL(file, import.meta.url)),
     )

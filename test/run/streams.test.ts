@@ -267,7 +267,7 @@ describe('TLS on one port', () => {
 })
 
 describe('a connection that is forwarded', () => {
-  it('[DynamicForwardProxyBackend.sni] is reset after its idle timeout', async () => {
+  it('[DynamicForwardProxyBackend.sni] is reset after its idle timeout, and a dynamic forward proxy sends it to the host of its SNI', async () => {
     const own = { tcp: await freePort(), tls: await freePort() }
     const idle = await startGateway({
       env: { SLUICE_STREAM_IDLE_TIMEOUT: '1s' },

@@ -49,7 +49,7 @@ describe('headers of requests [Traffic.transformation]', () => {
     }
   })
 
-  it('writes texts as UTF-8 and bytes as they are', async () => {
+  it('writes strings as UTF-8 and bytes unchanged', async () => {
     const { headers } = await received('texts', {
       headers: { 'x-umlaut': Buffer.from('ä').toString('latin1') },
     })
@@ -71,7 +71,7 @@ describe('pseudo-headers [HeaderTransformation.name]', () => {
     expect([method, path, headers.host]).toEqual(['PATCH', '/new/a?was=1', 'other.example.com'])
   })
 
-  it('stay as they are where the new value cannot be one', async () => {
+  it('keep their value if the new one is invalid', async () => {
     const { method, path, headers } = await received('pseudo-bad', {
       path: '/a?b',
       headers: { path: 'no-slash?c' },
@@ -79,11 +79,11 @@ describe('pseudo-headers [HeaderTransformation.name]', () => {
     expect([method, path, headers.host]).toEqual(['GET', '/a?b', 'pseudo-bad.example.com'])
   })
 
-  it('the header Host is the authority', async () => {
+  it('setting the header Host changes the authority', async () => {
     expect((await received('host')).headers.host).toBe('named.example.com')
   })
 
-  it('that a half does not have are ignored with a message, and the rest works', async () => {
+  it('that do not exist in that direction are ignored and reported', async () => {
     expect((await received('useless', { path: '/x' })).headers['x-works']).toBe('yes')
     const condition = await running.condition('GatewayPolicy', 'useless', 'Accepted', 'True')
     expect(condition.reason).toBe('PartiallyValid')
@@ -104,19 +104,19 @@ describe('bodies of requests [Transform.body]', () => {
     expect(headers['content-length']).toBe(String(body.length))
   })
 
-  it('are written as they are where they are text, without one before too', async () => {
+  it('are written unchanged if they are text, even if there was no body', async () => {
     const { body, headers } = await received('body-text', {
       headers: { 'x-name': 'a' },
     })
     expect([body, headers['content-length']]).toEqual(['text of a', '9'])
   })
 
-  it('are empty where the expression fails', async () => {
+  it('are empty if the expression fails', async () => {
     const { body, headers } = await received('body-fails', { method: 'POST', body: '{"a":1}' })
     expect([body, headers['content-length']]).toEqual(['', '0'])
   })
 
-  it('are empty where the old one is over the limit', async () => {
+  it('are empty if the original body exceeds the limit', async () => {
     const body = `{"missing":1,"pad":"${'x'.repeat(2_097_152)}"}`
     expect((await received('body-fails', { method: 'POST', body })).body).toBe('')
   })

@@ -69,14 +69,14 @@ const running = useGateway(() => {
   }
 })
 
-describe('connections that are kept', () => {
+describe('reused backend connections', () => {
   beforeEach(() => {
     // Each case begins without any.
     for (const { socket } of raw.connections) socket.destroy()
     raw.connections.length = 0
   })
 
-  it('are used again, the last one first', async () => {
+  it('are reused, the most recent first', async () => {
     answer(() => ok)
     const clients = await Promise.all([1, 2, 3].map(() => RawConnection.connect(port)))
     const waiting: RawConnection[] = []
@@ -109,7 +109,7 @@ describe('connections that are kept', () => {
     ['says close', 'HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok'],
     ['speaks HTTP/1.0', 'HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok'],
     ['sends more than it says', 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK'],
-  ])('are not, where the backend %s, and the client keeps its own', async (_, text) => {
+  ])('are not reused if the backend %s, and the client keeps its connection', async (_, text) => {
     answer(() => text)
     const client = await RawConnection.connect(port)
     for (let count = 1; count < 3; count++) {
@@ -159,8 +159,8 @@ describe('timeouts of a rule', () => {
   })
 })
 
-describe('copies of requests', () => {
-  it('have bodies that come in chunks, of any size', async () => {
+describe('mirrored requests', () => {
+  it('have chunked bodies of any size', async () => {
     raw.onData = (connection) => {
       if (connection.text.endsWith('0\r\n\r\n')) connection.write(ok)
     }
@@ -191,7 +191,7 @@ describe('names of backends', () => {
   const get = (name: string) => running.send(port, { host: `${name}.example.com` })
   const askedFor = (name: string) => dns.asked.filter((one) => one === `${name}.rules.test`).length
 
-  it('serve while DNS fails', async () => {
+  it('keep their last addresses while DNS fails', async () => {
     expect((await get('moving')).status).toBe(200)
     dns.isBroken = true
     const before = askedFor('moving')
@@ -204,7 +204,7 @@ describe('names of backends', () => {
     dns.isBroken = false
   })
 
-  it('that nobody knows are asked for once, however many requests wait', async () => {
+  it('that do not resolve are looked up once, however many requests wait', async () => {
     const before = askedFor('nowhere')
     const answers = await Promise.all(Array.from({ length: 20 }, () => get('nowhere')))
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([503]))

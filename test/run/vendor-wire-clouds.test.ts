@@ -6,7 +6,7 @@ import { anthropic, chat, fleet, messages, openai, schema } from './vendor-wire-
 describe('vendorE', () => {
   const models = '/v1/projects/my-project/locations/us-central1/publishers'
 
-  it('[LLMProvider.vendorE] [VendorEConfig.projectId] [VendorEConfig.region] gets each family of models below its publisher', async () => {
+  it('[LLMProvider.vendorE] [VendorEConfig.projectId] [VendorEConfig.region] receives each model family under its publisher', async () => {
     await chat('e', 'claude-sonnet-4-20250514')
     expect(fleet.lastCall('e')?.path).toBe(
       `${models}/anthropic/models/claude-sonnet-4@20250514:rawPredict`,
@@ -31,7 +31,7 @@ describe('vendorE', () => {
     )
   })
 
-  it('keeps what clients of the format may send and this vendor does not know from it', async () => {
+  it('does not receive fields of the format that it does not know', async () => {
     const cache_control = { type: 'ephemeral' as const, scope: 'global' }
     const system = [{ type: 'text' as const, text: 'Be brief.', cache_control }]
     const request = { model: 'claude-x', max_tokens: 9, messages, system }
@@ -39,7 +39,7 @@ describe('vendorE', () => {
     expect(content).toEqual([{ type: 'text', text: 'Hello from E' }])
   })
 
-  it('counts tokens of the one family, and gives embeddings, as text where the client wants that', async () => {
+  it('counts tokens of one model family, and returns embeddings, in base64 if requested', async () => {
     const counted = await anthropic('e').messages.countTokens({ model: 'claude-x', messages })
     expect(counted).toEqual({ input_tokens: 42 })
     expect(fleet.lastCall('e')?.path).toBe(`${models}/anthropic/models/count-tokens:rawPredict`)
@@ -58,7 +58,7 @@ describe('vendorE', () => {
 const claude = 'anthropic.claude-sonnet-4-20250514-v1:0'
 
 describe('vendorF', () => {
-  it('[LLMProvider.vendorF] [VendorFConfig.region] [BackendAuth.aws] [AwsAuth.secretRef] gets signed requests below the path of the model', async () => {
+  it('[LLMProvider.vendorF] [VendorFConfig.region] [BackendAuth.aws] [AwsAuth.secretRef] receives signed requests at the path of the model', async () => {
     await chat('f', claude)
     expect(fleet.lastCall('f')?.path).toBe(`/model/${claude}/converse`)
     expect(fleet.lastCall('f')?.headers.authorization).toMatch(
@@ -73,7 +73,7 @@ describe('vendorF', () => {
     await expect(chat('f-default', claude)).rejects.toThrow(/us-east-1\/bedrock/)
   })
 
-  it('takes a key of its own in place of a signature', async () => {
+  it('accepts an API key in place of a signature', async () => {
     await chat('f-key', claude)
     expect(fleet.lastCall('f')?.headers.authorization).toBe('Bearer gateway-key')
     expect(fleet.lastCall('f')?.headers['x-amz-date']).toBe(undefined)
@@ -101,7 +101,7 @@ describe('vendorF', () => {
     expect(stopped.stop_reason).toBe('refusal')
   })
 
-  it('gets names of tools that it takes, and clients get theirs back', async () => {
+  it('receives valid tool names, and clients get their own names back', async () => {
     const call = { id: 'tooluse_1', name: 'find_it', input: { a: 1 } }
     fleet.vendors.f.next.push(converses({ texts: ['Well'], call }), converses({ call }))
     const whole = await chat('f', claude, { tools: schema({}) })
@@ -115,7 +115,7 @@ describe('vendorF', () => {
     ])
   })
 
-  it('tells thoughts, whole and in a stream', async () => {
+  it('returns reasoning, whole and in a stream', async () => {
     const thinking = { type: 'enabled' as const, budget_tokens: 2000 }
     const request = { model: claude, max_tokens: 4000, messages, thinking }
     const wanted = [
@@ -130,7 +130,7 @@ describe('vendorF', () => {
     expect(streamed.content).toEqual(wanted)
   })
 
-  it('tells its errors, also in the middle of a stream', async () => {
+  it('returns its errors, also in the middle of a stream', async () => {
     fleet.vendors.f.next.push(
       failsF(400, 'ValidationException', 'too long'),
       (_, response) => {
@@ -157,7 +157,7 @@ describe('vendorF', () => {
     await expect(stream()).rejects.toThrow(/event stream/)
   })
 
-  it('counts tokens of one family, and gives embeddings of each family', async () => {
+  it('counts tokens of one model family, and returns embeddings of each', async () => {
     const counted = await anthropic('f').messages.countTokens({ model: claude, messages })
     expect(counted).toEqual({ input_tokens: 77 })
     expect(fleet.lastCall('f')?.path).toBe(`/model/${claude}/count-tokens`)

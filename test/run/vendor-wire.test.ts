@@ -10,7 +10,7 @@ describe('vendorB', () => {
     return fleet.lastCall('b')?.path
   }
 
-  it('[VendorBConfig.apiVersion] decides the path by the version of the API', async () => {
+  it('[VendorBConfig.apiVersion] has a path that depends on the API version', async () => {
     expect(await pathOf('b')).toBe('/openai/v1/chat/completions')
     expect(await pathOf('b-preview')).toBe('/openai/v1/chat/completions?api-version=preview')
     expect(await pathOf('b-dated')).toBe(
@@ -21,7 +21,7 @@ describe('vendorB', () => {
     expect(await pathOf('b-path')).toBe('/openai/v1/chat/completions')
   })
 
-  it('[VendorBConfig.deploymentName] asks for the deployment, which is the model where the path has none', async () => {
+  it('[VendorBConfig.deploymentName] is asked for the deployment, by default named like the model', async () => {
     await chat('b', 'gpt-4o')
     expect(fleet.lastCall('b')?.body.model).toBe('gpt-4o')
     await chat('b-named', 'gpt-4o')
@@ -30,14 +30,14 @@ describe('vendorB', () => {
     expect(fleet.lastCall('b')?.body.model).toBe('prod')
   })
 
-  it('[LLMProvider.vendorB] [VendorBConfig.endpoint] is reached by TLS at its endpoint, whose scheme is taken off', async () => {
+  it('[LLMProvider.vendorB] [VendorBConfig.endpoint] is reached by TLS at its endpoint, given with or without a scheme', async () => {
     const answer = await chat('b-own', 'gpt-4o')
     expect(answer.choices[0]?.message.content).toBe('Hello from B')
     expect(ownHost.calls.at(-1)?.path).toBe('/openai/v1/chat/completions')
     expect(ownHost.calls.at(-1)?.headers.host).toBe(`localhost:${ownHost.port}`)
   })
 
-  it('has its own version of the API, whatever that of the client is', async () => {
+  it('gets its own API version, whatever the client sends', async () => {
     const client = new AzureOpenAI({
       baseURL: `${fleet.base('b-dated')}/openai`,
       apiKey: 'client-key',
@@ -52,7 +52,7 @@ describe('vendorB', () => {
     expect(fleet.lastCall('b')?.headers['api-key']).toBe('gateway-key')
   })
 
-  it('gets keys in a header of its own, and tokens of the directory as such', async () => {
+  it('gets keys in its own header, and directory tokens as bearer tokens', async () => {
     await chat('b-dated', 'gpt-4o')
     expect(fleet.lastCall('b')?.headers['api-key']).toBe('gateway-key')
     const client = new OpenAI({
@@ -65,7 +65,7 @@ describe('vendorB', () => {
     expect(fleet.lastCall('b')?.headers['api-key']).toBe(undefined)
   })
 
-  it('gives embeddings, and counts tokens here', async () => {
+  it('returns embeddings; the gateway counts its tokens', async () => {
     const { data } = await openai('b-dated').embeddings.create({
       model: 'e-1',
       input: 'one',
@@ -90,7 +90,7 @@ describe('vendorC', () => {
 })
 
 describe('vendorD', () => {
-  it('[LLMProvider.vendorD] gets the native format below the path of the model, its key in a header of its own', async () => {
+  it('[LLMProvider.vendorD] receives its native format at the path of the model, with the key in its own header', async () => {
     await chat('d', 'gemini-2.5-flash', { max_tokens: 64, stop: ['x'], seed: 5 })
     const whole = fleet.lastCall('d')
     expect(whole?.path).toBe('/v1beta/models/gemini-2.5-flash:generateContent')
@@ -113,7 +113,7 @@ describe('vendorD', () => {
     expect(fleet.lastCall('d')?.headers.authorization).toBe('Bearer gateway-key')
   })
 
-  it('gets schemas of tools in the subset that it knows', async () => {
+  it('receives tool schemas in the subset that it supports', async () => {
     const pet = { type: 'object', properties: { id: { type: ['string', 'null'], format: 'uuid' } } }
     const list = { type: 'array', items: { $ref: '#/$defs/pet' }, uniqueItems: true }
     const tools = schema({
@@ -126,14 +126,14 @@ describe('vendorD', () => {
     expect(fleet.lastCall('d')?.body.toolConfig).toEqual({ functionCallingConfig: { mode: 'ANY' } })
   })
 
-  it('gets nothing of a query that means something to another vendor only', async () => {
+  it('does not receive query parameters that belong to another vendor', async () => {
     const request = { model: 'gemini-2.5-flash', max_tokens: 9, messages }
     const { content } = await anthropic('d').beta.messages.create(request)
     expect(content).toMatchObject([{ type: 'text', text: 'Hello from D' }])
     expect(fleet.lastCall('d')?.path).toBe('/v1beta/models/gemini-2.5-flash:generateContent')
   })
 
-  it('tells its errors and what it has counted', async () => {
+  it('returns its errors and its token usage', async () => {
     fleet.vendors.d.next.push(failsD(429, 'quota'))
     const refused = chat('d', 'gemini-2.5-flash')
     await expect(refused).rejects.toBeInstanceOf(OpenAI.RateLimitError)
@@ -147,7 +147,7 @@ describe('vendorD', () => {
     })
   })
 
-  it('gives embeddings', async () => {
+  it('returns embeddings', async () => {
     const { data } = await openai('d').embeddings.create({
       model: 'gemini-embedding-001',
       input: ['one', 'two'],

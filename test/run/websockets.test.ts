@@ -117,7 +117,7 @@ const session = useFixture(
   (session) => session.destroy(),
 )
 
-it('lets a client of HTTP/1.1 through to a backend of HTTP/2', async () => {
+it('connects a WebSocket from HTTP/1.1 to a backend of HTTP/2', async () => {
   const socket = webSocket('/chat?room=1')
   const [response] = (await once(socket, 'upgrade')) as [{ headers: Record<string, string> }]
   expect(response.headers['sec-websocket-protocol']).toBe('chat')
@@ -137,7 +137,7 @@ it('lets a client of HTTP/1.1 through to a backend of HTTP/2', async () => {
   await waitFor('the end of the stream', () => open.size === 0)
 })
 
-it('lets a client of HTTP/2 through to backends of HTTP/1.1 and of HTTP/2', async () => {
+it('connects a WebSocket from HTTP/2 to backends of HTTP/1.1 and of HTTP/2', async () => {
   for (const path of ['/one', '/two']) {
     const { stream, status } = await extended(path)
     expect(status).toBe(200)
@@ -148,7 +148,7 @@ it('lets a client of HTTP/2 through to backends of HTTP/1.1 and of HTTP/2', asyn
   await waitFor('the end of the stream', () => open.size === 0)
 })
 
-it('relays the refusal of a backend, and tells where one takes no extended CONNECT', async () => {
+it('forwards the refusal of a WebSocket, and reports a backend without extended CONNECT', async () => {
   const refused = webSocket('/refused')
   const [, response] = (await once(refused, 'unexpected-response')) as [
     unknown,
@@ -168,7 +168,7 @@ it('relays the refusal of a backend, and tells where one takes no extended CONNE
   plain.close()
 })
 
-it('ends the stream of the backend when the client has gone', async () => {
+it('ends the backend stream of a WebSocket if the client disconnects', async () => {
   const socket = webSocket('/gone')
   await once(socket, 'open')
   await waitFor('the stream', () => open.size === 1)

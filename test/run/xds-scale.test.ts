@@ -57,7 +57,7 @@ function route(n: number, statusCode = 302): VersionedResource {
 }
 
 describe('ten thousand routes', () => {
-  it('reach every worker in parts, and are not sent again after a death', async () => {
+  it('reach every worker in parts, and are not sent again after a worker dies', async () => {
     const rig = newRig()
     const port = await stablePort()
     const acked: number[] = []
@@ -97,8 +97,8 @@ describe('ten thousand routes', () => {
   })
 })
 
-describe('deaths in the middle of many changes', () => {
-  it('leave no request failed at the proxy that lives, and the same state everywhere', async () => {
+describe('processes that die during many changes', () => {
+  it('cause no failed request at the surviving proxy, and the states converge', async () => {
     const upstream = await startUpstream('a')
     disposables.push(() => upstream.close())
     const port = await stablePort()

@@ -179,7 +179,7 @@ describe('what a proxy is sent', () => {
   it.each([
     ['alpha', 'bravo'],
     ['bravo', 'alpha'],
-  ])('is all that the Gateway of %s needs, and no name or value of %s', async (own, other) => {
+  ])('is everything that the Gateway of %s needs, and nothing of %s', async (own, other) => {
     const resources = await received(own)
     const types = resources.map(({ key }) => key.slice(0, key.indexOf('/')))
     const count = (type: string) => types.filter((one) => one === type).length

@@ -47,7 +47,7 @@ const redirected = (port: number) =>
   waitFor('an answer', async () => (await send(port).catch(() => undefined))?.status === 302)
 
 describe('the connection to a controller', () => {
-  it('is TLS with a token, and a proxy without either gets nothing', async () => {
+  it('requires TLS and a token', async () => {
     const port = await stablePort()
     const { plane, caFile, token } = await startSecure(port)
     const addresses = [plane.address]
@@ -75,7 +75,7 @@ describe('the connection to a controller', () => {
     await liar.tells(/connected to the controller/)
   })
 
-  it('goes on when the certificate is renewed, and new ones get the new certificate', async () => {
+  it('survives a certificate renewal, and new connections get the new certificate', async () => {
     const port = await stablePort()
     const { plane, caFile, token } = await startSecure(port)
     const args = ['--xds-ca-file', caFile, '--xds-token-file', token]
@@ -115,7 +115,7 @@ describe('values of Secrets', () => {
     stringData: { 'tls.crt': certificate, 'tls.key': key },
   })
 
-  it('reach the proxy of the Gateway that needs them, and serve after a restart without a controller', async () => {
+  it('reach only the proxy of the Gateway that needs them, and survive a restart without a controller', async () => {
     const [port, otherPort] = [await stablePort(), await stablePort()]
     const [first, second] = [authority.issue(['shop.test']), authority.issue(['shop.test'])]
     const https = {

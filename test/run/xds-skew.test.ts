@@ -109,7 +109,7 @@ const refusalsOf = ({ rejected }: { rejected?: { rejections: readonly object[] }
   rejected?.rejections ?? []
 
 describe('a proxy that is older than its controller', () => {
-  it('serves a resource with fields that it does not know, and says so', async () => {
+  it('serves a resource with unknown fields, and reports them', async () => {
     const [, ...rest] = base()
     const newer = encoded(listener(port), '1', [unknownField(2)])
     const answer = await controller.send([newer, ...rest])
@@ -121,7 +121,7 @@ describe('a proxy that is older than its controller', () => {
     expect(refusalsOf(await controller.send([encoded(listener(port), '2')]))).toEqual([])
   })
 
-  it('leaves a type aside that it does not know, and serves the rest', async () => {
+  it('ignores a resource of an unknown type, and serves the rest', async () => {
     const unknown = new BinaryWriter()
       .tag(1, WireType.LengthDelimited)
       .string('future/default/x')
@@ -140,7 +140,7 @@ describe('a proxy that is older than its controller', () => {
       'a policy with a field that it does not know',
       () => encoded(policy('csrf', 1), '1', [unknownField(7)]),
     ],
-  ])('answers 500 where %s applies, and recovers', async (_, make) => {
+  ])('answers 500 for requests under %s, and recovers', async (_, make) => {
     await controller.send(base())
     expect(await statusOf()).toBe(200)
     const guard = make()
@@ -152,7 +152,7 @@ describe('a proxy that is older than its controller', () => {
 })
 
 describe('a policy whose content does not validate', () => {
-  it('closes its target, and is refused with the place', async () => {
+  it('refuses the requests of its target, and is rejected with the path of the error', async () => {
     await controller.send(base())
     const contents = [
       ['authorization', '{"action":"deny","expressions":["true"]}', /action: expected one of Al/],
@@ -177,28 +177,31 @@ describe('a policy whose content does not validate', () => {
   })
 })
 
-describe('a policy that only gives something, and that an older proxy does not know', () => {
+describe('a policy that protects nothing and that an older proxy does not know', () => {
   const given = (field: string, version: number): Resource =>
     ({ ...policy(field, version), section: 'backend', dispensable: true }) as Resource
 
   it.each([
     ['not at all', () => encoded(given('quantumCertificate', 1))],
     ['in this form', () => encoded(given('gatewayCertificate', 99))],
-  ])('is left out and named where it knows it %s, and nothing is closed', async (_, make) => {
-    const answer = await controller.send([...base(), make()])
-    expect(refusalsOf(answer)).toEqual([
-      {
-        key: make()[0],
-        code: 'resource_partly_known',
-        message: expect.stringMatching(/goes on without it/),
-      },
-    ])
-    expect(await statusOf()).toBe(200)
-  })
+  ])(
+    'is ignored and reported if the proxy knows it %s, and no request is refused',
+    async (_, make) => {
+      const answer = await controller.send([...base(), make()])
+      expect(refusalsOf(answer)).toEqual([
+        {
+          key: make()[0],
+          code: 'resource_partly_known',
+          message: expect.stringMatching(/goes on without it/),
+        },
+      ])
+      expect(await statusOf()).toBe(200)
+    },
+  )
 })
 
 describe('a controller that is older than its proxy', () => {
-  it('serves it, and names what it refuses for a reason that the controller does not know', async () => {
+  it('serves it, and reports rejections with an unknown reason', async () => {
     const manifests = manifest(gatewayOf(port), staticBackend('a', upstream.port), routeOf)
     rig.write('all.yaml', manifests)
     const plane = await rig.controlPlane()
@@ -225,14 +228,14 @@ describe('a controller that is older than its proxy', () => {
   })
 })
 
-describe('a proxy that cannot put a resource in force', () => {
+describe('a proxy that cannot apply a resource', () => {
   const broken = (): BareResource => {
     const resource = route() as Extract<Resource, { type: 'route' }>
     const path = { type: 'RegularExpression' as const, value: '(' }
     return encoded({ ...resource, matches: [{ path, headers: [], query: [] }] }, '2')
   }
 
-  it('keeps the last good version of a route, names the other, and takes the next one', async () => {
+  it('keeps the last good version of a route, reports the bad one, and applies the next one', async () => {
     await controller.send(base())
     const answer = await controller.send([broken()])
     expect(refusalsOf(answer)).toMatchObject([{ key: route().key, code: 'rule_unusable' }])
@@ -241,7 +244,7 @@ describe('a proxy that cannot put a resource in force', () => {
     await waitFor('the new version', async () => (await statusOf()) === 404)
   })
 
-  it('keeps it beyond its own death, and asks for the refused version again', async () => {
+  it('keeps the good version over a restart, and requests the rejected one again', async () => {
     await controller.send(base())
     await controller.send([broken()])
     await proxy.saved()

@@ -93,7 +93,7 @@ function keepSending(port: number) {
 }
 
 describe('a proxy of a controller', () => {
-  it('serves what the controller says, follows changes, and the Gateway says so', async () => {
+  it("serves the controller's configuration and its changes, and the Gateway is Programmed", async () => {
     const { port, plane } = await startAll()
     expect(await upstreamOf(port)).toBe('a')
     const { message } = await plane.condition('Gateway', 'edge', 'Programmed', 'True')
@@ -107,7 +107,7 @@ describe('a proxy of a controller', () => {
     await waitFor('404', async () => (await send(port)).status === 404)
   })
 
-  it('[inference.pool] asks the picker of a pool, which it gets with the pool and its Pods', async () => {
+  it('[inference.pool] receives an InferencePool with its Pods, and asks its picker', async () => {
     const picker = await startEndpointPicker(() => ({ endpoints: `127.0.0.1:${b.port}` }))
     const objects = [
       inferencePool('model', 'model', [a.port, b.port], { name: 'picker' }),
@@ -120,7 +120,7 @@ describe('a proxy of a controller', () => {
     await picker.close()
   })
 
-  it('goes on without the controller, and resumes with the differences only', async () => {
+  it('keeps serving without the controller, and resumes with the differences only', async () => {
     const { port, plane, proxy } = await startAll()
     const stop = keepSending(port)
     await plane.kill()
@@ -135,7 +135,7 @@ describe('a proxy of a controller', () => {
     await plane.condition('Gateway', 'edge', 'Programmed', 'True')
   })
 
-  it('serves after a kill with no controller at all, from a file that only its owner reads', async () => {
+  it('serves after a kill without a controller, from a file that only its owner can read', async () => {
     const { port, plane, proxy } = await startAll()
     await proxy.saved()
     expect(statSync(proxy.lastGood).mode & 0o777).toBe(0o600)
@@ -150,7 +150,7 @@ describe('a proxy of a controller', () => {
     expect(await plane.metric('xds_resources_total')).toBe(0)
   })
 
-  it('moves a damaged file aside and asks the controller for everything', async () => {
+  it('moves a damaged file aside and fetches everything again', async () => {
     const { port, plane, proxy } = await startAll()
     await proxy.saved()
     await proxy.stop()
@@ -163,7 +163,7 @@ describe('a proxy of a controller', () => {
     expect(await plane.metric('xds_rejects_total')).toBe(0)
   })
 
-  it('moves to another replica without a resend, since both make the same versions', async () => {
+  it('moves to another replica without a resend, since versions are equal', async () => {
     const port = await stablePort()
     makeRig(port)
     const [one, two] = [await rig.controlPlane(), await rig.controlPlane()]
@@ -180,7 +180,7 @@ describe('a proxy of a controller', () => {
     expect(await proxy.metric('controller_connections_total')).toBe(2)
   })
 
-  it('tells a port that is taken and puts the rest in force; recovers when it is free', async () => {
+  it('reports a port in use, applies the rest, and recovers once the port is free', async () => {
     const [free, taken] = [await stablePort(), await stablePort()]
     const blocker = createServer()
     await new Promise<void>((resolve) => blocker.listen(taken, '127.0.0.1', resolve))
@@ -206,8 +206,8 @@ describe('a proxy of a controller', () => {
   })
 })
 
-describe('what a Gateway says of its proxies', () => {
-  it('waits for all of them, names what one refuses, and forgets one that was killed', async () => {
+describe('Programmed of a Gateway', () => {
+  it('waits for all proxies, names what one rejects, and drops a killed one', async () => {
     const [port, second] = [await stablePort(), await stablePort()]
     makeRig(port)
     const plane = await rig.controlPlane()
@@ -226,7 +226,7 @@ describe('what a Gateway says of its proxies', () => {
     await plane.condition('Gateway', 'edge', 'Programmed', 'True')
   })
 
-  it('is no longer programmed where no proxy is there for a while', async () => {
+  it('becomes False after a time without proxies', async () => {
     const port = await stablePort()
     makeRig(port)
     const plane = await rig.controlPlane({ aheadMs: 29_500 })
@@ -240,7 +240,7 @@ describe('what a Gateway says of its proxies', () => {
     await plane.condition('Gateway', 'edge', 'Programmed', 'True')
   })
 
-  it('does not wait for a proxy that stands still, and takes it back when it goes on', async () => {
+  it('drops a proxy that hangs, and counts it again once it resumes', async () => {
     const port = await stablePort()
     makeRig(port)
     const plane = await rig.controlPlane({ answerLimitMs: 500 })
@@ -267,7 +267,7 @@ describe('what a Gateway says of its proxies', () => {
 })
 
 describe('sluice proxy', () => {
-  it('names every setting that is missing or wrong', async () => {
+  it('reports every missing or wrong setting', async () => {
     rig = new ClusterRig({})
     const none = await sluice('proxy')
     expect(none.code).toBe(2)
@@ -279,7 +279,7 @@ describe('sluice proxy', () => {
     expect(wrong.stderr).toMatch(/--gateway: "edge" is not `namespace\/name`/)
   })
 
-  it('does not share its state folder', async () => {
+  it('refuses a state folder that another proxy uses', async () => {
     rig = new ClusterRig({})
     const addresses = [`127.0.0.1:${await stablePort()}`]
     const proxy = rig.proxy({ name: 'edge-1', addresses }).launch()
