@@ -2,20 +2,19 @@ import { HTTP2_PREFACE, INCOMPLETE } from '../../core/index.ts'
 import { GatewayError } from '../../errors/index.ts'
 import { UnreadBytes } from '../bytes/unread-bytes.ts'
 import type { AcceptedConnection, OpenConnection } from '../contracts/connections.ts'
-import type { DownstreamHandler, DownstreamStream } from '../contracts/downstream.ts'
+import type { DownstreamHandler } from '../contracts/downstream.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'
 import { admitsPreface, handOver } from '../http2/open-session.ts'
 import type { EngineLimits } from '../limits/engine-limits.ts'
-import type { FramingFields } from '../message/head-output.ts'
 import { refusedRequest } from '../message/head-reader.ts'
 import type { MessageBody } from '../message/message-body.ts'
-import type { ResponseHeadView } from '../message/response-head.ts'
 import { reasonPhrase } from '../message/status-line.ts'
 import { unservedHead } from '../message/unserved-head.ts'
 import { overReadSocket } from '../sockets/read-socket.ts'
 import { Transport, type TransportOwner } from '../sockets/transport.ts'
 import { Timer, type TimerOwner } from '../time/timer-wheel.ts'
-import { Http1Side } from './http1-side.ts'
+import type { TlsChoice } from '../tls/tls-choice.ts'
+import { discardLimit, Http1DownstreamStream } from './downstream-stream.ts'
 import { LingeringClose } from './lingering-close.ts'
 import { RequestWatch } from './request-watch.ts'
 
@@ -24,19 +23,17 @@ type State = 'open' | 'tunnel' | 'closed'
 
 /** Bytes that may wait unread before the socket is paused. */
 const unreadLimit = 16 * 1024
-/** Request body bytes that are read away so that a connection can be kept. */
-const discardLimit = 64 * 1024
 /** How long a tunnel may stay open in one direction only. */
 const halfOpenMs = 60_000
 
 /** One HTTP/1.1 client connection: requests strictly one after the other (RFC 9112 9.3). */
-export class DownstreamConnection
-  extends Http1Side
-  implements DownstreamStream, OpenConnection, TransportOwner, TimerOwner
-{
+export class DownstreamConnection implements OpenConnection, TransportOwner, TimerOwner {
   readonly #parts: EngineParts
   readonly #limits: EngineLimits
+  readonly port: number
+  readonly tls: TlsChoice | undefined
   readonly transport: Transport
+  readonly #stream: Http1DownstreamStream
   readonly #timer = new Timer(this)
   #state: State = 'open'
   #exchange: DownstreamHandler | undefined
@@ -53,12 +50,11 @@ export class DownstreamConnection
   /** How far the head that is arriving has been read. */
   #resume = 0
   readonly #watch: RequestWatch
-  /** The response of the request that is served has begun. */
-  #isAnswered = false
 
   constructor(parts: EngineParts, { limits, port, socket, secure, wasRead }: AcceptedConnection) {
-    super(port, secure?.choice)
     this.#parts = parts
+    this.port = port
+    this.tls = secure?.choice
     this.#limits = limits
     this.#mayBeHttp2 = secure === undefined || admitsPreface(secure)
     const meter = secure === undefined ? parts.clientMeter : parts.tlsMeter
@@ -66,6 +62,7 @@ export class DownstreamConnection
       wasRead !== true
         ? Transport.overShared(parts, socket, this, meter, secure?.raw)
         : overReadSocket(parts, socket, this, meter)
+    this.#stream = new Http1DownstreamStream(parts, this)
     this.#watch = new RequestWatch(parts, this.#timer, limits)
     parts.connections.add(this)
     parts.counters.connectionsTotal++
@@ -73,17 +70,8 @@ export class DownstreamConnection
     parts.timers.arm(this.#timer, limits.idleTimeoutMs)
   }
 
-  sendHead(head: string, exchange: DownstreamHandler): void {
-    this.#isAnswered = true
-    this.transport.appendText(`${head}${this.#connectionField(exchange)}\r\n`)
-  }
-
-  sendResponse(head: ResponseHeadView, framing: FramingFields, exchange: DownstreamHandler): void {
-    this.#isAnswered = true
-    this.transport.startWriteBuffer()
-    head.writeTo(this.transport, framing)
-    this.transport.appendText(this.#connectionField(exchange))
-    this.transport.appendText('\r\n')
+  get #scheme(): 'http' | 'https' {
+    return this.tls === undefined ? 'http' : 'https'
   }
 
   /** A request is being served. */
@@ -164,13 +152,12 @@ export class DownstreamConnection
     this.#parts.timers.rest(this.#timer)
     const exchange = this.#parts.exchanges.take()
     exchange.request.load(reader, this.#unread.bytes, this.#unread.start)
-    exchange.request.scheme = this.scheme
+    exchange.request.scheme = this.#scheme
     this.#unread.start += reader.headLength
     this.#exchange = exchange
-    this.hasContinued = false
-    this.#isAnswered = false
-    this.mustClose = this.#parts.isDraining || this.#isLast || !exchange.request.isPersistent
-    exchange.begin(this, exchange.request.bodyKind)
+    const isLast = this.#parts.isDraining || this.#isLast || !exchange.request.isPersistent
+    this.#stream.begin(isLast)
+    exchange.begin(this.#stream, exchange.request.bodyKind)
     if (this.isBusy && !exchange.requestSource.ended) this.#watch.begin(exchange)
     return true
   }
@@ -216,7 +203,7 @@ export class DownstreamConnection
 
   get awaitsContinue(): boolean {
     const exchange = this.#exchange
-    if (exchange?.request.expectsContinue !== true || this.hasContinued) return false
+    if (exchange?.request.expectsContinue !== true || this.#stream.hasContinued) return false
     const { ended, receivedBytes } = exchange.requestSource
     return !ended && receivedBytes === 0 && this.#unread.size === 0
   }
@@ -226,29 +213,11 @@ export class DownstreamConnection
     if (this.#exchange === undefined) return
     this.#watch.rest()
     if (this.awaitsContinue && !this.#isDiscarding && !this.transport.closed) {
-      this.hasContinued = true
-      this.transport.appendText('HTTP/1.1 100 Continue\r\n\r\n')
-      this.transport.flush()
+      this.#stream.sendContinue()
     }
     if (!this.#isPumping) this.#pump()
     // Inside the pump the body is fed at once, so that head and body leave together.
     else for (let isFed = true; isFed; ) isFed = this.#feedBody()
-  }
-
-  /**
-   * The Connection field of a response that is about to be written. The connection is not kept
-   * when the rest of the request would have to be read away at length, or may or may not come
-   * (a 100 was not sent).
-   */
-  #connectionField({ request, requestSource }: DownstreamHandler): string {
-    if (this.#parts.isDraining) this.mustClose = true
-    if (!requestSource.ended) {
-      const { remaining } = requestSource
-      if (remaining !== undefined && remaining > discardLimit) this.mustClose = true
-      if (this.awaitsContinue) this.mustClose = true
-    }
-    if (this.mustClose) return 'connection: close\r\n'
-    return request.isHttp10 ? 'connection: keep-alive\r\n' : ''
   }
 
   openTunnel(): void {
@@ -268,7 +237,7 @@ export class DownstreamConnection
   /** The exchange has ended; called once for each. */
   exchangeOver(exchange: DownstreamHandler): void {
     const body = exchange.requestSource
-    if (!body.ended && !this.mustClose && !this.transport.closed) {
+    if (!body.ended && !this.#stream.mustClose && !this.transport.closed) {
       this.#isDiscarding = true
       this.#discardFrom = body.receivedBytes
       this.#parts.timers.arm(this.#timer, this.#limits.headTimeoutMs)
@@ -278,7 +247,7 @@ export class DownstreamConnection
     const { endedAt } = exchange
     this.#release(exchange)
     if (this.transport.closed) this.#gone()
-    else if (this.mustClose) this.close()
+    else if (this.#stream.mustClose) this.close()
     else {
       this.#parts.timers.arm(this.#timer, this.#limits.idleTimeoutMs, endedAt)
       this.#pump()
@@ -305,7 +274,7 @@ export class DownstreamConnection
   /** Answers a head that is not served, and closes. */
   #refuse(error: GatewayError, isSilent = false): void {
     this.#parts.counters.badHeads++
-    this.#parts.handler.onBadHead(this.port, error, this.source, this.scheme)
+    this.#parts.handler.onBadHead(this.port, error, this.#stream.source, this.#scheme)
     const { status, text } = error.row
     const body = isSilent ? '' : text
     this.transport.appendText(
@@ -323,7 +292,7 @@ export class DownstreamConnection
   /** Closes now if nothing is served, else after the response under way. */
   closeSoon(): void {
     this.#isLast = true
-    if (this.isBusy) this.mustClose = true
+    if (this.isBusy) this.#stream.mustClose = true
     else if (this.#unread.size === 0 && this.#state === 'open') this.close()
   }
 
@@ -380,7 +349,7 @@ export class DownstreamConnection
   }
 
   #checkProgress(exchange: DownstreamHandler): void {
-    const look = this.#watch.check(exchange, this.#isAnswered)
+    const look = this.#watch.check(exchange, this.#stream.isAnswered)
     if (look === 'slow') exchange.onBadRequestBody(new GatewayError('request_body_timeout'))
     if (look !== 'stalled') return
     // Nothing is awaited of a client that has sent all and can be heard.

@@ -81,7 +81,7 @@ export class DownstreamSession
     this.#keepalive = new Keepalive(parts.timers, limits.http2, this)
     parts.connections.add(this)
     parts.counters.http2Connections++
-    this.writeStart('', [
+    this.output.writeStart('', [
       [settingIds.maxConcurrentStreams, limits.http2.maxConcurrentStreams],
       [settingIds.maxHeaderListSize, limits.maxHeadBytes],
       [settingIds.enableConnectProtocol, 1],
@@ -175,7 +175,7 @@ export class DownstreamSession
   #refuseStream(id: number, code: number): void {
     this.remember(id, true)
     this.flood('reset')
-    this.control(rstStreamFrame(id, code))
+    this.output.control(rstStreamFrame(id, code))
   }
 
   #onRequest(id: number, isLast: boolean): void {
@@ -274,8 +274,7 @@ export class DownstreamSession
   announceEnd(): void {
     if (this.#isAnnounced || this.isOver) return
     this.#isAnnounced = true
-    this.transport.appendText(goawayFrame(windowLimit, errorCodes.noError, ''))
-    this.markDirty()
+    this.output.write(goawayFrame(windowLimit, errorCodes.noError, ''))
   }
 
   /**
@@ -285,8 +284,7 @@ export class DownstreamSession
   closeSoon(): void {
     if (this.isOver || this.#waiting === 'close') return
     this.announceEnd()
-    this.transport.appendText(pingFrame(endPing, false))
-    this.markDirty()
+    this.output.write(pingFrame(endPing, false))
     this.#wait('close')
   }
 
@@ -298,8 +296,7 @@ export class DownstreamSession
   #endSoon(): void {
     if (this.#isEnding) return
     this.#isEnding = true
-    this.transport.appendText(goawayFrame(this.#lastStream, errorCodes.noError, ''))
-    this.markDirty()
+    this.output.write(goawayFrame(this.#lastStream, errorCodes.noError, ''))
     if (this.streams.size === 0) this.close()
     else this.#wait('progress')
   }
@@ -389,8 +386,7 @@ export class DownstreamSession
   // --- keepalive ---
 
   ping(payload: string): void {
-    this.transport.appendText(pingFrame(payload, false))
-    this.markDirty()
+    this.output.write(pingFrame(payload, false))
   }
 
   onSilence(): void {

@@ -9,16 +9,18 @@ import type { FramingFields } from '../message/head-output.ts'
 import type { BodyKind, MessageBody } from '../message/message-body.ts'
 import type { ResponseHeadView } from '../message/response-head.ts'
 import type { ConnectionAddresses } from '../sockets/connection-ends.ts'
+import type { Transport } from '../sockets/transport.ts'
 import type { TlsChoice } from '../tls/tls-choice.ts'
 import { errorCodes } from './frames.ts'
-import type { StreamSession } from './sending-stream.ts'
+import { Http2Stream, type StreamSession } from './http2-stream.ts'
 import { Stall } from './stalled-streams.ts'
-import { TunnelStream } from './tunnel-stream.ts'
+import type { StreamOutput } from './stream-output.ts'
 
 const httpVersion = 'HTTP/1.1'
 
-/** What such a stream needs of its connection besides. */
+/** What such a stream needs from its connection as well. */
 export interface ClientSession extends StreamSession {
+  readonly transport: Transport
   readonly port: number
   readonly tls: TlsChoice | undefined
   readonly ends: ConnectionAddresses
@@ -27,7 +29,7 @@ export interface ClientSession extends StreamSession {
 }
 
 /** One request of a client and its response. */
-export class Http2DownstreamStream extends TunnelStream implements DownstreamStream {
+export class Http2DownstreamStream extends Http2Stream implements DownstreamStream {
   readonly #server: ClientSession
   readonly framesBodies = true
   readonly bufferHolder = undefined
@@ -65,8 +67,20 @@ export class Http2DownstreamStream extends TunnelStream implements DownstreamStr
     return this.#server.transport.socket
   }
 
-  get sink(): this {
-    return this
+  get sink(): StreamOutput {
+    return this.output
+  }
+
+  get needsDrain(): boolean {
+    return this.output.needsDrain
+  }
+
+  get backlog(): number {
+    return this.output.backlog
+  }
+
+  get sentBytes(): number {
+    return this.output.sentBytes
   }
 
   protected get body(): MessageBody | undefined {
@@ -94,10 +108,9 @@ export class Http2DownstreamStream extends TunnelStream implements DownstreamStr
 
   /** An answer without an exchange. `head`: without its empty line. */
   answer(head: string, body: string): void {
-    this.setHead(head)
-    this.appendText(body)
-    this.endBody('')
-    this.flush()
+    this.output.setHead(head)
+    this.output.appendText(body)
+    this.output.end()
   }
 
   get awaitsContinue(): boolean {
@@ -162,31 +175,31 @@ export class Http2DownstreamStream extends TunnelStream implements DownstreamStr
 
   // --- the response ---
 
-  protected encodeHead(head: string): string {
-    return this.session.encoder.response(head)
+  encodeHead(head: string): string {
+    return this.session.output.encoder.response(head)
   }
 
   sendInterim(head: string): void {
-    if (!this.isSendClosed) {
-      this.session.writeHeaders(this.id, this.session.encoder.response(head), false)
+    if (!this.output.isClosed) {
+      this.session.output.writeHeaders(this.id, this.session.output.encoder.response(head), false)
     }
   }
 
   sendHead(head: string): void {
     this.#isAnswered = true
-    this.setHead(head)
+    this.output.setHead(head)
   }
 
   sendResponse(head: ResponseHeadView, framing: FramingFields): void {
     this.#isAnswered = true
-    this.setHead(head.text(framing))
+    this.output.setHead(head.text(framing))
   }
 
-  override onSendDrain(): void {
+  onSendDrain(): void {
     this.#exchange?.onClientDrain()
   }
 
-  protected override onSendEnd(): void {
+  onSendEnd(): void {
     if (this.#exchange === undefined) this.#settle()
   }
 
@@ -203,7 +216,7 @@ export class Http2DownstreamStream extends TunnelStream implements DownstreamStr
 
   /** The response is over, one way or the other: so is the stream. */
   #settle(): void {
-    if (!this.isSendClosed) this.session.reset(this, errorCodes.cancel)
+    if (!this.output.isClosed) this.session.reset(this, errorCodes.cancel)
     else if (this.isReceiveClosed) this.session.forget(this)
     // The rest of the request is not needed (RFC 9113 8.1).
     else this.session.reset(this, errorCodes.noError)
@@ -215,20 +228,24 @@ export class Http2DownstreamStream extends TunnelStream implements DownstreamStr
   startTunnel(head: string, _protocol: string): TunnelEnd {
     const fields = head.slice(head.indexOf('\r\n') + 2)
     const kept = fields.replace(/^(?:sec-websocket-accept|content-length):.*\r\n/gim, '')
-    this.setHead(`${httpVersion} 200 \r\n${kept}`)
-    this.flush()
-    return this
+    this.output.setHead(`${httpVersion} 200 \r\n${kept}`)
+    this.output.flush()
+    return this.tunnelEnd
+  }
+
+  openTunnel(): void {
+    this.tunnelEnd.open()
   }
 
   limitTunnel(): void {
     // A stream costs little while it waits, and the session looks after those that do not move.
   }
 
-  protected onTunnelBytes(bytes: Buffer, start: number, end: number): void {
+  onTunnelBytes(bytes: Buffer, start: number, end: number): void {
     this.#exchange?.onClientTunnelBytes(bytes, start, end)
   }
 
-  protected onTunnelEnd(): void {
+  onTunnelEnd(): void {
     this.#exchange?.onClientTunnelEnd()
   }
 }

@@ -2,14 +2,36 @@ import { PieceQueue } from '../../base/piece-queue.ts'
 import type { GatewayError } from '../../errors/index.ts'
 import type { MessageBody } from '../message/message-body.ts'
 import { errorCodes } from './frames.ts'
-import { SendingStream, type StreamSession } from './sending-stream.ts'
+import type { SessionOutput } from './session-output.ts'
+import { type OutputStream, StreamOutput } from './stream-output.ts'
+import { StreamTunnel } from './stream-tunnel.ts'
+
+/** What a stream needs from its connection. */
+export interface StreamSession {
+  readonly output: SessionOutput
+  /** What we admit to one stream. */
+  readonly streamWindow: number
+  /** Tells the peer that a stream is over, and forgets it. */
+  reset(stream: Http2Stream, code: number): void
+  /** The same for a fault of the peer. */
+  abortStream(stream: Http2Stream, code: number, detail: string): void
+  /** Both sides have ended a stream. */
+  forget(stream: Http2Stream): void
+  toError(thrown: unknown): GatewayError
+}
 
 /**
- * A stream with its receiving half: data goes on into a body while that wants it, and else waits
- * here, bounded by the window that we have given. The window is given back as data is taken, so
- * that whoever is slow at the other end slows the peer down (RFC 9113 5.2).
+ * One request and its response on a connection. Received data goes on into a body while that wants
+ * it, and else waits here, bounded by the window that we have given. The window is given back as data
+ * is taken, so that a slow reader at the other end slows the peer down (RFC 9113 5.2).
  */
-export abstract class Http2Stream extends SendingStream {
+export abstract class Http2Stream implements OutputStream {
+  /** 0 while the stream is not open. */
+  id: number
+  protected readonly session: StreamSession
+  readonly output: StreamOutput
+  /** Made for streams that leave HTTP. */
+  #tunnel: StreamTunnel | undefined
   receiveWindow: number
   /** END_STREAM has arrived, or nothing more is taken. */
   isReceiveClosed = false
@@ -22,7 +44,9 @@ export abstract class Http2Stream extends SendingStream {
   #isFinished = false
 
   constructor(session: StreamSession, id: number, sendWindow: number, receiveWindow: number) {
-    super(session, id, sendWindow)
+    this.session = session
+    this.id = id
+    this.output = new StreamOutput(session.output, this, sendWindow)
     this.receiveWindow = receiveWindow
   }
 
@@ -36,6 +60,32 @@ export abstract class Http2Stream extends SendingStream {
   abstract onReset(code: number): void
   /** The connection is gone. */
   abstract onSessionGone(error: GatewayError): void
+  abstract encodeHead(head: string): string
+  abstract onSendEnd(): void
+  abstract onSendDrain(): void
+  abstract onTunnelBytes(bytes: Buffer, start: number, end: number): void
+  /** The peer sends nothing more into the tunnel. */
+  abstract onTunnelEnd(): void
+
+  /** Streams of a peer are open from the start. */
+  mayOpen(): boolean {
+    return true
+  }
+
+  open(): void {
+    // Streams of a peer have their numbers.
+  }
+
+  /** The end of a tunnel through this stream. */
+  get tunnelEnd(): StreamTunnel {
+    this.#tunnel ??= new StreamTunnel(this)
+    return this.#tunnel
+  }
+
+  /** Data goes into a tunnel. */
+  protected get isTunnel(): boolean {
+    return this.#tunnel?.isOpen === true
+  }
 
   /** Octets of data received. */
   get receivedBytes(): number {
@@ -48,6 +98,11 @@ export abstract class Http2Stream extends SendingStream {
   }
 
   onData(bytes: Buffer, start: number, end: number, isLast: boolean): void {
+    if (this.#tunnel?.isOpen === true) {
+      this.#tunnel.take(bytes, start, end)
+      if (isLast) this.endReceiving('')
+      return
+    }
     this.#received += end - start
     if (this.#announced >= 0 && this.#received > this.#announced) {
       this.broken('more data than content-length')
@@ -64,8 +119,10 @@ export abstract class Http2Stream extends SendingStream {
   /** Data and trailers are complete. */
   endReceiving(trailers: string): void {
     this.#trailers = trailers
-    if (!this.isReceiveClosed && !this.#close()) return
-    if (this.#held.size === 0) this.#finish()
+    if (this.isReceiveClosed || this.#close()) {
+      if (this.#held.size === 0) this.#finish()
+    }
+    this.#tunnel?.endIfReceived()
   }
 
   /** Nothing more will come; false where something is missing (RFC 9113 8.1.1). */
@@ -121,22 +178,17 @@ export abstract class Http2Stream extends SendingStream {
   }
 
   /** Data has been taken: the peer may send as much again. */
-  protected credit(length: number): void {
-    this.session.credit(length)
+  credit(length: number): void {
+    this.session.output.credit(length)
     this.#uncredited += length
     if (this.isReceiveClosed || this.#uncredited * 2 < this.session.streamWindow) return
     this.receiveWindow += this.#uncredited
-    this.session.updateWindow(this.id, this.#uncredited)
+    this.session.output.updateWindow(this.id, this.#uncredited)
     this.#uncredited = 0
   }
 
-  /** Padding counts as taken at once. */
-  creditPadding(length: number): void {
-    this.credit(length)
-  }
-
   /** A piece that waits, for whoever takes data past the body. */
-  protected takeHeld(): Buffer | undefined {
+  takeHeld(): Buffer | undefined {
     return this.#held.shift()
   }
 
@@ -146,7 +198,8 @@ export abstract class Http2Stream extends SendingStream {
     this.#isFinished = true
     const waiting = this.#held.size
     this.#held.take()
-    if (waiting > 0) this.session.credit(waiting)
+    const dropped = waiting + (this.#tunnel?.drop() ?? 0)
+    if (dropped > 0) this.session.output.credit(dropped)
   }
 
   /** The peer has reset the stream. */
@@ -156,7 +209,7 @@ export abstract class Http2Stream extends SendingStream {
 
   /** Nothing is sent or taken any more. */
   closeBoth(): void {
-    this.closeSending()
+    this.output.close()
     this.closeReceiving()
   }
 }

@@ -1,6 +1,5 @@
-import type { EngineParts } from '../contracts/engine-parts.ts'
 import type { Http2Limits } from '../limits/http2-limits.ts'
-import type { Flushable } from '../sockets/flush-queue.ts'
+import type { Flushable, FlushQueue } from '../sockets/flush-queue.ts'
 import type { Transport } from '../sockets/transport.ts'
 import {
   ConnectionError,
@@ -17,19 +16,30 @@ import {
   windowUpdateFrame,
 } from './frames.ts'
 import { HpackEncoder } from './hpack-encoder.ts'
-import type { SendingStream } from './sending-stream.ts'
+import type { ConnectionOutput, StreamOutput } from './stream-output.ts'
 
 /** Answers to control frames that may wait for a peer that does not read. */
 const unreadLimit = 1_024
 
+/** The connection that an output belongs to. */
+interface OutputSession {
+  readonly transport: Transport
+  /** No frames are read or written any more. */
+  readonly isOver: boolean
+  /** A DATA frame was written. */
+  onDataSent(): void
+  /** A stream has something to send that may not leave now. */
+  onWait(): void
+}
+
 /** The writing side of a connection, and the windows of both sides. */
-export abstract class SessionOutput implements Flushable {
-  protected readonly parts: EngineParts
-  protected readonly limits: Http2Limits
-  abstract readonly transport: Transport
+export class SessionOutput implements ConnectionOutput, Flushable {
+  readonly #session: OutputSession
+  readonly #flushes: FlushQueue
+  readonly #limits: Http2Limits
   readonly encoder: HpackEncoder = new HpackEncoder()
   /** Streams with something to send, in the order of their turns. */
-  readonly waiting = new Set<SendingStream>()
+  readonly waiting = new Set<StreamOutput>()
   /** What the peer admits on the whole connection, and what we do. */
   sendWindow: number = startWindow
   #receiveWindow: number
@@ -38,22 +48,20 @@ export abstract class SessionOutput implements Flushable {
   peerFrameSize: number = startFrameSize
   #unreadAnswers = 0
   #isDirty = false
-  /** No frames are read or written any more. */
-  protected isOver = false
 
-  constructor(parts: EngineParts, limits: Http2Limits) {
-    this.parts = parts
-    this.limits = limits
+  constructor(flushes: FlushQueue, limits: Http2Limits, session: OutputSession) {
+    this.#flushes = flushes
+    this.#limits = limits
+    this.#session = session
     this.#receiveWindow = Math.max(limits.connectionWindowBytes, startWindow)
   }
 
-  /** What we admit to one stream. */
-  get streamWindow(): number {
-    return this.limits.streamWindowBytes
+  get transport(): Transport {
+    return this.#session.transport
   }
 
   /** The peer has sent so much. Throws where it was not admitted. */
-  protected take(flowLength: number): void {
+  take(flowLength: number): void {
     this.#receiveWindow -= flowLength
     if (this.#receiveWindow < 0) {
       throw new ConnectionError(errorCodes.flowControl, 'more data than the window')
@@ -61,66 +69,58 @@ export abstract class SessionOutput implements Flushable {
   }
 
   writeHeaders(id: number, block: string, isLast: boolean): void {
-    this.transport.appendText(headerFrames(id, block, isLast, this.peerFrameSize))
-    this.markDirty()
+    this.write(headerFrames(id, block, isLast, this.peerFrameSize))
   }
 
   writeData(id: number, piece: string, isLast: boolean): void {
     this.sendWindow -= piece.length
-    this.onDataSent()
+    this.#session.onDataSent()
     const flags = isLast ? frameFlags.endStream : 0
-    this.transport.appendText(frameHead(piece.length, frameTypes.data, flags, id) + piece)
-    this.markDirty()
+    this.write(frameHead(piece.length, frameTypes.data, flags, id) + piece)
   }
 
-  /** A DATA frame was written. */
-  protected abstract onDataSent(): void
-
   /** A frame that answers one of the peer's. */
-  protected control(frame: string): void {
-    if (this.isOver) return
+  control(frame: string): void {
+    if (this.#session.isOver) return
     if (this.transport.needsDrain && ++this.#unreadAnswers > unreadLimit) throw floodError('unread')
-    this.transport.appendText(frame)
-    this.markDirty()
+    this.write(frame)
   }
 
   /** The first frames of this side. */
-  protected writeStart(preface: string, settings: [id: number, value: number][]): void {
-    const { maxFrameBytes, streamWindowBytes, connectionWindowBytes } = this.limits
+  writeStart(preface: string, settings: [id: number, value: number][]): void {
+    const { maxFrameBytes, streamWindowBytes, connectionWindowBytes } = this.#limits
     settings.push([settingIds.initialWindowSize, streamWindowBytes])
     if (maxFrameBytes !== startFrameSize) settings.push([settingIds.maxFrameSize, maxFrameBytes])
     let start = preface + settingsFrame(settings)
     const more = connectionWindowBytes - startWindow
     if (more > 0) start += windowUpdateFrame(0, more)
-    this.transport.appendText(start)
-    this.markDirty()
+    this.write(start)
   }
 
   /** Data of the whole connection has been taken. */
   credit(length: number): void {
     this.#uncredited += length
-    if (this.isOver || this.#uncredited * 2 < this.limits.connectionWindowBytes) return
+    if (this.#session.isOver || this.#uncredited * 2 < this.#limits.connectionWindowBytes) return
     this.#receiveWindow += this.#uncredited
     this.updateWindow(0, this.#uncredited)
     this.#uncredited = 0
   }
 
   updateWindow(id: number, increment: number): void {
-    if (this.isOver) return
-    this.transport.appendText(windowUpdateFrame(id, increment))
-    this.markDirty()
+    if (this.#session.isOver) return
+    this.write(windowUpdateFrame(id, increment))
   }
 
-  /** A stream has something to send that may not leave now. */
   onWait(): void {
-    // For sessions that bound how long that may last.
+    this.#session.onWait()
   }
 
-  /** Bytes were appended: they leave at the end of this turn. */
-  markDirty(): void {
+  /** Appends frames; they leave at the end of this tick of the event loop. */
+  write(frames: string): void {
+    this.transport.appendText(frames)
     if (this.#isDirty) return
     this.#isDirty = true
-    this.parts.flushes.add(this)
+    this.#flushes.add(this)
   }
 
   flushNow(): void {
@@ -133,22 +133,19 @@ export abstract class SessionOutput implements Flushable {
     this.sendWaiting()
   }
 
-  /** Everybody who waits gets a turn; who is not done goes to the end. */
-  protected sendWaiting(): void {
+  /** Every stream that waits may send; one that is not done goes to the end. */
+  sendWaiting(): void {
     if (this.waiting.size === 0) return
     for (const stream of [...this.waiting]) {
-      if (this.isOver || this.transport.needsDrain) return
+      if (this.#session.isOver || this.transport.needsDrain) return
       this.sendOne(stream)
     }
   }
 
-  protected sendOne(stream: SendingStream): void {
+  sendOne(stream: StreamOutput): void {
     stream.send()
     this.waiting.delete(stream)
-    if (stream.needsDrain && !stream.isSendClosed) this.waiting.add(stream)
-    else if (stream.isAwaitingDrain) {
-      stream.isAwaitingDrain = false
-      stream.onSendDrain()
-    }
+    if (stream.needsDrain) this.waiting.add(stream)
+    else stream.drained()
   }
 }

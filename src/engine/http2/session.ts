@@ -3,7 +3,7 @@ import { UnreadBytes } from '../bytes/unread-bytes.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'
 import type { FloodKind } from '../limits/http2-floods.ts'
 import type { Http2Limits } from '../limits/http2-limits.ts'
-import type { TransportOwner } from '../sockets/transport.ts'
+import type { Transport, TransportOwner } from '../sockets/transport.ts'
 import { FloodGuard } from './flood-guard.ts'
 import { type FrameHandler, FrameReader } from './frame-reader.ts'
 import {
@@ -24,7 +24,7 @@ import {
   windowLimit,
 } from './frames.ts'
 import { HpackDecoder } from './hpack-decoder.ts'
-import type { Http2Stream } from './http2-stream.ts'
+import type { Http2Stream, StreamSession } from './http2-stream.ts'
 import { PastStreams } from './past-streams.ts'
 import { SessionOutput } from './session-output.ts'
 
@@ -35,7 +35,13 @@ const lateFramesOfStream = 16
 const lateFramesOfData = 4
 
 /** What both sides of a connection have in common: frames, windows, settings, and how it ends. */
-export abstract class Http2Session extends SessionOutput implements TransportOwner, FrameHandler {
+export abstract class Http2Session implements TransportOwner, FrameHandler, StreamSession {
+  protected readonly parts: EngineParts
+  protected readonly limits: Http2Limits
+  abstract readonly transport: Transport
+  readonly output: SessionOutput
+  /** No frames are read or written any more. */
+  isOver = false
   readonly #reader: FrameReader
   readonly #unread = new UnreadBytes()
   protected readonly decoder: HpackDecoder = new HpackDecoder()
@@ -54,10 +60,17 @@ export abstract class Http2Session extends SessionOutput implements TransportOwn
   #dataUnderWay = 0
 
   constructor(parts: EngineParts, limits: Http2Limits, maxBlockSize: number) {
-    super(parts, limits)
+    this.parts = parts
+    this.limits = limits
+    this.output = new SessionOutput(parts.flushes, limits, this)
     this.guard = new FloodGuard(() => parts.clock.now())
     const { maxFrameBytes: maxFrameSize } = limits
     this.#reader = new FrameReader(this, { maxFrameSize, maxBlockSize, maxContinuations: 32 })
+  }
+
+  /** What we admit to one stream. */
+  get streamWindow(): number {
+    return this.limits.streamWindowBytes
   }
 
   protected get isInBlock(): boolean {
@@ -119,7 +132,7 @@ export abstract class Http2Session extends SessionOutput implements TransportOwn
   }
 
   onDataFrame(id: number, flowLength: number): void {
-    this.take(flowLength)
+    this.output.take(flowLength)
     const stream = this.streams.get(id)
     if (stream === undefined) {
       this.#onStray(id, flowLength)
@@ -136,14 +149,14 @@ export abstract class Http2Session extends SessionOutput implements TransportOwn
   }
 
   /** Peers measure the round trip with pings while data moves (gRPC does), and give windows back. */
-  protected onDataSent(): void {
+  onDataSent(): void {
     this.guard.grant('ping', 1)
     this.guard.grant('late', lateFramesOfData)
   }
 
   onData(id: number, bytes: Buffer, start: number, end: number, isLast: boolean): void {
     const stream = this.streams.get(id)
-    if (stream === undefined || stream.isReceiveClosed) this.credit(end - start)
+    if (stream === undefined || stream.isReceiveClosed) this.output.credit(end - start)
     else stream.onData(bytes, start, end, isLast)
   }
 
@@ -152,10 +165,10 @@ export abstract class Http2Session extends SessionOutput implements TransportOwn
     const stream = this.streams.get(id)
     if (stream === undefined) {
       if (length === 0 && isLast) this.flood('late')
-      if (padding > 0) this.credit(padding)
+      if (padding > 0) this.output.credit(padding)
       return
     }
-    if (padding > 0) stream.creditPadding(padding)
+    if (padding > 0) stream.credit(padding)
     if (isLast) stream.endReceiving('')
   }
 
@@ -178,7 +191,7 @@ export abstract class Http2Session extends SessionOutput implements TransportOwn
       return
     }
     this.flood('stray')
-    this.control(rstStreamFrame(id, errorCodes.streamClosed))
+    this.output.control(rstStreamFrame(id, errorCodes.streamClosed))
   }
 
   /** What is known of a stream that is over: true where we have reset it. */
@@ -186,7 +199,16 @@ export abstract class Http2Session extends SessionOutput implements TransportOwn
     return this.#past.wasReset(id)
   }
 
-  /** Nobody has begun this stream so far. */
+  onDrain(): void {
+    this.output.onDrain()
+  }
+
+  /** A stream has something to send that may not leave now. */
+  onWait(): void {
+    // For sessions that bound how long that may last.
+  }
+
+  /** This stream has not begun so far. */
   protected abstract isUnused(id: number): boolean
 
   onPriority(id: number, dependency: number): void {
@@ -219,7 +241,7 @@ export abstract class Http2Session extends SessionOutput implements TransportOwn
   }
 
   onSetting(id: number, value: number): void {
-    if (id === settingIds.headerTableSize) this.encoder.resize(value)
+    if (id === settingIds.headerTableSize) this.output.encoder.resize(value)
     else if (id === settingIds.maxConcurrentStreams) this.peerStreams = value
     else if (id === settingIds.initialWindowSize) this.#resizeWindows(value)
     else if (id === settingIds.maxFrameSize) {
@@ -227,7 +249,7 @@ export abstract class Http2Session extends SessionOutput implements TransportOwn
         throw new ConnectionError(errorCodes.protocol, 'MAX_FRAME_SIZE out of range')
       }
       // Larger frames gain nothing: what is sent is cut into pieces that are copied.
-      this.peerFrameSize = Math.min(value, startFrameSize)
+      this.output.peerFrameSize = Math.min(value, startFrameSize)
     } else if (id === settingIds.enablePush || id === settingIds.enableConnectProtocol) {
       if (value > 1) throw new ConnectionError(errorCodes.protocol, 'a setting is 0 or 1')
       if (id === settingIds.enableConnectProtocol) this.peerConnects = value === 1
@@ -239,8 +261,8 @@ export abstract class Http2Session extends SessionOutput implements TransportOwn
     const change = size - this.peerWindow
     this.peerWindow = size
     for (const stream of this.streams.values()) {
-      stream.sendWindow += change
-      if (stream.sendWindow > windowLimit) {
+      stream.output.sendWindow += change
+      if (stream.output.sendWindow > windowLimit) {
         throw new ConnectionError(errorCodes.flowControl, 'window too large')
       }
     }
@@ -249,10 +271,10 @@ export abstract class Http2Session extends SessionOutput implements TransportOwn
 
   onSettingsEnd(): void {
     this.flood('settings')
-    this.control(settingsAck)
+    this.output.control(settingsAck)
     if (!this.#hasWindowGrown) return
     this.#hasWindowGrown = false
-    this.sendWaiting()
+    this.output.sendWaiting()
   }
 
   /** Nothing waits for it: what we announce holds from the start, where it admits less later on. */
@@ -267,7 +289,7 @@ export abstract class Http2Session extends SessionOutput implements TransportOwn
       return
     }
     this.flood('ping')
-    this.control(pingFrame(payload, true))
+    this.output.control(pingFrame(payload, true))
   }
 
   protected abstract onPong(payload: string): void
@@ -286,22 +308,22 @@ export abstract class Http2Session extends SessionOutput implements TransportOwn
 
   #growConnectionWindow(increment: number): void {
     if (increment === 0) throw new ConnectionError(errorCodes.protocol, 'window update by 0')
-    this.sendWindow += increment
-    if (this.sendWindow > windowLimit) {
+    this.output.sendWindow += increment
+    if (this.output.sendWindow > windowLimit) {
       throw new ConnectionError(errorCodes.flowControl, 'window too large')
     }
-    if (increment < smallStep) this.flood(this.waiting.size > 0 ? 'window' : 'late')
-    this.sendWaiting()
+    if (increment < smallStep) this.flood(this.output.waiting.size > 0 ? 'window' : 'late')
+    this.output.sendWaiting()
   }
 
   #growWindow(stream: Http2Stream, increment: number): void {
-    stream.sendWindow += increment
+    stream.output.sendWindow += increment
     if (increment === 0) this.abortStream(stream, errorCodes.protocol, 'window update by 0')
-    else if (stream.sendWindow > windowLimit) {
+    else if (stream.output.sendWindow > windowLimit) {
       this.abortStream(stream, errorCodes.flowControl, 'window too large')
     } else {
-      if (increment < smallStep) this.flood(stream.backlog > 0 ? 'window' : 'late')
-      if (stream.backlog > 0) this.sendOne(stream)
+      if (increment < smallStep) this.flood(stream.output.backlog > 0 ? 'window' : 'late')
+      if (stream.output.backlog > 0) this.output.sendOne(stream.output)
     }
   }
 
@@ -325,10 +347,7 @@ export abstract class Http2Session extends SessionOutput implements TransportOwn
     if (!stream.isReceiveClosed) this.#dataUnderWay += Math.max(0, stream.receiveWindow)
     stream.closeBoth()
     this.remember(stream.id, true)
-    if (!this.isOver) {
-      this.transport.appendText(rstStreamFrame(stream.id, code))
-      this.markDirty()
-    }
+    if (!this.isOver) this.output.write(rstStreamFrame(stream.id, code))
     this.onStreamGone()
   }
 

@@ -151,7 +151,7 @@ export class UpstreamSession extends Http2Session implements OpeningOwner, Timer
     onUpstreamConnected((clock.now() - this.#startedAt) / 1_000)
     timers.disarm(this.#timer)
     this.#state = 'ready'
-    this.writeStart(clientPreface, [[settingIds.enablePush, 0]])
+    this.output.writeStart(clientPreface, [[settingIds.enablePush, 0]])
     for (const stream of [...this.#unopened]) stream.ready()
     this.#rest()
   }
@@ -174,7 +174,7 @@ export class UpstreamSession extends Http2Session implements OpeningOwner, Timer
     this.#unopened.delete(stream)
     this.#lastStream += 2
     stream.id = this.#lastStream
-    stream.sendWindow = this.peerWindow
+    stream.output.sendWindow = this.peerWindow
     this.streams.set(stream.id, stream)
     if (this.#lastStream >= lastNumber) this.#leave()
   }

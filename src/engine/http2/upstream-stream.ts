@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import { GatewayError } from '../../errors/index.ts'
-import type { TunnelEnd } from '../bytes/tunnel.ts'
 import type { UpstreamHandler, UpstreamStream } from '../contracts/upstream.ts'
 import type { FramingFields } from '../message/head-output.ts'
 import type { HeadReader } from '../message/head-reader.ts'
@@ -9,15 +8,15 @@ import type { BodyKind, MessageBody } from '../message/message-body.ts'
 import type { RequestHeadView } from '../message/request-head.ts'
 import type { UpstreamAddress } from '../sockets/upstream-address.ts'
 import { errorCodes } from './frames.ts'
+import { Http2Stream, type StreamSession } from './http2-stream.ts'
 import type { ResponseFields } from './response-fields.ts'
-import type { StreamSession } from './sending-stream.ts'
-import { TunnelStream } from './tunnel-stream.ts'
+import type { StreamOutput } from './stream-output.ts'
 
 /** RFC 6455 1.3. */
 const webSocketGuid = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
 const keyPattern = /^sec-websocket-key:[ \t]*(\S*)[ \t]*\r\n/im
 
-/** What such a stream needs of its connection besides. */
+/** What such a stream needs from its connection as well. */
 export interface RequestSession extends StreamSession {
   /** As of a link. */
   readonly lostTick: number | undefined
@@ -44,7 +43,7 @@ export interface RequestSession extends StreamSession {
  * One request to an upstream that speaks HTTP/2, and its response. A request that asks to switch to
  * another protocol becomes an extended CONNECT, and its success the switch (RFC 8441 5).
  */
-export class Http2UpstreamStream extends TunnelStream implements UpstreamStream {
+export class Http2UpstreamStream extends Http2Stream implements UpstreamStream {
   readonly #upstream: RequestSession
   readonly framesBodies = true
   isUnprocessed = false
@@ -61,8 +60,6 @@ export class Http2UpstreamStream extends TunnelStream implements UpstreamStream 
   /** Set where the request asks for a tunnel: the protocol in it, and the key of a WebSocket. */
   #protocol: string | undefined
   #key = ''
-  /** The half to the upstream may end: an extended CONNECT stays open behind its head. */
-  #mayEnd = true
 
   constructor(session: RequestSession, handler: UpstreamHandler, served: number) {
     super(session, 0, 0, session.streamWindow)
@@ -71,9 +68,16 @@ export class Http2UpstreamStream extends TunnelStream implements UpstreamStream 
     this.served = served
   }
 
-  get sink(): this {
-    return this
+  get sink(): StreamOutput {
+    return this.output
   }
+
+  get backlog(): number {
+    return this.output.backlog
+  }
+
+  /** Data waits in the stream while nothing takes it. */
+  pause(): void {}
 
   get lostTick(): number | undefined {
     return this.#upstream.lostTick
@@ -87,12 +91,8 @@ export class Http2UpstreamStream extends TunnelStream implements UpstreamStream 
     return this.#upstream.isReady
   }
 
-  get tunnelEnd(): TunnelEnd {
-    return this
-  }
-
   startTunnel(): void {
-    this.openTunnel()
+    this.tunnelEnd.open()
   }
 
   protected get body(): MessageBody | undefined {
@@ -114,28 +114,28 @@ export class Http2UpstreamStream extends TunnelStream implements UpstreamStream 
     this.#handler?.onUpstreamReady(this)
   }
 
-  protected override open(): void {
+  override open(): void {
     this.#upstream.open(this)
   }
 
-  protected encodeHead(head: string): string {
+  encodeHead(head: string): string {
     const { scheme } = this.#upstream
     const protocol = this.#protocol
     return protocol === undefined
-      ? this.session.encoder.request(head, scheme, this.#sensitiveNames)
-      : this.session.encoder.connect(head, scheme, protocol, this.#sensitiveNames)
+      ? this.session.output.encoder.request(head, scheme, this.#sensitiveNames)
+      : this.session.output.encoder.connect(head, scheme, protocol, this.#sensitiveNames)
   }
 
   sendHead(head: string, sensitiveNames?: ReadonlySet<string>): void {
     this.#sensitiveNames = sensitiveNames
     this.#protocol = this.#handler?.upgrade?.split(',')[0]?.trim().toLowerCase()
     if (this.#protocol === undefined) {
-      this.setHead(head)
+      this.output.setHead(head)
       return
     }
-    this.#mayEnd = false
+    this.output.withholdsEnd = true
     this.#key = keyPattern.exec(head)?.[1] ?? ''
-    this.setHead(head.replace(keyPattern, ''))
+    this.output.setHead(head.replace(keyPattern, ''))
   }
 
   sendRequest(
@@ -147,28 +147,17 @@ export class Http2UpstreamStream extends TunnelStream implements UpstreamStream 
     this.sendHead(request.text(framing, upgrade, expects), request.sensitiveNames)
   }
 
-  override endBody(trailers: string): void {
-    if (this.#mayEnd) super.endBody(trailers)
-  }
-
-  /** The other end of the tunnel sends nothing more. */
-  override end(): void {
-    this.#mayEnd = true
-    super.end()
-  }
-
   /** Whether an extended CONNECT may be sent is known once the settings of the upstream are. */
-  override flush(): boolean {
-    if (this.#protocol === undefined || this.id !== 0) return super.flush()
-    if (!this.#upstream.isSettled) return true
-    if (this.#upstream.admitsConnect) return super.flush()
-    queueMicrotask(() => this.#refuseTunnel())
-    return true
+  override mayOpen(): boolean {
+    if (this.#protocol === undefined) return true
+    if (!this.#upstream.isSettled) return false
+    if (!this.#upstream.admitsConnect) queueMicrotask(() => this.#refuseTunnel())
+    return this.#upstream.admitsConnect
   }
 
   /** The settings of the upstream are there. */
   settled(): void {
-    if (this.#protocol !== undefined && !this.isSendClosed) this.flush()
+    if (this.#protocol !== undefined && !this.output.isClosed) this.output.flush()
   }
 
   #refuseTunnel(): void {
@@ -178,27 +167,27 @@ export class Http2UpstreamStream extends TunnelStream implements UpstreamStream 
     this.fail(new GatewayError('upstream_upgrade', 'HTTP/2 without extended CONNECT'))
   }
 
-  protected override onSendEnd(): void {
+  onSendEnd(): void {
     if (this.isTunnel) this.#endIfComplete()
   }
 
-  protected onTunnelBytes(bytes: Buffer, start: number, end: number): void {
+  onTunnelBytes(bytes: Buffer, start: number, end: number): void {
     this.#handler?.onTunnelBytes(bytes, start, end)
   }
 
-  protected onTunnelEnd(): void {
+  onTunnelEnd(): void {
     this.#handler?.onTunnelEnd()
     this.#endIfComplete()
   }
 
   /** Nothing goes either way any more: for a tunnel that is what a closed connection is. */
   #endIfComplete(): void {
-    if (!this.isSendClosed || !this.isReceiveClosed || this.#handler === undefined) return
+    if (!this.output.isClosed || !this.isReceiveClosed || this.#handler === undefined) return
     this.#upstream.finished(this)
     this.fail(new GatewayError('upstream_reset', 'the tunnel is complete'))
   }
 
-  override onSendDrain(): void {
+  onSendDrain(): void {
     this.#handler?.onUpstreamDrain()
   }
 
@@ -273,7 +262,7 @@ export class Http2UpstreamStream extends TunnelStream implements UpstreamStream 
       this.#onSwitch(handler, isLast)
       return
     }
-    if (!this.#mayEnd) this.end()
+    if (this.output.withholdsEnd) this.output.end()
     const isBodiless = handler.isHead || status === 204 || status === 304
     if (isLast && contentLength > 0 && !isBodiless) {
       this.broken('less data than content-length')
@@ -303,7 +292,7 @@ export class Http2UpstreamStream extends TunnelStream implements UpstreamStream 
   // --- ends ---
 
   release(): void {
-    const isComplete = this.isSendClosed && this.isReceiveClosed
+    const isComplete = this.output.isClosed && this.isReceiveClosed
     this.#handler = undefined
     if (isComplete) this.#upstream.finished(this)
     else this.#giveUp(errorCodes.noError)
@@ -334,7 +323,7 @@ export class Http2UpstreamStream extends TunnelStream implements UpstreamStream 
   /** A server that needs no more of a request says so by a reset behind its response (RFC 9113 8.1). */
   override closeReset(): void {
     this.#wasWhole = this.#isWhole
-    if (this.#wasWhole) this.closeSending()
+    if (this.#wasWhole) this.output.close()
     else this.closeBoth()
   }
 
