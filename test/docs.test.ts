@@ -50,6 +50,7 @@ describe('the pages', () => {
       'README.md',
       'CONTRIBUTING.md',
       'docs/architecture.md',
+      'docs/engine.md',
       'docs/replay.md',
       'docs/operations.md',
     ]
