@@ -3,20 +3,17 @@
  * one is made.
  */
 
-import { timerDelay } from '../base/timer-delay.ts'
-import type { UpstreamAddress } from '../engine/sockets/upstream-address.ts'
-import type { GatewayError } from '../errors/index.ts'
+import type { UpstreamAddress } from '../engine/upstream/upstream-address.ts'
+import { GatewayError } from '../errors.ts'
 import type { ResponseHead } from '../exchange/exchange.ts'
 import { forwardingFacts, type RetryPlan } from '../exchange/forwarding.ts'
-import { ejectionOf, isProviderFailure } from './llm/choose-provider.ts'
-import { retryHintMs } from './llm/retry-hint.ts'
 import type { RequestContext } from './request-context.ts'
 import { retryAfterMs } from './retry-after.ts'
 import type { Telemetry } from './telemetry/types.ts'
 import { moveAttemptSpan } from './tracing.ts'
 import { now } from './upstream/choose.ts'
 import { movedTo } from './upstream/destination.ts'
-import type { UpstreamEndpoint } from './upstream/endpoint.ts'
+import type { AttemptOutcome } from './upstream/endpoint.ts'
 import type { RequestCap } from './upstream/request-cap.ts'
 
 /** Backoff doubles with every attempt, up to so many times the first. */
@@ -47,60 +44,51 @@ export function moveAttempt(
   context.endpoint = context.destination.endpoint
 }
 
-/** The head of a response is there; telemetry is told where its endpoint is left out from now on. */
+/** The head of a response is there; telemetry learns if its endpoint is ejected from now on. */
 export function learnFromResponse(context: RequestContext, telemetry: Telemetry): void {
-  const status = context.exchange.response?.status ?? 0
-  if (learnFromHead(context)) telemetry.onEjected(ejectionOf(context, `status ${status}`))
+  const { response } = context.exchange
+  if (response !== undefined) learn(context, response, telemetry)
 }
 
-function learnFromHead({ endpoint, attemptStartedAt, exchange, model }: RequestContext): boolean {
-  if (endpoint === undefined) return false
-  const status = exchange.response?.status ?? 0
-  if (model !== undefined) return learnFromProvider(endpoint, exchange.response, attemptStartedAt)
-  if (status < 500 && status !== 429) {
-    return endpoint.record({ kind: 'answered', latencyMs: now() - attemptStartedAt }, now)
-  }
-  const asked = exchange.response?.headers.get('retry-after')
-  // Being told to slow down is an answer; only together with a time it says to stay away.
-  if (status === 429 && asked === undefined) return false
-  return endpoint.record(
-    { kind: 'failed', retryAfterMs: retryAfterMs(asked, Date.now()) ?? 0 },
-    now,
-  )
-}
-
-/** Providers have no health checks: one that is out of order or out of quota is left out at once. */
-function learnFromProvider(
-  endpoint: UpstreamEndpoint,
-  response: ResponseHead | undefined,
-  startedAt: number,
-): boolean {
-  if (response === undefined || !isProviderFailure(response.status)) {
-    return endpoint.record({ kind: 'answered', latencyMs: now() - startedAt }, now)
-  }
-  const hint = retryHintMs(response.headers, Date.now())
-  if (hint === 0) return endpoint.record({ kind: 'unreachable' }, now)
-  return endpoint.record({ kind: 'failed', retryAfterMs: hint }, now)
-}
-
-/** There was no response; telemetry is told where the endpoint is left out from now on. */
+/** There was no response; telemetry learns if the endpoint is ejected from now on. */
 export function learnFromError(
   context: RequestContext,
   error: GatewayError,
   telemetry: Telemetry,
 ): void {
-  if (learnFromFailure(context, error)) telemetry.onEjected(ejectionOf(context, error.code))
+  if (error.row.source === 'upstream') learn(context, error, telemetry)
 }
 
-function learnFromFailure({ endpoint, model }: RequestContext, error: GatewayError): boolean {
-  if (endpoint === undefined || error.row.source !== 'upstream') return false
-  // Who is slow gets no better by being called unreachable: that counts like a bad answer.
-  const isSlow =
-    error.code === 'route_timeout' || (model === undefined && error.code === 'upstream_timeout')
-  return endpoint.record(
-    isSlow ? { kind: 'failed', retryAfterMs: 0 } : { kind: 'unreachable' },
-    now,
-  )
+function learn(
+  { endpoint, attemptStartedAt, call }: RequestContext,
+  result: ResponseHead | GatewayError,
+  telemetry: Telemetry,
+): void {
+  if (endpoint === undefined) return
+  const latencyMs = now() - attemptStartedAt
+  const outcome =
+    call?.outcomeOf === undefined ? outcomeOf(result, latencyMs) : call.outcomeOf(result, latencyMs)
+  if (outcome === undefined || !endpoint.record(outcome, now)) return
+  const reason = result instanceof GatewayError ? result.code : `status ${result.status}`
+  telemetry.onEjected(call?.ejection?.(reason))
+}
+
+/** Undefined if the result says nothing of the endpoint. */
+function outcomeOf(
+  result: ResponseHead | GatewayError,
+  latencyMs: number,
+): AttemptOutcome | undefined {
+  if (result instanceof GatewayError) {
+    // A slow endpoint is reachable: that counts like a bad answer.
+    const isSlow = result.code === 'route_timeout' || result.code === 'upstream_timeout'
+    return isSlow ? { kind: 'failed', retryAfterMs: 0 } : { kind: 'unreachable' }
+  }
+  const { status, headers } = result
+  if (status < 500 && status !== 429) return { kind: 'answered', latencyMs }
+  const asked = headers.get('retry-after')
+  // Being told to slow down is an answer; only together with a time it says to stay away.
+  if (status === 429 && asked === undefined) return undefined
+  return { kind: 'failed', retryAfterMs: retryAfterMs(asked, Date.now()) ?? 0 }
 }
 
 /**

@@ -6,23 +6,26 @@ import type { RequestHandler } from '../engine/contracts/requests.ts'
 import type { StreamHandler } from '../engine/contracts/streams.ts'
 import { TicketKeyring } from '../engine/tls/session-tickets.ts'
 import type { TlsChoice } from '../engine/tls/tls-choice.ts'
+import type { PortChange, RequestHandler } from '../engine/types.ts'
+import { GatewayError } from '../errors.ts'
 import type { RateLimitSpec } from '../exchange/rate-limits.ts'
 import { sessionKeyRef } from '../model/mcp-targets.ts'
 import type { DesiredDelta } from '../model/resources.ts'
 import { defaultClusterDomain } from '../model/service-host.ts'
 import { addressRanges } from './address-ranges.ts'
+import { BackendKinds } from './backend-kind.ts'
+import { addBackendKinds } from './backend-kinds.ts'
 import { openCallouts } from './callouts/callouts.ts'
 import { createExporters } from './collectors.ts'
 import { portChangeOf } from './config/client-limits.ts'
 import type { PortUse } from './config/listener-tables.ts'
 import { loadPolicyAppliers } from './config/policies.ts'
 import { type ApplyResult, ConfigStore } from './config/store.ts'
-import { McpHub } from './mcp/hub.ts'
 import { PhaseRunner } from './phase-runner.ts'
 import { RateBuckets } from './rate-buckets.ts'
 import type { AmbiguousPaths } from './request-path.ts'
 import { MatchableHeads } from './route.ts'
-import type { GatewayRuntime } from './runtime.ts'
+import type { GatewayRuntime, RequestMaker } from './runtime.ts'
 import { SessionTokens } from './session/tokens.ts'
 import { StreamForwarder } from './streams.ts'
 import type { Telemetry } from './telemetry/types.ts'
@@ -80,8 +83,10 @@ export interface DataPlane {
   chooseTls(port: number, serverName: string | undefined): TlsChoice | 'close' | undefined
   /** What policies settle for connections on a port. */
   portSettings(port: number, use: PortUse): PortChange
-  /** Wants the engine, for requests of its own. */
-  readonly mcp: McpHub
+  /** Gives the plane the engine, for requests of its own. */
+  useEngine(engine: RequestMaker): void
+  /** Ends streams to clients; for the end of the process. */
+  stop(): void
   /** Sends what waits to be sent elsewhere (spans); for the end of the process. */
   flush(): Promise<void>
 }
@@ -105,6 +110,8 @@ export async function createDataPlane(parts: DataPlaneParts): Promise<DataPlane>
     now,
     onLookup: (result) => parts.telemetry.onLookup(result),
   })
+  let engine: RequestMaker | undefined
+  const sessionKey = () => parts.settings.sessionKey ?? config.secret(sessionKeyRef.digest)
   const runtime: GatewayRuntime = {
     config,
     ambiguousPaths,
@@ -112,10 +119,14 @@ export async function createDataPlane(parts: DataPlaneParts): Promise<DataPlane>
     heads: new MatchableHeads(parts.core, parts.head),
     random: random ?? Math.random,
     ...(parts.settings.requestCap && { cap: parts.settings.requestCap }),
-    mcp: new McpHub(config, parts.settings),
-    sessions: new SessionTokens(
-      () => parts.settings.sessionKey ?? config.secret(sessionKeyRef.digest),
-    ),
+    version: parts.settings.version ?? '0',
+    kinds: new BackendKinds(config.backends),
+    call(request, listener) {
+      if (engine === undefined) throw new GatewayError('bug', 'there is no engine yet')
+      return engine.call(request, listener)
+    },
+    sessionKey,
+    sessions: new SessionTokens(sessionKey),
     callouts,
     resolver: {
       hosts,
@@ -123,19 +134,25 @@ export async function createDataPlane(parts: DataPlaneParts): Promise<DataPlane>
       clusterDomain: clusterDomain ?? defaultClusterDomain,
     },
   }
+  addBackendKinds(runtime)
   const exporters = createExporters(runtime, parts.telemetry, parts.settings.version)
   return {
     apply: (delta) => {
       const result = config.apply(delta)
-      warmUp(delta, config, hosts)
-      runtime.mcp.changed()
+      warmUp(delta, runtime.kinds)
+      for (const kind of runtime.kinds.all()) kind.onConfigChange?.()
       return result
     },
     chooseTls: (port, serverName) => config.chooseTls(port, serverName),
     portSettings: (port, use) => portChangeOf(config.clientSettings(port, use)),
     handler: new PhaseRunner(runtime, parts.telemetry, exporters),
     flush: () => exporters.flush(),
-    mcp: runtime.mcp,
+    useEngine: (given) => {
+      engine = given
+    },
+    stop: () => {
+      for (const kind of runtime.kinds.all()) kind.stop?.()
+    },
     streamHandler: new StreamForwarder(runtime, parts.telemetry),
   }
 }

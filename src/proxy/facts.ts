@@ -4,17 +4,14 @@ import { changeQuery } from '../base/query-string.ts'
 import type { GatewayError } from '../errors/index.ts'
 import type { PeerCertificate } from '../exchange/exchange.ts'
 import { grpcStatus } from '../variables/index.ts'
-import { leadsToModels } from './llm/model-route.ts'
+import type { BackendKinds } from './backend-kind.ts'
 import { originalOf, type RequestContext } from './request-context.ts'
-import type { GatewayRuntime } from './runtime.ts'
 import type { RequestFacts } from './telemetry/types.ts'
+import { takesVendorKeys } from './vendor-keys.ts'
 
 /** What log and metrics learn of a finished exchange. */
-export function factsOf(
-  context: RequestContext,
-  runtime: Pick<GatewayRuntime, 'config'>,
-): RequestFacts {
-  const { exchange, placement, listener, backend, address } = context
+export function factsOf(context: RequestContext, kinds: BackendKinds): RequestFacts {
+  const { exchange, placement, listener, backend, address, call } = context
   const place = placement?.place ?? listener?.place
   const error = exchange.error ?? context.error
   // Named one by one: spreading makes a slower object, once for each request.
@@ -30,7 +27,7 @@ export function factsOf(
     reason: context.reason ?? error?.row.reason ?? 'Upstream',
     error: error === undefined ? context.refusal : textOf(error),
     bug: error?.code === 'bug' || error?.code === 'core_trapped' ? error : undefined,
-    model: context.modelFacts,
+    model: call?.facts?.model,
     // A client that left early is logged with the status that says so, although it was not sent.
     status: exchange.sentStatus || (error?.row.status ?? 0),
     durationMs: exchange.endedAt - exchange.startedAt,
@@ -40,13 +37,13 @@ export function factsOf(
     subject: typeof subject === 'string' ? subject : undefined,
     traceId: context.trace?.traceId,
     spanId: context.trace?.spanId,
-    mcp: context.mcpFacts,
-    pool: context.pool,
+    mcp: call?.facts?.mcp,
+    pool: call?.facts?.pool,
     accessLog: context.observers.accessLog,
     protocol: exchange.tls === undefined ? 'http' : 'https',
     method,
     host,
-    path: withoutCredentials(path, context, runtime),
+    path: withoutCredentials(path, context, kinds),
   }
 }
 
@@ -54,13 +51,13 @@ export function factsOf(
 function withoutCredentials(
   path: string,
   { placement }: RequestContext,
-  runtime: Pick<GatewayRuntime, 'config'>,
+  kinds: BackendKinds,
 ): string {
   const start = path.indexOf('?') + 1
   if (start === 0 || !mayNameCredential(path)) return path
-  const mayBeModel = placement === undefined || leadsToModels(placement.rule, runtime)
+  const mayBeVendors = placement === undefined || takesVendorKeys(placement.rule, kinds)
   const query = changeQuery(path.slice(start), (parameter, name) => {
-    const isHidden = isCredentialName(name) || (mayBeModel && isKeyParameter(name))
+    const isHidden = isCredentialName(name) || (mayBeVendors && isKeyParameter(name))
     return isHidden ? `${parameter.split('=', 1)[0]}=${redacted}` : parameter
   })
   return path.slice(0, start) + (query ?? '')

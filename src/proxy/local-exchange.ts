@@ -1,7 +1,7 @@
 import { FollowingExchange } from '../exchange/derived.ts'
 import type { Exchange, ResponseHead } from '../exchange/exchange.ts'
 import { FieldPairs, MemoryBody } from '../exchange/memory-message.ts'
-import type { LocalResponse } from './rescue.ts'
+import type { LocalResponse } from './error-response.ts'
 
 /** An exchange as response steps see it while the gateway's own answer is not sent yet. */
 export class LocalExchange extends FollowingExchange {

@@ -16,17 +16,21 @@ import {
   retryDelay,
 } from './attempts.ts'
 import { type CollectorPlace, placeOf } from './collectors.ts'
+import {
+  type ErrorWriter,
+  errorResponse,
+  type LocalResponse,
+  refusalText,
+  toGatewayError,
+  verdictResponse,
+} from './error-response.ts'
 import { factsOf } from './facts.ts'
-import { hasAnotherProvider, isProviderFailure } from './llm/choose-provider.ts'
-import { finishModelCall } from './llm/model-facts.ts'
-import { answerToError, answerToVerdict } from './llm/own-answers.ts'
-import { receiveAnswer } from './llm/receive.ts'
 import { LocalExchange } from './local-exchange.ts'
 import { observeGrpc, observeResponse } from './observe.ts'
-import { modelPhases, requestPhases, retryPhases } from './phases.ts'
+import { type PhaseResult, requestPhases, retryPhases, startOverPhases } from './phases.ts'
 import { contextOf, nameRetry, RequestContext } from './request-context.ts'
-import { type LocalResponse, refusalText, toGatewayError } from './rescue.ts'
 import { changeResponse, changesResponse, forgetResponseChanges } from './response.ts'
+import { placementAhead } from './route.ts'
 import type { GatewayRuntime } from './runtime.ts'
 import type { SpanExporters } from './telemetry/otlp/exporters.ts'
 import type { Telemetry } from './telemetry/types.ts'
@@ -58,7 +62,7 @@ export class PhaseRunner implements RequestHandler {
     const status = exchange.response?.status ?? 0
     learnFromResponse(context, this.#telemetry)
     if (context.trace !== undefined) endAttemptSpan(context, status)
-    if (isProviderFailure(status) && this.#askAnother(context)) return
+    if (this.#askAnother(context, status)) return
     const delay = status < 400 ? undefined : retryDelay(context, status, this.#runtime.random)
     if (delay !== undefined) {
       this.#sendAgain(context, delay)
@@ -67,13 +71,13 @@ export class PhaseRunner implements RequestHandler {
     // gRPC needs HTTP/2 and POST; other requests are not asked.
     const { version, method } = exchange.request
     if (version === '2' && method === 'POST') observeGrpc(context)
-    if (context.model === undefined) this.#relay(context)
+    if (context.call?.receive === undefined) this.#relay(context)
     else this.#receive(context)
   }
 
-  /** The answer of a language model, which may have to be read whole. */
+  /** The backend's call reads the response first. */
   #receive(context: RequestContext): void {
-    const attempt = context.model?.tried.size
+    const { attempt } = context
     const finish = (answer: RespondVerdict | undefined): void => {
       if (context.over) return
       if (answer === undefined) this.#relay(context)
@@ -82,12 +86,11 @@ export class PhaseRunner implements RequestHandler {
     const failed = (thrown: unknown): void => {
       // Whoever waited for a body that was cut off is told by onError as well.
       const error = toGatewayError(thrown)
-      if (context.over || error.row.source === 'upstream' || context.model?.tried.size !== attempt)
-        return
+      if (context.over || error.row.source === 'upstream' || context.attempt !== attempt) return
       this.#fail(context, error)
     }
     try {
-      const received = receiveAnswer(context)
+      const received = context.call?.receive?.()
       if (received instanceof Promise) received.then(finish).catch(failed)
       else finish(received)
     } catch (thrown) {
@@ -135,24 +138,25 @@ export class PhaseRunner implements RequestHandler {
     moveAttempt(contextOf(exchange), address, this.#runtime.cap)
   }
 
-  /**
-   * A provider of language models has failed, or an endpoint that a picker named cannot be reached:
-   * the next one is asked. False where there is none.
-   */
-  #askAnother(context: RequestContext, error?: GatewayError): boolean {
-    const hasEndpoint = error !== undefined && context.pool?.hasAnother(error) === true
-    if (!hasEndpoint && !hasAnotherProvider(context, this.#runtime)) return false
-    endAttempt(context)
-    this.#run(context, 0, hasEndpoint ? retryPhases : modelPhases)
+  /** The attempt has failed: the next destination of the call is asked. False if there is none. */
+  #askAnother(context: RequestContext, failure: number | GatewayError): boolean {
+    if (context.call?.hasAnother?.(failure) !== true) return false
+    this.#endAttempt(context)
+    this.#run(context, 0, furtherPhases(context))
     return true
+  }
+
+  #endAttempt(context: RequestContext): void {
+    endAttempt(context)
+    context.attempt++
   }
 
   /** One more attempt, after a while. */
   #sendAgain(context: RequestContext, delayMs: number): void {
-    endAttempt(context)
+    this.#endAttempt(context)
     context.retries++
     nameRetry(context)
-    const phases = context.model === undefined ? retryPhases : modelPhases
+    const phases = furtherPhases(context)
     if (delayMs === 0) {
       this.#run(context, 0, phases)
       return
@@ -167,11 +171,10 @@ export class PhaseRunner implements RequestHandler {
     const context = contextOf(exchange)
     context.over = true
     cleanUp(exchange)
-    if (context.model !== undefined) finishModelCall(context)
-    context.mcp?.close()
+    context.call?.finish?.()
     clearTimeout(context.backoff)
     endAttempt(context)
-    const facts = factsOf(context, this.#runtime)
+    const facts = factsOf(context, this.#runtime.kinds)
     this.#telemetry.onDone(exchange, facts)
     const { tracing } = context.observers
     if (tracing === undefined || context.trace === undefined || context.listener === undefined)
@@ -190,7 +193,7 @@ export class PhaseRunner implements RequestHandler {
         const result = phases[at]?.(context, this.#runtime)
         if (result === undefined) continue
         if (result instanceof Promise) this.#wait(context, result, at + 1, phases)
-        else this.#answer(context, result)
+        else this.#settle(context, result)
         return
       }
     } catch (error) {
@@ -200,7 +203,7 @@ export class PhaseRunner implements RequestHandler {
 
   #wait(
     context: RequestContext,
-    pending: Promise<RespondVerdict | undefined>,
+    pending: Promise<PhaseResult>,
     from: number,
     phases: typeof requestPhases,
   ): void {
@@ -208,7 +211,7 @@ export class PhaseRunner implements RequestHandler {
       (result) => {
         if (context.over) return
         if (result === undefined) this.#run(context, from, phases)
-        else this.#answer(context, result)
+        else this.#settle(context, result)
       },
       (error: unknown) => {
         if (!context.over) this.#fail(context, toGatewayError(error))
@@ -216,16 +219,26 @@ export class PhaseRunner implements RequestHandler {
     )
   }
 
+  #settle(context: RequestContext, result: RespondVerdict | 'askAnother'): void {
+    if (result === 'askAnother') this.#run(context, 0, startOverPhases)
+    else this.#answer(context, result)
+  }
+
   #answer(context: RequestContext, verdict: RespondVerdict): void {
     context.reason = verdict.reason
     if (verdict.refusal === true) context.refusal = refusalText(verdict)
-    this.#send(context, answerToVerdict(context, verdict, this.#runtime))
+    const { headers } = context.exchange.request
+    const write = verdict.refusal === true ? errorWriterOf(context, this.#runtime) : undefined
+    this.#send(context, verdictResponse(verdict, headers, write))
   }
 
   #fail(context: RequestContext, error: GatewayError): void {
     context.error = error
     context.reason = error.row.reason
-    this.#send(context, answerToError(context, error, this.#runtime))
+    const write = errorWriterOf(context, this.#runtime)
+    const isGrpcRoute = context.placement?.rule.resource.route.kind === 'GRPCRoute'
+    const { headers } = context.exchange.request
+    this.#send(context, errorResponse(error, headers, { write, isGrpcRoute }))
   }
 
   /** Answers in the gateway's own name; what has taken effect so far changes this response too. */
@@ -267,4 +280,24 @@ export class PhaseRunner implements RequestHandler {
 
 function isGrpcType([name, value]: readonly [string, string]): boolean {
   return name === 'content-type' && value.startsWith('application/grpc')
+}
+
+/** The phases of a further attempt. */
+const furtherPhases = ({ call }: RequestContext): typeof requestPhases =>
+  call?.prepare === undefined ? retryPhases : startOverPhases
+
+/** The format of the backend that the request has reached, or would reach. */
+function errorWriterOf(
+  context: RequestContext,
+  { kinds, config }: GatewayRuntime,
+): ErrorWriter | undefined {
+  if (context.call?.errorWriter !== undefined) return context.call.errorWriter()
+  const placement = context.placement ?? placementAhead(context, config)
+  const { backend } = context
+  const targets = backend === undefined ? (placement?.rule.backends ?? []) : [backend]
+  for (const target of targets) {
+    const kind = kinds.of(target)
+    if (kind?.errorWriter !== undefined) return kind.errorWriter(context, placement, target)
+  }
+  return undefined
 }

@@ -12,25 +12,21 @@ import { pickBackend } from './config/rules.ts'
 import { editRequest } from './filters/edit.ts'
 import { redirectLocation } from './filters/redirect.ts'
 import { forwardedClient } from './forwarded-client.ts'
-import { resolvePool } from './inference/resolve-pool.ts'
-import { resolveProvider } from './llm/choose-provider.ts'
-import { markModelRoute } from './llm/model-route.ts'
-import { adaptModelHeaders, prepareModelRequest } from './llm/prepare.ts'
 import { limitForwards } from './max-forwards.ts'
-import { authenticateMcp } from './mcp/authenticate.ts'
-import { findMetadataRoute } from './mcp/metadata-route.ts'
-import { isMcpBackend, serveMcp } from './mcp/serve.ts'
 import { observeRequest } from './observe.ts'
 import type { RequestContext } from './request-context.ts'
 import { settlePath } from './request-path.ts'
+import { resolveDestination } from './resolve.ts'
 import { findListener, findRoute, placementAhead } from './route.ts'
 import type { GatewayRuntime } from './runtime.ts'
 import { resumeSession } from './session/persistence.ts'
 import { startAttemptSpan, startTrace } from './tracing.ts'
 import { now } from './upstream/choose.ts'
-import { resolveDestination } from './upstream/resolve.ts'
+import { markVendorKeys } from './vendor-keys.ts'
 
-type PhaseResult = RespondVerdict | undefined
+type Answer = RespondVerdict | undefined
+/** `askAnother`: the chosen destination cannot carry the request; `startOverPhases` ask the next. */
+export type PhaseResult = Answer | 'askAnother'
 type Phase = (
   context: RequestContext,
   runtime: GatewayRuntime,
@@ -62,7 +58,7 @@ export const requestPhases: readonly Phase[] = [
   // Only now: an unauthenticated caller must not learn whether a backend exists.
   resolveBackend,
   // Before anything else hears of the request, and while its path is at hand as the client knows it.
-  authenticateMcp,
+  authenticateClient,
   // Mirrors see what the backend would see, without what is meant for this one backend alone.
   startMirrors,
   // The most specific edits, of the chosen backendRef.
@@ -70,32 +66,26 @@ export const requestPhases: readonly Phase[] = [
   // After every edit that may set the host, and once the destination's name is known.
   rewriteHost,
   // Before credentials are added: a signature covers the body and the path that it makes.
-  prepareModel,
+  prepareRequest,
   // Last: credentials must not be seen by anything that could send them elsewhere, and a signature
   // covers what all the others have made of the request.
   applyBackendPolicies,
-  // Vendors look for credentials in places of their own.
-  adaptModelHeaders,
+  // Backends may look for credentials in places of their own.
+  adaptHeaders,
   forward,
 ]
 
 /** The way of a request that is sent again: the same backend, perhaps another endpoint. */
 export const retryPhases: readonly Phase[] = [resolveBackend, applyBackendPolicies, forward]
 
-/** From the choice of a provider to the request that it wants. */
-const providerPhases: readonly Phase[] = [
+/** The way of one that each attempt writes anew: the next destination may want it quite different. */
+export const startOverPhases: readonly Phase[] = [
   resolveBackend,
-  // Each attempt begins with the head as it was before them.
   applyBackendFilters,
   rewriteHost,
-  prepareModel,
-]
-
-/** The same to a language model: another provider may want it quite different. */
-export const modelPhases: readonly Phase[] = [
-  ...providerPhases,
+  prepareRequest,
   applyBackendPolicies,
-  adaptModelHeaders,
+  adaptHeaders,
   forward,
 ]
 
@@ -136,7 +126,7 @@ function applyPreRouting(
   if (policies.steps.length === 0) return undefined
   context.keepOriginal()
   // Policies judge the request by the route that it takes as it stands.
-  markModelRoute(context, placementAhead(context, runtime.config)?.rule, runtime)
+  markVendorKeys(context, placementAhead(context, runtime.config)?.rule, runtime.kinds)
   // The route was found together with the listener, by the head before these steps.
   context.isRouteKnown = false
   return runSteps(context, policies.steps, () => {
@@ -146,7 +136,7 @@ function applyPreRouting(
 
 function selectRoute(context: RequestContext, runtime: GatewayRuntime): undefined {
   findRoute(context, runtime.config, runtime.heads)
-  findMetadataRoute(context, runtime)
+  for (const kind of runtime.kinds.rerouting) kind.reroute?.(context)
   if (context.placement === undefined) throw new GatewayError('route_not_found')
   context.exchange.place = context.placement.place
 }
@@ -169,7 +159,7 @@ function applyPostRouting(
   context.postRouting = policies
   if (policies.steps.length === 0) return undefined
   context.keepOriginal()
-  markModelRoute(context, context.placement?.rule, runtime)
+  markVendorKeys(context, context.placement?.rule, runtime.kinds)
   return runSteps(context, policies.steps, () => {
     context.postRoutingDone++
   })
@@ -204,18 +194,16 @@ function answerDirectly(context: RequestContext): PhaseResult | Promise<PhaseRes
 function resolveBackend(
   context: RequestContext,
   runtime: GatewayRuntime,
-): undefined | Promise<PhaseResult> {
-  const { backend, placement } = context
+): Answer | Promise<Answer> {
+  const { backend, placement, exchange } = context
   if (backend === undefined || placement === undefined) throw new GatewayError('no_backends')
-  context.exchange.backend = chosenBackend(backend, runtime.config)
-  if (backend.target.type === 'pool') return resolvePool(context, runtime)
-  if (isMcpBackend(backend, runtime)) return undefined
-  const models = backend.target.type === 'backend' && runtime.config.backends.find(backend.name)
-  if (models && models.type === 'ai') return resolveProvider(context, runtime, models)
-  const { request } = context.exchange
+  const kind = runtime.kinds.of(backend)
+  exchange.backend = chosenBackend(backend, kind)
+  if (kind?.begin !== undefined) context.call ??= kind.begin(context, backend)
+  if (context.call !== undefined) return context.call.resolve()
   const options =
     context.retries === 0 ? context.session?.origin : { avoid: context.destination?.endpoint }
-  const found = resolveDestination(runtime, placement, backend, request, options)
+  const found = resolveDestination(runtime, placement, backend, exchange.request, options)
   if (!(found instanceof Promise)) {
     context.destination = found
     return undefined
@@ -224,6 +212,10 @@ function resolveBackend(
     context.destination = destination
     return undefined
   })
+}
+
+function authenticateClient({ call }: RequestContext): Answer | Promise<Answer> {
+  return call?.authenticate?.()
 }
 
 function startMirrors(
@@ -270,23 +262,8 @@ function rewriteHost(context: RequestContext): undefined {
   exchange.request.authority = destination.authority
 }
 
-function prepareModel(
-  context: RequestContext,
-  runtime: GatewayRuntime,
-): PhaseResult | Promise<PhaseResult> {
-  return prepareModelRequest(context, runtime, prepareForAnother)
-}
-
-/** The chosen provider cannot carry the request: the next one may. */
-async function prepareForAnother(
-  context: RequestContext,
-  runtime: GatewayRuntime,
-): Promise<PhaseResult> {
-  for (const phase of providerPhases) {
-    const result = await phase(context, runtime)
-    if (result !== undefined || context.over) return result
-  }
-  return undefined
+function prepareRequest({ call }: RequestContext): PhaseResult | Promise<PhaseResult> {
+  return call?.prepare?.()
 }
 
 function applyBackendPolicies(context: RequestContext): PhaseResult | Promise<PhaseResult> {
@@ -296,20 +273,24 @@ function applyBackendPolicies(context: RequestContext): PhaseResult | Promise<Ph
   return runSteps(context, steps, () => {})
 }
 
+function adaptHeaders({ call }: RequestContext): undefined {
+  call?.adaptHeaders?.()
+}
+
 function forward(
   context: RequestContext,
   runtime: GatewayRuntime,
 ): PhaseResult | Promise<PhaseResult> {
-  const { destination, exchange, backend } = context
+  const { destination, exchange, call } = context
   if (destination === undefined) {
-    if (backend !== undefined && isMcpBackend(backend, runtime)) return serveMcp(context, runtime)
+    if (call?.serve !== undefined) return call.serve()
     throw new GatewayError('no_backends')
   }
   if (destination.endpoint !== undefined) {
     destination.endpoint.begin(runtime.cap)
     context.endpoint = destination.endpoint
-    // The body of a request to a model has come already, at the speed of the client.
-    const isFirst = context.retries === 0 && context.model === undefined
+    // A body that was prepared has come already, at the speed of the client.
+    const isFirst = context.retries === 0 && call?.prepare === undefined
     context.attemptStartedAt = isFirst ? exchange.startedAt : now()
   }
   context.address = destination.address

@@ -1,15 +1,13 @@
 import type { ServerExchange } from '../engine/contracts/requests.ts'
 import type { UpstreamAddress } from '../engine/sockets/upstream-address.ts'
-import type { GatewayError } from '../errors/index.ts'
+import type { GatewayError } from '../errors.ts'
+import type { BackendCall } from './backend-call.ts'
 import { noObservers, type Observers } from './config/observers.ts'
 import type { ListenerPlacement, RulePlacement } from './config/placement.ts'
 import type { BoundPolicies } from './config/policies.ts'
 import type { CompiledBackend } from './config/rules.ts'
-import type { PoolCall } from './inference/pool-call.ts'
-import type { ModelCall } from './llm/model-call.ts'
 import type { RequestTrace } from './request-trace.ts'
 import type { RequestSession } from './session/tokens.ts'
-import type { McpFacts, ModelFacts } from './telemetry/types.ts'
 import type { Destination } from './upstream/destination.ts'
 import type { UpstreamEndpoint } from './upstream/endpoint.ts'
 
@@ -50,20 +48,14 @@ export class RequestContext {
   address: UpstreamAddress | undefined
   /** The endpoint that counts the attempt under way. */
   endpoint: UpstreamEndpoint | undefined
-  /** Set where the backend is one of language models. */
-  model: ModelCall | undefined
-  /** Set where the backend is an InferencePool. */
-  pool: PoolCall | undefined
-  /** Set where the backend is one of MCP servers: what is to be done when the exchange is over. */
-  mcp: { close(): void } | undefined
-  /** What is told of it once it is over. */
-  modelFacts: ModelFacts | undefined
-  /** One for each message of an MCP client that the request has brought. */
-  mcpFacts: McpFacts[] | undefined
+  /** Set once the backend is resolved, if its kind does more than to name a destination. */
+  call: BackendCall | undefined
   /** In milliseconds of `performance.now()`. */
   attemptStartedAt = 0
   /** How often the request was sent again. */
   retries = 0
+  /** Rises with every further attempt, whatever the reason. */
+  attempt = 0
   /** Set while the next attempt waits for its time. */
   backoff: NodeJS.Timeout | undefined
   /** Filters that have taken effect, and so change the response as well. */

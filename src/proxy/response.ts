@@ -19,16 +19,16 @@ export function changesResponse(context: RequestContext): boolean {
     context.ruleFilters ||
     context.backendFilters ||
     context.session !== undefined ||
-    context.pool !== undefined
+    context.call?.changeResponse !== undefined
   )
 }
 
 /** Changes `exchange.response`; a promise only where a step needs time. */
 export function changeResponse(context: RequestContext, exchange: Exchange): void | Promise<void> {
-  // Whoever picked the endpoint stands next to it.
-  const told = context.pool?.onResponse(exchange)
-  if (told === undefined) return changeBySteps(context, exchange)
-  return told.then(() => (context.over ? undefined : changeBySteps(context, exchange)))
+  // The backend's own part comes first: it stands next to the endpoint.
+  const pending = context.call?.changeResponse?.(exchange)
+  if (pending === undefined) return changeBySteps(context, exchange)
+  return pending.then(() => (context.over ? undefined : changeBySteps(context, exchange)))
 }
 
 function changeBySteps(context: RequestContext, exchange: Exchange): void | Promise<void> {

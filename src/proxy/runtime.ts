@@ -1,14 +1,20 @@
+import type { CallListener, CallRequest, OpenCall } from '../engine/upstream/call.ts'
 import type { Callouts } from '../exchange/exchange.ts'
+import type { BackendKinds } from './backend-kind.ts'
 import type { ConfigStore } from './config/store.ts'
-import type { McpHub } from './mcp/hub.ts'
 import type { AmbiguousPaths } from './request-path.ts'
 import type { MatchableHeads } from './route.ts'
 import type { SessionTokens } from './session/tokens.ts'
 import type { RequestCap } from './upstream/request-cap.ts'
 import type { DestinationResolver } from './upstream/resolve.ts'
 
+/** Makes requests of the gateway's own; the engine does. What goes wrong is told to the listener. */
+export interface RequestMaker {
+  call(request: CallRequest, listener: CallListener): OpenCall
+}
+
 /** What all requests share: phases get it beside the context of their request. */
-export interface GatewayRuntime {
+export interface GatewayRuntime extends RequestMaker {
   readonly config: ConfigStore
   readonly heads: MatchableHeads
   readonly ambiguousPaths: AmbiguousPaths
@@ -19,7 +25,11 @@ export interface GatewayRuntime {
   readonly random: () => number
   /** Of requests under way to one address of a backend; no limit where absent. */
   readonly cap?: RequestCap
-  readonly mcp: McpHub
+  readonly kinds: BackendKinds
+  /** Version of the product. */
+  readonly version: string
+  /** Key of sessions; undefined until it has arrived. */
+  readonly sessionKey: () => Uint8Array | undefined
   readonly sessions: SessionTokens
   readonly callouts: Callouts
 }

@@ -9,12 +9,12 @@ import { GatewayError } from '../errors/index.ts'
 import type { RoutePlace } from '../exchange/exchange.ts'
 import { pickBackend } from './config/rules.ts'
 import type { CompiledStreamBackend, StreamPlacement } from './config/streams.ts'
-import { toGatewayError } from './rescue.ts'
+import { toGatewayError } from './error-response.ts'
+import { resolveDestination } from './resolve.ts'
 import type { GatewayRuntime } from './runtime.ts'
 import type { StreamFacts, Telemetry } from './telemetry/types.ts'
 import { joinAuthority } from './upstream/authority.ts'
 import { type Destination, movedTo } from './upstream/destination.ts'
-import { resolveDestination } from './upstream/resolve.ts'
 
 /** What is known of one stream. */
 class StreamContext {

@@ -6,7 +6,6 @@
 import { performance } from 'node:perf_hooks'
 import type { UpstreamAddress } from '../engine/sockets/upstream-address.ts'
 import type { Attribute } from '../exchange/observe.ts'
-import { operationOf } from './llm/model-call.ts'
 import type { RequestContext } from './request-context.ts'
 import { newSpanId, RequestTrace, rememberTrace } from './request-trace.ts'
 import { accessFields } from './telemetry/access-fields.ts'
@@ -70,13 +69,13 @@ export function endAttemptSpan(context: RequestContext, status?: number, error?:
     ['http.path', path],
   ]
   if (status !== undefined) attributes.push(['http.status', BigInt(status)])
-  const asked = askedOfModel(context)
-  attributes.push(...asked.attributes)
+  const described = context.call?.describeAttempt?.()
+  if (described !== undefined) attributes.push(...described.attributes)
   trace.finished.push({
     traceId: trace.traceId,
     spanId: attempt.spanId,
     parentId: trace.spanId,
-    name: asked.name ?? `${method} ${attempt.to}`,
+    name: described?.name ?? `${method} ${attempt.to}`,
     kind: 'client',
     startedAt: attempt.startedAt,
     endedAt: performance.now(),
@@ -84,23 +83,6 @@ export function endAttemptSpan(context: RequestContext, status?: number, error?:
     error,
     flags: trace.flags,
   })
-}
-
-/** A call of a language model is named and described as OpenTelemetry wants it. */
-function askedOfModel({ model }: RequestContext): { name?: string; attributes: Attribute[] } {
-  const { asked, provider } = model ?? {}
-  if (asked === undefined || provider === undefined) return { attributes: [] }
-  const operation = operationOf(asked.route)
-  return {
-    name: `${operation} ${asked.model}`,
-    attributes: [
-      ['gen_ai.operation.name', operation],
-      ['gen_ai.provider.name', provider.vendor.systemName],
-      ['gen_ai.request.model', asked.model],
-      ['server.address', provider.host],
-      ['server.port', BigInt(provider.port)],
-    ],
-  }
 }
 
 /** A call that is made for a request, beside others perhaps. */

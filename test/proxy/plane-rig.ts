@@ -77,7 +77,7 @@ export async function startRig(settings: Partial<DataPlaneSettings> = {}): Promi
   })
   const { handler } = plane
   const engine = createEngine({ core, head, handler, bindAddress: '127.0.0.1', reusePort: false })
-  plane.mcp.caller = engine
+  plane.useEngine(engine)
   const port = await engine.listen(0)
   let sequence = 0
   return {

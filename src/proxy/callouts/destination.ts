@@ -6,13 +6,14 @@ import { backendLevels } from '../../policies/merge.ts'
 import { httpAccess, streamAccess } from '../config/backend-access.ts'
 import { nameTarget } from '../config/rules.ts'
 import { withPickerTls } from '../inference/picker-tls.ts'
+import { resolveDynamic } from '../kinds/dynamic.ts'
+import { resolveDestination } from '../resolve.ts'
 import type { GatewayRuntime } from '../runtime.ts'
 import { joinAuthority } from '../upstream/authority.ts'
 import { chooseEndpoint, now } from '../upstream/choose.ts'
 import type { Destination } from '../upstream/destination.ts'
 import { type Asked, statedVersion } from '../upstream/http-version.ts'
 import { UpstreamProfiles } from '../upstream/profile.ts'
-import { resolveDestination, resolveDynamic } from '../upstream/resolve.ts'
 
 const plainCall: Asked = { authority: '', scheme: 'http', version: '1.1' }
 /** gRPC asks for HTTP/2, unless a policy says otherwise. */

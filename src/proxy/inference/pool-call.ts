@@ -78,8 +78,9 @@ export class PoolCall implements PoolFacts {
   }
 
   /** Did the picker name another one for when this cannot be reached? */
-  hasAnother(error: GatewayError): boolean {
-    const isUnreachable = error.row.source === 'upstream' && error.row.retry === 'yes'
+  hasAnother(failure: number | GatewayError): boolean {
+    if (typeof failure === 'number') return false
+    const isUnreachable = failure.row.source === 'upstream' && failure.row.retry === 'yes'
     return isUnreachable && this.#at + 1 < this.#picked.length
   }
 

@@ -17,24 +17,26 @@ import { candidates, destinationKey, namedIn, pickedFrom } from './picked.ts'
 import { PoolCall } from './pool-call.ts'
 
 /**
- * Sets the destination of the request; the first time, the picker of the pool is asked for it, and may
- * answer instead. Throws or rejects with `backend_invalid`, `policy_unenforceable`, `no_endpoints`,
+ * Sets the destination of the request; the first time (`call` is undefined), the picker of the pool is
+ * asked for it, and may answer instead. `begun` gets the conversation. Throws or rejects with `backend_invalid`, `policy_unenforceable`, `no_endpoints`,
  * `overloaded` or `endpoint_picker_failed`.
  */
 export function resolvePool(
   context: RequestContext,
   runtime: GatewayRuntime,
+  pool: Pool | undefined,
+  call: PoolCall | undefined,
+  begun: (call: PoolCall) => void,
 ): undefined | Promise<RespondVerdict | undefined> {
   const { backend, placement } = context
   if (backend === undefined || placement === undefined) throw new GatewayError('no_backends')
-  const pool = runtime.config.pools.find(backend.name)
   const { picker, unusable } = pool?.resource ?? {}
   if (pool === undefined || picker === undefined) {
     throw new GatewayError('backend_invalid', unusable ?? backend.name)
   }
   const access = usableAccess(placement, backend)
-  if (context.pool === undefined) return askPicker(context, runtime, { pool, picker, access })
-  setDestination(context, runtime, context.pool, access)
+  if (call === undefined) return askPicker(context, runtime, { pool, picker, access }, begun)
+  setDestination(context, runtime, call, access)
   return undefined
 }
 
@@ -48,6 +50,7 @@ async function askPicker(
   context: RequestContext,
   runtime: GatewayRuntime,
   { pool, picker, access }: UsablePool,
+  begun: (call: PoolCall) => void,
 ): Promise<RespondVerdict | undefined> {
   const { exchange, backend } = context
   const name = backend?.name ?? ''
@@ -68,7 +71,7 @@ async function askPicker(
   // Once there is an answer, the picker has nothing to say that it would be worth losing for.
   processing.response.ledger = new BodyLedger(exchange.bufferLimit)
   const call = new PoolCall(name, pool, picker, processing)
-  context.pool = call
+  begun(call)
   context.keepOriginal()
   // What the picker says counts, not what a client has made up.
   exchange.request.headers.remove(destinationKey)

@@ -1,17 +1,15 @@
 /** From a backend of language models to one provider, and what is learned of providers. */
 import { isIP } from 'node:net'
 import type { ServerExchange } from '../../engine/contracts/requests.ts'
-import { GatewayError } from '../../errors/index.ts'
-import type { FieldPair } from '../../exchange/exchange.ts'
+import { GatewayError } from '../../errors.ts'
+import type { FieldPair, ResponseHead } from '../../exchange/exchange.ts'
 import { forwardingFacts } from '../../exchange/forwarding.ts'
-import { tokenLimitsOf } from '../../exchange/rate-limits.ts'
 import type { BackendAccess } from '../config/backend-access.ts'
-import { nameRetry, type RequestContext } from '../request-context.ts'
+import type { RequestContext } from '../request-context.ts'
 import type { GatewayRuntime } from '../runtime.ts'
-import type { Ejection } from '../telemetry/types.ts'
 import { joinAuthority } from '../upstream/authority.ts'
 import { chooseEndpoint, now } from '../upstream/choose.ts'
-import type { UpstreamEndpoint } from '../upstream/endpoint.ts'
+import type { AttemptOutcome, UpstreamEndpoint } from '../upstream/endpoint.ts'
 import { upstreamVersion } from '../upstream/http-version.ts'
 import {
   chooseProvider,
@@ -19,25 +17,18 @@ import {
   type ProviderEndpoint,
 } from '../upstream/model-providers.ts'
 import type { NameEndpoints } from '../upstream/name-endpoints.ts'
-import { ModelCall } from './model-call.ts'
+import type { ModelCall } from './model-call.ts'
+import { retryHintMs } from './retry-hint.ts'
 
 /** Sets the destination of the request; a later attempt asks a provider that was not asked yet. */
 export function resolveProvider(
   context: RequestContext,
+  call: ModelCall,
   { random, resolver }: GatewayRuntime,
   backend: ModelBackend,
 ): undefined | Promise<undefined> {
   const { exchange, placement } = context
   if (placement === undefined) throw new GatewayError('no_backends')
-  if (context.model === undefined) {
-    context.keepOriginal()
-    tokenLimitsOf(exchange)?.note(exchange)
-    context.model = new ModelCall(exchange, mayRepeat(context, backend))
-  } else {
-    context.model.restore(exchange.request)
-    nameRetry(context)
-  }
-  const call = context.model
   let provider = chooseProvider(backend.groups, call.tried, { random, now })
   if (provider === undefined) {
     // Everybody was asked, and a retry policy wants it once more.
@@ -100,32 +91,13 @@ function aim(
 }
 
 /** Most backends have one provider, and most routes no retries: their heads need not be kept. */
-function mayRepeat({ exchange }: RequestContext, { groups }: ModelBackend): boolean {
+export function mayRepeat({ exchange }: RequestContext, { groups }: ModelBackend): boolean {
   if (exchange.facts.has(forwardingFacts.retry)) return true
   return groups.length > 1 || (groups[0]?.length ?? 0) > 1
 }
 
-/** Has the request another provider to ask, which nobody has told to stay away from? */
-export function hasAnotherProvider(context: RequestContext, runtime: GatewayRuntime): boolean {
-  if (context.model?.canTryMore !== true || !context.exchange.isReplayable) return false
-  return hasUntriedProvider(context, runtime)
-}
-
-function hasUntriedProvider(
-  { model, backend }: RequestContext,
-  { config }: GatewayRuntime,
-): boolean {
-  const found = backend && config.backends.find(backend.name)
-  if (model === undefined || found?.type !== 'ai') return false
-  return found.groups.flat().some((one) => !model.tried.has(one))
-}
-
-/** The provider cannot carry the request. Is there another one to ask? Nothing is held against the first. */
-export function passOverProvider(context: RequestContext, runtime: GatewayRuntime): boolean {
-  const { model } = context
-  if (model === undefined || !model.canRestore) return false
-  model.unsuited++
-  return hasUntriedProvider(context, runtime)
+export function hasUntriedProvider(call: ModelCall, backend: ModelBackend | undefined): boolean {
+  return backend?.groups.flat().some((one) => !call.tried.has(one)) ?? false
 }
 
 /** Did the provider fail, so that another one is worth a try? */
@@ -133,18 +105,17 @@ export function isProviderFailure(status: number): boolean {
   return status === 429 || status >= 500
 }
 
-/** For metrics: who is left out, and why; undefined where it is no provider of language models. */
-export function ejectionOf(
-  { model, backend }: RequestContext,
-  reason: string,
-): Ejection | undefined {
-  const provider = model?.provider
-  if (provider === undefined) return undefined
-  const { host, port, endpoint } = provider
-  return {
-    backend: backend?.label ?? 'unknown',
-    provider: provider.provider.name ?? `${host}:${port}`,
-    reason,
-    isOver: () => !endpoint.isEjected(now),
+/** Providers have no health checks: one that is out of order or out of quota is ejected at once. */
+export function providerOutcome(
+  result: ResponseHead | GatewayError,
+  latencyMs: number,
+): AttemptOutcome {
+  if (result instanceof GatewayError) {
+    // A slow provider is reachable: that counts like a bad answer.
+    const isSlow = result.code === 'route_timeout'
+    return isSlow ? { kind: 'failed', retryAfterMs: 0 } : { kind: 'unreachable' }
   }
+  if (!isProviderFailure(result.status)) return { kind: 'answered', latencyMs }
+  const hint = retryHintMs(result.headers, Date.now())
+  return hint === 0 ? { kind: 'unreachable' } : { kind: 'failed', retryAfterMs: hint }
 }

@@ -12,11 +12,11 @@ import { now } from '../upstream/choose.ts'
 import { type ModelCall, operationOf } from './model-call.ts'
 
 /** `llm` of expressions, as far as it is known when they ask. */
-export function describeModelCall({ exchange, model }: RequestContext): void {
-  if (model?.asked === undefined || model.isDescribed) return
-  model.isDescribed = true
+export function describeModelCall({ exchange }: RequestContext, call: ModelCall): void {
+  if (call.asked === undefined || call.isDescribed) return
+  call.isDescribed = true
   const { startedAt, learned } = exchange
-  learned.describeLlm(() => recordOf(model, startedAt))
+  learned.describeLlm(() => recordOf(call, startedAt))
 }
 
 function recordOf(call: ModelCall, startedAt: number): LearnedRecord {
@@ -53,20 +53,20 @@ function recordOf(call: ModelCall, startedAt: number): LearnedRecord {
 }
 
 /** When the exchange is over: what was used is told, and charged to limits of tokens. */
-export function finishModelCall(context: RequestContext): void {
-  const { exchange, model } = context
-  if (model === undefined) return
-  describeModelCall(context)
+export function finishModelCall(context: RequestContext, call: ModelCall): ModelFacts {
+  const { exchange } = context
+  describeModelCall(context, call)
   // Sessions are charged as they go.
-  if (model.route === 'Realtime' && model.facts.usage !== undefined) {
-    exchange.learned.llm = { ...exchange.learned.llm, ...tokensOf(model.facts.usage) }
+  if (call.route === 'Realtime' && call.facts.usage !== undefined) {
+    exchange.learned.llm = { ...exchange.learned.llm, ...tokensOf(call.facts.usage) }
   }
-  context.modelFacts = modelFactsOf(context, model)
-  model.end()
-  if (model.outgoing === undefined || model.outgoing.route === 'VendorCTokenCount') return
+  const facts = modelFactsOf(context, call)
+  call.end()
+  if (call.outgoing === undefined || call.outgoing.route === 'VendorCTokenCount') return facts
   const limits = tokenLimitsOf(exchange)
-  const used = limits === undefined ? 0 : usedTokens(model, exchange.response?.status)
+  const used = limits === undefined ? 0 : usedTokens(call, exchange.response?.status)
   if (used > 0) limits?.charge(exchange, used)
+  return facts
 }
 
 /** Bytes of text that make a token, where nobody has counted them. */

@@ -2,7 +2,7 @@
 import { changeQuery } from '../../base/query-string.ts'
 import type { RespondVerdict } from '../../exchange/exchange.ts'
 import type { RequestContext } from '../request-context.ts'
-import type { GatewayRuntime } from '../runtime.ts'
+import type { ModelBackend } from '../upstream/model-providers.ts'
 import type { ModelCall } from './model-call.ts'
 import { ownAnswer } from './own-answers.ts'
 import { apiVersion } from './provider-path.ts'
@@ -14,14 +14,12 @@ import { apiVersion } from './provider-path.ts'
 export function modelsAnswer(
   context: RequestContext,
   { policy, provider }: ModelCall,
-  { config }: GatewayRuntime,
+  backend: ModelBackend | undefined,
 ): RespondVerdict | undefined {
-  const { backend } = context
   const aliases = Object.keys(policy?.config.modelAliases ?? {}).filter(
     (name) => !name.includes('*'),
   )
-  const found = backend && config.backends.find(backend.name)
-  const all = found?.type === 'ai' ? found.groups.flat() : provider === undefined ? [] : [provider]
+  const all = backend?.groups.flat() ?? (provider === undefined ? [] : [provider])
   const models = new Map<string, string>()
   for (const name of aliases) models.set(name, provider?.vendor.systemName ?? '')
   for (const { provider: one, vendor } of all) {

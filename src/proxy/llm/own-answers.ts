@@ -6,12 +6,8 @@ import type { Refusal } from '../../backends/ai/policy/config.ts'
 import type { RouteType } from '../../backends/ai/policy/schema.ts'
 import { writeErrorFor } from '../../backends/ai/serve/errors.ts'
 import { ProviderFailure } from '../../backends/ai/serve/provider-failure.ts'
-import type { GatewayError } from '../../errors/index.ts'
 import type { RespondVerdict } from '../../exchange/exchange.ts'
-import type { RequestContext } from '../request-context.ts'
-import { answerOf, type LocalResponse, refusalText, rescue } from '../rescue.ts'
-import type { GatewayRuntime } from '../runtime.ts'
-import { routeTypesAhead } from './model-route.ts'
+import type { ErrorWriter } from '../error-response.ts'
 
 const json = ['content-type', 'application/json'] as const
 const plain = ['content-type', 'text/plain'] as const
@@ -31,44 +27,13 @@ export function llmRefusal(route: RouteType, refusal: LlmError): RespondVerdict 
   return { kind: 'respond', status, headers: [json], body, reason }
 }
 
-/** Nothing is read of these, so nobody knows what their clients understand. */
+/** Nothing is read of these, so their clients may understand anything. */
 const unread: ReadonlySet<RouteType> = new Set<RouteType>(['Passthrough', 'Realtime'])
 
-/** An error of the gateway in the way that its client understands. */
-export function answerToError(
-  context: RequestContext,
-  error: GatewayError,
-  runtime: GatewayRuntime,
-): LocalResponse {
-  const { row } = error
-  const route = routeOf(context, runtime)
-  if (route === undefined) {
-    const isGrpcRoute = context.placement?.rule.resource.route.kind === 'GRPCRoute'
-    return rescue(error, context.exchange.request.headers, isGrpcRoute)
-  }
-  const body = writeErrorFor(route, { status: row.status, message: row.text })
-  return { status: row.status, headers: [json], body: JSON.stringify(body) }
-}
-
-/** What a policy answers. If it refuses a request to a model, the body has the format of the client. */
-export function answerToVerdict(
-  context: RequestContext,
-  verdict: RespondVerdict,
-  runtime: GatewayRuntime,
-): LocalResponse {
-  const route = verdict.refusal === true ? routeOf(context, runtime) : undefined
-  if (route === undefined) return answerOf(verdict, context.exchange.request.headers)
-  const { status, headers = [] } = verdict
-  const body = writeErrorFor(route, { status, message: refusalText(verdict) })
-  return { status, headers: [json, ...headers], body: JSON.stringify(body) }
-}
-
-/** The format of the client; undefined where it speaks to no model, or nobody reads what it says. */
-function routeOf(context: RequestContext, runtime: GatewayRuntime): RouteType | undefined {
-  const types = context.model?.routeTypes ?? routeTypesAhead(context, runtime)
-  if (types === undefined) return undefined
-  const route = context.model?.route ?? types.typeOf(context.exchange.request.path) ?? 'Completions'
-  return unread.has(route) ? undefined : route
+/** Writes errors in the format of the client; undefined if nothing that it says is read. */
+export function errorWriterFor(route: RouteType): ErrorWriter | undefined {
+  if (unread.has(route)) return undefined
+  return (status, message) => JSON.stringify(writeErrorFor(route, { status, message }))
 }
 
 /** In the words of the webhook where it has any, else of whoever wrote the guard. */

@@ -14,8 +14,8 @@ import { forwardingFacts } from '../../exchange/forwarding.ts'
 import type { LearnedRecord } from '../../exchange/learned.ts'
 import { tokenLimitsOf } from '../../exchange/rate-limits.ts'
 import type { RequestContext } from '../request-context.ts'
-import type { GatewayRuntime } from '../runtime.ts'
-import { passOverProvider } from './choose-provider.ts'
+import type { ModelBackend } from '../upstream/model-providers.ts'
+import { hasUntriedProvider } from './choose-provider.ts'
 import { decodeBody } from './content-coding.ts'
 import type { ModelCall } from './model-call.ts'
 import { describeModelCall } from './model-facts.ts'
@@ -26,6 +26,7 @@ import { prepareRealtime } from './realtime.ts'
 import { guardRequest } from './request-guards.ts'
 
 type Result = RespondVerdict | undefined
+type Prepared = Result | 'askAnother'
 
 export const newId = (): string => randomBytes(12).toString('hex')
 
@@ -34,18 +35,12 @@ const ambiguousPath = new LlmError(
   'the path has dot segments or control characters; send it without them',
 )
 
-/**
- * The phase before credentials are added; nothing for requests to other backends. `askAnother` does
- * the same for the next provider, if the chosen one cannot carry the request.
- */
+/** Returns `askAnother` if the chosen provider cannot carry the request and another one may. */
 export function prepareModelRequest(
   context: RequestContext,
-  runtime: GatewayRuntime,
-  askAnother: (context: RequestContext, runtime: GatewayRuntime) => Promise<Result>,
-): Result | Promise<Result> {
-  const call = context.model
-  if (call === undefined) return undefined
-  context.keepOriginal()
+  call: ModelCall,
+  backend: ModelBackend | undefined,
+): Prepared | Promise<Prepared> {
   settleSigning(context, call)
   const { request } = context.exchange
   const route = call.routeTypes.typeOf(request.path)
@@ -54,11 +49,11 @@ export function prepareModelRequest(
     return llmRefusal('Completions', ambiguousPath)
   }
   call.route = route
-  const settle = (pending: Promise<Result>) =>
+  const settle = (pending: Promise<Result>): Promise<Prepared> =>
     pending.catch((error: unknown) => {
       if (context.over) return undefined
       const isUnsuited = error instanceof UnsupportedByProviderError
-      if (isUnsuited && passOverProvider(context, runtime)) return askAnother(context, runtime)
+      if (isUnsuited && passOverProvider(call, backend)) return 'askAnother'
       return refuseInFormat(context, route, error)
     })
   call.outgoing = undefined
@@ -69,10 +64,17 @@ export function prepareModelRequest(
     case 'Realtime':
       return settle(prepareRealtime(context, call))
     case 'Models':
-      return modelsAnswer(context, call, runtime)
+      return modelsAnswer(context, call, backend)
     default:
       return settle(prepareRead(context, call, route))
   }
+}
+
+/** The provider cannot carry the request. Is there another one to ask? Nothing is held against the first. */
+function passOverProvider(call: ModelCall, backend: ModelBackend | undefined): boolean {
+  if (!call.canRestore) return false
+  call.unsuited++
+  return hasUntriedProvider(call, backend)
 }
 
 /** Providers that want signatures say for what, because a host of one's own does not tell. */
@@ -120,7 +122,7 @@ async function prepareRead(
     call.learn({ countTokens: tokens })
     return context.over ? undefined : ownAnswer(200, { input_tokens: tokens })
   }
-  describeModelCall(context)
+  describeModelCall(context, call)
   // Counting tokens uses none: clients do it to stay below their limits.
   const limits = route === 'VendorCTokenCount' ? undefined : tokenLimitsOf(context.exchange)
   const spent = await limits?.check(context.exchange)
@@ -184,9 +186,3 @@ function setPath({ exchange: { request } }: RequestContext, plan: OutgoingReques
 }
 
 const nameOfParameter = (parameter: string): string => parameter.split('=', 1)[0] ?? ''
-
-/** The phase after credentials were added: they go where the vendor looks for them. */
-export function adaptModelHeaders({ model, exchange }: RequestContext): undefined {
-  const { headers, path } = exchange.request
-  model?.provider?.vendor.adaptHeaders(headers, path)
-}

@@ -31,11 +31,11 @@ const answerLimitOf = ({ bufferLimit }: ServerExchange): number =>
 const streamTypes = /^(text\/event-stream|application\/vnd\.amazon\.eventstream)\s*(;|$)/i
 
 /** Undefined: the response can be relayed, now or once the promise resolves. */
-export function receiveAnswer(context: RequestContext): Result | Promise<Result> {
-  const { model: call, exchange } = context
+export function receiveAnswer(context: RequestContext, call: ModelCall): Result | Promise<Result> {
+  const { exchange } = context
   const { response, responseBody } = exchange
-  const outgoing = call?.outgoing
-  if (call === undefined || outgoing === undefined) return undefined
+  const { outgoing } = call
+  if (outgoing === undefined) return undefined
   if (response === undefined || responseBody === undefined) return undefined
   const isStream = streamTypes.test(response.headers.get('content-type') ?? '')
   const isEncoded = isCoded(response.headers.get('content-encoding'))
@@ -140,7 +140,7 @@ async function replaceStream(
   const listen = listener(context, call, request)
   if (listen !== undefined) for (const event of events) listen(event)
   exchange.responseBody?.replace(eventBytes(events))
-  describeModelCall(context)
+  describeModelCall(context, call)
   exchange.response?.headers.set('content-type', 'text/event-stream')
   forgetBytes(exchange)
   return undefined
@@ -194,7 +194,7 @@ async function replaceWhole(
   const answer = readWholeAnswer(request, text, (name) => headers.get(name), contextNow())
   const { body: _body, isChanged: _isChanged, ...facts } = answer
   call.learn(facts)
-  describeModelCall(context)
+  describeModelCall(context, call)
   const format = chatFormatOf(request.route)
   if (format === undefined) return put(answer.isChanged ? answer.body : undefined)
   const { body, refusal } = await guardAnswer(context, call, answer.body, format)

@@ -26,28 +26,25 @@ export function serveGet(
 ): RespondVerdict | Promise<RespondVerdict | undefined> {
   const session = findSession(exchange)
   if ('kind' in session) return session
-  const { context, runtime } = exchange
-  const { mcp } = runtime
+  const { context, hub, record } = exchange
   const from = context.exchange.request.headers.get('last-event-id')
   const outlet = new ExchangeOutlet(context)
   const streams = new ServerStreams(session, outlet, from)
   const key = `stream ${newSessionId()}`
-  mcp.live(session.state).held.set(key, { close: () => outlet.end() })
-  const endLooking = mcp.onSweep(() => {
+  hub.live(session.state).held.set(key, { close: () => outlet.end() })
+  const endLooking = hub.onSweep(() => {
     // A session whose client listens is in use.
-    mcp.live(session.state)
+    hub.live(session.state)
     outlet.keepAlive()
   })
-  const stayOn = mcp.onStop(() => outlet.end())
-  context.mcp = {
-    close: () => {
-      stayOn()
-      endLooking()
-      mcp.known(session.state)?.held.delete(key)
-      streams.close()
-      outlet.end()
-    },
-  }
+  const stayOn = hub.onStop(() => outlet.end())
+  record.onClose(() => {
+    stayOn()
+    endLooking()
+    hub.known(session.state)?.held.delete(key)
+    streams.close()
+    outlet.end()
+  })
   streams.open().then(
     (failures) => settle(outlet, failures, exchange.backend.targets.length === 1),
     (thrown) => outlet.fail(thrown),
@@ -115,7 +112,7 @@ export class ServerStreams {
 
   /** Asks all servers; resolves with what is wrong with each, or undefined. */
   open(): Promise<Outcome[]> {
-    this.#endLooking = this.#exchange.runtime.mcp.onChange(() => this.#onChange())
+    this.#endLooking = this.#exchange.hub.onChange(() => this.#onChange())
     const wanted = this.#exchange.backend.targets.filter(
       ({ target }) => this.#resumed === undefined || target.name === this.#resumed,
     )

@@ -7,17 +7,11 @@ import {
   type SessionState,
   type TargetSession,
 } from '../../backends/mcp/session-state.ts'
-import type { CallListener, CallRequest, OpenCall } from '../../engine/contracts/calls.ts'
-import { GatewayError } from '../../errors/index.ts'
-import { sessionKeyRef } from '../../model/mcp-targets.ts'
+import { GatewayError } from '../../errors.ts'
+import type { GatewayRuntime } from '../runtime.ts'
 import { now } from '../upstream/choose.ts'
 import type { ClientRecord } from './client-view.ts'
 import type { Flow } from './transport.ts'
-
-/** Makes requests; the engine does. */
-export interface Caller {
-  call(request: CallRequest, listener: CallListener): OpenCall
-}
 
 /** What a session has that its id does not say. */
 export interface LiveSession {
@@ -71,7 +65,6 @@ const mostEnded = 100_000
 
 export class McpHub {
   readonly #key: () => Uint8Array | undefined
-  #caller: Caller | undefined
   #seal: { readonly value: Uint8Array; readonly seal: SessionSeal } | undefined
   readonly #opened = new Map<string, SessionState>()
   readonly #live = new Map<string, LiveSession>()
@@ -89,23 +82,9 @@ export class McpHub {
   /** Of the product. */
   readonly version: string
 
-  /** `config` has the key where `sessionKey` is absent. */
-  constructor(
-    config: { secret(digest: string): Uint8Array | undefined },
-    { version = '0', sessionKey }: { version?: string; sessionKey?: Uint8Array },
-  ) {
+  constructor({ version, sessionKey }: Pick<GatewayRuntime, 'version' | 'sessionKey'>) {
     this.version = version
-    this.#key = () => sessionKey ?? config.secret(sessionKeyRef.digest)
-  }
-
-  set caller(caller: Caller) {
-    this.#caller = caller
-  }
-
-  /** What goes wrong is told to the listener. */
-  call(request: CallRequest, listener: CallListener): OpenCall {
-    if (this.#caller === undefined) throw new GatewayError('bug', 'there is no engine yet')
-    return this.#caller.call(request, listener)
+    this.#key = sessionKey
   }
 
   // --- ids ---

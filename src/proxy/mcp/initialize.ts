@@ -29,17 +29,15 @@ export async function serveInitialize(
   request: McpRequest,
 ): Promise<RespondVerdict | undefined> {
   const closes = new Set<() => void>()
-  exchange.context.mcp = {
-    close: () => {
-      for (const close of closes) close()
-    },
-  }
+  exchange.record.onClose(() => {
+    for (const close of closes) close()
+  })
   const begun = await beginSession(exchange, request, {
     onAbandon: (close) => closes.add(close),
   })
   if (exchange.context.over) return undefined
   if ('kind' in begun) return begun
-  const { mcp } = exchange.runtime
+  const { hub } = exchange
   // Without sessions there is nothing to be brought with what follows.
   if (exchange.backend.isStateless) {
     void endEverywhere(new ClientSession(exchange, begun.state))
@@ -47,7 +45,7 @@ export async function serveInitialize(
   }
   exchange.sessionId = begun.state.id
   exchange.tell(request.method)
-  return answer(begun.text, [['mcp-session-id', mcp.seal(begun.state)]])
+  return answer(begun.text, [['mcp-session-id', hub.seal(begun.state)]])
 }
 
 /** A session that has begun, and what its client is told. */
@@ -80,8 +78,8 @@ export async function beginSession(
     return jsonRefusal(503, request.id, codes.internal, message, { reason: 'NoHealthyBackend' })
   }
   const hellos = new Map([...good].map(([name, { hello }]) => [name, hello]))
-  const { mcp } = exchange.runtime
-  const merged = mergeHellos(hellos, { version: mcp.version, wanted, missing })
+  const { hub } = exchange
+  const merged = mergeHellos(hellos, { version: hub.version, wanted, missing })
   const [only] = backend.targets.length === 1 ? good.values() : []
   const text =
     only === undefined
@@ -90,7 +88,7 @@ export async function beginSession(
   const stated = only?.session.version ?? merged.version
   const version = knownVersions.includes(stated) ? stated : wanted
   const state = stateOf(exchange, request, version, good)
-  if (held.size > 0) for (const [name, one] of held) mcp.live(state).held.set(name, one)
+  if (held.size > 0) for (const [name, one] of held) hub.live(state).held.set(name, one)
   return { text, state }
 }
 

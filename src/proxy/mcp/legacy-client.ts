@@ -35,21 +35,18 @@ export class LegacyClient {
 
   /** The stream; undefined settles it as soon as it has begun. */
   begin(): Promise<RespondVerdict | undefined> {
-    const { context, runtime } = this.#exchange
-    const { mcp } = runtime
-    mcp.legacyClients.set(this.id, this)
-    const endLooking = mcp.onSweep(() => {
-      if (this.#state !== undefined) mcp.live(this.#state)
+    const { context, hub, record } = this.#exchange
+    hub.legacyClients.set(this.id, this)
+    const endLooking = hub.onSweep(() => {
+      if (this.#state !== undefined) hub.live(this.#state)
       this.#outlet.keepAlive()
     })
-    const stayOn = mcp.onStop(() => this.#outlet.end())
-    context.mcp = {
-      close: () => {
-        stayOn()
-        endLooking()
-        this.#close()
-      },
-    }
+    const stayOn = hub.onStop(() => this.#outlet.end())
+    record.onClose(() => {
+      stayOn()
+      endLooking()
+      this.#close()
+    })
     const [path = '/', query] = (context.original?.path ?? context.exchange.request.path).split('?')
     const rest = query === undefined ? '' : `${query}&`
     this.#outlet.sendEvent(`event: endpoint\ndata: ${path}?${rest}sessionId=${this.id}\n\n`)
@@ -61,7 +58,7 @@ export class LegacyClient {
   }
 
   #close(): void {
-    this.#exchange.runtime.mcp.legacyClients.delete(this.id)
+    this.#exchange.hub.legacyClients.delete(this.id)
     this.#outlet.end()
     this.#streams?.close()
     for (const close of this.#closes) close()
@@ -159,9 +156,8 @@ export async function serveLegacyMessage(
   id: string,
   messages: readonly McpMessage[],
 ): Promise<RespondVerdict> {
-  const { principal, runtime } = exchange
-  const { mcp } = runtime
-  const found = mcp.legacyClients.get(id)
+  const { principal, hub } = exchange
+  const found = hub.legacyClients.get(id)
   // Every one of this thread is of this class; the others are only known to their threads.
   if (!(found instanceof LegacyClient)) {
     const texts = messages.map(({ text }) => text)
@@ -169,7 +165,7 @@ export async function serveLegacyMessage(
       if (message.kind !== 'response') exchange.forMessage().tell(message.method)
     }
     const client = exchange.client.record()
-    const isTaken = await mcp.passOn({ id, backend: exchange.name, principal, texts, client })
+    const isTaken = await hub.passOn({ id, backend: exchange.name, principal, texts, client })
     return isTaken ? accepted : lostSession()
   }
   if (found.backend !== exchange.name || found.principal !== principal) return lostSession()

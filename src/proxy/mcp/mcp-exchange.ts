@@ -14,15 +14,26 @@ import type { McpFacts } from '../telemetry/types.ts'
 import type { McpBackend, McpTargetEntry } from '../upstream/mcp-targets.ts'
 import { targetPart } from '../upstream/resolve-mcp-target.ts'
 import { ClientView } from './client-view.ts'
+import type { McpHub } from './hub.ts'
 
 function viewOf(context: RequestContext): ClientView {
   const credentials = [...context.exchange.receivedNames()].filter(isCredentialName)
   return ClientView.of(context.exchange, credentials, () => context.over)
 }
 
+/** What a request notes for the end of its exchange. */
+export interface McpRecord {
+  /** One for each message, for the log. */
+  readonly messages: McpFacts[]
+  /** Sets what is done when the exchange is over. */
+  onClose(close: () => void): void
+}
+
 export class McpExchange {
   readonly context: RequestContext
   readonly runtime: GatewayRuntime
+  readonly hub: McpHub
+  readonly record: McpRecord
   readonly placement: RulePlacement
   readonly chosen: CompiledBackend
   /** The request as policies and targets see it, whatever becomes of the exchange itself. */
@@ -34,6 +45,8 @@ export class McpExchange {
   constructor(
     context: RequestContext,
     runtime: GatewayRuntime,
+    hub: McpHub,
+    record: McpRecord,
     client = viewOf(context),
     isPassedOn = false,
   ) {
@@ -41,6 +54,8 @@ export class McpExchange {
     if (placement === undefined || backend === undefined) throw new GatewayError('no_backends')
     this.context = context
     this.runtime = runtime
+    this.hub = hub
+    this.record = record
     this.placement = placement
     this.chosen = backend
     this.client = client
@@ -49,14 +64,18 @@ export class McpExchange {
 
   /** The same request for one message of its batch: each is judged and logged by itself. */
   forMessage(): McpExchange {
-    const { context, runtime, client } = this
+    const { client } = this
     const copy = ClientView.of(client, client.credentials, () => client.isOver)
-    return new McpExchange(context, runtime, copy, this.#isPassedOn)
+    return this.#with(copy, this.#isPassedOn)
   }
 
   /** For a message of the same client whose request another thread has received. */
   passedOn(client: ClientView): McpExchange {
-    return new McpExchange(this.context, this.runtime, client, true)
+    return this.#with(client, true)
+  }
+
+  #with(client: ClientView, isPassedOn: boolean): McpExchange {
+    return new McpExchange(this.context, this.runtime, this.hub, this.record, client, isPassedOn)
   }
 
   /** A digest of who the client is; undefined if no credentials were verified. */
@@ -150,8 +169,7 @@ export class McpExchange {
     this.#facts = facts
     // The thread that received the request logs it.
     if (this.#isPassedOn) return
-    this.context.mcpFacts ??= []
-    const all = this.context.mcpFacts
+    const all = this.record.messages
     const at = before === undefined ? -1 : all.indexOf(before)
     if (at < 0) all.push(facts)
     else all[at] = facts

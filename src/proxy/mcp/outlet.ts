@@ -145,7 +145,7 @@ export class ExchangeOutlet implements Outlet {
     })
   }
 
-  /** A bug, or an error that the rescue of all exchanges answers. */
+  /** A bug, or an error that is answered as that of any exchange. */
   fail(error: unknown): void {
     if (this.#isOpening) this.end()
     this.#fail(error)

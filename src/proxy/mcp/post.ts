@@ -151,8 +151,8 @@ function passingSession(exchange: McpExchange): ClientSession {
 }
 
 function serveMessages(session: ClientSession, messages: readonly McpMessage[]): Promise<Result> {
-  const { context, backend, runtime } = session.exchange
-  const isAdmitted = runtime.mcp.admit(session.state)
+  const { context, backend, hub, record } = session.exchange
+  const isAdmitted = hub.admit(session.state)
   if (!isAdmitted) {
     const message = 'too many requests of the session are under way'
     return Promise.resolve(jsonRefusal(429, undefined, codes.internal, message))
@@ -160,17 +160,15 @@ function serveMessages(session: ClientSession, messages: readonly McpMessage[]):
   const outlet = new ExchangeOutlet(context)
   const closes = new Set<() => void>()
   const abandon: Abandon = { onAbandon: (close) => closes.add(close) }
-  context.mcp = {
-    close: () => {
-      for (const close of closes) close()
-      outlet.end()
-    },
-  }
+  record.onClose(() => {
+    for (const close of closes) close()
+    outlet.end()
+  })
   const turns = turnsOf(session, messages, outlet, abandon)
   void serveTurns(turns, outlet)
     .catch((thrown) => refuseAll(turns, thrown, outlet))
     .catch((thrown) => outlet.fail(thrown))
-    .finally(() => runtime.mcp.leave(session.state))
+    .finally(() => hub.leave(session.state))
     .finally(() => (backend.isStateless ? endEverywhere(session) : undefined))
   return outlet.result
 }
@@ -234,7 +232,7 @@ function refuseAll(turns: readonly MessageTurn[], thrown: unknown, outlet: Excha
   const request = message.kind === 'request' ? message : undefined
   turn.exchange.noteError(codes.internal)
   if (thrown instanceof SessionEnded) {
-    turn.exchange.runtime.mcp.end(turn.session.state)
+    turn.exchange.hub.end(turn.session.state)
     refuse(outlet, request, lostSession())
     return
   }

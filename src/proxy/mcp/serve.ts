@@ -3,28 +3,20 @@
 import { codes } from '../../backends/mcp/answers.ts'
 import { GatewayError } from '../../errors/index.ts'
 import type { RespondVerdict } from '../../exchange/exchange.ts'
-import type { NamedTarget } from '../config/rules.ts'
-import type { RequestContext } from '../request-context.ts'
-import type { GatewayRuntime } from '../runtime.ts'
 import { checkRequest } from './checks.ts'
 import { serveGet } from './get.ts'
 import { isLegacyStream } from './legacy.ts'
 import { serveLegacyStream } from './legacy-client.ts'
-import { McpExchange } from './mcp-exchange.ts'
+import type { McpExchange } from './mcp-exchange.ts'
 import { servePost } from './post.ts'
 import { jsonRefusal } from './refusals.ts'
 import { serveDelete } from './session-requests.ts'
 
 type Result = RespondVerdict | undefined
 
-export function isMcpBackend({ target, name }: NamedTarget, { config }: GatewayRuntime): boolean {
-  return target.type === 'backend' && config.backends.find(name)?.type === 'mcp'
-}
-
 /** Undefined: a stream has begun. */
-export async function serveMcp(context: RequestContext, runtime: GatewayRuntime): Promise<Result> {
-  const exchange = new McpExchange(context, runtime)
-  const { access } = exchange
+export async function serveMcp(exchange: McpExchange): Promise<Result> {
+  const { access, context } = exchange
   if (access.problem !== undefined) {
     throw new GatewayError(access.problem.code, access.problem.detail)
   }

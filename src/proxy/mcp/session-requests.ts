@@ -8,13 +8,13 @@ import { ClientSession, endEverywhere } from './target-session.ts'
 
 /** The session that the request names, or why there is none. */
 export function findSession(exchange: McpExchange): ClientSession | RespondVerdict {
-  const { runtime, name, context } = exchange
+  const { hub, name, context } = exchange
   const id = context.exchange.request.headers.get('mcp-session-id')
   if (id === undefined) {
     const message = 'Bad Request: session header is required for non-initialize requests'
     return jsonRefusal(400, undefined, codes.invalidRequest, message)
   }
-  const state = runtime.mcp.open(id, name)
+  const state = hub.open(id, name)
   // A session that somebody else has begun is not told from one that never was.
   if (state === undefined || state.principal !== exchange.principal) return lostSession()
   return new ClientSession(exchange, state)
@@ -25,7 +25,7 @@ export async function serveDelete(exchange: McpExchange): Promise<RespondVerdict
   const session = findSession(exchange)
   if ('kind' in session) return session
   const ends = endEverywhere(session)
-  exchange.runtime.mcp.end(session.state)
+  exchange.hub.end(session.state)
   await ends
   return { kind: 'respond', status: 200, reason: 'Upstream' }
 }

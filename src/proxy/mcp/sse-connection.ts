@@ -59,7 +59,7 @@ export class SseConnection implements AnswerListener {
         },
       })
       const reader = new AnswerReader(connection)
-      const call = exchange.runtime.mcp.call(ready.call, reader)
+      const call = exchange.runtime.call(ready.call, reader)
       reader.close = () => call.close()
       connection.#flow = call
       await connection.#endpoint.promise
@@ -249,7 +249,7 @@ export class SseTransport implements Transport {
     })
     // The answer comes on the stream.
     const taken = () => (id === undefined ? listener.onEnd() : listener.onStream())
-    const call = this.#exchange.runtime.mcp.call(ready.call, new Posted(reader, taken))
+    const call = this.#exchange.runtime.call(ready.call, new Posted(reader, taken))
     reader.close = () => call.close()
     return {
       pause: () => connection.pause(),

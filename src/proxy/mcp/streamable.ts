@@ -53,11 +53,11 @@ export class StreamableTransport implements Transport {
   }
 
   linger(flow: Flow): void {
-    this.#exchange.runtime.mcp.linger(flow)
+    this.#exchange.hub.linger(flow)
   }
 
   ended(flow: Flow): void {
-    this.#exchange.runtime.mcp.ended(flow)
+    this.#exchange.hub.ended(flow)
   }
 
   end(): Promise<void> {
@@ -89,7 +89,7 @@ export class StreamableTransport implements Transport {
     const send = async (path: string | undefined): Promise<void> => {
       const sent = { ...message, pinned, onEndpoint, ...(path !== undefined && { path }) }
       const ready = await prepareRequest(this.#exchange, this.#entry, sent)
-      flow.begun(runtime.mcp.call(ready.call, new Watched(reader, ready, flow)))
+      flow.begun(runtime.call(ready.call, new Watched(reader, ready, flow)))
     }
     const flow = new MovingFlow(target, send)
     reader.close = () => flow.close()

@@ -108,7 +108,7 @@ export class ClientSession {
 
   /** Connections that the session holds. */
   get held(): Held {
-    return this.exchange.runtime.mcp.live(this.state).held
+    return this.exchange.hub.live(this.state).held
   }
 
   transport(entry: McpTargetEntry, session: TargetSession): Transport {
@@ -117,7 +117,7 @@ export class ClientSession {
   }
 
   #known(target: string): TargetSession | Promise<TargetSession> | undefined {
-    const live = this.exchange.runtime.mcp.known(this.state)
+    const live = this.exchange.hub.known(this.state)
     return live?.targets.get(target) ?? this.state.targets[target]
   }
 
@@ -167,7 +167,7 @@ export class ClientSession {
     lost: TargetSession | undefined,
   ): TargetSession | Promise<TargetSession> {
     const { name } = entry.target
-    const { targets, held } = this.exchange.runtime.mcp.live(this.state)
+    const { targets, held } = this.exchange.hub.live(this.state)
     const known = targets.get(name)
     if (known !== undefined && known !== lost) return known
     const pending = beginQuietly(this.exchange, entry, this.state.hello, held)
@@ -205,12 +205,12 @@ const noneHeld: Held = new Map()
 /** Ends what a session has at its targets. Never rejects. */
 export async function endEverywhere(session: ClientSession): Promise<void> {
   const { exchange, state } = session
-  const { mcp } = exchange.runtime
+  const { hub } = exchange
   const targets = new Map<string, TargetSession | Promise<TargetSession>>([
     ...Object.entries(state.targets),
-    ...(mcp.known(state)?.targets ?? []),
+    ...(hub.known(state)?.targets ?? []),
   ])
-  const held = mcp.known(state)?.held ?? noneHeld
+  const held = hub.known(state)?.held ?? noneHeld
   const found = exchange.runtime.config.backends.find(exchange.name)
   const entries = found?.type === 'mcp' ? found.targets : []
   await Promise.all(
@@ -219,7 +219,7 @@ export async function endEverywhere(session: ClientSession): Promise<void> {
       if (known !== undefined) await transportOf(exchange, entry, known, held).end()
     }),
   )
-  mcp.drop(state)
+  hub.drop(state)
 }
 
 /** No server knows the session any more: the client has to begin another one. */

@@ -33,7 +33,7 @@ export interface ConfigReceiver {
   /** Sends what waits to be sent elsewhere. */
   flush?(): Promise<void>
   /** Ends streams that would never end by themselves. */
-  readonly mcp?: { stop(): void }
+  stop?(): void
 }
 
 export interface WorkerParts {
@@ -207,7 +207,7 @@ export class WorkerSession {
   async #drain(minMs: number, maxMs: number): Promise<void> {
     this.#ports.stop()
     try {
-      this.#parts.plane.mcp?.stop()
+      this.#parts.plane.stop?.()
       await this.#parts.engine.drain(minMs, maxMs)
       await this.#parts.plane.flush?.()
     } finally {

@@ -71,7 +71,7 @@ async function startWorker(port: NonNullable<typeof parentPort>, settings: Worke
     onUpstreamConnected: (seconds) => telemetry.onUpstreamConnected(seconds),
     onTlsHandshake: (port, { place }, seconds) => telemetry.onTlsHandshake(port, place, seconds),
   })
-  plane.mcp.caller = engine
+  plane.useEngine(engine)
   const session = new WorkerSession({ engine, plane, telemetry, tickets, log, send })
   // Without its core a worker can only refuse. Requests of this turn still get their answers.
   core.onTrap = (trap) => {

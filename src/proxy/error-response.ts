@@ -1,4 +1,4 @@
-/** The only place that turns a GatewayError into a response. */
+/** The only place that turns errors and verdicts into responses of requests that have a route. */
 import { CoreTrap } from '../core/errors.ts'
 import { type ErrorCode, GatewayError } from '../errors/index.ts'
 import type { HeaderFields, RespondVerdict } from '../exchange/exchange.ts'
@@ -18,29 +18,45 @@ export function toGatewayError(thrown: unknown): GatewayError {
   return new GatewayError('bug', undefined, thrown)
 }
 
+/** Writes a JSON error in the format that the client of a backend understands. */
+export type ErrorWriter = (status: number, message: string) => string
+
+interface ErrorFormat {
+  /** If omitted, errors are plain text. */
+  readonly write?: ErrorWriter | undefined
+  /** A GRPCRoute was chosen. */
+  readonly isGrpcRoute?: boolean
+}
+
 /**
  * The answer to a request that met an error: the catalogue's status and text, never the detail,
  * which may name internals. gRPC clients cannot read HTTP statuses and get 200 with a grpc-status.
- * `isGrpcRoute`: a GRPCRoute was chosen.
  */
-export function rescue(
+export function errorResponse(
   error: GatewayError,
   requestHeaders: HeaderFields,
-  isGrpcRoute = false,
+  { write, isGrpcRoute = false }: ErrorFormat = {},
 ): LocalResponse {
   const { status, text } = error.row
+  if (write !== undefined) return { status, headers: [json], body: write(status, text) }
   if (isGrpc(requestHeaders.get('content-type'))) {
     return grpcResponse(grpcStatus(error.code, status, isGrpcRoute), text, [])
   }
   return { status, headers: [plainText], body: text }
 }
 
-/** The answer of a policy; where that is a refusal, in the way that the client understands. */
-export function answerOf(verdict: RespondVerdict, requestHeaders: HeaderFields): LocalResponse {
+/** The answer of a policy or of a backend; a refusal in the way that the client understands. */
+export function verdictResponse(
+  verdict: RespondVerdict,
+  requestHeaders: HeaderFields,
+  write?: ErrorWriter,
+): LocalResponse {
   const { status, headers = [], body, refusal } = verdict
   if (refusal !== true) return { status, headers, body }
+  const text = refusalText(verdict)
+  if (write !== undefined) return { status, headers: [json, ...headers], body: write(status, text) }
   if (isGrpc(requestHeaders.get('content-type'))) {
-    return grpcResponse(grpcByStatus[status] ?? 2, refusalText(verdict), headers)
+    return grpcResponse(grpcByStatus[status] ?? 2, text, headers)
   }
   return { status, headers: [plainText, ...headers], body }
 }
@@ -51,6 +67,7 @@ export function refusalText({ body }: RespondVerdict): string {
 }
 
 const plainText = ['content-type', 'text/plain'] as const
+const json = ['content-type', 'application/json'] as const
 
 function grpcResponse(status: number, text: string, headers: LocalResponse['headers']) {
   return {

@@ -2,14 +2,14 @@ import { describe, expect, it } from 'vitest'
 import { CoreTrap } from '../core/errors.ts'
 import { GatewayError } from '../errors/index.ts'
 import { FieldPairs } from '../exchange/memory-message.ts'
-import { answerOf, rescue, toGatewayError } from './rescue.ts'
+import { errorResponse, toGatewayError, verdictResponse } from './error-response.ts'
 
 const plain = new FieldPairs([])
 
-describe('rescue', () => {
+describe('errorResponse', () => {
   it('sends the text of the catalogue and keeps the detail inside', () => {
     const error = new GatewayError('connect_failed', '10.0.0.7:8080').at('endpoint 10.0.0.7:8080')
-    expect(rescue(error, plain)).toEqual({
+    expect(errorResponse(error, plain)).toEqual({
       status: 503,
       headers: [['content-type', 'text/plain']],
       body: 'upstream call failed: connection failure',
@@ -18,7 +18,9 @@ describe('rescue', () => {
 
   it('takes what is no GatewayError for a bug, and a trap for a trap', () => {
     expect(toGatewayError(new TypeError('secret')).code).toBe('bug')
-    expect(rescue(toGatewayError(new TypeError('secret')), plain).body).toBe('internal error')
+    expect(errorResponse(toGatewayError(new TypeError('secret')), plain).body).toBe(
+      'internal error',
+    )
     expect(toGatewayError(new CoreTrap('match_request', undefined)).code).toBe('core_trapped')
   })
 
@@ -34,14 +36,14 @@ describe('rescue', () => {
     ['misdirected', '2'],
   ] as const)('tells a gRPC client %s as status %s', (code, status) => {
     const grpc = new FieldPairs([['Content-Type', 'application/grpc']])
-    const { headers, body, status: http } = rescue(new GatewayError(code), grpc)
+    const { headers, body, status: http } = errorResponse(new GatewayError(code), grpc)
     expect(http).toBe(200)
     expect(headers).toContainEqual(['grpc-status', status])
     expect(body).toBe(undefined)
   })
 })
 
-describe('answerOf', () => {
+describe('verdictResponse', () => {
   const refused = {
     kind: 'respond',
     status: 401,
@@ -52,7 +54,7 @@ describe('answerOf', () => {
   const grpc = new FieldPairs([['content-type', 'application/grpc+proto']])
 
   it('turns a refusal into what gRPC clients read, and keeps its headers', () => {
-    const { status, headers, body } = answerOf({ ...refused, refusal: true }, grpc)
+    const { status, headers, body } = verdictResponse({ ...refused, refusal: true }, grpc)
     expect([status, body]).toEqual([200, undefined])
     expect(Object.fromEntries(headers)).toEqual({
       'content-type': 'application/grpc',
@@ -63,6 +65,6 @@ describe('answerOf', () => {
   })
 
   it('leaves answers that somebody configured as they are', () => {
-    expect(answerOf(refused, grpc).status).toBe(401)
+    expect(verdictResponse(refused, grpc).status).toBe(401)
   })
 })

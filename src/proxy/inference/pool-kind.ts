@@ -1,0 +1,49 @@
+/** InferencePools: an endpoint picker chooses the endpoint of each request. */
+import type { GatewayError } from '../../errors.ts'
+import type { Exchange, RespondVerdict } from '../../exchange/exchange.ts'
+import type { BackendCall, BackendFacts } from '../backend-call.ts'
+import type { BackendKind } from '../backend-kind.ts'
+import type { RequestContext } from '../request-context.ts'
+import type { GatewayRuntime } from '../runtime.ts'
+import type { PoolCall } from './pool-call.ts'
+import { resolvePool } from './resolve-pool.ts'
+
+/** Expressions see the Services that pools stand for. */
+export const poolKind = (runtime: GatewayRuntime): BackendKind => ({
+  type: 'service',
+  protocol: 'http',
+  onlyFor: 'requests of an HTTPRoute',
+  begin: (context) => new InferencePoolCall(context, runtime),
+})
+
+class InferencePoolCall implements BackendCall {
+  readonly #context: RequestContext
+  readonly #runtime: GatewayRuntime
+  /** The conversation with the picker; undefined before it is asked. */
+  #call: PoolCall | undefined
+
+  constructor(context: RequestContext, runtime: GatewayRuntime) {
+    this.#context = context
+    this.#runtime = runtime
+  }
+
+  get facts(): BackendFacts {
+    return { pool: this.#call }
+  }
+
+  resolve(): undefined | Promise<RespondVerdict | undefined> {
+    const pool = this.#runtime.config.pools.find(this.#context.backend?.name ?? '')
+    return resolvePool(this.#context, this.#runtime, pool, this.#call, (call) => {
+      this.#call = call
+    })
+  }
+
+  hasAnother(failure: number | GatewayError): boolean {
+    return this.#call?.hasAnother(failure) ?? false
+  }
+
+  /** The picker learns of the response, and may change it. */
+  changeResponse(exchange: Exchange): Promise<void> | undefined {
+    return this.#call?.onResponse(exchange)
+  }
+}

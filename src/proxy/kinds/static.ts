@@ -1,0 +1,74 @@
+/** GatewayBackends with one address or host name. */
+
+import { isIP } from 'node:net'
+import { bareHost } from '../../base/bare-host.ts'
+import { GatewayError } from '../../errors.ts'
+import type { UpstreamVersion } from '../../exchange/connection.ts'
+import type { BackendKind } from '../backend-kind.ts'
+import type { BackendAccess } from '../config/backend-access.ts'
+import type { StaticDestination } from '../upstream/backends.ts'
+import type { Destination } from '../upstream/destination.ts'
+import type { UpstreamEndpoint } from '../upstream/endpoint.ts'
+import { type Asked, upstreamVersion } from '../upstream/http-version.ts'
+import type { DestinationOptions } from '../upstream/resolve.ts'
+import {
+  atAddress,
+  atHost,
+  type ResolveContext,
+  requireRoom,
+  usableAccess,
+} from '../upstream/resolve.ts'
+
+export const staticKind = (context: ResolveContext): BackendKind => ({
+  type: 'static',
+  protocol: 'http',
+  destination(placement, named, request, options) {
+    const backend = context.config.backends.find(named.name)
+    if (backend?.type !== 'static') throw new GatewayError('service_not_found', named.name)
+    return atStatic(context, backend, usableAccess(placement, named), request, options)
+  },
+  warmUp({ destination }) {
+    if (destination.type !== 'static') return
+    const { host } = destination
+    if (isIP(bareHost(host)) === 0) context.resolver.hosts.warm(host)
+  },
+})
+
+function atStatic(
+  context: ResolveContext,
+  backend: StaticDestination,
+  access: BackendAccess,
+  request: Asked,
+  options: DestinationOptions,
+): Destination | Promise<Destination> {
+  const { host, port, endpoint } = backend
+  // The request may be over by the time of the lookup.
+  const version = upstreamVersion(access.policies.connection, request)
+  if (endpoint !== undefined) {
+    requireRoom(context, endpoint)
+    return keptDestination(backend, endpoint, access, version)
+  }
+  const place = { host, port, access, version }
+  const found = context.resolver.hosts.endpoints(host, port)
+  if (!(found instanceof Promise)) return atHost(context, place, found, options)
+  return found.then((endpoints) => atHost(context, place, endpoints, options))
+}
+
+/** The only one of a backend that is an address, made once for each of its configurations. */
+function keptDestination(
+  backend: StaticDestination,
+  endpoint: UpstreamEndpoint,
+  access: BackendAccess,
+  version: UpstreamVersion,
+): Destination {
+  if (access.destinations?.of !== backend) access.destinations = { of: backend }
+  const { destinations } = access
+  let destination = destinations[version]
+  if (destination === undefined) {
+    const { host, port } = backend
+    const place = { host, port, access, version }
+    destination = { ...atAddress(place, endpoint.address, false), endpoint }
+    destinations[version] = destination
+  }
+  return destination
+}
