@@ -1,6 +1,11 @@
 /** What the proxy needs to know of a kind of backends. */
 import type { ChosenBackend } from '../exchange/exchange.ts'
-import type { BackendResource } from '../model/resources.ts'
+import type {
+  BackendResource,
+  Destination as BackendSettings,
+  Resource,
+  ResourceType,
+} from '../model/resources.ts'
 import type { BackendCall } from './backend-call.ts'
 import type { RulePlacement } from './config/placement.ts'
 import type { NamedTarget } from './config/rules.ts'
@@ -39,6 +44,11 @@ export interface BackendKind {
   ): ErrorWriter | undefined
   /** Changes the route of requests that belong to a backend of the kind wherever they point. */
   reroute?(context: RequestContext): void
+  /** Types of resources that the kind keeps besides its GatewayBackends. */
+  readonly resources?: readonly ResourceType[]
+  /** Takes in a resource of the kind; `old` is what it was until now. */
+  set?(resource: Resource, old: Resource | undefined): void
+  remove?(resource: Resource): void
   /** Looks up what a new backend will need, before it is first called. */
   warmUp?(resource: BackendResource): void
   /** A change set was applied. */
@@ -47,23 +57,18 @@ export interface BackendKind {
   stop?(): void
 }
 
-interface BackendTypes {
-  find(name: string): { readonly type: string } | undefined
-}
-
 /** The kinds of backends of one data plane, by the type of their configuration. */
 export class BackendKinds {
-  readonly #backends: BackendTypes
   readonly #kinds = new Map<string, BackendKind>()
+  readonly #byResource = new Map<ResourceType, BackendKind>()
+  /** GatewayBackends by `namespace/name`. */
+  readonly #backends = new Map<string, BackendSettings>()
   /** Those that change routes. */
   readonly rerouting: BackendKind[] = []
 
-  constructor(backends: BackendTypes) {
-    this.#backends = backends
-  }
-
   add(type: string, kind: BackendKind): void {
     this.#kinds.set(type, kind)
+    for (const resource of kind.resources ?? []) this.#byResource.set(resource, kind)
     if (kind.reroute !== undefined) this.rerouting.push(kind)
   }
 
@@ -78,7 +83,83 @@ export class BackendKinds {
   /** Undefined if the backend does not exist or is of no known kind. */
   of({ target, name }: NamedTarget): BackendKind | undefined {
     if (target.type !== 'backend') return this.#kinds.get(target.type)
-    const found = this.#backends.find(name)
+    const found = this.#backends.get(name)
     return found && this.#kinds.get(found.type)
   }
+
+  /** What a GatewayBackend is configured to be. */
+  find(name: string): BackendSettings | undefined {
+    return this.#backends.get(name)
+  }
+
+  /** Takes in a resource that destinations are made of. */
+  set(resource: Resource, old: Resource | undefined): void {
+    const kind = this.#keeperOf(resource)
+    const before = old && this.#keeperOf(old)
+    if (old !== undefined && before !== kind) before?.remove?.(old)
+    kind?.set?.(resource, before === kind ? old : undefined)
+    if (resource.type === 'backend') this.#backends.set(nameOf(resource), resource.destination)
+  }
+
+  remove(resource: Resource): void {
+    this.#keeperOf(resource)?.remove?.(resource)
+    if (resource.type === 'backend') this.#backends.delete(nameOf(resource))
+  }
+
+  #keeperOf(resource: Resource): BackendKind | undefined {
+    return resource.type === 'backend'
+      ? this.#kinds.get(resource.destination.type)
+      : this.#byResource.get(resource.type)
+  }
+}
+
+const nameOf = ({ namespace, name }: BackendName): string => `${namespace}/${name}`
+
+export interface BackendName {
+  readonly namespace: string
+  readonly name: string
+}
+
+/** The GatewayBackends of one type as requests need them, by `namespace/name`. */
+export class CompiledBackends<Type extends BackendSettings['type'], Compiled> {
+  readonly #type: Type
+  readonly #compile: Compile<Type, Compiled>
+  readonly #all = new Map<string, Compiled>()
+
+  constructor(type: Type, compile: Compile<Type, Compiled>) {
+    this.#type = type
+    this.#compile = compile
+  }
+
+  get size(): number {
+    return this.#all.size
+  }
+
+  find(name: string): Compiled | undefined {
+    return this.#all.get(name)
+  }
+
+  readonly set = (resource: Resource): void => {
+    if (resource.type !== 'backend' || !isOf(resource.destination, this.#type)) return
+    const name = nameOf(resource)
+    this.#all.set(name, this.#compile(resource, resource.destination, this.#all.get(name)))
+  }
+
+  readonly remove = (resource: Resource): void => {
+    if (resource.type === 'backend') this.#all.delete(nameOf(resource))
+  }
+}
+
+/** `before`: what the backend was; what has not changed keeps what was learned of it. */
+type Compile<Type, Compiled> = (
+  name: BackendName,
+  settings: Extract<BackendSettings, { readonly type: Type }>,
+  before: Compiled | undefined,
+) => Compiled
+
+function isOf<Type extends BackendSettings['type']>(
+  settings: BackendSettings,
+  type: Type,
+): settings is Extract<BackendSettings, { readonly type: Type }> {
+  return settings.type === type
 }

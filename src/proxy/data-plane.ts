@@ -103,7 +103,8 @@ export async function createDataPlane(parts: DataPlaneParts): Promise<DataPlane>
     bucket: (name: string, spec: RateLimitSpec) => buckets.bucket(name, spec),
   }
   const { tickets = new TicketKeyring() } = parts.settings
-  const options = { locality, tickets }
+  const kinds = new BackendKinds()
+  const options = { locality, tickets, backends: kinds }
   const config = new ConfigStore(parts.core, await loadPolicyAppliers(), services, options)
   const hosts = new HostResolver({
     lookup: lookup ?? machineLookup(parts.settings.nameServers),
@@ -120,7 +121,7 @@ export async function createDataPlane(parts: DataPlaneParts): Promise<DataPlane>
     random: random ?? Math.random,
     ...(parts.settings.requestCap && { cap: parts.settings.requestCap }),
     version: parts.settings.version ?? '0',
-    kinds: new BackendKinds(config.backends),
+    kinds,
     call(request, listener) {
       if (engine === undefined) throw new GatewayError('bug', 'there is no engine yet')
       return engine.call(request, listener)

@@ -13,7 +13,7 @@ const noOptions: DestinationOptions = {}
  * `backend_unsupported`, `destination_refused`, `overloaded` or `dns_failed`.
  */
 export function resolveDestination(
-  { config, kinds }: Pick<GatewayRuntime, 'config' | 'kinds'>,
+  { kinds }: Pick<GatewayRuntime, 'kinds'>,
   placement: PolicyPlace,
   named: NamedTarget,
   request: Asked,
@@ -27,7 +27,7 @@ export function resolveDestination(
     throw new GatewayError(isMissing ? 'service_not_found' : 'backend_invalid', target.message)
   }
   if (kind !== undefined) throw new GatewayError('backend_unsupported', kind.onlyFor)
-  const backend = config.backends.find(name)
+  const backend = kinds.find(name)
   if (backend === undefined) throw new GatewayError('service_not_found', name)
   const why = backend.type === 'unsupported' ? backend.message : name
   throw new GatewayError('backend_unsupported', why)

@@ -1,4 +1,5 @@
-import { GatewayError } from '../../errors/index.ts'
+import { vendorTls } from '../../backends/ai/providers/vendor-tls.ts'
+import { GatewayError } from '../../errors.ts'
 import type { ConnectionSettings } from '../../exchange/connection.ts'
 import type { CalloutTarget, HostTarget, VendorTarget } from '../../exchange/exchange.ts'
 import { targetObject } from '../../model/inference-pools.ts'
@@ -50,7 +51,10 @@ function resolveHost(
   { host, port, isSecure }: HostTarget,
 ): Promise<Destination> {
   const policies = { steps: [], answers: [], connection: {}, client: {} }
-  const access = httpAccess(policies, { needsTls: isSecure, tlsByDefault: isSecure })
+  const access = httpAccess(policies, {
+    needsTls: isSecure,
+    ...(isSecure && { defaultTls: vendorTls }),
+  })
   const asked = { authority: `${host}:${port}`, scheme: 'http' as const }
   return resolveDynamic(runtime, access, asked, undefined)
 }

@@ -1,7 +1,7 @@
 /** What holds for a destination that a route leads to. */
 
-import { vendorTls } from '../../backends/ai/providers/vendor-tls.ts'
-import type { ErrorCode } from '../../errors/index.ts'
+import type { ErrorCode } from '../../errors.ts'
+import type { TlsSettings } from '../../exchange/connection.ts'
 import type { Step } from '../../policies/define.ts'
 import type { BackendPlace } from '../../policies/merge.ts'
 import type { Destination } from '../upstream/destination.ts'
@@ -17,8 +17,8 @@ export interface BackendPart {
   readonly behind?: BackendPlace
   /** Requests must never be sent to it in clear. */
   readonly needsTls: boolean
-  /** Requests are sent by TLS, trusting the authorities of the machine, unless a policy settles it. */
-  readonly tlsByDefault?: boolean
+  /** Settings of the TLS that requests are sent by unless a policy settles it; made when asked for. */
+  readonly defaultTls?: () => TlsSettings
   /** Adds credentials where no policy does. */
   readonly credentials?: Step
 }
@@ -45,9 +45,9 @@ export interface BackendAccess {
 /** For requests. */
 export function httpAccess(
   found: BoundPolicies,
-  { needsTls, tlsByDefault = false, credentials }: Omit<BackendPart, 'sections'>,
+  { needsTls, defaultTls, credentials }: Omit<BackendPart, 'sections'>,
 ): BackendAccess {
-  const policies = tlsByDefault ? withTls(found) : found
+  const policies = defaultTls === undefined ? found : withTls(found, defaultTls)
   const access = withCredentials(streamAccess(policies), credentials)
   return access.problem === undefined
     ? { ...access, problem: httpProblem(access.policies, needsTls) }
@@ -62,7 +62,7 @@ export function sharedAccess(
   policies: BoundPolicies,
   part: BackendPart,
 ): BackendAccess {
-  const isSpecial = part.needsTls || part.tlsByDefault === true || part.credentials !== undefined
+  const isSpecial = part.needsTls || part.defaultTls !== undefined || part.credentials !== undefined
   if (policies !== noPolicies || isSpecial) return httpAccess(policies, part)
   let access = withoutPolicies.get(target)
   if (access === undefined) {
@@ -100,10 +100,10 @@ function withGatewayCertificate(policies: BoundPolicies): BoundPolicies {
   }
 }
 
-function withTls(policies: BoundPolicies): BoundPolicies {
+function withTls(policies: BoundPolicies, defaultTls: () => TlsSettings): BoundPolicies {
   const { connection } = policies
   if (connection.tls !== undefined) return policies
-  return { ...policies, connection: { ...connection, tls: vendorTls() } }
+  return { ...policies, connection: { ...connection, tls: defaultTls() } }
 }
 
 /** Last of all, as those of a policy would be: signatures cover what the others have made. */

@@ -23,12 +23,9 @@ import type {
   RouteResource,
   VersionedResource,
 } from '../../model/resources.ts'
-import type { BackendTable } from '../upstream/backends.ts'
 import type { Locality } from '../upstream/locality.ts'
-import type { PoolTable } from '../upstream/pools.ts'
-import type { ServiceTable } from '../upstream/services.ts'
+import { ServiceTable } from '../upstream/services.ts'
 import { Certificates } from './certificates.ts'
-import { DestinationTables } from './destinations.ts'
 import { enter, type InstalledRoute, isOn, leave, nowhere } from './installed-route.ts'
 import { differsInCertificates, ListenerTables, type PortUse } from './listener-tables.ts'
 import type { ListenerPlacement } from './placement.ts'
@@ -65,7 +62,16 @@ const applyOrder: readonly ResourceType[] = [
   'stream',
 ]
 
+/** Keeps resources that only some kinds of backends are made of. */
+export interface ResourceTable {
+  /** `old`: what the resource was until now. */
+  set(resource: Resource, old: Resource | undefined): void
+  remove(resource: Resource): void
+}
+
 export interface StoreOptions {
+  /** If omitted, such resources are ignored. */
+  readonly backends?: ResourceTable
   /** Where the process runs; unknown where absent. */
   readonly locality?: Locality | undefined
   /** With which TLS sessions are taken up again. */
@@ -74,14 +80,12 @@ export interface StoreOptions {
 
 export class ConfigStore {
   readonly services: ServiceTable
-  readonly backends: BackendTable
-  readonly pools: PoolTable
   readonly policies: PolicyIndex
   readonly streams: StreamTable
   /** Rises with every change set. */
   generation = 0
   readonly #core: IoCore
-  readonly #destinations: DestinationTables
+  readonly #backends: ResourceTable | undefined
   readonly #secrets = new ReceivedSecrets()
   readonly #certificates: Certificates
   readonly #tables = new ListenerTables()
@@ -97,14 +101,12 @@ export class ConfigStore {
     core: IoCore,
     appliers: PolicyAppliers,
     services: PolicyServices,
-    { locality, tickets }: StoreOptions = {},
+    { locality, tickets, backends }: StoreOptions = {},
   ) {
     this.#core = core
     this.#certificates = new Certificates(this.#secrets, tickets)
-    this.#destinations = new DestinationTables(locality)
-    this.services = this.#destinations.services
-    this.backends = this.#destinations.backends
-    this.pools = this.#destinations.pools
+    this.#backends = backends
+    this.services = new ServiceTable(locality)
     this.policies = new PolicyIndex(appliers, services, this.#secrets)
     this.streams = new StreamTable(this.policies)
   }
@@ -173,14 +175,17 @@ export class ConfigStore {
   #set(resource: Resource): void {
     switch (resource.type) {
       case 'service':
-      case 'workload':
-      case 'backend':
-      case 'pool':
-      case 'pod':
-        this.#destinations.set(resource, this.#resources.get(resource.key))
-        // Policies may name ports of a Service.
-        if (resource.type === 'service') this.policies.generation++
+        this.services.setService(resource)
+        // Policies may name its ports.
+        this.policies.generation++
         break
+      case 'workload': {
+        // A slice may have moved to another Service.
+        const old = this.#resources.get(resource.key)
+        if (old?.type === 'workload') this.services.removeSlice(old)
+        this.services.setSlice(resource)
+        break
+      }
       case 'policy': {
         const problem = this.policies.set(resource)
         if (problem !== undefined) this.#reject(resource.key, problem.code, problem.message)
@@ -199,7 +204,10 @@ export class ConfigStore {
         const old = this.#resources.get(resource.key)
         if (old?.type === 'stream') this.streams.remove(old)
         this.streams.set(resource)
+        break
       }
+      default:
+        this.#backends?.set(resource, this.#resources.get(resource.key))
     }
     this.#resources.set(resource.key, resource)
   }
@@ -211,12 +219,11 @@ export class ConfigStore {
     this.#versions.delete(key)
     switch (resource.type) {
       case 'service':
+        this.services.removeService(resource)
+        this.policies.generation++
+        break
       case 'workload':
-      case 'backend':
-      case 'pool':
-      case 'pod':
-        this.#destinations.remove(resource)
-        if (resource.type === 'service') this.policies.generation++
+        this.services.removeSlice(resource)
         break
       case 'policy':
         this.policies.remove(key)
@@ -232,6 +239,9 @@ export class ConfigStore {
         break
       case 'stream':
         this.streams.remove(resource)
+        break
+      default:
+        this.#backends?.remove(resource)
     }
   }
 

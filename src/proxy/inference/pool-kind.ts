@@ -5,26 +5,35 @@ import type { BackendCall, BackendFacts } from '../backend-call.ts'
 import type { BackendKind } from '../backend-kind.ts'
 import type { RequestContext } from '../request-context.ts'
 import type { GatewayRuntime } from '../runtime.ts'
+import { PoolTable } from '../upstream/pools.ts'
 import type { PoolCall } from './pool-call.ts'
 import { resolvePool } from './resolve-pool.ts'
 
 /** Expressions see the Services that pools stand for. */
-export const poolKind = (runtime: GatewayRuntime): BackendKind => ({
-  type: 'service',
-  protocol: 'http',
-  onlyFor: 'requests of an HTTPRoute',
-  begin: (context) => new InferencePoolCall(context, runtime),
-})
+export function poolKind(runtime: GatewayRuntime): BackendKind {
+  const pools = new PoolTable()
+  return {
+    type: 'service',
+    protocol: 'http',
+    onlyFor: 'requests of an HTTPRoute',
+    resources: ['pool', 'pod'],
+    set: (resource, old) => pools.set(resource, old),
+    remove: (resource) => pools.remove(resource),
+    begin: (context) => new InferencePoolCall(context, runtime, pools),
+  }
+}
 
 class InferencePoolCall implements BackendCall {
   readonly #context: RequestContext
   readonly #runtime: GatewayRuntime
+  readonly #pools: PoolTable
   /** The conversation with the picker; undefined before it is asked. */
   #call: PoolCall | undefined
 
-  constructor(context: RequestContext, runtime: GatewayRuntime) {
+  constructor(context: RequestContext, runtime: GatewayRuntime, pools: PoolTable) {
     this.#context = context
     this.#runtime = runtime
+    this.#pools = pools
   }
 
   get facts(): BackendFacts {
@@ -32,7 +41,7 @@ class InferencePoolCall implements BackendCall {
   }
 
   resolve(): undefined | Promise<RespondVerdict | undefined> {
-    const pool = this.#runtime.config.pools.find(this.#context.backend?.name ?? '')
+    const pool = this.#pools.find(this.#context.backend?.name ?? '')
     return resolvePool(this.#context, this.#runtime, pool, this.#call, (call) => {
       this.#call = call
     })

@@ -4,11 +4,10 @@ import { isIP } from 'node:net'
 import { bareHost } from '../../base/bare-host.ts'
 import { GatewayError } from '../../errors.ts'
 import type { UpstreamVersion } from '../../exchange/connection.ts'
-import type { BackendKind } from '../backend-kind.ts'
+import { type BackendKind, CompiledBackends } from '../backend-kind.ts'
 import type { BackendAccess } from '../config/backend-access.ts'
-import type { StaticDestination } from '../upstream/backends.ts'
 import type { Destination } from '../upstream/destination.ts'
-import type { UpstreamEndpoint } from '../upstream/endpoint.ts'
+import { plainAddress, UpstreamEndpoint } from '../upstream/endpoint.ts'
 import { type Asked, upstreamVersion } from '../upstream/http-version.ts'
 import type { DestinationOptions } from '../upstream/resolve.ts'
 import {
@@ -19,24 +18,43 @@ import {
   usableAccess,
 } from '../upstream/resolve.ts'
 
-export const staticKind = (context: ResolveContext): BackendKind => ({
-  type: 'static',
-  protocol: 'http',
-  destination(placement, named, request, options) {
-    const backend = context.config.backends.find(named.name)
-    if (backend?.type !== 'static') throw new GatewayError('service_not_found', named.name)
-    return atStatic(context, backend, usableAccess(placement, named), request, options)
-  },
-  warmUp({ destination }) {
-    if (destination.type !== 'static') return
-    const { host } = destination
-    if (isIP(bareHost(host)) === 0) context.resolver.hosts.warm(host)
-  },
-})
+interface StaticBackend {
+  /** Without brackets. */
+  readonly host: string
+  readonly port: number
+  /** Absent if the host is a name, which has to be looked up. */
+  readonly endpoint?: UpstreamEndpoint
+}
+
+export function staticKind(context: ResolveContext): BackendKind {
+  const backends = new CompiledBackends('static', (_, settings) => compile(settings))
+  return {
+    type: 'static',
+    protocol: 'http',
+    set: backends.set,
+    remove: backends.remove,
+    destination(placement, named, request, options) {
+      const backend = backends.find(named.name)
+      if (backend === undefined) throw new GatewayError('service_not_found', named.name)
+      return atStatic(context, backend, usableAccess(placement, named), request, options)
+    },
+    warmUp({ destination }) {
+      if (destination.type !== 'static') return
+      const { host } = destination
+      if (isIP(bareHost(host)) === 0) context.resolver.hosts.warm(host)
+    },
+  }
+}
+
+function compile({ host, port }: { host: string; port: number }): StaticBackend {
+  const bare = bareHost(host)
+  if (isIP(bare) === 0) return { host: bare, port }
+  return { host: bare, port, endpoint: new UpstreamEndpoint(plainAddress(bare, port)) }
+}
 
 function atStatic(
   context: ResolveContext,
-  backend: StaticDestination,
+  backend: StaticBackend,
   access: BackendAccess,
   request: Asked,
   options: DestinationOptions,
@@ -56,7 +74,7 @@ function atStatic(
 
 /** The only one of a backend that is an address, made once for each of its configurations. */
 function keptDestination(
-  backend: StaticDestination,
+  backend: StaticBackend,
   endpoint: UpstreamEndpoint,
   access: BackendAccess,
   version: UpstreamVersion,

@@ -1,32 +1,33 @@
 /** GatewayBackends of language models. */
-import type { BackendKind } from '../backend-kind.ts'
-import type { ConfigStore } from '../config/store.ts'
+import { type BackendKind, CompiledBackends } from '../backend-kind.ts'
 import type { GatewayRuntime } from '../runtime.ts'
-import type { ModelBackend } from '../upstream/model-providers.ts'
+import { compileProviders, type ModelBackend } from '../upstream/model-providers.ts'
 import { AiCall } from './ai-call.ts'
 import { routeTypesOf } from './model-call.ts'
 import { errorWriterFor } from './own-answers.ts'
 import { warmCredentials } from './warm-credentials.ts'
 
-export const aiKind = (runtime: GatewayRuntime): BackendKind => ({
-  type: 'ai',
-  protocol: 'llm',
-  onlyFor: 'only requests to a model can go there',
-  takesVendorKeys: true,
-  begin: (context, { name }) => new AiCall(context, runtime, () => find(runtime.config, name)),
-  errorWriter(context, placement, { name }) {
-    const provider = find(runtime.config, name)?.groups[0]?.[0]
-    const access = provider && placement?.backend(provider.named, () => provider.part)
-    const types = routeTypesOf(access)
-    return errorWriterFor(types.typeOf(context.exchange.request.path) ?? 'Completions')
-  },
-  warmUp({ namespace, name }) {
-    const backend = find(runtime.config, `${namespace}/${name}`)
-    if (backend !== undefined) warmCredentials(backend, runtime.config)
-  },
-})
-
-function find({ backends }: ConfigStore, name: string): ModelBackend | undefined {
-  const found = backends.find(name)
-  return found?.type === 'ai' ? found : undefined
+export function aiKind(runtime: GatewayRuntime): BackendKind {
+  const backends = new CompiledBackends<'ai', ModelBackend>('ai', (name, { groups }, before) =>
+    compileProviders(name, groups, before),
+  )
+  return {
+    type: 'ai',
+    protocol: 'llm',
+    onlyFor: 'only requests to a model can go there',
+    takesVendorKeys: true,
+    set: backends.set,
+    remove: backends.remove,
+    begin: (context, { name }) => new AiCall(context, runtime, () => backends.find(name)),
+    errorWriter(context, placement, { name }) {
+      const provider = backends.find(name)?.groups[0]?.[0]
+      const access = provider && placement?.backend(provider.named, () => provider.part)
+      const types = routeTypesOf(access)
+      return errorWriterFor(types.typeOf(context.exchange.request.path) ?? 'Completions')
+    },
+    warmUp({ namespace, name }) {
+      const backend = backends.find(`${namespace}/${name}`)
+      if (backend !== undefined) warmCredentials(backend, runtime.config)
+    },
+  }
 }

@@ -11,6 +11,7 @@ import type { GatewayRuntime } from '../runtime.ts'
 import type { McpBackend } from '../upstream/mcp-targets.ts'
 import { targetPart } from '../upstream/resolve-mcp-target.ts'
 import { forwardDiscovery } from './discovery.ts'
+import type { McpBackends } from './hub.ts'
 
 type Result = RespondVerdict | undefined
 
@@ -21,11 +22,10 @@ type Result = RespondVerdict | undefined
 export function authenticateMcp(
   context: RequestContext,
   runtime: GatewayRuntime,
+  backends: McpBackends,
 ): Result | Promise<Result> {
-  const { backend } = context
-  if (backend === undefined || backend.target.type !== 'backend') return undefined
-  const found = runtime.config.backends.find(backend.name)
-  if (found?.type !== 'mcp') return undefined
+  const found = backends.find(context.backend?.name ?? '')
+  if (found === undefined) return undefined
   const client = clientView(context, runtime)
   const authenticators = authenticatorsOf(context, runtime, found)
   if (authenticators.size > 0) return askAll(context, authenticators, client)

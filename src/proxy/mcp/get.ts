@@ -219,9 +219,9 @@ export class ServerStreams {
   /** Targets have come or gone: their lists are other ones now. */
   #onChange(): void {
     if (this.#resumed !== undefined) return
-    const { config } = this.#exchange.runtime
-    const found = config.backends.find(this.#exchange.name)
-    if (found?.type !== 'mcp') {
+    const { hub, name } = this.#exchange
+    const found = hub.backends.find(name)
+    if (found === undefined) {
       this.#outlet.end()
       return
     }

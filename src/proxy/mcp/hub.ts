@@ -8,8 +8,10 @@ import {
   type TargetSession,
 } from '../../backends/mcp/session-state.ts'
 import { GatewayError } from '../../errors.ts'
+import { CompiledBackends } from '../backend-kind.ts'
 import type { GatewayRuntime } from '../runtime.ts'
 import { now } from '../upstream/choose.ts'
+import { compileTargets, type McpBackend } from '../upstream/mcp-targets.ts'
 import type { ClientRecord } from './client-view.ts'
 import type { Flow } from './transport.ts'
 
@@ -63,7 +65,13 @@ const mostOpened = 4_096
 const endedMs = 24 * 3_600_000
 const mostEnded = 100_000
 
+export type McpBackends = CompiledBackends<'mcp', McpBackend>
+
 export class McpHub {
+  readonly backends: McpBackends = new CompiledBackends(
+    'mcp',
+    (name, { targets, isStateless }, before) => compileTargets(name, targets, isStateless, before),
+  )
   readonly #key: () => Uint8Array | undefined
   #seal: { readonly value: Uint8Array; readonly seal: SessionSeal } | undefined
   readonly #opened = new Map<string, SessionState>()

@@ -30,7 +30,7 @@ export class McpCall implements BackendCall {
   }
 
   authenticate(): Answer | Promise<Answer> {
-    return authenticateMcp(this.#context, this.#runtime)
+    return authenticateMcp(this.#context, this.#runtime, this.#hub.backends)
   }
 
   async serve(): Promise<Answer> {

@@ -85,8 +85,8 @@ export class McpExchange {
 
   /** As it is now: a stream may outlive what the backend was when it began. */
   get backend(): McpBackend {
-    const found = this.runtime.config.backends.find(this.chosen.name)
-    if (found?.type !== 'mcp') throw new GatewayError('backend_invalid', this.chosen.name)
+    const found = this.hub.backends.find(this.chosen.name)
+    if (found === undefined) throw new GatewayError('backend_invalid', this.chosen.name)
     return found
   }
 

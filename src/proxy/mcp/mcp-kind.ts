@@ -9,12 +9,15 @@ import { findMetadataRoute } from './metadata-route.ts'
 
 export function mcpKind(runtime: GatewayRuntime): BackendKind {
   const hub = new McpHub(runtime)
+  const { backends } = hub
   return {
     type: 'mcp',
     protocol: 'mcp',
     onlyFor: 'only requests of MCP clients can go there',
+    set: backends.set,
+    remove: backends.remove,
     begin: (context) => new McpCall(context, runtime, hub),
-    reroute: (context) => findMetadataRoute(context, runtime),
+    reroute: (context) => findMetadataRoute(context, runtime, backends),
     warmUp({ destination }) {
       if (destination.type !== 'mcp') return
       for (const { destination: one } of destination.targets) {

@@ -211,8 +211,7 @@ export async function endEverywhere(session: ClientSession): Promise<void> {
     ...(hub.known(state)?.targets ?? []),
   ])
   const held = hub.known(state)?.held ?? noneHeld
-  const found = exchange.runtime.config.backends.find(exchange.name)
-  const entries = found?.type === 'mcp' ? found.targets : []
+  const entries = hub.backends.find(exchange.name)?.targets ?? []
   await Promise.all(
     entries.map(async (entry) => {
       const known = await Promise.resolve(targets.get(entry.target.name)).catch(() => undefined)

@@ -2,6 +2,7 @@
 import { isIP } from 'node:net'
 import { bareHost } from '../../base/bare-host.ts'
 import type { McpTarget } from '../../model/mcp-targets.ts'
+import type { BackendName } from '../backend-kind.ts'
 import { type NamedTarget, nameTarget } from '../config/rules.ts'
 import type { EndpointSet } from './choose.ts'
 import { plainAddress, UpstreamEndpoint } from './endpoint.ts'
@@ -16,14 +17,8 @@ export interface McpTargetEntry {
 }
 
 export interface McpBackend {
-  readonly type: 'mcp'
   readonly targets: readonly McpTargetEntry[]
   readonly isStateless: boolean
-}
-
-interface BackendName {
-  readonly namespace: string
-  readonly name: string
 }
 
 /** `before`: what the backend was; targets that have not changed keep what is known of them. */
@@ -37,7 +32,6 @@ export function compileTargets(
     before?.targets.map((entry) => [JSON.stringify(entry.target), entry] as const),
   )
   return {
-    type: 'mcp',
     targets: targets.map((one) => known.get(JSON.stringify(one)) ?? compileTarget(backend, one)),
     isStateless,
   }

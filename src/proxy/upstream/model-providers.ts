@@ -3,9 +3,11 @@
 import type { DefaultCredentials } from '../../backends/ai/credentials/default-credentials.ts'
 import { providerOf } from '../../backends/ai/providers/loaded.ts'
 import type { Provider } from '../../backends/ai/providers/provider.ts'
+import { vendorTls } from '../../backends/ai/providers/vendor-tls.ts'
 import { bareHost } from '../../base/bare-host.ts'
 import type { UpstreamAddress } from '../../engine/sockets/upstream-address.ts'
 import type { ModelProvider, ProviderGroup } from '../../model/model-providers.ts'
+import type { BackendName } from '../backend-kind.ts'
 import type { BackendPart } from '../config/backend-access.ts'
 import { type NamedTarget, nameTarget } from '../config/rules.ts'
 import { splitAuthority } from './authority.ts'
@@ -29,16 +31,10 @@ export interface ProviderEndpoint {
 }
 
 export interface ModelBackend {
-  readonly type: 'ai'
   /** By priority. */
   readonly groups: readonly (readonly ProviderEndpoint[])[]
   /** All providers are of the same vendor. */
   readonly hasOneVendor: boolean
-}
-
-interface BackendName {
-  readonly namespace: string
-  readonly name: string
 }
 
 const defaultPort = 443
@@ -54,7 +50,6 @@ export function compileProviders(
   )
   const vendors = new Set(groups.flat().map(({ config }) => config.vendor))
   return {
-    type: 'ai',
     hasOneVendor: vendors.size < 2,
     groups: groups.map((group) =>
       group.map((one) => known.get(JSON.stringify(one)) ?? compileProvider(backend, one)),
@@ -74,7 +69,7 @@ function compileProvider(
   const address = plainAddress(host, port)
   const isOwnHost = provider.host === undefined
   // The vendor's own host never hears a key in clear; another one only where the port says so.
-  const tlsByDefault = isOwnHost || port === defaultPort
+  const isTlsByDefault = isOwnHost || port === defaultPort
   const credentials = vendor.cloudCredentials?.(host, isOwnHost)
   return {
     provider,
@@ -88,7 +83,7 @@ function compileProvider(
     part: {
       sections: provider.name === undefined ? [] : [provider.name],
       needsTls: false,
-      tlsByDefault,
+      ...(isTlsByDefault && { defaultTls: vendorTls }),
       ...(credentials && { credentials: credentials.step }),
     },
   }

@@ -3,6 +3,7 @@
  * asked for, and again after a change of that pool or one of its Pods only.
  */
 import type { PodResource, PoolResource } from '../../model/inference-pools.ts'
+import type { Resource } from '../../model/resources.ts'
 import type { EndpointSet } from './choose.ts'
 import { addressText, plainAddress, UpstreamEndpoint } from './endpoint.ts'
 
@@ -88,19 +89,22 @@ export class PoolTable {
     return pool?.resource === undefined ? undefined : pool
   }
 
-  set(resource: PoolResource): void {
-    this.#of(`${resource.namespace}/${resource.name}`).set(resource)
+  /** Takes a pool or a Pod in; `old` is what it was until now. */
+  set(resource: Resource, old: Resource | undefined): void {
+    if (resource.type === 'pool') this.#of(`${resource.namespace}/${resource.name}`).set(resource)
+    if (resource.type !== 'pod') return
+    // Other pools may select it now.
+    if (old?.type === 'pod') this.#removePod(old)
+    for (const name of resource.pools) this.#of(`${resource.namespace}/${name}`).setPod(resource)
   }
 
-  remove({ namespace, name }: PoolResource): void {
-    this.#change(`${namespace}/${name}`, (pool) => pool.set(undefined))
+  remove(resource: Resource): void {
+    if (resource.type === 'pod') this.#removePod(resource)
+    if (resource.type !== 'pool') return
+    this.#change(`${resource.namespace}/${resource.name}`, (pool) => pool.set(undefined))
   }
 
-  setPod(pod: PodResource): void {
-    for (const name of pod.pools) this.#of(`${pod.namespace}/${name}`).setPod(pod)
-  }
-
-  removePod({ key, namespace, pools }: PodResource): void {
+  #removePod({ key, namespace, pools }: PodResource): void {
     for (const name of pools) this.#change(`${namespace}/${name}`, (pool) => pool.removePod(key))
   }
 
