@@ -2,7 +2,7 @@
 import { GatewayError } from '../errors/index.ts'
 import type { Recorded } from '../log/index.ts'
 import type { ObjectRef } from '../model/names.ts'
-import { type AmbiguousPaths, settledPath } from '../proxy/request-path.ts'
+import { type AmbiguousPaths, settledPath } from '../proxy/request/request-path.ts'
 import { type Fold, replay } from '../replay/index.ts'
 import { settings } from '../settings/index.ts'
 import { type OfflineOptions, readRecording, tellRecording } from './offline.ts'

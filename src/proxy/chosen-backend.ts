@@ -1,6 +1,6 @@
 import type { ChosenBackend } from '../exchange/exchange.ts'
-import type { BackendKind } from './backend-kind.ts'
 import type { NamedTarget } from './config/rules.ts'
+import type { BackendKind } from './request/backend-kind.ts'
 
 const unknown = { type: 'unknown', protocol: 'http' } as const
 

@@ -2,8 +2,8 @@
 import type { DirectTarget } from '../model/resources.ts'
 import type { ListenerPlacement } from './config/placement.ts'
 import { nameTarget } from './config/rules.ts'
+import type { GatewayRuntime } from './request/runtime.ts'
 import { resolveDestination } from './resolve.ts'
-import type { GatewayRuntime } from './runtime.ts'
 import { SpanExporters, type TracedPlace } from './telemetry/otlp/exporters.ts'
 import type { Telemetry } from './telemetry/types.ts'
 

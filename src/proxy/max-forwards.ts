@@ -1,6 +1,6 @@
 /** TRACE and OPTIONS that go so many hops and no further (RFC 9110 7.6.2). */
 import type { RespondVerdict } from '../exchange/exchange.ts'
-import { originalOf, type RequestContext } from './request-context.ts'
+import { originalOf, type RequestContext } from './request/request-context.ts'
 
 const countPattern = /^\s*([0-9]+)\s*$/
 /** Larger counts are lowered to this. */

@@ -1,5 +1,5 @@
 /** Keeps what log and spans read of an exchange that is over; nothing is held up for them. */
-import type { RequestContext } from './request-context.ts'
+import type { RequestContext } from './request/request-context.ts'
 
 export function observeRequest({ observers, exchange }: RequestContext): void {
   if (observers.parts.requestBody) exchange.requestBody.record(exchange.bufferLimit)

@@ -16,6 +16,9 @@ import {
   retryDelay,
 } from './attempts.ts'
 import { type CollectorPlace, placeOf } from './collectors.ts'
+import { factsOf } from './facts.ts'
+import { observeGrpc, observeResponse } from './observe.ts'
+import { type PhaseResult, requestPhases, retryPhases, startOverPhases } from './phases.ts'
 import {
   type ErrorWriter,
   errorResponse,
@@ -23,18 +26,15 @@ import {
   refusalText,
   toGatewayError,
   verdictResponse,
-} from './error-response.ts'
-import { factsOf } from './facts.ts'
-import { LocalExchange } from './local-exchange.ts'
-import { observeGrpc, observeResponse } from './observe.ts'
-import { type PhaseResult, requestPhases, retryPhases, startOverPhases } from './phases.ts'
-import { contextOf, nameRetry, RequestContext } from './request-context.ts'
-import { changeResponse, changesResponse, forgetResponseChanges } from './response.ts'
-import { placementAhead } from './route.ts'
-import type { GatewayRuntime } from './runtime.ts'
+} from './request/error-response.ts'
+import { LocalExchange } from './request/local-exchange.ts'
+import { contextOf, nameRetry, RequestContext } from './request/request-context.ts'
+import { changeResponse, changesResponse, forgetResponseChanges } from './request/response.ts'
+import { placementAhead } from './request/route.ts'
+import type { GatewayRuntime } from './request/runtime.ts'
+import { endAttemptSpan, finishTrace } from './request/tracing.ts'
 import type { SpanExporters } from './telemetry/otlp/exporters.ts'
 import type { Telemetry } from './telemetry/types.ts'
-import { endAttemptSpan, finishTrace } from './tracing.ts'
 
 export class PhaseRunner implements RequestHandler {
   readonly #runtime: GatewayRuntime

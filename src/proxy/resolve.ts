@@ -1,9 +1,9 @@
 import { GatewayError } from '../errors.ts'
 import type { NamedTarget } from './config/rules.ts'
-import type { GatewayRuntime } from './runtime.ts'
+import type { DestinationOptions, PolicyPlace } from './request/destinations.ts'
+import type { GatewayRuntime } from './request/runtime.ts'
 import type { Destination } from './upstream/destination.ts'
 import type { Asked } from './upstream/http-version.ts'
-import type { DestinationOptions, PolicyPlace } from './upstream/resolve.ts'
 
 const noOptions: DestinationOptions = {}
 

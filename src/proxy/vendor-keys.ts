@@ -1,8 +1,8 @@
 /** Routes whose clients may send keys as the SDKs of model vendors do. */
 import { forwardingFacts } from '../exchange/forwarding.ts'
-import type { BackendKinds } from './backend-kind.ts'
 import type { CompiledRule } from './config/rules.ts'
-import type { RequestContext } from './request-context.ts'
+import type { BackendKinds } from './request/backend-kind.ts'
+import type { RequestContext } from './request/request-context.ts'
 
 /** Does the rule lead to such a backend, with any of its references? */
 export function takesVendorKeys({ backends }: CompiledRule, kinds: BackendKinds): boolean {

@@ -2,7 +2,7 @@
 import type { Exchange, Peer, RequestHead, RoutePlace } from '../../exchange/exchange.ts'
 import { Learned } from '../../exchange/learned.ts'
 import { FieldPairs, MemoryBody } from '../../exchange/memory-message.ts'
-import { type RequestTrace, traceOf } from '../request-trace.ts'
+import { type RequestTrace, traceOf } from '../request/request-trace.ts'
 
 const nobody: Peer = { address: '', port: 0 }
 const nowhere: RoutePlace = { gateway: '', listener: '' }

@@ -1,7 +1,7 @@
 /** Calls of policies in traces and metrics. */
 import type { CalloutSubtype } from '../../exchange/exchange.ts'
 import type { Attribute } from '../../exchange/observe.ts'
-import { newSpanId, type RequestTrace } from '../request-trace.ts'
+import { newSpanId, type RequestTrace } from '../request/request-trace.ts'
 import type { Telemetry } from '../telemetry/types.ts'
 import type { CalloutExchange } from './callout-exchange.ts'
 

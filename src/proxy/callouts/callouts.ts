@@ -1,6 +1,6 @@
 /** What policies call other services with. */
 import type { Callouts } from '../../exchange/exchange.ts'
-import type { GatewayRuntime } from '../runtime.ts'
+import type { GatewayRuntime } from '../request/runtime.ts'
 import type { Telemetry } from '../telemetry/types.ts'
 import { GrpcCallouts } from './grpc.ts'
 import { HttpCallouts } from './http.ts'

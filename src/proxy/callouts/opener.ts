@@ -13,7 +13,7 @@ import type {
   HostTarget,
   VendorTarget,
 } from '../../exchange/exchange.ts'
-import type { GatewayRuntime } from '../runtime.ts'
+import type { GatewayRuntime } from '../request/runtime.ts'
 import type { Telemetry } from '../telemetry/types.ts'
 import { now } from '../upstream/choose.ts'
 import { type Destination, movedTo } from '../upstream/destination.ts'

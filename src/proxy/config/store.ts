@@ -179,13 +179,9 @@ export class ConfigStore {
         // Policies may name its ports.
         this.policies.generation++
         break
-      case 'workload': {
-        // A slice may have moved to another Service.
-        const old = this.#resources.get(resource.key)
-        if (old?.type === 'workload') this.services.removeSlice(old)
-        this.services.setSlice(resource)
+      case 'workload':
+        this.services.setSlice(resource, this.#resources.get(resource.key))
         break
-      }
       case 'policy': {
         const problem = this.policies.set(resource)
         if (problem !== undefined) this.#reject(resource.key, problem.code, problem.message)

@@ -6,7 +6,12 @@
 
 import type { HttpVersion } from '../../exchange/connection.ts'
 import { appProtocolOf } from '../../model/app-protocols.ts'
-import type { ServicePort, ServiceResource, WorkloadResource } from '../../model/resources.ts'
+import type {
+  Resource,
+  ServicePort,
+  ServiceResource,
+  WorkloadResource,
+} from '../../model/resources.ts'
 import type { EndpointSet } from './choose.ts'
 import { addressText, plainAddress, UpstreamEndpoint } from './endpoint.ts'
 import { versionOfAppProtocol } from './http-version.ts'
@@ -50,7 +55,9 @@ export class ServiceTable {
     })
   }
 
-  setSlice(slice: WorkloadResource): void {
+  /** `old`: what the slice was until now; it may have moved to another Service. */
+  setSlice(slice: WorkloadResource, old?: Resource): void {
+    if (old?.type === 'workload') this.removeSlice(old)
     const entry = this.#entry(`${slice.namespace}/${slice.service}`)
     entry.slices.set(slice.key, slice)
     entry.byPort.clear()

@@ -3,7 +3,7 @@
 import type { EngineLimits, StreamLimits } from '../../engine/limits/engine-limits.ts'
 import type { TicketSecrets } from '../../engine/tls/session-tickets.ts'
 import type { Rejection } from '../../wire/channel.ts'
-import type { AmbiguousPaths } from '../request-path.ts'
+import type { AmbiguousPaths } from '../request/request-path.ts'
 import type { AccessLogFormat } from '../telemetry/access-line.ts'
 import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'
 import type { DestinationRules } from '../upstream/destination-rules.ts'

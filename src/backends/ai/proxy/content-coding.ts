@@ -1,0 +1,47 @@
+/** Content codings of bodies (RFC 9110 8.4.1). */
+import { promisify } from 'node:util'
+import { brotliDecompress, gunzip, type InputType, inflate, zstdDecompress } from 'node:zlib'
+import { LlmError } from '../llm-error.ts'
+
+type Decompress = (input: InputType, options: { maxOutputLength: number }) => Promise<Buffer>
+
+const decoders: Readonly<Record<string, Decompress>> = {
+  gzip: promisify(gunzip) as Decompress,
+  'x-gzip': promisify(gunzip) as Decompress,
+  deflate: promisify(inflate) as Decompress,
+  br: promisify(brotliDecompress) as Decompress,
+  zstd: promisify(zstdDecompress) as Decompress,
+}
+
+/** Statuses of what can go wrong, by whose body it is. */
+export interface DecodingStatuses {
+  readonly unknown: number
+  readonly damaged: number
+  readonly tooLarge: number
+}
+
+/** @throws LlmError with one of the statuses. */
+export async function decodeBody(
+  bytes: Uint8Array,
+  coding: string | undefined,
+  limit: number,
+  { unknown, damaged, tooLarge }: DecodingStatuses,
+): Promise<Uint8Array> {
+  const names = (coding ?? '')
+    .split(',')
+    .map((name) => name.trim().toLowerCase())
+    .filter((name) => name !== '' && name !== 'identity')
+  let decoded = bytes
+  for (const name of names.reverse()) {
+    const decode = Object.hasOwn(decoders, name) ? decoders[name] : undefined
+    if (decode === undefined) throw new LlmError(unknown, `content coding ${name} is not supported`)
+    try {
+      decoded = await decode(decoded, { maxOutputLength: limit })
+    } catch (error) {
+      const isLarge = (error as { code?: string }).code === 'ERR_BUFFER_TOO_LARGE'
+      if (isLarge) throw new LlmError(tooLarge, 'the decoded body is too large')
+      throw new LlmError(damaged, `the body is not valid ${name}`)
+    }
+  }
+  return decoded
+}

@@ -1,0 +1,54 @@
+/** When a provider wants to be asked again, in the words that vendors have for it. */
+import type { HeaderFields } from '../../../exchange/exchange.ts'
+import { decimal, retryAfterMs } from '../../../proxy/request/retry-after.ts'
+
+/** Larger numbers in `x-ratelimit-reset` are times, not durations. */
+const longestRelativeSeconds = 30 * 24 * 3600
+
+const remaining = [
+  'x-ratelimit-reset-requests',
+  'x-ratelimit-reset-tokens',
+  'x-ratelimit-reset-requests-day',
+  'x-ratelimit-reset-tokens-minute',
+] as const
+
+/** Milliseconds from now; 0 where the answer says nothing. */
+export function retryHintMs(headers: HeaderFields, now: number): number {
+  return (
+    retryAfterMs(headers.get('retry-after'), now) ??
+    decimal(headers.get('retry-after-ms')) ??
+    reset(headers.get('x-ratelimit-reset'), now) ??
+    smallest(remaining.map((name) => duration(headers.get(name)))) ??
+    0
+  )
+}
+
+function reset(text: string | undefined, now: number): number | undefined {
+  const value = decimal(text)
+  if (value === undefined) return undefined
+  return value < longestRelativeSeconds ? value * 1_000 : Math.max(0, value * 1_000 - now)
+}
+
+const unitMs: Readonly<Record<string, number>> = {
+  ms: 1,
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+}
+
+/** `6m0s`, `20ms`, `1.5s`; a bare number is seconds. */
+function duration(text: string | undefined): number | undefined {
+  const plain = decimal(text)
+  if (plain !== undefined) return plain * 1_000
+  if (text === undefined || !/^(\d+(\.\d+)?(ms|s|m|h|d))+$/.test(text)) return undefined
+  return [...text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h|d)/g)].reduce(
+    (sum, [, value, unit = 's']) => sum + Number(value) * (unitMs[unit] ?? 0),
+    0,
+  )
+}
+
+function smallest(values: readonly (number | undefined)[]): number | undefined {
+  const known = values.filter((value) => value !== undefined)
+  return known.length === 0 ? undefined : Math.min(...known)
+}

@@ -1,0 +1,145 @@
+/** Streamable HTTP to a target: each message is a request of its own. */
+
+import type { CallListener } from '../../../engine/upstream/call.ts'
+import { GatewayError } from '../../../errors.ts'
+import { now } from '../../../proxy/upstream/choose.ts'
+import type { UpstreamEndpoint } from '../../../proxy/upstream/endpoint.ts'
+import type { TargetSession } from '../session-state.ts'
+import { type AnswerListener, AnswerReader } from './answer-reader.ts'
+import type { McpExchange } from './mcp-exchange.ts'
+import type { McpTargetEntry } from './mcp-targets.ts'
+import { MovingFlow, toldPath } from './moved.ts'
+import { prepareRequest, type ReadyRequest, type TargetMessage } from './target-request.ts'
+import type { Flow, Transport } from './transport.ts'
+
+const both = 'application/json, text/event-stream'
+
+export class StreamableTransport implements Transport {
+  readonly #exchange: McpExchange
+  readonly #entry: McpTargetEntry
+  readonly #session: TargetSession | undefined
+  endpoint: string | undefined
+  traceparent: string | undefined
+
+  /** `session`: undefined for the first message of one. */
+  constructor(exchange: McpExchange, entry: McpTargetEntry, session: TargetSession | undefined) {
+    this.#exchange = exchange
+    this.#entry = entry
+    this.#session = session
+    this.endpoint = session?.endpoint
+  }
+
+  #headers(): [string, string][] {
+    const session = this.#session
+    const headers: [string, string][] = []
+    if (this.traceparent !== undefined) headers.push(['traceparent', this.traceparent])
+    if (session === undefined) return headers
+    headers.push(['mcp-protocol-version', session.version])
+    if (session.id !== undefined) headers.push(['mcp-session-id', session.id])
+    return headers
+  }
+
+  post(body: string, listener: AnswerListener): Promise<Flow> {
+    const headers = this.#headers()
+    headers.push(['content-type', 'application/json'], ['accept', both])
+    return this.#send({ method: 'POST', body, headers }, listener)
+  }
+
+  listen(listener: AnswerListener, from: string | undefined): Promise<Flow> {
+    const headers = this.#headers()
+    headers.push(['accept', 'text/event-stream'])
+    if (from !== undefined) headers.push(['last-event-id', from])
+    return this.#send({ method: 'GET', headers, isLong: true }, listener)
+  }
+
+  linger(flow: Flow): void {
+    this.#exchange.hub.linger(flow)
+  }
+
+  ended(flow: Flow): void {
+    this.#exchange.hub.ended(flow)
+  }
+
+  end(): Promise<void> {
+    if (this.#session?.id === undefined) return Promise.resolve()
+    return new Promise((resolve) => {
+      const listener: AnswerListener = {
+        onStream: resolve,
+        onMessage: () => {},
+        onEvent: () => {},
+        onEnd: resolve,
+        onFailure: () => resolve(),
+      }
+      this.#send({ method: 'DELETE', headers: this.#headers() }, listener).catch(() => resolve())
+    })
+  }
+
+  async #send(
+    message: Omit<TargetMessage, 'pinned' | 'onEndpoint'>,
+    listener: AnswerListener,
+  ): Promise<Flow> {
+    const { runtime, context } = this.#exchange
+    const pinned = this.#session?.endpoint
+    const onEndpoint = ({ address }: UpstreamEndpoint): void => {
+      this.endpoint = address.label
+      context.address = address
+    }
+    const { target } = this.#entry
+    const reader = new AnswerReader(listener)
+    const send = async (path: string | undefined): Promise<void> => {
+      const sent = { ...message, pinned, onEndpoint, ...(path !== undefined && { path }) }
+      const ready = await prepareRequest(this.#exchange, this.#entry, sent)
+      flow.begun(runtime.call(ready.call, new Watched(reader, ready, flow)))
+    }
+    const flow = new MovingFlow(target, send)
+    reader.close = () => flow.close()
+    await send(toldPath(target))
+    return flow
+  }
+}
+
+/** Lets an endpoint learn from what becomes of a call. */
+class Watched implements CallListener {
+  readonly #listener: CallListener
+  readonly #ready: ReadyRequest
+  readonly #flow: MovingFlow
+  readonly #startedAt = now()
+  /** Another call goes on. */
+  #isLeft = false
+
+  constructor(listener: CallListener, ready: ReadyRequest, flow: MovingFlow) {
+    this.#listener = listener
+    this.#ready = ready
+    this.#flow = flow
+  }
+
+  onHead(...[status, headers]: Parameters<CallListener['onHead']>): void {
+    const latencyMs = now() - this.#startedAt
+    const outcome =
+      status < 500
+        ? ({ kind: 'answered', latencyMs } as const)
+        : ({ kind: 'failed', retryAfterMs: 0 } as const)
+    this.#ready.endpoint.record(outcome, now)
+    this.#isLeft = this.#flow.follows(status, headers, this.#ready, (error) => {
+      this.#listener.onFailure(
+        error instanceof GatewayError ? error : new GatewayError('bug', undefined, error),
+      )
+    })
+    if (!this.#isLeft) this.#listener.onHead(status, headers)
+  }
+
+  onBytes(bytes: Uint8Array): void {
+    if (!this.#isLeft) this.#listener.onBytes(bytes)
+  }
+
+  onEnd(): void {
+    if (!this.#isLeft) this.#listener.onEnd()
+  }
+
+  onFailure(...[error]: Parameters<CallListener['onFailure']>): void {
+    if (error.code === 'connect_failed' || error.code === 'connect_timeout') {
+      this.#ready.endpoint.record({ kind: 'unreachable' }, now)
+    }
+    if (!this.#isLeft) this.#listener.onFailure(error)
+  }
+}

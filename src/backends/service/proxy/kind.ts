@@ -1,0 +1,47 @@
+/** Services: one of the endpoints that EndpointSlices name. */
+import { GatewayError } from '../../../errors.ts'
+import { serviceHost } from '../../../model/service-host.ts'
+import type { NamedTarget } from '../../../proxy/config/rules.ts'
+import type { BackendKind } from '../../../proxy/request/backend-kind.ts'
+import type { DestinationOptions, PolicyPlace } from '../../../proxy/request/destinations.ts'
+import {
+  atMember,
+  choose,
+  type ResolveContext,
+  usableAccess,
+} from '../../../proxy/request/destinations.ts'
+import type { Destination } from '../../../proxy/upstream/destination.ts'
+import { type Asked, upstreamVersion } from '../../../proxy/upstream/http-version.ts'
+import { portPart } from '../../../proxy/upstream/services.ts'
+
+export const serviceKind = (context: ResolveContext): BackendKind => ({
+  type: 'service',
+  protocol: 'http',
+  destination: (placement, backend, request, options) =>
+    resolveService(context, placement, backend, request, options),
+})
+
+function resolveService(
+  context: ResolveContext,
+  placement: PolicyPlace,
+  named: NamedTarget,
+  request: Asked,
+  options: DestinationOptions,
+): Destination {
+  const { config, resolver } = context
+  const { transport = 'TCP' } = options
+  const { name, target } = named
+  const service = config.services.find(name)
+  if (service === undefined || target.type !== 'service') {
+    throw new GatewayError('service_not_found', name)
+  }
+  const { port } = target
+  const access = usableAccess(placement, named, () => portPart(service.ports, port, transport))
+  const endpoints = config.services.endpoints(name, port, transport)
+  const endpoint = choose(context, endpoints, options)
+  if (endpoint === undefined) throw new GatewayError('no_endpoints', `${name}:${port}`)
+  const host = serviceHost(service.name, service.namespace, resolver.clusterDomain)
+  const { connection } = access.policies
+  const version = upstreamVersion(connection, request, config.services.version(name, port))
+  return atMember(context, access, { host, port, endpoint, version })
+}
