@@ -3,8 +3,9 @@
  * one is made.
  */
 
-import type { UpstreamAddress } from '../engine/upstream/upstream-address.ts'
-import { GatewayError } from '../errors.ts'
+import { timerDelay } from '../base/timer-delay.ts'
+import type { UpstreamAddress } from '../engine/sockets/upstream-address.ts'
+import { GatewayError } from '../errors/index.ts'
 import type { ResponseHead } from '../exchange/exchange.ts'
 import { forwardingFacts, type RetryPlan } from '../exchange/forwarding.ts'
 import type { RequestContext } from './request/request-context.ts'

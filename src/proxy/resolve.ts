@@ -1,4 +1,4 @@
-import { GatewayError } from '../errors.ts'
+import { GatewayError } from '../errors/index.ts'
 import type { NamedTarget } from './config/rules.ts'
 import type { DestinationOptions, PolicyPlace } from './request/destinations.ts'
 import type { GatewayRuntime } from './request/runtime.ts'

@@ -1,7 +1,7 @@
 import { vendorTls } from '../../backends/ai/providers/vendor-tls.ts'
 import { resolveDynamic } from '../../backends/dynamic/proxy/kind.ts'
 import { withPickerTls } from '../../backends/inference-pool/proxy/picker-tls.ts'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import type { ConnectionSettings } from '../../exchange/connection.ts'
 import type { CalloutTarget, HostTarget, VendorTarget } from '../../exchange/exchange.ts'
 import { targetObject } from '../../model/inference-pools.ts'

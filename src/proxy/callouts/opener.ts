@@ -80,7 +80,7 @@ export class CalloutOpener {
     const onAlternateAddress = (address: UpstreamAddress): void => {
       at = movedTo(at, address, this.#runtime.cap)
     }
-    const options = { address, race, onElsewhere, connectTimeoutMs, timeoutMs: 0 }
+    const options = { address, race, onAlternateAddress, connectTimeoutMs, timeoutMs: 0 }
     const call = this.#runtime.call({ ...options, head, body, isOpen }, listener)
     return {
       call,

@@ -1,6 +1,6 @@
 /** What holds for a destination that a route leads to. */
 
-import type { ErrorCode } from '../../errors.ts'
+import type { ErrorCode } from '../../errors/index.ts'
 import type { TlsSettings } from '../../exchange/connection.ts'
 import type { Step } from '../../policies/define.ts'
 import type { BackendPlace } from '../../policies/merge.ts'

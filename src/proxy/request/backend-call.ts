@@ -1,4 +1,4 @@
-import type { GatewayError } from '../../errors.ts'
+import type { GatewayError } from '../../errors/index.ts'
 import type { Exchange, RespondVerdict, ResponseHead } from '../../exchange/exchange.ts'
 import type { Attribute } from '../../exchange/observe.ts'
 import type { Ejection, McpFacts, ModelFacts, PoolFacts } from '../telemetry/types.ts'

@@ -1,6 +1,6 @@
 /** From endpoints of a backend to the destination of one attempt. */
-import type { UpstreamAddress } from '../../engine/upstream/upstream-address.ts'
-import { GatewayError } from '../../errors.ts'
+import type { UpstreamAddress } from '../../engine/sockets/upstream-address.ts'
+import { GatewayError } from '../../errors/index.ts'
 import type { UpstreamVersion } from '../../exchange/connection.ts'
 import type { BackendAccess, BackendPart } from '../config/backend-access.ts'
 import type { RulePlacement } from '../config/placement.ts'

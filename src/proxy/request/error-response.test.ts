@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { CoreTrap } from '../../core/errors.ts'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import { FieldPairs } from '../../exchange/memory-message.ts'
 import { errorResponse, toGatewayError, verdictResponse } from './error-response.ts'
 

@@ -1,6 +1,6 @@
 /** The only place that turns errors and verdicts into responses of requests that have a route. */
 import { CoreTrap } from '../../core/errors.ts'
-import { type ErrorCode, GatewayError } from '../../errors.ts'
+import { type ErrorCode, GatewayError } from '../../errors/index.ts'
 import type { HeaderFields, RespondVerdict } from '../../exchange/exchange.ts'
 import { isGrpc } from '../../exchange/grpc.ts'
 

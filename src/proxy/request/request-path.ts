@@ -2,7 +2,7 @@
  * Paths that several servers read in different ways. Routes and expressions compare paths as they are
  * sent; a setting brings them into a normal form (RFC 3986 6.2.2) before, or refuses them.
  */
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/index.ts'
 import type { RequestContext } from './request-context.ts'
 
 export type AmbiguousPaths = 'keep' | 'normalize' | 'refuse'

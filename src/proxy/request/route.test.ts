@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createIoCore, NO_LISTENER, NO_ROUTE } from '../../core/index.ts'
-import type { ServerExchange } from '../../engine/types.ts'
+import type { ServerExchange } from '../../engine/contracts/requests.ts'
 import { FieldPairs } from '../../exchange/memory-message.ts'
 import { MatchableHeads } from './route.ts'
 

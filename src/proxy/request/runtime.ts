@@ -1,4 +1,4 @@
-import type { CallListener, CallRequest, OpenCall } from '../../engine/upstream/call.ts'
+import type { CallListener, CallRequest, OpenCall } from '../../engine/contracts/calls.ts'
 import type { Callouts } from '../../exchange/exchange.ts'
 import type { ConfigStore } from '../config/store.ts'
 import type { RequestCap } from '../upstream/request-cap.ts'

@@ -4,7 +4,7 @@
  */
 
 import { performance } from 'node:perf_hooks'
-import type { UpstreamAddress } from '../../engine/upstream/upstream-address.ts'
+import type { UpstreamAddress } from '../../engine/sockets/upstream-address.ts'
 import type { Attribute } from '../../exchange/observe.ts'
 import { accessFields } from '../telemetry/access-fields.ts'
 import type { FinishedSpan } from '../telemetry/otlp/span.ts'

@@ -2,9 +2,9 @@
 
 import type { Usage } from '../../backends/ai/chat.ts'
 import type { GuardCheck } from '../../backends/ai/guards/guard-check.ts'
-import type { ServerStream } from '../../engine/streams/stream-types.ts'
-import type { ServerExchange } from '../../engine/types.ts'
-import type { GatewayError } from '../../errors.ts'
+import type { ServerExchange } from '../../engine/contracts/requests.ts'
+import type { ServerStream } from '../../engine/contracts/streams.ts'
+import type { GatewayError } from '../../errors/index.ts'
 import type { CalloutSubtype, Peer } from '../../exchange/exchange.ts'
 import type { AccessLogRules } from '../../exchange/observe.ts'
 

@@ -1,4 +1,4 @@
-import { GatewayError } from '../../../errors.ts'
+import { GatewayError } from '../../../errors/index.ts'
 
 /** What a guard has decided, for metrics. */
 export interface GuardCheck {

@@ -1,5 +1,5 @@
 /** One request to a backend of language models, over all its attempts. */
-import { GatewayError } from '../../../errors.ts'
+import { GatewayError } from '../../../errors/index.ts'
 import type { ResponseHead } from '../../../exchange/exchange.ts'
 import { tokenLimitsOf } from '../../../exchange/rate-limits.ts'
 import type {

@@ -1,7 +1,7 @@
 /** From a backend of language models to one provider, and what is learned of providers. */
 import { isIP } from 'node:net'
-import type { ServerExchange } from '../../../engine/types.ts'
-import { GatewayError } from '../../../errors.ts'
+import type { ServerExchange } from '../../../engine/contracts/requests.ts'
+import { GatewayError } from '../../../errors/index.ts'
 import type { FieldPair, ResponseHead } from '../../../exchange/exchange.ts'
 import { forwardingFacts } from '../../../exchange/forwarding.ts'
 import type { BackendAccess } from '../../../proxy/config/backend-access.ts'

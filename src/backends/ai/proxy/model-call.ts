@@ -1,6 +1,6 @@
 /** What the data plane knows of one request to a language model, over all its attempts. */
 
-import type { ServerExchange } from '../../../engine/types.ts'
+import type { ServerExchange } from '../../../engine/contracts/requests.ts'
 import type { RequestHead } from '../../../exchange/exchange.ts'
 import type { BackendAccess } from '../../../proxy/config/backend-access.ts'
 import { now } from '../../../proxy/upstream/choose.ts'

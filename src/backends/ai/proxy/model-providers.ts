@@ -1,7 +1,7 @@
 /** Providers of language models: where they are, what is known of each, and which one is asked. */
 
 import { bareHost } from '../../../base/bare-host.ts'
-import type { UpstreamAddress } from '../../../engine/upstream/upstream-address.ts'
+import type { UpstreamAddress } from '../../../engine/sockets/upstream-address.ts'
 import type { ModelProvider, ProviderGroup } from '../../../model/model-providers.ts'
 import type { BackendPart } from '../../../proxy/config/backend-access.ts'
 import { type NamedTarget, nameTarget } from '../../../proxy/config/rules.ts'

@@ -1,6 +1,6 @@
 /** The answer of a provider, on its way to the client. */
 
-import type { ServerExchange } from '../../../engine/types.ts'
+import type { ServerExchange } from '../../../engine/contracts/requests.ts'
 import type { RespondVerdict } from '../../../exchange/exchange.ts'
 import type { RequestContext } from '../../../proxy/request/request-context.ts'
 import type { StreamEvent } from '../chat.ts'

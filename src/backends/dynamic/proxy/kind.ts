@@ -1,6 +1,6 @@
 /** GatewayBackends that send requests where clients say, as a forward proxy does. */
 import { isIP } from 'node:net'
-import { GatewayError } from '../../../errors.ts'
+import { GatewayError } from '../../../errors/index.ts'
 import type { BackendAccess } from '../../../proxy/config/backend-access.ts'
 import type { BackendKind } from '../../../proxy/request/backend-kind.ts'
 import {

@@ -1,5 +1,5 @@
 /** InferencePools: an endpoint picker chooses the endpoint of each request. */
-import type { GatewayError } from '../../../errors.ts'
+import type { GatewayError } from '../../../errors/index.ts'
 import type { Exchange, RespondVerdict } from '../../../exchange/exchange.ts'
 import type { BackendCall, BackendFacts } from '../../../proxy/request/backend-call.ts'
 import type { BackendKind } from '../../../proxy/request/backend-kind.ts'

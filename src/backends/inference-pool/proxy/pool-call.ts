@@ -8,7 +8,7 @@
  * ```
  */
 
-import type { GatewayError } from '../../../errors.ts'
+import type { GatewayError } from '../../../errors/index.ts'
 import type { Exchange } from '../../../exchange/exchange.ts'
 import { takeAnswer } from '../../../exchange/interruption.ts'
 import type { EndpointPicker } from '../../../model/inference-pools.ts'

@@ -1,5 +1,5 @@
 /** From a backendRef to an InferencePool to one of its endpoints. */
-import { GatewayError } from '../../../errors.ts'
+import { GatewayError } from '../../../errors/index.ts'
 import { onceOver } from '../../../exchange/cleanup.ts'
 import type { RespondVerdict } from '../../../exchange/exchange.ts'
 import { takeAnswer } from '../../../exchange/interruption.ts'

@@ -2,8 +2,8 @@
 
 import { GrowingBytes } from '../../../base/growing-bytes.ts'
 import { SseEventTooLarge, SseReader } from '../../../base/sse-reader.ts'
-import type { CallListener } from '../../../engine/upstream/call.ts'
-import type { GatewayError } from '../../../errors.ts'
+import type { CallListener } from '../../../engine/contracts/calls.ts'
+import type { GatewayError } from '../../../errors/index.ts'
 import type { HeaderFields } from '../../../exchange/exchange.ts'
 import type { McpEvent } from '../event-stream.ts'
 import { type McpMessage, MessageRefusal, readMessage, readMessages } from '../message.ts'

@@ -3,7 +3,7 @@
  * the documents are the server's own, and requests for them are forwarded as they are.
  */
 
-import { GatewayError } from '../../../errors.ts'
+import { GatewayError } from '../../../errors/index.ts'
 import type { RespondVerdict } from '../../../exchange/exchange.ts'
 import type { RequestContext } from '../../../proxy/request/request-context.ts'
 import type { GatewayRuntime } from '../../../proxy/request/runtime.ts'

@@ -1,4 +1,4 @@
-import { GatewayError } from '../../../errors.ts'
+import { GatewayError } from '../../../errors/index.ts'
 
 /** A server has answered with a status that says it did not serve. */
 export interface RefusedAnswer {

@@ -1,6 +1,6 @@
 /** What the MCP backends of one thread share: the key of sessions, what is known of them, one clock. */
 import { BroadcastChannel } from 'node:worker_threads'
-import { GatewayError } from '../../../errors.ts'
+import { GatewayError } from '../../../errors/index.ts'
 import { CompiledBackends } from '../../../proxy/request/backend-kind.ts'
 import type { GatewayRuntime } from '../../../proxy/request/runtime.ts'
 import { now } from '../../../proxy/upstream/choose.ts'

@@ -1,7 +1,7 @@
 /** One message of an MCP client, with the request that brought it and the backend that it came to. */
 
 import { isCredentialName } from '../../../base/credential-names.ts'
-import { GatewayError } from '../../../errors.ts'
+import { GatewayError } from '../../../errors/index.ts'
 import type { LearnedRecord } from '../../../exchange/learned.ts'
 import type { McpItem, McpRules } from '../../../exchange/mcp.ts'
 import type { BackendAccess } from '../../../proxy/config/backend-access.ts'

@@ -1,6 +1,6 @@
 /** The way back to a client: one message as JSON, or as many as there are as events. */
 
-import type { ResponseStream } from '../../../engine/types.ts'
+import type { ResponseStream } from '../../../engine/contracts/requests.ts'
 import type { RespondVerdict } from '../../../exchange/exchange.ts'
 import type { RequestContext } from '../../../proxy/request/request-context.ts'
 import { eventText } from '../event-stream.ts'

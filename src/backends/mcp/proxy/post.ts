@@ -1,6 +1,6 @@
 /** POST: a message of a client, or a batch of them. */
 
-import { GatewayError } from '../../../errors.ts'
+import { GatewayError } from '../../../errors/index.ts'
 import type { HeaderFields, RespondVerdict } from '../../../exchange/exchange.ts'
 import { codes, errorCodeOf, errorText } from '../answers.ts'
 import { member, textOf } from '../json/scan.ts'

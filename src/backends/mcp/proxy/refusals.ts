@@ -1,6 +1,6 @@
 /** Answers that tell a client why it gets none. */
 
-import { GatewayError } from '../../../errors.ts'
+import { GatewayError } from '../../../errors/index.ts'
 import type { RespondVerdict } from '../../../exchange/exchange.ts'
 import { codes, errorText } from '../answers.ts'
 import type { TargetFailure } from './failure.ts'

@@ -1,8 +1,8 @@
 /** From a target of an MCP backend to an address. */
 
 import { bareHost } from '../../../base/bare-host.ts'
-import type { UpstreamAddress } from '../../../engine/upstream/upstream-address.ts'
-import { GatewayError } from '../../../errors.ts'
+import type { UpstreamAddress } from '../../../engine/sockets/upstream-address.ts'
+import { GatewayError } from '../../../errors/index.ts'
 import type { BackendAccess, BackendPart } from '../../../proxy/config/backend-access.ts'
 import type { ResolveContext } from '../../../proxy/request/destinations.ts'
 import { joinAuthority } from '../../../proxy/upstream/authority.ts'

@@ -1,6 +1,6 @@
 /** The way of a request to a backend of MCP servers (streamable HTTP), by its method. */
 
-import { GatewayError } from '../../../errors.ts'
+import { GatewayError } from '../../../errors/index.ts'
 import type { RespondVerdict } from '../../../exchange/exchange.ts'
 import { codes } from '../answers.ts'
 import { checkRequest } from './checks.ts'

@@ -1,6 +1,6 @@
 /** The older transport (HTTP with SSE): one stream carries all that a server says in a session. */
 
-import type { CallListener } from '../../../engine/upstream/call.ts'
+import type { CallListener } from '../../../engine/contracts/calls.ts'
 import type { McpEvent } from '../event-stream.ts'
 import { member, rawOf } from '../json/scan.ts'
 import { type McpMessage, readMessage } from '../message.ts'

@@ -1,4 +1,4 @@
-import type { ResponseStream } from '../../../engine/types.ts'
+import type { ResponseStream } from '../../../engine/contracts/requests.ts'
 import { LocalExchange } from '../../../proxy/request/local-exchange.ts'
 import type { RequestContext } from '../../../proxy/request/request-context.ts'
 import { changeResponse, changesResponse } from '../../../proxy/request/response.ts'

@@ -1,7 +1,7 @@
 /** Streamable HTTP to a target: each message is a request of its own. */
 
-import type { CallListener } from '../../../engine/upstream/call.ts'
-import { GatewayError } from '../../../errors.ts'
+import type { CallListener } from '../../../engine/contracts/calls.ts'
+import { GatewayError } from '../../../errors/index.ts'
 import { now } from '../../../proxy/upstream/choose.ts'
 import type { UpstreamEndpoint } from '../../../proxy/upstream/endpoint.ts'
 import type { TargetSession } from '../session-state.ts'

@@ -1,8 +1,8 @@
 /** Requests of the gateway to MCP servers: where they go, and with which headers. */
 
+import type { CallRequest } from '../../../engine/contracts/calls.ts'
 import { checkField } from '../../../engine/message/header-fields.ts'
-import type { CallRequest } from '../../../engine/upstream/call.ts'
-import { GatewayError } from '../../../errors.ts'
+import { GatewayError } from '../../../errors/index.ts'
 import { forwardingFacts } from '../../../exchange/forwarding.ts'
 import { FieldPairs } from '../../../exchange/memory-message.ts'
 import type { BackendAccess } from '../../../proxy/config/backend-access.ts'

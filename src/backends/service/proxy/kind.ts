@@ -1,5 +1,5 @@
 /** Services: one of the endpoints that EndpointSlices name. */
-import { GatewayError } from '../../../errors.ts'
+import { GatewayError } from '../../../errors/index.ts'
 import { serviceHost } from '../../../model/service-host.ts'
 import type { NamedTarget } from '../../../proxy/config/rules.ts'
 import type { BackendKind } from '../../../proxy/request/backend-kind.ts'

@@ -2,7 +2,7 @@
 
 import { isIP } from 'node:net'
 import { bareHost } from '../../../base/bare-host.ts'
-import { GatewayError } from '../../../errors.ts'
+import { GatewayError } from '../../../errors/index.ts'
 import type { UpstreamVersion } from '../../../exchange/connection.ts'
 import type { BackendAccess } from '../../../proxy/config/backend-access.ts'
 import { type BackendKind, CompiledBackends } from '../../../proxy/request/backend-kind.ts'
