@@ -5,7 +5,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { resourceApplied } from '../events/index.ts'
+import { resourceApplied, type SluiceEvent } from '../events/index.ts'
 import { Fold, foldVersion } from '../src/actors/fold.ts'
 import { systemClock } from '../src/base/clock.ts'
 import { regexProblem } from '../src/control-plane/api-binding.ts'
@@ -31,6 +31,8 @@ export async function record(
     fold,
     clock: systemClock,
     cluster: 'bench',
+    epoch: () => 0,
+    append: (events: readonly SluiceEvent[]) => log.append(events),
     observe: () => undefined,
     publish: () => undefined,
     capture: () => ({ position: fold.position as Position, foldVersion, chunks: [] }),

@@ -46,10 +46,10 @@ function memoryLog(notices: readonly string[]): OpenedLog {
   return { log, digestKey: randomDigestKey(), path: undefined, notices, close }
 }
 
-/** Files that are somebody's text, and would be moved aside as a damaged log. */
+/** Files of the user's that would be moved aside as a damaged log. */
 const textName = /\.(ya?ml|json|jsonl|txt|md)$/i
 
-/** @throws LogError where the path is a manifest or an export: mistaken for a log, not a damaged one. */
+/** @throws LogError if the path is a manifest or an export: mistaken for a log, not a damaged one. */
 function assertNoText(path: string): void {
   const found = statSync(path, { throwIfNoEntry: false })
   if (found === undefined || !found.isFile() || found.size === 0) return

@@ -1,8 +1,7 @@
 /**
  * The one loop of the control plane. It reads the log in order, folds every event, and after each
- * batch publishes what changed and appends what was decided. It is the only reader of the fold, so
- * whoever appended an event (a source, a proxy, another replica), it is folded exactly once and in
- * log order.
+ * batch publishes what changed and appends what was decided. Nothing else feeds the fold: every event
+ * is folded exactly once and in log order, from whatever source, proxy or replica it comes.
  */
 import { hash } from 'node:crypto'
 import {
@@ -34,11 +33,11 @@ interface ReconcilerOptions {
   readonly snapshotEvery?: number
   /**
    * The lease epoch under which decisions and snapshots are written now; undefined while another
-   * replica writes them. Always 0 if omitted.
+   * replica writes them.
    */
-  readonly epoch?: () => number | undefined
-  /** Appends decisions all or none. Defaults to the log itself. */
-  readonly append?: (events: readonly SluiceEvent[]) => Promise<unknown>
+  readonly epoch: () => number | undefined
+  /** Appends decisions all or none. */
+  readonly append: (events: readonly SluiceEvent[]) => Promise<unknown>
   /** After a snapshot was stored. */
   readonly onSnapshot?: (position: Position) => void
   /** What was decided, beside what is published; statuses of a batch come together. */
@@ -185,7 +184,7 @@ export class Reconciler {
   }
 
   async #flush(): Promise<void> {
-    const { fold, log, publish, onDecided, onSnapshot, epoch = noLease } = this.#options
+    const { fold, log, publish, onDecided, onSnapshot, epoch } = this.#options
     const change = fold.takeChange()
     const { upserted, removed } = change.delta
     // Even an empty first state is one: a proxy that waits for it must not wait for ever.
@@ -232,7 +231,7 @@ export class Reconciler {
     events.push(this.#desiredPublished(delta, context))
     try {
       for (let from = 0; from < events.length; from += batchSize) {
-        await this.#store(events.slice(from, from + batchSize))
+        await this.#options.append(events.slice(from, from + batchSize))
       }
     } catch (error) {
       for (const [key, status] of news) {
@@ -242,16 +241,6 @@ export class Reconciler {
       if (!this.#stop.signal.aborted) setTimeout(() => this.#scheduleFlush(), retryMs).unref()
       throw error
     }
-  }
-
-  async #store(events: readonly SluiceEvent[]): Promise<void> {
-    const { append, log } = this.#options
-    if (append !== undefined) {
-      await append(events)
-      return
-    }
-    const appended = await log.append(events)
-    if (!appended.ok) throw new Error(appended.problems.map(({ message }) => message).join('; '))
   }
 
   #dueSnapshot(isWanted: boolean): Snapshot | undefined {
@@ -301,8 +290,6 @@ export class Reconciler {
     return { source, time, epoch, foldVersion }
   }
 }
-
-const noLease = () => 0
 
 /** Enough of a digest to tell statuses of one object apart. */
 function digestOf(status: unknown): string {

@@ -18,9 +18,9 @@ export function secretDigests(fold: Fold): Set<string> {
 }
 
 /**
- * A store of secret values; those that come later than what refers to them are given to `publish` on
- * their own. The key of MCP session ids in it is made from the key of digests: whoever shares that
- * one, as replicas of a controller do and a run does with the next one, carries on the same sessions.
+ * A store of secret values. Values that arrive after what refers to them go to `publish` on their own.
+ * The key of MCP session ids is derived from the key of digests: replicas that share that key, and the
+ * next run, continue the same sessions.
  */
 export function openSecretStore(
   key: DigestKey,

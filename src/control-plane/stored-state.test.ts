@@ -43,6 +43,8 @@ async function runOn(log: EventLog, snapshotEvery: number): Promise<Fold> {
     fold,
     clock: { now: () => 0 },
     cluster: 'test',
+    epoch: () => 0,
+    append: (events) => log.append(events),
     observe: (event) => index.apply(event),
     capture: () => captureState(fold, index),
     snapshotEvery,

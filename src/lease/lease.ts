@@ -29,8 +29,6 @@ export interface Lease {
   start(): void
   /** The epoch while the lease is surely held, by this machine's own clocks. */
   epoch(): number | undefined
-  /** Name of whoever holds it, as it was seen last. */
-  readonly holder: string | undefined
   /** Gives it up, if it is held, and lets others go first. */
   resign(reason: string): Promise<void>
   /** Gives it up and stops. */

@@ -62,7 +62,6 @@ export class RecordLease implements Lease {
   #expiry: NodeJS.Timeout | undefined
   /** The record as it was seen last, and since when it has not changed. */
   #seen: { readonly version: string; readonly at: Moment } | undefined
-  #record: LeaseRecord | undefined
   /** Before this moment the lease is left to others. */
   #abstainUntil = 0
   /** Since when this replica can do nothing without the lease, by `performance.now()`. */
@@ -71,10 +70,6 @@ export class RecordLease implements Lease {
   constructor(options: RecordLeaseOptions) {
     this.#options = options
     this.#term = new Term(options.durationMs)
-  }
-
-  get holder(): string | undefined {
-    return this.#record?.holder
   }
 
   start(): void {
@@ -157,14 +152,11 @@ export class RecordLease implements Lease {
 
   async #read(): Promise<LeaseRecord | undefined> {
     const record = await this.#options.store.read(this.#limitMs)
-    if (record === undefined) this.#record = undefined
-    else this.#note(record)
+    if (record !== undefined) this.#note(record)
     return record
   }
 
-  #note(record: LeaseRecord): void {
-    this.#record = record
-    const { version } = record
+  #note({ version }: LeaseRecord): void {
     if (this.#seen?.version !== version) this.#seen = { version, at: Term.now() }
   }
 

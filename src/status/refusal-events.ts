@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import type { ConfigRejectedData } from '../../events/index.ts'
 import { controllerName, gatewayGroup } from '../api/names.ts'
 import { systemClock } from '../base/clock.ts'
+import { onlyChanges } from '../base/notices.ts'
 import { type KubeClient, KubeError } from '../kube/index.ts'
 
 interface RefusalEventsOptions {
@@ -37,10 +38,12 @@ export class RefusalEvents {
   readonly #told = new Map<string, { readonly first: string; readonly count: number }>()
   #timer: NodeJS.Timeout | undefined
   #writing: Promise<void> = Promise.resolve()
-  #problem = ''
+  /** Nothing depends on events: a problem with them is reported once. */
+  readonly #report: (problem: string) => void
 
   constructor(options: RefusalEventsOptions) {
     this.#options = options
+    this.#report = onlyChanges(options.onNotice)
   }
 
   add({ gateway, proxy, key, code, message }: ConfigRejectedData): void {
@@ -96,9 +99,10 @@ export class RefusalEvents {
         reportingComponent: controllerName,
         ...this.#times(`${namespace}/${event}`),
       })
-      this.#problem = ''
+      this.#report('')
     } catch (error) {
-      this.#tellProblem(error)
+      const problem = error instanceof KubeError ? error.message : String(error)
+      this.#report(`events about refused configuration cannot be written: ${problem}`)
     }
   }
 
@@ -111,14 +115,6 @@ export class RefusalEvents {
     const [oldest] = this.#told.keys()
     if (this.#told.size > mostRemembered && oldest !== undefined) this.#told.delete(oldest)
     return { count: count + 1, firstTimestamp: first, lastTimestamp: now }
-  }
-
-  /** Nothing depends on events: a problem with them is told once. */
-  #tellProblem(error: unknown): void {
-    const problem = error instanceof KubeError ? error.message : String(error)
-    if (problem === this.#problem) return
-    this.#problem = problem
-    this.#options.onNotice(`events about refused configuration cannot be written: ${problem}`)
   }
 }
 

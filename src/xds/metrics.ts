@@ -1,4 +1,5 @@
 /** What the configuration server counts; names get the prefix `sluice_`. */
+import { metricHead } from '../base/prometheus.ts'
 
 const pushBounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30] as const
 
@@ -128,13 +129,10 @@ export const pushDurationHelp = 'Time from sending a change set to the ACK of th
 
 /** Everything in Prometheus text format. */
 export function writeXdsMetrics(counters: XdsCounters, gauges: XdsGauges): string {
-  const lines = xdsMetrics.flatMap(({ name, type, help, read }) => [
-    `# HELP sluice_${name} ${help}`,
-    `# TYPE sluice_${name} ${type}`,
-    `sluice_${name} ${read(counters, gauges)}`,
-  ])
-  const name = 'sluice_xds_push_duration_seconds'
-  lines.push(`# HELP ${name} ${pushDurationHelp}`, `# TYPE ${name} histogram`)
-  lines.push(...counters.pushDuration())
-  return `${lines.join('\n')}\n`
+  let text = ''
+  for (const { name, type, help, read } of xdsMetrics) {
+    text += `${metricHead(`sluice_${name}`, type, help)}sluice_${name} ${read(counters, gauges)}\n`
+  }
+  const head = metricHead('sluice_xds_push_duration_seconds', 'histogram', pushDurationHelp)
+  return `${text}${head}${counters.pushDuration().join('\n')}\n`
 }

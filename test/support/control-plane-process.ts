@@ -75,6 +75,8 @@ async function main(options: ControlPlaneProcessOptions): Promise<void> {
     fold,
     cluster,
     clock: systemClock,
+    epoch: () => 0,
+    append: (events) => log.append(events),
     observe: (event) => {
       index.apply(event)
       setImmediate(() => timers.want(fold.timers()))

@@ -5,6 +5,7 @@
  */
 import { hostname } from 'node:os'
 import { LockedError } from '../../base/file-lock.ts'
+import { prometheusContentType } from '../../base/prometheus.ts'
 import { isAboutAddress } from '../../errors/listening.ts'
 import {
   type Cluster,
@@ -14,6 +15,13 @@ import {
   KubeError,
 } from '../../kube/index.ts'
 import { LogError, type LogErrorCode } from '../../log/index.ts'
+import {
+  type Respond,
+  type Routes,
+  type SmallServer,
+  sendText,
+  serve,
+} from '../../proxy/admin/server.ts'
 import type { ControllerSettings } from '../../settings/controller.ts'
 import { Backoff } from '../../watch/kubernetes/backoff.ts'
 import { assertFree } from '../../xds/bind.ts'
@@ -22,7 +30,6 @@ import type { OpenedLog } from '../open-log.ts'
 import type { Severity } from '../parts.ts'
 import { openControllerLog } from './controller-log.ts'
 import { Health } from './health.ts'
-import { type Endpoint, serveEndpoint } from './http-endpoint.ts'
 import { ControllerMetrics } from './metrics.ts'
 
 interface ControllerOptions {
@@ -35,12 +42,10 @@ interface ControllerOptions {
 export interface RunningController {
   readonly healthAddress: string
   readonly metricsAddress: string
-  /** Resolves when the first session serves; rejects where it can never. */
+  /** Resolves when the first session serves; rejects if none ever can. */
   readonly started: Promise<void>
   stop(): Promise<void>
 }
-
-const prometheusType = 'text/plain; version=0.0.4; charset=utf-8'
 
 /** @throws `port_in_use` or `address_unusable` where an address cannot be bound */
 export async function startController(options: ControllerOptions): Promise<RunningController> {
@@ -57,7 +62,7 @@ class Controller implements RunningController {
   readonly #metrics = new ControllerMetrics()
   readonly #health: Health
   readonly #stop = Promise.withResolvers<undefined>()
-  #endpoints: Endpoint[] = []
+  #servers: readonly (SmallServer | undefined)[] = []
   #session: Session | undefined
   #running: Promise<void> = Promise.resolve()
   readonly #ending = new AbortController()
@@ -80,26 +85,25 @@ class Controller implements RunningController {
   }
 
   get healthAddress(): string {
-    return this.#endpoints[0]?.address ?? ''
+    return this.#servers[0]?.address ?? ''
   }
 
   get metricsAddress(): string {
-    return this.#endpoints[1]?.address ?? ''
+    return this.#servers[1]?.address ?? ''
   }
 
   async listen(): Promise<void> {
     const { settings } = this.#options
     // The server for proxies starts later, but an address that cannot be bound is reported now.
     await assertFree(settings.xdsAddress)
-    const health = await serveEndpoint('health', settings.healthAddress, (path) =>
-      this.#health.answer(path),
-    )
-    const metrics = await serveEndpoint('metrics', settings.metricsAddress, (path) => {
-      if (path !== '/metrics') return undefined
+    const metrics: Respond = (_, response) => {
       const text = `${this.#metrics.text()}${this.#session?.xdsMetrics() ?? ''}`
-      return { status: 200, text, contentType: prometheusType }
-    })
-    this.#endpoints = [health, metrics]
+      sendText(response, 200, text, prometheusContentType)
+    }
+    this.#servers = [
+      await listen('health', settings.healthAddress, this.#health.routes()),
+      await listen('metrics', settings.metricsAddress, { '/metrics': { GET: metrics } }),
+    ]
     this.#running = this.#run()
   }
 
@@ -108,7 +112,7 @@ class Controller implements RunningController {
     this.#stop.resolve(undefined)
     this.#ending.abort()
     await this.#running
-    await Promise.all(this.#endpoints.map((endpoint) => endpoint.close()))
+    await Promise.all(this.#servers.map((server) => server?.close()))
     this.#options.cluster.close()
   }
 
@@ -212,6 +216,10 @@ class Controller implements RunningController {
     clearTimeout(timer)
   }
 }
+
+/** `:port` means every IPv4 address. */
+const listen = (name: string, address: string, routes: Routes) =>
+  serve(name, address.replace(/^:/, '0.0.0.0:'), routes)
 
 const hopelessLogs: readonly LogErrorCode[] = ['foreign', 'unsupported', 'unwritable']
 

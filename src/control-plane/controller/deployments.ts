@@ -8,6 +8,7 @@ import {
   type SluiceEvent,
 } from '../../../events/index.ts'
 import { systemClock } from '../../base/clock.ts'
+import { onlyChanges } from '../../base/notices.ts'
 import { Deployer } from '../../deploy/deployer.ts'
 import { proxyEnvironment } from '../../deploy/environment.ts'
 import {
@@ -53,11 +54,13 @@ export class Deployments {
   #reports = 0
   #environment: ProxyEnvironment | undefined
   #endFollowing: () => void = () => undefined
-  #told = ''
-  #doubt = ''
+  readonly #warn: (text: string) => void
+  readonly #warnOfCertificate: (text: string) => void
 
   constructor(options: DeploymentsOptions) {
     this.#options = options
+    this.#warn = onlyChanges((text) => options.notify('warn', text))
+    this.#warnOfCertificate = onlyChanges((text) => options.notify('warn', text))
     const { client, plane, isWriting, metrics } = options
     this.#owned = new OwnedObjects(
       (gateway) => this.#deployer.mark(gateway),
@@ -99,7 +102,7 @@ export class Deployments {
       },
       onTrouble: (message) => {
         metrics.add('deployment_failures_total', 1, 'failed')
-        this.#tell(message)
+        this.#warn(message)
       },
     })
     this.#watches = Object.keys(ownedKinds)
@@ -159,14 +162,9 @@ export class Deployments {
         else this.#owned.put(kind, object)
       },
       state: (_kind, state) => {
-        if (state.state === 'failing') this.#tell(`cannot watch ${kind}s: ${state.error.message}`)
+        if (state.state === 'failing') this.#warn(`cannot watch ${kind}s: ${state.error.message}`)
       },
     }
-  }
-
-  #tell(text: string): void {
-    if (text !== this.#told) this.#options.notify('warn', text)
-    this.#told = text
   }
 
   #environmentOf(): ProxyEnvironment {
@@ -192,18 +190,13 @@ export class Deployments {
   #reread(): void {
     try {
       const fresh = this.#readEnvironment()
-      this.#tellDoubt(doubtOf(this.#options.settings.xdsTlsDir, fresh.xds.host))
+      this.#warnOfCertificate(doubtOf(this.#options.settings.xdsTlsDir, fresh.xds.host) ?? '')
       if (fresh.xds.ca === this.#environmentOf().xds.ca) return
       this.#environment = fresh
       this.markAll()
     } catch (error) {
-      this.#tell(`the authorities of the certificate cannot be read: ${String(error)}`)
+      this.#warn(`the authorities of the certificate cannot be read: ${String(error)}`)
     }
-  }
-
-  #tellDoubt(doubt = ''): void {
-    if (doubt !== '' && doubt !== this.#doubt) this.#options.notify('warn', doubt)
-    this.#doubt = doubt
   }
 
   #report(

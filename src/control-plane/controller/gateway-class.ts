@@ -5,6 +5,7 @@
  */
 
 import { defaultClassName } from '../../api/names.ts'
+import { onlyChanges } from '../../base/notices.ts'
 import { type ClassVersion, ensureDefaultClass } from '../../deploy/default-class.ts'
 import { type InstallOwners, type KubeClient, KubeError } from '../../kube/index.ts'
 import type { ControllerSettings } from '../../settings/controller.ts'
@@ -29,12 +30,13 @@ export class GatewayClassReconciler {
   #running: Promise<void> = Promise.resolve()
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
-  #notified = ''
+  readonly #notify: (text: string) => void
   /** The version that the fold is to know; `unknown` until the class was created. */
   #awaited: ClassVersion | 'unknown' | undefined
 
   constructor(options: GatewayClassReconcilerOptions) {
     this.#options = options
+    this.#notify = onlyChanges((text) => options.notify('warn', text))
     for (const name of Object.keys(options.settings.classParameters)) {
       if (name === defaultClassName) continue
       options.notify(
@@ -107,10 +109,5 @@ export class GatewayClassReconciler {
     if (this.#awaited === undefined) return
     this.#awaited = undefined
     this.#options.onInForce()
-  }
-
-  #notify(text: string): void {
-    if (text !== '' && text !== this.#notified) this.#options.notify('warn', text)
-    this.#notified = text
   }
 }

@@ -3,7 +3,7 @@
  * of the cluster were listed, the log is open and read to its end, what it says was published, and
  * proxies can connect.
  */
-import type { EndpointAnswer } from './http-endpoint.ts'
+import { type Respond, type Routes, sendText } from '../../proxy/admin/server.ts'
 
 const parts = ['kubernetes', 'log', 'listing', 'configuration', 'xds'] as const
 export type HealthPart = (typeof parts)[number]
@@ -20,7 +20,7 @@ export class Health {
     this.#onReady = onReady
   }
 
-  /** Undefined: it holds. A function is asked whenever somebody wants to know. */
+  /** Why the part does not hold, or undefined if it does. A function is called for each probe. */
   set(part: HealthPart, problem: string | undefined | (() => string | undefined)): void {
     this.#problems.set(part, typeof problem === 'function' ? problem : () => problem)
     const { isReady } = this
@@ -45,11 +45,14 @@ export class Health {
     })
   }
 
-  answer(path: string): EndpointAnswer | undefined {
-    if (path === '/healthz' || path === '/livez') return { status: 200, text: 'alive\n' }
-    if (path !== '/readyz') return undefined
-    const problems = this.problems()
-    if (problems.length === 0) return { status: 200, text: 'ready\n' }
-    return { status: 503, text: `not ready\n${problems.join('\n')}\n` }
+  /** What probes ask for. */
+  routes(): Routes {
+    const alive: Respond = (_, response) => sendText(response, 200, 'alive\n')
+    const ready: Respond = (_, response) => {
+      const problems = this.problems()
+      if (problems.length === 0) sendText(response, 200, 'ready\n')
+      else sendText(response, 503, `not ready\n${problems.join('\n')}\n`)
+    }
+    return { '/healthz': { GET: alive }, '/livez': { GET: alive }, '/readyz': { GET: ready } }
   }
 }

@@ -1,5 +1,14 @@
 /** What a controller counts. Kinds and outcomes are labels, objects never are: those have no bound. */
-import { type MetricRow, type MetricValues, writeMetricText } from './metric-text.ts'
+import { labelText, metricHead } from '../../base/prometheus.ts'
+
+interface MetricRow {
+  readonly type: 'counter' | 'gauge' | 'summary'
+  readonly labels: readonly string[]
+  readonly help: string
+}
+
+/** Series by their label values. */
+type MetricValues = Map<string, { readonly labels: readonly string[]; sum: number; count: number }>
 
 export const controllerMetrics = {
   controller_build_info: { type: 'gauge', labels: ['version'], help: 'Version of the controller.' },
@@ -122,7 +131,25 @@ export class ControllerMetrics {
     const { user, system } = process.cpuUsage()
     this.set('controller_cpu_seconds_total', (user + system) / 1e6)
     this.set('controller_resident_memory_bytes', process.memoryUsage.rss())
-    return writeMetricText('sluice_', controllerMetrics, this.#values)
+    return Object.entries<MetricRow>(controllerMetrics)
+      .map(([name, row]) => this.#textOf(name as ControllerMetric, row))
+      .join('')
+  }
+
+  /** Empty for a metric without a series. */
+  #textOf(short: ControllerMetric, { type, labels, help }: MetricRow): string {
+    const series = this.#values.get(short)
+    if (series === undefined) return ''
+    const name = `sluice_${short}`
+    let text = metricHead(name, type, help)
+    for (const { labels: values, sum, count } of series.values()) {
+      const own = labelText(labels, values)
+      text +=
+        type === 'summary'
+          ? `${name}_sum${own} ${sum}\n${name}_count${own} ${count}\n`
+          : `${name}${own} ${sum}\n`
+    }
+    return text
   }
 
   #entry(name: ControllerMetric, labels: readonly string[]) {

@@ -1,4 +1,4 @@
-/** Which proxies may have configuration: by the token of a service account, as the cluster tells. */
+/** Decides which proxies get configuration, by the service account of their token. */
 import { type KubeClient, reviewToken, serviceAccountOf } from '../../kube/index.ts'
 import { type VerifyProxy, verifyLoopback } from '../../xds/verifier.ts'
 

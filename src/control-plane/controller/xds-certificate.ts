@@ -10,7 +10,7 @@ function certificatesOf(text: string): X509Certificate[] {
   return (text.match(certificatePattern) ?? []).map((one) => new X509Certificate(one))
 }
 
-/** The authorities (PEM) that proxies are told. @throws where there are none that can be read */
+/** The authorities (PEM) that proxies are configured to trust. @throws if none can be read */
 export function readAuthorities(folder: string): string {
   const path = join(folder, 'ca.crt')
   const text = readFileSync(path, 'utf8')
@@ -20,8 +20,8 @@ export function readAuthorities(folder: string): string {
 
 /**
  * The pair that is served, renewed with its files.
- * @throws where it cannot be used now, or where there are no authorities: a server that no proxy can
- *   be told to believe is no use, and never plaintext instead
+ * @throws if it cannot be used, or if there are no authorities: proxies could not trust the server,
+ *   and plaintext is never a fallback
  */
 export function servedCertificate(folder: string, onProblem: (text: string) => void): TlsSource {
   try {

@@ -1,7 +1,7 @@
 /** Paths of the readiness, stats and admin servers. */
 import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
-import { prometheusContentType } from '../telemetry/prometheus.ts'
+import { prometheusContentType } from '../../base/prometheus.ts'
 import { type Respond, type Routes, sendText } from './server.ts'
 
 /** The level of the operational log. */

@@ -1,4 +1,5 @@
-/** Sums over workers, and the Prometheus text format (version 0.0.4). */
+/** Sums over workers, and their text for Prometheus. */
+import { labelText, metricHead } from '../../base/prometheus.ts'
 import {
   type MetricDefinition,
   type MetricName,
@@ -6,8 +7,6 @@ import {
   metricDefinitions,
   type Series,
 } from './metric-definitions.ts'
-
-export const prometheusContentType = 'text/plain; version=0.0.4; charset=utf-8'
 
 const names = Object.keys(metricDefinitions) as MetricName[]
 
@@ -36,16 +35,6 @@ function sumSeries(all: readonly Series[]): Series[] {
   return [...sums.values()]
 }
 
-/** Label values: backslash, quote and line feed are escaped. */
-const escapes: Readonly<Record<string, string>> = { '\\': '\\\\', '"': '\\"', '\n': '\\n' }
-const escapeLabel = (value: string) => value.replace(/[\\"\n]/g, (found) => escapes[found] ?? '')
-
-function labelText(names: readonly string[], values: readonly string[], extra = ''): string {
-  const pairs = names.map((name, at) => `${name}="${escapeLabel(values[at] ?? 'unknown')}"`)
-  if (extra !== '') pairs.push(extra)
-  return pairs.length === 0 ? '' : `{${pairs.join(',')}}`
-}
-
 function histogramLines(name: string, definition: MetricDefinition, series: Series): string {
   const { labels } = definition
   let total = 0
@@ -69,7 +58,7 @@ export function writePrometheus(snapshot: MetricsSnapshot): string {
     if (all === undefined || all.length === 0) continue
     const definition: MetricDefinition = metricDefinitions[short]
     const name = `sluice_${short}`
-    text += `# HELP ${name} ${definition.help}\n# TYPE ${name} ${definition.type}\n`
+    text += metricHead(name, definition.type, definition.help)
     for (const series of all) {
       text +=
         definition.type === 'histogram'
