@@ -172,7 +172,9 @@ describe('the command line', () => {
     ])
     const refuse = ['--dynamic-refuse', 'nonsense', '--dynamic-refuse', '10.0.0.0/8']
     const all = await sluice('run', '-f', folder, '--bind-address', '999.1.1.1', ...refuse)
-    expect(all.stderr).toContain('--dynamic-refuse: "nonsense,10.0.0.0/8" is not addresses')
+    expect(all.stderr).toContain(
+      '--dynamic-refuse: "nonsense,10.0.0.0/8" is not comma-separated IP addresses and CIDRs',
+    )
     expect(await sluice('--version')).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^\d+\.\d+\.\d+/),
