@@ -4,7 +4,7 @@ import type { StreamCounters } from './contracts/streams.ts'
 import { startFloodCounters } from './limits/http2-floods.ts'
 import type { ByteMeter } from './sockets/transport.ts'
 
-/** Counters at zero; those that somebody else keeps are read where they are kept. */
+/** Counters at zero; those that are kept elsewhere are read from there. */
 export function startCounters(
   plain: ByteMeter,
   tls: ByteMeter,

@@ -41,13 +41,13 @@ export interface EngineOptions {
   /** The record that request heads are read into; the data plane matches routes against it. */
   readonly head: HeadRecord
   readonly handler: RequestHandler
-  /** What happens to connections that are forwarded as they are; they are refused where absent. */
+  /** What happens to connections that are forwarded as they are; refused if omitted. */
   readonly streamHandler?: StreamHandler
   readonly limits?: Partial<EngineLimits>
   readonly streamLimits?: Partial<StreamLimits>
   /** Must connections from this address begin with a header of the PROXY protocol? */
   readonly expectsProxyHeader?: (address: string) => boolean
-  /** Bounds the client connections of all TCP ports together; as many as the system allows where absent. */
+  /** Bounds the client connections of all TCP ports together; unbounded if omitted. */
   readonly connectionCap?: ConnectionCap
   /** Read buffers outside the core's memory; requests that would need one more are answered 503. */
   readonly maxReadBuffers?: number
@@ -57,8 +57,8 @@ export interface EngineOptions {
   readonly reusePort: boolean
   readonly clock?: EngineClock
   /**
-   * Reads plaintext clients into shared memory and writes past Node's streams, where this Node can;
-   * true where absent.
+   * Reads plaintext clients into shared memory and writes past Node's streams, if this Node supports it;
+   * true if omitted.
    */
   readonly usesNodeHandles?: boolean
   /** A connection to an upstream was made, in so many seconds. */

@@ -8,7 +8,7 @@ export interface BodyWaiter {
   reject(error: Error): void
 }
 
-/** A copy of what passes of a body, up to a limit, for whoever looks when it is over. */
+/** A copy of what passes of a body, up to a limit, for a look when it is over. */
 export class BodyCopy {
   readonly #limit: number
   readonly #bytes = new GrowingBytes()

@@ -38,7 +38,7 @@ export class ReadBuffers {
   readonly #mostOutside: number
   /** Those that exist, spare ones included. */
   #outside = 0
-  /** Those that somebody has. */
+  /** Those that are leased. */
   inUse = 0
   readonly #spare: ReadBuffer[] = []
   readonly #spareOutside: ReadBuffer[] = []
@@ -48,7 +48,7 @@ export class ReadBuffers {
     this.#mostOutside = mostOutside
   }
 
-  /** Throws `overloaded` where there is none left. */
+  /** Throws `overloaded` if there is none left. */
   lease(): ReadBuffer {
     const buffer = this.#find()
     this.inUse++

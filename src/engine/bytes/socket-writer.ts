@@ -17,7 +17,7 @@ export interface SocketWriter {
   readonly backlog: number
   /** So much waits for the peer that a drain will be told. */
   readonly needsDrain: boolean
-  /** While a drain is awaited: somebody still looks at the bytes of views that were written. */
+  /** While a drain is awaited, written views are still referenced. */
   readonly holdsViews: boolean
   /** Latin-1 text. */
   writeText(text: string): void
@@ -25,7 +25,7 @@ export interface SocketWriter {
   readonly takesBuffer: boolean
   /** Writes what was added, and releases the buffer when it has left. */
   writeBuffer(buffer: WriteBuffer): void
-  /** Parts in order, in one system call where they fit. */
+  /** Parts in order, in one system call if they fit. */
   writeParts(parts: readonly WrittenPart[]): void
   /** The end of the stream, behind all that was written. */
   end(): void

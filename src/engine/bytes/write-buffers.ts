@@ -31,7 +31,7 @@ export class WriteBuffer {
     this.#start = core.allocate(copyLimit)
   }
 
-  /** False where there is no room. */
+  /** False if there is no room. */
   addText(latin1: string): boolean {
     if (this.length + latin1.length > copyLimit) return false
     writeLatin1(this.#core.bytes, latin1, this.#start + this.length)
@@ -39,7 +39,7 @@ export class WriteBuffer {
     return true
   }
 
-  /** False where there is no room. */
+  /** False if there is no room. */
   addBytes(bytes: Buffer, start: number, end: number): boolean {
     const size = end - start
     if (this.length + size > copyLimit) return false
@@ -51,7 +51,7 @@ export class WriteBuffer {
     return true
   }
 
-  /** What was added; the same bytes for whoever asks for the same length again. */
+  /** What was added; views are reused by length. */
   view(): Uint8Array {
     const { length } = this
     const slot = length % viewCount
@@ -77,7 +77,7 @@ export class WriteBuffer {
     else this.#owner.giveBack(this)
   }
 
-  /** Its bytes, and so many more that are about to be added, stay until `unkeep`; false where they do not. */
+  /** Its bytes, and so many more that are about to be added, stay until `unkeep`; false if they do not. */
   keep(size: number): boolean {
     if (this.#isKept || this.length + size > copyLimit) return false
     this.#isKept = this.#owner.mayKeep()
@@ -104,7 +104,7 @@ export class WriteBuffers {
     this.#core = core
   }
 
-  /** Undefined where there is none: then what is written is made as text. */
+  /** `undefined` if there is none; then text is written instead. */
   lease(): WriteBuffer | undefined {
     const spare = this.#spare.pop()
     if (spare !== undefined || this.#count >= mostBuffers) return spare

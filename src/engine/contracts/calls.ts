@@ -1,11 +1,11 @@
-/** Requests of the gateway's own, as those who make them see them. */
+/** Requests that the gateway makes itself, such as those of policies. */
 import type { GatewayError } from '../../errors/index.ts'
 import type { HeaderFields } from '../../exchange/exchange.ts'
 import type { ConnectOptions, UpstreamAddress } from '../sockets/upstream-address.ts'
 
 export interface CallRequest extends ConnectOptions {
   readonly address: UpstreamAddress
-  /** Other servers, tried in order where no connection to the first can be made; none where absent. */
+  /** Other servers, tried in order if no connection to the first can be made. */
   readonly others?: readonly UpstreamAddress[]
   /** As HTTP/1.1 has it, with its empty line; a body has a length there, or HTTP/2 ends it. */
   readonly head: string
@@ -20,7 +20,7 @@ export interface CallRequest extends ConnectOptions {
   readonly timeoutMs: number
 }
 
-/** What becomes of a call. Nothing is told after `onEnd` or `onFailure`. */
+/** Called for what becomes of a call; not called again after `onEnd` or `onFailure`. */
 export interface CallListener {
   /** The fields are readable during the call only. */
   onHead(status: number, headers: HeaderFields): void
@@ -37,13 +37,13 @@ export interface Call {
   /** No bytes come before `resume`, but what is under way. */
   pause(): void
   resume(): void
-  /** Gives the call up; nothing is told any more. */
+  /** Gives the call up; the listener is not called again. */
   close(): void
 }
 
 /** A call to whose request more may be said. */
 export interface OpenCall extends Call {
-  /** A piece of the body; nobody may change it afterwards. False: the upstream is slow. */
+  /** Writes bytes that must not be changed afterwards. Returns false if the upstream is slow. */
   write(bytes: Uint8Array): boolean
   end(): void
   /** Fails the call after so many milliseconds; 0 = never. Moves an earlier limit. */

@@ -10,7 +10,7 @@ export interface AcceptedConnection {
   readonly limits: EngineLimits
   readonly port: number
   readonly socket: Socket
-  /** Set where the socket is TLS. */
+  /** Set if the socket is TLS. */
   readonly secure?: SecureSocket
   /** Bytes were read from the socket, and wait in it. */
   readonly wasRead?: boolean

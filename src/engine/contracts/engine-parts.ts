@@ -53,6 +53,6 @@ export interface EngineParts extends TransportParts {
   readonly onTlsHandshake: (port: number, choice: TlsChoice, seconds: number) => void
   /** The error for an exception out of the core or a body transform; counts traps. */
   toError(thrown: unknown): GatewayError
-  /** An exchange or a connection is over: whoever waits for silence looks again. */
+  /** An exchange or a connection is over: a drain that waits for the last one checks again. */
   onActivityEnded(): void
 }

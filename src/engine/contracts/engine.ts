@@ -91,7 +91,7 @@ export interface Engine {
    * and resolves when the last exchange is done or `maxMs` have passed (then cuts).
    */
   drain(minMs: number, maxMs: number): Promise<void>
-  /** A request of the data plane's own; what goes wrong is told to the listener, never inside. */
+  /** Makes a request of the data plane's own. Failures reach the listener after the call returns. */
   call(request: CallRequest, listener: CallListener): OpenCall
   /** Closes everything at once. */
   close(): void

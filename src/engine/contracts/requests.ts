@@ -52,7 +52,7 @@ export interface ResponseStream {
 export interface ServerExchange extends Exchange {
   /** Port of the listener that accepted the connection. */
   readonly port: number
-  /** What was chosen at the handshake; undefined where the connection is plaintext. */
+  /** What was chosen at the handshake; `undefined` if the connection is plaintext. */
   readonly tls: TlsChoice | undefined
   /** Bytes of bodies, as sent on the client connection. */
   readonly requestBytes: number
@@ -92,8 +92,8 @@ export interface ServerExchange extends Exchange {
     body: string | Uint8Array | undefined,
   ): void
   /**
-   * The same where the body comes bit by bit; undefined where the client has gone. Throws
-   * `filter_failed` where a header is not HTTP.
+   * The same for a body that comes bit by bit; `undefined` if the client has gone. Throws
+   * `filter_failed` if a header is not valid.
    */
   respondStream(
     status: number,

@@ -20,12 +20,12 @@ export interface ServerStream {
   /** Port of the listener. */
   readonly port: number
   readonly protocol: StreamProtocol
-  /** What was chosen by the name of the handshake; undefined where there was none. */
+  /** What was chosen by the name of the handshake; `undefined` if there was none. */
   readonly tls: TlsChoice | undefined
   /** The name that the client asked for (RFC 6066 3), as it wrote it. */
   readonly serverName: string | undefined
   readonly source: Peer
-  /** `performance.now()` of the connection, after the TLS handshake where there is one. */
+  /** `performance.now()` of the connection, after the TLS handshake if there is one. */
   readonly startedAt: number
   /** Bytes from the client and to it; of datagrams without their headers. */
   readonly receivedBytes: number

@@ -6,7 +6,7 @@ import type { EngineParts } from '../contracts/engine-parts.ts'
 import { MessageBody } from '../message/message-body.ts'
 import type { Flushable } from '../sockets/flush-queue.ts'
 
-/** Who hears of bodies that took a detour. */
+/** Called for bodies that take a detour. */
 export interface DetourOwner {
   /** Something has come back, perhaps the last of it. */
   onOutletFed(): void
@@ -71,7 +71,7 @@ export class ExchangeBody extends MessageBody {
   }
 }
 
-/** What comes back from a detour; of a length that nobody knows beforehand. */
+/** What comes back from a detour; its length is not known beforehand. */
 class OutletBody extends ExchangeBody implements BodyOutlet {
   readonly #owner: DetourOwner
   resume: () => void = () => {}
@@ -86,7 +86,7 @@ class OutletBody extends ExchangeBody implements BodyOutlet {
     return own === 'as-is' ? 'chunked' : own
   }
 
-  /** Nobody takes it for now. */
+  /** It is not being taken for now. */
   get isFull(): boolean {
     return !this.ended && !this.wantsBytes
   }

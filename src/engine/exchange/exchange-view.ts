@@ -31,13 +31,13 @@ import type { TlsChoice } from '../tls/tls-choice.ts'
 import type { MirrorTarget } from '../upstream/mirror.ts'
 import { type DetourOwner, ExchangeBody } from './exchange-body.ts'
 
-const nowhere: RoutePlace = { gateway: '', listener: '' }
+const noPlace: RoutePlace = { gateway: '', listener: '' }
 const nothing = new Uint8Array()
-const nobody: Peer = { address: '', port: 0 }
+const unknownPeer: Peer = { address: '', port: 0 }
 
 const idempotentMethods = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE'])
 
-/** 2 MiB, where the Gateway sets no other limit. */
+/** 2 MiB, unless the Gateway sets another limit. */
 const defaultBufferLimit = 2_097_152
 
 /** What the data plane reads of an exchange; `HttpExchange` adds what happens to it. */
@@ -54,7 +54,7 @@ export abstract class ExchangeView implements DetourOwner {
    * request before the call returns.
    */
   generation = 0
-  place: RoutePlace = nowhere
+  place: RoutePlace = noPlace
   backend: ChosenBackend | undefined
   bufferLimit = defaultBufferLimit
   state: unknown = undefined
@@ -117,9 +117,9 @@ export abstract class ExchangeView implements DetourOwner {
   forwardedFor: Peer | undefined
 
   /** The client as its connection tells. */
-  #clientSource: Peer = nobody
+  #clientSource: Peer = unknownPeer
 
-  /** Keeps who the client is: of one that has gone nobody could say it when its request is logged. */
+  /** Keeps the address of the client: its socket has none once it has closed, and the log needs it. */
   protected serve(client: DownstreamStream): void {
     this.client = client
     this.#clientSource = client.source
@@ -130,11 +130,11 @@ export abstract class ExchangeView implements DetourOwner {
   }
 
   get rawSource(): Peer {
-    return this.client === undefined ? nobody : peerOf(this.client.socket)
+    return this.client === undefined ? unknownPeer : peerOf(this.client.socket)
   }
 
   get local(): Peer {
-    return this.client?.local ?? nobody
+    return this.client?.local ?? unknownPeer
   }
 
   get peerCertificate(): PeerCertificate | undefined {
@@ -233,7 +233,7 @@ export abstract class ExchangeView implements DetourOwner {
     this.sentStatus = this.responseHead.status
   }
 
-  /** Whoever waits for a body learns that it does not come. */
+  /** Rejects reads of bodies that will not be complete. */
   protected failBodies(): void {
     const gone = this.error ?? new GatewayError('client_closed')
     if (!this.requestSource.ended) this.requestSource.failAll(gone)
@@ -244,8 +244,8 @@ export abstract class ExchangeView implements DetourOwner {
   /** Decides how a relayed response is sent, now that everything has been done to it. */
   protected frame(client: DownstreamStream): Framing {
     const { request, responseHead, responseBody } = this
-    const told = tellableStatus(request, responseHead.status)
-    if (told !== responseHead.status) responseHead.status = told
+    const status = tellableStatus(request, responseHead.status)
+    if (status !== responseHead.status) responseHead.status = status
     const framing = frameResponse(request, responseHead, responseBody, client.framesBodies)
     if (framing.isCloseDelimited) client.mustClose = true
     return framing
@@ -268,9 +268,9 @@ export abstract class ExchangeView implements DetourOwner {
     this.responseSource.start('none', 0, false)
     this.learned.clear()
     if (this.facts.size > 0) this.facts.clear()
-    this.place = nowhere
+    this.place = noPlace
     this.forwardedFor = undefined
-    this.#clientSource = nobody
+    this.#clientSource = unknownPeer
     this.backend = undefined
     this.bufferLimit = defaultBufferLimit
     this.state = undefined

@@ -315,7 +315,7 @@ export class HttpExchange
     }
   }
 
-  /** The data plane threw: nobody else will answer. */
+  /** The data plane threw and will not answer. */
   #answerBug(thrown: unknown, generation: number): void {
     if (generation !== this.generation) return
     this.error = new GatewayError('bug', undefined, thrown)
@@ -341,7 +341,7 @@ export class HttpExchange
     this.#over()
   }
 
-  /** The rest of the response does not come; the client is told in its own format where that can be. */
+  /** The rest of the response does not come: a transform ends it in its format, or it is cut. */
   #breakOff(error: GatewayError, ending: Ending): void {
     this.error = error
     if (!this.responseBody.conclude()) {
@@ -360,7 +360,7 @@ export class HttpExchange
     this.#over()
   }
 
-  /** Nobody will read the rest of the upstream's body. */
+  /** The rest of the upstream's body is not needed. */
   #dropUnfinishedUpstream(): void {
     if (this.responseSource.ended) return
     this.#attempt.drop()
@@ -385,10 +385,10 @@ export class HttpExchange
     client.exchangeOver(this)
   }
 
-  /** Ready for another request, where nobody can still hold this one. */
+  /** Returns to the pool, unless something may still refer to this exchange. */
   recycle(): void {
     this.client = undefined
-    // Whoever has not answered yet may do so late, to an exchange that then must be nobody's.
+    // A late answer must not reach another request.
     if (this.#openDecisions !== 0 || this.ending !== 'complete') return
     if (this.#pool.isFull) return
     this.clear()

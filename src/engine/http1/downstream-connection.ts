@@ -349,9 +349,9 @@ export class DownstreamConnection implements OpenConnection, TransportOwner, Tim
   }
 
   #checkProgress(exchange: DownstreamHandler): void {
-    const look = this.#watch.check(exchange, this.#stream.isAnswered)
-    if (look === 'slow') exchange.onBadRequestBody(new GatewayError('request_body_timeout'))
-    if (look !== 'stalled') return
+    const progress = this.#watch.check(exchange, this.#stream.isAnswered)
+    if (progress === 'slow') exchange.onBadRequestBody(new GatewayError('request_body_timeout'))
+    if (progress !== 'stalled') return
     // Nothing is awaited of a client that has sent all and can be heard.
     const isAwaited = this.#state !== 'open' || !exchange.requestSource.ended
     if (isAwaited || this.transport.paused) this.abort()

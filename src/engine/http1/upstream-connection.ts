@@ -56,7 +56,7 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
   #generation = 0
   /** Requests that were answered completely. */
   served = 0
-  /** A client still reads from the read buffer: nobody else may get it. */
+  /** A client socket still references the read buffer: it must not be reused. */
   isPinned = false
   /** A byte of the current response has arrived. */
   hasAnswered = false
@@ -160,7 +160,7 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
   onBytes(bytes: Buffer, start: number, end: number): void {
     const handler = this.#handler
     if (handler === undefined || this.#state === 'idle') {
-      // Bytes that nobody asked for: whatever they are, no later request may read them.
+      // Unsolicited bytes: no later request may take them for its response.
       this.close()
       return
     }
@@ -298,7 +298,7 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
   }
 
   /**
-   * The user has done with a complete response: back to the pool, or closed where that is not
+   * The response is complete: back to the pool, or closed if that is not
    * safe (bytes after the body, a request that was not sent to its end, no keep-alive).
    */
   release(now?: number): void {
@@ -318,7 +318,7 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
     this.#parts.timers.arm(this.#timer, idleTimeoutMs, now)
   }
 
-  /** Drops the connection; the user hears nothing more. */
+  /** Drops the connection; the handler is not called again. */
   close(): void {
     if (this.#state === 'closed') return
     if (this.#state === 'idle') this.#owner.forget(this)

@@ -156,7 +156,7 @@ export class DownstreamSession
       const code = wasReset === false ? errorCodes.streamClosed : errorCodes.protocol
       throw new ConnectionError(code, 'HEADERS on a stream that is over')
     }
-    // Whoever got the last GOAWAY knows that this is not served, and may ask elsewhere.
+    // After the last GOAWAY the client knows that this is not served, and may retry elsewhere.
     if (this.#isEnding) {
       this.flood('late')
       return

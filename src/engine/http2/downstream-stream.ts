@@ -158,7 +158,7 @@ export class Http2DownstreamStream extends Http2Stream implements DownstreamStre
   }
 
   protected onFed(): void {
-    // The exchange hears of its body by itself.
+    // The body notifies the exchange itself.
   }
 
   onBroken(error: GatewayError): void {

@@ -22,7 +22,7 @@ export class FloodGuard {
     this.#fullAt.set(kind, fullAt - (count * 1_000) / floodKinds[kind].perSecond)
   }
 
-  /** Takes one out of the bucket; false where it is empty. */
+  /** Takes one out of the bucket; false if it is empty. */
   admits(kind: FloodKind): boolean {
     const { burst, perSecond } = floodKinds[kind]
     const now = this.#now()

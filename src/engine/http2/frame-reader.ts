@@ -8,7 +8,7 @@ import {
   startFrameSize,
 } from './frames.ts'
 
-/** What a session hears of the frames that arrive. Streams are known to be right for the type. */
+/** Called for frames that arrive. Stream numbers have been checked against the type. */
 export interface FrameHandler {
   /** A DATA frame begins; `flowLength` counts against the windows, padding included. */
   onDataFrame(stream: number, flowLength: number): void
@@ -73,7 +73,7 @@ export class FrameReader {
   #dataLength = 0
   #dataPadding = 0
   #isDataLast = false
-  /** The stream whose header block is being continued; 0 where there is none. */
+  /** The stream whose header block is being continued; 0 if there is none. */
   #blockStream = 0
   #block: Buffer[] = []
   #blockSize = 0
@@ -109,7 +109,7 @@ export class FrameReader {
     return body + length
   }
 
-  /** `at`: after the frame's head. Waits for the length of the padding where there is one. */
+  /** `at`: after the frame's head. Waits for the length of the padding if there is one. */
   #startData(
     bytes: Buffer,
     at: number,

@@ -65,7 +65,7 @@ export const frameSizeLimit = 2 ** 24 - 1
 /** The connection cannot go on: GOAWAY with this code, then the end (RFC 9113 5.4.1). */
 export class ConnectionError extends Error {
   readonly code: number
-  /** Set where the peer has done too much of something. */
+  /** Set if the peer has done too much of something. */
   readonly flood: FloodKind | undefined
 
   constructor(code: number, message: string, flood?: FloodKind) {

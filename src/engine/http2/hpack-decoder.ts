@@ -46,7 +46,7 @@ export class HpackDecoder {
     return this.#size
   }
 
-  /** Reads a whole block; false where it is broken, which ends the connection (COMPRESSION_ERROR). */
+  /** Reads a whole block; false if it is broken, which ends the connection (COMPRESSION_ERROR). */
   decode(bytes: Buffer, start: number, end: number, sink: FieldSink): boolean {
     this.#bytes = bytes
     this.#at = start

@@ -37,7 +37,7 @@ export abstract class Http2Stream implements OutputStream {
   isReceiveClosed = false
   readonly #held = new PieceQueue()
   #trailers = ''
-  /** Content-Length; negative where the head named none. */
+  /** Content-Length; negative if the head named none. */
   #announced = -1
   #received = 0
   #uncredited = 0
@@ -187,7 +187,7 @@ export abstract class Http2Stream implements OutputStream {
     this.#uncredited = 0
   }
 
-  /** A piece that waits, for whoever takes data past the body. */
+  /** Takes out a piece that waits, for a tunnel. */
   takeHeld(): Buffer | undefined {
     return this.#held.shift()
   }

@@ -30,7 +30,7 @@ const longest = 30
 const shortBits = 8
 
 const codes = new Uint32Array(codeLengths.length)
-/** Symbol and bits (`symbol << 8 | bits`) by the next `shortBits` bits; 0 where the code is longer. */
+/** Symbol and bits (`symbol << 8 | bits`) by the next `shortBits` bits; 0 if the code is longer. */
 const byPrefix = new Uint16Array(1 << shortBits)
 /** For each length: the first code, where its symbols begin in `bySize`, and how many there are. */
 const firstCode = new Uint32Array(longest + 1)
@@ -114,7 +114,7 @@ function nextBits(): number {
   return ((window << (shortBits - held)) | (0xff >> held)) & 0xff
 }
 
-/** A code of up to 30 bits, more than the window may hold: read bit by bit. -1 where there is none. */
+/** A code of up to 30 bits, more than the window may hold: read bit by bit. -1 if there is none. */
 function longSymbol(): number {
   let code = 0
   for (let size = 1; size <= longest; size++) {

@@ -14,7 +14,7 @@ export class PastStreams {
     this.#places[(id >>> 1) & (kept - 1)] = 2 * id + (wasReset ? 1 : 0)
   }
 
-  /** Have we reset this stream? Undefined where it is not known any more, or never was over. */
+  /** Whether we reset this stream; `undefined` if it is not remembered, or is not over. */
   wasReset(id: number): boolean | undefined {
     const place = this.#places?.[(id >>> 1) & (kept - 1)] ?? 0
     if (place === 2 * id) return false

@@ -7,7 +7,7 @@ import type { RequestFields } from './request-fields.ts'
 
 /**
  * Gives a sound head to the core, as HTTP/1.1 has it; the reader then describes it. Returns the
- * error where it is not served. `isLast`: nothing follows on the stream.
+ * error if it is not served. `isLast`: nothing follows on the stream.
  */
 export function readHttp2Request(
   reader: HeadReader,

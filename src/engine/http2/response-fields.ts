@@ -24,7 +24,7 @@ export class ResponseFields implements FieldSink {
     this.#lines = ''
   }
 
-  /** 0 where there is none. */
+  /** 0 if there is none. */
   get status(): number {
     return Number(this.#status)
   }

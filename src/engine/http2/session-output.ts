@@ -60,7 +60,7 @@ export class SessionOutput implements ConnectionOutput, Flushable {
     return this.#session.transport
   }
 
-  /** The peer has sent so much. Throws where it was not admitted. */
+  /** The peer has sent so much. Throws if it was not admitted. */
   take(flowLength: number): void {
     this.#receiveWindow -= flowLength
     if (this.#receiveWindow < 0) {

@@ -277,7 +277,7 @@ export abstract class Http2Session implements TransportOwner, FrameHandler, Stre
     this.output.sendWaiting()
   }
 
-  /** Nothing waits for it: what we announce holds from the start, where it admits less later on. */
+  /** Ignored: the limits that we announce are enforced from the start. */
   onSettingsAck(): void {
     this.flood('late')
   }
@@ -333,7 +333,7 @@ export abstract class Http2Session implements TransportOwner, FrameHandler, Stre
     this.flood('stray')
   }
 
-  /** One more of something that costs us and leads nowhere. Throws where it is one too many. */
+  /** One more of something that costs us and leads nowhere. Throws if it is one too many. */
   protected flood(kind: FloodKind): void {
     if (!this.guard.admits(kind)) throw floodError(kind)
   }
@@ -366,7 +366,7 @@ export abstract class Http2Session implements TransportOwner, FrameHandler, Stre
     this.onStreamGone()
   }
 
-  /** Resets a stream for a fault of the peer. Throws where it is one too many. */
+  /** Resets a stream for a fault of the peer. Throws if it is one too many. */
   abortStream(stream: Http2Stream, code: number, detail: string): void {
     this.flood('reset')
     this.reset(stream, code)

@@ -295,7 +295,7 @@ export class UpstreamSession extends Http2Session implements OpeningOwner, Timer
     this.#finish(new GatewayError('upstream_reset'))
   }
 
-  /** Closes at once, and tells whoever waits. */
+  /** Closes at once, and fails the requests that wait. */
   #finish(error: GatewayError): void {
     if (this.#state === 'closed') return
     const isNew = this.#state === 'connecting'

@@ -57,7 +57,7 @@ export class Http2UpstreamStream extends Http2Stream implements UpstreamStream {
   #hasHead = false
   /** All of the response had arrived when the stream was reset, or its connection lost. */
   #wasWhole = false
-  /** Set where the request asks for a tunnel: the protocol in it, and the key of a WebSocket. */
+  /** Set if the request asks for a tunnel: the protocol in it, and the key of a WebSocket. */
   #protocol: string | undefined
   #key = ''
 
@@ -273,7 +273,7 @@ export class Http2UpstreamStream extends Http2Stream implements UpstreamStream {
     const kind: BodyKind = isLast || isBodiless ? 'none' : 'stream'
     handler.responseSource.start(kind, contentLength, false)
     handler.onResponseHead(this)
-    // Whoever asked may be done with the response, and the head may be another's.
+    // The handler may be done with the response, and the head may belong to another request.
     if (this.#handler !== handler) return
     if (kind === 'none') handler.onResponseBody(this)
     if (this.#handler !== handler) return

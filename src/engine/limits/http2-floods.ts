@@ -1,6 +1,6 @@
 /**
  * What a peer may do that costs us work and leads nowhere. Each kind has a bucket that refills with
- * time; a peer that empties one is told ENHANCE_YOUR_CALM and cut off (RFC 9113 10.5).
+ * time; a peer that empties one is sent ENHANCE_YOUR_CALM and disconnected (RFC 9113 10.5).
  */
 
 /** `burst`: so many at once; `perSecond`: so many in the long run. */
@@ -22,7 +22,7 @@ export const floodKinds = {
   empty: { burst: 128, perSecond: 16 },
   /** WINDOW_UPDATE that lets go of hardly anything (CVE-2019-9511, CVE-2019-9517). */
   window: { burst: 1_024, perSecond: 128 },
-  /** Frames of types that nobody knows, or for streams that are over. */
+  /** Frames of unknown types, or for streams that are over. */
   stray: { burst: 512, perSecond: 64 },
   /**
    * Frames that are ignored: acknowledgements, and frames for streams that are over. Each stream

@@ -82,7 +82,7 @@ function frameNotModified(head: ResponseHeadView, body: BodyShape): Framing {
   return head.receivedStatus === 304 && body.framing === 'as-is' ? headAlone : withoutContent
 }
 
-/** The fields that a GET would have got (RFC 9110 9.3.2), where they are known. */
+/** The fields that a GET would have got (RFC 9110 9.3.2), if they are known. */
 function frameHeadAlone(head: ResponseHeadView, { framing: wanted }: BodyShape): Framing {
   if (wanted === 'as-is') return headAlone
   const isOwn = head.receivedStatus === 0

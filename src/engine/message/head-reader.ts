@@ -216,7 +216,7 @@ export class HeadReader {
     return this.word(HEAD_STATUS)
   }
 
-  /** -1 where there is none. */
+  /** -1 if there is none. */
   get contentLength(): number {
     return this.#core.floats[(this.#head * 4 + HEAD_CONTENT_LENGTH) >> 3] ?? -1
   }

@@ -48,7 +48,7 @@ function fold(byte: number): number {
 
 /**
  * The fields of one head: spans over its bytes, and edits beside them. Strings are made for the
- * fields that somebody asks for; without edits the head is sent on as it came.
+ * fields that are asked for; without edits the head is sent on as it came.
  *
  * Hop-by-hop fields and those in `hidden` belong to the engine: readers do not see them.
  */

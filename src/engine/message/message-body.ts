@@ -18,10 +18,11 @@ type Mode = 'waiting' | 'buffering' | 'flowing' | 'discarding'
 
 /**
  * The body of one message between the connection it comes from and the one it goes to: read
- * strictly (bytes given to `feed` are overwritten after the call), held while nobody wants it, transformed where asked, and written in framing of our own.
+ * strictly (bytes given to `feed` are overwritten after the call), held until it is wanted,
+ * transformed if asked, and written in framing of our own.
  *
  * The connection that feeds it looks at `ended` (the source is complete) and `sent` (everything
- * has been written) afterwards; this class calls nobody back but `resumeBody`.
+ * has been written) afterwards; this class calls back nothing but `resumeBody`.
  */
 export class MessageBody implements Body, ChunkSink {
   readonly #reader: HeadReader
@@ -109,7 +110,7 @@ export class MessageBody implements Body, ChunkSink {
     return this.#kind
   }
 
-  /** Bytes of the source that are still to come, where that is known. */
+  /** Bytes of the source that are still to come, if that is known. */
   get remaining(): number | undefined {
     if (this.ended) return 0
     return this.#kind === 'length' ? this.#remaining : undefined
@@ -223,7 +224,7 @@ export class MessageBody implements Body, ChunkSink {
     }
   }
 
-  /** What somebody has read into memory, for sending it again. */
+  /** What was read into memory, for sending it again. */
   #copyOfKnown(): Buffer[] {
     const known = this.#known
     return known?.complete === true ? [Buffer.from(known.bytes)] : []
@@ -260,7 +261,7 @@ export class MessageBody implements Body, ChunkSink {
   }
 
   /**
-   * The source has ended where that ends the body; false where it cuts it. `trailers`: the field
+   * The source has ended where that ends the body; false if it cuts it. `trailers`: the field
    * lines that came behind it.
    */
   finish(trailers = ''): boolean {
@@ -272,7 +273,7 @@ export class MessageBody implements Body, ChunkSink {
     return true
   }
 
-  /** The source is gone: whoever waits for the body learns why. */
+  /** The source is gone: rejects reads of the body. */
   fail(error: GatewayError): void {
     this.#waiter?.reject(error)
     this.#waiter = undefined
@@ -281,7 +282,7 @@ export class MessageBody implements Body, ChunkSink {
     this.ended = true
   }
 
-  /** The source broke off. True where a transform has brought the body to its end nevertheless. */
+  /** The source broke off. True if a transform has brought the body to its end nevertheless. */
   conclude(): boolean {
     const at = this.#transforms?.findIndex(({ fail }) => fail !== undefined) ?? -1
     if (at < 0 || this.sent || this.#sink === undefined) return false
@@ -321,7 +322,7 @@ export class MessageBody implements Body, ChunkSink {
     } else if (this.#mode === 'buffering') this.#settle()
   }
 
-  /** Answers whoever asked for the body in memory, once that is decided. */
+  /** Resolves a read of the whole body once it is complete or too large. */
   #settle(): void {
     const waiter = this.#waiter
     if (waiter === undefined) return

@@ -9,12 +9,12 @@ const replayLimit = 64 * 1024
 
 /**
  * What was sent of a body, so that it can be sent again. A short body that shares a buffer with its
- * head is not copied for that: its buffer is kept until nobody can want it any more.
+ * head is not copied for that: its buffer is kept until it cannot be needed again.
  */
 export class ReplayRecord {
   /** Everything that was sent is here. */
   isWhole = false
-  /** The first piece if it was written as text: nobody overwrites that. */
+  /** The first piece if it was written as text, which is not overwritten. */
   #text = ''
   /** Comes before the pieces behind it. */
   #kept: WriteBuffer | undefined

@@ -183,7 +183,7 @@ export class RequestHeadView implements RequestHead {
   }
 
   /**
-   * The protocols that the client wants to switch to, where that can be passed on: not together
+   * The protocols that the client wants to switch to, if that can be passed on: not together
    * with a body, and never HTTP, alone or in a list: requests in such a tunnel would pass no policy.
    */
   get upgrade(): string | undefined {

@@ -5,7 +5,7 @@ import type { HeadReader } from './head-reader.ts'
 
 /**
  * Why the head that was read last is well-formed but not served (RFC 9110 9.3.6, 10.1.1).
- * `maxHeaders`: most fields of it, where they are counted.
+ * `maxHeaders`: most fields of it, if they are counted.
  */
 export function unservedHead(
   reader: HeadReader,

@@ -23,7 +23,7 @@ export class HandleWrites {
     this.spare = new Request()
   }
 
-  /** Undefined where this Node's handles are not what they are expected to be. */
+  /** `undefined` if this Node's handles are not as expected. */
   static find(): HandleWrites | undefined {
     const Request = findRequestClass()
     if (Request === undefined) return undefined
@@ -43,7 +43,7 @@ export class HandleWrites {
     return taken
   }
 
-  /** A writer for a socket that is connected; undefined where it cannot be had. */
+  /** A writer for a socket that is connected; `undefined` if its handle lacks a method. */
   writerFor(socket: Socket, owner: WriterOwner): SocketWriter | undefined {
     const handle = (socket as { _handle?: Partial<WritableHandle> | null })._handle
     const has = (method: keyof WritableHandle) => typeof handle?.[method] === 'function'

@@ -26,12 +26,13 @@ interface TakenOptions {
 
 /**
  * One buffer into which clients are read, and backends whose bytes are forwarded as they are, in the
- * core's memory: no allocation for a read, and heads are parsed where they arrive. Its bytes are good for the length of a callback.
+ * core's memory: no allocation for a read, and heads are parsed where they arrive. Its bytes are
+ * valid during the callback.
  *
  * Node reads into a given buffer only for sockets that it connects itself. For accepted ones the
  * handle is handed to a second socket; where a Node does not allow that, `takeOver` returns
  * undefined and the socket is read by its 'data' events. A server does not see a socket that was
- * taken over close: nobody may wait for its 'close' event.
+ * taken over close: do not wait for its 'close' event.
  */
 export class SharedReads {
   readonly memory: Buffer
@@ -68,7 +69,7 @@ export class SharedReads {
     return new Socket(options as object)
   }
 
-  /** For a socket that is about to be connected; undefined where sockets are read by their events. */
+  /** For a socket that is about to be connected; `undefined` if sockets are read by their events. */
   readsOf(callback: (length: number) => boolean): ReadInto | undefined {
     return this.#isAllowed ? { buffer: this.#view, callback } : undefined
   }

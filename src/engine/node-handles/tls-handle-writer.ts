@@ -19,7 +19,7 @@ export class TlsHandleWriter implements SocketWriter {
   #rested: WriteRequest | undefined
   #isBusy = false
   #queue: WrittenPart[] = []
-  /** Views wait in the queue. What was written is encrypted already, and its bytes are nobody's. */
+  /** Views wait in the queue. Bytes that were written are encrypted already and not referenced. */
   holdsViews = false
   #ends = false
   /** Bytes of the write under way and of those behind it. */

@@ -9,7 +9,7 @@ interface StreamState {
 
 /**
  * Takes what waits in a paused socket. Undefined, and untouched, where the end of what the client
- * sends may wait there too: nobody would tell another socket of it.
+ * sends may wait there too: another socket would not be notified of it.
  */
 export function takeWaiting(socket: Socket): Buffer | undefined {
   const state = (socket as unknown as StreamState)._readableState

@@ -2,7 +2,7 @@ import { getSystemErrorName } from 'node:util'
 import type { SocketWriter, WrittenPart } from '../bytes/socket-writer.ts'
 import type { WriteBuffer } from '../bytes/write-buffers.ts'
 
-/** What Node passes to a handle with each write; it is told there when a write that had to wait is over. */
+/** What Node passes to a handle with each write; its callback ends a write that had to wait. */
 export interface WriteRequest {
   oncomplete: ((this: WriteRequest, status: number) => void) | null
   /** Negative unless the system still works on the request. */
@@ -11,7 +11,7 @@ export interface WriteRequest {
   size?: number
   /** Keeps what the system still reads. */
   parts?: readonly WrittenPart[] | undefined
-  /** The same; somebody waits for it. */
+  /** The same; it is released when the write is over. */
   buffer?: WriteBuffer | undefined
 }
 

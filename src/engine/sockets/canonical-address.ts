@@ -1,4 +1,4 @@
-/** One text for one address, so that rules which name an address find it whoever has written it. */
+/** One text for one address, so that rules match an address however it was written. */
 
 const mapped = /^::ffff:(?:(\d+\.\d+\.\d+\.\d+)|([0-9a-f]{1,4}):([0-9a-f]{1,4}))$/
 
@@ -14,7 +14,7 @@ export function canonicalAddress(address: string): string {
   return [first >> 8, first & 255, last >> 8, last & 255].join('.')
 }
 
-/** The same of an address that somebody has written; one with a zone stays as it is. */
+/** The same for an address from a configuration; one with a zone stays as it is. */
 export function shortestAddress(address: string): string {
   if (!address.includes(':') || address.includes('%')) return address
   return canonicalAddress(new URL(`http://[${address}]`).hostname.slice(1, -1))

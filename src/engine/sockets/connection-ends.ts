@@ -45,7 +45,7 @@ export function peerOf({ remoteAddress, remotePort }: Socket): Peer {
   return new SocketPeer(canonicalAddress(remoteAddress ?? ''), remotePort ?? 0)
 }
 
-/** The addresses of a connection, asked of the system when somebody wants them, and kept. */
+/** The addresses of a connection, read from the system when first needed, then kept. */
 export class ConnectionAddresses {
   readonly #socket: Socket
   #source: Peer | undefined

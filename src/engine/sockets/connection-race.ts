@@ -23,13 +23,13 @@ export const connectionAttemptDelayMs = 250
 export interface RaceOwner {
   /** Begins to connect; nothing is read from the socket before it is handed over. */
   open(address: UpstreamAddress): Socket
-  /** The socket is connected, and nobody listens to it yet. */
+  /** The socket is connected and has no listeners yet. */
   onWon(address: UpstreamAddress, socket: Socket): void
   /** No address could be reached; what the first one said. */
   onLost(error: Error | undefined): void
 }
 
-/** What races come to; counted only where a name has several addresses. */
+/** What races come to; counted only if a name has several addresses. */
 export interface RaceCounters {
   /** Attempts that began beside the first one, or in its place. */
   upstreamRaceAttempts: number
@@ -81,7 +81,7 @@ export class ConnectionRace implements TimerOwner {
     const socket = this.#owner.open(address)
     const runner: Runner = { address, socket, isOut: false }
     this.#runners.push(runner)
-    // Listens to its end: a socket that nobody listens to would end the process with an error.
+    // Listens to its end: an error of a socket without listeners would end the process.
     socket.on('error', (error) => {
       this.#firstError ??= error
     })
@@ -123,7 +123,7 @@ export class ConnectionRace implements TimerOwner {
     this.#owner.onLost(this.#firstError)
   }
 
-  /** Gives it up; nobody hears anything more. */
+  /** Gives it up; the owner is not called again. */
   cancel(): void {
     if (this.#isOver) return
     this.#end()

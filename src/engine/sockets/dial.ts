@@ -1,5 +1,5 @@
 /**
- * Opens the socket of an upstream connection: TCP, and TLS on top where the address has it. What
+ * Opens the socket of an upstream connection: TCP, and TLS on top if the address has it. What
  * is spoken on it is the caller's; `protocolOf` says what both sides agreed on.
  */
 import { connect as connectTcp, type NetConnectOpts, type Socket } from 'node:net'
@@ -41,7 +41,7 @@ export function whenReady(socket: Socket, { tls }: UpstreamAddress, onReady: () 
   socket.once(tls === undefined ? 'connect' : 'secureConnect', onReady)
 }
 
-/** The application protocol that the TLS handshake agreed on; undefined where none, or in plaintext. */
+/** The application protocol that the TLS handshake agreed on; `undefined` if none, or in plaintext. */
 export function protocolOf(socket: Socket): string | undefined {
   const agreed = (socket as Partial<TLSSocket>).alpnProtocol
   return typeof agreed === 'string' ? agreed : undefined

@@ -1,4 +1,4 @@
-/** Whoever has bytes to hand to the kernel. */
+/** Something with bytes to hand to the kernel. */
 export interface Flushable {
   flushNow(): void
 }

@@ -14,7 +14,7 @@ interface ReaderParts {
 
 /**
  * A connection of a load balancer that tells whose it is, before anything else is read from it.
- * Without its header it is dropped: nobody could say who the client is.
+ * Without its header it is dropped: the client would be unknown.
  */
 export class ProxyHeaderReader implements TimerOwner {
   readonly #parts: ReaderParts

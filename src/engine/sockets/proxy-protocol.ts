@@ -14,7 +14,7 @@ import { shortestAddress } from './canonical-address.ts'
 export interface ProxyHeader {
   /** Bytes of the header; what follows belongs to the connection. */
   readonly length: number
-  /** Undefined where the balancer speaks for itself, or of a family without addresses. */
+  /** `undefined` for a LOCAL header, or an address family without addresses. */
   readonly source: Peer | undefined
 }
 

@@ -8,7 +8,7 @@ import { takeWaiting } from '../node-handles/waiting-bytes.ts'
 import { inheritSource } from './connection-ends.ts'
 import { type ByteMeter, Transport, type TransportOwner, type TransportParts } from './transport.ts'
 
-/** A transport over a socket that was read from; its owner hears what waited before all else. */
+/** A transport over a socket that was read from; its owner gets the bytes that waited first. */
 export function overReadSocket(
   parts: TransportParts,
   socket: Socket,

@@ -14,7 +14,7 @@ const probeDelay = (ms: number): number => Math.min(Math.max(1_000, ms), longest
 
 /**
  * Probes a silent peer; on a socket that is not connected yet, from then on. Node rounds down to
- * seconds, of which it needs one; older ones know the time before the first probe alone.
+ * seconds, at least one; older versions know only the time before the first probe.
  */
 export function setKeepalive(
   socket: Socket,

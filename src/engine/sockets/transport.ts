@@ -7,7 +7,7 @@ import { copyLimit, socketHighWaterMark } from '../bytes/write-limits.ts'
 import type { NodeHandles } from '../node-handles/node-handles.ts'
 import { deadWriter, StreamWriter } from './stream-writer.ts'
 
-/** What a connection hears from its socket. */
+/** Called for what happens at the socket of a connection. */
 export interface TransportOwner {
   /** The bytes are the owner's only during the call, unless there are more than `copyLimit`. */
   onBytes(bytes: Buffer, start: number, end: number): void
@@ -39,7 +39,7 @@ export interface TransportParts extends NodeHandles {
 export class Transport implements BodySink, WriterOwner {
   /** Undefined until one of several that are being connected is taken. */
   #socket: Socket | undefined
-  /** The TCP socket; another one than `socket` where that is TLS. */
+  /** The TCP socket; another one than `socket` if that is TLS. */
   readonly #raw: Socket | undefined
   readonly #meter: ByteMeter
   readonly #parts: TransportParts
@@ -85,7 +85,7 @@ export class Transport implements BodySink, WriterOwner {
     return this.#socket === undefined
   }
 
-  /** Throws where there is none yet, which nobody asks for who has not been told of a connection. */
+  /** Throws if there is none yet; owners ask only once they are connected. */
   get socket(): Socket {
     if (this.#socket === undefined) throw new Error('the transport is being connected')
     return this.#socket
@@ -113,7 +113,7 @@ export class Transport implements BodySink, WriterOwner {
     })
   }
 
-  /** A transport that reads into shared memory where this Node can do so. */
+  /** A transport that reads into shared memory if this Node supports it. */
   static overShared(
     parts: TransportParts,
     socket: Socket,
@@ -242,7 +242,7 @@ export class Transport implements BodySink, WriterOwner {
     else this.#writer.end()
   }
 
-  /** Drops the connection; the owner hears nothing more. */
+  /** Drops the connection; the owner is not called again. */
   destroy(): void {
     this.closed = true
     this.#bufferToText()
@@ -316,7 +316,7 @@ export class Transport implements BodySink, WriterOwner {
     this.#openWriter()?.writeParts(parts)
   }
 
-  /** Undefined where there is nothing to write to. */
+  /** `undefined` if there is nothing to write to. */
   #openWriter(): SocketWriter | undefined {
     if (this.closed) return undefined
     if (this.#writer === undefined && this.#socket !== undefined) {

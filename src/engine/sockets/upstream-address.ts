@@ -13,13 +13,13 @@ export interface UpstreamAddress {
   readonly isHttp2?: boolean
   /** The server selects the version by ALPN; `isHttp2` is not set. */
   readonly negotiates?: boolean
-  /** For logs: `host:port`; `pool` where absent. */
+  /** For logs: `host:port`; `pool` if omitted. */
   readonly label?: string
-  /** Set where the connection is TLS. */
+  /** Set if the connection is TLS. */
   readonly tls?: UpstreamTls
-  /** HTTP/1.1 where absent. */
+  /** HTTP/1.1 if omitted. */
   readonly version?: HttpVersion
-  /** Probes on silent connections; a default of 180 s, 180 s and 9 where absent. */
+  /** Probes on silent connections; 180 s, 180 s and 9 if omitted. */
   readonly keepalive?: KeepaliveSettings
 }
 
@@ -44,11 +44,11 @@ export interface LosingAddresses {
   readonly slow: readonly UpstreamAddress[]
 }
 
-/** How a connection is made, where none is kept. */
+/** How a connection is made if none is kept. */
 export interface ConnectOptions {
   /** Milliseconds until it stands, whatever is tried for it; 0 = the engine's default of 10 s. */
   readonly connectTimeoutMs: number
-  /** Absent where there is the one address. */
+  /** Absent if there is the one address. */
   readonly race?: AddressRace | undefined
   /** It serves one request alone, and holds no read buffer while it is silent. */
   readonly isLongLived?: boolean

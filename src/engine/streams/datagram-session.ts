@@ -74,7 +74,7 @@ export class DatagramSession implements ServerStream, TimerOwner {
     for (const message of waiting) this.#forward(message)
   }
 
-  /** Such as the report that nobody listens at the backend (RFC 1122 4.1.3.3). */
+  /** Such as a report that the port of the backend is closed (RFC 1122 4.1.3.3). */
   #failed(socket: Socket, error: Error): void {
     if (this.#isOver || this.#socket !== socket) return
     const failure = new GatewayError('connect_failed', error.message, error)

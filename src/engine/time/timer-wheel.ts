@@ -34,7 +34,7 @@ export function platformClock(): EngineClock {
   }
 }
 
-/** Who is told when a timer is due. */
+/** Called when a timer is due. */
 export interface TimerOwner {
   onTimer(timer: Timer): void
 }
@@ -84,7 +84,7 @@ export class TimerWheel {
     this.#visited = this.#tickOf(clock.now())
   }
 
-  /** Arms or re-arms the timer to be due `ms` from now, for which somebody may have looked already. */
+  /** Arms or re-arms the timer to be due `ms` from `now`, which callers pass if they know it. */
   arm(timer: Timer, ms: number, now = this.#clock.now()): void {
     const deadline = Math.max(Math.ceil((now + ms) / this.#tickMs), this.#tickOf(now) + 1)
     if (timer.slot >= 0) {

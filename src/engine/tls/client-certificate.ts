@@ -1,4 +1,4 @@
-/** What a client's certificate says, read once per connection and only when somebody asks. */
+/** What a client's certificate says, read once per connection when first needed. */
 import type { X509Certificate } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'

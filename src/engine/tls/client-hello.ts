@@ -16,7 +16,7 @@ import { ticketNameBytes } from './session-tickets.ts'
 export interface ClientHello {
   /**
    * As the client wrote it, but for the dot of an absolute name, which RFC 6066 3 leaves out and some
-   * clients send; undefined where it names no server.
+   * clients send; `undefined` if it names no server.
    */
   readonly serverName: string | undefined
   /** How the tickets begin that the client shows, as latin1: the names of their keys (RFC 5077 4). */
@@ -96,7 +96,7 @@ export class ClientHelloReader {
 /** Reads what has arrived so far. */
 export const readClientHello = (bytes: Buffer): Answer => new ClientHelloReader().push(bytes)
 
-/** Throws where a length leads out of the message. */
+/** Throws if a length leads out of the message. */
 function helloOf(message: Buffer): ClientHello {
   const hello = new Vectors(message.subarray(2 + 32))
   hello.take(1)

@@ -14,7 +14,7 @@
  */
 import { hkdfSync, randomBytes } from 'node:crypto'
 
-/** How long a secret seals and a ticket is good for, in seconds, where nobody says otherwise. */
+/** How long a secret seals and a ticket is good for, in seconds, unless configured otherwise. */
 export const defaultLifetimeSeconds = 3_600
 
 const secretBytes = 32
@@ -39,7 +39,7 @@ export function ticketKey(secret: Uint8Array, scope: string): Buffer {
 
 /** The secrets of one worker; contexts look here at each handshake. */
 export class TicketKeyring {
-  /** Without any, each context seals with a key that nobody else knows. */
+  /** Without any, each context seals with a key of its own. */
   secrets: TicketSecrets
   /** How long a ticket is good for (RFC 8446 4.6.1: a week at most). */
   readonly lifetimeSeconds: number
@@ -56,7 +56,7 @@ export class TicketRotation {
   readonly #timer: NodeJS.Timeout
   readonly #tell: (secrets: TicketSecrets) => void
 
-  /** `tell` hears of each change. */
+  /** `tell` is called for each change. */
   constructor(tell: (secrets: TicketSecrets) => void, lifetimeSeconds = defaultLifetimeSeconds) {
     this.#tell = tell
     this.#timer = setInterval(() => this.rotate(), lifetimeSeconds * 1_000).unref()

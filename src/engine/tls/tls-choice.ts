@@ -18,16 +18,16 @@ export interface TlsChoice {
   readonly place: RoutePlace
   /** What the connection carries: requests, or bytes that are forwarded as they are. */
   readonly carries: 'http' | 'bytes'
-  /** Undefined where TLS passes through unread, which only bytes do. */
+  /** `undefined` if TLS passes through unread; `carries` is then `bytes`. */
   readonly contexts: TlsContexts | undefined
-  /** Application protocols that are offered, by preference (RFC 7301); h2 and http/1.1 where absent. */
+  /** Application protocols that are offered, by preference (RFC 7301); h2 and http/1.1 if omitted. */
   readonly alpn?: readonly string[]
   /** `required`: without a certificate that an authority of the context vouches for, TLS fails. */
   readonly clientCertificate?: 'required' | 'requested'
 }
 
 /**
- * Chooses by the name that the client asks for (RFC 6066 3; undefined where it names none), at
+ * Chooses by the name that the client asks for (RFC 6066 3; `undefined` if it names none), at
  * every handshake anew. Undefined refuses the handshake with an alert (RFC 6066 3); `close` says
  * nothing and ends the connection, as TLSRoutes want it of names that no route has.
  */

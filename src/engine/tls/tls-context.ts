@@ -15,7 +15,7 @@ export interface CertificatePair {
   readonly privateKey: Uint8Array
 }
 
-/** Whom a listener believes; nobody but these authorities. */
+/** The authorities that a listener trusts, and no others. */
 export interface TrustedClients {
   /** In PEM. */
   readonly authorities: readonly (string | Uint8Array)[]
@@ -75,9 +75,9 @@ interface KeyedContext {
 /**
  * What a listener proves itself with: one certificate for each type of key, of which the handshake
  * takes the one that the client can verify. TLS 1.2 and 1.3 (RFC 8996 retires what is older), or
- * less where a policy says so; renegotiation is refused. The client's preference among suites
+ * less if a policy says so; renegotiation is refused. The client's preference among suites
  * counts, since it knows which are cheap for it, unless a policy lists them in an order of its own;
- * key exchange is OpenSSL's order, X25519 first, with ML-KEM beside it where the client has that.
+ * key exchange is OpenSSL's order, X25519 first, with ML-KEM beside it if the client supports it.
  *
  * OpenSSL takes one key for tickets in each context. So there is one context for each secret, made
  * when first needed, and the ticket in a ClientHello chooses.
@@ -91,7 +91,7 @@ export class ListenerContexts {
   #secrets: TicketSecrets
   /** By the names of the ticket keys, as latin1; the first is the one that seals. */
   #contexts = new Map<string, KeyedContext>()
-  /** Where nobody has handed out secrets. */
+  /** Used if no shared secrets were given. */
   #lonely: SecureContext | undefined
 
   /** Throws where OpenSSL does not take a certificate, a key or the settings. */

@@ -44,7 +44,7 @@ const unrecognizedName = Buffer.from([21, 3, 1, 0, 2, 2, 112])
 
 /**
  * A connection before its first request: from the accepted socket to the end of the TLS handshake.
- * What is not TLS, asks for a name that nobody has, or takes too long is closed.
+ * What is not TLS, asks for an unknown name, or takes too long is closed.
  */
 export class TlsHandshake implements TimerOwner {
   readonly #parts: HandshakeParts
@@ -108,7 +108,7 @@ export class TlsHandshake implements TimerOwner {
     // TLS takes what is buffered first, and then reads from the handle itself.
     raw.unshift(this.#hello.content)
     this.#hello = new GrowingBytes()
-    // Of what is forwarded unread nobody knows what it speaks, unless somebody says so.
+    // The protocol of what is forwarded unread is unknown unless it is configured.
     const alpn = choice.alpn ?? (choice.carries === 'http' ? httpProtocols : undefined)
     const options: TLSSocketOptions & { highWaterMark: number } = {
       isServer: true,

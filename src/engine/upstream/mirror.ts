@@ -166,7 +166,7 @@ class MirrorCopy implements UpstreamHandler, TimerOwner {
   }
 
   onInterim(): void {
-    // Nobody waits for it.
+    // Interim responses are ignored.
   }
 
   onResponseHead(): void {

@@ -7,7 +7,7 @@ const mostUnprocessed = 3
 
 /**
  * Decides whether a request is sent once more, on another connection, after its connection was lost.
- * A kept connection may close while we write to it, which harms nobody if the request is idempotent
+ * A kept connection may close while we write to it, which does no harm if the request is idempotent
  * (RFC 9110 9.2.2, RFC 9112 9.3.1) or cannot have been seen. HTTP/2 says which requests were not
  * looked at: a GOAWAY names them, or the stream is reset with REFUSED_STREAM (RFC 9113 8.7).
  */

@@ -59,7 +59,7 @@ export class UpstreamCall implements OpenCall, UpstreamHandler, BodySink, TimerO
     return this.#request.head.startsWith('HEAD ')
   }
 
-  /** Connects; what goes wrong is told later, never inside. */
+  /** Connects. A failure is reported later, never inside the call. */
   start(): this {
     try {
       this.#connect(undefined)
@@ -138,7 +138,7 @@ export class UpstreamCall implements OpenCall, UpstreamHandler, BodySink, TimerO
   // --- the response ---
 
   onInterim(): void {
-    // Nobody waits for it.
+    // Interim responses are ignored.
   }
 
   onResponseHead(): void {
