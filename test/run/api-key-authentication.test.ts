@@ -4,6 +4,7 @@ import { freePort } from '../support/gateway.ts'
 import type { TestResponse } from '../support/http-client.ts'
 import {
   gateway,
+  hostOf,
   httpRoute,
   manifest,
   policy,
@@ -13,9 +14,8 @@ import {
 } from '../support/manifests.ts'
 
 const rules = [{ backendRefs: [toBackend('main')] }]
-const at = (name: string) => `${name}.example.com`
 const guarded = (name: string, spec: Record<string, unknown>) => [
-  httpRoute(name, { hostnames: [at(name)], rules }),
+  httpRoute(name, { hostnames: [hostOf(name)], rules }),
   policy(name, `HTTPRoute/${name}`, { traffic: { apiKeyAuthentication: spec } }),
 ]
 
@@ -54,7 +54,7 @@ const running = useGateway(() => ({
 
 function ask(name: string, authorization?: string | string[]): Promise<TestResponse> {
   const headers: Record<string, string | string[]> = authorization ? { authorization } : {}
-  return running.send(port, { host: at(name), headers })
+  return running.send(port, { host: hostOf(name), headers })
 }
 
 const status = async (name: string, key: string) => (await ask(name, `Bearer ${key}`)).status
@@ -107,7 +107,7 @@ describe('apiKeyAuthentication [Traffic.apiKeyAuthentication]', () => {
   it('follows labels that change', async () => {
     const later = (labels: Record<string, string>) =>
       running.write('later.yaml', manifest(secret('later', { a: 'key-four' }, labels)))
-    const request = { host: at('selected'), headers: { authorization: 'Bearer key-four' } }
+    const request = { host: hostOf('selected'), headers: { authorization: 'Bearer key-four' } }
     later({ keys: 'yes' })
     await running.sendUntil(port, request, (answer) => answer.status === 200)
     later({ keys: 'no' })

@@ -14,6 +14,7 @@ import {
   aiBackend,
   configMap,
   gateway,
+  hostOf,
   httpRoute,
   mcpBackend,
   staticBackend,
@@ -122,8 +123,6 @@ function serverOf(name: string): AlpnServer {
   if (server === undefined) throw new Error(`no server ${name}`)
   return server
 }
-
-const hostOf = (name: string) => `${name}.example.com`
 
 /** The status, and the version that the backend was spoken to in. */
 async function get(name: string): Promise<string> {

@@ -5,9 +5,10 @@ import { allConditions, freePort } from '../support/gateway.ts'
 import type { TestRequest } from '../support/http-client.ts'
 import {
   gateway,
-  httpRoute,
+  hostOf,
   manifest,
   policy,
+  routeByHost,
   staticBackend,
   toBackend,
 } from '../support/manifests.ts'
@@ -25,17 +26,13 @@ function secret(name: string, stringData: Readonly<Record<string, string>>) {
   return { apiVersion: 'v1', kind: 'Secret', metadata: { name }, stringData }
 }
 
-const host = (name: string) => `${name}.example.com`
-const routed = (name: string, backendRef: object, more: object = {}) =>
-  httpRoute(name, { hostnames: [host(name)], rules: [{ backendRefs: [backendRef], ...more }] })
-
-const reached = (name: string, auth: object, to = upstream, more: object = {}) => [
+const reached = (name: string, auth: object, to = upstream, more: Readonly<Record<string, unknown>> = {}) => [
   staticBackend(name, to.port, { auth }),
-  routed(name, toBackend(name), more),
+  routeByHost(name, toBackend(name), more),
 ]
 
 const send = (name: string, more: TestRequest = {}) =>
-  running.send(port, { host: host(name), ...more })
+  running.send(port, { host: hostOf(name), ...more })
 
 async function received(name: string, more: TestRequest = {}): Promise<ReceivedRequest> {
   const response = await send(name, more)
@@ -87,7 +84,7 @@ const running = useGateway(() => ({
       ...reached('bad-entry', { secretRef: { name: 'wrong' } }),
       ...reached('bad-aws', { aws: { secretRef: { name: 'aws-half' } } }),
       staticBackend('targeted', upstream.port),
-      routed('targeted', toBackend('targeted')),
+      routeByHost('targeted', toBackend('targeted')),
       policy('targeted', 'GatewayBackend/targeted', {
         backend: { auth: { secretRef: { name: 'bare' } } },
       }),
@@ -134,7 +131,7 @@ describe('credentials for backends', () => {
         ...reached('rotating', { secretRef: { name: 'rotating' } }),
       ),
     )
-    await running.sendUntil(port, { host: host('rotating') }, ({ body }) =>
+    await running.sendUntil(port, { host: hostOf('rotating') }, ({ body }) =>
       body.includes('Bearer new'),
     )
   })

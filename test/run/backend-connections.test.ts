@@ -6,8 +6,8 @@ import { freePort } from '../support/gateway.ts'
 import { keepAliveAgent } from '../support/http-client.ts'
 import {
   gateway,
-  httpRoute,
   policy,
+  routeByHost,
   service,
   staticBackend,
   toBackend,
@@ -17,15 +17,9 @@ import { waitFor } from '../support/wait-for.ts'
 
 const waiting: ServerResponse[] = []
 
-const routed = (name: string, backendRef: object, more: object = {}) =>
-  httpRoute(name, {
-    hostnames: [`${name}.example.com`],
-    rules: [{ backendRefs: [backendRef], ...more }],
-  })
-
 const reached = (name: string, to: number, policies: Readonly<Record<string, unknown>>) => [
   staticBackend(name, to, policies),
-  routed(name, toBackend(name)),
+  routeByHost(name, toBackend(name)),
 ]
 
 const get = (name: string, path = '/') => running.send(port, { host: `${name}.example.com`, path })
@@ -78,12 +72,12 @@ const running = useGateway(() => ({
     }),
     ...reached('late', slow.port, { http: { requestTimeout: '300ms' } }),
     staticBackend('late-rule', slow.port, { http: { requestTimeout: '300ms' } }),
-    routed('late-rule', toBackend('late-rule'), { timeouts: { backendRequest: '1h' } }),
+    routeByHost('late-rule', toBackend('late-rule'), { timeouts: { backendRequest: '1h' } }),
     staticBackend('full', held.port),
-    routed('full', toBackend('full')),
+    routeByHost('full', toBackend('full')),
     ...reached('old', upstream.port, { http: { version: 'HTTP1' } }),
     ...service('secure', [upstream.port], { appProtocol: 'https' }),
-    routed('secure', { name: 'secure', port: 80 }),
+    routeByHost('secure', { name: 'secure', port: 80 }),
     ...reached('both', slow.port, { auth: { key: 'inline' } }),
     policy('both', 'GatewayBackend/both', { backend: { http: { requestTimeout: '300ms' } } }),
     ...reached('levels', upstream.port, { tcp: { connectTimeout: '5s' } }),

@@ -4,6 +4,7 @@ import { freePort } from '../support/gateway.ts'
 import {
   aiBackend,
   gateway,
+  hostOf,
   httpRoute,
   policy,
   service,
@@ -11,12 +12,11 @@ import {
   toBackend,
 } from '../support/manifests.ts'
 
-const at = (name: string) => `${name}.example.com`
 /** A credential that tells which policy has added it. */
 const mark = (level: string) => ({ backend: { auth: { key: level } } })
 const routed = (name: string, backends: object[], section?: string) =>
   httpRoute(name, {
-    hostnames: [at(name)],
+    hostnames: [hostOf(name)],
     ...(section && { parentRefs: [{ name: 'edge', sectionName: section }] }),
     rules: [{ name: 'only', backendRefs: backends }],
   })
@@ -55,7 +55,7 @@ const running = useGateway(() => {
       routed('plain', [toBackend('main')]),
       routed('listener', [toBackend('main')], 'special'),
       httpRoute('set', {
-        hostnames: [at('set')],
+        hostnames: [hostOf('set')],
         parentRefs: [{ group: 'gateway.networking.k8s.io', kind: 'ListenerSet', name: 'more' }],
         rules: [{ backendRefs: [toBackend('main')] }],
       }),
@@ -86,7 +86,7 @@ const running = useGateway(() => {
 
 /** The credential that the upstream was shown. */
 async function shown(name: string, through = port) {
-  await running.send(through, { host: at(name) })
+  await running.send(through, { host: hostOf(name) })
   return upstream.received.at(-1)?.headers.authorization
 }
 
@@ -115,7 +115,7 @@ describe('backend settings [PolicySpec.backend]', () => {
     const path = '/v1/chat/completions'
     const known = new Set(['Bearer one', 'Bearer two'])
     for (let times = 0; times < 4; times++) {
-      await running.send(port, { method: 'POST', host: at('models'), path, headers, body })
+      await running.send(port, { method: 'POST', host: hostOf('models'), path, headers, body })
       expect(known).toContain(upstream.received.at(-1)?.headers.authorization)
     }
   })

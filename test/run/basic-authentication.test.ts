@@ -4,6 +4,7 @@ import { freePort } from '../support/gateway.ts'
 import type { TestResponse } from '../support/http-client.ts'
 import {
   gateway,
+  hostOf,
   httpRoute,
   manifest,
   policy,
@@ -21,9 +22,8 @@ const hashes = {
 }
 
 const rules = [{ backendRefs: [toBackend('main')] }]
-const at = (name: string) => `${name}.example.com`
 const guarded = (name: string, spec: Record<string, unknown>) => [
-  httpRoute(name, { hostnames: [at(name)], rules }),
+  httpRoute(name, { hostnames: [hostOf(name)], rules }),
   policy(name, `HTTPRoute/${name}`, { traffic: { basicAuthentication: spec } }),
 ]
 const users = Object.entries(hashes).map(([user, hash]) => `${user}:${hash}`)
@@ -56,7 +56,7 @@ const running = useGateway(() => ({
 type Headers = Record<string, string | string[]>
 
 function ask(name: string, headers: Headers = {}): Promise<TestResponse> {
-  return running.send(port, { host: at(name), headers })
+  return running.send(port, { host: hostOf(name), headers })
 }
 
 const encode = (text: string | Buffer) => Buffer.from(text).toString('base64')
@@ -158,8 +158,16 @@ describe('basicAuthentication [Traffic.basicAuthentication]', () => {
   it('follows a Secret that changes', async () => {
     running.write('new.yaml', manifest(secret('nobody', { '.htaccess': `ann:${hashes.apr1}` })))
     const headers = { authorization: `Basic ${encode('ann:pw')}` }
-    await running.sendUntil(port, { host: at('absent'), headers }, ({ status }) => status === 200)
+    await running.sendUntil(
+      port,
+      { host: hostOf('absent'), headers },
+      ({ status }) => status === 200,
+    )
     running.write('new.yaml', manifest(secret('nobody', { '.htaccess': `eve:${hashes.apr1}` })))
-    await running.sendUntil(port, { host: at('absent'), headers }, ({ status }) => status === 401)
+    await running.sendUntil(
+      port,
+      { host: hostOf('absent'), headers },
+      ({ status }) => status === 401,
+    )
   })
 })

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { sign } from '../support/identity-provider.ts'
-import { ask, at, grpc, issuer, key, port, text, upstream } from './ext-auth-rig.ts'
+import { hostOf } from '../support/manifests.ts'
+import { ask, grpc, issuer, key, port, text, upstream } from './ext-auth-rig.ts'
 
 describe('extAuth over gRPC [Traffic.extAuth]', () => {
   it('[ExtAuth.grpc] [AgentExtAuthGRPC.contextExtensions] describes the request', async () => {
@@ -16,7 +17,7 @@ describe('extAuth over gRPC [Traffic.extAuth]', () => {
     expect(asked?.request?.http).toMatchObject({
       method: 'PUT',
       path: '/cart?x=1',
-      host: at('grpc'),
+      host: hostOf('grpc'),
       scheme: 'http',
       protocol: 'HTTP/1.1',
       body: '',
@@ -30,14 +31,14 @@ describe('extAuth over gRPC [Traffic.extAuth]', () => {
   })
 
   it('sends the host name without a trailing dot, which could bypass a rule', async () => {
-    expect((await ask('grpc', { host: `${at('grpc')}.:81` })).status).toBe(200)
+    expect((await ask('grpc', { host: `${hostOf('grpc')}.:81` })).status).toBe(200)
     const asked = grpc.asked.at(-1)?.request?.http
     expect([asked?.host, asked?.headers?.[':authority']]).toEqual([
-      `${at('grpc')}:81`,
-      `${at('grpc')}:81`,
+      `${hostOf('grpc')}:81`,
+      `${hostOf('grpc')}:81`,
     ])
     // The backend reads what the client wrote.
-    expect(upstream.received.at(-1)?.headers.host).toBe(`${at('grpc')}.:81`)
+    expect(upstream.received.at(-1)?.headers.host).toBe(`${hostOf('grpc')}.:81`)
   })
 
   it('[AgentExtAuthGRPC.requestMetadata] sends values of expressions', async () => {
@@ -83,7 +84,7 @@ describe('extAuth over gRPC [Traffic.extAuth]', () => {
     const received = upstream.received.at(-1)
     expect(received?.path).toBe('/cart?y=a%20b')
     expect(received?.headers).toMatchObject({
-      host: at('grpc'),
+      host: hostOf('grpc'),
       'x-user': 'ann',
       'x-team': 'red, blue',
       'x-kept': 'yes',

@@ -7,6 +7,7 @@ import { keySetOf, signingKey } from '../support/identity-provider.ts'
 import {
   configMap,
   gateway,
+  hostOf,
   httpRoute,
   policy,
   service,
@@ -21,9 +22,8 @@ export const issuer = 'https://idp.example.com'
 export const allow: Answer = (_, response) => response.end()
 /** What the authorization service answers; each test may change it. */
 export const given = { answer: allow }
-export const at = (name: string) => `${name}.example.com`
 const guarded = (name: string, extAuth: Fields, more: Fields = {}) => [
-  httpRoute(name, { hostnames: [at(name)], rules: [{ backendRefs: [toBackend('main')] }] }),
+  httpRoute(name, { hostnames: [hostOf(name)], rules: [{ backendRefs: [toBackend('main')] }] }),
   policy(name, `HTTPRoute/${name}`, {
     traffic: { extAuth: { backendRef: toBackend('http'), ...extAuth }, ...more },
   }),
@@ -145,5 +145,5 @@ beforeEach(() => {
 })
 
 export const ask = (name: string, more: TestRequest = {}): Promise<TestResponse> =>
-  running.send(port, { host: at(name), path: '/cart?x=1', ...more })
+  running.send(port, { host: hostOf(name), path: '/cart?x=1', ...more })
 export const text = 'external authorization failed'

@@ -2,10 +2,10 @@ import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { type Processor, passAll, streamed } from '../support/ext-proc-server.ts'
+import { hostOf } from '../support/manifests.ts'
 import { waitFor } from '../support/wait-for.ts'
 import {
   ask,
-  at,
   echo,
   except,
   failed,
@@ -56,7 +56,7 @@ describe('extProc with a processor that fails or ends early', () => {
         if (request.case === 'responseBody')
           stream.send(streamed(request.case, Buffer.from('a'), false))
       })
-      const options = { host: '127.0.0.1', port, headers: { host: at('plain') }, agent: false }
+      const options = { host: '127.0.0.1', port, headers: { host: hostOf('plain') }, agent: false }
       const outgoing = httpRequest(options).end()
       const [response] = (await once(outgoing, 'response')) as [IncomingMessage]
       await once(response, 'data')

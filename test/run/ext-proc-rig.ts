@@ -13,6 +13,7 @@ import { keySetOf, signingKey } from '../support/identity-provider.ts'
 import {
   configMap,
   gateway,
+  hostOf,
   httpRoute,
   policy,
   service,
@@ -24,13 +25,12 @@ import type { Answer } from '../support/upstream.ts'
 export type Fields = Record<string, unknown>
 
 export const issuer = 'https://idp.example.com'
-export const at = (name: string) => `${name}.example.com`
 export const echo: Answer = (received, response) => {
   response.setHeader('x-from', 'upstream')
   response.end(JSON.stringify(received))
 }
 const processed = (name: string, backendRef: Fields, traffic: Fields = {}) => [
-  httpRoute(name, { hostnames: [at(name)], rules: [{ backendRefs: [toBackend('main')] }] }),
+  httpRoute(name, { hostnames: [hostOf(name)], rules: [{ backendRefs: [toBackend('main')] }] }),
   policy(name, `HTTPRoute/${name}`, { traffic: { extProc: { backendRef }, ...traffic } }),
 ]
 /** What the processor and the upstream do; each test may change it. */
@@ -89,7 +89,7 @@ export const running = useGateway(() => {
       }),
       ...processed('jwt', toBackend('processor'), { jwtAuthentication: jwt }),
       httpRoute('tiered', {
-        hostnames: [at('tiered')],
+        hostnames: [hostOf('tiered')],
         rules: [
           {
             matches: [{ headers: [{ name: 'x-tier', value: 'gold' }] }],
@@ -113,7 +113,7 @@ beforeEach(() => {
 })
 
 export const ask = (name: string, more: TestRequest = {}): Promise<TestResponse> =>
-  running.send(port, { host: at(name), path: '/cart?x=1', ...more })
+  running.send(port, { host: hostOf(name), path: '/cart?x=1', ...more })
 export const post = (name: string, body: string) => ask(name, { method: 'POST', body })
 export const received = () => upstream.received.at(-1)
 export const parts = (from: ExtProcServer = server) =>

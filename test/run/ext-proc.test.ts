@@ -4,10 +4,10 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { fieldsOf, type Processor, passAll, setting, streamed } from '../support/ext-proc-server.ts'
 import { sluice } from '../support/gateway.ts'
 import { sign } from '../support/identity-provider.ts'
+import { hostOf } from '../support/manifests.ts'
 import { waitFor } from '../support/wait-for.ts'
 import {
   ask,
-  at,
   early,
   except,
   type Fields,
@@ -42,18 +42,18 @@ describe('extProc [Traffic.extProc]', () => {
     expect(fieldsOf(first.request.value)).toMatchObject({
       ':method': 'POST',
       ':scheme': 'http',
-      ':authority': at('plain'),
+      ':authority': hostOf('plain'),
       ':path': '/cart?x=1',
     })
     expect(fieldsOf(third.request.value)).toMatchObject({ ':status': '200', 'x-from': 'upstream' })
   })
 
   it('sends the host name without a trailing dot', async () => {
-    expect((await ask('plain', { host: `${at('plain')}.` })).status).toBe(200)
+    expect((await ask('plain', { host: `${hostOf('plain')}.` })).status).toBe(200)
     const first = server.streams.at(-1)?.messages[0]
     if (first?.request.case !== 'requestHeaders') throw new Error('a head was expected')
-    expect(fieldsOf(first.request.value)[':authority']).toBe(at('plain'))
-    expect(received()?.headers.host).toBe(`${at('plain')}.`)
+    expect(fieldsOf(first.request.value)[':authority']).toBe(hostOf('plain'))
+    expect(received()?.headers.host).toBe(`${hostOf('plain')}.`)
   })
 
   it('sets end_of_stream on headers without a body', async () => {
@@ -100,7 +100,7 @@ describe('extProc [Traffic.extProc]', () => {
     expect([response.status, response.headers['x-new']]).toEqual([201, 'yes'])
     expect(response.headers).not.toHaveProperty('x-from')
     expect(received()).toMatchObject({ method: 'POST', path: '/other?y=2', body: 'hello' })
-    expect(received()?.headers).toMatchObject({ host: at('plain'), 'x-user': 'ann' })
+    expect(received()?.headers).toMatchObject({ host: hostOf('plain'), 'x-user': 'ann' })
     expect(received()?.headers).not.toHaveProperty('x-old')
   })
 
@@ -164,7 +164,7 @@ describe('extProc [Traffic.extProc]', () => {
   it('carries large bodies both ways, to a client that reads slowly', async () => {
     const large = Buffer.alloc(6_000_000, 'abcdefg')
     given.answer = ({ body }, response) => response.end(body)
-    const options = { host: '127.0.0.1', port, method: 'POST', headers: { host: at('plain') } }
+    const options = { host: '127.0.0.1', port, method: 'POST', headers: { host: hostOf('plain') } }
     const outgoing = httpRequest({ ...options, agent: false })
     outgoing.end(large)
     const [response] = (await once(outgoing, 'response')) as [IncomingMessage]
@@ -248,7 +248,7 @@ describe('extProc [Traffic.extProc]', () => {
   })
 
   it('can decide the route if it runs before routing', async () => {
-    const tiered = () => running.send(early, { host: at('tiered') })
+    const tiered = () => running.send(early, { host: hostOf('tiered') })
     expect((await tiered()).status).toBe(404)
     given.processor = except('requestHeaders', (_, stream) => {
       const response = setting({ 'x-tier': 'gold' })
@@ -262,7 +262,7 @@ describe('extProc [Traffic.extProc]', () => {
     given.processor = except('requestHeaders', (_, stream) => {
       stream.send({ response: { case: 'requestHeaders', value: {} } })
     })
-    expect((await running.send(early, { host: at('unknown') })).status).toBe(404)
+    expect((await running.send(early, { host: hostOf('unknown') })).status).toBe(404)
     expect(server.streams).toHaveLength(before + 1)
     expect(parts()).toEqual(['requestHeaders'])
   })
@@ -329,7 +329,7 @@ describe('extProc [Traffic.extProc]', () => {
   describe('over HTTP/2', () => {
     it('carries bodies and trailers', async () => {
       const stream = overHttp2.request(
-        { ':authority': at('plain'), ':method': 'POST', ':path': '/' },
+        { ':authority': hostOf('plain'), ':method': 'POST', ':path': '/' },
         { waitForTrailers: true },
       )
       stream.once('wantTrailers', () => stream.sendTrailers({ 'x-sum': '5' }))
@@ -343,7 +343,7 @@ describe('extProc [Traffic.extProc]', () => {
     it('resets its stream if the client disconnects', async () => {
       given.processor = () => undefined
       const before = server.streams.length
-      const stream = overHttp2.request({ ':authority': at('plain'), ':path': '/' })
+      const stream = overHttp2.request({ ':authority': hostOf('plain'), ':path': '/' })
       stream.on('error', () => {})
       await waitFor('the question', () => server.streams.length > before)
       stream.close(8)
@@ -353,7 +353,7 @@ describe('extProc [Traffic.extProc]', () => {
 
   it('is shown by explain', async () => {
     const where = ['-f', running.manifests]
-    const asked = ['--host', at('plain'), '--path', '/']
+    const asked = ['--host', hostOf('plain'), '--path', '/']
     const { stdout } = await sluice('explain', 'request', ...asked, ...where)
     expect(stdout).toContain('traffic.extProc')
   })

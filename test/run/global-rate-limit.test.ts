@@ -5,6 +5,7 @@ import type { TestResponse } from '../support/http-client.ts'
 import {
   aiBackend,
   gateway,
+  hostOf,
   httpRoute,
   policy,
   service,
@@ -16,11 +17,10 @@ import { waitFor } from '../support/wait-for.ts'
 
 type Fields = Record<string, unknown>
 
-const at = (name: string) => `${name}.example.com`
 const entry = (name: string, expression: string) => ({ name, expression })
 const team = entry('team', 'request.headers["x-team"]')
 const limited = (name: string, global: Fields, more: Fields = {}) => [
-  httpRoute(name, { hostnames: [at(name)], rules: [{ backendRefs: [toBackend('main')] }] }),
+  httpRoute(name, { hostnames: [hostOf(name)], rules: [{ backendRefs: [toBackend('main')] }] }),
   policy(name, `HTTPRoute/${name}`, {
     traffic: {
       rateLimit: {
@@ -82,7 +82,7 @@ const running = useGateway(async () => {
         provider: { vendorA: {}, host: '127.0.0.1', port: models.port },
       }),
       httpRoute('models', {
-        hostnames: [at('models')],
+        hostnames: [hostOf('models')],
         rules: [{ backendRefs: [toBackend('models')] }],
       }),
       policy('models', 'HTTPRoute/models', {
@@ -110,7 +110,7 @@ const running = useGateway(async () => {
 beforeEach(() => server.answer({ overallCode: 1 }))
 
 const ask = (name: string, headers: Record<string, string> = {}): Promise<TestResponse> =>
-  running.send(port, { host: at(name), path: '/cart?x=1', headers })
+  running.send(port, { host: hostOf(name), path: '/cart?x=1', headers })
 const asked = () =>
   server.asked
     .at(-1)
@@ -137,7 +137,7 @@ describe('rateLimit.global [RateLimits.global]', () => {
     const body = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'Hello' }] })
     const request = {
       method: 'POST',
-      host: at('models'),
+      host: hostOf('models'),
       path: '/v1/chat/completions',
       headers: { 'content-type': 'application/json' },
       body,
@@ -197,7 +197,7 @@ describe('rateLimit.global [RateLimits.global]', () => {
       'x-served-by': 'limits',
     })
     const received = upstream.received.at(-1)?.headers
-    expect([received?.['x-tier'], received?.host]).toEqual(['gold', at('service')])
+    expect([received?.['x-tier'], received?.host]).toEqual(['gold', hostOf('service')])
   })
 
   it('answers 429 with the headers and body of the server', async () => {

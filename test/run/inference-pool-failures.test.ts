@@ -1,12 +1,11 @@
 import { request as httpRequest } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { sluice } from '../support/gateway.ts'
-import { inferencePool, manifest, pod } from '../support/manifests.ts'
+import { hostOf, inferencePool, manifest, pod } from '../support/manifests.ts'
 import { waitFor } from '../support/wait-for.ts'
 import {
   a,
   ask,
-  at,
   b,
   chat,
   given,
@@ -95,7 +94,7 @@ describe('a picker that fails [inference.pool]', () => {
       next = () => response.end('data: two\n\n')
     }
     const text = await new Promise<string>((resolve, reject) => {
-      const headers = { host: at('model') }
+      const headers = { host: hostOf('model') }
       const outgoing = httpRequest({ port, host: '127.0.0.1', method: 'POST', headers })
       outgoing.once('error', reject)
       outgoing.once('response', (response) => {
@@ -150,7 +149,7 @@ describe('pools that cannot be used [inference.pool]', () => {
     expect((await ask('later')).status).toBe(503)
     const become = (extra: ReturnType<typeof pod>[], status: number) => {
       running.write('pods.yaml', members(extra))
-      const request = { host: at('later'), method: 'POST', body: chat }
+      const request = { host: hostOf('later'), method: 'POST', body: chat }
       return running.sendUntil(port, request, (response) => response.status === status)
     }
     await become([pod('late', 'later', '127.0.0.1')], 200)
@@ -174,7 +173,7 @@ describe('pools that cannot be used [inference.pool]', () => {
       'explain',
       'request',
       '--host',
-      at('model'),
+      hostOf('model'),
       '-f',
       running.manifests,
     )

@@ -6,6 +6,7 @@ import type { TestRequest, TestResponse } from '../support/http-client.ts'
 import {
   configMap,
   gateway,
+  hostOf,
   httpRoute,
   inferencePool,
   manifest,
@@ -17,7 +18,6 @@ import {
 import type { Answer } from '../support/upstream.ts'
 import { waitFor } from '../support/wait-for.ts'
 
-export const at = (name: string) => `${name}.example.com`
 export const chat = '{"model":"small","messages":[]}'
 export const echo: Answer = (received, response) => {
   response.setHeader('x-from', received.upstream)
@@ -34,7 +34,7 @@ export const a = () => `127.0.0.1:${upstreams.a.port}`
 export const b = () => `127.0.0.1:${upstreams.b.port}`
 
 const routed = (name: string, backendRefs: object[] = [toPool(name)], more: object = {}) =>
-  httpRoute(name, { hostnames: [at(name)], rules: [{ backendRefs, ...more }] })
+  httpRoute(name, { hostnames: [hostOf(name)], rules: [{ backendRefs, ...more }] })
 const h2c = { appProtocol: 'kubernetes.io/h2c' }
 
 export function members(extra: readonly ReturnType<typeof pod>[] = []): string {
@@ -141,11 +141,11 @@ beforeEach(() => {
 })
 
 export const ask = (name: string, more: TestRequest = {}): Promise<TestResponse> =>
-  running.send(port, { host: at(name), method: 'POST', path: '/v1/chat', body: chat, ...more })
+  running.send(port, { host: hostOf(name), method: 'POST', path: '/v1/chat', body: chat, ...more })
 /** The line of the access log of a request to a host, with a text in it. */
 export const line = (name: string, text: string) =>
   waitFor(`a line with ${text}`, () =>
     running.stdout
       .split('\n')
-      .find((one) => one.includes(`http.host=${at(name)} `) && one.includes(text)),
+      .find((one) => one.includes(`http.host=${hostOf(name)} `) && one.includes(text)),
   )

@@ -10,16 +10,22 @@ import {
   sign,
   signingKey,
 } from '../support/identity-provider.ts'
-import { gateway, httpRoute, policy, staticBackend, toBackend } from '../support/manifests.ts'
+import {
+  gateway,
+  hostOf,
+  httpRoute,
+  policy,
+  staticBackend,
+  toBackend,
+} from '../support/manifests.ts'
 
 const issuer = 'https://idp.example.com'
 const otherIssuer = 'https://other.example.com'
 const algorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'ES256', 'ES384', 'ES512', 'EdDSA']
 
 const rules = [{ backendRefs: [toBackend('main')] }]
-const at = (name: string) => `${name}.example.com`
 const guarded = (name: string, spec: Record<string, unknown>) => [
-  httpRoute(name, { hostnames: [at(name)], rules }),
+  httpRoute(name, { hostnames: [hostOf(name)], rules }),
   policy(name, `HTTPRoute/${name}`, { traffic: { jwtAuthentication: spec } }),
 ]
 const inline = (value: unknown) => ({ inline: JSON.stringify(value) })
@@ -78,7 +84,7 @@ const running = useGateway(() => {
 
 function ask(name: string, authorization?: string | string[]): Promise<TestResponse> {
   const headers: Record<string, string | string[]> = authorization ? { authorization } : {}
-  return running.send(port, { host: at(name), headers })
+  return running.send(port, { host: hostOf(name), headers })
 }
 
 const show = (name: string, token: string) => ask(name, `Bearer ${token}`)

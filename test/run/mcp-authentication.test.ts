@@ -10,6 +10,7 @@ import {
   httpRoute,
   mcpBackend,
   policy,
+  routeByPath,
   staticBackend,
   toBackend,
 } from '../support/manifests.ts'
@@ -24,14 +25,7 @@ type Fields = Readonly<Record<string, unknown>>
 /** A backend at a path of its own that asks for tokens. */
 const guarded = (name: string, authentication: Fields, more: Fields = {}) => [
   mcpBackend(name, [{ name: 'items', static: { host: '127.0.0.1', port: server.port } }]),
-  httpRoute(name, {
-    rules: [
-      {
-        matches: [{ path: { type: 'PathPrefix', value: `/${name}` } }],
-        backendRefs: [toBackend(name)],
-      },
-    ],
-  }),
+  routeByPath(name),
   policy(name, `GatewayBackend/${name}`, { backend: { mcp: { authentication }, ...more } }),
 ]
 

@@ -5,9 +5,9 @@ import { useFixture, useGateway } from '../support/fixture.ts'
 import { freePort } from '../support/gateway.ts'
 import {
   gateway,
-  httpRoute,
   mcpBackend,
   policy,
+  routeByPath,
   staticBackend,
   toBackend,
 } from '../support/manifests.ts'
@@ -29,14 +29,7 @@ const target = (name: string, server: McpItemsServer, more: Fields = {}) => ({
 /** A backend at a path of its own. */
 const served = (name: string, targets: readonly Fields[], mcp?: Fields) => [
   mcpBackend(name, targets),
-  httpRoute(name, {
-    rules: [
-      {
-        matches: [{ path: { type: 'PathPrefix', value: `/${name}` } }],
-        backendRefs: [toBackend(name)],
-      },
-    ],
-  }),
+  routeByPath(name),
   ...(mcp === undefined ? [] : [policy(name, `GatewayBackend/${name}`, { backend: { mcp } })]),
 ]
 

@@ -18,10 +18,10 @@ import { keySetOf, sign, signingKey } from '../support/identity-provider.ts'
 import {
   configMap,
   gateway,
-  httpRoute,
   manifest,
   mcpBackend,
   policy,
+  routeByPath,
   secret,
   staticBackend,
   tlsSecret,
@@ -61,14 +61,7 @@ let asked = 0
 
 const served = (name: string, traffic: Fields | undefined, mcp?: Fields) => [
   mcpBackend(name, [{ name: 'only', static: { host: '127.0.0.1', port: server.port } }]),
-  httpRoute(name, {
-    rules: [
-      {
-        matches: [{ path: { type: 'PathPrefix', value: `/${name}` } }],
-        backendRefs: [toBackend(name)],
-      },
-    ],
-  }),
+  routeByPath(name),
   ...(traffic === undefined ? [] : [policy(name, `HTTPRoute/${name}`, { traffic })]),
   ...(mcp === undefined
     ? []

@@ -4,6 +4,7 @@ import { useGateway, useUpstream } from '../support/fixture.ts'
 import { freePort, sluice } from '../support/gateway.ts'
 import {
   gateway,
+  hostOf,
   httpRoute,
   manifest,
   policy,
@@ -75,8 +76,6 @@ const cases = [
   },
 ]
 
-const host = (name: string) => `${name}.example.com`
-
 /** Shows on the answer that the other fields of the policy are in force. */
 const mark = { response: { set: [{ name: 'x-policy', value: 'works' }] } }
 
@@ -89,7 +88,7 @@ const port = await freePort()
 const running = useGateway(() => {
   const routeOf = (name: string) =>
     httpRoute(name, {
-      hostnames: [host(name)],
+      hostnames: [hostOf(name)],
       rules: [{ backendRefs: [toBackend('main')] }],
     })
   return {
@@ -145,7 +144,7 @@ describe('a policy with a missing reference', () => {
       expect(text).toContain(message)
       expect(text).toContain('protections named here stay closed')
       expect(conditionOf(stated, name, 'Attached')).toMatchObject({ status: 'True' })
-      const answer = await running.send(port, { host: host(name) })
+      const answer = await running.send(port, { host: hostOf(name) })
       expect(answer.status).toBe(status)
       // What refuses before other fields of traffic run leaves them nothing to do.
       expect(answer.headers['x-policy']).toBe('traffic' in spec ? undefined : 'works')
@@ -157,7 +156,7 @@ describe('a policy with a missing reference', () => {
     const accepted = conditionOf(stated, `only-${name}`, 'Accepted')
     expect(accepted).toMatchObject({ status: 'False', reason: 'Invalid' })
     expect(accepted?.message).toContain(message)
-    expect((await running.send(port, { host: host(`only-${name}`) })).status).toBe(status)
+    expect((await running.send(port, { host: hostOf(`only-${name}`) })).status).toBe(status)
   })
 
   it('becomes valid and lets requests through once the object exists', async () => {
@@ -165,7 +164,7 @@ describe('a policy with a missing reference', () => {
     const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'absent' }, data }
     running.write('secret.yaml', manifest(secret))
     const headers = { authorization: 'Bearer opensesame' }
-    const request = { host: host('api-keys'), headers }
+    const request = { host: hostOf('api-keys'), headers }
     const answer = await running.sendUntil(port, request, ({ status }) => status === 200)
     expect(answer.headers['x-policy']).toBe('works')
     const accepted = conditionOf(await statuses(), 'api-keys', 'Accepted')

@@ -3,7 +3,7 @@ import OpenAI from 'openai'
 import { beforeEach } from 'vitest'
 import { useFixture, useGateway } from '../support/fixture.ts'
 import { freePort } from '../support/gateway.ts'
-import { aiBackend, gateway, httpRoute, policy, toBackend } from '../support/manifests.ts'
+import { aiBackend, gateway, policy, routeByPath } from '../support/manifests.ts'
 import { startWebhook } from '../support/vendors/guard-services.ts'
 import type { Vendor } from '../support/vendors/vendor.ts'
 import { completes, startVendorA } from '../support/vendors/vendor-a.ts'
@@ -20,14 +20,7 @@ export const at = (vendor: Vendor) => ({ host: '127.0.0.1', port: vendor.port })
 
 const reached = (name: string, ai: object, settings: object = {}, policies: object = {}) => [
   aiBackend(name, ai as Record<string, unknown>, { ai: { routes, ...settings }, ...policies }),
-  httpRoute(name, {
-    rules: [
-      {
-        matches: [{ path: { type: 'PathPrefix', value: `/${name}` } }],
-        backendRefs: [toBackend(name)],
-      },
-    ],
-  }),
+  routeByPath(name),
 ]
 
 export const fields = (count: number) =>

@@ -3,7 +3,7 @@ import OpenAI from 'openai'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { useFixture, useGateway } from '../support/fixture.ts'
 import { freePort } from '../support/gateway.ts'
-import { aiBackend, gateway, httpRoute, policy, toBackend } from '../support/manifests.ts'
+import { aiBackend, gateway, policy, routeByPath } from '../support/manifests.ts'
 import type { Vendor } from '../support/vendors/vendor.ts'
 import { completes, failsA, startVendorA } from '../support/vendors/vendor-a.ts'
 import { says, startVendorC } from '../support/vendors/vendor-c.ts'
@@ -18,14 +18,7 @@ const at = (vendor: Vendor) => ({ host: '127.0.0.1', port: vendor.port })
 
 const reached = (name: string, groups: readonly object[][]) => [
   aiBackend(name, { groups: groups.map((providers) => ({ providers })) }, { ai: { routes } }),
-  httpRoute(name, {
-    rules: [
-      {
-        matches: [{ path: { type: 'PathPrefix', value: `/${name}` } }],
-        backendRefs: [toBackend(name)],
-      },
-    ],
-  }),
+  routeByPath(name),
 ]
 
 const base = (name: string) => `http://127.0.0.1:${port}/${name}`

@@ -7,7 +7,7 @@ import { freePort } from '../support/gateway.ts'
 import {
   aiBackend,
   gateway,
-  httpRoute,
+  routeByPath,
   secret,
   service,
   staticBackend,
@@ -33,14 +33,7 @@ const toC = () => ({ provider: { vendorC: {}, ...at(c) } })
 /** A backend with guards, and the route to it below a path of its name. */
 const guarded = (name: string, ai: object, promptGuard: object) => [
   aiBackend(name, ai as Record<string, unknown>, { ai: { routes, promptGuard } }),
-  httpRoute(name, {
-    rules: [
-      {
-        matches: [{ path: { type: 'PathPrefix', value: `/${name}` } }],
-        backendRefs: [toBackend(name)],
-      },
-    ],
-  }),
+  routeByPath(name),
 ]
 
 const webhook = { backendRef: toBackend('hook') }

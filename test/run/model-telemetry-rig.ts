@@ -6,9 +6,9 @@ import { freePort } from '../support/gateway.ts'
 import {
   aiBackend,
   gateway,
-  httpRoute,
   manifest,
   policy,
+  routeByPath,
   staticBackend,
   toBackend,
 } from '../support/manifests.ts'
@@ -32,14 +32,7 @@ const at = (vendor: Vendor) => ({ host: '127.0.0.1', port: vendor.port })
 
 const reached = (name: string, ai: object, settings: object = {}) => [
   aiBackend(name, ai as Record<string, unknown>, { ai: { routes, ...settings } }),
-  httpRoute(name, {
-    rules: [
-      {
-        matches: [{ path: { type: 'PathPrefix', value: `/${name}` } }],
-        backendRefs: [toBackend(name)],
-      },
-    ],
-  }),
+  routeByPath(name),
 ]
 
 /** All that expressions can ask of a model. */

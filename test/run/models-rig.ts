@@ -3,7 +3,7 @@ import OpenAI from 'openai'
 import { beforeEach } from 'vitest'
 import { useFixture, useGateway } from '../support/fixture.ts'
 import { freePort } from '../support/gateway.ts'
-import { aiBackend, gateway, httpRoute, policy, toBackend } from '../support/manifests.ts'
+import { aiBackend, gateway, policy, routeByPath } from '../support/manifests.ts'
 import type { Vendor } from '../support/vendors/vendor.ts'
 import { completes, startVendorA } from '../support/vendors/vendor-a.ts'
 import { says, startVendorC } from '../support/vendors/vendor-c.ts'
@@ -24,14 +24,7 @@ const reached = (name: string, ai: object, settings: object = {}) => [
     ai: { routes, ...settings },
     auth: { key: 'gateway-key' },
   }),
-  httpRoute(name, {
-    rules: [
-      {
-        matches: [{ path: { type: 'PathPrefix', value: `/${name}` } }],
-        backendRefs: [toBackend(name)],
-      },
-    ],
-  }),
+  routeByPath(name),
 ]
 
 const at = (vendor: Vendor) => ({ host: '127.0.0.1', port: vendor.port })

@@ -5,6 +5,7 @@ import { freePort, sluice } from '../support/gateway.ts'
 import { keySetOf, sign, signingKey } from '../support/identity-provider.ts'
 import {
   gateway,
+  hostOf,
   httpRoute,
   policy,
   secret,
@@ -27,14 +28,16 @@ const hash = '$2y$05$abcdefghijklmnopqrstuuHIrMEWpUCQe2YqFR3sXwQ75u4od..9q'
 const tokens: string[] = []
 const bodies: string[] = []
 
-const at = (name: string) => `${name}.example.com`
 const guarded = (name: string, traffic: Record<string, unknown>) => [
-  httpRoute(name, { hostnames: [at(name)], rules: [{ backendRefs: [toBackend('main')] }] }),
+  httpRoute(name, { hostnames: [hostOf(name)], rules: [{ backendRefs: [toBackend('main')] }] }),
   policy(name, `HTTPRoute/${name}`, { traffic }),
 ]
 
 async function ask(name: string, authorization: string): Promise<number> {
-  const { status, body } = await running.send(port, { host: at(name), headers: { authorization } })
+  const { status, body } = await running.send(port, {
+    host: hostOf(name),
+    headers: { authorization },
+  })
   bodies.push(body)
   return status
 }

@@ -4,6 +4,7 @@ import { freePort } from '../support/gateway.ts'
 import type { TestResponse } from '../support/http-client.ts'
 import {
   gateway,
+  hostOf,
   httpRoute,
   manifest,
   policy,
@@ -13,10 +14,9 @@ import {
 
 type Fields = Record<string, unknown>
 
-const at = (name: string) => `${name}.example.com`
 const limited = (name: string, local: readonly Fields[], more: Fields = {}) => [
   httpRoute(name, {
-    hostnames: [at(name)],
+    hostnames: [hostOf(name)],
     rules: [{ backendRefs: [toBackend('main')] }],
   }),
   policy(name, `HTTPRoute/${name}`, { traffic: { rateLimit: { local }, ...more } }),
@@ -40,10 +40,13 @@ const manifests = (listener: number) =>
       directResponse: { status: 200, body: 'direct' },
     }),
     httpRoute('two', {
-      hostnames: [at('two-a'), at('two-b')],
+      hostnames: [hostOf('two-a'), hostOf('two-b')],
       rules: [{ backendRefs: [toBackend('main')] }],
     }),
-    httpRoute('three', { hostnames: [at('three')], rules: [{ backendRefs: [toBackend('main')] }] }),
+    httpRoute('three', {
+      hostnames: [hostOf('three')],
+      rules: [{ backendRefs: [toBackend('main')] }],
+    }),
     {
       ...policy('both', 'HTTPRoute/two', {}),
       spec: {
@@ -75,7 +78,7 @@ const running = useLimits(port)
 const other = useLimits(otherPort)
 
 const ask = (name: string, headers: Record<string, string> = {}): Promise<TestResponse> =>
-  running.send(port, { host: at(name), headers })
+  running.send(port, { host: hostOf(name), headers })
 
 /** Statuses of so many requests, each on a connection of its own, so that all workers get some. */
 const statuses = (name: string, count: number) =>
@@ -114,7 +117,7 @@ describe('rateLimit.local [Traffic.rateLimit] [RateLimits.local]', () => {
 
   it('[LocalRateLimit.unit] counts by the second, and admits again after a refill', async () => {
     await statuses('seconds', 3)
-    const request = { host: at('seconds') }
+    const request = { host: hostOf('seconds') }
     await running.sendUntil(port, request, ({ status }) => status === 429)
     await running.sendUntil(port, request, ({ status }) => status === 200)
   })
@@ -130,7 +133,7 @@ describe('rateLimit.local [Traffic.rateLimit] [RateLimits.local]', () => {
   })
 
   it('[RateLimits.local.perInstance] is kept by each instance for itself', async () => {
-    const asked = Array.from({ length: 6 }, () => other.send(otherPort, { host: at('hours') }))
+    const asked = Array.from({ length: 6 }, () => other.send(otherPort, { host: hostOf('hours') }))
     const passed = (await Promise.all(asked)).filter(({ status }) => status === 200)
     expect(passed).toHaveLength(2)
   })
@@ -155,7 +158,7 @@ describe('rateLimit.local [Traffic.rateLimit] [RateLimits.local]', () => {
     const preflight = () =>
       running.send(port, {
         method: 'OPTIONS',
-        host: at('asked'),
+        host: hostOf('asked'),
         headers: { origin, 'access-control-request-method': 'GET' },
       })
     expect((await preflight()).status).toBe(200)
@@ -180,7 +183,7 @@ describe('rateLimit.local [Traffic.rateLimit] [RateLimits.local]', () => {
         ...limited('marker', [hourly(1_000)], { directResponse: { status: 204 } }),
       ),
     )
-    await running.sendUntil(port, { host: at('marker') }, ({ status }) => status === 204)
+    await running.sendUntil(port, { host: hostOf('marker') }, ({ status }) => status === 204)
     expect(await admitted('kept', 3)).toBe(1)
   })
 })

@@ -10,6 +10,7 @@ import {
 } from '../support/identity-provider.ts'
 import {
   gateway,
+  hostOf,
   httpRoute,
   policy,
   service,
@@ -21,9 +22,8 @@ import { waitFor } from '../support/wait-for.ts'
 const issuer = 'https://idp.example.com'
 const path = '/realms/main/certs?fresh=1'
 
-const at = (name: string) => `${name}.example.com`
 const guarded = (name: string, backendRef: object, more: object = {}) => [
-  httpRoute(name, { hostnames: [at(name)], rules: [{ backendRefs: [toBackend('main')] }] }),
+  httpRoute(name, { hostnames: [hostOf(name)], rules: [{ backendRefs: [toBackend('main')] }] }),
   policy(name, `HTTPRoute/${name}`, {
     traffic: {
       jwtAuthentication: {
@@ -117,7 +117,7 @@ const running = useGateway(() => {
 })
 
 const request = async (name: string, signer = key) => ({
-  host: at(name),
+  host: hostOf(name),
   headers: { authorization: `Bearer ${await sign(signer, { iss: issuer })}` },
 })
 const status = async (name: string, signer = key) =>

@@ -4,8 +4,9 @@ import { useGateway, useListening, useUpstream } from '../support/fixture.ts'
 import { freePort } from '../support/gateway.ts'
 import {
   gateway,
-  httpRoute,
+  hostOf,
   policy,
+  routeByHost,
   service,
   staticBackend,
   toBackend,
@@ -25,18 +26,17 @@ const planned: Answer = (received, response) => {
   response.end(JSON.stringify(received))
 }
 
-const host = (name: string) => `${name}.example.com`
-const routed = (name: string, backendRef: object, more: object = {}) =>
-  httpRoute(name, { hostnames: [host(name)], rules: [{ backendRefs: [backendRef], ...more }] })
 const retry = (spec: object) => ({ traffic: { retry: spec } })
 
 const send = (name: string, statuses: number[] = [], more: object = {}) => {
-  plans[host(name)] = statuses
-  return running.send(port, { host: host(name), ...more })
+  plans[hostOf(name)] = statuses
+  return running.send(port, { host: hostOf(name), ...more })
 }
 
 const receivedBy = (name: string) =>
-  upstreams.flatMap(({ received }) => received.filter(({ headers }) => headers.host === host(name)))
+  upstreams.flatMap(({ received }) =>
+    received.filter(({ headers }) => headers.host === hostOf(name)),
+  )
 
 async function metric(name: string): Promise<number> {
   const text = await (await fetch(`http://${stats}/metrics`)).text()
@@ -80,7 +80,7 @@ const running = useGateway(async () => {
       staticBackend('resetting', resetting.port),
       staticBackend('slow', slow.port),
       ...['twice', 'once', 'levels', 'plain', 'big', 'small', 'other-code'].map((name) =>
-        routed(name, toBackend('main')),
+        routeByHost(name, toBackend('main')),
       ),
       policy('twice', 'HTTPRoute/twice', retry({ codes: [503], attempts: 2, backoff: '1ms' })),
       policy('once', 'HTTPRoute/once', retry({ codes: [500] })),
@@ -88,25 +88,25 @@ const running = useGateway(async () => {
       policy('small', 'HTTPRoute/small', retry({ codes: [503], attempts: 2 })),
       policy('other-code', 'HTTPRoute/other-code', retry({ attempts: 2 })),
       policy('levels', 'Gateway/edge#second', retry({ codes: [418], attempts: 3 })),
-      routed('inside', toBackend('main'), { retry: { codes: [502], attempts: 1 } }),
+      routeByHost('inside', toBackend('main'), { retry: { codes: [502], attempts: 1 } }),
       policy('inside', 'HTTPRoute/inside', retry({ codes: [418], attempts: 5 })),
-      routed('reset', toBackend('resetting'), { retry: { attempts: 3 } }),
-      routed('late', toBackend('slow'), {
+      routeByHost('reset', toBackend('resetting'), { retry: { attempts: 3 } }),
+      routeByHost('late', toBackend('slow'), {
         retry: { attempts: 2 },
         timeouts: { backendRequest: '700ms' },
       }),
-      routed('deadline', toBackend('slow'), {
+      routeByHost('deadline', toBackend('slow'), {
         retry: { attempts: 20, backoff: '30s' },
         timeouts: { request: '400ms', backendRequest: '100ms' },
       }),
       ...service('half', [closed, good.port]),
-      routed('half', { name: 'half', port: 80 }, { retry: { attempts: 1 } }),
+      routeByHost('half', { name: 'half', port: 80 }, { retry: { attempts: 1 } }),
       ...service('half-once', [closed, good.port]),
-      routed('half-once', { name: 'half-once', port: 80 }),
+      routeByHost('half-once', { name: 'half-once', port: 80 }),
       ...service('busy', [busy.port, good.port]),
-      routed('busy', { name: 'busy', port: 80 }),
+      routeByHost('busy', { name: 'busy', port: 80 }),
       ...service('all-down', [closed]),
-      routed('all-down', { name: 'all-down', port: 80 }),
+      routeByHost('all-down', { name: 'all-down', port: 80 }),
     ],
   }
 })
@@ -134,8 +134,8 @@ describe('retries', () => {
   })
 
   it('applies from a listener, and the retry of a rule replaces it', async () => {
-    plans[host('levels')] = [418, 418, 418, 200]
-    expect((await running.send(secondPort, { host: host('levels') })).status).toBe(200)
+    plans[hostOf('levels')] = [418, 418, 418, 200]
+    expect((await running.send(secondPort, { host: hostOf('levels') })).status).toBe(200)
     expect((await send('levels', [418, 200])).status).toBe(418)
     expect((await send('inside', [502, 200])).status).toBe(200)
     expect((await send('inside', [418, 200])).status).toBe(418)

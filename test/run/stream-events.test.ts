@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { useGateway, useListening } from '../support/fixture.ts'
 import { freePort } from '../support/gateway.ts'
-import { aiBackend, gateway, httpRoute, toBackend } from '../support/manifests.ts'
+import { aiBackend, gateway, routeByPath } from '../support/manifests.ts'
 import { waitFor } from '../support/wait-for.ts'
 
 const MiB = 1024 * 1024
@@ -33,14 +33,7 @@ const running = useGateway(() => {
       { provider: { vendorA: {}, host: '127.0.0.1', port: vendor.port } },
       { ai: { routes, ...settings } },
     ),
-    httpRoute(name, {
-      rules: [
-        {
-          matches: [{ path: { type: 'PathPrefix', value: `/${name}` } }],
-          backendRefs: [toBackend(name)],
-        },
-      ],
-    }),
+    routeByPath(name),
   ]
   return {
     manifests: [gateway(port), ...backend('plain', {}), ...backend('guarded', guard)],

@@ -39,6 +39,21 @@ export function httpRoute(name: string, spec: Fields, metadata: Fields = {}): Fi
   }
 }
 
+/** `NAME.example.com`: the host by which most tests tell their routes apart. */
+export const hostOf = (name: string) => `${name}.example.com`
+
+/** An HTTPRoute with one rule for the host `NAME.example.com`. */
+export function routeByHost(name: string, backendRef: Fields, rule: Fields = {}): Fields {
+  const rules = [{ backendRefs: [backendRef], ...rule }]
+  return httpRoute(name, { hostnames: [hostOf(name)], rules })
+}
+
+/** An HTTPRoute from the path `/NAME` to the GatewayBackend of that name. */
+export function routeByPath(name: string): Fields {
+  const matches = [{ path: { type: 'PathPrefix', value: `/${name}` } }]
+  return httpRoute(name, { rules: [{ matches, backendRefs: [toBackend(name)] }] })
+}
+
 /** A GRPCRoute of the Gateway `edge`. */
 export function grpcRoute(name: string, spec: Fields): Fields {
   return {
