@@ -167,7 +167,7 @@ describe('a Gateway', () => {
     expect(story.programmed()).toEqual(yes)
   })
 
-  it('is no longer programmed where no proxy is there for a while, and says so', () => {
+  it('is no longer programmed after a time without proxies, and reports it', () => {
     const story = new DeliveryStory().apply(gateway()).connect('p').ack('p').disconnect('p')
     const [timer] = story.fold.timers()
     expect(timer?.timer).toBe('absent:default/edge')
@@ -381,7 +381,7 @@ describe('a ListenerSet', () => {
     expect(story.programmed('ListenerSet', 'more')[0]).toBe('False/ParentNotProgrammed')
   })
 
-  it('says which port cannot be used', () => {
+  it('reports which port cannot be used', () => {
     const key = 'listener/ListenerSet/default/more/x'
     const story = new DeliveryStory().apply(gateway(), listenerSet).connect('p')
     story.reject('p', key, 'taken').ack('p', [key])

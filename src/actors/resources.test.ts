@@ -105,7 +105,7 @@ describe('the actor of a resource', () => {
     expect(story.state).toMatchObject({ uid: 'u2', age: { order: 3 } })
   })
 
-  it('is not deleted by the end of an earlier incarnation that is told late', () => {
+  it('is not deleted by a late deletion event of an earlier incarnation', () => {
     const story = new Story().applied('u1', 'v1', 1, 'a').applied('u2', 'v1', 1, 'b').deleted('u1')
     expect(story.host).toBe('b')
   })

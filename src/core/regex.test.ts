@@ -62,7 +62,7 @@ describe('compileRegex', () => {
     expect(regex.find(text)).toEqual({ start: 6_000_000, end: 6_000_006 })
   })
 
-  it('says what is wrong with a pattern, and where in the string', () => {
+  it('reports what is wrong with a pattern, and the position', () => {
     expect(compileRegex('é😀(?=a)')).toEqual({
       ok: false,
       code: abi.REGEX_LOOKAROUND,

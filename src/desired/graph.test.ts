@@ -96,7 +96,7 @@ describe('a change in the graph', () => {
     ])
   })
 
-  it('wakes nobody where the value that others read stays equal', () => {
+  it('wakes no reader if the value stays equal', () => {
     const change = () => graph.setObject(state('Leaf', 'a', { shown: 1, hidden: 2 }))
     expect(afterwards(change)).toEqual(['a'])
   })
@@ -119,7 +119,7 @@ describe('a change in the graph', () => {
     expect(afterwards(() => graph.setObject(state('Leaf', 'a', { shown: 9 })))).toEqual(['a'])
   })
 
-  it('wakes readers of a relation when a member comes or goes, not when one is told again', () => {
+  it('wakes readers of a relation if a member is added or removed, not if one is repeated', () => {
     const join = (name: string, hidden: number) =>
       graph.setObject(state('Leaf', name, { shown: 1, hidden, joins: 'oak' }))
     expect(afterwards(() => join('b', 1))).toEqual(['b', 'oak'])

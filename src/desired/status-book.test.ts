@@ -26,7 +26,7 @@ describe('the book of statuses', () => {
     ])
   })
 
-  it('keeps the time while the status stays, and says nothing where nothing changed', () => {
+  it('keeps lastTransitionTime while the status is equal, and publishes nothing unchanged', () => {
     const book = new StatusBook()
     book.decide('k', { conditions: [condition('Accepted', 'True')] }, 't1')
     expect(book.decide('k', { conditions: [condition('Accepted', 'True')] }, 't2')).toBeUndefined()
@@ -36,7 +36,7 @@ describe('the book of statuses', () => {
     expect(times(book.decide('k', turned, 't4'))).toEqual(['t4'])
   })
 
-  it('tells entries of lists apart by what they refer to, not by their place', () => {
+  it('identifies list entries by what they refer to, not by their position', () => {
     const book = new StatusBook()
     book.decide('k', { parents: [parent('a', 'True'), parent('b', 'False')] }, 't1')
     const moved = { parents: [parent('b', 'True'), parent('a', 'True'), parent('c', 'True')] }

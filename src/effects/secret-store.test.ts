@@ -56,7 +56,7 @@ describe('the secret store', () => {
     expect(next.removed).toEqual(['secret/d1'])
   })
 
-  it('tells of values that come after what refers to them, and gives both again', async () => {
+  it('publishes values that arrive after their references, together with them', async () => {
     let arrivals = 0
     const store = new SecretStore(() => arrivals++)
     store.join(change(7, [listener('a', 'd1', 'd2')]))

@@ -120,7 +120,7 @@ describe('the file of the embedded log', () => {
     chmodSync(join(folder, 'state'), 0o755)
   })
 
-  it('is left alone when it is the database of somebody else', () => {
+  it("is not changed if it is another program's database", () => {
     const foreign = join(folder, 'other.db')
     const database = new DatabaseSync(foreign)
     database.exec('CREATE TABLE notes (text TEXT)')

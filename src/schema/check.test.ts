@@ -89,7 +89,7 @@ describe('check', () => {
     [{ port: 1.5 }, 'spec.port: must be an integer or a string, not a number'],
     [{ naem: 'ab' }, 'spec.naem: unknown field; did you mean name?'],
     [{ two: true }, 'spec: exactly one of one, two must be set'],
-  ])('says of %j where and what is wrong', (value, problem) => {
+  ])('reports for %j where and what is wrong', (value, problem) => {
     expect(problemsOf(value)).toEqual([problem])
   })
 

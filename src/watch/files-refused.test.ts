@@ -16,7 +16,7 @@ import {
 import { eventually } from '../../test/support/wait-for.ts'
 
 describe('a broken file', () => {
-  it('keeps its last good objects, and says where it is broken', async () => {
+  it('keeps its last good objects, and reports the position of the error', async () => {
     write('a.yaml', route('a'))
     const source = await run()
     source.news()
@@ -116,7 +116,7 @@ describe('an invalid object', () => {
     await expectNews(source, ['deleted a (watch)'])
   })
 
-  it('tells what a policy was meant for, so that it can fail closed', async () => {
+  it('keeps the targets of a policy, so that they can fail closed', async () => {
     write(
       'policy.yaml',
       `apiVersion: sluice.dev/v1alpha1

@@ -274,7 +274,7 @@ describe('files that come and go', () => {
     expect(source.problems).toEqual([])
   })
 
-  it('are found where a link leads, and where it leads nowhere that is told', async () => {
+  it('are found through symbolic links, and a broken link is reported', async () => {
     write('shared/a.yaml', route('a'))
     write('mine/b.yaml', route('b'))
     symlinkSync('../shared/a.yaml', join(folder, 'mine/a.yaml'))

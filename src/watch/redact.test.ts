@@ -94,7 +94,7 @@ describe('redaction', () => {
     expect(JSON.stringify(redacted)).not.toContain('hunter2')
   })
 
-  it('hands values to whoever keeps them, by digest', () => {
+  it('passes values to the secret store, by digest', () => {
     const kept = new Map<string, string>()
     const keepSecret = (digest: string, value: Uint8Array) => {
       kept.set(digest, Buffer.from(value).toString())

@@ -186,7 +186,7 @@ describe('the xDS server', () => {
     expect(client.responses).toEqual([])
   })
 
-  it('tells each Gateway of a shared route about its own listeners only', async () => {
+  it('sends each Gateway of a shared route its own listeners only', async () => {
     const { server, heard } = await start()
     server.publish(state(listener(edge), listener(other), shared([edge, other]), service('a')))
     const client = connect(server).hello()
@@ -203,7 +203,7 @@ describe('the xDS server', () => {
     expect(keys(await resumed.next())).not.toContain('route/HTTPRoute/ns/shared/0')
   })
 
-  it('tells a shared route again when one of its listeners moves to another Gateway', async () => {
+  it('sends a shared route again if one of its listeners moves to another Gateway', async () => {
     const { server } = await start()
     const moving = { namespace: 'ns', name: 'set' }
     const entry = (gateway: ObjectName, version: string): VersionedResource => {
@@ -255,7 +255,7 @@ describe('the xDS server', () => {
     await heard('ack', 'edge-1', 1)
   })
 
-  it('tells each rejection once, and that it has gone', async () => {
+  it('reports each rejection once, and its end', async () => {
     const { server, told, heard } = await start()
     server.publish(state(listener(edge)))
     const client = connect(server).hello()
@@ -278,7 +278,7 @@ describe('the xDS server', () => {
     expect(server.metrics()).toMatch(/^sluice_xds_rejects_total 1$/m)
   })
 
-  it('says of the whole Gateway what a proxy refuses without naming it', async () => {
+  it('attributes a rejection without a name to the whole Gateway', async () => {
     const { server, heard } = await start()
     server.publish(state(listener(edge)))
     const client = connect(server).hello()
@@ -296,7 +296,7 @@ describe('the xDS server', () => {
     expect(code).toBe(status.INVALID_ARGUMENT)
   })
 
-  it('turns away whoever cannot prove who it is, and whoever asks for another Gateway', async () => {
+  it('refuses proxies without a valid identity, or of another Gateway', async () => {
     const { server, told } = await start({
       verify: async ({ token }) => (token === 'right' ? { gateway: edge } : undefined),
     })
@@ -322,7 +322,7 @@ describe('the xDS server', () => {
     expect(told.map(([what]) => what)).toEqual(['connected', 'connected', 'disconnected'])
   })
 
-  it('tells that a name is said twice, and ends no stream of another Gateway for it', async () => {
+  it('reports a duplicate proxy name, and ends no stream of another Gateway', async () => {
     const notices: string[] = []
     const { server, told } = await start({ onNotice: (text) => notices.push(text) })
     server.publish(state(listener(edge), listener(other)))
@@ -353,7 +353,7 @@ describe('the xDS server', () => {
     expect(server.metrics()).toMatch(/^sluice_xds_dropped_streams_total 1$/m)
   })
 
-  it('tells who does not come back after a start', async () => {
+  it('reports proxies that do not return after a restart', async () => {
     const { server, told, heard } = await start({ returnLimitMs: 1 })
     server.publish(state())
     await connect(server).hello().next()

@@ -26,10 +26,12 @@ function secret(name: string, stringData: Readonly<Record<string, string>>) {
   return { apiVersion: 'v1', kind: 'Secret', metadata: { name }, stringData }
 }
 
-const reached = (name: string, auth: object, to = upstream, more: Readonly<Record<string, unknown>> = {}) => [
-  staticBackend(name, to.port, { auth }),
-  routeByHost(name, toBackend(name), more),
-]
+const reached = (
+  name: string,
+  auth: object,
+  to = upstream,
+  more: Readonly<Record<string, unknown>> = {},
+) => [staticBackend(name, to.port, { auth }), routeByHost(name, toBackend(name), more)]
 
 const send = (name: string, more: TestRequest = {}) =>
   running.send(port, { host: hostOf(name), ...more })

@@ -123,7 +123,7 @@ describe('the chain of AWS credentials', () => {
     })
   })
 
-  it('asks the credential service of a container, and nobody else in clear', async () => {
+  it('uses plaintext only for the credential service of a container', async () => {
     const env = {
       AWS_CONTAINER_CREDENTIALS_FULL_URI: `${base}/pod`,
       AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: file('pod', 'pod-token\n'),

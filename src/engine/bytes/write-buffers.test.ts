@@ -26,7 +26,7 @@ test('what does not fit is not taken, and harms nothing', () => {
   expect(buffer?.text()).toBe('x'.repeat(16_000) + 'z'.repeat(384))
 })
 
-test('a buffer comes back when it has been written and nobody keeps it, in either order', () => {
+test('a buffer is returned once it is written and no longer held, in either order', () => {
   const buffers = new WriteBuffers(core)
   const first = buffers.lease()
   expect(first?.keep(10)).toBe(true)

@@ -95,7 +95,7 @@ test.each(ways)(
 )
 
 test.each(ways)(
-  'what a peer does not read waits in order, by way of %s, and its end is told once',
+  'bytes that a peer does not read wait in order, by way of %s, and end is reported once',
   async (_, open, way) => {
     await open()
     const writer = way()

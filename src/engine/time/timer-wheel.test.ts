@@ -71,7 +71,7 @@ test('a timer that another owner disarms in the same tick stays silent', () => {
   expect(fired).toHaveLength(1)
 })
 
-test('an owner can arm its timer again while it is told', () => {
+test('an owner can arm its timer again in its own callback', () => {
   const clock = new ManualClock()
   const wheel = new TimerWheel(clock)
   const { fired, timer } = recorder()

@@ -61,7 +61,7 @@ describe('the telemetry of a worker', () => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-telemetry-'))
   afterEach(() => rmSync(folder, { recursive: true }))
 
-  it('bounds what a client can put into labels, tells a bug once, and writes every line', async () => {
+  it('bounds labels that clients choose, logs an internal error once, and writes every line', async () => {
     const path = join(folder, 'log')
     const log = new AccessLog({ fd: openSync(path, 'a'), isShared: false })
     const bugs: string[] = []

@@ -80,7 +80,7 @@ describe('chooseEndpoint', () => {
     expect(busy.isEjected(() => 320_000)).toBe(false)
   })
 
-  it('stays near while somebody near is in use, and avoids who has just failed', () => {
+  it('stays in the zone while an endpoint of it is usable, and avoids failed endpoints', () => {
     const [near, nearToo, far] = [endpoint(1), endpoint(2), endpoint(3)]
     const set = { preferred: [near, nearToo], all: [near, nearToo, far] }
     expect(chosen(set).has(far)).toBe(false)
