@@ -27,7 +27,6 @@ export function factsOf(context: RequestContext, kinds: BackendKinds): RequestFa
     reason: context.reason ?? error?.row.reason ?? 'Upstream',
     error: error === undefined ? context.refusal : textOf(error),
     bug: error?.code === 'bug' || error?.code === 'core_trapped' ? error : undefined,
-    model: call?.facts?.model,
     // A client that left early is logged with the status that says so, although it was not sent.
     status: exchange.sentStatus || (error?.row.status ?? 0),
     durationMs: exchange.endedAt - exchange.startedAt,
@@ -37,8 +36,7 @@ export function factsOf(context: RequestContext, kinds: BackendKinds): RequestFa
     subject: typeof subject === 'string' ? subject : undefined,
     traceId: context.trace?.traceId,
     spanId: context.trace?.spanId,
-    mcp: call?.facts?.mcp,
-    pool: call?.facts?.pool,
+    record: call?.record,
     accessLog: context.observers.accessLog,
     protocol: exchange.tls === undefined ? 'http' : 'https',
     method,

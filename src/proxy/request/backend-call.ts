@@ -1,7 +1,7 @@
 import type { GatewayError } from '../../errors/index.ts'
 import type { Exchange, RespondVerdict, ResponseHead } from '../../exchange/exchange.ts'
 import type { Attribute } from '../../exchange/observe.ts'
-import type { Ejection, McpFacts, ModelFacts, PoolFacts } from '../telemetry/types.ts'
+import type { BackendRecord, Ejection } from '../telemetry/types.ts'
 import type { AttemptOutcome } from '../upstream/endpoint.ts'
 import type { ErrorWriter } from './error-response.ts'
 
@@ -44,16 +44,10 @@ export interface BackendCall {
   /** The exchange is over. */
   finish?(): void
   /** What telemetry is told once the exchange is over. */
-  readonly facts?: BackendFacts
+  readonly record?: BackendRecord
 }
 
 export interface AttemptDescription {
   readonly name: string
   readonly attributes: readonly Attribute[]
-}
-
-export interface BackendFacts {
-  readonly model?: ModelFacts
-  readonly mcp?: readonly McpFacts[]
-  readonly pool?: PoolFacts
 }

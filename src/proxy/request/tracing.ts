@@ -6,7 +6,7 @@
 import { performance } from 'node:perf_hooks'
 import type { UpstreamAddress } from '../../engine/sockets/upstream-address.ts'
 import type { Attribute } from '../../exchange/observe.ts'
-import { accessFields } from '../telemetry/access-fields.ts'
+import { eachField } from '../telemetry/access-fields.ts'
 import type { FinishedSpan } from '../telemetry/otlp/span.ts'
 import type { RequestFacts } from '../telemetry/types.ts'
 import type { RequestContext } from './request-context.ts'
@@ -152,11 +152,10 @@ const notOfSpans = new Set(['error', 'trace.id', 'span.id'])
 function attributesOf(context: RequestContext, facts: RequestFacts): Attribute[] {
   const { exchange, observers } = context
   const attributes: Attribute[] = []
-  for (const { name, read } of accessFields) {
-    const value = notOfSpans.has(name) ? undefined : read(facts, exchange)
-    if (value === undefined || value === '') continue
+  eachField(facts, exchange, (name, value) => {
+    if (value === undefined || value === '' || notOfSpans.has(name)) return
     attributes.push([name, Number.isInteger(value) ? BigInt(value) : value])
-  }
+  })
   attributes.push(['url.scheme', facts.protocol])
   attributes.push(['network.protocol.version', exchange.request.version])
   const changes = observers.tracing?.changes

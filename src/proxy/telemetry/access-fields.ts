@@ -6,8 +6,7 @@
 import type { ServerExchange } from '../../engine/contracts/requests.ts'
 import type { AttributeChanges, AttributeValue } from '../../exchange/observe.ts'
 import { addressText, quote, statusOf, word } from './access-text.ts'
-import { modelFields } from './model-fields.ts'
-import type { McpFacts, RequestFacts } from './types.ts'
+import type { RequestFacts } from './types.ts'
 
 interface Field {
   readonly name: string
@@ -19,49 +18,11 @@ interface Field {
 const field = (name: string, read: Field['read']): Field => ({ name, read })
 
 /** What is spoken, as far as the gateway understands it. */
-export function protocolOf({ protocol, model, mcp }: RequestFacts): string {
-  return model !== undefined ? 'llm' : mcp !== undefined ? 'mcp' : protocol
+export function protocolOf({ protocol, record }: RequestFacts): string {
+  return record?.protocol ?? protocol
 }
 
-type McpRead = (facts: McpFacts) => string | number | undefined
-
-/** A field of messages of MCP clients. For a batch it lists every value once. */
-const mcpField = (name: string, read: McpRead): Field =>
-  field(name, ({ mcp: [first, ...more] = [] }) => {
-    if (first === undefined || more.length === 0) return first && read(first)
-    const values = new Set([first, ...more].map(read).filter((value) => value !== undefined))
-    return [...values].join(',')
-  })
-
-const itemOf = (type: McpFacts['type']) => (facts: McpFacts) =>
-  facts.type === type ? facts.item : undefined
-
-/** Of requests of MCP clients, in this order. */
-const mcpFields: readonly Field[] = [
-  mcpField('mcp.method.name', ({ method }) => method),
-  mcpField('mcp.session.id', ({ session }) => session),
-  mcpField('mcp.target', ({ target }) => target),
-  mcpField('mcp.resource.type', ({ type }) => type),
-  mcpField('mcp.resource.uri', itemOf('resource')),
-  mcpField('gen_ai.tool.name', itemOf('tool')),
-  mcpField('gen_ai.prompt.name', itemOf('prompt')),
-  mcpField('mcp.error.code', ({ errorCode }) => errorCode),
-]
-
-/** Of requests to InferencePools, in this order. */
-const poolFields: readonly Field[] = [
-  field('inference.pool', ({ pool }) => pool?.name),
-  field('inference.pick', ({ pool }) => pool?.outcome),
-  field('inference.pick.duration', ({ pool }) =>
-    pool?.outcome === undefined ? undefined : `${Math.trunc(pool.pickSeconds * 1_000)}ms`,
-  ),
-  { name: 'inference.pick.error', read: ({ pool }) => pool?.problem, isFree: true },
-]
-
-/** Fields of kinds of requests that are few enough to afford a loop. */
-export const rareFields: readonly Field[] = [...mcpFields, ...poolFields]
-
-export const accessFields: readonly Field[] = [
+const fieldsBefore: readonly Field[] = [
   field('gateway', ({ gateway }) => gateway),
   field('listener', ({ listener }) => listener),
   field('route_rule', ({ rule }) => rule),
@@ -79,15 +40,29 @@ export const accessFields: readonly Field[] = [
   field('span.id', ({ spanId }) => spanId),
   field('jwt.sub', ({ subject }) => subject),
   field('protocol', (facts) => protocolOf(facts)),
-  ...modelFields.map(({ name, read }) =>
-    field(name, ({ model }) => (model === undefined ? undefined : read(model))),
-  ),
-  ...rareFields,
+]
+
+const fieldsAfter: readonly Field[] = [
   field('retry.attempt', ({ retries }) => retries || undefined),
   { name: 'error', read: ({ error }) => error, isFree: true },
   field('reason', ({ reason }) => (reason === 'Upstream' ? undefined : reason)),
   field('duration', ({ durationMs }) => `${Math.trunc(durationMs)}ms`),
 ]
+
+/** Visits every field in order, the backend's own among them; values may be absent or empty. */
+export function eachField(
+  facts: RequestFacts,
+  exchange: ServerExchange,
+  visit: (name: string, value: string | number | undefined, isFree: boolean) => void,
+): void {
+  for (const { name, read, isFree = false } of fieldsBefore) {
+    visit(name, read(facts, exchange), isFree)
+  }
+  facts.record?.eachField(visit)
+  for (const { name, read, isFree = false } of fieldsAfter) {
+    visit(name, read(facts, exchange), isFree)
+  }
+}
 
 export type Write = (name: string, value: string | number, isFree: boolean) => string
 
@@ -101,11 +76,10 @@ function shape(
 ): string {
   const added = changes.added(exchange)
   let line = ''
-  for (const { name, read, isFree = false } of accessFields) {
-    if (changes.removed.has(name) || added.some(([replaced]) => replaced === name)) continue
-    const value = read(facts, exchange)
+  eachField(facts, exchange, (name, value, isFree) => {
+    if (changes.removed.has(name) || added.some(([replaced]) => replaced === name)) return
     if (value !== undefined && value !== '') line += write(name, value, isFree)
-  }
+  })
   for (const [name, value] of added) line += writeAdded(name, value)
   return line
 }

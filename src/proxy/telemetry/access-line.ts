@@ -9,7 +9,6 @@ import type { GatewayError } from '../../errors/index.ts'
 import type { AttributeChanges } from '../../exchange/observe.ts'
 import {
   protocolOf,
-  rareFields,
   shapedJson,
   shapedText,
   type Write,
@@ -17,7 +16,6 @@ import {
   writeWord,
 } from './access-fields.ts'
 import { type Address, addressText, quote, statusOf, word } from './access-text.ts'
-import { modelText } from './model-fields.ts'
 import type { RequestFacts } from './types.ts'
 
 export type AccessLogFormat = 'text' | 'json'
@@ -83,19 +81,13 @@ const words = {
 export const quoted = (name: string, value: string | undefined): string =>
   value === undefined ? '' : ` ${name}=${quote(value)}`
 
-const modelWord = (name: string, value: string | number): string =>
-  typeof value === 'number' ? ` ${name}=${value}` : word(name, value)
-
-const modelMember = (name: string, value: string | number): string =>
-  typeof value === 'number' ? `,"${name}":${value}` : member(name, value)
-/** Most requests are none of MCP or of pools: those that are can afford a loop. */
-function rareText(exchange: ServerExchange, facts: RequestFacts, write: Write): string {
-  if (facts.mcp === undefined && facts.pool === undefined) return ''
+/** The fields of the backend's kind; most requests have none. */
+function recordText({ record }: RequestFacts, write: Write): string {
+  if (record === undefined) return ''
   let text = ''
-  for (const { name, read, isFree = false } of rareFields) {
-    const value = read(facts, exchange)
+  record.eachField((name, value, isFree) => {
     if (value !== undefined && value !== '') text += write(name, value, isFree)
-  }
+  })
   return text
 }
 
@@ -117,8 +109,7 @@ const textFormat: LineFormat = {
       word('span.id', facts.spanId) +
       word('jwt.sub', facts.subject) +
       ` protocol=${protocolOf(facts)}` +
-      modelText(facts.model, modelWord) +
-      rareText(exchange, facts, writeWord) +
+      recordText(facts, writeWord) +
       (facts.retries === 0 ? '' : ` retry.attempt=${facts.retries}`) +
       quoted('error', facts.error) +
       (facts.reason === 'Upstream' ? '' : word('reason', facts.reason)) +
@@ -162,8 +153,7 @@ const jsonFormat: LineFormat = {
       member('span.id', facts.spanId) +
       member('jwt.sub', facts.subject) +
       `,"protocol":"${protocolOf(facts)}"` +
-      modelText(facts.model, modelMember) +
-      rareText(exchange, facts, writeMember) +
+      recordText(facts, writeMember) +
       (facts.retries === 0 ? '' : `,"retry.attempt":${facts.retries}`) +
       member('error', facts.error) +
       (facts.reason === 'Upstream' ? '' : member('reason', facts.reason)) +

@@ -1,7 +1,6 @@
 /** What is counted of the side of backends. */
 import { type MetricsSnapshot, metricDefinitions } from './metric-definitions.ts'
 import { type Label, TimedCounters } from './timed-counters.ts'
-import type { PoolFacts } from './types.ts'
 
 /** The only transport to backends so far. */
 const plaintext: readonly Label[] = ['plaintext']
@@ -18,10 +17,6 @@ export class UpstreamTelemetry {
   /** What is summed in place of bytes are retries. */
   readonly #retries: TimedCounters
   readonly #lookups = { ok: 0, failed: 0 }
-  readonly #picks = new TimedCounters(
-    metricDefinitions.inference_pick_duration_seconds.buckets ?? [],
-    (labels) => labels.map(String),
-  )
   #ejections = 0
 
   /** `labelTexts`: the texts of the labels of a request. */
@@ -42,11 +37,6 @@ export class UpstreamTelemetry {
     this.#retries.record(labels, 0, times)
   }
 
-  /** By the picker of a pool. */
-  picked({ name, failureMode, outcome, pickSeconds }: PoolFacts): void {
-    if (outcome !== undefined) this.#picks.record([name, failureMode, outcome], pickSeconds, 0)
-  }
-
   lookedUp(result: 'ok' | 'failed'): void {
     this.#lookups[result]++
   }
@@ -57,14 +47,11 @@ export class UpstreamTelemetry {
 
   addTo(snapshot: MetricsSnapshot): MetricsSnapshot {
     const { ok, failed } = this.#lookups
-    const picks = this.#picks.snapshot()
     return {
       ...snapshot,
       retries_total: this.#retries.snapshot().map(({ bytes }) => bytes),
       upstream_connect_duration_seconds: this.#connects.snapshot().map(({ duration }) => duration),
       upstream_call_duration_seconds: this.#callouts.snapshot().map(({ duration }) => duration),
-      inference_picks_total: picks.map(({ count }) => count),
-      inference_pick_duration_seconds: picks.map(({ duration }) => duration),
       upstream_ejections_total: [{ labels: [], values: [this.#ejections] }],
       dns_lookups_total: [
         { labels: ['ok'], values: [ok] },

@@ -15,8 +15,8 @@ import type { PortUse } from '../config/listener-tables.ts'
 import type { AccessLog } from '../telemetry/access-log.ts'
 import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'
 import { poolSeries } from '../telemetry/pool-series.ts'
-import type { WorkerTelemetry } from '../telemetry/telemetry.ts'
 import { ListenerPorts } from './listener-ports.ts'
+import type { WorkerTelemetry } from './telemetry.ts'
 import type { PortName } from './worker-messages.ts'
 import {
   type FromWorker,

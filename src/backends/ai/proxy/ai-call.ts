@@ -2,11 +2,7 @@
 import { GatewayError } from '../../../errors/index.ts'
 import type { ResponseHead } from '../../../exchange/exchange.ts'
 import { tokenLimitsOf } from '../../../exchange/rate-limits.ts'
-import type {
-  AttemptDescription,
-  BackendCall,
-  BackendFacts,
-} from '../../../proxy/request/backend-call.ts'
+import type { AttemptDescription, BackendCall } from '../../../proxy/request/backend-call.ts'
 import type { ErrorWriter } from '../../../proxy/request/error-response.ts'
 import { nameRetry, type RequestContext } from '../../../proxy/request/request-context.ts'
 import type { GatewayRuntime } from '../../../proxy/request/runtime.ts'
@@ -23,6 +19,7 @@ import {
 import { ModelCall, operationOf } from './model-call.ts'
 import { finishModelCall } from './model-facts.ts'
 import type { ModelBackend } from './model-providers.ts'
+import { ModelRecord } from './model-record.ts'
 import { errorWriterFor } from './own-answers.ts'
 import { prepareModelRequest } from './prepare.ts'
 import { receiveAnswer } from './receive.ts'
@@ -32,7 +29,7 @@ export class AiCall implements BackendCall {
   readonly #runtime: GatewayRuntime
   readonly #find: () => ModelBackend | undefined
   #call: ModelCall | undefined
-  facts: BackendFacts | undefined
+  record: ModelRecord | undefined
 
   /** `find`: the backend as it is configured now. */
   constructor(
@@ -122,6 +119,6 @@ export class AiCall implements BackendCall {
 
   finish(): void {
     if (this.#call === undefined) return
-    this.facts = { model: finishModelCall(this.#context, this.#call) }
+    this.record = new ModelRecord(finishModelCall(this.#context, this.#call))
   }
 }

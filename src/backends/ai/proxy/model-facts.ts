@@ -3,13 +3,13 @@
 import type { LearnedRecord } from '../../../exchange/learned.ts'
 import { tokenLimitsOf } from '../../../exchange/rate-limits.ts'
 import type { RequestContext } from '../../../proxy/request/request-context.ts'
-import type { ModelFacts, ModelParameters } from '../../../proxy/telemetry/types.ts'
 import { now } from '../../../proxy/upstream/choose.ts'
 import { inputWithCache, type Usage } from '../chat.ts'
 import { requestTexts } from '../guards/slots.ts'
 import { type JsonObject, numberAt, stringAt } from '../json.ts'
 import type { Said } from '../serve/said.ts'
 import { type ModelCall, operationOf } from './model-call.ts'
+import type { ModelFacts, ModelParameters } from './model-record.ts'
 
 /** `llm` of expressions, as far as it is known when they ask. */
 export function describeModelCall({ exchange }: RequestContext, call: ModelCall): void {

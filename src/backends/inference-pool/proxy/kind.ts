@@ -1,7 +1,7 @@
 /** InferencePools: an endpoint picker chooses the endpoint of each request. */
 import type { GatewayError } from '../../../errors/index.ts'
 import type { Exchange, RespondVerdict } from '../../../exchange/exchange.ts'
-import type { BackendCall, BackendFacts } from '../../../proxy/request/backend-call.ts'
+import type { BackendCall } from '../../../proxy/request/backend-call.ts'
 import type { BackendKind } from '../../../proxy/request/backend-kind.ts'
 import type { RequestContext } from '../../../proxy/request/request-context.ts'
 import type { GatewayRuntime } from '../../../proxy/request/runtime.ts'
@@ -36,8 +36,8 @@ class InferencePoolCall implements BackendCall {
     this.#pools = pools
   }
 
-  get facts(): BackendFacts {
-    return { pool: this.#call }
+  get record(): PoolCall | undefined {
+    return this.#call
   }
 
   resolve(): undefined | Promise<RespondVerdict | undefined> {

@@ -15,7 +15,7 @@ import type { EndpointPicker } from '../../../model/inference-pools.ts'
 import { isOwnAnswer, sendResponse } from '../../../policies/ext-proc/converse.ts'
 import { takeOver } from '../../../policies/ext-proc/immediate.ts'
 import { answerIn, type Processing } from '../../../policies/ext-proc/processing.ts'
-import type { PickOutcome, PoolFacts } from '../../../proxy/telemetry/types.ts'
+import type { BackendRecord } from '../../../proxy/telemetry/types.ts'
 import { chooseEndpoint, now } from '../../../proxy/upstream/choose.ts'
 import type { UpstreamEndpoint } from '../../../proxy/upstream/endpoint.ts'
 import type { RequestCap } from '../../../proxy/upstream/request-cap.ts'
@@ -27,13 +27,18 @@ interface Chance {
   readonly cap?: RequestCap
 }
 
-export class PoolCall implements PoolFacts {
+/** What came of asking an endpoint picker. */
+export type PickOutcome = 'picked' | 'fail_open' | 'fail_closed' | 'answered'
+
+export class PoolCall implements BackendRecord {
   readonly pool: Pool
   /** `namespace/name`. */
   readonly name: string
   readonly failureMode: EndpointPicker['failureMode']
+  /** Undefined if the request ended before. */
   outcome: PickOutcome | undefined
   pickSeconds = 0
+  /** Why the picker did not pick. */
   problem: string | undefined
   readonly #processing: Processing
   readonly #startedAt = now()
@@ -47,6 +52,14 @@ export class PoolCall implements PoolFacts {
     this.pool = pool
     this.failureMode = failureMode
     this.#processing = processing
+  }
+
+  eachField(visit: Parameters<BackendRecord['eachField']>[0]): void {
+    const ms = Math.trunc(this.pickSeconds * 1_000)
+    visit('inference.pool', this.name, false)
+    visit('inference.pick', this.outcome, false)
+    visit('inference.pick.duration', this.outcome === undefined ? undefined : `${ms}ms`, false)
+    visit('inference.pick.error', this.problem, true)
   }
 
   /** The picker was asked, and this came of it. */

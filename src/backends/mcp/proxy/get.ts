@@ -26,7 +26,7 @@ export function serveGet(
 ): RespondVerdict | Promise<RespondVerdict | undefined> {
   const session = findSession(exchange)
   if ('kind' in session) return session
-  const { context, hub, record } = exchange
+  const { context, hub, notes } = exchange
   const from = context.exchange.request.headers.get('last-event-id')
   const outlet = new ExchangeOutlet(context)
   const streams = new ServerStreams(session, outlet, from)
@@ -38,7 +38,7 @@ export function serveGet(
     outlet.keepAlive()
   })
   const stayOn = hub.onStop(() => outlet.end())
-  record.onClose(() => {
+  notes.onClose(() => {
     stayOn()
     endLooking()
     hub.known(session.state)?.held.delete(key)

@@ -25,7 +25,7 @@ export async function serveInitialize(
   request: McpRequest,
 ): Promise<RespondVerdict | undefined> {
   const closes = new Set<() => void>()
-  exchange.record.onClose(() => {
+  exchange.notes.onClose(() => {
     for (const close of closes) close()
   })
   const begun = await beginSession(exchange, request, {

@@ -35,14 +35,14 @@ export class LegacyClient {
 
   /** The stream; undefined settles it as soon as it has begun. */
   begin(): Promise<RespondVerdict | undefined> {
-    const { context, hub, record } = this.#exchange
+    const { context, hub, notes } = this.#exchange
     hub.legacyClients.set(this.id, this)
     const endLooking = hub.onSweep(() => {
       if (this.#state !== undefined) hub.live(this.#state)
       this.#outlet.keepAlive()
     })
     const stayOn = hub.onStop(() => this.#outlet.end())
-    record.onClose(() => {
+    notes.onClose(() => {
       stayOn()
       endLooking()
       this.#close()

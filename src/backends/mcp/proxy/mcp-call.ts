@@ -1,11 +1,11 @@
 import type { RespondVerdict } from '../../../exchange/exchange.ts'
-import type { BackendCall, BackendFacts } from '../../../proxy/request/backend-call.ts'
+import type { BackendCall } from '../../../proxy/request/backend-call.ts'
 import type { RequestContext } from '../../../proxy/request/request-context.ts'
 import type { GatewayRuntime } from '../../../proxy/request/runtime.ts'
-import type { McpFacts } from '../../../proxy/telemetry/types.ts'
 import { authenticateMcp } from './authenticate.ts'
 import type { McpHub } from './hub.ts'
 import { McpExchange } from './mcp-exchange.ts'
+import { type McpFacts, McpRecord } from './mcp-record.ts'
 import { serveMcp } from './serve.ts'
 
 type Answer = RespondVerdict | undefined
@@ -42,7 +42,7 @@ export class McpCall implements BackendCall {
     this.#close?.()
   }
 
-  get facts(): BackendFacts | undefined {
-    return this.#messages.length === 0 ? undefined : { mcp: this.#messages }
+  get record(): McpRecord | undefined {
+    return this.#messages.length === 0 ? undefined : new McpRecord(this.#messages)
   }
 }

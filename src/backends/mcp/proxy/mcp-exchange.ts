@@ -9,10 +9,10 @@ import type { RulePlacement } from '../../../proxy/config/placement.ts'
 import type { CompiledBackend } from '../../../proxy/config/rules.ts'
 import type { RequestContext } from '../../../proxy/request/request-context.ts'
 import type { GatewayRuntime } from '../../../proxy/request/runtime.ts'
-import type { McpFacts } from '../../../proxy/telemetry/types.ts'
 import { principalOf } from '../principal.ts'
 import { ClientView } from './client-view.ts'
 import type { McpHub } from './hub.ts'
+import type { McpFacts } from './mcp-record.ts'
 import type { McpBackend, McpTargetEntry } from './mcp-targets.ts'
 import { targetPart } from './resolve-mcp-target.ts'
 
@@ -22,7 +22,7 @@ function viewOf(context: RequestContext): ClientView {
 }
 
 /** What a request notes for the end of its exchange. */
-export interface McpRecord {
+export interface McpNotes {
   /** One for each message, for the log. */
   readonly messages: McpFacts[]
   /** Sets what is done when the exchange is over. */
@@ -33,7 +33,7 @@ export class McpExchange {
   readonly context: RequestContext
   readonly runtime: GatewayRuntime
   readonly hub: McpHub
-  readonly record: McpRecord
+  readonly notes: McpNotes
   readonly placement: RulePlacement
   readonly chosen: CompiledBackend
   /** The request as policies and targets see it, whatever becomes of the exchange itself. */
@@ -46,7 +46,7 @@ export class McpExchange {
     context: RequestContext,
     runtime: GatewayRuntime,
     hub: McpHub,
-    record: McpRecord,
+    notes: McpNotes,
     client = viewOf(context),
     isPassedOn = false,
   ) {
@@ -55,7 +55,7 @@ export class McpExchange {
     this.context = context
     this.runtime = runtime
     this.hub = hub
-    this.record = record
+    this.notes = notes
     this.placement = placement
     this.chosen = backend
     this.client = client
@@ -75,7 +75,7 @@ export class McpExchange {
   }
 
   #with(client: ClientView, isPassedOn: boolean): McpExchange {
-    return new McpExchange(this.context, this.runtime, this.hub, this.record, client, isPassedOn)
+    return new McpExchange(this.context, this.runtime, this.hub, this.notes, client, isPassedOn)
   }
 
   /** A digest of who the client is; undefined if no credentials were verified. */
@@ -169,7 +169,7 @@ export class McpExchange {
     this.#facts = facts
     // The thread that received the request logs it.
     if (this.#isPassedOn) return
-    const all = this.record.messages
+    const all = this.notes.messages
     const at = before === undefined ? -1 : all.indexOf(before)
     if (at < 0) all.push(facts)
     else all[at] = facts

@@ -146,7 +146,7 @@ function passingSession(exchange: McpExchange): ClientSession {
 }
 
 function serveMessages(session: ClientSession, messages: readonly McpMessage[]): Promise<Result> {
-  const { context, backend, hub, record } = session.exchange
+  const { context, backend, hub, notes } = session.exchange
   const isAdmitted = hub.admit(session.state)
   if (!isAdmitted) {
     const message = 'too many requests of the session are under way'
@@ -155,7 +155,7 @@ function serveMessages(session: ClientSession, messages: readonly McpMessage[]):
   const outlet = new ExchangeOutlet(context)
   const closes = new Set<() => void>()
   const abandon: Abandon = { onAbandon: (close) => closes.add(close) }
-  record.onClose(() => {
+  notes.onClose(() => {
     for (const close of closes) close()
     outlet.end()
   })

@@ -1,13 +1,20 @@
 /** What is counted of MCP clients. Labels are of the protocol and of the configuration, never clients'. */
-import { knownMethod } from '../../backends/mcp/methods.ts'
-import type { MetricsSnapshot } from './metric-definitions.ts'
-import { type Label, TimedCounters } from './timed-counters.ts'
-import type { McpFacts, RequestFacts } from './types.ts'
+
+import type { ServerExchange } from '../../../engine/contracts/requests.ts'
+import type { MetricsSnapshot } from '../../../proxy/telemetry/metric-definitions.ts'
+import { type Label, TimedCounters } from '../../../proxy/telemetry/timed-counters.ts'
+import type {
+  BackendRecord,
+  BackendTelemetry,
+  RequestFacts,
+} from '../../../proxy/telemetry/types.ts'
+import { knownMethod } from '../methods.ts'
+import { type McpFacts, McpRecord } from './mcp-record.ts'
 
 /** Where the labels of a place begin among those of requests: the same ones, in the same order. */
 const placeAt = 5
 
-export class McpTelemetry {
+export class McpTelemetry implements BackendTelemetry {
   readonly #requests: TimedCounters
   readonly #labels: Label[] = []
 
@@ -17,8 +24,14 @@ export class McpTelemetry {
   }
 
   /** `request`: the labels of the request, from which the place is taken. */
-  served({ backend, mcp = [] }: RequestFacts, request: readonly Label[]): void {
-    for (const facts of mcp) this.#count(backend, facts, request)
+  count(
+    record: BackendRecord,
+    _exchange: ServerExchange,
+    { backend }: RequestFacts,
+    request: readonly Label[],
+  ): void {
+    if (!(record instanceof McpRecord)) return
+    for (const facts of record.messages) this.#count(backend, facts, request)
   }
 
   #count(backend: string | undefined, facts: McpFacts, request: readonly Label[]): void {

@@ -1,10 +1,20 @@
 /** Metrics of requests to language models (OpenTelemetry, semantic conventions of generative AI). */
 
-import { inputWithCache } from '../../backends/ai/chat.ts'
-import type { ServerExchange } from '../../engine/contracts/requests.ts'
-import { type MetricName, type MetricsSnapshot, metricDefinitions } from './metric-definitions.ts'
-import { type Label, TimedCounters } from './timed-counters.ts'
-import type { Ejection, ModelFacts, RequestFacts } from './types.ts'
+import type { ServerExchange } from '../../../engine/contracts/requests.ts'
+import {
+  type MetricName,
+  type MetricsSnapshot,
+  metricDefinitions,
+} from '../../../proxy/telemetry/metric-definitions.ts'
+import { type Label, TimedCounters } from '../../../proxy/telemetry/timed-counters.ts'
+import type {
+  BackendRecord,
+  BackendTelemetry,
+  Ejection,
+  RequestFacts,
+} from '../../../proxy/telemetry/types.ts'
+import { inputWithCache } from '../chat.ts'
+import { type ModelFacts, ModelRecord } from './model-record.ts'
 
 /** Models that have labels of their own; clients may write any name. */
 const mostModels = 200
@@ -23,7 +33,7 @@ const countersOf = (
 /** By the labels, joined. */
 type Counts = Map<string, { readonly labels: readonly string[]; count: number }>
 
-export class ModelTelemetry {
+export class ModelTelemetry implements BackendTelemetry {
   readonly #models = new Set<string>()
   readonly #tokens: TimedCounters
   readonly #requests: TimedCounters
@@ -43,7 +53,9 @@ export class ModelTelemetry {
     this.#perToken = countersOf('gen_ai_server_time_per_output_token', describe)
   }
 
-  record(exchange: ServerExchange, facts: RequestFacts, model: ModelFacts): void {
+  count(record: BackendRecord, exchange: ServerExchange, facts: RequestFacts): void {
+    if (!(record instanceof ModelRecord)) return
+    const model = record.facts
     for (const { phase, guard, action } of model.checks) {
       count(this.#checks, [phase, guard, action])
     }

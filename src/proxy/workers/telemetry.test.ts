@@ -6,9 +6,9 @@ import type { ServerExchange } from '../../engine/contracts/requests.ts'
 import { startStreamCounters } from '../../engine/engine-counters.ts'
 import { startFloodCounters } from '../../engine/limits/http2-floods.ts'
 import { GatewayError } from '../../errors/index.ts'
-import { AccessLog } from './access-log.ts'
+import { AccessLog } from '../telemetry/access-log.ts'
+import type { RequestFacts } from '../telemetry/types.ts'
 import { createTelemetry } from './telemetry.ts'
-import type { RequestFacts } from './types.ts'
 
 const counters = {
   connectionsTotal: 3,

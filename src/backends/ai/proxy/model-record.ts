@@ -1,6 +1,55 @@
 /** Fields of a request to a language model, by the names of OpenTelemetry's conventions for them. */
-import { inputWithCache } from '../../backends/ai/chat.ts'
-import type { ModelFacts, ModelParameters } from './types.ts'
+
+import type { BackendRecord } from '../../../proxy/telemetry/types.ts'
+import { inputWithCache, type Usage } from '../chat.ts'
+import type { GuardCheck } from '../guards/guard-check.ts'
+
+/** What a request to a language model asked for; absent values were not given. */
+export interface ModelParameters {
+  readonly temperature: number | undefined
+  readonly top_p: number | undefined
+  readonly frequency_penalty: number | undefined
+  readonly presence_penalty: number | undefined
+  readonly seed: number | undefined
+  readonly max_tokens: number | undefined
+  readonly encoding_format: string | undefined
+  readonly dimensions: number | undefined
+}
+
+/** What is known of a request to a language model. */
+export interface ModelFacts {
+  readonly operation: 'chat' | 'embeddings' | 'count_tokens' | undefined
+  /** By the names of OpenTelemetry, such as `openai`. */
+  readonly provider: string | undefined
+  readonly requestModel: string | undefined
+  readonly responseModel: string | undefined
+  readonly usage: Usage | undefined
+  /** Read only by those who write them down. */
+  readonly parameters: (() => ModelParameters) | undefined
+  /** From the request to the first piece of a streamed answer. */
+  readonly firstTokenSeconds?: number
+  /** Between pieces of a streamed answer, for each token after the first. */
+  readonly perTokenSeconds?: number
+  /** From the last attempt to the end of its answer; absent where nobody was asked. */
+  readonly operationSeconds: number | undefined
+  /** Code of the error or status of the answer; undefined where all went well. */
+  readonly failure: string | undefined
+  readonly checks: readonly GuardCheck[]
+}
+
+/** What telemetry is told of a request to a language model. */
+export class ModelRecord implements BackendRecord {
+  readonly protocol = 'llm'
+  readonly facts: ModelFacts
+
+  constructor(facts: ModelFacts) {
+    this.facts = facts
+  }
+
+  eachField(visit: Parameters<BackendRecord['eachField']>[0]): void {
+    for (const { name, read } of modelFields) visit(name, read(this.facts), false)
+  }
+}
 
 type Value = string | number | undefined
 
@@ -15,7 +64,7 @@ const parameter = (name: string, of: keyof ModelParameters): ModelField =>
 const kind = (name: string, of: string): ModelField =>
   field(name, ({ usage }) => usage?.kinds?.[of])
 
-export const modelFields: readonly ModelField[] = [
+const modelFields: readonly ModelField[] = [
   field('gen_ai.operation.name', ({ operation }) => operation),
   field('gen_ai.provider.name', ({ provider }) => provider),
   field('gen_ai.request.model', ({ requestModel }) => requestModel),
@@ -43,18 +92,4 @@ export const modelFields: readonly ModelField[] = [
 /** Seconds with microseconds. */
 function rounded(seconds: number | undefined): number | undefined {
   return seconds === undefined ? undefined : Math.round(seconds * 1e6) / 1e6
-}
-
-/** The fields that are known, each written by a function. */
-export function modelText(
-  facts: ModelFacts | undefined,
-  write: (name: string, value: string | number) => string,
-): string {
-  if (facts === undefined) return ''
-  let text = ''
-  for (const { name, read } of modelFields) {
-    const value = read(facts)
-    if (value !== undefined && value !== '') text += write(name, value)
-  }
-  return text
 }

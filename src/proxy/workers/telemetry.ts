@@ -1,4 +1,6 @@
 /** Access log and counters of one worker. */
+
+import { backendTelemetry } from '../../backends/telemetry.ts'
 import { sharedText } from '../../base/repeated.ts'
 import { patternMemoryBytes } from '../../core/index.ts'
 import type { EngineCounters } from '../../engine/contracts/engine.ts'
@@ -7,17 +9,19 @@ import type { StreamCounters } from '../../engine/contracts/streams.ts'
 import { floodKindNames } from '../../engine/limits/http2-floods.ts'
 import type { GatewayError } from '../../errors/index.ts'
 import type { RoutePlace } from '../../exchange/exchange.ts'
-import { type AccessLogFormat, lineFormats, requestLine } from './access-line.ts'
-import type { AccessLog } from './access-log.ts'
-import { statusOf } from './access-text.ts'
-import { McpTelemetry } from './mcp-telemetry.ts'
-import { type MetricsSnapshot, metricDefinitions, type Series } from './metric-definitions.ts'
-import { ModelTelemetry } from './model-telemetry.ts'
-import { StreamTelemetry } from './stream-telemetry.ts'
-import { type Label, TimedCounters } from './timed-counters.ts'
-import { Timestamps } from './timestamp.ts'
-import type { RequestFacts, Telemetry } from './types.ts'
-import { UpstreamTelemetry } from './upstream-telemetry.ts'
+import { type AccessLogFormat, lineFormats, requestLine } from '../telemetry/access-line.ts'
+import type { AccessLog } from '../telemetry/access-log.ts'
+import { statusOf } from '../telemetry/access-text.ts'
+import {
+  type MetricsSnapshot,
+  metricDefinitions,
+  type Series,
+} from '../telemetry/metric-definitions.ts'
+import { StreamTelemetry } from '../telemetry/stream-telemetry.ts'
+import { type Label, TimedCounters } from '../telemetry/timed-counters.ts'
+import { Timestamps } from '../telemetry/timestamp.ts'
+import type { RequestFacts, Telemetry } from '../telemetry/types.ts'
+import { UpstreamTelemetry } from '../telemetry/upstream-telemetry.ts'
 
 /** Methods that get a label of their own; a client may send any other word. */
 const methods = new Set([
@@ -155,8 +159,7 @@ export function createTelemetry({ log, format, onBug }: TelemetryOptions): Worke
     (labels) => labels.map(String),
   )
   const upstream = new UpstreamTelemetry(labelTexts)
-  const models = new ModelTelemetry()
-  const mcp = new McpTelemetry(labelTexts)
+  const backends = backendTelemetry(labelTexts)
   const spans = { exported: 0, dropped: 0 }
   // Filled anew for each request, read before the next.
   const labels: Label[] = metricDefinitions.requests_total.labels.map(() => '')
@@ -168,9 +171,8 @@ export function createTelemetry({ log, format, onBug }: TelemetryOptions): Worke
       fillLabels(labels, exchange, facts)
       requests.record(labels, facts.durationMs / 1_000, exchange.responseBytes)
       if (facts.retries > 0) upstream.retried(labels, facts.retries)
-      if (facts.model !== undefined) models.record(exchange, facts, facts.model)
-      if (facts.pool !== undefined) upstream.picked(facts.pool)
-      if (facts.mcp !== undefined) mcp.served(facts, labels)
+      if (facts.record === undefined) return
+      for (const part of backends) part.count(facts.record, exchange, facts, labels)
     },
 
     onSpans(exported: number, dropped: number): void {
@@ -184,7 +186,8 @@ export function createTelemetry({ log, format, onBug }: TelemetryOptions): Worke
 
     onEjected(ejection): void {
       upstream.ejected()
-      if (ejection !== undefined) models.ejected(ejection)
+      if (ejection === undefined) return
+      for (const part of backends) part.ejected?.(ejection)
     },
 
     onStreamDone(stream, facts): void {
@@ -217,7 +220,7 @@ export function createTelemetry({ log, format, onBug }: TelemetryOptions): Worke
         ...engineSeries(engine),
       }
       const ofStreams = streams.addTo(ofRequests, streamCounters)
-      return mcp.addTo(models.addTo(upstream.addTo(ofStreams)))
+      return backends.reduce((all, part) => part.addTo(all), upstream.addTo(ofStreams))
     },
   }
 }
