@@ -40,15 +40,15 @@ export interface ConnectedProxy extends ProxyState {
   readonly state: 'connected' | 'ready' | 'silent'
 }
 
-/** A rejection as conditions tell it, with the Gateway whose proxy it is of. */
-interface Standing extends Rejection {
+/** A rejection with the Gateway whose proxy it comes from, as conditions name it. */
+interface ProxyRejection extends Rejection {
   readonly gateway?: string
 }
 
 interface Persisted {
   readonly proxies: readonly (readonly [string, Pick<ProxySnapshot, 'value' | 'context'>])[]
   readonly latched: readonly (readonly [ObjectKey, number])[]
-  readonly rejected: readonly (readonly [string, Standing])[]
+  readonly rejected: readonly (readonly [string, ProxyRejection])[]
   readonly addresses: readonly (readonly [string, string])[]
   readonly timers: readonly PendingTimer[]
   readonly silent: readonly string[]
@@ -65,7 +65,7 @@ export class Delivery {
   /** Gateway, `namespace/name` -> addresses, joined by commas; they stand while no proxy is there. */
   readonly #addresses = new Map<string, string>()
   /** Resource key -> why it is refused; each is a fact. */
-  readonly #rejected = new Map<string, Standing>()
+  readonly #rejected = new Map<string, ProxyRejection>()
   /** Objects of which some resource is refused; each is a fact. */
   #refusedObjects: readonly ObjectKey[] = []
   /** Proxies that owe an answer for too long. */
@@ -303,7 +303,7 @@ export class Delivery {
   }
 
   #joinRejections(): void {
-    const standing = new Map<string, Standing>()
+    const standing = new Map<string, ProxyRejection>()
     for (const key of [...this.#proxies.keys()].sort()) {
       const context = this.#proxies.get(key)?.context
       for (const [resource, rejection] of Object.entries(context?.rejections ?? {})) {
@@ -337,7 +337,7 @@ export class Delivery {
     return false
   }
 
-  #setRejected(key: string, rejection: Standing | undefined): void {
+  #setRejected(key: string, rejection: ProxyRejection | undefined): void {
     if (rejection === undefined) this.#rejected.delete(key)
     else this.#rejected.set(key, rejection)
     this.#graph.setFact(`rejected:${key}`, rejection?.message)
@@ -346,7 +346,7 @@ export class Delivery {
 }
 
 /** Says which proxy it is, where there can be several. */
-function named(rejection: Rejection, context: ProxyState | undefined): Standing {
+function named(rejection: Rejection, context: ProxyState | undefined): ProxyRejection {
   if (context?.gateway === undefined) return rejection
   const { code, message } = rejection
   return { code, message: `proxy ${context.proxy}: ${message}`, gateway: context.gateway }

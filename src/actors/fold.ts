@@ -19,7 +19,7 @@ import type { DesiredDelta, VersionedResource } from '../model/resources.ts'
 import { type ConnectedProxy, Delivery } from './delivery.ts'
 import type { PendingTimer } from './delivery-timers.ts'
 import { DeploymentReports } from './deployment-reports.ts'
-import type { ResourceInput, Sighting } from './resource.machine.ts'
+import type { ObservedAt, ResourceInput } from './resource.machine.ts'
 import { absentResource, nextResource, resourceMachine } from './resource.machine.ts'
 
 /** Changes with every change of what the fold makes of a log; digests compare only within one. */
@@ -236,7 +236,7 @@ export class Fold {
       .map(([key, status]) => [parseObjectKey(key), status])
   }
 
-  #isResourceEvent(event: SluiceEvent, seen: Sighting): boolean {
+  #isResourceEvent(event: SluiceEvent, seen: ObservedAt): boolean {
     const input = toResourceInput(event, seen)
     if (input === undefined) return false
     this.#observed = true
@@ -337,7 +337,7 @@ function generationOf(state: ObjectState): number {
   return state.object === undefined ? (state.refused?.generation ?? 0) : state.generation
 }
 
-function toResourceInput(event: SluiceEvent, seen: Sighting): ResourceInput | undefined {
+function toResourceInput(event: SluiceEvent, seen: ObservedAt): ResourceInput | undefined {
   switch (event.type) {
     case 'dev.sluice.resource.applied.v1': {
       const { uid, resourceVersion, generation, object } = event.data

@@ -18,8 +18,8 @@ import type { ObjectState, ObservedObject, Refusal } from '../desired/object-sta
 import type { Age, ObjectRef } from '../model/names.ts'
 import { stepOf } from './pure-transition.ts'
 
-/** When and where in the log something was seen. */
-export interface Sighting {
+/** When an object was observed, and at which position of the log. */
+export interface ObservedAt {
   readonly sequence: number
   /** Milliseconds since the epoch. */
   readonly timeMs: number
@@ -32,19 +32,19 @@ export type ResourceInput =
       readonly resourceVersion: string
       readonly generation: number
       readonly object: ObservedObject
-      readonly seen: Sighting
+      readonly seen: ObservedAt
     }
   | {
       readonly type: 'REFUSED'
       readonly uid: string
       readonly resourceVersion: string
       readonly refusal: Refusal
-      readonly seen: Sighting
+      readonly seen: ObservedAt
     }
   | { readonly type: 'DELETED'; readonly uid: string }
 
 /** Age per Gateway API: the creation time, else the order of first sight. */
-function ageOf(object: ObservedObject, first: Sighting): Age {
+function ageOf(object: ObservedObject, first: ObservedAt): Age {
   const created = Date.parse(object.metadata.creationTimestamp ?? '')
   if (!Number.isNaN(created)) return { created, order: 0 }
   return { created: first.timeMs, order: first.sequence }
@@ -52,7 +52,7 @@ function ageOf(object: ObservedObject, first: Sighting): Age {
 
 interface Context {
   readonly ref: ObjectRef
-  readonly firstSeen: Sighting | undefined
+  readonly firstSeen: ObservedAt | undefined
   readonly state: ObjectState | undefined
 }
 

@@ -1,4 +1,4 @@
-/** An entry of a key-value bucket of NATS as the lease, where there is no Kubernetes. */
+/** An entry of a key-value bucket of NATS as the lease, for replicas without Kubernetes. */
 import { NatsRecord } from '../log/nats-record.ts'
 import type { Lease, LeaseOptions } from './lease.ts'
 import { type LeaseRecord, type LeaseStore, RecordLease } from './record-lease.ts'
@@ -47,7 +47,7 @@ function storeIn(record: NatsRecord): LeaseStore {
   }
 }
 
-/** What somebody else has put there is nobody's lease, and is replaced. */
+/** An entry that is not a lease is replaced. */
 function parse(text: string, revision: number): LeaseRecord {
   const version = `${revision}`
   try {

@@ -3,9 +3,9 @@
  * object of Kubernetes, or an entry of a key-value bucket of NATS.
  *
  * ```
- *   watching ── nobody holds it, or the record stood still for its whole duration ──► taking
+ *   watching ── it is free, or the record stood still for its whole duration ──► taking
  *   taking ── the store took our version ──► holding ── renewed in time ──► holding
- *      │ somebody was faster                      │ not renewed in time, or somebody else's
+ *      │ another replica was faster               │ not renewed in time, or taken by another
  *      ▼                                          ▼
  *   watching ◄────────────────────────────────────┘
  * ```
@@ -14,13 +14,13 @@
  * the record has not changed. The epoch rises with every change of holder.
  */
 import type { Lease, LeaseOptions } from './lease.ts'
-import { type Moment, Term } from './term.ts'
+import { type Instant, Term } from './term.ts'
 
 /** What the record says. */
 export interface LeaseRecord {
   /** Changes with every write. */
   readonly version: string
-  /** Absent where it was given up. */
+  /** Not set after it was given up. */
   readonly holder?: string
   /** How long the holder counts as alive without a write, in milliseconds. */
   readonly durationMs: number
@@ -31,11 +31,11 @@ export interface LeaseRecord {
 
 /** Where the record is kept. Every method rejects where the store does not answer. */
 export interface LeaseStore {
-  /** Undefined where there is none. An answer that comes after `timeoutMs` is of no use. */
+  /** Undefined if there is none. An answer after `timeoutMs` is of no use. */
   read(timeoutMs: number): Promise<LeaseRecord | undefined>
   /**
    * Puts a record in place of the one that was read last (`before`; undefined: there was none).
-   * Undefined where somebody else was faster.
+   * Undefined if another replica was faster.
    */
   write(
     before: LeaseRecord | undefined,
@@ -61,7 +61,7 @@ export class RecordLease implements Lease {
   #wake: (() => void) | undefined
   #expiry: NodeJS.Timeout | undefined
   /** The record as it was seen last, and since when it has not changed. */
-  #seen: { readonly version: string; readonly at: Moment } | undefined
+  #seen: { readonly version: string; readonly at: Instant } | undefined
   /** Before this moment the lease is left to others. */
   #abstainUntil = 0
   /** Since when this replica can do nothing without the lease, by `performance.now()`. */
@@ -162,7 +162,7 @@ export class RecordLease implements Lease {
 
   #isFree({ holder, durationMs, wantedBy = this.#options.identity }: LeaseRecord): boolean {
     const { identity, isGone } = this.#options
-    // It was let go for somebody else, who should be quick about it.
+    // It was given up for another replica, which should take it soon.
     if (holder === undefined && wantedBy !== identity && !this.#stoodStillFor(durationMs)) {
       return false
     }
@@ -228,7 +228,7 @@ export class RecordLease implements Lease {
     this.#options.onLost(reason)
   }
 
-  /** Lets others have it at once; where that fails, they wait until it has run out. */
+  /** Frees the lease at once. If that fails, others wait until it has run out. */
   async #release(): Promise<void> {
     try {
       const record = await this.#read()
@@ -241,7 +241,7 @@ export class RecordLease implements Lease {
       )
       if (given !== undefined) this.#note(given)
     } catch {
-      // As said.
+      // The lease runs out by itself.
     }
   }
 

@@ -15,11 +15,11 @@ export class Term {
   }
 
   /** Call it before a renewal is sent; pass what it gives to `extend` once the answer is there. */
-  static now(): Moment {
+  static now(): Instant {
     return { monotonic: performance.now(), wall: Date.now() }
   }
 
-  extend(epoch: number, sent: Moment): void {
+  extend(epoch: number, sent: Instant): void {
     this.#epoch = epoch
     this.#monotonic = sent.monotonic
     this.#wall = sent.wall
@@ -29,7 +29,7 @@ export class Term {
     this.#epoch = undefined
   }
 
-  /** The epoch, also where the term has run out without anybody noticing. */
+  /** The epoch, even if the term has run out since. */
   get granted(): number | undefined {
     return this.#epoch
   }
@@ -38,7 +38,7 @@ export class Term {
     return this.leftMs > 0 ? this.#epoch : undefined
   }
 
-  /** Milliseconds until it is over; zero or less where it is. */
+  /** Milliseconds until it is over; zero or less if it is. */
   get leftMs(): number {
     if (this.#epoch === undefined) return 0
     const { monotonic, wall } = Term.now()
@@ -46,7 +46,7 @@ export class Term {
   }
 }
 
-export interface Moment {
+export interface Instant {
   readonly monotonic: number
   readonly wall: number
 }

@@ -3,7 +3,7 @@ import type { ResourceKey } from '../model/resources.ts'
 
 /** What proxies answer. `sequence` is the log position of the configuration that they mean. */
 export interface ChannelAnswers {
-  /** A watermark: it rises, and is told again where it stands still and a rejection has gone. */
+  /** A watermark: it rises, and is repeated if a rejection has gone and it has not risen. */
   onAck(proxy: string, sequence: number): void
   onReject(proxy: string, sequence: number, key: ResourceKey, code: string, message: string): void
   /** A resource that was rejected is in force, or has gone. */

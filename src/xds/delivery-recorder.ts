@@ -27,7 +27,7 @@ export interface DeliveryRecorderOptions {
   readonly append: (events: readonly SluiceEvent[]) => void
 }
 
-interface Standing {
+interface StandingRejection {
   readonly code: string
   readonly message: string
   readonly sequence: number
@@ -41,10 +41,10 @@ interface Place extends Pick<ProxyPresence, 'gateway' | 'stream'> {
 
 interface Answers {
   readonly place: Place
-  /** Undefined where nobody has introduced it. */
+  /** Undefined if the proxy has not connected yet. */
   readonly presence: ProxyPresence | undefined
   watermark: number
-  readonly refused: Map<ResourceKey, Standing>
+  readonly refused: Map<ResourceKey, StandingRejection>
 }
 
 const quietMs = 250

@@ -1,13 +1,13 @@
 /**
  * The configuration server: what `createChannel` is for workers of the same process, for proxies
- * elsewhere. Whoever runs the pipeline starts it before the first listing, hands it every published
- * change set, and gives it somebody to tell what proxies answer:
+ * elsewhere. The control plane starts it before the first listing, publishes every change set to it,
+ * and records what proxies answer:
  *
  * ```ts
- * const recorder = new DeliveryRecorder({ clock, cluster, run, append })
- * const xds = await startXdsServer({ address: ':9978', answers: recorder, verify, tls })
- * new Reconciler({ publish: (delta) => xds.publish(secrets.join(delta)), ... })
- * xds.expect(proxiesOfTheFold)   // after a start: who does not come back is recorded as gone
+ * const xds = createXdsServer({ address: ':9978', answers: plane.recorder, verify, tls })
+ * await xds.start()
+ * xds.publish(delta)             // with the secret values that its resources refer to
+ * xds.expect(proxiesOfTheFold)   // after a restart: proxies that do not return are recorded as gone
  * ```
  *
  * Before the first change set streams are refused with UNAVAILABLE, so that no proxy takes "nothing
