@@ -129,6 +129,77 @@ describe('boundaries', () => {
   })
 })
 
+/** Everything that may import a source file. */
+const readers = [
+  ...sources,
+  ...globSync('{test,bench,scripts,playground,examples}/**/*.{ts,mjs}', { cwd: root }),
+].map((file) => ({ file, text: readFileSync(join(root, file), 'utf8') }))
+
+/** Files whose exports are for users of the package, by its manifest; and those that they pass on. */
+const published = new Set(
+  Object.values(
+    (JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { exports: object }).exports,
+  ).flatMap(({ types = '' }: { types?: string }) =>
+    types === '' ? [] : [types.replace('./dist/types/', '').replace('.d.ts', '.ts')],
+  ),
+)
+
+/** What files take from a file: its names, or the text of each file that takes it as a whole. */
+interface Taken {
+  readonly names: Set<string>
+  readonly wholes: string[]
+}
+
+const importForm =
+  /\b(import|export)\s+(?:type\s+)?(\{[^}]*\}|\*(?:\s+as\s+\w+)?)\s+from\s+'(\.[^']+)'|\bimport\(\s*'(\.[^']+)'/g
+
+function takenFrom(): ReadonlyMap<string, Taken> {
+  const taken = new Map<string, Taken>()
+  for (const { file, text } of readers) {
+    for (const [, keyword, what = '*', path, dynamic] of text.matchAll(importForm)) {
+      const to = target({ from: file, specifier: path ?? dynamic ?? '' })
+      const found = taken.get(to) ?? { names: new Set(), wholes: [] }
+      taken.set(to, found)
+      for (const [, name = ''] of what.matchAll(/(?:type\s+)?(\w+)(?:\s+as\s+\w+)?\s*[,}]/g)) {
+        found.names.add(name)
+      }
+      if (!what.startsWith('*')) continue
+      if (keyword === 'export' && published.has(file)) published.add(to)
+      else found.wholes.push(text)
+    }
+  }
+  return taken
+}
+
+/** Names that a file exports where it declares them, or in a list. */
+function exportsOf(text: string): string[] {
+  const declared = text.matchAll(
+    /^export (?:declare |abstract |async )*(?:const|let|function\*?|class|interface|type|enum) (\w+)/gm,
+  )
+  const listed = [...text.matchAll(/^export (?:type )?\{([^}]*)\}/gm)].flatMap(([, list = '']) =>
+    list.split(',').map((entry) => entry.trim().split(/\s+/).at(-1) ?? ''),
+  )
+  return [...[...declared].map(([, name = '']) => name), ...listed.filter((name) => name !== '')]
+}
+
+describe('exports', () => {
+  it('exports a name only if another file imports it, or the package publishes it', () => {
+    const taken = takenFrom()
+    const unused = production
+      .filter((file) => file.startsWith('src/') && !file.includes('/generated/'))
+      .filter((file) => !published.has(file))
+      .flatMap((file) => {
+        const { names, wholes } = taken.get(file) ?? { names: new Set(), wholes: [] }
+        const isNamed = (name: string) =>
+          wholes.some((text) => new RegExp(`\\b${name}\\b`).test(text))
+        return exportsOf(readFileSync(join(root, file), 'utf8'))
+          .filter((name) => !names.has(name) && !isNamed(name))
+          .map((name) => `${file}: ${name}`)
+      })
+    expect(unused).toEqual([])
+  })
+})
+
 describe('size', () => {
   it('keeps every source and test file under 400 lines', () => {
     const tests = globSync('{{src,events}/**/*.test,test/**/*}.ts', { cwd: root })

@@ -1,5 +1,5 @@
 /** Why an evaluation has no value; callers treat a missing key differently from the rest. */
-export type CelErrorKind =
+type CelErrorKind =
   /** A key, index, field or variable that is not there, or a field of null. */
   | 'missing'
   /** No operator or function for values of these types. */

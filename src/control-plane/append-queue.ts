@@ -6,7 +6,7 @@ import type { SluiceEvent } from '../../events/index.ts'
 import { type EventLog, LogError } from '../log/index.ts'
 import type { ControllerMetrics } from './controller/metrics.ts'
 
-export type AppendStage = 'source' | 'decision' | 'delivery' | 'lease' | 'effect' | 'digest'
+type AppendStage = 'source' | 'decision' | 'delivery' | 'lease' | 'effect' | 'digest'
 
 interface AppendQueueOptions {
   readonly metrics: Pick<ControllerMetrics, 'add'>

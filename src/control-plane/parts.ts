@@ -29,7 +29,7 @@ export interface Source {
 }
 
 /** The way to proxies. */
-export interface Channel {
+interface Channel {
   publish(delta: DesiredDelta): void
   close?(): Promise<void>
 }

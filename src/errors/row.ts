@@ -1,10 +1,10 @@
 /** One row of the catalogue of errors. */
 
 /** Whose fault it is. */
-export type ErrorSource = 'downstream' | 'upstream' | 'internal'
+type ErrorSource = 'downstream' | 'upstream' | 'internal'
 
 /** May the request be sent again? `reused` = only when the connection had served before. */
-export type RetryRule = 'no' | 'yes' | 'reused'
+type RetryRule = 'no' | 'yes' | 'reused'
 
 export interface ErrorRow {
   readonly status: number

@@ -14,7 +14,7 @@ export interface KubeObject {
   readonly [field: string]: unknown
 }
 
-export interface KubeMeta {
+interface KubeMeta {
   readonly name: string
   readonly namespace?: string
   readonly uid?: string
@@ -43,14 +43,14 @@ export interface KubeList {
   readonly items: readonly KubeObject[] | null
 }
 
-export interface WatchEvent {
+interface WatchEvent {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'
   readonly object: KubeObject
 }
 
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>
 
-export interface RequestOptions {
+interface RequestOptions {
   readonly query?: Query
   readonly body?: unknown
   readonly contentType?: string

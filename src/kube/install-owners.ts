@@ -21,7 +21,7 @@ export interface InstallOwners {
   readonly clusterWide?: OwnerReference
 }
 
-export interface InstallNames {
+interface InstallNames {
   readonly namespace: string
   /** The controller's Deployment. */
   readonly deployment?: string | undefined

@@ -4,7 +4,7 @@ import { KubeError } from './error.ts'
 import { type OwnerReference, ownedBy } from './install-owners.ts'
 import { objectPath } from './paths.ts'
 
-export interface SharedSecret {
+interface SharedSecret {
   readonly namespace: string
   readonly name: string
   readonly key: string

@@ -1,7 +1,7 @@
 /** Who a service-account token belongs to, as the API server tells (authentication.k8s.io/v1). */
 import type { KubeClient } from './client.ts'
 
-export interface TokenIdentity {
+interface TokenIdentity {
   /** Such as `system:serviceaccount:shop:edge`. */
   readonly username: string
   readonly groups: readonly string[]

@@ -6,7 +6,7 @@ import { type KubeClient, KubeError, type OwnerReference, ownedBy } from '../kub
 import type { LeaseOptions } from './lease.ts'
 import { type LeaseRecord, type LeaseStore, RecordLease } from './record-lease.ts'
 
-export interface KubernetesLeaseOptions extends LeaseOptions {
+interface KubernetesLeaseOptions extends LeaseOptions {
   readonly client: KubeClient
   readonly namespace: string
   readonly name: string

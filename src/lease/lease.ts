@@ -1,5 +1,5 @@
 /** What all leases have in common, wherever they are stored. */
-export interface LeaseEvents {
+interface LeaseEvents {
   /** This replica holds the lease now, under an epoch higher than any before. */
   onAcquired(epoch: number): void
   /** It does not hold it any more; what it began to write must not be continued. */

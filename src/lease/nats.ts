@@ -3,7 +3,7 @@ import { NatsRecord } from '../log/nats-record.ts'
 import type { Lease, LeaseOptions } from './lease.ts'
 import { type LeaseRecord, type LeaseStore, RecordLease } from './record-lease.ts'
 
-export interface NatsLeaseOptions extends LeaseOptions {
+interface NatsLeaseOptions extends LeaseOptions {
   /** As of the log. */
   readonly servers: string
   readonly isGone?: (holder: string) => boolean

@@ -157,7 +157,7 @@ function numberOf(database: DatabaseSync, query: string): number {
 }
 
 /** Renames the file of a closed log, with what SQLite keeps beside it; gives the new path. */
-export function moveLogAside(path: string): string {
+function moveLogAside(path: string): string {
   let number = 1
   while (existsSync(`${path}.corrupt-${number}`)) number++
   const aside = `${path}.corrupt-${number}`

@@ -1,5 +1,14 @@
 export { openEmbeddedLog, readEmbeddedLog } from './embedded.ts'
 export { maxEventBytes } from './encode.ts'
-export * from './log.ts'
+export {
+  type AppendProblem,
+  beginning,
+  type EventLog,
+  LogError,
+  type LogErrorCode,
+  type Position,
+  type Recorded,
+  type Snapshot,
+} from './log.ts'
 export { MemoryLog } from './memory.ts'
-export * from './subjects.ts'
+export { clusterName, subjectOf } from './subjects.ts'

@@ -5,7 +5,7 @@
  * NATS gives a meaning to dots, '*', '>' and white space. An empty token (the namespace of a
  * cluster-scoped object) is written `_`, and a token that is itself `_` is `%5F`.
  */
-export interface SubjectParts {
+interface SubjectParts {
   readonly cluster: string
   readonly kind: string
   /** Empty for cluster-scoped objects. */

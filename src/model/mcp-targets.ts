@@ -13,7 +13,7 @@ export interface McpTarget {
   readonly destination: McpDestination
 }
 
-export type McpDestination =
+type McpDestination =
   | { readonly type: 'static'; readonly host: string; readonly port: number }
   | {
       readonly type: 'service'

@@ -1,5 +1,4 @@
 /** The data plane: takes configuration in, and makes what answers the engine's callbacks. */
-
 import { addBackendKinds } from '../backends/registry.ts'
 import type { HeadRecord } from '../core/head-record.ts'
 import type { IoCore } from '../core/io-core.ts'
@@ -64,7 +63,7 @@ export interface DataPlaneSettings {
   readonly tickets?: TicketKeyring
 }
 
-export interface DataPlaneParts {
+interface DataPlaneParts {
   readonly core: IoCore
   /** The record into which the engine reads request heads: routes are matched against it. */
   readonly head: HeadRecord

@@ -71,7 +71,7 @@ function put(found: Map<string, AttributeValue>, name: string, result: CelResult
 const maxDepth = 32
 
 /** A copy as plain data; undefined for errors and null, which are left out of lists and maps, too. */
-export function toAttribute(result: CelResult, depth = 0): AttributeValue | undefined {
+function toAttribute(result: CelResult, depth = 0): AttributeValue | undefined {
   if (result === null || isCelError(result) || depth > maxDepth) return undefined
   if (typeof result !== 'object') return result
   if (isList(result)) {

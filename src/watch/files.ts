@@ -28,7 +28,7 @@ export interface FileSourceOptions extends ObserveOptions {
 }
 
 /** All in milliseconds. */
-export interface FileSourceTiming {
+interface FileSourceTiming {
   /** Quiet time after a notification: one save makes several of them. */
   readonly debounceMs: number
   /** Longest wait when notifications never cease. */

@@ -14,7 +14,7 @@ import { FileSource, type FileSourceOptions } from './files.ts'
 import { ResourceIndex } from './resource-index.ts'
 import { formatProblem, type SourceProblem } from './source-problem.ts'
 
-export interface ManifestFilesOptions extends Omit<FileSourceOptions, 'index' | 'epoch'> {
+interface ManifestFilesOptions extends Omit<FileSourceOptions, 'index' | 'epoch'> {
   /** Do other replicas write to the same log, so that this one may have to follow? */
   readonly isShared: boolean
 }

@@ -33,7 +33,7 @@ export interface Claim {
   readonly content: ClaimContent
 }
 
-export type ClaimContent =
+type ClaimContent =
   | ObservedContent
   /** The file cannot be read at present: whatever the log has of the object stays. */
   | { readonly state: 'retained' }

@@ -25,7 +25,7 @@ export interface SourceProblem {
  * - `unwatched`: a folder whose changes are found by looking only.
  * - `unrecorded`: changes that the log did not take yet.
  */
-export type SourceProblemReason =
+type SourceProblemReason =
   | 'unreadable'
   | 'syntax'
   | 'invalid'

@@ -33,7 +33,7 @@ import {
 } from './fields.ts'
 
 /** How objects of the model differ from a type of message. Fields have their names in camel case. */
-export interface Shape {
+interface Shape {
   /** Fields whose members belong to the object around them. */
   readonly inlined?: readonly string[]
   /** The words that a field may have. */
@@ -61,7 +61,7 @@ type MessageField = DescField & { readonly fieldKind: 'message' }
 const isUntagged = ({ fields }: DescOneof): boolean =>
   fields.some(({ fieldKind }) => fieldKind === 'scalar')
 
-export class MessageCodec implements ValueCodec {
+class MessageCodec implements ValueCodec {
   readonly wireType = WireType.LengthDelimited
   readonly #name: string
   readonly #shape: Shape

@@ -7,7 +7,7 @@ import { Findings } from './fields.ts'
 import { deltaCodec, policyPhases, policySections } from './shapes.ts'
 
 /** A resource that could not be read, or not wholly; the receiver rejects it by its key. */
-export interface UnreadableResource {
+interface UnreadableResource {
   /** Empty if not even the key could be read. */
   readonly key: ResourceKey
   readonly version: string

@@ -214,7 +214,7 @@ export function encodePiece(key: ResourceKey, version: string, body: Uint8Array)
 }
 
 /** A response as its parts. */
-export interface ResponseParts {
+interface ResponseParts {
   readonly position: number
   readonly nonce: string
   readonly pieces: Iterable<DiscoveryPiece>

@@ -6,7 +6,7 @@ import { createSecureContext } from 'node:tls'
 import { ServerCredentials } from '@grpc/grpc-js'
 
 /** A certificate chain, leaf first, and its private key; PEM. */
-export interface TlsPair {
+interface TlsPair {
   readonly certificate: string | Uint8Array
   readonly privateKey: string | Uint8Array
 }

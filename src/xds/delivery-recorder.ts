@@ -17,7 +17,7 @@ import { subjectOf } from '../log/index.ts'
 import type { ResourceKey } from '../model/resources.ts'
 import type { ProxyAnswers, ProxyPresence } from './answers.ts'
 
-export interface DeliveryRecorderOptions {
+interface DeliveryRecorderOptions {
   readonly clock: Clock
   readonly cluster: string
   /** Unique for this run of the process, so that events of two runs never share an id. */

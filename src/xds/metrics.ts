@@ -45,7 +45,7 @@ export class XdsCounters {
 }
 
 /** What is true now, beside what was counted. */
-export interface XdsGauges {
+interface XdsGauges {
   readonly proxies: number
   readonly published: number
   readonly sequence: number

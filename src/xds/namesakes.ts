@@ -6,7 +6,7 @@ interface Client {
   readonly call: { getPeer(): string }
 }
 
-export interface Namesake {
+interface Namesake {
   /** For people. */
   readonly text: string
   /** Is it of another Gateway? Names count for all of them, so nobody takes that of a stranger's proxy. */

@@ -41,7 +41,7 @@ const none: ReadonlySet<Node> = new Set()
 const formOf = (versioned: VersionedResource): Form => ({ versioned, isBroken: false })
 
 /** A resource that cannot be encoded: a bug, which must not keep the others from being served. */
-export type OnUnencodable = (key: ResourceKey, sequence: number, error: unknown) => void
+type OnUnencodable = (key: ResourceKey, sequence: number, error: unknown) => void
 
 export class PublishedState {
   readonly #entries = new Map<ResourceKey, Entry>()

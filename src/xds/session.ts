@@ -25,12 +25,12 @@ import type { XdsCounters } from './metrics.ts'
 import type { PublishedState, View } from './published-state.ts'
 
 /** The way to the proxy. */
-export interface Wire {
+interface Wire {
   /** Resolves once the bytes are on their way: a proxy that does not read holds this up. */
   write(bytes: Uint8Array): Promise<void>
 }
 
-export interface SessionOptions {
+interface SessionOptions {
   readonly node: ProxyNode
   readonly state: PublishedState
   readonly answers: ChannelAnswers

@@ -10,7 +10,7 @@ export interface ProxyIdentity {
   readonly gateway?: ObjectName
 }
 
-export interface Credentials {
+interface Credentials {
   /** The bearer token; undefined where none came. */
   readonly token: string | undefined
   /** Address of the other side, as gRPC writes it. */

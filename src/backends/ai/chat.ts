@@ -3,7 +3,6 @@
  * provider format is written from it, so formats and providers add up instead of multiplying. It
  * holds what at least two formats can say; a pair of equal formats does not pass through it.
  */
-
 import type { JsonObject } from './json.ts'
 
 /** What providers speak. */
@@ -362,8 +361,3 @@ export const hasToolBlocks = ({ turns }: Chat): boolean =>
 
 /** Name of a tool for providers that want one in each request with calls in its history. */
 export const unavailableTool = 'unavailable'
-
-/** Text blocks of a list joined by a separator. */
-export function textOf(blocks: readonly Block[], separator: string): string {
-  return blocks.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join(separator)
-}

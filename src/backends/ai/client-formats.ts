@@ -22,7 +22,7 @@ export interface AnswerContext {
   newId(): string
 }
 
-export interface ClientFormat {
+interface ClientFormat {
   /** @throws LlmError 400 where the body is no such request. */
   readRequest(body: JsonObject): Chat
   writeAnswer(answer: Answer, context: AnswerContext): JsonObject

@@ -23,7 +23,7 @@ import { ToolLabels } from './formats/tool-labels.ts'
 import type { JsonObject } from './json.ts'
 
 /** How the pieces of a streamed answer are framed. */
-export type Framing = 'sse' | 'event-stream'
+type Framing = 'sse' | 'event-stream'
 
 /** A request in a provider's format, with what is needed to read its answer. */
 export interface Translation {
@@ -35,7 +35,7 @@ export interface Translation {
   readError(status: number, text: string): ProviderError
 }
 
-export interface TranslationOptions extends ConverseOptions {
+interface TranslationOptions extends ConverseOptions {
   /** A fresh random part for an id. */
   newId(): string
 }

@@ -85,7 +85,7 @@ function mergeCapabilities(all: readonly ServerHello[]): Part {
   }
 }
 
-export interface GatewayHello {
+interface GatewayHello {
   /** Of the product. */
   readonly version: string
   /** What the client has asked for, or the latest version if that is unknown. */

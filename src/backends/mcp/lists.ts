@@ -65,7 +65,7 @@ function renamed(
 }
 
 /** Where `_meta` of a result names targets whose part is missing. */
-export const unavailableKey = 'sluice.dev/unavailable'
+const unavailableKey = 'sluice.dev/unavailable'
 
 /** The result with the parts of all targets, in their order. `missing`: those that failed. */
 export function mergedResult(

@@ -2,7 +2,7 @@
 import { type JsonNode, JsonRefusal, member, rawOf, scanJson, textOf } from './json/scan.ts'
 
 /** Deep enough for any schema or result that means something. */
-export const maxDepth = 128
+const maxDepth = 128
 /** Down to the parts of the items of a result: message, result, list, item, name. */
 const keptDepth = 7
 

@@ -22,7 +22,7 @@ export interface ItemMethod {
   readonly type: McpItemType
 }
 
-export type McpMethod =
+type McpMethod =
   | ListMethod
   | ItemMethod
   | { readonly kind: 'initialize' }
@@ -35,7 +35,7 @@ export type McpMethod =
   /** Unknown to the gateway: only a single target without authorization rules gets it. */
   | { readonly kind: 'other' }
 
-export type Capability = 'tools' | 'prompts' | 'resources' | 'logging' | 'completions'
+type Capability = 'tools' | 'prompts' | 'resources' | 'logging' | 'completions'
 
 export const listMethods: readonly ListMethod[] = [
   {

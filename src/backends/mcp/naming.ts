@@ -9,7 +9,7 @@
  */
 
 /** A name of a client, taken apart. */
-export interface TargetName {
+interface TargetName {
   readonly target: string
   readonly name: string
 }

@@ -3,7 +3,7 @@ import { type JsonNode, member, rawOf, splice, textOf } from './json/scan.ts'
 import type { McpMessage, McpResponse } from './message.ts'
 import { clientId, clientUri } from './naming.ts'
 
-export interface Edit {
+interface Edit {
   readonly start: number
   readonly end: number
   readonly text: string

@@ -25,7 +25,7 @@ interface ControllerLogOptions {
 }
 
 /** Name of the Secret with the key of secret digests, which all replicas share. */
-export const digestSecretName = 'sluice-digest-key'
+const digestSecretName = 'sluice-digest-key'
 
 /** @throws LogError, LogInUseError, KubeError or the system's error. */
 export async function openControllerLog(options: ControllerLogOptions): Promise<OpenedLog> {

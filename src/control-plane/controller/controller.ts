@@ -39,7 +39,7 @@ interface ControllerOptions {
   readonly notify: (severity: Severity, text: string) => void
 }
 
-export interface RunningController {
+interface RunningController {
   readonly healthAddress: string
   readonly metricsAddress: string
   /** Resolves when the first session serves; rejects if none ever can. */

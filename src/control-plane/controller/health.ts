@@ -6,7 +6,7 @@
 import { type Respond, type Routes, sendText } from '../../proxy/admin/server.ts'
 
 const parts = ['kubernetes', 'log', 'listing', 'configuration', 'xds'] as const
-export type HealthPart = (typeof parts)[number]
+type HealthPart = (typeof parts)[number]
 
 export class Health {
   readonly #problems = new Map<HealthPart, () => string | undefined>(

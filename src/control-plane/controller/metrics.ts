@@ -97,7 +97,7 @@ export const controllerMetrics = {
   controller_cpu_seconds_total: { type: 'counter', labels: [], help: 'User and system CPU time.' },
 } as const satisfies Record<string, MetricRow>
 
-export type ControllerMetric = keyof typeof controllerMetrics
+type ControllerMetric = keyof typeof controllerMetrics
 
 export class ControllerMetrics {
   readonly #values = new Map<ControllerMetric, MetricValues>()

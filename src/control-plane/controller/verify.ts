@@ -3,7 +3,7 @@ import { type KubeClient, reviewToken, serviceAccountOf } from '../../kube/index
 import { type VerifyProxy, verifyLoopback } from '../../xds/verifier.ts'
 
 /** Audience that a proxy's token must be made for. */
-export const proxyAudience = 'sluice'
+const proxyAudience = 'sluice'
 
 /**
  * A token gives the configuration of the Gateway that has the namespace and the name of its service

@@ -33,7 +33,7 @@ export interface CallListener {
   onDrain?(): void
 }
 
-export interface Call {
+interface Call {
   /** No bytes come before `resume`, but what is under way. */
   pause(): void
   resume(): void

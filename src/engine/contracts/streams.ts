@@ -66,4 +66,4 @@ export interface StreamCounters {
 }
 
 /** `sessions`: there is no room for another session; `backlog`: the other side takes no more now. */
-export type DropReason = 'sessions' | 'backlog'
+type DropReason = 'sessions' | 'backlog'

@@ -12,7 +12,7 @@ import { Timer, type TimerOwner, type TimerWheel } from '../time/timer-wheel.ts'
 const patienceMs = 3_000
 
 /** The request that is sent, as far as this cares. */
-export interface UploadOwner {
+interface UploadOwner {
   readonly request: RequestHeadView
   readonly requestBody: MessageBody
   readonly requestFraming: FramingFields

@@ -4,7 +4,7 @@ import { BodyPace, paceCheckMs } from '../message/body-pace.ts'
 import type { EngineClock, Timer, TimerWheel } from '../time/timer-wheel.ts'
 
 /** `stalled`: nothing has moved for too long. `slow`: the body of the request comes too slowly. */
-export type Progress = 'fine' | 'stalled' | 'slow'
+type Progress = 'fine' | 'stalled' | 'slow'
 
 interface WatchParts {
   readonly timers: TimerWheel

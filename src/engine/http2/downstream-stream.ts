@@ -19,7 +19,7 @@ import type { StreamOutput } from './stream-output.ts'
 const httpVersion = 'HTTP/1.1'
 
 /** What such a stream needs from its connection as well. */
-export interface ClientSession extends StreamSession {
+interface ClientSession extends StreamSession {
   readonly transport: Transport
   readonly port: number
   readonly tls: TlsChoice | undefined

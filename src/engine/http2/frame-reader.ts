@@ -39,7 +39,7 @@ export interface FrameHandler {
   onUnknown(type: number): void
 }
 
-export interface FrameLimits {
+interface FrameLimits {
   /** Our SETTINGS_MAX_FRAME_SIZE. */
   readonly maxFrameSize: number
   /** Most octets of a header block, coded. */

@@ -1,7 +1,7 @@
 import type { Http2Limits } from '../limits/http2-limits.ts'
 import { Timer, type TimerOwner, type TimerWheel } from '../time/timer-wheel.ts'
 
-export interface KeepaliveOwner {
+interface KeepaliveOwner {
   ping(payload: string): void
   /** The peer does not answer. */
   onSilence(): void

@@ -26,7 +26,7 @@ export function handOver(
   })
 }
 
-export interface SecureAccepted {
+interface SecureAccepted {
   readonly limits: EngineLimits
   readonly port: number
   readonly secure: SecureSocket

@@ -4,7 +4,7 @@ import { type BodyPace, paceCheckMs } from '../message/body-pace.ts'
 import { Timer, type TimerOwner } from '../time/timer-wheel.ts'
 
 /** A stream as far as this cares. */
-export interface PacedStream {
+interface PacedStream {
   readonly pace: BodyPace
   /** The body of the request is not complete, and nothing has been answered. */
   readonly isPaced: boolean

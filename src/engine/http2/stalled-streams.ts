@@ -25,7 +25,7 @@ const scarceMs = 10_000
 export const mostStalled = 16
 
 /** One response as far as this cares. */
-export interface StallingStream {
+interface StallingStream {
   /** Bytes that wait for the client. */
   readonly backlog: number
   /** Octets of the response that have been sent. */

@@ -17,7 +17,7 @@ const webSocketGuid = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
 const keyPattern = /^sec-websocket-key:[ \t]*(\S*)[ \t]*\r\n/im
 
 /** What such a stream needs from its connection as well. */
-export interface RequestSession extends StreamSession {
+interface RequestSession extends StreamSession {
   /** As of a link. */
   readonly lostTick: number | undefined
   readonly serial: number

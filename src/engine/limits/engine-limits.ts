@@ -2,7 +2,7 @@
 import { defaultHttp2Limits, type Http2Limits } from './http2-limits.ts'
 
 /** `keep`: as any other. `drop`: as if they were not there. `refuse`: the request is answered 400. */
-export type UnderscoreHeaders = 'keep' | 'drop' | 'refuse'
+type UnderscoreHeaders = 'keep' | 'drop' | 'refuse'
 
 export interface EngineLimits {
   /** Most header fields of a request head of HTTP/1.1; of HTTP/2 the bytes alone count. */

@@ -89,7 +89,7 @@ function onComplete(this: WriteRequest, status: number): void {
 }
 
 /** The way into one plaintext socket's handle. */
-export class HandleWriter implements SocketWriter {
+class HandleWriter implements SocketWriter {
   readonly holdsViews = true
   readonly #writes: HandleWrites
   readonly #socket: Socket

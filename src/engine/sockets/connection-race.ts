@@ -20,7 +20,7 @@ import type { AddressRace, UpstreamAddress } from './upstream-address.ts'
  */
 export const connectionAttemptDelayMs = 250
 
-export interface RaceOwner {
+interface RaceOwner {
   /** Begins to connect; nothing is read from the socket before it is handed over. */
   open(address: UpstreamAddress): Socket
   /** The socket is connected and has no listeners yet. */

@@ -42,7 +42,7 @@ export function whenReady(socket: Socket, { tls }: UpstreamAddress, onReady: () 
 }
 
 /** The application protocol that the TLS handshake agreed on; `undefined` if none, or in plaintext. */
-export function protocolOf(socket: Socket): string | undefined {
+function protocolOf(socket: Socket): string | undefined {
   const agreed = (socket as Partial<TLSSocket>).alpnProtocol
   return typeof agreed === 'string' ? agreed : undefined
 }

@@ -14,7 +14,7 @@ export interface OpeningOwner extends TransportOwner {
   onReady(): void
 }
 
-export interface Opening {
+interface Opening {
   readonly address: UpstreamAddress
   readonly race: AddressRace | undefined
   /** Absent: bytes come as buffers of their own. */
@@ -23,7 +23,7 @@ export interface Opening {
 }
 
 /** What making connections to upstreams takes from the engine. */
-export interface OpeningParts extends TransportParts, RaceParts {
+interface OpeningParts extends TransportParts, RaceParts {
   readonly upstreamMeter: ByteMeter
 }
 

@@ -11,7 +11,7 @@ import { isIP } from 'node:net'
 import type { Peer } from '../../exchange/exchange.ts'
 import { shortestAddress } from './canonical-address.ts'
 
-export interface ProxyHeader {
+interface ProxyHeader {
   /** Bytes of the header; what follows belongs to the connection. */
   readonly length: number
   /** `undefined` for a LOCAL header, or an address family without addresses. */

@@ -5,7 +5,7 @@ import type { EngineParts } from '../contracts/engine-parts.ts'
 import { canonicalAddress } from '../sockets/canonical-address.ts'
 import { addressKey, DatagramSession } from './datagram-session.ts'
 
-export interface DatagramPortOptions {
+interface DatagramPortOptions {
   /** 0 takes a free one. */
   readonly port: number
   readonly bindAddress: string

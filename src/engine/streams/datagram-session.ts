@@ -13,7 +13,7 @@ import { Timer, type TimerOwner } from '../time/timer-wheel.ts'
 const waitingLimit = 16
 const backlogLimit = 1024 * 1024
 
-export interface SessionPlace {
+interface SessionPlace {
   readonly port: number
   readonly source: Peer
   reply(message: Buffer): void

@@ -16,7 +16,7 @@ import { Timer, type TimerOwner } from '../time/timer-wheel.ts'
 import type { TlsChoice } from '../tls/tls-choice.ts'
 
 /** A client's connection whose bytes are forwarded as they are. */
-export interface AcceptedStream {
+interface AcceptedStream {
   readonly port: number
   readonly protocol: StreamProtocol
   /** The socket to read from: where TLS ends here, the one above the TCP socket `raw`. */

@@ -13,7 +13,7 @@ import { GrowingBytes } from '../../base/growing-bytes.ts'
 import { withoutRootDot } from '../../base/root-dot.ts'
 import { ticketNameBytes } from './session-tickets.ts'
 
-export interface ClientHello {
+interface ClientHello {
   /**
    * As the client wrote it, but for the dot of an absolute name, which RFC 6066 3 leaves out and some
    * clients send; `undefined` if it names no server.

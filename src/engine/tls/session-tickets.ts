@@ -15,7 +15,7 @@
 import { hkdfSync, randomBytes } from 'node:crypto'
 
 /** How long a secret seals and a ticket is good for, in seconds, unless configured otherwise. */
-export const defaultLifetimeSeconds = 3_600
+const defaultLifetimeSeconds = 3_600
 
 const secretBytes = 32
 /** The one that seals, and the one before it. */

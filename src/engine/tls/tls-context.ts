@@ -10,7 +10,7 @@ import {
 } from './session-tickets.ts'
 
 /** A certificate chain, leaf first, and its private key; both in PEM. */
-export interface CertificatePair {
+interface CertificatePair {
   readonly certificate: Uint8Array
   readonly privateKey: Uint8Array
 }

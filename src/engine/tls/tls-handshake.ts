@@ -32,7 +32,7 @@ interface HandshakeParts {
 }
 
 /** What becomes of a handshake. */
-export interface HandshakeOwner {
+interface HandshakeOwner {
   /** TLS ends here. */
   onSecure(secure: SecureSocket, serverName: string | undefined, seconds: number): void
   /** TLS is for the backend; `hello` are the bytes that have been read. */

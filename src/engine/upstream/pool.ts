@@ -12,7 +12,7 @@ import type { ConnectOptions, UpstreamAddress } from '../sockets/upstream-addres
 const keptSelections = 10_000
 
 /** Connections to one address. The one that was used last is used next, so that the rest can age. */
-export class Pool implements ConnectionOwner, SessionOwner {
+class Pool implements ConnectionOwner, SessionOwner {
   readonly address: UpstreamAddress
   readonly #pools: Pools
   /** Those of HTTP/2 that take requests, and all. */

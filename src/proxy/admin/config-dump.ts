@@ -4,7 +4,7 @@ import type { ConfigChannel, ConfigUpdate, Rejection } from '../../wire/channel.
 import { decodeDelta } from '../../wire/decode.ts'
 import { redact } from './redact.ts'
 
-export interface DumpFacts {
+interface DumpFacts {
   readonly version: string
   /** Position up to which the configuration is in force; -1 before the first. */
   readonly sequence: number

@@ -11,7 +11,7 @@ export interface LevelControl {
 
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 
-export interface ReadinessParts {
+interface ReadinessParts {
   /** Names what is waited for; empty when ready. */
   pending(): readonly string[]
   /** Names what is not served although all else is. */
@@ -37,7 +37,7 @@ export function statsRoutes(scrape: () => Promise<string>): Routes {
   return { '/metrics': { GET: metrics }, '/stats/prometheus': { GET: metrics } }
 }
 
-export interface AdminParts {
+interface AdminParts {
   dump(): string
   /** Absent where the process has no operational log. */
   readonly log?: LevelControl

@@ -30,7 +30,7 @@ export function sendText(
 }
 
 /** Host and port of `host:port`, `[v6]:port` or `:port`; an empty host is every address. */
-export function splitAddress(address: string): { host: string | undefined; port: number } {
+function splitAddress(address: string): { host: string | undefined; port: number } {
   const colon = address.lastIndexOf(':')
   const host = address.slice(0, colon).replace(/^\[|\]$/g, '')
   return { host: host === '' ? undefined : host, port: Number(address.slice(colon + 1)) }

@@ -39,7 +39,7 @@ class CalloutRequestHead implements RequestHead {
  * What is known of the exchange that a call is made for, as far as backend policies ask. Taken when the
  * call is asked for: the exchange may be over, and another one in its place, before the call leaves.
  */
-export interface CalloutCause {
+interface CalloutCause {
   readonly source: Peer
   readonly place: RoutePlace
   readonly learned: Learned

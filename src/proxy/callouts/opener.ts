@@ -2,7 +2,6 @@
  * How calls of policies leave: to an endpoint of the backend that they name, in the version of HTTP
  * and with the TLS, the credentials and the time limits that policies of that backend settle.
  */
-
 import type { CallListener, OpenCall } from '../../engine/contracts/calls.ts'
 import type { UpstreamAddress } from '../../engine/sockets/upstream-address.ts'
 import { GatewayError } from '../../errors/index.ts'
@@ -21,7 +20,7 @@ import { CalloutExchange, type CalloutHead, causeOf } from './callout-exchange.t
 import { CalloutSpan } from './callout-span.ts'
 import { resolveCallout } from './destination.ts'
 
-export interface CalloutRequest extends CalloutHead {
+interface CalloutRequest extends CalloutHead {
   readonly target: CalloutTarget | HostTarget | VendorTarget
   readonly isGrpc: boolean
   readonly subtype: CalloutSubtype

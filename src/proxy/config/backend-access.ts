@@ -1,5 +1,4 @@
 /** What holds for a destination that a route leads to. */
-
 import type { ErrorCode } from '../../errors/index.ts'
 import type { TlsSettings } from '../../exchange/connection.ts'
 import type { Step } from '../../policies/define.ts'
@@ -24,7 +23,7 @@ export interface BackendPart {
 }
 
 /** The destinations of a backend at one address, by the version that is spoken. */
-export interface KeptDestinations {
+interface KeptDestinations {
   readonly of: unknown
   '1.1'?: Destination
   '2'?: Destination

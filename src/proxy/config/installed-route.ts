@@ -4,7 +4,7 @@ import type { EntryIds, PortTable } from './port-table.ts'
 import type { CompiledRule } from './rules.ts'
 
 /** The entries of a route rule on one listener. */
-export interface InstalledEntries {
+interface InstalledEntries {
   readonly listener: ResourceKey
   readonly table: PortTable
   readonly ids: EntryIds

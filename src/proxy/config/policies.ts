@@ -63,7 +63,7 @@ interface BoundPolicy {
 }
 
 /** What becomes of a policy that cannot be applied as it is. */
-export interface PolicyRefusal {
+interface PolicyRefusal {
   readonly code: 'policy_unenforceable' | 'resource_partly_known'
   readonly message: string
 }

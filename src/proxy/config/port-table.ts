@@ -15,7 +15,7 @@ import type { CompiledRule } from './rules.ts'
 import { hostnamesFor } from './server-names.ts'
 
 /** What a match in the core stands for. */
-export interface RouteEntry {
+interface RouteEntry {
   readonly placement: RulePlacement
   /** The PathPrefix that matched; undefined where the path is matched in another way. */
   readonly prefix: string | undefined

@@ -22,7 +22,7 @@ export interface CompiledBackend extends NamedTarget {
   readonly filters: CompiledFilters
 }
 
-export interface CompiledMirror extends NamedTarget {
+interface CompiledMirror extends NamedTarget {
   readonly filter: MirrorFilter
 }
 

@@ -36,7 +36,7 @@ import { closeRule, compileRule } from './rules.ts'
 import { StreamTable } from './streams.ts'
 
 /** A resource that is not in force as it was sent. */
-export interface RejectedResource {
+interface RejectedResource {
   readonly key: ResourceKey
   readonly code: ErrorCode
   readonly message: string
@@ -63,13 +63,13 @@ const applyOrder: readonly ResourceType[] = [
 ]
 
 /** Keeps resources that only some kinds of backends are made of. */
-export interface ResourceTable {
+interface ResourceTable {
   /** `old`: what the resource was until now. */
   set(resource: Resource, old: Resource | undefined): void
   remove(resource: Resource): void
 }
 
-export interface StoreOptions {
+interface StoreOptions {
   /** If omitted, such resources are ignored. */
   readonly backends?: ResourceTable
   /** Where the process runs; unknown where absent. */

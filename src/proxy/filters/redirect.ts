@@ -5,7 +5,7 @@ import { modifyPath } from './path.ts'
 export type RedirectFilter = Extract<RouteFilter, { type: 'redirect' }>
 
 /** What a redirect needs to know of the request. */
-export interface RedirectedRequest {
+interface RedirectedRequest {
   readonly scheme: 'http' | 'https'
   readonly authority: string
   readonly path: string

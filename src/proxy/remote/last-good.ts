@@ -36,7 +36,7 @@ interface Header {
   readonly digest: string
 }
 
-export interface Loaded {
+interface Loaded {
   readonly inForce: readonly VersionedPiece[]
   readonly refused: readonly VersionedPiece[]
   /** RFC 3339. */

@@ -19,9 +19,9 @@ import type { LastGood } from './last-good.ts'
 import { ReceivedState } from './received-state.ts'
 import { ControllerStream, type ReceivedChange, type StreamOptions } from './stream.ts'
 
-export type NoticeLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error'
+type NoticeLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error'
 
-export interface RemoteChannelOptions
+interface RemoteChannelOptions
   extends Pick<StreamOptions, 'addresses' | 'node' | 'tokenFile' | 'caFile'> {
   /** Absent: nothing is kept on disk. */
   readonly lastGood?: LastGood

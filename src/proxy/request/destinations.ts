@@ -56,7 +56,7 @@ export function choose(
 }
 
 /** A destination by name or address, with what holds for it. */
-export interface HostPlace {
+interface HostPlace {
   readonly host: string
   readonly port: number
   readonly access: BackendAccess

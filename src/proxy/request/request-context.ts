@@ -12,7 +12,7 @@ import type { RequestTrace } from './request-trace.ts'
 import type { RequestSession } from './session/tokens.ts'
 
 /** The request as the client sent it, for the log. */
-export interface OriginalRequest {
+interface OriginalRequest {
   readonly method: string
   readonly host: string
   readonly path: string

@@ -39,7 +39,7 @@ const undecided = /%(?:2f|5c|[01][0-9a-f]|7f|25(?:2e|2f|5c))/i
  * Undefined if none of that settles the path: a dot segment has parameters (`..;a`), or is one to
  * servers that decode `%2F`, or there is an escaped NUL, or a `%` that begins no escape.
  */
-export function normalPath(path: string): string | undefined {
+function normalPath(path: string): string | undefined {
   if (/%(?![0-9a-f]{2})/i.test(path)) return undefined
   const decoded = path
     .replace(/%([0-9a-f]{2})/gi, (sent, hex: string) => {

@@ -29,13 +29,13 @@ export class RequestTrace {
   }
 }
 
-export interface AttemptSpan {
+interface AttemptSpan {
   readonly spanId: string
   readonly startedAt: number
   readonly to: string
 }
 
-export interface TraceParent {
+interface TraceParent {
   readonly traceId: string
   readonly spanId: string
   readonly flags: number

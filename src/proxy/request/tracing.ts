@@ -2,7 +2,6 @@
  * Spans of requests (W3C Trace Context): one for the request, one for each attempt to send it on. A
  * request that is not sampled costs one look at its headers, and without a policy nothing at all.
  */
-
 import { performance } from 'node:perf_hooks'
 import type { UpstreamAddress } from '../../engine/sockets/upstream-address.ts'
 import type { Attribute } from '../../exchange/observe.ts'
@@ -15,7 +14,7 @@ import { newSpanId, RequestTrace, rememberTrace } from './request-trace.ts'
 const form = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
 
 /** A header that breaks the rules counts as absent (W3C Trace Context 3.2.2). */
-export function parseTraceParent(text: string | readonly string[] | undefined) {
+function parseTraceParent(text: string | readonly string[] | undefined) {
   const found = typeof text === 'string' ? form.exec(text) : null
   if (found === null) return undefined
   const [, version = '', traceId = '', spanId = '', flags = '', rest] = found
@@ -86,7 +85,7 @@ export function endAttemptSpan(context: RequestContext, status?: number, error?:
 }
 
 /** A call that is made for a request, beside others perhaps. */
-export interface CallSpan {
+interface CallSpan {
   /** `traceparent` for whoever is called. */
   readonly header: string
   /** The call is over; nothing is noted once the request is. */

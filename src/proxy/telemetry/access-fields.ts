@@ -2,7 +2,6 @@
  * The fields of a line one by one, for lines that a policy shapes. Lines that nobody shapes are put
  * together in `access-line.ts` in one go; a test holds both to the same text.
  */
-
 import type { ServerExchange } from '../../engine/contracts/requests.ts'
 import type { AttributeChanges, AttributeValue } from '../../exchange/observe.ts'
 import { addressText, quote, statusOf, word } from './access-text.ts'
@@ -85,7 +84,7 @@ function shape(
 }
 
 /** The JSON text of a value; integers keep all their digits. */
-export function jsonText(value: AttributeValue): string {
+function jsonText(value: AttributeValue): string {
   if (typeof value === 'bigint') return value.toString()
   if (typeof value === 'string') return quote(value)
   if (typeof value === 'number') return Number.isFinite(value) ? `${value}` : `"${value}"`

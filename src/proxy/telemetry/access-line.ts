@@ -3,7 +3,6 @@
  * values are left out. Lines are put together by hand: no object and no generic serialiser on the
  * path of every request.
  */
-
 import type { ServerExchange } from '../../engine/contracts/requests.ts'
 import type { GatewayError } from '../../errors/index.ts'
 import type { AttributeChanges } from '../../exchange/observe.ts'
@@ -21,7 +20,7 @@ import type { RequestFacts } from './types.ts'
 export type AccessLogFormat = 'text' | 'json'
 
 /** Makes one line, with its line feed. */
-export interface LineFormat {
+interface LineFormat {
   request(time: string, exchange: ServerExchange, facts: RequestFacts): string
   /** As `request`, shaped by a policy. */
   shaped(

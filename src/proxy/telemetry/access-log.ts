@@ -20,7 +20,7 @@ const flushEveryMs = 100
 /** A reader that does not read may cost this much memory; what comes after is dropped and counted. */
 const mostPendingBytes = 64 * 1_048_576
 
-export interface AccessLogOptions {
+interface AccessLogOptions {
   readonly fd: number
   /** Do other threads write to the same descriptor? */
   readonly isShared: boolean

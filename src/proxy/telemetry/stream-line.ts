@@ -4,7 +4,7 @@ import { member, quoted } from './access-line.ts'
 import { addressText, word } from './access-text.ts'
 import type { StreamFacts } from './types.ts'
 
-export function textStreamLine(time: string, stream: ServerStream, facts: StreamFacts): string {
+function textStreamLine(time: string, stream: ServerStream, facts: StreamFacts): string {
   return (
     `${time}\tinfo\trequest` +
     word('gateway', facts.gateway) +
@@ -22,7 +22,7 @@ export function textStreamLine(time: string, stream: ServerStream, facts: Stream
   )
 }
 
-export function jsonStreamLine(time: string, stream: ServerStream, facts: StreamFacts): string {
+function jsonStreamLine(time: string, stream: ServerStream, facts: StreamFacts): string {
   return (
     `{"level":"info","time":"${time}","scope":"request"` +
     member('gateway', facts.gateway) +

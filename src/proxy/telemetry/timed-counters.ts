@@ -85,7 +85,7 @@ class Leaf {
   }
 }
 
-export interface TimedSnapshot {
+interface TimedSnapshot {
   readonly count: Series
   readonly bytes: Series
   readonly duration: Series

@@ -1,7 +1,7 @@
 import { isIPv6 } from 'node:net'
 
 /** Host and port of an authority; `host` has no brackets, `port` is absent where none is given. */
-export interface HostAndPort {
+interface HostAndPort {
   readonly host: string
   readonly port?: number
 }

@@ -34,7 +34,7 @@ interface HostEntry {
   readonly byPort: Map<number, NameEndpoints>
 }
 
-export interface HostResolverOptions {
+interface HostResolverOptions {
   readonly lookup: Lookup
   /** Milliseconds of a clock that never goes back. */
   readonly now: () => number

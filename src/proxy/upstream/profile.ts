@@ -2,7 +2,6 @@
  * How a destination of one name is reached: what its policies settle, applied to addresses. A plain
  * address stays as it is; another one is made once for each address and kept.
  */
-
 import type { UpstreamAddress, UpstreamTls } from '../../engine/sockets/upstream-address.ts'
 import type {
   ConnectionSettings,
@@ -13,7 +12,7 @@ import type {
 import { serverIdentity } from '../../tls-client/handshake.ts'
 import { type NameEndpoints, NameRace } from './name-endpoints.ts'
 
-export class UpstreamProfile {
+class UpstreamProfile {
   readonly scheme: 'http' | 'https'
   readonly #tls: UpstreamTls | undefined
   readonly #keepalive: KeepaliveSettings | undefined

@@ -3,7 +3,6 @@
  * its slices meet by name. Endpoints of one port are put together when first asked for, and again
  * after a change of that Service only.
  */
-
 import type { HttpVersion } from '../../exchange/connection.ts'
 import { appProtocolOf } from '../../model/app-protocols.ts'
 import type {
@@ -18,7 +17,7 @@ import { versionOfAppProtocol } from './http-version.ts'
 import { type HintedEndpoint, type Locality, nearEndpoints } from './locality.ts'
 
 /** `namespace/name` of a Service. */
-export type ServiceName = string
+type ServiceName = string
 
 interface ServiceEntry {
   service: ServiceResource | undefined

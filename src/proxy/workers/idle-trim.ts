@@ -44,7 +44,7 @@ function heldBytes(): number {
   return heap + external
 }
 
-export interface Activity {
+interface Activity {
   /** Changes with the configuration that has come. */
   taken(): number
   /** Changes with whatever else happens. */

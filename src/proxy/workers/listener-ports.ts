@@ -13,7 +13,6 @@
  * UDP ports are numbered by themselves. Where listeners of several Gateways disagree, the one with
  * the smallest key decides, and those of the other protocols are rejected.
  */
-
 import type { Engine, PortChange } from '../../engine/contracts/engine.ts'
 import type { TlsChoice } from '../../engine/tls/tls-choice.ts'
 import { GatewayError } from '../../errors/index.ts'
@@ -48,12 +47,12 @@ interface Port {
   running: Promise<void> | undefined
 }
 
-export type PortEngine = Pick<
+type PortEngine = Pick<
   Engine,
   'configure' | 'listen' | 'listenStream' | 'listenDatagrams' | 'unlisten' | 'unlistenDatagrams'
 >
 
-export interface PortOptions {
+interface PortOptions {
   readonly engine: PortEngine
   /** What policies settle for connections on a port. */
   settings(port: number, use: PortUse): PortChange

@@ -6,7 +6,7 @@
  */
 import type { PortName, WorkerState } from './worker-messages.ts'
 
-export interface WorkerView {
+interface WorkerView {
   readonly index: number
   /** Undefined while a thread starts. */
   readonly state: WorkerState | undefined

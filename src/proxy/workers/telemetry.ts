@@ -36,7 +36,7 @@ const methods = new Set([
   'CONNECT',
 ])
 
-export interface TelemetryOptions {
+interface TelemetryOptions {
   readonly log: AccessLog
   readonly format: AccessLogFormat
   /** Told of each bug once, with its stack. */

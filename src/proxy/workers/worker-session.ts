@@ -3,7 +3,6 @@
  * its ports are bound, and the state that follows is told. Whatever is wrong with a change set, the
  * worker lives on and names what it does not have in force.
  */
-
 import type { Engine, PortChange } from '../../engine/contracts/engine.ts'
 import type { TicketKeyring } from '../../engine/tls/session-tickets.ts'
 import type { TlsChoice } from '../../engine/tls/tls-choice.ts'
@@ -26,7 +25,7 @@ import {
 } from './worker-messages.ts'
 
 /** The part of the data plane that takes configuration; names what it refuses. */
-export interface ConfigReceiver {
+interface ConfigReceiver {
   apply(delta: DesiredDelta): { readonly rejected: readonly Rejection[] }
   chooseTls(port: number, serverName: string | undefined): TlsChoice | 'close' | undefined
   portSettings(port: number, use: PortUse): PortChange
@@ -36,7 +35,7 @@ export interface ConfigReceiver {
   stop?(): void
 }
 
-export interface WorkerParts {
+interface WorkerParts {
   readonly engine: Engine
   readonly plane: ConfigReceiver
   readonly telemetry: WorkerTelemetry

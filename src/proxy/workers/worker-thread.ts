@@ -2,7 +2,6 @@
  * One place in the row of workers: the thread that holds it now, and the next one when it dies.
  * Each thread gets the full configuration first, whenever it starts.
  */
-
 import { Worker } from 'node:worker_threads'
 import { timerDelay } from '../../base/timer-delay.ts'
 import type { ConfigChannel } from '../../wire/channel.ts'
@@ -27,7 +26,7 @@ const scrapeTimeoutMs = 1_000
 const healthyMs = 10_000
 const longestRestartMs = 5_000
 
-export interface WorkerThreadOptions {
+interface WorkerThreadOptions {
   readonly index: number
   readonly settings: WorkerSettings
   readonly channel: ConfigChannel

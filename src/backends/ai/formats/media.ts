@@ -16,7 +16,7 @@ export function urlOfSource(source: MediaSource): string {
 }
 
 /** Nothing is known of such a type. */
-export const anyType = 'application/octet-stream'
+const anyType = 'application/octet-stream'
 
 const typesByExtension: Readonly<Record<string, string>> = {
   pdf: 'application/pdf',

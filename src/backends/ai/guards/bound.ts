@@ -27,7 +27,7 @@ import {
 } from './webhook.ts'
 
 /** Header fields that a webhook may be told of. */
-export interface ReadableFields {
+interface ReadableFields {
   getAll(name: string): string[]
 }
 

@@ -253,7 +253,7 @@ export class PartsMasker {
   }
 }
 
-export interface MaskedTexts {
+interface MaskedTexts {
   readonly texts: readonly string[]
   /** Replacements made. */
   readonly count: number

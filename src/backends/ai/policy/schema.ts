@@ -60,7 +60,7 @@ const promptCaching = object('PromptCachingConfig', {
 })
 
 /** Format of the requests on a path. */
-export const routeType = choice('RouteType', {
+const routeType = choice('RouteType', {
   Completions: 'chat completions (/v1/chat/completions)',
   Messages: 'messages of vendorC (/v1/messages)',
   Models: 'the list of models (/v1/models)',
@@ -72,7 +72,7 @@ export const routeType = choice('RouteType', {
 })
 export type RouteType = Infer<typeof routeType>
 
-export const backendAi = object(
+const backendAi = object(
   'BackendAI',
   {
     prompt: optional(promptEnrichment, 'Messages added to every chat request.'),

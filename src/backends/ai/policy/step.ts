@@ -11,8 +11,6 @@ import { type Guard, ModerationGuard, RegexGuard, WebhookGuard } from '../guards
 import { RouteTypes } from '../request/route-type.ts'
 import type { BackendAiConfig, GuardConfig } from './config.ts'
 
-export type { Guard } from '../guards/bound.ts'
-
 /** What policies may use. */
 interface Services {
   readonly callouts: Callouts

@@ -34,7 +34,7 @@ export type Plan =
   | { readonly kind: 'local-count' }
 
 /** Where SDKs of the vendor put the key of a client. */
-export interface KeyPlaces {
+interface KeyPlaces {
   /** In lower case. */
   readonly header: string
   /** A query parameter that carries the same. */

@@ -14,7 +14,7 @@ const decoders: Readonly<Record<string, Decompress>> = {
 }
 
 /** Statuses of what can go wrong, by whose body it is. */
-export interface DecodingStatuses {
+interface DecodingStatuses {
   readonly unknown: number
   readonly damaged: number
   readonly tooLarge: number

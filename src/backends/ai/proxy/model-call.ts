@@ -1,5 +1,4 @@
 /** What the data plane knows of one request to a language model, over all its attempts. */
-
 import type { ServerExchange } from '../../../engine/contracts/requests.ts'
 import type { RequestHead } from '../../../exchange/exchange.ts'
 import type { BackendAccess } from '../../../proxy/config/backend-access.ts'
@@ -124,7 +123,7 @@ const aiStepOf = (access: BackendAccess | undefined): AiStep | undefined =>
 export const routeTypesOf = (access: BackendAccess | undefined): RouteTypes =>
   aiStepOf(access)?.routeTypes ?? defaultRouteTypes
 
-export interface AskedOfModel {
+interface AskedOfModel {
   readonly route: ReadRouteType
   readonly model: string
   readonly isStream: boolean

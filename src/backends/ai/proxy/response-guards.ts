@@ -2,7 +2,6 @@
  * Guards of answers. Masks alone work while an answer is streamed; where a guard asks a service, the
  * answer is kept back until every guard has judged all of it, so nothing of it leaks before a verdict.
  */
-
 import type { Mask } from '../../../core/index.ts'
 import type { HeaderFields, RespondVerdict } from '../../../exchange/exchange.ts'
 import type { RequestContext } from '../../../proxy/request/request-context.ts'
@@ -41,7 +40,7 @@ interface Judged {
 }
 
 /** What guards have made of an answer, or why it is refused. */
-export interface GuardedAnswer {
+interface GuardedAnswer {
   readonly body: JsonObject
   readonly refusal: RespondVerdict | undefined
 }

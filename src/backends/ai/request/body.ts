@@ -46,7 +46,7 @@ function textOf({ buffer, byteOffset, length }: Uint8Array): string {
   return text.charCodeAt(0) === byteOrderMark ? text.slice(1) : text
 }
 
-export interface ParsedBody {
+interface ParsedBody {
   readonly body: JsonObject
   /** The same with doubles for all numbers, as expressions see it. */
   readonly inDoubles: JsonObject

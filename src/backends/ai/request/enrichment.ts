@@ -3,7 +3,7 @@ import type { ChatFormat } from '../client-formats.ts'
 import { field, type JsonObject, needList } from '../json.ts'
 import { LlmError } from '../llm-error.ts'
 
-export interface Message {
+interface Message {
   readonly role: string
   readonly content: string
 }

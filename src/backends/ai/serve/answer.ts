@@ -18,7 +18,7 @@ import { ProviderFailure } from './provider-failure.ts'
 import { chatFormatOf, type OutgoingRequest } from './request.ts'
 import { type AnswerFacts, factsOfAnswer } from './usage.ts'
 
-export interface ClientAnswer extends AnswerFacts {
+interface ClientAnswer extends AnswerFacts {
   readonly body: JsonObject
   /** False: the provider's own bytes say the same. */
   readonly isChanged: boolean

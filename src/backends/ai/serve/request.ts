@@ -69,12 +69,12 @@ export interface OutgoingRequest {
 }
 
 /** Tokens that are counted here, a slice at a time. */
-export interface LocalCount {
+interface LocalCount {
   readonly kind: 'local-count'
   count(): Promise<number>
 }
 
-export interface RequestContext {
+interface RequestContext {
   readonly vendor: Provider
   readonly provider: ProviderConfig
   readonly settings: BackendAiConfig | undefined

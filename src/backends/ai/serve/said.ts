@@ -15,7 +15,7 @@ import {
 } from '../json.ts'
 
 /** A call as the model has written it. */
-export interface SaidCall {
+interface SaidCall {
   id: string
   name: string
   /** JSON as it came, or the text for a custom tool. */

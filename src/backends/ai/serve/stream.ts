@@ -3,7 +3,6 @@
  * provider speaks another format, masked, and framed again. What a provider cuts off ends with an
  * error in the client's format, never with an end that looks like a good one.
  */
-
 import type { Mask } from '../../../core/index.ts'
 import type { BodyTransform } from '../../../exchange/exchange.ts'
 import type { AnswerReader, AnswerWriter, EventDecoder, StreamEvent } from '../chat.ts'
@@ -24,7 +23,7 @@ import { PassingEvents } from './passing-events.ts'
 import { unreadable } from './provider-error.ts'
 import { chatFormatOf, type OutgoingRequest } from './request.ts'
 
-export interface StreamOptions extends ConversionOptions {
+interface StreamOptions extends ConversionOptions {
   /** Masks of response guards, in order. */
   readonly masks: readonly Mask[]
   /** Bytes that masks may hold back. */

@@ -28,7 +28,7 @@ interface Chance {
 }
 
 /** What came of asking an endpoint picker. */
-export type PickOutcome = 'picked' | 'fail_open' | 'fail_closed' | 'answered'
+type PickOutcome = 'picked' | 'fail_open' | 'fail_closed' | 'answered'
 
 export class PoolCall implements BackendRecord {
   readonly pool: Pool

@@ -8,7 +8,7 @@ export type ServerMetadata = Readonly<Record<string, unknown>>
 type Target = HttpCallout['target']
 
 /** How the server of an issuer is reached, and what it publishes. */
-export interface KnownIssuer {
+interface KnownIssuer {
   readonly target: Target
   readonly metadata: ServerMetadata
 }

@@ -5,7 +5,7 @@
  * for is made a value.
  */
 
-export type JsonType = 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null'
+type JsonType = 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null'
 
 /** A value and where it stands: [start, end) of the text. */
 export interface JsonNode {
@@ -18,7 +18,7 @@ export interface JsonNode {
   readonly values?: readonly JsonNode[]
 }
 
-export interface ScanLimits {
+interface ScanLimits {
   /** Values may lie so deep in each other. */
   readonly maxDepth: number
   /** Members of what lies deeper are checked and not kept. */

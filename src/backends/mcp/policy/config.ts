@@ -22,7 +22,7 @@ export interface BackendMcpConfig {
 }
 
 /** Identity providers whose deviations are made up for. */
-export type McpIdp = 'IdpA' | 'IdpB'
+type McpIdp = 'IdpA' | 'IdpB'
 
 export interface McpAuthenticationConfig {
   readonly mode: 'Strict' | 'Optional' | 'Permissive'

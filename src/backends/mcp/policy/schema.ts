@@ -28,7 +28,7 @@ const mcpAuthentication = object('MCPAuthentication', {
   mode: optional(jwtMode, { doc: 'What happens without a valid token.', default: 'Strict' }),
 })
 
-export const backendMcp = object(
+const backendMcp = object(
   'BackendMCP',
   {
     authorization: optional(

@@ -11,7 +11,7 @@ import { type ClientSession, SessionEnded } from './target-session.ts'
 import type { Answered } from './transport.ts'
 
 /** Asks targets for a client. */
-export interface ListTurn {
+interface ListTurn {
   readonly session: ClientSession
   send(entry: McpTargetEntry, request: Pick<McpRequest, 'text' | 'id'>): Promise<Answered>
 }

@@ -16,7 +16,7 @@ import { compileTargets, type McpBackend } from './mcp-targets.ts'
 import type { Flow } from './transport.ts'
 
 /** What a session has that its id does not say. */
-export interface LiveSession {
+interface LiveSession {
   /** By target: what was renewed, or begun after the session itself. */
   readonly targets: Map<string, TargetSession | Promise<TargetSession>>
   /** Connections that are kept for the session. */
@@ -25,7 +25,7 @@ export interface LiveSession {
 }
 
 /** A client whose stream is in one thread, while its messages may come to any. */
-export interface StreamClient {
+interface StreamClient {
   readonly backend: string
   readonly principal: string | undefined
   /** Takes messages that another thread has received; false if there are too many. */

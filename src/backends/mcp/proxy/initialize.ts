@@ -1,5 +1,4 @@
 /** `initialize`: the beginning of a session, at every target. */
-
 import type { RespondVerdict } from '../../../exchange/exchange.ts'
 import { codes, resultText } from '../answers.ts'
 import {
@@ -45,7 +44,7 @@ export async function serveInitialize(
 }
 
 /** A session that has begun, and what its client is told. */
-export interface BegunSession {
+interface BegunSession {
   readonly text: string
   readonly state: SessionState
 }

@@ -1,5 +1,4 @@
 /** Clients of the older transport (HTTP with SSE): answers come on one stream, messages by POST. */
-
 import type { RespondVerdict } from '../../../exchange/exchange.ts'
 import { codes, errorText } from '../answers.ts'
 import type { McpMessage, McpRequest } from '../message.ts'
@@ -17,7 +16,7 @@ import { Turn } from './turn.ts'
 /** Messages that one client may have under way. */
 const mostPending = 256
 
-export class LegacyClient {
+class LegacyClient {
   readonly id = newSessionId()
   readonly #exchange: McpExchange
   readonly #outlet: ExchangeOutlet

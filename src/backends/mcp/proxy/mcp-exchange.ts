@@ -1,5 +1,4 @@
 /** One message of an MCP client, with the request that brought it and the backend that it came to. */
-
 import { isCredentialName } from '../../../base/credential-names.ts'
 import { GatewayError } from '../../../errors/index.ts'
 import type { LearnedRecord } from '../../../exchange/learned.ts'
@@ -22,7 +21,7 @@ function viewOf(context: RequestContext): ClientView {
 }
 
 /** What a request notes for the end of its exchange. */
-export interface McpNotes {
+interface McpNotes {
   /** One for each message, for the log. */
   readonly messages: McpFacts[]
   /** Sets what is done when the exchange is over. */

@@ -1,5 +1,4 @@
 /** The way back to a client: one message as JSON, or as many as there are as events. */
-
 import type { ResponseStream } from '../../../engine/contracts/requests.ts'
 import type { RespondVerdict } from '../../../exchange/exchange.ts'
 import type { RequestContext } from '../../../proxy/request/request-context.ts'
@@ -10,7 +9,7 @@ import { streamAnswer } from './stream-answer.ts'
 type Headers = readonly (readonly [string, string])[]
 
 /** What is sent to a client. */
-export interface Outlet {
+interface Outlet {
   /** The answer takes its time: the client should know that it comes. */
   open(): void
   /** A message that is not the last one, or an event without a message (`text` is empty). */

@@ -1,5 +1,4 @@
 /** The older transport (HTTP with SSE): one stream carries all that a server says in a session. */
-
 import type { CallListener } from '../../../engine/contracts/calls.ts'
 import type { McpEvent } from '../event-stream.ts'
 import { member, rawOf } from '../json/scan.ts'
@@ -24,7 +23,7 @@ interface Pending {
 }
 
 /** What a session holds at one server. */
-export class SseConnection implements AnswerListener {
+class SseConnection implements AnswerListener {
   readonly #pending = new Map<string, Pending>()
   readonly #listeners = new Set<AnswerListener>()
   readonly #endpoint = Promise.withResolvers<string>()

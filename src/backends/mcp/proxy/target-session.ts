@@ -1,5 +1,4 @@
 /** Sessions at targets: begun with what the client has said of itself, and renewed when lost. */
-
 import { notificationText, requestText } from '../answers.ts'
 import { readHello, type ServerHello } from '../initialize.ts'
 import type { McpResponse } from '../message.ts'
@@ -12,7 +11,7 @@ import { StreamableTransport } from './streamable.ts'
 import { type Abandon, ask, ignored, type Transport } from './transport.ts'
 
 /** The gateway's own ids, which no client can have: theirs are passed on as they are. */
-export const ownId = (what: string): string => JSON.stringify(`sluice/${what}`)
+const ownId = (what: string): string => JSON.stringify(`sluice/${what}`)
 
 export interface Begun {
   readonly session: TargetSession
@@ -22,7 +21,7 @@ export interface Begun {
 }
 
 /** `session`: undefined where it is about to begin. `held`: what the client's session holds. */
-export function transportOf(
+function transportOf(
   exchange: McpExchange,
   entry: McpTargetEntry,
   session: TargetSession | undefined,
@@ -59,7 +58,7 @@ export async function begin(
 }
 
 /** A session that begins behind the client's back, as the client would have begun it. */
-export async function beginQuietly(
+async function beginQuietly(
   exchange: McpExchange,
   entry: McpTargetEntry,
   hello: string,
@@ -76,7 +75,7 @@ export async function beginQuietly(
   return begun.session
 }
 
-export const initialized = notificationText('notifications/initialized')
+const initialized = notificationText('notifications/initialized')
 const never: Abandon = { onAbandon: () => {} }
 
 /** Sends what needs no answer. Rejects with a TargetFailure or a GatewayError. */

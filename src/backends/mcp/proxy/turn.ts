@@ -1,5 +1,4 @@
 /** One message of a client, from the reading to the last answer. */
-
 import type { McpItem } from '../../../exchange/mcp.ts'
 import { startCallSpan } from '../../../proxy/request/tracing.ts'
 import { codes, errorCodeOf, errorText, resultText } from '../answers.ts'
@@ -22,7 +21,7 @@ import { type ClientSession, SessionEnded, tell } from './target-session.ts'
 import { type Abandon, type Answered, ask, type Relay, type Transport } from './transport.ts'
 
 /** Where the answers of a turn go. */
-export interface TurnOutlet {
+interface TurnOutlet {
   readonly isSlow: boolean
   open(): void
   send(text: string, mark?: EventMark): void
@@ -31,7 +30,7 @@ export interface TurnOutlet {
 }
 
 /** What answers a request: text for the client, and perhaps where its stream stands. */
-export interface TurnAnswer {
+interface TurnAnswer {
   readonly text: string
   readonly mark?: EventMark | undefined
 }

@@ -22,7 +22,7 @@ const longestBackoffMs = 30_000
 /** A connection that nothing was sent on for this long is closed. */
 const idleMs = 60_000
 
-export interface ExporterOptions {
+interface ExporterOptions {
   readonly rules: TracingRules
   /** Attributes of the proxy itself, for the Gateway whose spans these are. */
   readonly resource: readonly Attribute[]

@@ -10,7 +10,7 @@ export interface TracedPlace {
   readonly gateway: string
 }
 
-export interface ExportersOptions<Place extends TracedPlace> {
+interface ExportersOptions<Place extends TracedPlace> {
   readonly version: string
   readonly resolve: (
     rules: TracingRules,

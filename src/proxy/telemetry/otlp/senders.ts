@@ -78,7 +78,7 @@ export class HttpSender implements Sender {
 }
 
 /** What Node needs to make a connection as a backend's policies ask. */
-export function tlsOptions(tls: UpstreamTls) {
+function tlsOptions(tls: UpstreamTls) {
   return {
     secureContext: tls.context,
     servername: tls.serverName,
@@ -91,7 +91,7 @@ export function tlsOptions(tls: UpstreamTls) {
 }
 
 type Grpc = typeof import('@grpc/grpc-js')
-export type GrpcClient = InstanceType<Grpc['Client']>
+type GrpcClient = InstanceType<Grpc['Client']>
 
 const exportMethod = '/opentelemetry.proto.collector.trace.v1.TraceService/Export'
 /** CANCELLED, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, ABORTED, OUT_OF_RANGE, UNAVAILABLE, DATA_LOSS. */
@@ -140,7 +140,7 @@ export class GrpcSender implements Sender {
 }
 
 /** A client of one address, with the TLS that its policies ask for. */
-export function openGrpcClient(grpc: Grpc, { address, authority }: CollectorAddress): GrpcClient {
+function openGrpcClient(grpc: Grpc, { address, authority }: CollectorAddress): GrpcClient {
   const { tls } = address
   const credentials =
     tls === undefined

@@ -13,7 +13,7 @@ export interface CachingPolicy {
 export const maxCachePoints = 4
 
 /** Does the model know cache points? Application inference profiles are trusted to. */
-export function supportsCaching(model: string): boolean {
+function supportsCaching(model: string): boolean {
   if (model.includes('application-inference-profile')) return true
   if (model.includes('amazon.nova')) return true
   return (
@@ -22,7 +22,7 @@ export function supportsCaching(model: string): boolean {
 }
 
 /** The estimate that the interface defines: words times 1.3. */
-export function estimateTokens(text: string): number {
+function estimateTokens(text: string): number {
   const words = text.match(/\S+/g)?.length ?? 0
   return Math.floor(words * 1.3)
 }

@@ -11,7 +11,7 @@ import {
 } from '../../json.ts'
 import { LlmError, UnsupportedByProviderError } from '../../llm-error.ts'
 
-export interface EmbeddingsRequest {
+interface EmbeddingsRequest {
   readonly model: string
   readonly texts: readonly string[]
   readonly dimensions?: number
@@ -102,7 +102,7 @@ export function readPredict(body: unknown): Embeddings {
 export const invokeTokensHeader = 'x-amzn-bedrock-input-token-count'
 
 /** How a family of models of vendorF takes texts and gives vectors. */
-export interface InvokeFamily {
+interface InvokeFamily {
   write(request: EmbeddingsRequest): JsonObject
   /** `tokens`: from the response header, where the body has none. */
   read(body: unknown, tokens: number | undefined): Embeddings

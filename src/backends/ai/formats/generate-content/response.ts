@@ -47,7 +47,7 @@ function stopOf(reason: string | undefined, hasCalls: boolean): StopReason {
 }
 
 /** Input includes cached tokens; thoughts are counted beside the answer and belong to the output. */
-export function readUsageMetadata(usage: unknown): Usage | undefined {
+function readUsageMetadata(usage: unknown): Usage | undefined {
   const input = numberAt(usage, 'promptTokenCount')
   if (input === undefined) return undefined
   const cacheRead = numberAt(usage, 'cachedContentTokenCount')

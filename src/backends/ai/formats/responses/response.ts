@@ -48,7 +48,7 @@ export function messageItem(id: string, text: string, status: ItemStatus): JsonO
 /** By these, clients tell the kinds of calls apart. */
 export const callPrefix = (custom: boolean | undefined): string => (custom === true ? 'ctc' : 'fc')
 
-export interface CallItem {
+interface CallItem {
   readonly id: string
   readonly callId: string
   readonly name: string

@@ -2,7 +2,7 @@
 import { bearerToken, type Provider } from '../provider.ts'
 import { unsupported } from '../unsupported.ts'
 
-export const messagesVersion = '2023-06-01'
+const messagesVersion = '2023-06-01'
 
 const keyPrefix = 'sk-ant-'
 /** Tokens of users, unlike keys of the API, stay bearer tokens. */

@@ -20,7 +20,7 @@ function prefixOf({ projectId = '', region = 'global' }: ProviderConfig): string
 }
 
 /** The bare name of a model of vendorC's family, dates after `@`; undefined for other models. */
-export function messagesModel(model: string): string | undefined {
+function messagesModel(model: string): string | undefined {
   const published = /publishers\/anthropic\/models\/(.+)$/.exec(model)?.[1]
   const prefixed = model.startsWith('anthropic/') ? model.slice('anthropic/'.length) : undefined
   const bare = published ?? prefixed ?? (model.startsWith('claude-') ? model : undefined)
@@ -31,7 +31,7 @@ const embeddingModel =
   /^(text-embedding-|gemini-embedding-|text-multilingual-embedding-|textembedding-|multimodalembedding)/
 
 /** The bare name of a model of vendorD's family that converses; undefined for other models. */
-export function generateModel(model: string): string | undefined {
+function generateModel(model: string): string | undefined {
   const bare = bareName(model)
   return /^gemini[-@]/.test(bare) && !embeddingModel.test(bare) ? bare : undefined
 }
@@ -41,7 +41,7 @@ function bareName(model: string): string {
 }
 
 /** Fields that the raw endpoint of vendorC's models does not know, and one that it needs. */
-export function toRawBody(body: JsonObject): JsonObject {
+function toRawBody(body: JsonObject): JsonObject {
   const { model: _model, output_format: _format, ...rest } = body
   return { anthropic_version: rawVersion, ...(withoutScope(rest) as JsonObject) }
 }
