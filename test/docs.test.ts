@@ -27,8 +27,8 @@ describe('docs/errors.md', () => {
   })
 })
 
-describe('docs/architecture.md', () => {
-  it('names every folder of src', () => {
+describe('pages for contributors', () => {
+  it('name every folder of src in docs/architecture.md', () => {
     const page = read('docs/architecture.md')
     const folders = readdirSync(join(root, 'src'), { withFileTypes: true })
       .filter((entry) => entry.isDirectory())
@@ -36,12 +36,15 @@ describe('docs/architecture.md', () => {
     expect(folders.filter((folder) => !page.includes(folder))).toEqual([])
   })
 
-  it('names no folder that is gone', () => {
-    const named = [...read('docs/architecture.md').matchAll(/`((?:src|test)\/[\w./-]+)`/g)]
-    expect(
-      named.map(([, path = '']) => path).filter((path) => !existsSync(join(root, path))),
-    ).toEqual([])
-  })
+  it.each(['docs/architecture.md', 'CONTRIBUTING.md'])(
+    'names no file or folder that is gone (%s)',
+    (page) => {
+      const named = [...read(page).matchAll(/`((?:src|test)\/[\w./-]+)`/g)]
+      expect(
+        named.map(([, path = '']) => path).filter((path) => !existsSync(join(root, path))),
+      ).toEqual([])
+    },
+  )
 })
 
 describe('the pages', () => {
