@@ -78,7 +78,9 @@ function answersEarly(answer: string) {
 /** Uploads until the gateway answers; resolves with all that came. */
 async function upload(): Promise<string> {
   const client = await RawConnection.connect(rig.port)
-  client.write(`POST /upload HTTP/1.1\r\nHost: x\r\nContent-Length: ${bodySize}\r\n\r\n`)
+  // The whole body may fit before the answer is relayed; without `close` the connection would stay.
+  const head = `POST /upload HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: ${bodySize}`
+  client.write(`${head}\r\n\r\n`)
   const piece = Buffer.alloc(256 * 1024, 'x')
   for (let sent = 0; sent < bodySize && !client.ended && !client.closed; sent += piece.length) {
     if (!client.socket.write(piece)) {
