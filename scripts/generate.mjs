@@ -12,6 +12,7 @@ const generators = [
   './generators/errors-page.mjs',
   './generators/events-page.mjs',
   './generators/metrics-page.mjs',
+  './generators/phases.mjs',
   './generators/protobuf.mjs',
   './generators/settings-page.mjs',
   './generators/xds-metrics-page.mjs',

@@ -34,44 +34,58 @@ type Phase = (
 
 export const requestPhases: readonly Phase[] = [
   // Before everything else: whatever compares paths must see the one that is forwarded.
+  // Fails with ambiguous_path.
   resolvePath,
   // Before anything that may ask who the client is, and before any edit of the head.
   identifyClient,
-  // The listener comes first: it is what policies of a Gateway hang on, whatever the route.
+  // Policies of a Gateway apply to its listeners, whatever the route.
+  // Fails with listener_not_found, misdirected.
   selectListener,
-  // Before routing, because these policies may change what routes match on, or refuse at once.
+  // Before routing: these policies may change what routes match on, or refuse at once.
+  // Fails with policy_unenforceable.
   applyPreRouting,
   // After PreRouting, so that a header set there can decide the route.
+  // Fails with route_not_found.
   selectRoute,
-  // One draw per request and before the policies, which may be told where the request will go.
+  // Once per request and before the policies, which may be told where the request will go.
   chooseBackend,
   // Every protection of the route; nothing below may answer a request that these refuse.
+  // Fails with policy_unenforceable.
   applyPostRouting,
   // After the policies: the filters of the rule are more specific and have the last word.
+  // Fails with rule_unusable, filter_failed.
   applyRuleFilters,
   // Filters of the rule precede answers of policies, so a redirect beats a direct response.
   redirect,
-  // Needs no backend, so it comes before one is looked for.
+  // Needs no backend, so it comes before one is resolved.
   answerDirectly,
   // Here the gateway stands in for the backend, and so after everything that may refuse the request.
   limitForwards,
   // Only now: an unauthenticated caller must not learn whether a backend exists.
+  // Fails with no_backends, backend_invalid, service_not_found, backend_unsupported, no_endpoints,
+  // dns_failed, destination_refused, endpoint_picker_failed, policy_unenforceable.
   resolveBackend,
-  // Before anything else hears of the request, and while its path is at hand as the client knows it.
+  // Before the request is copied or changed, while its path is as the client knows it.
   authenticateClient,
   // Mirrors see what the backend would see, without what is meant for this one backend alone.
   startMirrors,
   // The most specific edits, of the chosen backendRef.
+  // Fails with filter_failed.
   applyBackendFilters,
   // After every edit that may set the host, and once the destination's name is known.
   rewriteHost,
   // Before credentials are added: a signature covers the body and the path that it makes.
+  // Fails with prompt_guard_failed.
   prepareRequest,
   // Last: credentials must not be seen by anything that could send them elsewhere, and a signature
   // covers what all the others have made of the request.
+  // Fails with body_too_large, credentials_failed.
   applyBackendPolicies,
-  // Backends may look for credentials in places of their own.
+  // Backends may expect credentials in places of their own.
   adaptHeaders,
+  // The upstream gets the request.
+  // Fails with connect_failed, connect_timeout, upstream_tls_failed, upstream_reset,
+  // upstream_malformed, upstream_timeout, route_timeout, overloaded.
   forward,
 ]
 
