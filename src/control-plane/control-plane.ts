@@ -17,7 +17,9 @@
  * ```
  *   openControlPlane ── state restored ──► read ── the log's end is reached ──► list ── the log has
  *   a complete listing ──► open: proxies are served
- *   any ── the log cannot be read or written any more ──► `ended`; what was published stays served
+ *   any ── the log has an event of a newer version ──► `outdated`: nothing more is read
+ *   any ── the log cannot be read or written any more ──► `ended`
+ *   what was published stays served after either
  * ```
  */
 import { randomUUID } from 'node:crypto'
@@ -26,7 +28,7 @@ import {
   leaseAcquired,
   type ResourceEvent,
   type SluiceEvent,
-  type UnknownEventTypeError,
+  UnknownEventTypeError,
 } from '../../events/index.ts'
 import { systemClock } from '../base/clock.ts'
 import type { SecretStore } from '../effects/secret-store.ts'
@@ -71,6 +73,11 @@ function newIdentity({ replica = clusterName }: { readonly replica?: string }): 
 export class ControlPlane<Chosen extends Parts> implements Plane {
   /** Resolves with the reason once this log can be read or written no more. */
   readonly ended: Promise<unknown>
+  /**
+   * Resolves once the log has an event of a newer version. A log that is lost after that, such as
+   * one that is deleted for a downgrade, still ends the control plane.
+   */
+  readonly outdated: Promise<UnknownEventTypeError>
   readonly parts: Chosen
   readonly writer: AppendQueue
   readonly recorder: DeliveryRecorder
@@ -89,6 +96,7 @@ export class ControlPlane<Chosen extends Parts> implements Plane {
   /** Undefined if no other replica reads the log. */
   readonly #heartbeat: Heartbeat | undefined
   readonly #end: (reason: unknown) => void
+  readonly #outdate: (error: UnknownEventTypeError) => void
   readonly #listed = Promise.withResolvers<void>()
   #foldBegan = 0
   #isSecretGone = false
@@ -101,6 +109,9 @@ export class ControlPlane<Chosen extends Parts> implements Plane {
     const { promise, resolve } = Promise.withResolvers<unknown>()
     this.ended = promise
     this.#end = resolve
+    const outdated = Promise.withResolvers<UnknownEventTypeError>()
+    this.outdated = outdated.promise
+    this.#outdate = outdated.resolve
     this.#options = options
     this.#identity = newIdentity(options)
     this.fold = fold
@@ -170,7 +181,7 @@ export class ControlPlane<Chosen extends Parts> implements Plane {
   /** Reads the log to its end. Rejects if the log cannot be read so far. */
   async read(): Promise<void> {
     await this.#reconciler.start(this.#from).catch((error) => {
-      this.#end(error)
+      this.#endReading(error)
       throw error
     })
     this.#digests.begin()
@@ -316,8 +327,13 @@ export class ControlPlane<Chosen extends Parts> implements Plane {
       capture: () => captureState(this.fold, this.index),
       onSnapshot: (position) => this.#purge(position),
       onFault: (error) => this.#fault(error),
-      onEnd: this.#end,
+      onEnd: (error) => this.#endReading(error),
     })
+  }
+
+  #endReading(error: unknown): void {
+    if (error instanceof UnknownEventTypeError) this.#outdate(error)
+    else this.#end(error)
   }
 
   async #appendObserved(events: readonly ResourceEvent[]): Promise<void> {

@@ -5,7 +5,7 @@
  *
  * When the log cannot be read or written any more, `controller.ts` begins another session.
  */
-import { UnknownEventTypeError } from '../../events/index.ts'
+import type { UnknownEventTypeError } from '../../events/index.ts'
 import { KubernetesLease } from '../lease/index.ts'
 import { kubernetesSource } from '../watch/kubernetes/source.ts'
 import { createXdsServer, type XdsServer } from '../xds/server.ts'
@@ -105,7 +105,8 @@ export class Session {
     this.#end = resolve
     this.#options = options
     this.#plane = plane
-    void plane.ended.then((error) => this.#logEnded(error))
+    void plane.ended.then(resolve)
+    void plane.outdated.then((error) => this.#outdated(error))
   }
 
   /** Where proxies connect, `host:port`. */
@@ -153,11 +154,7 @@ export class Session {
   }
 
   /** An event of a newer version cannot be folded: what was published stays served. */
-  #logEnded(error: unknown): void {
-    if (!(error instanceof UnknownEventTypeError)) {
-      this.#end(error)
-      return
-    }
+  #outdated(error: UnknownEventTypeError): void {
     const text = tooNewText(error)
     this.#options.health.set('log', text)
     this.#options.notify('error', text)

@@ -181,7 +181,7 @@ class LogEnd {
   constructor(options: StandaloneOptions, plane: Plane) {
     this.#options = options
     this.#plane = plane
-    void plane.ended.then(this.because)
+    void Promise.race([plane.outdated, plane.ended]).then(this.because)
   }
 
   readonly because = (error: unknown): void => {

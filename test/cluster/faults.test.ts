@@ -130,6 +130,12 @@ describeWithParts(parts, 'replicas and proxies through faults', () => {
       }
       return undefined
     })
+  const allReady = () =>
+    waitFor('ready replicas', async () => {
+      const ready = await Promise.all(replicas.map((one) => one.get('health', '/readyz')))
+      return ready.every(({ status }) => status === 200)
+    })
+
   const inStep = () =>
     waitFor('equal digests of all replicas', async () => {
       const texts = await Promise.all(
@@ -284,10 +290,7 @@ describeWithParts(parts, 'replicas and proxies through faults', () => {
     await applyRoutes('d', 5)
     await allAccepted('d', 5)
     await answers('d-4.example.com')
-    await waitFor('ready replicas', async () => {
-      const ready = await Promise.all(replicas.map((one) => one.get('health', '/readyz')))
-      return ready.every(({ status }) => status === 200)
-    })
+    await allReady()
     await inStep()
     expect(history.writes('h-1')).toBe(before)
     // The count of its routes was written since; that it is programmed was never taken back.
@@ -319,6 +322,15 @@ describeWithParts(parts, 'replicas and proxies through faults', () => {
     }
     await answers('d-4.example.com')
   })
+
+  it('follows a new log if that one is deleted, as for a downgrade', async () => {
+    await withManager((manager) => manager.streams.delete('SLUICE_EVENTS'))
+    await applyRoutes('g', 5)
+    await allAccepted('g', 5)
+    await answers('g-4.example.com')
+    await allReady()
+    await inStep()
+  }, 90_000)
 
   it('has lost no request', () => {
     expect(sent).toBeGreaterThan(100)
