@@ -61,7 +61,7 @@ describeWithParts(['nats-server'], 'two standalone gateways that share a log', (
         'secret.yaml': manifest(tlsSecret('shop', first)),
       },
       nats: server.url,
-      env: { XDG_STATE_HOME: state, SLUICE_LEASE_DURATION: '2s', SLUICE_DIGEST_KEY_FILE: key },
+      env: { XDG_STATE_HOME: state, SLUICE_LEASE_DURATION: '4s', SLUICE_DIGEST_KEY_FILE: key },
       args: ['--bind-address', address],
     })
     ports.set(gw, address)
