@@ -34,7 +34,6 @@ import { HostResolver } from './upstream/host-resolver.ts'
 import type { Locality } from './upstream/locality.ts'
 import { type Lookup, machineLookup } from './upstream/lookup.ts'
 import type { RequestCap } from './upstream/request-cap.ts'
-import { warmUp } from './warm-up.ts'
 
 export interface DataPlaneSettings {
   /** What a dynamic forward proxy may reach. */
@@ -139,8 +138,7 @@ export async function createDataPlane(parts: DataPlaneParts): Promise<DataPlane>
   return {
     apply: (delta) => {
       const result = config.apply(delta)
-      warmUp(delta, runtime.kinds)
-      for (const kind of runtime.kinds.all()) kind.onConfigChange?.()
+      runtime.kinds.applied(delta)
       return result
     },
     chooseTls: (port, serverName) => config.chooseTls(port, serverName),

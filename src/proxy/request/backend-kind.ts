@@ -3,6 +3,7 @@ import type { ChosenBackend } from '../../exchange/exchange.ts'
 import type {
   BackendResource,
   Destination as BackendSettings,
+  DesiredDelta,
   Resource,
   ResourceType,
 } from '../../model/resources.ts'
@@ -76,10 +77,6 @@ export class BackendKinds {
     return this.#kinds.values()
   }
 
-  get(type: string): BackendKind | undefined {
-    return this.#kinds.get(type)
-  }
-
   /** Undefined if the backend does not exist or is of no known kind. */
   of({ target, name }: NamedTarget): BackendKind | undefined {
     if (target.type !== 'backend') return this.#kinds.get(target.type)
@@ -104,6 +101,14 @@ export class BackendKinds {
   remove(resource: Resource): void {
     this.#keeperOf(resource)?.remove?.(resource)
     if (resource.type === 'backend') this.#backends.delete(nameOf(resource))
+  }
+
+  /** A change set is in force: kinds prepare their new backends before the first request. */
+  applied({ upserted }: DesiredDelta): void {
+    for (const { resource } of upserted) {
+      if (resource.type === 'backend') this.#keeperOf(resource)?.warmUp?.(resource)
+    }
+    for (const kind of this.all()) kind.onConfigChange?.()
   }
 
   #keeperOf(resource: Resource): BackendKind | undefined {

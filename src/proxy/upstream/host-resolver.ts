@@ -7,6 +7,8 @@
  *
  * So a request waits for DNS when a name is new, and hardly ever again.
  */
+import { isIP } from 'node:net'
+import { bareHost } from '../../base/bare-host.ts'
 import { GatewayError } from '../../errors/index.ts'
 import type { Lookup, Resolution } from './lookup.ts'
 import { NameEndpoints } from './name-endpoints.ts'
@@ -71,8 +73,9 @@ export class HostResolver {
     return this.#endpointsOf(host, port, addresses)
   }
 
-  /** Looks a name up that will be needed. */
+  /** Resolves a host that will be needed soon. IP addresses need no lookup. */
   warm(host: string): void {
+    if (isIP(bareHost(host)) !== 0) return
     const entry = this.#entry(host)
     if (entry.addresses.length === 0) this.#look(host, entry).catch(() => {})
   }
