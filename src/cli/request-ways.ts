@@ -1,7 +1,7 @@
 /**
- * Where a request would land, and which policies would hold for it: the proxy's own tables, asked
- * about a request that nobody has sent. Nothing is evaluated: a policy that depends on more of the
- * request than its route is named, not decided.
+ * Finds the rule that would match a request and the policies that would apply to it, with the proxy's
+ * own routing tables and without sending anything. Expressions are not evaluated: policies that depend
+ * on more than the route are listed, not decided.
  */
 import { NO_LISTENER } from '../core/abi.ts'
 import type { HeadRecord } from '../core/head-record.ts'

@@ -86,7 +86,7 @@ const clientValidation = object('TLSConfig', {
 })
 
 const frontendTls = object('FrontendTLSConfig', {
-  default: required(clientValidation, 'For every port without an entry of its own.'),
+  default: required(clientValidation, 'Applies to every port that perPort does not list.'),
   perPort: optional(
     list(
       object('TLSPortConfig', {

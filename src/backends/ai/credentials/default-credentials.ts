@@ -1,7 +1,7 @@
 /**
  * Credentials of the cloud that the gateway runs in, for vendors whose backends have no `auth`.
- * Signatures hold for one host and may go anywhere; a token can be used by whoever sees it, so it goes
- * to hosts of its vendor and to this machine alone.
+ * A signature is valid for one host only, so it may be sent to any. A token could be reused by its
+ * receiver, so it is sent only to hosts of its vendor and to this machine.
  */
 import type { AccessToken } from '../../../auth/access-token.ts'
 import type { Renewed } from '../../../auth/renewed.ts'

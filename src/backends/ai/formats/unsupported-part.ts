@@ -1,4 +1,4 @@
-/** Parts of requests that would be lost on their way to a provider: the client is told which. */
+/** Errors for parts of a request that the format of the provider cannot carry. */
 import { UnsupportedByProviderError } from '../llm-error.ts'
 
 /** `path`: as the client writes it. `what`: a plural, such as "files by id". */

@@ -1,7 +1,7 @@
 /**
- * Text that an answer repeats beside its messages. Log probabilities list every token, so an answer
- * that is guarded loses them. Citations and annotations quote and name what they point at; their texts
- * are masked one by one.
+ * Masks text that an answer contains outside of its messages. Log probabilities repeat every token,
+ * so they are removed from guarded answers. Citations and annotations quote their sources, so their
+ * texts are masked one by one.
  */
 import { isObject, type JsonObject } from '../json.ts'
 import { LlmError } from '../llm-error.ts'

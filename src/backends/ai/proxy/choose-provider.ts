@@ -49,7 +49,7 @@ export function resolveProvider(
   }
   const found = resolver.hosts.endpoints(host, port)
   if (!(found instanceof Promise)) return aimAt(found)
-  // A name that nobody knows fails where it is connected to: that is how another provider is asked.
+  // If the name does not resolve, connecting fails, and the next provider is tried as after any failure.
   return found.then(aimAt, () => aim(context, provider, access, undefined))
 }
 

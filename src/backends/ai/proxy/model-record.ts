@@ -19,25 +19,25 @@ export interface ModelParameters {
 /** What is known of a request to a language model. */
 export interface ModelFacts {
   readonly operation: 'chat' | 'embeddings' | 'count_tokens' | undefined
-  /** By the names of OpenTelemetry, such as `openai`. */
+  /** The provider name that OpenTelemetry defines, such as `openai`. */
   readonly provider: string | undefined
   readonly requestModel: string | undefined
   readonly responseModel: string | undefined
   readonly usage: Usage | undefined
-  /** Read only by those who write them down. */
+  /** Computed only if a log line or span uses them. */
   readonly parameters: (() => ModelParameters) | undefined
-  /** From the request to the first piece of a streamed answer. */
+  /** Time from the request to the first token of a streamed response. */
   readonly firstTokenSeconds?: number
-  /** Between pieces of a streamed answer, for each token after the first. */
+  /** Time per output token of a streamed response, after the first token. */
   readonly perTokenSeconds?: number
-  /** From the last attempt to the end of its answer; absent where nobody was asked. */
+  /** Time from the start of the last attempt to the end of its response; undefined without an attempt. */
   readonly operationSeconds: number | undefined
-  /** Code of the error or status of the answer; undefined where all went well. */
+  /** Error code or HTTP status; undefined if the request succeeded. */
   readonly failure: string | undefined
   readonly checks: readonly GuardCheck[]
 }
 
-/** What telemetry is told of a request to a language model. */
+/** The telemetry record of a request to a language model. */
 export class ModelRecord implements BackendRecord {
   readonly protocol = 'llm'
   readonly facts: ModelFacts

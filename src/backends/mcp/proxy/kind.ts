@@ -1,6 +1,4 @@
 /** GatewayBackends of MCP servers. */
-import { isIP } from 'node:net'
-import { bareHost } from '../../../base/bare-host.ts'
 import type { BackendKind } from '../../../proxy/request/backend-kind.ts'
 import type { GatewayRuntime } from '../../../proxy/request/runtime.ts'
 import { McpHub } from './hub.ts'
@@ -21,8 +19,7 @@ export function mcpKind(runtime: GatewayRuntime): BackendKind {
     warmUp({ destination }) {
       if (destination.type !== 'mcp') return
       for (const { destination: one } of destination.targets) {
-        const isName = one.type === 'static' && isIP(bareHost(one.host)) === 0
-        if (isName) runtime.resolver.hosts.warm(one.host)
+        if (one.type === 'static') runtime.resolver.hosts.warm(one.host)
       }
     },
     onConfigChange: () => hub.changed(),

@@ -39,9 +39,7 @@ export function staticKind(context: ResolveContext): BackendKind {
       return atStatic(context, backend, usableAccess(placement, named), request, options)
     },
     warmUp({ destination }) {
-      if (destination.type !== 'static') return
-      const { host } = destination
-      if (isIP(bareHost(host)) === 0) context.resolver.hosts.warm(host)
+      if (destination.type === 'static') context.resolver.hosts.warm(destination.host)
     },
   }
 }
