@@ -5,6 +5,7 @@
  */
 import { parseLogFilter } from '../base/log-filter.ts'
 import { failAll, type Outcome, succeed } from '../base/outcome.ts'
+import { longestDelayMs } from '../base/timer-delay.ts'
 import {
   addressForm,
   delayForm,
@@ -291,9 +292,6 @@ interface DrainDeadlines {
 /** Environment variable -> where its text is really from, such as a file; for messages. */
 type Sources = Readonly<Record<string, string>>
 
-/** A timer of the platform knows no longer time, of some 24 days. */
-const longestMs = 2_147_483_647
-
 /**
  * Reads every setting. `flags` has the texts given on the command line by setting name; `env` is
  * the environment, where an empty variable counts as unset. All problems are named at once.
@@ -355,10 +353,10 @@ function readTable<Rows extends Table>(
 export function drainDeadlines(
   from: Pick<Settings, 'minTerminationMs' | 'maxTerminationMs' | 'gracePeriodMs'>,
 ): DrainDeadlines {
-  const { gracePeriodMs: killMs = longestMs } = from
-  const minMs = Math.min(from.minTerminationMs, Math.max(killMs - 1_000, 0), longestMs)
+  const { gracePeriodMs: killMs = longestDelayMs } = from
+  const minMs = Math.min(from.minTerminationMs, Math.max(killMs - 1_000, 0), longestDelayMs)
   const maxMs = Math.max(from.maxTerminationMs ?? leftOf(from.gracePeriodMs), minMs)
-  return { minMs, maxMs: Math.min(maxMs, longestMs) }
+  return { minMs, maxMs: Math.min(maxMs, longestDelayMs) }
 }
 
 function leftOf(graceMs: number | undefined): number {
